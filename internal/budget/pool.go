@@ -1,0 +1,54 @@
+// Package budget keeps memory within bounds: a weighted limit on bytes in use, and buffers that are used again.
+package budget
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// Buffer is memory from the pool. B has no elements and at least the capacity that was asked for.
+type Buffer struct {
+	B     []byte
+	class int
+}
+
+// minShift is the size of the smallest class, 512 bytes.
+const minShift = 9
+
+// classes are four a doubling, so that at most a fifth of a buffer is spare.
+var classes [4 * (63 - minShift)]sync.Pool
+
+// Get returns a buffer with room for n bytes. Its bytes are not cleared.
+func Get(n int64) *Buffer {
+	class, size := classOf(n)
+	if b, ok := classes[class].Get().(*Buffer); ok {
+		b.B = b.B[:0]
+		return b
+	}
+	return &Buffer{make([]byte, 0, size), class}
+}
+
+// Put gives the buffer back; its bytes must not be used any more. Where the owner replaced B by a longer slice,
+// that slice is dropped. A nil buffer is ignored.
+func (b *Buffer) Put() {
+	if b == nil {
+		return
+	}
+	if class, size := classOf(int64(cap(b.B))); class == b.class && size == int64(cap(b.B)) {
+		classes[class].Put(b)
+	}
+}
+
+// Bytes returns the buffer's first n bytes, whatever they hold.
+func (b *Buffer) Bytes(n int64) []byte { return b.B[:n] }
+
+// classOf returns the class for n bytes and the capacity of its buffers.
+func classOf(n int64) (class int, size int64) {
+	if n <= 1<<minShift {
+		return 0, 1 << minShift
+	}
+	shift := bits.Len64(uint64(n-1)) - 1 // 1<<shift < n <= 2<<shift
+	quarter := int64(1) << shift >> 2
+	step := (n - 1 - 1<<shift) / quarter // 0…3
+	return (shift-minShift)*4 + int(step) + 1, 1<<shift + (step+1)*quarter
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+type sample struct {
+	Level *Int   `json:"level"`
+	Name  string `json:"name"`
+	Flag  bool   `json:"flag"`
+	Order []Int  `json:"order"`
+	Plain int
+}
+
+func TestDecode(t *testing.T) {
+	var s sample
+	if err := Decode([]byte(` {"level": -3, "name": "x", "flag": true, "order": [2, 1.0, 0]} `), &s); err != nil {
+		t.Fatal(err)
+	}
+	if *s.Level != -3 || s.Name != "x" || !s.Flag || len(s.Order) != 3 || s.Order[1] != 1 {
+		t.Errorf("decoded %+v", s)
+	}
+}
+
+func TestDecodeNothing(t *testing.T) {
+	for _, raw := range [][]byte{nil, []byte(`{}`)} {
+		s := sample{Name: "kept"}
+		if err := Decode(raw, &s); err != nil || s.Name != "kept" || s.Level != nil {
+			t.Errorf("Decode(%q) = %+v, %v", raw, s, err)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for raw, want := range map[string]string{
+		``:                      "not a JSON object",
+		`null`:                  "null",
+		`[]`:                    "not a JSON object",
+		`5`:                     "not a JSON object",
+		`{"level": 1} x`:        "not a JSON object",
+		`{"Level": 1}`:          `unknown member "Level"`,
+		`{"Plain": 1}`:          `unknown member "Plain"`,
+		`{"plain": 1}`:          `unknown member "plain"`,
+		`{"": 1}`:               `unknown member ""`,
+		`{"level": null}`:       `"level" is null`,
+		`{"level": "1"}`:        `member "level"`,
+		`{"level": true}`:       `member "level"`,
+		`{"level": 1.5}`:        "not an integer",
+		`{"level": 1e300}`:      "not an integer",
+		`{"level": 1e999}`:      "not an integer",
+		`{"name": 1}`:           `member "name"`,
+		`{"flag": 1}`:           `member "flag"`,
+		`{"order": [0, null]}`:  `member "order"`,
+		`{"order": [0, false]}`: `member "order"`,
+	} {
+		if err := Decode([]byte(raw), &sample{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Decode(%q) = %v, want %q", raw, err, want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"level": 5.0, "flag": false}`))
+	f.Add([]byte(`{"order": [1e2]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) { _ = Decode(raw, &sample{}) })
+}

@@ -1,0 +1,50 @@
+package strictjson
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// The functions of this file look at eight digits at a time. Grids hold millions of short numbers whose lengths
+// no branch predictor can guess; counting digits with arithmetic takes a third of the time.
+
+const (
+	zeros    = 0x3030303030303030 // '0' eight times
+	toHigh   = 0x7676767676767676 // carries whatever is above 9 into the high bit
+	highBits = 0x8080808080808080
+)
+
+func isDigit(c byte) bool { return c-'0' < 10 }
+
+// digits returns the offset of the first byte from i on that is no digit.
+func digits(d []byte, i int) int {
+	for ; len(d)-i >= 8; i += 8 {
+		if n := countDigits(binary.LittleEndian.Uint64(d[i:]) ^ zeros); n < 8 {
+			return i + n
+		}
+	}
+	for i < len(d) && isDigit(d[i]) {
+		i++
+	}
+	return i
+}
+
+// countDigits returns how many of the bytes of x, from the lowest on, are at most 9.
+func countDigits(x uint64) int { return bits.TrailingZeros64((x+toHigh|x)&highBits) / 8 }
+
+// eightDigits returns the number that the text of n digits, 1 to 8, at the beginning of d spells.
+// It reports false where those are not all digits, or d is too short for looking at eight bytes.
+func eightDigits(d []byte, n int) (int64, bool) {
+	if len(d) < 8 || n > 8 || n < 1 {
+		return 0, false
+	}
+	x := binary.LittleEndian.Uint64(d) ^ zeros
+	if countDigits(x) < n {
+		return 0, false
+	}
+	x <<= 8 * (8 - n) // leading zeros; neighbours are then joined, twice
+	x = x*10 + x>>8
+	const even = 0x000000ff000000ff
+	x = (x&even)*(100+1000000<<32) + (x>>16&even)*(1+10000<<32)
+	return int64(x >> 32), true
+}

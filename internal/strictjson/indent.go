@@ -1,0 +1,116 @@
+package strictjson
+
+// AppendIndent appends the document or value raw in canonical layout: indented by two spaces, an empty container as
+// [] or {}, and an array of scalars on one line, also where some elements are arrays of at most two scalars
+// as in [10, 20, [5, 3]]. Strings and numbers stay as they are spelled. raw has to be valid: [Parse] accepts it.
+func AppendIndent(dst, raw []byte) []byte {
+	p := printer{dst: dst, doc: raw}
+	if i := space(raw, 0); i < len(raw) {
+		p.value(i, 0)
+	}
+	return p.dst
+}
+
+type printer struct {
+	dst, doc []byte
+}
+
+// value writes the value at i and returns the offset behind it.
+func (p *printer) value(i, depth int) int {
+	switch p.doc[i] {
+	case '{':
+		return p.lines(i, depth)
+	case '[':
+		if p.flat(i, -1) {
+			return p.line(i)
+		}
+		return p.lines(i, depth)
+	}
+	return p.scalar(i)
+}
+
+func (p *printer) scalar(i int) int {
+	end := skip(p.doc, i)
+	p.dst = append(p.dst, p.doc[i:end]...)
+	return end
+}
+
+// flat reports whether the array at i holds scalars only and at most so many (-1: any number, and short arrays too).
+func (p *printer) flat(i, most int) bool {
+	n := 0
+	for i = space(p.doc, i+1); p.doc[i] != ']'; n++ {
+		c := p.doc[i]
+		if c == '{' || n == most || c == '[' && (most >= 0 || !p.flat(i, 2)) {
+			return false
+		}
+		i = next(p.doc, skip(p.doc, i))
+	}
+	return true
+}
+
+// line writes the array at i on one line.
+func (p *printer) line(i int) int {
+	p.dst = append(p.dst, '[')
+	i = space(p.doc, i+1)
+	for p.doc[i] != ']' {
+		if p.doc[i] == '[' {
+			i = p.line(i)
+		} else {
+			i = p.scalar(i)
+		}
+		i = p.comma(i, " ")
+	}
+	p.dst = append(p.dst, ']')
+	return i + 1
+}
+
+// lines writes the container at i with one element or member a line.
+func (p *printer) lines(i, depth int) int {
+	p.dst = append(p.dst, p.doc[i])
+	i = space(p.doc, i+1)
+	if c := p.doc[i]; c == ']' || c == '}' {
+		p.dst = append(p.dst, c)
+		return i + 1
+	}
+	p.newline(depth + 1)
+	for c := p.doc[i]; c != ']' && c != '}'; c = p.doc[i] {
+		i = p.item(i, depth+1)
+		if i = p.comma(i, ""); p.dst[len(p.dst)-1] == ',' {
+			p.newline(depth + 1)
+		}
+	}
+	p.newline(depth)
+	p.dst = append(p.dst, p.doc[i])
+	return i + 1
+}
+
+// item writes the value at i, with its name where it is a member.
+func (p *printer) item(i, depth int) int {
+	if p.doc[i] == '"' {
+		end := p.scalar(i)
+		colon := space(p.doc, end)
+		if p.doc[colon] != ':' {
+			return end
+		}
+		p.dst = append(p.dst, ": "...)
+		i = space(p.doc, colon+1)
+	}
+	return p.value(i, depth)
+}
+
+// comma goes from behind a value to the next one or the closing bracket, and writes the comma between them.
+func (p *printer) comma(i int, behind string) int {
+	i = space(p.doc, i)
+	if p.doc[i] == ',' {
+		p.dst = append(append(p.dst, ','), behind...)
+		i = space(p.doc, i+1)
+	}
+	return i
+}
+
+func (p *printer) newline(depth int) {
+	p.dst = append(p.dst, '\n')
+	for range depth {
+		p.dst = append(p.dst, "  "...)
+	}
+}

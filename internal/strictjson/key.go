@@ -1,0 +1,81 @@
+package strictjson
+
+import (
+	"bytes"
+	"cmp"
+	"hash/maphash"
+	"slices"
+)
+
+// seed makes the hashes of member names unforeseeable, so that no document can make them collide.
+var seed = maphash.MakeSeed()
+
+// key is the name of a member: the hash of its unescaped text, and where it is spelled.
+type key struct {
+	hash uint64
+	off  int
+}
+
+// compare orders keys by hash, and those of one hash as the document has them.
+func (k key) compare(o key) int {
+	if k.hash != o.hash {
+		return cmp.Compare(k.hash, o.hash)
+	}
+	return k.off - o.off
+}
+
+func (s *scanner) key(i, end int) key {
+	return key{maphash.Bytes(seed, s.name(i, end)), i}
+}
+
+// name returns the unescaped text of the string in [i, end). It is valid until the next call.
+func (s *scanner) name(i, end int) []byte {
+	raw := s.data[i+1 : end-1]
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
+	s.text = appendUnescaped(s.text[:0], raw)
+	return s.text
+}
+
+// unique reports whether the names from first on differ from each other.
+func (s *scanner) unique(first int) bool {
+	keys := s.keys[first:]
+	if len(keys) < 2 {
+		return true
+	}
+	slices.SortFunc(keys, key.compare)
+	twice := -1
+	for i := 1; i < len(keys); i++ {
+		if s.isKnown(keys, i) && (twice < 0 || keys[i].off < twice) {
+			twice = keys[i].off
+		}
+	}
+	if twice >= 0 {
+		s.failTwice(twice)
+	}
+	return twice < 0
+}
+
+// isKnown reports whether one of the sorted keys before i has the same text. Different texts of one hash are as good as
+// impossible, so the first comparison decides.
+func (s *scanner) isKnown(keys []key, i int) bool {
+	for j := i - 1; j >= 0 && keys[j].hash == keys[i].hash; j-- {
+		if s.same(keys[i], keys[j]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scanner) same(a, b key) bool {
+	x := bytes.Clone(s.name(a.off, skipText(s.data, a.off)))
+	return bytes.Equal(x, s.name(b.off, skipText(s.data, b.off)))
+}
+
+func (s *scanner) failTwice(off int) {
+	end := skipText(s.data, off)
+	value := space(s.data, end) + 1
+	name := Abbreviate(string(s.name(off, end)))
+	s.err = &Error{pointer(s.data, value), int64(off), because(ErrDuplicate, "member %q is given twice (byte %d)", name, off)}
+}

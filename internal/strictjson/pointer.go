@@ -1,0 +1,58 @@
+package strictjson
+
+import (
+	"strconv"
+	"strings"
+)
+
+// step is an open container on the way to a place in a document.
+type step struct {
+	object bool
+	index  int  // of the current element
+	name   int  // offset of the current member's name
+	inside bool // behind the colon of that member
+}
+
+// pointer returns the JSON pointer of the innermost value that is being spelled at offset off.
+// The document has to be well-formed up to there and may be anything behind.
+func pointer(doc []byte, off int) string {
+	var path []step
+	for i := 0; i < off; i++ {
+		top := len(path) - 1
+		switch doc[i] {
+		case '[', '{':
+			path = append(path, step{object: doc[i] == '{'})
+		case ']', '}':
+			path = path[:top]
+		case ',':
+			path[top].index++
+			path[top].inside = false
+		case ':':
+			path[top].inside = true
+		case '"':
+			if top >= 0 && !path[top].inside {
+				path[top].name = i
+			}
+			i = skipText(doc, i) - 1
+		}
+	}
+	return spell(doc, path)
+}
+
+func spell(doc []byte, path []step) string {
+	var b []byte
+	for _, s := range path {
+		switch {
+		case !s.object:
+			b = strconv.AppendInt(append(b, '/'), int64(s.index), 10)
+		case s.inside:
+			b = append(b, Token(unquote(doc[s.name:skipText(doc, s.name)]))...)
+		}
+	}
+	return string(b)
+}
+
+var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// Token returns the part of a JSON pointer that stands for the member of the given name, slash included.
+func Token(name string) string { return "/" + tokenEscapes.Replace(name) }

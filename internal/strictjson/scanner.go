@@ -1,0 +1,185 @@
+package strictjson
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Parse checks that data is one JSON document within the limits and returns its value, which points into data.
+// The bytes must not be changed as long as the value is in use. A refusal is an [*Error] that wraps
+// [ErrSyntax], [ErrDuplicate], [ErrUnicode] or [ErrLimit].
+func Parse(data []byte, l Limits) (Value, error) {
+	if size := l.size(); int64(len(data)) > size {
+		return Value{}, &Error{Err: because(ErrLimit, "document of %d bytes, at most %d are allowed", len(data), size)}
+	}
+	var room [24]key
+	s := scanner{data: data, depth: l.depth(), keys: room[:0]}
+	start := space(data, 0)
+	end := s.value(start)
+	if end >= 0 {
+		if after := space(data, end); after < len(data) {
+			s.fail(after, ErrSyntax, "unexpected data behind the document")
+		}
+	}
+	if s.err != nil {
+		return Value{}, s.err
+	}
+	return (&document{data}).value(start, end), nil
+}
+
+// scanner validates a document. Its methods take the offset where something begins and return the offset behind it,
+// or -1 once err is set.
+type scanner struct {
+	data  []byte
+	depth int    // how many more containers may be opened
+	keys  []key  // member names of the open objects
+	text  []byte // room to unescape a name
+	err   error
+}
+
+func (s *scanner) value(i int) int {
+	switch c := s.at(i); c {
+	case '"':
+		return s.string(i)
+	case '[':
+		return s.array(i)
+	case '{':
+		return s.object(i)
+	case 't':
+		return s.literal(i, "true")
+	case 'f':
+		return s.literal(i, "false")
+	case 'n':
+		return s.literal(i, "null")
+	default:
+		if c == '-' || isDigit(c) {
+			return s.number(i)
+		}
+		return s.unexpected(i, "a value")
+	}
+}
+
+func (s *scanner) literal(i int, word string) int {
+	if !bytes.HasPrefix(s.data[i:], []byte(word)) {
+		return s.unexpected(i, "a value")
+	}
+	return i + len(word)
+}
+
+func (s *scanner) array(i int) int {
+	if !s.enter(i) {
+		return -1
+	}
+	i = space(s.data, i+1)
+	if s.at(i) == ']' {
+		return s.leave(i)
+	}
+	for {
+		if i = s.value(i); i < 0 {
+			return -1
+		}
+		i = space(s.data, i)
+		switch s.at(i) {
+		case ',':
+			i = space(s.data, i+1)
+		case ']':
+			return s.leave(i)
+		default:
+			return s.unexpected(i, "',' or ']'")
+		}
+	}
+}
+
+func (s *scanner) object(i int) int {
+	if !s.enter(i) {
+		return -1
+	}
+	first := len(s.keys)
+	i = space(s.data, i+1)
+	if s.at(i) == '}' {
+		return s.leave(i)
+	}
+	for {
+		if i = s.member(i); i < 0 {
+			return -1
+		}
+		switch s.at(i) {
+		case ',':
+			i = space(s.data, i+1)
+		case '}':
+			if !s.unique(first) {
+				return -1
+			}
+			s.keys = s.keys[:first]
+			return s.leave(i)
+		default:
+			return s.unexpected(i, "',' or '}'")
+		}
+	}
+}
+
+// member scans a name, a colon, a value and the white space behind it.
+func (s *scanner) member(i int) int {
+	if s.at(i) != '"' {
+		return s.unexpected(i, "a member name in double quotes")
+	}
+	end := s.string(i)
+	if end < 0 {
+		return -1
+	}
+	s.keys = append(s.keys, s.key(i, end))
+	i = space(s.data, end)
+	if s.at(i) != ':' {
+		return s.unexpected(i, "':'")
+	}
+	if i = s.value(space(s.data, i+1)); i < 0 {
+		return -1
+	}
+	return space(s.data, i)
+}
+
+func (s *scanner) enter(i int) bool {
+	if s.depth == 0 {
+		s.fail(i, ErrLimit, "nested deeper than is allowed")
+		return false
+	}
+	s.depth--
+	return true
+}
+
+func (s *scanner) leave(i int) int {
+	s.depth++
+	return i + 1
+}
+
+// at returns the byte at i, 0 behind the end: a NUL is legal nowhere.
+func (s *scanner) at(i int) byte {
+	if i < len(s.data) {
+		return s.data[i]
+	}
+	return 0
+}
+
+func (s *scanner) fail(i int, kind error, format string, args ...any) int {
+	text := fmt.Sprintf(format, args...)
+	s.err = &Error{pointer(s.data, i), int64(i), because(kind, "%s (byte %d)", text, i)}
+	return -1
+}
+
+func (s *scanner) unexpected(i int, want string) int {
+	rest := s.data[min(i, len(s.data)):]
+	switch {
+	case len(rest) == 0 && len(bytes.TrimSpace(s.data)) == 0:
+		return s.fail(i, ErrSyntax, "the document is empty")
+	case len(rest) == 0:
+		return s.fail(i, ErrSyntax, "the document ends where %s is expected", want)
+	case bytes.HasPrefix(rest, []byte("\xef\xbb\xbf")):
+		return s.fail(i, ErrSyntax, "byte order mark where %s is expected", want)
+	}
+	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(rest, []byte(word)) {
+			return s.fail(i, ErrSyntax, "%s is not JSON, although some writers produce it; write the string %q", word, word)
+		}
+	}
+	return s.fail(i, ErrSyntax, "unexpected %q where %s is expected", rest[:1], want)
+}

@@ -1,0 +1,180 @@
+package strictjson
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Kind is the kind of a JSON value.
+type Kind uint8
+
+// The kinds of JSON values.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// String returns the kind with its article, as in "an array".
+func (k Kind) String() string {
+	names := [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Value is a value of a document that [Parse] has accepted. It points into the document.
+// The zero Value stands for an absent value; its kind is Null.
+type Value struct {
+	doc        *document
+	start, end uint32
+}
+
+// document is what values point into; a pointer to it keeps them at 16 bytes.
+type document struct{ data []byte }
+
+func (d *document) value(start, end int) Value { return Value{d, uint32(start), uint32(end)} }
+
+// IsZero reports whether v is the zero Value, which is no value of any document.
+func (v Value) IsZero() bool { return v.doc == nil }
+
+// Kind returns what v is.
+func (v Value) Kind() Kind {
+	if v.doc == nil {
+		return Null
+	}
+	return kinds[v.doc.data[v.start]]
+}
+
+var kinds = [256]Kind{
+	'n': Null, 't': Bool, 'f': Bool, '"': String, '[': Array, '{': Object, '-': Number,
+	'0': Number, '1': Number, '2': Number, '3': Number, '4': Number,
+	'5': Number, '6': Number, '7': Number, '8': Number, '9': Number,
+}
+
+// Raw returns the bytes of v as they are spelled. They belong to the document and must not be changed.
+// The zero Value has none.
+func (v Value) Raw() []byte {
+	if v.doc == nil {
+		return nil
+	}
+	return v.doc.data[v.start:v.end:v.end]
+}
+
+// Offset returns where v begins, in bytes from the beginning of the document.
+func (v Value) Offset() int { return int(v.start) }
+
+// Str returns the unescaped text of a string, [ErrKind] for anything else.
+func (v Value) Str() (string, error) {
+	if v.Kind() != String {
+		return "", v.not(String)
+	}
+	return unquote(v.Raw()), nil
+}
+
+// Bool returns the value of a boolean, [ErrKind] for anything else.
+func (v Value) Bool() (bool, error) {
+	if v.Kind() != Bool {
+		return false, v.not(Bool)
+	}
+	return v.doc.data[v.start] == 't', nil
+}
+
+// Len returns the number of elements of an array or members of an object, 0 for anything else.
+// It walks over the bytes of v.
+func (v Value) Len() int {
+	n := 0
+	switch v.Kind() {
+	case Array:
+		for range v.Elements() {
+			n++
+		}
+	case Object:
+		v.members(func(Value, Value) bool { n++; return true })
+	}
+	return n
+}
+
+// Elements returns the elements of an array with their indices, none for anything else. It does not allocate.
+func (v Value) Elements() iter.Seq2[int, Value] {
+	return func(yield func(int, Value) bool) { v.elements(yield) }
+}
+
+func (v Value) elements(yield func(int, Value) bool) {
+	if v.Kind() != Array {
+		return
+	}
+	d := v.doc.data
+	i := space(d, int(v.start)+1)
+	for n := 0; d[i] != ']'; n++ {
+		end := digits(d, i) // the fast way for numbers
+		if end == i || !ends[d[end]] {
+			end = skip(d, i)
+		}
+		if !yield(n, v.doc.value(i, end)) {
+			return
+		}
+		if i = end; d[i] != ']' {
+			i = next(d, i)
+		}
+	}
+}
+
+// Members returns the members of an object with their names in the order of the document, none for anything else.
+func (v Value) Members() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		v.members(func(name, value Value) bool { return yield(unquote(name.Raw()), value) })
+	}
+}
+
+func (v Value) members(yield func(name, value Value) bool) {
+	if v.Kind() != Object {
+		return
+	}
+	d := v.doc.data
+	i := space(d, int(v.start)+1)
+	for d[i] != '}' {
+		end := skipText(d, i)
+		first := space(d, space(d, end)+1)
+		last := skip(d, first)
+		if !yield(v.doc.value(i, end), v.doc.value(first, last)) {
+			return
+		}
+		i = next(d, last)
+	}
+}
+
+// Member returns the member of the given name, the zero Value and false where v is no object or has none.
+func (v Value) Member(name string) (Value, bool) {
+	for n, m := range v.Members() {
+		if n == name {
+			return m, true
+		}
+	}
+	return Value{}, false
+}
+
+// Pointer returns the JSON pointer (RFC 6901) of v in its document.
+// That of the zero Value is "".
+func (v Value) Pointer() string {
+	if v.doc == nil {
+		return ""
+	}
+	return pointer(v.doc.data, v.Offset())
+}
+
+// Errorf returns an [*Error] at v. The arguments are those of [fmt.Errorf].
+func (v Value) Errorf(format string, args ...any) error {
+	return &Error{v.Pointer(), int64(v.start), fmt.Errorf(format, args...)}
+}
+
+func (v Value) not(want Kind) error {
+	return v.Errorf("%w", because(ErrKind, "must be %s, got %s", want, v.Kind()))
+}
+
+// brief returns the spelling of v for a message.
+func (v Value) brief() string { return Abbreviate(string(v.Raw())) }
