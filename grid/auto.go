@@ -1,0 +1,37 @@
+package grid
+
+import "math"
+
+// Bounds of the chunks that Auto chooses, in bytes.
+const (
+	autoBase  = 256 << 10 // for an array of 1 MiB
+	autoLeast = 128 << 10
+	autoMost  = 64 << 20
+)
+
+// Auto returns a chunk shape for an array of the given shape whose elements take size bytes. Larger arrays get larger chunks,
+// and axes are halved in turn until a chunk is about as large as wanted: zarr-python's rule, with its results.
+func Auto(shape []int64, size int64) []int64 {
+	chunk := make([]int64, len(shape))
+	total := float64(size)
+	for i, n := range shape {
+		chunk[i] = max(1, n)
+		total *= float64(chunk[i])
+	}
+	target := autoBase * math.Pow(2, math.Log10(total/(1<<20)))
+	target = min(max(target, autoLeast), autoMost)
+	for i := 0; len(chunk) > 0; i++ {
+		bytes, rest := float64(size), int64(0)
+		for _, n := range chunk {
+			bytes *= float64(n)
+			rest = max(rest, n)
+		}
+		near := bytes < target || math.Abs(bytes-target)/target < 0.5
+		if near && bytes < autoMost || rest == 1 {
+			break
+		}
+		axis := i % len(chunk)
+		chunk[axis] = chunk[axis]/2 + chunk[axis]%2
+	}
+	return chunk
+}

@@ -1,0 +1,257 @@
+package grid
+
+import (
+	"fmt"
+	"iter"
+
+	"varve.dev/zarr/internal/checked"
+)
+
+// Axis is one dimension of an array and how it is cut into cells. It is immutable; the zero Axis is not usable.
+type Axis struct {
+	extent int64
+	step   int64  // length of every cell; 0 where edges are listed
+	edges  *edges // nil where every cell is step long
+	chunks int64  // cells that overlap [0, extent)
+}
+
+// Cell is one position of an axis's grid. All lengths are in elements.
+type Cell struct {
+	Index   int64 // number of the cell along the axis
+	Start   int64 // first element
+	Edge    int64 // distance to the start of the next cell
+	Logical int64 // elements that belong to the array: the edge clipped at the extent, 0 for a cell beyond it
+	Encoded int64 // length that the stored bytes decode to
+}
+
+// IsBoundary reports whether the cell stores more than belongs to the array.
+func (c Cell) IsBoundary() bool { return c.Logical != c.Encoded }
+
+// Cut says how an axis is cut, before it is bound to an extent.
+type Cut struct {
+	step   int64
+	source runSource
+}
+
+// Every cuts an axis into cells of one length; cells follow the extent for ever. In metadata it is a bare integer.
+func Every(length int64) Cut { return Cut{step: length} }
+
+// Edges cuts an axis at explicit lengths, one a cell. The slice is not kept.
+func Edges(lengths ...int64) Cut {
+	e, err := newEdges(func(add func(length, count int64) error) error {
+		for _, n := range lengths {
+			if err := add(n, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return explicit(e, err)
+}
+
+// Runs cuts an axis at explicit lengths given as runs.
+func Runs(runs ...Run) Cut {
+	e, err := newEdges(func(add func(length, count int64) error) error {
+		for _, r := range runs {
+			if err := add(r.Length, r.Count); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return explicit(e, err)
+}
+
+// explicit keeps a list, or the reason why there is none until the axis is made.
+func explicit(e *edges, err error) Cut {
+	if err != nil {
+		return Cut{source: func(func(int64, int64) error) error { return err }}
+	}
+	return Cut{source: e.source()}
+}
+
+// NewAxis cuts an axis of the given extent. Lengths and counts below one, and a list that does not cover the extent,
+// wrap [ErrInvalid]; a sum of lengths beyond 64 bits is [ErrOverflow].
+func NewAxis(extent int64, cut Cut) (Axis, error) {
+	if extent < 0 {
+		return Axis{}, invalid("extent must not be negative, got %d", extent)
+	}
+	if cut.source == nil {
+		if cut.step < 1 {
+			return Axis{}, invalid("chunk length must be at least 1, got %d", cut.step)
+		}
+		return Axis{extent: extent, step: cut.step, chunks: checked.CeilDiv(extent, cut.step)}, nil
+	}
+	e, err := newEdges(cut.source)
+	if err != nil {
+		return Axis{}, err
+	}
+	return boundAxis(extent, e)
+}
+
+// boundAxis binds a list of edges to an extent.
+func boundAxis(extent int64, e *edges) (Axis, error) {
+	if extent > e.sum {
+		return Axis{}, invalid("edges sum to %d and do not cover the extent %d", e.sum, extent)
+	}
+	a := Axis{extent: extent, edges: e}
+	if extent > 0 {
+		last, _ := e.find(extent - 1)
+		a.chunks = last + 1
+	}
+	return a, nil
+}
+
+// Extent returns the length of the axis in elements.
+func (a Axis) Extent() int64 { return a.extent }
+
+// Step returns the length of every cell, or 0 where lengths are listed.
+func (a Axis) Step() int64 { return a.step }
+
+// IsRegular reports whether one length is repeated for ever.
+func (a Axis) IsRegular() bool { return a.step > 0 }
+
+// Chunks returns how many cells overlap the array.
+func (a Axis) Chunks() int64 { return a.chunks }
+
+// Cells returns how many cells there are: all declared ones where lengths are listed, also beyond the extent;
+// else as many as chunks.
+func (a Axis) Cells() int64 {
+	if a.edges != nil {
+		return a.edges.cells
+	}
+	return a.chunks
+}
+
+// Covered returns how many elements the cells cover, at least the extent. A regular axis reports the extent, because
+// its cells never end.
+func (a Axis) Covered() int64 {
+	if a.edges != nil {
+		return a.edges.sum
+	}
+	return a.extent
+}
+
+// Locate returns the chunk that holds element i and the place of i within it.
+// It is false where i lies outside the array.
+func (a Axis) Locate(i int64) (chunk, within int64, ok bool) {
+	if i < 0 || i >= a.extent {
+		return 0, 0, false
+	}
+	if a.edges == nil {
+		chunk = quotient(i, a.step)
+		return chunk, i - chunk*a.step, true
+	}
+	chunk, start := a.edges.find(i)
+	return chunk, i - start, true
+}
+
+// Cell returns cell k. It is false where there is no such cell; beyond the extent only listed cells exist.
+func (a Axis) Cell(k int64) (Cell, bool) {
+	if k < 0 || k >= a.Cells() {
+		return Cell{}, false
+	}
+	c := Cell{Index: k, Start: k * a.step, Edge: a.step}
+	if a.edges != nil {
+		c.Start, c.Edge = a.edges.at(k)
+	}
+	c.Encoded = c.Edge
+	c.Logical = max(0, min(c.Edge, a.extent-c.Start))
+	return c, true
+}
+
+// Edges yields the declared lengths as runs of equal ones. A regular axis yields one run of all its chunks.
+func (a Axis) Edges() iter.Seq[Run] {
+	return func(yield func(Run) bool) {
+		if a.edges == nil {
+			if a.chunks > 0 {
+				yield(Run{a.step, a.chunks})
+			}
+			return
+		}
+		_ = a.edges.source()(func(length, count int64) error {
+			if !yield(Run{length, count}) {
+				return errStop
+			}
+			return nil
+		})
+	}
+}
+
+// Sizes returns the logical lengths of the chunks as runs of equal ones: what is left of the edges within the extent.
+func (a Axis) Sizes() []Run {
+	var sizes []Run
+	left := a.extent
+	for r := range a.Edges() {
+		if left == 0 {
+			break
+		}
+		if whole := min(r.Count, left/r.Length); whole > 0 {
+			sizes = appendRun(sizes, Run{r.Length, whole})
+			left -= whole * r.Length
+			r.Count -= whole
+		}
+		if r.Count > 0 && left > 0 {
+			sizes, left = appendRun(sizes, Run{left, 1}), 0
+		}
+	}
+	return sizes
+}
+
+// appendRun appends r, merged with the last run where the lengths are equal.
+func appendRun(runs []Run, r Run) []Run {
+	if n := len(runs); n > 0 && runs[n-1].Length == r.Length {
+		runs[n-1].Count += r.Count
+		return runs
+	}
+	return append(runs, r)
+}
+
+// Longest returns the largest length of the cells in the interval, 0 where there is none.
+func (a Axis) Longest(cells Interval) int64 {
+	cells = cells.Intersect(Interval{0, a.Cells()})
+	if cells.Len() == 0 || a.edges == nil {
+		return a.step * min(1, cells.Len())
+	}
+	return a.edges.longest(cells)
+}
+
+// Equal reports whether both axes have the same extent and are cut in the same way.
+func (a Axis) Equal(b Axis) bool {
+	if a.extent != b.extent || a.step != b.step {
+		return false
+	}
+	return a.edges == b.edges || a.edges != nil && b.edges != nil && a.edges.equal(b.edges)
+}
+
+// Resized returns the axis with another extent. Listed edges are kept when it shrinks, and when it grows into cells
+// that are already there; growth beyond them adds one edge that covers the rest (zarr-python's rule).
+func (a Axis) Resized(extent int64) (Axis, error) {
+	if extent < 0 {
+		return Axis{}, invalid("extent must not be negative, got %d", extent)
+	}
+	if a.edges == nil {
+		return NewAxis(extent, Every(a.step))
+	}
+	e := a.edges
+	if extent > e.sum {
+		var err error
+		if e, err = e.appended(extent - e.sum); err != nil {
+			return Axis{}, err
+		}
+	}
+	return boundAxis(extent, e)
+}
+
+// touched returns the chunks that the elements in overlap.
+func (a Axis) touched(in Interval) (Interval, error) {
+	if in.Start < 0 || in.Stop > a.extent || in.Start > in.Stop {
+		return Interval{}, fmt.Errorf("%w: elements %d to %d of an axis with extent %d", ErrOutOfRange, in.Start, in.Stop, a.extent)
+	}
+	if in.Start == in.Stop {
+		return Interval{}, nil
+	}
+	first, _, _ := a.Locate(in.Start)
+	last, _, _ := a.Locate(in.Stop - 1)
+	return Interval{first, last + 1}, nil
+}

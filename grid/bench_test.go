@@ -1,0 +1,112 @@
+package grid_test
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"varve.dev/zarr/grid"
+)
+
+func randomEdges(n int) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := []byte(`{"kind": "inline", "chunk_shapes": [[`)
+	for i := range n {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(b, 1+r.Int64N(100_000), 10)
+	}
+	return append(b, "]]}"...)
+}
+
+func BenchmarkParseHugeRun(b *testing.B) {
+	config := []byte(`{"kind":"inline","chunk_shapes":[[[1,1000000000000000000]]]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := grid.Parse([]int64{1e18}, grid.RectilinearName, config); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkParseMillionEdges(b *testing.B) {
+	config := randomEdges(1_000_000)
+	b.SetBytes(int64(len(config)))
+	b.ReportAllocs()
+	var g *grid.Grid
+	for b.Loop() {
+		var err error
+		if g, err = grid.Parse([]int64{1}, grid.RectilinearName, config); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(heldBytes(&g))/1e6, "held-B/edge")
+}
+
+// heldBytes returns how much memory is free again without *g.
+func heldBytes(g **grid.Grid) uint64 {
+	var with, without runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&with)
+	*g = nil
+	runtime.GC()
+	runtime.ReadMemStats(&without)
+	return with.HeapAlloc - without.HeapAlloc
+}
+
+func BenchmarkLocate(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	runs := func(n int) grid.Cut {
+		var list []grid.Run
+		for i := range n {
+			list = append(list, grid.Run{Length: int64(100 + i%7), Count: 1 + r.Int64N(50)})
+		}
+		return grid.Runs(list...)
+	}
+	edges := func(n int) grid.Cut {
+		list := make([]int64, n)
+		for i := range list {
+			list[i] = 1 + r.Int64N(100_000)
+		}
+		return grid.Edges(list...)
+	}
+	for _, bench := range []struct {
+		name string
+		cut  func() grid.Cut
+	}{
+		{"every", func() grid.Cut { return grid.Every(100) }},
+		{"runs=4", func() grid.Cut { return runs(4) }},
+		{"runs=1000", func() grid.Cut { return runs(1000) }},
+		{"edges=1e6", func() grid.Cut { return edges(1_000_000) }},
+		{"edges=1e7", func() grid.Cut { return edges(10_000_000) }},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			a, err := grid.NewAxis(1, bench.cut())
+			if err != nil {
+				b.Fatal(err)
+			}
+			if extent := a.Covered(); extent > 1 {
+				if a, err = a.Resized(extent); err != nil {
+					b.Fatal(err)
+				}
+			} else {
+				a, _ = a.Resized(1 << 40)
+			}
+			places := make([]int64, 1<<12)
+			for i := range places {
+				places[i] = r.Int64N(a.Extent())
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if _, _, ok := a.Locate(places[i&(1<<12-1)]); !ok {
+					b.Fatal("not found")
+				}
+				i++
+			}
+		})
+	}
+}

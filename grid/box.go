@@ -1,0 +1,124 @@
+package grid
+
+import (
+	"iter"
+
+	"varve.dev/zarr/internal/checked"
+)
+
+// Interval is a half-open range of element or chunk indices along one axis.
+type Interval struct{ Start, Stop int64 }
+
+// Len returns how many indices the interval holds.
+func (i Interval) Len() int64 { return max(0, i.Stop-i.Start) }
+
+// Intersect returns the indices that both intervals hold; it is empty where Len is 0.
+func (i Interval) Intersect(o Interval) Interval {
+	return Interval{max(i.Start, o.Start), min(i.Stop, o.Stop)}
+}
+
+// Box is a half-open region: one interval an axis.
+type Box []Interval
+
+// BoxOf returns the box from the origin that covers shape.
+func BoxOf(shape []int64) Box {
+	b := make(Box, len(shape))
+	for i, n := range shape {
+		b[i].Stop = n
+	}
+	return b
+}
+
+// Shape returns the length of every axis.
+func (b Box) Shape() []int64 {
+	s := make([]int64, len(b))
+	for i, in := range b {
+		s[i] = in.Len()
+	}
+	return s
+}
+
+// Len returns how many indices the box holds, and whether that number fits into 64 bits.
+func (b Box) Len() (int64, bool) {
+	n, ok := int64(1), true
+	for _, in := range b {
+		l := in.Len()
+		if l == 0 {
+			return 0, true
+		}
+		if ok {
+			n, ok = checked.Mul(n, l)
+		}
+	}
+	return n, ok
+}
+
+// Contains reports whether index lies in the box.
+func (b Box) Contains(index []int64) bool {
+	for i, in := range b {
+		if index[i] < in.Start || index[i] >= in.Stop {
+			return false
+		}
+	}
+	return len(index) == len(b)
+}
+
+// Indices yields every index of the box in C order. The slice is reused: copy what is kept.
+func (b Box) Indices() iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) {
+		index := make([]int64, len(b))
+		for more := b.First(index); more; more = b.Next(index) {
+			if !yield(index) {
+				return
+			}
+		}
+	}
+}
+
+// First sets index to the first index of the box; it is false where the box is empty.
+func (b Box) First(index []int64) bool {
+	for i, in := range b {
+		if in.Len() == 0 {
+			return false
+		}
+		index[i] = in.Start
+	}
+	return true
+}
+
+// Next moves index to the one that follows in C order; it is false after the last.
+func (b Box) Next(index []int64) bool {
+	for i := len(b) - 1; i >= 0; i-- {
+		if index[i]++; index[i] < b[i].Stop {
+			return true
+		}
+		index[i] = b[i].Start
+	}
+	return false
+}
+
+// Subtract yields disjoint boxes that together hold what b holds and o does not, at most two an axis.
+// Both boxes have the same number of axes.
+func (b Box) Subtract(o Box) iter.Seq[Box] {
+	return func(yield func(Box) bool) {
+		rest := append(Box(nil), b...)
+		for i := range rest {
+			common := rest[i].Intersect(o[i])
+			if common.Len() == 0 {
+				yield(rest)
+				return
+			}
+			for _, part := range [2]Interval{{rest[i].Start, common.Start}, {common.Stop, rest[i].Stop}} {
+				if part.Len() == 0 {
+					continue
+				}
+				out := append(Box(nil), rest...)
+				out[i] = part
+				if !yield(out) {
+					return
+				}
+			}
+			rest[i] = common
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package grid
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"varve.dev/zarr/internal/checked"
+)
+
+// MaxRank is the largest number of axes of an array; NumPy's limit.
+const MaxRank = 64
+
+// Names of the chunk grids in metadata.
+const (
+	RegularName     = "regular"     // zarr-specs v3 core
+	RectilinearName = "rectilinear" // zarr-extensions, chunk-grids/rectilinear
+)
+
+// Grid is an array's shape and how it is cut into chunks. It is immutable.
+type Grid struct {
+	name    string
+	axes    []Axis
+	regular bool
+}
+
+// New cuts an array of the given shape, one cut an axis. The form decides the kind of grid: with [Every] on all axes
+// it is regular, else rectilinear. Errors wrap [ErrInvalid] or [ErrOverflow] and say which axis is at fault.
+func New(shape []int64, cuts ...Cut) (*Grid, error) {
+	name := RegularName
+	if slices.ContainsFunc(cuts, func(c Cut) bool { return c.source != nil }) {
+		name = RectilinearName
+	}
+	return newGrid(name, shape, cuts)
+}
+
+// Regular cuts an array into chunks of one shape.
+func Regular(shape, chunk []int64) (*Grid, error) {
+	cuts := make([]Cut, len(chunk))
+	for i, n := range chunk {
+		cuts[i] = Every(n)
+	}
+	return New(shape, cuts...)
+}
+
+func newGrid(name string, shape []int64, cuts []Cut) (*Grid, error) {
+	if len(cuts) != len(shape) {
+		return nil, invalid("the chunks have %d axes, the shape has %d", len(cuts), len(shape))
+	}
+	axes := make([]Axis, len(shape))
+	for i, cut := range cuts {
+		var err error
+		if axes[i], err = NewAxis(shape[i], cut); err != nil {
+			return nil, onAxis(i, err)
+		}
+	}
+	return ofAxes(name, axes)
+}
+
+func ofAxes(name string, axes []Axis) (*Grid, error) {
+	if len(axes) > MaxRank {
+		return nil, invalid("%d axes, at most %d are possible", len(axes), MaxRank)
+	}
+	regular := !slices.ContainsFunc(axes, func(a Axis) bool { return !a.IsRegular() })
+	return &Grid{name, axes, regular}, nil
+}
+
+// Name returns the name of the grid in metadata.
+func (g *Grid) Name() string { return g.name }
+
+// Rank returns the number of axes.
+func (g *Grid) Rank() int { return len(g.axes) }
+
+// Axis returns axis i.
+func (g *Grid) Axis(i int) Axis { return g.axes[i] }
+
+// IsRegular reports whether every axis repeats one length, as a rectilinear grid of bare integers also does.
+func (g *Grid) IsRegular() bool { return g.regular }
+
+// Shape returns the shape of the array in elements.
+func (g *Grid) Shape() []int64 { return g.numbers(Axis.Extent) }
+
+// Chunks returns how many chunks there are along each axis.
+func (g *Grid) Chunks() []int64 { return g.numbers(Axis.Chunks) }
+
+// Cells returns how many cells there are along each axis, also beyond the array.
+func (g *Grid) Cells() []int64 { return g.numbers(Axis.Cells) }
+
+func (g *Grid) numbers(of func(Axis) int64) []int64 {
+	n := make([]int64, len(g.axes))
+	for i, a := range g.axes {
+		n[i] = of(a)
+	}
+	return n
+}
+
+// NumChunks returns the number of chunks, and whether it fits into 64 bits. An array without axes has one chunk.
+func (g *Grid) NumChunks() (int64, bool) { return checked.Product(g.Chunks()...) }
+
+// Sizes returns, for every axis, the logical lengths of the chunks as runs.
+func (g *Grid) Sizes() [][]Run {
+	sizes := make([][]Run, len(g.axes))
+	for i, a := range g.axes {
+		sizes[i] = a.Sizes()
+	}
+	return sizes
+}
+
+// Chunk is one cell of a grid. All lengths are in elements.
+type Chunk struct {
+	Index   []int64 // position in the grid
+	Start   []int64 // first element
+	Logical []int64 // shape of what belongs to the array
+	Encoded []int64 // shape that the stored bytes decode to
+}
+
+// NewChunk returns a chunk with room for the given number of axes, to be filled by [Grid.Cell].
+func NewChunk(rank int) *Chunk {
+	n := make([]int64, 4*rank)
+	return &Chunk{n[:rank:rank], n[rank : 2*rank : 2*rank], n[2*rank : 3*rank : 3*rank], n[3*rank:]}
+}
+
+// IsBoundary reports whether the chunk stores more than belongs to the array.
+func (c *Chunk) IsBoundary() bool { return !slices.Equal(c.Logical, c.Encoded) }
+
+// Box returns the region of the array that the chunk holds.
+func (c *Chunk) Box() Box {
+	b := make(Box, len(c.Start))
+	for i := range b {
+		b[i] = Interval{c.Start[i], c.Start[i] + c.Logical[i]}
+	}
+	return b
+}
+
+// Clone returns a copy that stays as it is.
+func (c *Chunk) Clone() *Chunk {
+	d := NewChunk(len(c.Index))
+	copy(d.Index, c.Index)
+	copy(d.Start, c.Start)
+	copy(d.Logical, c.Logical)
+	copy(d.Encoded, c.Encoded)
+	return d
+}
+
+// Chunk returns the chunk at index. It is false where index has the wrong number of axes, or names no chunk,
+// as a cell beyond the array does.
+func (g *Grid) Chunk(index []int64) (*Chunk, bool) {
+	if len(index) != len(g.axes) {
+		return nil, false
+	}
+	for i, k := range index {
+		if k < 0 || k >= g.axes[i].chunks {
+			return nil, false
+		}
+	}
+	c := NewChunk(len(index))
+	return c, g.Cell(index, c)
+}
+
+// Cell fills c, which has room for every axis, with the cell at index. It is false where there is no such cell.
+func (g *Grid) Cell(index []int64, c *Chunk) bool {
+	if len(index) != len(g.axes) {
+		return false
+	}
+	for i := range g.axes {
+		cell, ok := g.axes[i].Cell(index[i])
+		if !ok {
+			return false
+		}
+		c.Index[i], c.Start[i], c.Logical[i], c.Encoded[i] = cell.Index, cell.Start, cell.Logical, cell.Encoded
+	}
+	return true
+}
+
+// All yields every chunk in C order. The chunk is reused: clone what is kept.
+func (g *Grid) All() iter.Seq[*Chunk] { return g.cells(BoxOf(g.Chunks())) }
+
+// Touching yields every chunk that the region of elements overlaps, in C order. The chunk is reused: clone what is kept.
+// A region that does not lie within the array is an error that wraps [ErrOutOfRange].
+func (g *Grid) Touching(region Box) (iter.Seq[*Chunk], error) {
+	chunks, err := g.Touched(region)
+	if err != nil {
+		return nil, err
+	}
+	return g.cells(chunks), nil
+}
+
+func (g *Grid) cells(indices Box) iter.Seq[*Chunk] {
+	return func(yield func(*Chunk) bool) {
+		c := NewChunk(len(g.axes))
+		for index := range indices.Indices() {
+			if !g.Cell(index, c) || !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Touched returns the box of chunk indices that the region of elements overlaps, empty where the region is.
+// A region that does not lie within the array is an error that wraps [ErrOutOfRange].
+func (g *Grid) Touched(region Box) (Box, error) {
+	if len(region) != len(g.axes) {
+		return nil, fmt.Errorf("%w: a region of %d axes, the array has %d", ErrOutOfRange, len(region), len(g.axes))
+	}
+	chunks := make(Box, len(region))
+	for i, in := range region {
+		var err error
+		if chunks[i], err = g.axes[i].touched(in); err != nil {
+			return nil, onAxis(i, err)
+		}
+	}
+	return chunks, nil
+}
+
+// Locate returns the index of the chunk that holds an element, and the element's place within it.
+// An element outside the array is an error that wraps [ErrOutOfRange].
+func (g *Grid) Locate(element []int64) (chunk, within []int64, err error) {
+	if len(element) != len(g.axes) {
+		return nil, nil, fmt.Errorf("%w: an index of %d axes, the array has %d", ErrOutOfRange, len(element), len(g.axes))
+	}
+	chunk, within = make([]int64, len(element)), make([]int64, len(element))
+	for i, e := range element {
+		var ok bool
+		if chunk[i], within[i], ok = g.axes[i].Locate(e); !ok {
+			return nil, nil, onAxis(i, fmt.Errorf("%w: index %d of an axis with extent %d", ErrOutOfRange, e, g.axes[i].extent))
+		}
+	}
+	return chunk, within, nil
+}
+
+// Resized returns the grid of an array of another shape, each axis as [Axis.Resized] makes it.
+func (g *Grid) Resized(shape []int64) (*Grid, error) {
+	if len(shape) != len(g.axes) {
+		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
+	}
+	axes := make([]Axis, len(shape))
+	for i, n := range shape {
+		var err error
+		if axes[i], err = g.axes[i].Resized(n); err != nil {
+			return nil, onAxis(i, err)
+		}
+	}
+	return ofAxes(g.name, axes)
+}
+
+// Equal reports whether both grids have the same name and shape and are cut in the same way.
+func (g *Grid) Equal(o *Grid) bool {
+	return g.name == o.name && slices.EqualFunc(g.axes, o.axes, Axis.Equal)
+}

@@ -1,0 +1,43 @@
+package grid
+
+import (
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// ParseCuts reads how an array of the given shape is to be cut, as people write it in JSON: one integer for every axis (10),
+// or a list with an entry an axis that is an integer (regular), or a list of edges and runs [length, count]:
+// [10, 20], [[10, 20, 30], 25], [[[25, 4], 10], [50, 50]]. The integer -1 is the whole axis.
+// Errors wrap [ErrInvalid] and name the axis.
+func ParseCuts(shape []int64, text string) ([]Cut, error) {
+	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
+	if err != nil {
+		return nil, invalid("chunks: %v", err)
+	}
+	if v.Kind() != strictjson.Array {
+		cuts := make([]Cut, len(shape))
+		for i := range cuts {
+			if cuts[i], err = parseStep(v, shape[i]); err != nil {
+				return nil, onAxis(i, err)
+			}
+		}
+		return cuts, nil
+	}
+	i := -1
+	return axisCuts(v, func(entry strictjson.Value) (Cut, error) {
+		if i++; i >= len(shape) {
+			return Cut{}, invalid("the chunks have more than the %d axes of the shape", len(shape))
+		}
+		if entry.Kind() == strictjson.Array {
+			return Cut{source: listSource(entry)}, nil
+		}
+		return parseStep(entry, shape[i])
+	})
+}
+
+func parseStep(v strictjson.Value, extent int64) (Cut, error) {
+	n, err := integer(v)
+	if n == -1 {
+		n = max(1, extent)
+	}
+	return Every(n), err
+}

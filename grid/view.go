@@ -1,0 +1,204 @@
+package grid
+
+import "slices"
+
+// View is a block of elements of fixed width in memory, seen through strides: the element at index i is the
+// Size bytes at Data[Offset + Σ i[k]*Strides[k]].
+type View struct {
+	Data    []byte
+	Offset  int64   // bytes
+	Shape   []int64 // elements
+	Strides []int64 // bytes
+	Size    int     // bytes an element
+}
+
+// Contiguous returns the view of a block in C order.
+func Contiguous(data []byte, shape []int64, size int) View {
+	return View{Data: data, Shape: shape, Strides: AppendStrides(nil, shape, size), Size: size}
+}
+
+// AppendStrides appends the strides in bytes of a block in C order to dst.
+func AppendStrides(dst, shape []int64, size int) []int64 {
+	n := len(dst)
+	dst = append(dst, shape...)
+	step := int64(size)
+	for i := len(shape) - 1; i >= 0; i-- {
+		dst[n+i] = step
+		step *= shape[i]
+	}
+	return dst
+}
+
+// block returns the innermost axes that are contiguous in C order: the number of axes before them, and their bytes.
+func (v View) block() (outer int, bytes int64) {
+	outer, bytes = len(v.Shape), int64(v.Size)
+	for outer > 0 && (v.Strides[outer-1] == bytes || v.Shape[outer-1] == 1) {
+		outer--
+		bytes *= v.Shape[outer]
+	}
+	return outer, bytes
+}
+
+// Bytes returns the block's bytes where they are contiguous in C order.
+func (v View) Bytes() ([]byte, bool) {
+	outer, n := v.block()
+	if outer > 0 {
+		return nil, false
+	}
+	return v.Data[v.Offset : v.Offset+n : v.Offset+n], true
+}
+
+// empty reports whether the view has no elements.
+func (v View) empty() bool { return slices.Contains(v.Shape, 0) }
+
+// Sub returns the part of the block that lies in box.
+func (v View) Sub(box Box) View {
+	shape := make([]int64, len(box))
+	for i, in := range box {
+		shape[i] = in.Len()
+		v.Offset += in.Start * v.Strides[i]
+	}
+	v.Shape = shape
+	return v
+}
+
+// AllEqual reports whether every element is elem, bit for bit.
+func (v View) AllEqual(elem []byte) bool {
+	if v.empty() {
+		return true
+	}
+	outer, n := v.block()
+	return v.rowsEqual(v.Offset, 0, outer, n, elem)
+}
+
+func (v *View) rowsEqual(off int64, axis, outer int, n int64, elem []byte) bool {
+	if axis == outer {
+		return AllEqual(v.Data[off:off+n], elem)
+	}
+	for range v.Shape[axis] {
+		if !v.rowsEqual(off, axis+1, outer, n, elem) {
+			return false
+		}
+		off += v.Strides[axis]
+	}
+	return true
+}
+
+// Copy copies src to dst; both have the same shape and element size, and do not overlap.
+func Copy(dst, src View) {
+	if dst.empty() {
+		return
+	}
+	outerDst, n := dst.block()
+	outerSrc, m := src.block()
+	outer := max(outerDst, outerSrc)
+	if outer == outerSrc {
+		n = m
+	}
+	if outer == len(dst.Shape) && outer > 0 {
+		copyElements(&dst, &src, dst.Offset, src.Offset, 0)
+		return
+	}
+	copyRows(&dst, &src, dst.Offset, src.Offset, 0, outer, n)
+}
+
+// copyRows walks the axes up to outer and copies n contiguous bytes at each place.
+func copyRows(dst, src *View, d, s int64, axis, outer int, n int64) {
+	if axis == outer {
+		copy(dst.Data[d:d+n], src.Data[s:s+n])
+		return
+	}
+	for range dst.Shape[axis] {
+		copyRows(dst, src, d, s, axis+1, outer, n)
+		d += dst.Strides[axis]
+		s += src.Strides[axis]
+	}
+}
+
+// copyElements walks all axes and copies element by element along the last.
+func copyElements(dst, src *View, d, s int64, axis int) {
+	n, ds, ss := dst.Shape[axis], dst.Strides[axis], src.Strides[axis]
+	if axis < len(dst.Shape)-1 {
+		for range n {
+			copyElements(dst, src, d, s, axis+1)
+			d += ds
+			s += ss
+		}
+		return
+	}
+	switch dst.Size {
+	case 1:
+		copyStrided[[1]byte](dst.Data, src.Data, d, s, ds, ss, n)
+	case 2:
+		copyStrided[[2]byte](dst.Data, src.Data, d, s, ds, ss, n)
+	case 4:
+		copyStrided[[4]byte](dst.Data, src.Data, d, s, ds, ss, n)
+	case 8:
+		copyStrided[[8]byte](dst.Data, src.Data, d, s, ds, ss, n)
+	case 16:
+		copyStrided[[16]byte](dst.Data, src.Data, d, s, ds, ss, n)
+	default:
+		size := int64(dst.Size)
+		for range n {
+			copy(dst.Data[d:d+size], src.Data[s:s+size])
+			d += ds
+			s += ss
+		}
+	}
+}
+
+func copyStrided[E element](dst, src []byte, d, s, ds, ss, n int64) {
+	for range n {
+		*at[E](dst, d) = *at[E](src, s)
+		d += ds
+		s += ss
+	}
+}
+
+// Fill sets every element of v to elem.
+func Fill(v View, elem []byte) {
+	if !v.empty() {
+		outer, n := v.block()
+		fillRows(&v, v.Offset, 0, outer, n, elem)
+	}
+}
+
+func fillRows(v *View, d int64, axis, outer int, n int64, elem []byte) {
+	if axis < outer {
+		for range v.Shape[axis] {
+			fillRows(v, d, axis+1, outer, n, elem)
+			d += v.Strides[axis]
+		}
+		return
+	}
+	FillBytes(v.Data[d:d+n], elem)
+}
+
+// FillBytes repeats elem over dst, whose length is a multiple of that of elem.
+func FillBytes(dst, elem []byte) {
+	if isZero(elem) {
+		clear(dst)
+		return
+	}
+	for done := copy(dst, elem); done < len(dst); {
+		done += copy(dst[done:], dst[:done])
+	}
+}
+
+// AllEqual reports whether data consists of repetitions of elem, bit for bit.
+func AllEqual(data, elem []byte) bool {
+	n := len(elem)
+	if len(data) == 0 {
+		return true
+	}
+	return string(data[:n]) == string(elem) && string(data[n:]) == string(data[:len(data)-n])
+}
+
+func isZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
