@@ -1,0 +1,128 @@
+package dtype
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// decimal is a JSON number, exact: 0.digits * 10^point. The digits neither begin nor end in 0; zero has none.
+type decimal struct {
+	negative bool
+	digits   string
+	point    int64
+}
+
+// maxExponent is where exponents saturate: more than any document has digits, so the number is out of any range.
+const maxExponent = 1 << 40
+
+// parseDecimal reads a number of the JSON grammar, of any length.
+func parseDecimal(s string) (d decimal, ok bool) {
+	s, d.negative = strings.CutPrefix(s, "-")
+	whole, s := cutDigits(s)
+	if whole == "" || len(whole) > 1 && whole[0] == '0' {
+		return d, false
+	}
+	fraction := ""
+	if rest, found := strings.CutPrefix(s, "."); found {
+		if fraction, s = cutDigits(rest); fraction == "" {
+			return d, false
+		}
+	}
+	exponent, ok := parseExponent(s)
+	if !ok {
+		return d, false
+	}
+	digits := whole + fraction
+	d.digits = strings.TrimLeft(digits, "0")
+	d.point = int64(len(whole)-len(digits)+len(d.digits)) + exponent
+	d.digits = strings.TrimRight(d.digits, "0")
+	if d.digits == "" {
+		d.point = 0
+	}
+	return d, true
+}
+
+// cutDigits splits s after its leading digits.
+func cutDigits(s string) (digits, rest string) {
+	rest = strings.TrimLeft(s, "0123456789")
+	return s[:len(s)-len(rest)], rest
+}
+
+// parseExponent reads the end of a number, which may be empty.
+func parseExponent(s string) (exponent int64, ok bool) {
+	if s == "" {
+		return 0, true
+	}
+	if s[0] != 'e' && s[0] != 'E' {
+		return 0, false
+	}
+	digits, negative := strings.CutPrefix(s[1:], "-")
+	if !negative {
+		digits = strings.TrimPrefix(digits, "+")
+	}
+	if !isDigits(digits) {
+		return 0, false
+	}
+	exponent, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || exponent > maxExponent {
+		exponent = maxExponent
+	}
+	if negative {
+		exponent = -exponent
+	}
+	return exponent, true
+}
+
+// String spells the number in a way that keeps the exponent small however it was written:
+// strconv saturates exponents before it counts the zeros.
+func (d decimal) String() string {
+	s := "0." + d.digits + "0e" + strconv.FormatInt(d.point, 10)
+	if d.negative {
+		return "-" + s
+	}
+	return s
+}
+
+// integer returns the magnitude of the number, where it is whole and fits.
+func (d decimal) integer() (magnitude uint64, ok bool) {
+	zeros := d.point - int64(len(d.digits))
+	switch {
+	case d.digits == "":
+		return 0, true
+	case zeros < 0 || d.point > 20:
+		return 0, false
+	}
+	magnitude, err := strconv.ParseUint(d.digits+strings.Repeat("0", int(zeros)), 10, 64)
+	return magnitude, err == nil
+}
+
+// compare compares the magnitudes of two numbers.
+func (d decimal) compare(e decimal) int {
+	if d.digits == "" || e.digits == "" {
+		return cmp.Compare(len(d.digits), len(e.digits))
+	}
+	return cmp.Or(cmp.Compare(d.point, e.point), strings.Compare(d.digits, e.digits))
+}
+
+// roundToOdd returns the float32 that has no more than the bits of d, with the last bit set where bits are missing.
+// Rounding that again, to a width shorter by two bits or more, gives what rounding d itself would:
+// a number close to the middle of two neighbours cannot land on the middle first.
+func (d decimal) roundToOdd() float32 {
+	x64, _ := strconv.ParseFloat(d.String(), 32)
+	x := float32(x64)
+	if math.IsInf(x64, 0) || math.Float32bits(x)&1 == 1 {
+		return x
+	}
+	// No float32 has more than 112 significant digits.
+	exact, _ := parseDecimal(strconv.FormatFloat(math.Abs(x64), 'e', 112, 64))
+	towards := math.Copysign(0, x64)
+	switch d.compare(exact) {
+	case 0:
+		return x
+	case 1:
+		towards = math.Copysign(math.Inf(1), x64)
+	}
+	return math.Nextafter32(x, float32(towards))
+}

@@ -1,0 +1,83 @@
+package dtype_test
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/dtype"
+)
+
+func ExampleParse() {
+	t, err := dtype.Parse("complex64", nil)
+	fmt.Println(t, t.Kind(), t.Size(), t.Unit(), err)
+
+	_, err = dtype.Parse("r12", nil)
+	fmt.Println(err)
+	// Output:
+	// complex64 complex 8 4 <nil>
+	// dtype: invalid: data type "r12": raw types have a positive multiple of 8 bits, as "r16"
+}
+
+func ExampleOf() {
+	fmt.Println(dtype.Of[int16](), dtype.Of[dtype.Float16](), dtype.Of[int16]() == dtype.Of[uint16]())
+	// Output: int16 float16 false
+}
+
+func ExampleType_AppendText() {
+	t, _ := dtype.Parse("r24", nil)
+	elem, _ := t.ParseFill([]byte("[0, 10, 255]"))
+	row := t.AppendText(nil, elem)
+	row = dtype.Of[bool]().AppendText(append(row, ','), []byte{1})
+	fmt.Println(string(row))
+	// Output: 0x000aff,true
+}
+
+func ExampleType_ParseFill() {
+	t := dtype.Of[float32]()
+	for _, json := range []string{`0.1`, `-0`, `"NaN"`, `"0x7fc00001"`} {
+		elem, _ := t.ParseFill([]byte(json))
+		canonical, _ := t.FormatFill(elem)
+		fmt.Println(string(canonical))
+	}
+	_, err := dtype.Of[int8]().ParseFill([]byte("128"))
+	fmt.Println(err)
+	// Output:
+	// 0.1
+	// -0.0
+	// "NaN"
+	// "0x7fc00001"
+	// dtype: invalid: fill value "128" of int8: expected an integer from -128 to 127
+}
+
+func ExampleType_ParseText() {
+	for _, t := range dtype.All()[11:] {
+		elem, err := t.ParseText("1e+2-3j")
+		if err != nil {
+			elem, _ = t.ParseText("-inf")
+		}
+		fmt.Printf("%s\t%s\n", t.AppendText(nil, elem), t.AppendJSON(nil, elem))
+	}
+	// Output:
+	// -inf	"-Infinity"
+	// 100.0-3.0j	[100.0,-3.0]
+	// 100.0-3.0j	[100.0,-3.0]
+}
+
+func ExampleType_NumPy() {
+	descr, _ := dtype.Of[dtype.Float16]().NumPy()
+	t, bigEndian, _ := dtype.FromNumPy(">i4")
+	fmt.Println(descr, t, bigEndian)
+	// Output: <f2 int32 true
+}
+
+func ExampleFromFloat32() {
+	third := dtype.FromFloat32(1. / 3)
+	fmt.Println(third, third.Float32())
+	// Output: 0.3333 0.33325195
+}
+
+func ExampleSwapBytes() {
+	b := []byte{1, 2, 3, 4, 5, 6, 7, 8}
+	dtype.SwapBytes(b, b, 4)
+	fmt.Println(b)
+	// Output: [4 3 2 1 8 7 6 5]
+}

@@ -1,0 +1,80 @@
+package dtype
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxRawSize is the largest raw element in bytes. The specification has no limit; a fill value of it has to fit a document.
+const maxRawSize = 1 << 20
+
+// Parse returns the data type of that name and configuration (zarr-specs v3 core, "Data types" and "Extension points").
+// The configuration is the JSON object of that name, or nil; the types here have none, so it has to be empty.
+// A name that is not known, or a raw type beyond 1 MiB, wraps [ErrUnsupported]; a malformed one, as "r12",
+// and a configuration with members wrap [ErrInvalid].
+func Parse(name string, configuration []byte) (Type, error) {
+	t, err := byName(name)
+	if err != nil {
+		return Type{}, err
+	}
+	if !isEmptyObject(configuration) {
+		return Type{}, fmt.Errorf("%w: data type %s takes no configuration", ErrInvalid, excerpt(name))
+	}
+	return t, nil
+}
+
+func byName(name string) (Type, error) {
+	for _, t := range named {
+		if t.name == name {
+			return t, nil
+		}
+	}
+	if digits, ok := strings.CutPrefix(name, "r"); ok && isDigits(digits) {
+		return parseRaw(digits)
+	}
+	return Type{}, fmt.Errorf("%w: %s", ErrUnsupported, excerpt(name))
+}
+
+// parseRaw returns the raw type of as many bits as the decimal says.
+func parseRaw(digits string) (Type, error) {
+	bits, err := strconv.ParseUint(digits, 10, 64)
+	switch {
+	case digits[0] == '0' || err == nil && bits%8 != 0:
+		return Type{}, fmt.Errorf("%w: data type %s: raw types have a positive multiple of 8 bits, as \"r16\"", ErrInvalid, excerpt("r"+digits))
+	case err != nil || bits > 8*maxRawSize:
+		return Type{}, fmt.Errorf("%w: %s has more than %d bits", ErrUnsupported, excerpt("r"+digits), 8*maxRawSize)
+	}
+	return raw(int(bits / 8)), nil
+}
+
+// raw returns the raw type of size bytes.
+func raw(size int) Type { return Type{"r" + strconv.Itoa(8*size), Raw, size, 1} }
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// isEmptyObject reports whether a configuration is absent or without members.
+func isEmptyObject(json []byte) bool {
+	inner, ok := unwrap(trim(string(json)), "{", "}")
+	return len(json) == 0 || ok && trim(inner) == ""
+}
+
+// trim removes JSON white space from both ends.
+func trim(s string) string { return strings.Trim(s, " \t\r\n") }
+
+// unwrap returns what stands between the two marks.
+func unwrap(s, left, right string) (inner string, ok bool) {
+	s, begins := strings.CutPrefix(s, left)
+	s, ends := strings.CutSuffix(s, right)
+	return s, begins && ends
+}
+
+// excerpt quotes the beginning of a text for a message: a stranger's document may have megabytes of digits.
+func excerpt(s string) string {
+	if len(s) > 60 {
+		return fmt.Sprintf("%q…", s[:50])
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,88 @@
+package dtype
+
+import "testing"
+
+func TestTypes(t *testing.T) {
+	tests := []struct {
+		name       string
+		kind       Kind
+		size, unit int
+	}{
+		{"bool", Bool, 1, 1},
+		{"int8", Int, 1, 1},
+		{"uint16", Uint, 2, 2},
+		{"int64", Int, 8, 8},
+		{"float16", Float, 2, 2},
+		{"float64", Float, 8, 8},
+		{"complex64", Complex, 8, 4},
+		{"complex128", Complex, 16, 8},
+		{"r8", Raw, 1, 1},
+		{"r24", Raw, 3, 1},
+	}
+	for _, tt := range tests {
+		typ := parse(t, tt.name)
+		if typ.Name() != tt.name || typ.String() != tt.name {
+			t.Errorf("%s: Name %q, String %q", tt.name, typ.Name(), typ)
+		}
+		if typ.Kind() != tt.kind || typ.Size() != tt.size || typ.Unit() != tt.unit || typ.IsZero() {
+			t.Errorf("%s: %s of %d bytes in units of %d", tt.name, typ.Kind(), typ.Size(), typ.Unit())
+		}
+	}
+}
+
+func TestAll(t *testing.T) {
+	seen := map[Type]bool{}
+	for _, typ := range All() {
+		if parse(t, typ.Name()) != typ {
+			t.Errorf("%s does not parse to itself", typ)
+		}
+		if typ.Size()%typ.Unit() != 0 {
+			t.Errorf("%s: %d bytes in units of %d", typ, typ.Size(), typ.Unit())
+		}
+		seen[typ] = true
+	}
+	if len(seen) != 14 {
+		t.Errorf("%d types, want 14", len(seen))
+	}
+	All()[0] = Type{}
+	if All()[0].IsZero() {
+		t.Error("a caller can change what All returns")
+	}
+}
+
+func TestZeroType(t *testing.T) {
+	var zero Type
+	if !zero.IsZero() || zero.Name() != "" || zero.String() != "invalid" || zero.Size() != 0 {
+		t.Errorf("zero Type: %q %q %d", zero.Name(), zero, zero.Size())
+	}
+	if got := zero.AppendText(zero.AppendJSON(nil, nil), nil); len(got) != 0 {
+		t.Errorf("zero Type writes %q", got)
+	}
+}
+
+func TestKindString(t *testing.T) {
+	for kind, want := range map[Kind]string{Invalid: "invalid", Bool: "bool", Raw: "raw", Raw + 1: "invalid"} {
+		if kind.String() != want {
+			t.Errorf("Kind(%d) is %q, want %q", kind, kind, want)
+		}
+	}
+}
+
+// parse is Parse of a name that is right.
+func parse(t testing.TB, name string) Type {
+	t.Helper()
+	typ, err := Parse(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return typ
+}
+
+// sample has every named type and some raw ones.
+func sample(t testing.TB) []Type {
+	types := All()
+	for _, name := range []string{"r8", "r16", "r24", "r128"} {
+		types = append(types, parse(t, name))
+	}
+	return types
+}
