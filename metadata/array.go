@@ -1,0 +1,192 @@
+package metadata
+
+import (
+	"slices"
+
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// Array is the metadata of an array (zarr-specs v3.1 core, "Array metadata").
+type Array struct {
+	// Shape is the length of every dimension in elements.
+	Shape []int64
+	// DataType, ChunkGrid and ChunkKeyEncoding are extension points that every array has.
+	DataType, ChunkGrid, ChunkKeyEncoding Extension
+	// FillValue is the JSON of the fill value as it was spelled.
+	FillValue []byte
+	// Codecs are the codecs in the order of encoding, at least one.
+	Codecs []Extension
+	// StorageTransformers is nil where the document has no such member. No storage transformer is supported.
+	StorageTransformers []Extension
+	// DimensionNames is nil where the document has none, else it has an entry a dimension, nil for one without a name.
+	DimensionNames []*string
+	// Attributes is a JSON object as it was spelled.
+	Attributes []byte
+
+	kept []member
+}
+
+// array reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported,
+// or comes alone.
+func (d *document) array(l Limits) (Node, error) {
+	d.disown(consolidatedMetadata, numFields)
+	a := &Array{kept: d.kept}
+	if err := d.fill(a, l); err != nil {
+		return nil, err
+	}
+	if len(a.StorageTransformers) > 0 {
+		v := d.fields[storageTransformers]
+		return a, v.Errorf("%w", unsupportedf("storage transformer %q is not known", a.StorageTransformers[0].Name))
+	}
+	return a, d.refused
+}
+
+// fill reads all members of an array.
+func (d *document) fill(a *Array, l Limits) (err error) {
+	if err = d.shape(a, l.rank()); err != nil {
+		return err
+	}
+	if a.DataType, err = d.extension(dataType); err != nil {
+		return err
+	}
+	if a.ChunkGrid, err = d.extension(chunkGrid); err != nil {
+		return err
+	}
+	if a.ChunkKeyEncoding, err = d.extension(chunkKeyEncoding); err != nil {
+		return err
+	}
+	v, err := d.required(fillValue)
+	if err != nil {
+		return err
+	}
+	a.FillValue = v.Raw()
+	if err = d.chains(a); err != nil {
+		return err
+	}
+	if err = d.dimensionNames(a); err != nil {
+		return err
+	}
+	a.Attributes, err = d.attributes()
+	return err
+}
+
+func (d *document) extension(f field) (Extension, error) {
+	v, err := d.required(f)
+	if err != nil {
+		return Extension{}, err
+	}
+	return newExtension(v)
+}
+
+func (d *document) shape(a *Array, rank int) error {
+	v, err := d.required(shape)
+	if err != nil {
+		return err
+	}
+	if v.Kind() != strictjson.Array {
+		return v.Errorf("shape must be an array, got %s", v.Kind())
+	}
+	n := v.Len()
+	if n > rank {
+		return v.Errorf("%d dimensions, at most %d are allowed", n, rank)
+	}
+	a.Shape = make([]int64, n)
+	for i, e := range v.Elements() {
+		if a.Shape[i], err = e.Int64(); err != nil {
+			return err
+		}
+		if a.Shape[i] < 0 {
+			return e.Errorf("extent must not be negative, got %d", a.Shape[i])
+		}
+	}
+	return nil
+}
+
+// chains reads the codecs and the storage transformers.
+func (d *document) chains(a *Array) error {
+	v, err := d.required(codecs)
+	if err != nil {
+		return err
+	}
+	if a.Codecs, err = newExtensions(v); err != nil {
+		return err
+	}
+	if len(a.Codecs) == 0 {
+		return v.Errorf("there must be at least one codec, the one that makes bytes")
+	}
+	if v = d.fields[storageTransformers]; !v.IsZero() {
+		a.StorageTransformers, err = newExtensions(v)
+	}
+	return err
+}
+
+func (d *document) dimensionNames(a *Array) error {
+	v := d.fields[dimensionNames]
+	if v.IsZero() {
+		return nil
+	}
+	if v.Kind() != strictjson.Array {
+		return v.Errorf("dimension names must be an array, got %s", v.Kind())
+	}
+	if n := v.Len(); n != len(a.Shape) {
+		return v.Errorf("%d dimension names for %d dimensions", n, len(a.Shape))
+	}
+	a.DimensionNames = make([]*string, len(a.Shape))
+	for i, e := range v.Elements() {
+		if e.Kind() == strictjson.Null {
+			continue
+		}
+		name, err := e.Str()
+		if err != nil {
+			return err
+		}
+		a.DimensionNames[i] = &name
+	}
+	return nil
+}
+
+// Resized returns a copy of a with another shape, in elements, and the chunk grid that goes with it.
+func (a *Array) Resized(shape []int64, grid Extension) *Array {
+	b := *a
+	b.Shape, b.ChunkGrid = slices.Clone(shape), grid
+	return &b
+}
+
+// WithKeyEncoding returns a copy of a whose chunks have keys of another encoding.
+func (a *Array) WithKeyEncoding(e KeyEncoding) *Array {
+	b := *a
+	b.ChunkKeyEncoding = e.Extension()
+	return &b
+}
+
+// WithAttributes returns a copy of a with other attributes. Anything but a JSON object is [ErrInvalid].
+func (a *Array) WithAttributes(raw []byte) (*Array, error) {
+	v, err := object(raw)
+	if err != nil {
+		return nil, under(err, "/attributes")
+	}
+	b := *a
+	b.Attributes = v.Raw()
+	return &b, nil
+}
+
+// Marshal returns the canonical document of a: the members in a fixed order, indented by two spaces, with a final
+// newline. It is read again before it is returned, and the error is the one with which [ParseArray] refuses it.
+func (a *Array) Marshal(l Limits) ([]byte, error) {
+	w := newWriter(l, "array")
+	w.member(shape).shape(a.Shape)
+	w.member(dataType).extension(a.DataType, a.DataType.appendType(nil))
+	w.member(chunkGrid).extension(a.ChunkGrid, a.ChunkGrid.Append(nil))
+	w.member(chunkKeyEncoding).extension(a.ChunkKeyEncoding, a.ChunkKeyEncoding.Append(nil))
+	w.member(fillValue).raw(a.FillValue)
+	w.member(codecs).extensions(a.Codecs)
+	if a.StorageTransformers != nil {
+		w.member(storageTransformers).extensions(a.StorageTransformers)
+	}
+	if a.DimensionNames != nil {
+		w.member(dimensionNames).names(a.DimensionNames)
+	}
+	w.member(attributes).object(a.Attributes)
+	w.kept(a.kept)
+	return w.document()
+}

@@ -1,0 +1,228 @@
+package metadata
+
+import (
+	"errors"
+	"iter"
+	"slices"
+
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// Consolidated is a copy of the documents of all nodes below a group, held in the group's own document
+// (zarr-specs v3.1 core, "Additional fields"; kind "inline"). It is for listing and for opening many nodes at once.
+// Paths are relative to the group, as "a/b", and no two entries have one path or a path below an array.
+// An entry whose parents are missing is permitted. The zero Consolidated is empty.
+type Consolidated struct {
+	entries []entry // in the order of the document
+	order   []int32 // of the entries by path: a walk over the tree
+	kept    []member
+}
+
+var (
+	errTwice      = errors.New("there are two entries with this path")
+	errBelowArray = errors.New("the node lies below an array")
+)
+
+type entry struct {
+	path  string
+	raw   []byte
+	array bool
+}
+
+// NewConsolidated returns the consolidated metadata of nodes: pairs of a path and the document found there.
+// A path that is not legal, given twice or below an array, and a document that is [ErrInvalid], are errors;
+// one that [Parse] describes in spite of an extension that it does not support is none.
+func NewConsolidated(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+	c := new(Consolidated)
+	for path, raw := range nodes {
+		e, err := newEntry(path, raw, l)
+		if err != nil {
+			return nil, err
+		}
+		c.entries = append(c.entries, e)
+	}
+	if err := c.index(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// consolidated reads the member of a group. Null, which early writers of format 3 left there, is none; a kind
+// that is not known but may be ignored is kept as it is.
+func (d *document) consolidated(v strictjson.Value) (*Consolidated, error) {
+	if v.Kind() == strictjson.Null {
+		return nil, nil
+	}
+	kind, _ := v.Member("kind")
+	if name, err := kind.Str(); err == nil && name != "inline" {
+		d.unknown(consolidatedMetadata.String(), v)
+		return nil, nil
+	}
+	nodes, _ := v.Member("metadata")
+	if kind.IsZero() || nodes.Kind() != strictjson.Object {
+		return nil, v.Errorf(`consolidated metadata must be an object with "kind": "inline" and an object "metadata"`)
+	}
+	c := new(Consolidated)
+	for name, m := range v.Members() {
+		switch name {
+		case "kind", "metadata":
+		case "must_understand":
+			if _, err := m.Bool(); err != nil {
+				return nil, err
+			}
+		default:
+			c.kept = append(c.kept, member{name, m.Raw()})
+		}
+	}
+	if err := c.read(nodes); err != nil {
+		return nil, err
+	}
+	return c, c.index()
+}
+
+// read takes the entries of the member "metadata". Only as much of each document is looked at as the tree needs.
+func (c *Consolidated) read(nodes strictjson.Value) error {
+	c.entries = make([]entry, 0, nodes.Len())
+	for path, m := range nodes.Members() {
+		if err := checkPath(path); err != nil {
+			return m.Errorf("%w", err)
+		}
+		kind, _ := m.Member("node_type")
+		name, _ := kind.Str()
+		if name != "array" && name != "group" {
+			return m.Errorf("entry must be the document of an array or a group")
+		}
+		c.entries = append(c.entries, entry{path, m.Raw(), name == "array"})
+	}
+	return nil
+}
+
+func newEntry(path string, raw []byte, l Limits) (entry, error) {
+	if err := checkPath(path); err != nil {
+		return entry{}, entryError(path, err)
+	}
+	n, err := parse(raw, l, true)
+	if n == nil {
+		return entry{}, entryError(path, err)
+	}
+	_, array := n.(*Array)
+	return entry{path, raw, array}, nil
+}
+
+func entryError(path string, err error) error {
+	return under(err, "/consolidated_metadata/metadata"+strictjson.Token(path))
+}
+
+// index sorts the paths and checks that they make a tree. In tree order all nodes below an array follow it at once.
+func (c *Consolidated) index() error {
+	c.order = make([]int32, len(c.entries))
+	for i := range c.order {
+		c.order[i] = int32(i)
+	}
+	slices.SortFunc(c.order, func(i, j int32) int { return comparePaths(c.entries[i].path, c.entries[j].path) })
+	last, array := "", ""
+	for _, i := range c.order {
+		e := c.entries[i]
+		switch {
+		case e.path == last:
+			return entryError(e.path, errTwice)
+		case array != "" && below(e.path, array):
+			return entryError(e.path, errBelowArray)
+		case e.array:
+			array = e.path
+		}
+		last = e.path
+	}
+	return nil
+}
+
+// Len returns the number of entries.
+func (c *Consolidated) Len() int { return len(c.entries) }
+
+// Nodes returns the entries in tree order, each node before those below it: the path and the raw document.
+func (c *Consolidated) Nodes() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, i := range c.order {
+			if e := c.entries[i]; !yield(e.path, e.raw) {
+				return
+			}
+		}
+	}
+}
+
+// find returns the place in the tree order of path, or of the first entry behind it, and whether path is there.
+func (c *Consolidated) find(path string) (int, bool) {
+	return slices.BinarySearchFunc(c.order, path, func(i int32, path string) int {
+		return comparePaths(c.entries[i].path, path)
+	})
+}
+
+// Entry reads the document at path. It returns nil and no error where there is no such entry. An entry that is
+// damaged is an [*Error] whose pointer names it. Consolidated metadata within the entry is ignored:
+// Below returns the part of c that is the same and up to date.
+func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
+	at, ok := c.find(path)
+	if !ok {
+		return nil, nil
+	}
+	n, err := parse(c.entries[c.order[at]].raw, l, true)
+	if err != nil {
+		err = entryError(path, err)
+	}
+	return n, err
+}
+
+// Below returns the entries below the group at path, with paths relative to it.
+func (c *Consolidated) Below(path string) *Consolidated {
+	at, ok := c.find(path)
+	if ok {
+		at++
+	}
+	b := new(Consolidated)
+	for _, i := range c.order[at:] {
+		e := c.entries[i]
+		if !below(e.path, path) {
+			break
+		}
+		b.order = append(b.order, int32(len(b.entries)))
+		b.entries = append(b.entries, entry{e.path[len(path)+1:], e.raw, e.array})
+	}
+	return b
+}
+
+// With returns a copy of c in which the entry at path is the document raw: in its old place, or behind all others.
+// A path or a document that [NewConsolidated] refuses is refused here too.
+func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, error) {
+	e, err := newEntry(path, raw, l)
+	if err != nil {
+		return nil, err
+	}
+	b := &Consolidated{entries: slices.Clone(c.entries), kept: c.kept}
+	if at, ok := c.find(path); ok {
+		b.entries[c.order[at]] = e
+	} else {
+		b.entries = append(b.entries, e)
+	}
+	if err := b.index(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Without returns a copy of c without the entry at path. Entries below it stay.
+func (c *Consolidated) Without(path string) *Consolidated {
+	b := &Consolidated{entries: slices.Clone(c.entries), order: slices.Clone(c.order), kept: c.kept}
+	at, ok := c.find(path)
+	if !ok {
+		return b
+	}
+	gone := b.order[at]
+	b.entries = slices.Delete(b.entries, int(gone), int(gone)+1)
+	b.order = slices.Delete(b.order, at, at+1)
+	for i, n := range b.order {
+		if n > gone {
+			b.order[i]--
+		}
+	}
+	return b
+}

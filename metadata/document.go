@@ -1,0 +1,132 @@
+package metadata
+
+import (
+	"slices"
+
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// field numbers the members that the specification names, in the order in which they are written.
+type field int
+
+const (
+	zarrFormat field = iota
+	nodeType
+	shape
+	dataType
+	chunkGrid
+	chunkKeyEncoding
+	fillValue
+	codecs
+	storageTransformers
+	dimensionNames
+	attributes
+	consolidatedMetadata
+	numFields
+)
+
+var fieldNames = [numFields]string{
+	"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs",
+	"storage_transformers", "dimension_names", "attributes", "consolidated_metadata",
+}
+
+func (f field) String() string { return fieldNames[f] }
+
+// member is a member of a document that this package has no meaning for.
+type member struct {
+	name string
+	raw  []byte
+}
+
+// document is the outermost object of a zarr.json, taken apart in one walk over its bytes.
+type document struct {
+	root    strictjson.Value
+	fields  [numFields]strictjson.Value
+	kept    []member // unknown members that are written again
+	refused error    // the first unknown member that may not
+}
+
+func newDocument(root strictjson.Value) (*document, error) {
+	if root.Kind() != strictjson.Object {
+		return nil, root.Errorf("document must be an object, got %s", root.Kind())
+	}
+	d := &document{root: root}
+	for name, v := range root.Members() {
+		if i := slices.Index(fieldNames[:], name); i >= 0 {
+			d.fields[i] = v
+		} else {
+			d.unknown(name, v)
+		}
+	}
+	return d, nil
+}
+
+// unknown keeps a member that says "must_understand": false and refuses any other
+// (zarr-specs v3.1 core, "Additional fields"). The first that is refused is kept too, so that a node which was read in
+// spite of it cannot be written without it.
+func (d *document) unknown(name string, v strictjson.Value) {
+	must, _ := v.Member("must_understand")
+	b, err := must.Bool()
+	keep := err == nil && !b
+	if !keep && d.refused == nil {
+		text := `unknown member; it may be ignored only if it is an object with "must_understand": false`
+		d.refused = v.Errorf("%w", unsupported(text))
+		keep = true
+	}
+	if keep {
+		d.kept = append(d.kept, member{name, v.Raw()})
+	}
+}
+
+// disown treats the fields in [from, to) as unknown members: they belong to the other node type.
+func (d *document) disown(from, to field) {
+	for f := from; f < to; f++ {
+		if v := d.fields[f]; !v.IsZero() {
+			d.unknown(f.String(), v)
+		}
+	}
+}
+
+// required returns a field that has to be present.
+func (d *document) required(f field) (strictjson.Value, error) {
+	v := d.fields[f]
+	if v.IsZero() {
+		return v, d.root.Errorf("member %q is missing", f)
+	}
+	return v, nil
+}
+
+// nodeType returns "array" or "group" once the format version is right.
+func (d *document) nodeType() (string, error) {
+	v, err := d.required(zarrFormat)
+	if err != nil {
+		return "", err
+	}
+	n, err := v.Int64()
+	if err != nil {
+		return "", err
+	}
+	if n != 3 {
+		return "", v.Errorf("%w", unsupportedf("format version %d; only version 3 is known here", n))
+	}
+	if v, err = d.required(nodeType); err != nil {
+		return "", err
+	}
+	kind, err := v.Str()
+	if err == nil && kind != "array" && kind != "group" {
+		err = v.Errorf(`node type must be "array" or "group", got %q`, strictjson.Abbreviate(kind))
+	}
+	return kind, err
+}
+
+// attributes returns the raw attributes, {} where there are none.
+func (d *document) attributes() ([]byte, error) {
+	v := d.fields[attributes]
+	if v.IsZero() {
+		return []byte("{}"), nil
+	}
+	if v.Kind() != strictjson.Object {
+		return nil, v.Errorf("attributes must be an object, got %s", v.Kind())
+	}
+	return v.Raw(), nil
+}

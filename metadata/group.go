@@ -1,0 +1,57 @@
+package metadata
+
+// Group is the metadata of a group (zarr-specs v3.1 core, "Group metadata").
+type Group struct {
+	// Attributes is a JSON object as it was spelled.
+	Attributes []byte
+	// Consolidated is the metadata of the nodes below, nil where the document has none.
+	Consolidated *Consolidated
+
+	kept []member
+}
+
+func (d *document) group(entry bool) (Node, error) {
+	d.disown(shape, attributes)
+	g := &Group{}
+	var err error
+	if g.Attributes, err = d.attributes(); err != nil {
+		return nil, err
+	}
+	if v := d.fields[consolidatedMetadata]; !entry && !v.IsZero() {
+		if g.Consolidated, err = d.consolidated(v); err != nil {
+			return nil, err
+		}
+	}
+	g.kept = d.kept
+	return g, d.refused
+}
+
+// WithAttributes returns a copy of g with other attributes. Anything but a JSON object is [ErrInvalid].
+func (g *Group) WithAttributes(raw []byte) (*Group, error) {
+	v, err := object(raw)
+	if err != nil {
+		return nil, under(err, "/attributes")
+	}
+	h := *g
+	h.Attributes = v.Raw()
+	return &h, nil
+}
+
+// WithConsolidated returns a copy of g with other consolidated metadata, or none where c is nil.
+func (g *Group) WithConsolidated(c *Consolidated) *Group {
+	h := *g
+	h.Consolidated = c
+	return &h
+}
+
+// Marshal returns the canonical document of g: the members in a fixed order, indented by two spaces, with a final
+// newline. It is read again before it is returned, and the error is the one with which [ParseGroup] refuses it.
+func (g *Group) Marshal(l Limits) ([]byte, error) {
+	w := newWriter(l, "group")
+	w.member(attributes).object(g.Attributes)
+	if g.Consolidated != nil {
+		w.member(consolidatedMetadata).consolidated(g.Consolidated)
+	}
+	w.kept(g.kept)
+	return w.document()
+}

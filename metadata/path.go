@@ -1,0 +1,78 @@
+package metadata
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The longest path of a node and the most names in it; a path comes back as part of keys, which stores limit.
+const (
+	maxPathLength = 1000
+	maxPathNames  = 64
+)
+
+// checkPath reports what is wrong with the path of a node relative to a group: names separated by single slashes
+// (zarr-specs v3.1 core, "Node names"), and nothing that could leave the group on any store.
+func checkPath(path string) error {
+	switch {
+	case path == "":
+		return errors.New("the path of a node below the group must not be empty")
+	case len(path) > maxPathLength:
+		return fmt.Errorf("path of %d bytes, at most %d are allowed", len(path), maxPathLength)
+	case strings.Count(path, "/") >= maxPathNames:
+		return fmt.Errorf("path of more than %d names", maxPathNames)
+	case !utf8.ValidString(path):
+		return errors.New("path is not valid UTF-8")
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		if err := checkName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a node name must not be empty; there is a slash too many")
+	case strings.Trim(name, ".") == "":
+		return fmt.Errorf("node name %q is made of periods only", name)
+	case strings.HasPrefix(name, "__"):
+		return fmt.Errorf("node name %q begins with \"__\", which is reserved", name)
+	case name == "zarr.json":
+		return fmt.Errorf("a node must not be named %q", name)
+	case len(name) >= 2 && name[1] == ':' && isLetter(name[0]):
+		return fmt.Errorf("node name %q looks like a drive", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\\' }):
+		return fmt.Errorf("node name %q has a control character or a backslash", name)
+	}
+	return nil
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// comparePaths orders paths as a walk over the tree meets the nodes, each followed by all that are below it.
+func comparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return treeOrder(a[i]) - treeOrder(b[i])
+		}
+	}
+	return len(a) - len(b)
+}
+
+// treeOrder puts the slash before every other byte.
+func treeOrder(c byte) int {
+	if c == '/' {
+		return -1
+	}
+	return int(c)
+}
+
+// below reports whether path lies below the node parent.
+func below(path, parent string) bool {
+	return len(path) > len(parent) && path[len(parent)] == '/' && path[:len(parent)] == parent
+}

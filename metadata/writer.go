@@ -1,0 +1,141 @@
+package metadata
+
+import (
+	"strconv"
+
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// writer composes a document. Each piece of JSON that comes from outside is checked on its own, so that
+// no piece can pose as several members. The first error stays.
+type writer struct {
+	buf    []byte
+	at     string // pointer of the current member
+	limits Limits
+	err    error
+}
+
+func newWriter(l Limits, nodeType string) *writer {
+	return &writer{buf: append([]byte(nil), `{"zarr_format":3,"node_type":"`+nodeType+`"`...), limits: l}
+}
+
+func (w *writer) fail(err error) {
+	if err != nil && w.err == nil {
+		w.err = under(err, w.at)
+	}
+}
+
+func (w *writer) member(f field) *writer { return w.named(f.String()) }
+
+func (w *writer) named(name string) *writer {
+	w.at = strictjson.Token(name)
+	w.buf = append(strictjson.AppendQuote(append(w.buf, ','), name), ':')
+	return w
+}
+
+// raw writes one JSON value.
+func (w *writer) raw(b []byte) {
+	v, err := strictjson.Parse(b, w.limits.json())
+	w.fail(err)
+	w.buf = append(w.buf, v.Raw()...)
+}
+
+// object writes a JSON object, {} for nil.
+func (w *writer) object(b []byte) {
+	if b == nil {
+		b = []byte("{}")
+	}
+	w.raw(b)
+}
+
+func (w *writer) shape(shape []int64) {
+	for i, n := range shape {
+		w.open(i)
+		w.buf = strconv.AppendInt(w.buf, n, 10)
+	}
+	w.close(len(shape))
+}
+
+func (w *writer) names(names []*string) {
+	for i, name := range names {
+		w.open(i)
+		if name == nil {
+			w.buf = append(w.buf, "null"...)
+		} else {
+			w.buf = strictjson.AppendQuote(w.buf, *name)
+		}
+	}
+	w.close(len(names))
+}
+
+func (w *writer) extensions(list []Extension) {
+	at := w.at
+	for i, e := range list {
+		w.open(i)
+		w.at = at + "/" + strconv.Itoa(i)
+		w.extension(e, e.Append(nil))
+	}
+	w.close(len(list))
+}
+
+// extension writes e as it is spelled. A configuration that is not one JSON object is refused.
+func (w *writer) extension(e Extension, spelled []byte) {
+	if e.Configuration != nil && !e.asRead() {
+		_, err := strictjson.Parse(e.Configuration, w.limits.json())
+		w.fail(strictjson.Prefix(err, "/configuration"))
+	}
+	w.raw(spelled)
+}
+
+// open begins element i of an array, close ends one of n elements.
+func (w *writer) open(i int) {
+	if i == 0 {
+		w.buf = append(w.buf, '[')
+	} else {
+		w.buf = append(w.buf, ',')
+	}
+}
+
+func (w *writer) close(n int) {
+	if n == 0 {
+		w.buf = append(w.buf, '[')
+	}
+	w.buf = append(w.buf, ']')
+}
+
+func (w *writer) consolidated(c *Consolidated) {
+	w.buf = append(w.buf, `{"kind":"inline","must_understand":false,"metadata":{`...)
+	for i, e := range c.entries {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.buf = append(strictjson.AppendQuote(w.buf, e.path), ':')
+		w.buf = append(w.buf, e.raw...)
+	}
+	w.buf = append(w.buf, '}')
+	w.kept(c.kept)
+	w.buf = append(w.buf, '}')
+}
+
+func (w *writer) kept(list []member) {
+	for _, m := range list {
+		w.named(m.name)
+		w.buf = append(w.buf, m.raw...)
+	}
+}
+
+// document ends the document and reads it again.
+func (w *writer) document() ([]byte, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	w.buf = append(w.buf, '}')
+	if _, err := Parse(w.buf, w.limits); err != nil {
+		return nil, err
+	}
+	doc := append(strictjson.AppendIndent(make([]byte, 0, 2*len(w.buf)), w.buf), '\n')
+	if _, err := strictjson.Parse(doc, w.limits.json()); err != nil {
+		return nil, located(err)
+	}
+	return doc, nil
+}
