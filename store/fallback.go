@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// Open returns the value at key as it is now, pinned to its version. Where s is no [Opener], every read of the
+// object is a Get of its own whose version is compared: a change in between is [ErrConflict].
+func Open(ctx context.Context, s Store, key Key) (Object, error) {
+	if o, ok := s.(Opener); ok {
+		return o.Open(ctx, key)
+	}
+	info, err := Stat(ctx, s, key)
+	if err != nil {
+		return nil, err
+	}
+	return &object{s, key, info}, nil
+}
+
+type object struct {
+	s    Store
+	key  Key
+	info Info
+}
+
+func (o *object) Info() Info   { return o.info }
+func (o *object) Close() error { return nil }
+
+func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
+	out, info, err := o.s.Get(ctx, o.key, q, dst)
+	if err == nil && info != o.info {
+		return nil, fmt.Errorf("%w: %s was replaced while it was read", ErrConflict, o.key)
+	}
+	return out, err
+}
+
+// NewBatch begins a batch of writes. Where s is no [Batcher], every write stands alone.
+func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
+	if b, ok := s.(Batcher); ok {
+		return b.Batch(ctx, d)
+	}
+	if _, ok := s.(Writer); !ok {
+		return nil, unsupported(s, "write")
+	}
+	return single{s, d}, nil
+}
+
+// single is the batch of a store that writes one value at a time.
+type single struct {
+	s Store
+	d Durability
+}
+
+func (b single) Put(ctx context.Context, key Key, value []byte) error {
+	_, err := Put(ctx, b.s, key, value, b.d)
+	return err
+}
+
+func (b single) Delete(ctx context.Context, key Key) error { return Delete(ctx, b.s, key) }
+func (b single) Commit(context.Context) error              { return nil }
+func (b single) Discard()                                  {}

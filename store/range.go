@@ -1,0 +1,87 @@
+package store
+
+import (
+	"fmt"
+	"io"
+)
+
+// Range selects bytes of a value. The zero Range is the whole value.
+type Range struct {
+	kind   rangeKind
+	off, n int64
+}
+
+type rangeKind uint8
+
+const (
+	rangeWhole rangeKind = iota
+	rangeSpan
+	rangeFrom
+	rangeSuffix
+)
+
+// Whole is the range of all bytes.
+func Whole() Range { return Range{} }
+
+// Span is the range of n bytes from byte off on. A value that ends earlier is an error.
+func Span(off, n int64) Range { return Range{rangeSpan, off, n} }
+
+// From is the range of all bytes from byte off on.
+func From(off int64) Range { return Range{rangeFrom, off, 0} }
+
+// Suffix is the range of the last n bytes, or of all where the value is shorter.
+func Suffix(n int64) Range { return Range{rangeSuffix, 0, n} }
+
+// Resolve returns the offset and the number of bytes that r selects of a value of size bytes.
+// A span or a start beyond the end is an error that wraps [io.ErrUnexpectedEOF].
+func (r Range) Resolve(size int64) (off, n int64, err error) {
+	if r.off < 0 || r.n < 0 {
+		return 0, 0, fmt.Errorf("store: range %s has a negative bound", r)
+	}
+	switch r.kind {
+	case rangeSpan:
+		off, n = r.off, r.n
+	case rangeFrom:
+		off, n = r.off, max(0, size-r.off)
+	case rangeSuffix:
+		n = min(size, r.n)
+		off = size - n
+	default:
+		n = size
+	}
+	if off > size || n > size-off {
+		return 0, 0, fmt.Errorf("store: %s of a value of %d bytes: %w", r, size, io.ErrUnexpectedEOF)
+	}
+	return off, n, nil
+}
+
+// String describes the range in words for messages.
+func (r Range) String() string {
+	switch r.kind {
+	case rangeSpan:
+		return fmt.Sprintf("bytes [%d, %d+%d)", r.off, r.off, r.n)
+	case rangeFrom:
+		return fmt.Sprintf("bytes from %d on", r.off)
+	case rangeSuffix:
+		return fmt.Sprintf("the last %d bytes", r.n)
+	}
+	return "all bytes"
+}
+
+// Request says which bytes of a value are wanted. The zero Request asks for all of it.
+type Request struct {
+	// Range selects the bytes.
+	Range Range
+	// Limit is the largest number of bytes to return; zero means no limit.
+	// A selection that is longer fails with [ErrTooLarge] before memory is taken for it.
+	Limit int64
+}
+
+// Resolve is [Range.Resolve] with the limit applied. Drivers call it once they know the size.
+func (q Request) Resolve(size int64) (off, n int64, err error) {
+	off, n, err = q.Range.Resolve(size)
+	if err == nil && q.Limit > 0 && n > q.Limit {
+		err = fmt.Errorf("%w: %d bytes, at most %d are accepted", ErrTooLarge, n, q.Limit)
+	}
+	return off, n, err
+}
