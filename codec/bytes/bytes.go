@@ -1,0 +1,118 @@
+// Package bytes is the codec that stores the elements of a chunk one after the other, in C order and in a given byte
+// order (zarr-specs v3, "Bytes codec"). It takes every data type of fixed width.
+//
+// Importing the package registers it as "bytes", and as "endian", the name it has in old documents.
+package bytes
+
+import (
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+// The byte orders.
+const (
+	Little = "little"
+	Big    = "big"
+)
+
+func init() {
+	codec.Register("bytes", New)
+	codec.Register("endian", New)
+}
+
+// Extension returns the metadata of the codec for a byte order: [Little], [Big], or "" for data types whose numbers
+// are single bytes, which have none. [New] refuses others.
+func Extension(endian string) metadata.Extension {
+	e := metadata.Extension{Name: "bytes"}
+	if endian != "" {
+		e.Configuration = fmt.Appendf(nil, `{"endian":%q}`, endian)
+	}
+	return e
+}
+
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is [codec.Transparent] where the stored
+// byte order is the host's, and a [codec.Validator].
+func New(configuration []byte) (any, error) {
+	var c struct {
+		Endian *string `json:"endian"`
+	}
+	if err := config.Decode(configuration, &c); err != nil {
+		return nil, fmt.Errorf("%w: bytes: %w", codec.ErrConfiguration, err)
+	}
+	if c.Endian == nil {
+		return new(coder), nil
+	}
+	if *c.Endian != Little && *c.Endian != Big {
+		return nil, fmt.Errorf("%w: bytes: endian is %q, want %q or %q", codec.ErrConfiguration, *c.Endian, Little, Big)
+	}
+	return &coder{endian: *c.Endian}, nil
+}
+
+type coder struct {
+	endian string // Little, Big, or "" where the metadata has none
+	unit   int    // bytes to reverse as one, 1 where the stored bytes are those in memory
+	bools  bool
+}
+
+// Bind implements [codec.ArrayBytes].
+func (c *coder) Bind(spec codec.Spec) error {
+	t := spec.Type
+	if t.Size() <= 0 {
+		return fmt.Errorf("%w: bytes: elements of %s have no fixed width", codec.ErrConfiguration, t.Name())
+	}
+	if c.endian == "" && t.Unit() > 1 {
+		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t.Name(), Little, Big)
+	}
+	c.unit = t.Unit()
+	if dtype.LittleEndian() == (c.endian == Little) {
+		c.unit = 1
+	}
+	c.bools = t.Kind() == dtype.Bool
+	return nil
+}
+
+// EncodedSize implements [codec.ArrayBytes].
+func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) { return n, true }
+
+// Transparent implements [codec.Transparent].
+func (c *coder) Transparent() bool { return c.unit == 1 }
+
+// Encode implements [codec.ArrayBytes].
+func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
+	if c.unit == 1 {
+		return append(dst, src.Data...), nil
+	}
+	n := len(dst)
+	dst = slices.Grow(dst, len(src.Data))[:n+len(src.Data)]
+	dtype.SwapBytes(dst[n:], src.Data, c.unit)
+	return dst, nil
+}
+
+// Decode implements [codec.ArrayBytes].
+func (c *coder) Decode(dst *codec.Block, src []byte) error {
+	if len(src) != len(dst.Data) {
+		return fmt.Errorf("%w: bytes: chunk decodes to %d bytes, its shape %d takes %d", codec.ErrCorrupt, len(src), dst.Shape, len(dst.Data))
+	}
+	if err := c.Validate(src); err != nil {
+		return err
+	}
+	if c.unit == 1 {
+		copy(dst.Data, src)
+	} else {
+		dtype.SwapBytes(dst.Data, src, c.unit)
+	}
+	return nil
+}
+
+// Validate implements [codec.Validator].
+func (c *coder) Validate(data []byte) error {
+	if !c.bools {
+		return nil
+	}
+	return checkBools(data)
+}

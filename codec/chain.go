@@ -1,0 +1,386 @@
+package codec
+
+import (
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/metadata"
+)
+
+// Error says which codec of a chain failed.
+type Error struct {
+	Codec string // name in the metadata
+	Place int    // position in the chain, from 0
+	Err   error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("codec %d (%s): %v", e.Place, e.Codec, e.Err) }
+
+// Unwrap returns what went wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Chain codes the chunks of one array. It is immutable and may be used from several goroutines at once.
+type Chain struct {
+	names  []string
+	spec   Spec
+	arrays []ArrayArray
+	serial ArrayBytes
+	bytes  []BytesBytes
+
+	plain   bool  // encoded and decoded bytes of serial are the same
+	order   []int // axis order of the encoded array where arrays only permute, else nil
+	inOrder bool  // order changes nothing
+}
+
+// NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors are of type [*Error] and wrap
+// [ErrUnsupported] for an unknown codec and [ErrConfiguration] for a chain that cannot be.
+func NewChain(r *Registry, exts []metadata.Extension, spec Spec) (*Chain, error) {
+	c := &Chain{spec: spec}
+	for i, ext := range exts {
+		c.names = append(c.names, ext.Name)
+		made, err := r.New(ext)
+		if err == nil {
+			err = c.add(made, &spec)
+		}
+		if err != nil {
+			return nil, &Error{ext.Name, i, err}
+		}
+	}
+	if c.serial == nil {
+		return nil, fmt.Errorf("%w: no codec of %q turns arrays into bytes; one of the chain has to (as \"bytes\" does)", ErrConfiguration, c.names)
+	}
+	if t, ok := c.serial.(Transparent); ok {
+		c.plain = t.Transparent()
+	}
+	c.order = permutation(c.arrays, spec.Rank)
+	c.inOrder = c.order != nil && slices.IsSorted(c.order)
+	return c, nil
+}
+
+// add appends one codec; spec is what it is given and becomes what it gives.
+func (c *Chain) add(made any, spec *Spec) (err error) {
+	switch made := made.(type) {
+	case ArrayArray:
+		if c.serial != nil {
+			return fmt.Errorf("%w: it works on arrays and has to stand before %q", ErrConfiguration, c.names[len(c.arrays)])
+		}
+		c.arrays = append(c.arrays, made)
+		*spec, err = made.Bind(*spec)
+		return err
+	case ArrayBytes:
+		if c.serial != nil {
+			return fmt.Errorf("%w: only one codec of a chain may turn arrays into bytes, and %q does", ErrConfiguration, c.names[len(c.arrays)])
+		}
+		c.serial = made
+		return made.Bind(*spec)
+	case BytesBytes:
+		if c.serial == nil {
+			return fmt.Errorf("%w: it works on bytes and has to stand behind a codec that makes them (as \"bytes\" does)", ErrConfiguration)
+		}
+		c.bytes = append(c.bytes, made)
+		return nil
+	}
+	return fmt.Errorf("codec: %T is no codec", made)
+}
+
+// permutation returns the order of axes that the codecs make of a decoded array, nil where one does more than reorder.
+func permutation(arrays []ArrayArray, rank int) []int {
+	order := make([]int, rank)
+	for i := range order {
+		order[i] = i
+	}
+	for _, a := range arrays {
+		p, ok := a.(Permuter)
+		if !ok {
+			return nil
+		}
+		next := make([]int, rank)
+		for i, axis := range p.Order() {
+			next[i] = order[axis]
+		}
+		order = next
+	}
+	return order
+}
+
+// Names returns the names of the codecs in the order of the metadata.
+func (c *Chain) Names() []string { return c.names }
+
+// Plain reports whether stored bytes are the elements of a chunk in C order and host byte order, with nothing to decode.
+func (c *Chain) Plain() bool {
+	return c.plain && len(c.bytes) == 0 && c.inOrder && c.spec.Type.Kind() != dtype.Bool
+}
+
+// InOrder reports whether decoded elements come out in C order.
+func (c *Chain) InOrder() bool { return c.inOrder || c.order == nil }
+
+// MaxEncoded returns the most bytes that a chunk of the given shape may take in a store; longer objects are corrupt.
+func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
+	n, _ := c.serial.EncodedSize(shape, decoded)
+	for _, b := range c.bytes {
+		n = b.MaxEncoded(n)
+	}
+	return n
+}
+
+// Decode decodes the stored bytes src of a chunk into v: the caller sets Data, which has just as many bytes as the chunk's
+// elements, Shape, the encoded shape of the chunk, and Size; Decode sets Strides, in the memory it has.
+// They are those of C order unless codecs reordered axes. Errors wrap [ErrCorrupt].
+func (c *Chain) Decode(v *grid.View, src []byte) error {
+	v.Strides = grid.AppendStrides(v.Strides[:0], v.Shape, v.Size)
+	if c.order == nil {
+		return c.decodeArrays(v, src)
+	}
+	if c.inOrder {
+		return c.decodeSerial(&Block{Shape: v.Shape, Data: v.Data}, src)
+	}
+	stored := Block{Shape: c.permuted(v.Shape), Data: v.Data}
+	if err := c.decodeSerial(&stored, src); err != nil {
+		return err
+	}
+	strides := grid.AppendStrides(nil, stored.Shape, v.Size)
+	for i, axis := range c.order {
+		v.Strides[axis] = strides[i]
+	}
+	return nil
+}
+
+// permuted returns the shape of the encoded array.
+func (c *Chain) permuted(shape []int64) []int64 {
+	p := make([]int64, len(shape))
+	for i, axis := range c.order {
+		p[i] = shape[axis]
+	}
+	return p
+}
+
+// decodeArrays is the way of chains whose array codecs do more than reorder axes: one block each.
+func (c *Chain) decodeArrays(v *grid.View, src []byte) error {
+	shapes, err := c.shapes(v.Shape)
+	if err != nil {
+		return err
+	}
+	n := int64(len(v.Data))
+	buffer := budget.Get(n)
+	defer func() { buffer.Put() }()
+	block := Block{Shape: shapes[len(c.arrays)], Data: buffer.Bytes(n)}
+	if err := c.decodeSerial(&block, src); err != nil {
+		return err
+	}
+	for i := len(c.arrays) - 1; i >= 0; i-- {
+		next, to := Block{Shape: shapes[i], Data: v.Data}, (*budget.Buffer)(nil)
+		if i > 0 {
+			to = budget.Get(n)
+			next.Data = to.Bytes(n)
+		}
+		err := c.arrays[i].Decode(&next, block)
+		buffer.Put()
+		buffer, block = to, next
+		if err != nil {
+			return c.fail(i, err)
+		}
+	}
+	return nil
+}
+
+// shapes returns the shape of the array before each array codec, and after the last.
+func (c *Chain) shapes(shape []int64) ([][]int64, error) {
+	shapes := [][]int64{shape}
+	for i, a := range c.arrays {
+		next, err := a.EncodedShape(nil, shapes[i])
+		if err != nil {
+			return nil, c.fail(i, err)
+		}
+		shapes = append(shapes, next)
+	}
+	return shapes, nil
+}
+
+// decodeSerial turns stored bytes into the block that the last array codec made.
+func (c *Chain) decodeSerial(dst *Block, src []byte) error {
+	if len(c.bytes) == 0 || !c.plain {
+		serial, free, err := c.decodeBytes(nil, dst.Shape, int64(len(dst.Data)), src)
+		defer free.Put()
+		if err != nil {
+			return err
+		}
+		if len(serial) > 0 && len(dst.Data) == len(serial) && &serial[0] == &dst.Data[0] {
+			return c.check(dst.Data)
+		}
+		return c.failSerial(c.serial.Decode(dst, serial))
+	}
+	out, _, err := c.decodeBytes(dst.Data, dst.Shape, int64(len(dst.Data)), src)
+	switch {
+	case err != nil:
+		return err
+	case len(out) != len(dst.Data):
+		return c.failSerial(fmt.Errorf("%w: %d bytes, want %d", ErrCorrupt, len(out), len(dst.Data)))
+	}
+	return c.check(dst.Data)
+}
+
+// decodeBytes undoes the bytes codecs. The last step goes to dst where it is given, else to a buffer that the caller
+// puts back; without bytes codecs src is returned.
+func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte) ([]byte, *budget.Buffer, error) {
+	var last *budget.Buffer
+	for i := len(c.bytes) - 1; i >= 0; i-- {
+		if t, ok := c.bytes[i].(Trimmer); ok {
+			out, err := t.Trim(src)
+			if err != nil {
+				return nil, last, c.failBytes(i, err)
+			}
+			src = out
+			if i == 0 && dst != nil {
+				src = dst[:copy(dst, out)]
+				if len(out) > len(dst) {
+					return nil, last, c.failBytes(i, fmt.Errorf("%w: %d bytes, want %d", ErrCorrupt, len(out), len(dst)))
+				}
+			}
+			continue
+		}
+		most := c.maxBefore(i, shape, decoded)
+		to, room := (*budget.Buffer)(nil), dst
+		if i > 0 || dst == nil {
+			to = budget.Get(most)
+			room = to.Bytes(most)
+		}
+		out, err := c.bytes[i].Decode(room[:0:most], src, most)
+		last.Put()
+		last = to
+		if err != nil {
+			return nil, last, c.failBytes(i, err)
+		}
+		src = out
+	}
+	return src, last, nil
+}
+
+// maxBefore returns the most bytes that bytes codec i may be given.
+func (c *Chain) maxBefore(i int, shape []int64, decoded int64) int64 {
+	n, _ := c.serial.EncodedSize(shape, decoded)
+	for _, b := range c.bytes[:i] {
+		n = b.MaxEncoded(n)
+	}
+	return n
+}
+
+// check refuses bytes that are no value of the data type, where there are such bytes and nobody looked.
+func (c *Chain) check(data []byte) error {
+	if v, ok := c.serial.(Validator); ok {
+		return c.failSerial(v.Validate(data))
+	}
+	return nil
+}
+
+// Encode appends the encoded form of the elements that src shows, a chunk in its encoded shape, to dst.
+func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
+	block, free, err := c.encodeArrays(src)
+	defer free.Put()
+	if err != nil {
+		return nil, err
+	}
+	serial := block.Data
+	if !c.plain {
+		size, _ := c.serial.EncodedSize(block.Shape, int64(len(block.Data)))
+		if len(c.bytes) == 0 {
+			out, err := c.serial.Encode(dst, block)
+			return out, c.failSerial(err)
+		}
+		b := budget.Get(size)
+		defer b.Put()
+		if b.B, err = c.serial.Encode(b.B, block); err != nil {
+			return nil, c.failSerial(err)
+		}
+		serial = b.B
+	}
+	return c.encodeBytes(dst, serial)
+}
+
+// encodeArrays returns the block that the array-to-bytes codec is given, and a buffer to put back.
+func (c *Chain) encodeArrays(src grid.View) (Block, *budget.Buffer, error) {
+	if c.order == nil {
+		return c.encodeBlocks(src)
+	}
+	v := src
+	if !c.inOrder {
+		v.Shape, v.Strides = c.permuted(src.Shape), make([]int64, len(src.Shape))
+		for i, axis := range c.order {
+			v.Strides[i] = src.Strides[axis]
+		}
+	}
+	data, free := gather(v)
+	return Block{Shape: v.Shape, Data: data}, free, nil
+}
+
+// encodeBlocks is the way of chains whose array codecs do more than reorder axes.
+func (c *Chain) encodeBlocks(src grid.View) (Block, *budget.Buffer, error) {
+	shapes, err := c.shapes(src.Shape)
+	if err != nil {
+		return Block{}, nil, err
+	}
+	data, free := gather(src)
+	block := Block{Shape: src.Shape, Data: data}
+	for i, a := range c.arrays {
+		b := budget.Get(int64(len(data)))
+		next := Block{Shape: shapes[i+1], Data: b.Bytes(int64(len(data)))}
+		err := a.Encode(&next, block)
+		free.Put()
+		free = b
+		if err != nil {
+			return Block{}, free, c.fail(i, err)
+		}
+		block = next
+	}
+	return block, free, nil
+}
+
+// gather returns the elements of v in C order: its own bytes where they are, else a copy in a buffer to put back.
+func gather(v grid.View) ([]byte, *budget.Buffer) {
+	if data, ok := v.Bytes(); ok {
+		return data, nil
+	}
+	n := int64(v.Size)
+	for _, l := range v.Shape {
+		n *= l
+	}
+	b := budget.Get(n)
+	data := b.Bytes(n)
+	grid.Copy(grid.Contiguous(data, v.Shape, v.Size), v)
+	return data, b
+}
+
+func (c *Chain) encodeBytes(dst, src []byte) ([]byte, error) {
+	if len(c.bytes) == 0 {
+		return append(dst, src...), nil
+	}
+	var free *budget.Buffer
+	for i, b := range c.bytes {
+		if i == len(c.bytes)-1 {
+			out, err := b.Encode(dst, src)
+			free.Put()
+			return out, c.failBytes(i, err)
+		}
+		next := budget.Get(b.MaxEncoded(int64(len(src))))
+		out, err := b.Encode(next.B, src)
+		free.Put()
+		if err != nil {
+			next.Put()
+			return nil, c.failBytes(i, err)
+		}
+		free, src = next, out
+	}
+	return src, nil
+}
+
+func (c *Chain) fail(place int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{c.names[place], place, err}
+}
+
+func (c *Chain) failSerial(err error) error       { return c.fail(len(c.arrays), err) }
+func (c *Chain) failBytes(i int, err error) error { return c.fail(len(c.arrays)+1+i, err) }

@@ -1,0 +1,137 @@
+package codectest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+)
+
+func checkArrayBytes(newCodec func() any, s codec.Spec, o *Options) error {
+	c := newCodec().(codec.ArrayBytes)
+	if err := c.Bind(s); err != nil {
+		return err
+	}
+	for _, shape := range shapes(s.Rank) {
+		run := func() error { return checkBlockBytes(c, s, shape, o) }
+		if err := cmp.Or(run(), concurrent(run)); err != nil {
+			return fmt.Errorf("shape %d: %w", shape, err)
+		}
+	}
+	return nil
+}
+
+func checkBlockBytes(c codec.ArrayBytes, s codec.Spec, shape []int64, o *Options) error {
+	src := newBlock(s.Type, shape, newRand())
+	before := bytes.Clone(src.Data)
+	encoded, err := c.Encode([]byte(prefix), src)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(before, src.Data) {
+		return errors.New("encoding changes its source")
+	}
+	if !bytes.HasPrefix(encoded, []byte(prefix)) {
+		return errors.New("encoding does not append")
+	}
+	encoded = encoded[len(prefix):]
+	return cmp.Or(
+		checkEncodedSize(c, src, len(encoded)),
+		checkTransparent(c, src, encoded),
+		checkAgain(c, src, encoded),
+		checkDecode(c, s, src, encoded, o),
+		checkDamage(c, s, src, encoded, o))
+}
+
+func checkEncodedSize(c codec.ArrayBytes, src codec.Block, got int) error {
+	most, fixed := c.EncodedSize(src.Shape, int64(len(src.Data)))
+	if int64(got) > most || fixed && int64(got) < most {
+		return fmt.Errorf("encodes to %d bytes, EncodedSize says %d, fixed %t", got, most, fixed)
+	}
+	return nil
+}
+
+func checkTransparent(c codec.ArrayBytes, src codec.Block, encoded []byte) error {
+	if t, ok := c.(codec.Transparent); ok && t.Transparent() && !bytes.Equal(encoded, src.Data) {
+		return errors.New("is transparent, but the encoded bytes differ")
+	}
+	return checkValidate(c, encoded, nil)
+}
+
+func checkAgain(c codec.ArrayBytes, src codec.Block, encoded []byte) error {
+	again, err := c.Encode(nil, src)
+	if err == nil && !bytes.Equal(again, encoded) {
+		err = errors.New("encoding again gives other bytes")
+	}
+	return err
+}
+
+func checkDecode(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte, o *Options) error {
+	before := bytes.Clone(encoded)
+	dst := emptyBlock(s.Type, src.Shape)
+	if err := c.Decode(&dst, encoded); err != nil {
+		return fmt.Errorf("decoding: %w", err)
+	}
+	if !bytes.Equal(before, encoded) {
+		return errors.New("decoding changes its source")
+	}
+	return same(dst, src, o)
+}
+
+// same compares blocks.
+func same(got, want codec.Block, o *Options) error {
+	if len(got.Offsets) != len(want.Offsets) {
+		return fmt.Errorf("decoded %d offsets, want %d", len(got.Offsets), len(want.Offsets))
+	}
+	if want.Offsets == nil && len(got.Data) != len(want.Data) {
+		return fmt.Errorf("decoded %d bytes, want %d", len(got.Data), len(want.Data))
+	}
+	if !o.Lossy && (!bytes.Equal(got.Data, want.Data) || !slices.Equal(got.Offsets, want.Offsets)) {
+		return errors.New("decoded other values")
+	}
+	return nil
+}
+
+// checkDamage decodes with bytes missing, with bytes too many, and with bits flipped.
+func checkDamage(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte, o *Options) error {
+	decode := func(b []byte) error {
+		dst := emptyBlock(s.Type, src.Shape)
+		return c.Decode(&dst, b)
+	}
+	if !o.Unframed && len(encoded) > 0 {
+		for _, b := range [][]byte{encoded[:len(encoded)-1], append(bytes.Clone(encoded), 0)} {
+			if err := decode(b); !errors.Is(err, codec.ErrCorrupt) {
+				return fmt.Errorf("%d bytes instead of %d: error is %v, want ErrCorrupt", len(b), len(encoded), err)
+			}
+		}
+	}
+	flipped := bytes.Clone(encoded)
+	for _, i := range places(len(flipped)) {
+		flipped[i] ^= 0x81
+		err := decode(flipped)
+		if err != nil && !errors.Is(err, codec.ErrCorrupt) {
+			return fmt.Errorf("byte %d altered: error is %w, want ErrCorrupt", i, err)
+		}
+		if err := checkValidate(c, flipped, err); err != nil {
+			return fmt.Errorf("byte %d altered: %w", i, err)
+		}
+		flipped[i] ^= 0x81
+	}
+	return nil
+}
+
+// checkValidate checks that a codec that may be passed by refuses what its Decode refuses.
+func checkValidate(c codec.ArrayBytes, src []byte, decodeErr error) error {
+	t, transparent := c.(codec.Transparent)
+	v, ok := c.(codec.Validator)
+	if !ok || !transparent || !t.Transparent() {
+		return nil
+	}
+	if err := v.Validate(src); (err == nil) != (decodeErr == nil) {
+		return fmt.Errorf("Decode says %v, Validate %v", decodeErr, err)
+	}
+	return nil
+}

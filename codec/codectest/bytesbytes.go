@@ -1,0 +1,177 @@
+package codectest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+
+	"varve.dev/zarr/codec"
+)
+
+func bytesBytesChecks(c codec.BytesBytes, o *Options) []check {
+	list := []check{
+		{"round trip", func() error { return forInputs(c, roundTrip) }},
+		{"deterministic", func() error { return forInputs(c, deterministic) }},
+		{"append", func() error { return forInputs(c, appends) }},
+		{"limit", func() error { return forInputs(c, limited) }},
+		{"bomb", func() error { return bomb(c) }},
+		{"concurrent", func() error {
+			return concurrent(func() error { return forEach(c, inputs()[:concurrentInputs], roundTrip) })
+		}},
+		{"garbage", func() error { return garbage(c) }},
+		{"damage", func() error { return forInputs(c, func(p pair) error { return p.damaged(o.Checksum) }) }},
+	}
+	if !o.Unframed {
+		list = append(list,
+			check{"truncated", func() error { return forInputs(c, truncated) }},
+			check{"trailing", func() error { return forInputs(c, trailing) }})
+	}
+	if t, ok := c.(codec.Trimmer); ok {
+		list = append(list, check{"trim", func() error { return forInputs(c, func(p pair) error { return p.trimmed(t) }) }})
+	}
+	return list
+}
+
+// pair is an input and its encoded form.
+type pair struct {
+	c              codec.BytesBytes
+	plain, encoded []byte
+}
+
+// concurrentInputs are enough, and short enough, to code in many goroutines.
+const concurrentInputs = 21
+
+// forInputs calls f with every input and its encoded form, until the first error.
+func forInputs(c codec.BytesBytes, f func(pair) error) error { return forEach(c, inputs(), f) }
+
+func forEach(c codec.BytesBytes, inputs [][]byte, f func(pair) error) error {
+	for i, in := range inputs {
+		encoded, err := c.Encode(nil, in)
+		if err == nil {
+			err = f(pair{c, in, encoded})
+		}
+		if err != nil {
+			return fmt.Errorf("input %d of %d bytes: %w", i, len(in), err)
+		}
+	}
+	return nil
+}
+
+// decode decodes into a buffer of just the promised capacity.
+func (p pair) decode(src []byte, most int) ([]byte, error) {
+	return p.c.Decode(make([]byte, 0, most), src, int64(most))
+}
+
+func roundTrip(p pair) error {
+	if most := p.c.MaxEncoded(int64(len(p.plain))); int64(len(p.encoded)) > most {
+		return fmt.Errorf("encodes to %d bytes, MaxEncoded says %d", len(p.encoded), most)
+	}
+	src := bytes.Clone(p.encoded)
+	for _, most := range []int{len(p.plain), len(p.plain) + 100} {
+		out, err := p.decode(src, most)
+		if err != nil {
+			return fmt.Errorf("decoding, most %d: %w", most, err)
+		}
+		if !bytes.Equal(out, p.plain) {
+			return fmt.Errorf("decoding, most %d: got other bytes back", most)
+		}
+	}
+	if !bytes.Equal(src, p.encoded) {
+		return errors.New("decoding changes its source")
+	}
+	return nil
+}
+
+func deterministic(p pair) error {
+	src := bytes.Clone(p.plain)
+	again, err := p.c.Encode(make([]byte, 0, 2*len(p.encoded)), src)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, p.encoded) {
+		return errors.New("encoding again gives other bytes")
+	}
+	if !bytes.Equal(src, p.plain) {
+		return errors.New("encoding changes its source")
+	}
+	return nil
+}
+
+const prefix = "kept"
+
+func appends(p pair) error {
+	encoded, err := p.c.Encode([]byte(prefix), p.plain)
+	if err != nil {
+		return err
+	}
+	if string(encoded) != prefix+string(p.encoded) {
+		return errors.New("encoding does not append")
+	}
+	return p.appendsDecoded()
+}
+
+func (p pair) appendsDecoded() error {
+	const guard = "not written"
+	buf := []byte(prefix + string(zeros(len(p.plain))) + guard)
+	out, err := p.c.Decode(buf[:len(prefix)], p.encoded, int64(len(p.plain)))
+	if err != nil {
+		return err
+	}
+	if string(out) != prefix+string(p.plain) {
+		return errors.New("decoding does not append")
+	}
+	if string(buf[len(out):]) != guard {
+		return errors.New("decoding writes beyond the limit")
+	}
+	if &out[0] != &buf[0] {
+		return errors.New("decoding leaves a buffer that is large enough")
+	}
+	return nil
+}
+
+func limited(p pair) error {
+	for _, most := range []int{0, len(p.plain) / 2, len(p.plain) - 1} {
+		if most < 0 || most == len(p.plain) {
+			continue
+		}
+		if _, err := p.decode(p.encoded, most); !errors.Is(err, codec.ErrCorrupt) {
+			return fmt.Errorf("most %d: error is %v, want ErrCorrupt", most, err)
+		}
+	}
+	return nil
+}
+
+func (p pair) trimmed(t codec.Trimmer) error {
+	out, err := t.Trim(p.encoded)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(out, p.plain) {
+		return errors.New("Trim does not return the decoded bytes")
+	}
+	if cap(out) > len(out) {
+		return errors.New("appending to what Trim returns overwrites its source")
+	}
+	for _, n := range places(len(p.encoded)) {
+		src := bytes.Clone(p.encoded)
+		src[n] ^= 1
+		_, trimErr := t.Trim(src)
+		if _, err := p.decode(src, len(p.plain)); (err == nil) != (trimErr == nil) {
+			return fmt.Errorf("byte %d altered: Decode says %v, Trim %v", n, err, trimErr)
+		}
+	}
+	return nil
+}
+
+// concurrent runs f in several goroutines at once and returns one of the errors.
+func concurrent(f func() error) error {
+	errs := make([]error, 8)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = check{run: f}.safely() })
+	}
+	wg.Wait()
+	return cmp.Or(errs...)
+}

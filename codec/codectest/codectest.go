@@ -1,0 +1,92 @@
+// Package codectest makes the contract of package codec true: a suite for codecs of all three kinds.
+//
+//	func TestCodec(t *testing.T) { codectest.Run(t, newCodec, nil) }
+//	func FuzzCodec(f *testing.F) { codectest.Fuzz(f, newCodec) }
+//
+// where newCodec makes a codec that has not been bound. [Test] is the same without package testing.
+package codectest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"varve.dev/zarr/codec"
+)
+
+// Options say what is true of a codec beyond the contract. A nil *Options is the zero Options.
+type Options struct {
+	// Checksum: the encoded form has a checksum, so that no altered bytes decode to wrong data.
+	Checksum bool
+	// Unframed: the encoded form has no end of its own, so that the codec cannot see that bytes are missing or too many.
+	Unframed bool
+	// Lossy: decoded values may differ from those that were encoded.
+	Lossy bool
+	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take. Nil means several of
+	// every rank up to 4.
+	Specs []codec.Spec
+}
+
+// check is one demand of the contract.
+type check struct {
+	name string
+	run  func() error
+}
+
+// Run runs the suite, with a subtest for each demand.
+func Run(t *testing.T, newCodec func() any, o *Options) {
+	t.Helper()
+	for _, c := range checks(newCodec, o) {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.safely(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Test runs the suite and returns the failures, joined: at most one for each demand.
+func Test(newCodec func() any, o *Options) error {
+	var errs []error
+	for _, c := range checks(newCodec, o) {
+		if err := c.safely(); err != nil {
+			errs = append(errs, fmt.Errorf("codectest: %s: %w", c.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// safely runs the check; a panic is a failure.
+func (c check) safely() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return c.run()
+}
+
+func checks(newCodec func() any, o *Options) []check {
+	if o == nil {
+		o = new(Options)
+	}
+	switch c := newCodec().(type) {
+	case codec.BytesBytes:
+		return bytesBytesChecks(c, o)
+	case codec.ArrayBytes:
+		return eachSpec(o, func(s codec.Spec) error { return checkArrayBytes(newCodec, s, o) })
+	case codec.ArrayArray:
+		return eachSpec(o, func(s codec.Spec) error { return checkArrayArray(newCodec, s, o) })
+	default:
+		return []check{{"kind", func() error { return fmt.Errorf("%T is no codec of any kind", c) }}}
+	}
+}
+
+func eachSpec(o *Options, run func(codec.Spec) error) []check {
+	var list []check
+	for _, s := range specs(o) {
+		name := fmt.Sprintf("%s/rank=%d", s.Type.Name(), s.Rank)
+		list = append(list, check{name, func() error { return run(s) }})
+	}
+	return list
+}

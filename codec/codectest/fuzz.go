@@ -1,0 +1,56 @@
+package codectest
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"varve.dev/zarr/codec"
+)
+
+// Seeds returns sources to begin fuzzing a decoder with: encoded forms of short inputs, whole and damaged.
+func Seeds(c codec.BytesBytes) [][]byte {
+	list := [][]byte{nil}
+	for _, in := range inputs() {
+		encoded, err := c.Encode(nil, in)
+		if err != nil || len(encoded) > 1<<12 {
+			continue
+		}
+		half := encoded[:len(encoded)/2]
+		list = append(list, encoded, half, append(bytes.Clone(encoded), encoded...))
+	}
+	return list
+}
+
+// Fuzz fuzzes a bytes-to-bytes codec: whatever is decoded, it does not panic and keeps the limit;
+// whatever is encoded comes back.
+func Fuzz(f *testing.F, newCodec func() any) {
+	f.Helper()
+	c, ok := newCodec().(codec.BytesBytes)
+	if !ok {
+		f.Fatalf("codectest: %T is no bytes-to-bytes codec", newCodec())
+	}
+	for _, s := range Seeds(c) {
+		f.Add(s, uint16(1000))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, most uint16) {
+		out, err := c.Decode(make([]byte, 0, most), data, int64(most))
+		if err != nil && !errors.Is(err, codec.ErrCorrupt) {
+			t.Errorf("error is %v, want ErrCorrupt", err)
+		}
+		if err == nil && len(out) > int(most) {
+			t.Errorf("decoded %d bytes, the limit is %d", len(out), most)
+		}
+		if err := again(c, data); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func again(c codec.BytesBytes, data []byte) error {
+	encoded, err := c.Encode(nil, data)
+	if err != nil {
+		return err
+	}
+	return roundTrip(pair{c, data, encoded})
+}

@@ -1,0 +1,118 @@
+package codectest
+
+import (
+	"math/rand/v2"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+)
+
+// newRand returns a source of numbers that are the same in every run.
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+// inputs returns byte strings of many lengths and kinds, the short ones first.
+func inputs() [][]byte {
+	var list [][]byte
+	for _, n := range []int{0, 1, 2, 7, 100, 1000, 70_000, 1 << 20} {
+		list = append(list, zeros(n), ramp(n), noise(n))
+	}
+	return list
+}
+
+func zeros(n int) []byte { return make([]byte, n) }
+
+// ramp returns the bytes of counting 16-bit numbers: somewhat compressible.
+func ramp(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i >> (9 * (i & 1)))
+	}
+	return b
+}
+
+func noise(n int) []byte {
+	b, r := make([]byte, n), newRand()
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// specs returns the arrays to test with.
+func specs(o *Options) []codec.Spec {
+	if o.Specs != nil {
+		return o.Specs
+	}
+	var list []codec.Spec
+	for _, name := range []string{"bool", "int8", "uint16", "float32", "int64", "complex64", "complex128", "r24"} {
+		t, err := dtype.Parse(name, nil)
+		if err != nil {
+			continue
+		}
+		for rank := range 5 {
+			list = append(list, codec.Spec{Type: t, Fill: make([]byte, t.Size()), Rank: rank})
+		}
+	}
+	return list
+}
+
+// shapes returns chunk shapes of a rank: single elements, odd lengths, a long axis, and one without elements.
+func shapes(rank int) [][]int64 {
+	if rank == 0 {
+		return [][]int64{{}}
+	}
+	one, long, none, odd := make([]int64, rank), make([]int64, rank), make([]int64, rank), make([]int64, rank)
+	for i := range rank {
+		one[i], long[i], none[i], odd[i] = 1, 2, 3, int64(3+2*i)
+	}
+	long[rank-1], none[0] = 131, 0
+	return [][]int64{one, long, none, odd}
+}
+
+// newBlock returns a block of random valid elements.
+func newBlock(t dtype.Type, shape []int64, r *rand.Rand) codec.Block {
+	b := codec.Block{Shape: shape}
+	if t.Size() == 0 {
+		b.Offsets = []int64{0}
+	}
+	for range count(shape) {
+		n := t.Size()
+		if n == 0 {
+			n = r.IntN(9)
+		}
+		for range n {
+			b.Data = append(b.Data, anyByte(t, r))
+		}
+		if b.Offsets != nil {
+			b.Offsets = append(b.Offsets, int64(len(b.Data)))
+		}
+	}
+	return b
+}
+
+func anyByte(t dtype.Type, r *rand.Rand) byte {
+	if t.Kind() == dtype.Bool {
+		return byte(r.IntN(2))
+	}
+	return byte(r.IntN(256))
+}
+
+// emptyBlock returns a block to decode into, with traces of an earlier use.
+func emptyBlock(t dtype.Type, shape []int64) codec.Block {
+	b := codec.Block{Shape: shape}
+	if t.Size() > 0 {
+		b.Data = make([]byte, count(shape)*int64(t.Size()))
+	}
+	for i := range b.Data {
+		b.Data[i] = 0xa5
+	}
+	return b
+}
+
+func count(shape []int64) int64 {
+	n := int64(1)
+	for _, l := range shape {
+		n *= l
+	}
+	return n
+}

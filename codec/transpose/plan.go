@@ -1,0 +1,87 @@
+package transpose
+
+import "slices"
+
+// axis is an axis of the destination: its length, and the distance in bytes of neighbours in destination and source.
+type axis struct{ n, dst, src int64 }
+
+// plan is a permutation told with as few axes as it can be.
+type plan struct {
+	width int64  // bytes that are next to each other on both sides
+	axes  []axis // slowest of the destination first, none of length 1
+}
+
+// newPlan plans for a source of a shape, without zeros, and elements of size bytes. It appends to axes, so that the
+// caller can keep them off the heap. An axis along which both sides run on is part of the one before.
+func newPlan(axes []axis, shape []int64, order []int, size int64) plan {
+	width, dst := size, size
+	for i := len(order) - 1; i >= 0; i-- {
+		a := axis{n: shape[order[i]], dst: dst, src: stride(shape, order[i], size)}
+		dst *= a.n
+		last := len(axes) - 1
+		switch {
+		case a.n == 1:
+		case last < 0 && a.src == width:
+			width *= a.n
+		case last >= 0 && a.src == axes[last].n*axes[last].src:
+			axes[last].n *= a.n
+		default:
+			axes = append(axes, a)
+		}
+	}
+	slices.Reverse(axes)
+	return plan{width, axes}
+}
+
+// stride returns the distance in bytes of neighbours along an axis of an array in C order.
+func stride(shape []int64, axis int, size int64) int64 {
+	for _, n := range shape[axis+1:] {
+		size *= n
+	}
+	return size
+}
+
+// run moves the bytes.
+func (p plan) run(dst, src []byte) {
+	switch p.width {
+	case 1:
+		tiled[[1]byte](p, dst, src)
+	case 2:
+		tiled[[2]byte](p, dst, src)
+	case 4:
+		tiled[[4]byte](p, dst, src)
+	case 8:
+		tiled[[8]byte](p, dst, src)
+	case 16:
+		tiled[[16]byte](p, dst, src)
+	default:
+		p.rows(dst, src)
+	}
+}
+
+// rows moves the bytes run by run.
+func (p plan) rows(dst, src []byte) {
+	each(p.axes, func(d, s int64) { copy(dst[d:d+p.width], src[s:s+p.width]) })
+}
+
+// each calls f with the offsets in bytes of every position along the axes.
+func each(axes []axis, f func(dst, src int64)) {
+	var array [8]int64
+	index := append(array[:0], make([]int64, len(axes))...)
+	var dst, src int64
+	for more := true; more; {
+		f(dst, src)
+		more = false
+		for i := len(axes) - 1; i >= 0 && !more; i-- {
+			a := axes[i]
+			index[i]++
+			dst += a.dst
+			src += a.src
+			if more = index[i] < a.n; !more {
+				index[i] = 0
+				dst -= a.n * a.dst
+				src -= a.n * a.src
+			}
+		}
+	}
+}

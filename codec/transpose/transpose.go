@@ -1,0 +1,122 @@
+// Package transpose is the codec that reorders the axes of a chunk (zarr-specs v3, "Transpose codec").
+// Importing the package registers it as "transpose".
+package transpose
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+func init() { codec.Register("transpose", New) }
+
+// Extension returns the metadata of the codec: axis i of the stored chunk is axis order[i] of the array.
+// [New] refuses an order that is no permutation of 0, 1, ... len(order)-1.
+func Extension(order ...int) metadata.Extension {
+	list, _ := json.Marshal(append([]int{}, order...)) // integers always have a JSON form
+	return metadata.Extension{Name: "transpose", Configuration: fmt.Appendf(nil, `{"order":%s}`, list)}
+}
+
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray] that is a [codec.Permuter]. Early drafts of the
+// specification spelled two orders as strings: "C" keeps the axes, "F" reverses them. They are read, never written.
+func New(configuration []byte) (any, error) {
+	var c struct {
+		Order json.RawMessage `json:"order"`
+	}
+	if err := config.Decode(configuration, &c); err != nil {
+		return nil, fmt.Errorf("%w: transpose: %w", codec.ErrConfiguration, err)
+	}
+	switch string(c.Order) {
+	case "":
+		return nil, fmt.Errorf("%w: transpose: order is missing", codec.ErrConfiguration)
+	case `"C"`:
+		return &coder{named: ascending}, nil
+	case `"F"`:
+		return &coder{named: descending}, nil
+	}
+	order, err := parse(c.Order)
+	if err != nil {
+		return nil, err
+	}
+	return &coder{order: order}, nil
+}
+
+func parse(text []byte) ([]int, error) {
+	var axes []config.Int
+	if err := json.Unmarshal(text, &axes); err != nil {
+		return nil, fmt.Errorf("%w: transpose: order: %w", codec.ErrConfiguration, err)
+	}
+	order, seen := make([]int, len(axes)), make([]bool, len(axes))
+	for i, a := range axes {
+		if a < 0 || int64(a) >= int64(len(axes)) || seen[a] {
+			return nil, fmt.Errorf("%w: transpose: order %d is no permutation of the axes from 0 to %d", codec.ErrConfiguration, axes, len(axes)-1)
+		}
+		order[i], seen[a] = int(a), true
+	}
+	return order, nil
+}
+
+func ascending(rank int) []int {
+	order := make([]int, rank)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+func descending(rank int) []int {
+	order := ascending(rank)
+	slices.Reverse(order)
+	return order
+}
+
+type coder struct {
+	named   func(rank int) []int // makes the order once the rank is known; nil where the order is a list
+	order   []int                // axis of the decoded array, for every axis of the encoded one
+	inverse []int
+	size    int // bytes an element, 0 where they differ
+}
+
+// Bind implements [codec.ArrayArray].
+func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
+	if c.named != nil {
+		c.order = c.named(spec.Rank)
+	}
+	if len(c.order) != spec.Rank {
+		return codec.Spec{}, fmt.Errorf("%w: transpose: order %d has %d axes, the array %d", codec.ErrConfiguration, c.order, len(c.order), spec.Rank)
+	}
+	c.inverse = make([]int, len(c.order))
+	for i, a := range c.order {
+		c.inverse[a] = i
+	}
+	c.size = max(spec.Type.Size(), 0)
+	return spec, nil
+}
+
+// Order implements [codec.Permuter].
+func (c *coder) Order() []int { return slices.Clone(c.order) }
+
+// EncodedShape implements [codec.ArrayArray].
+func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
+	if len(shape) != len(c.order) {
+		return dst, fmt.Errorf("%w: transpose: shape %d does not have the %d axes of order %d", codec.ErrConfiguration, shape, len(c.order), c.order)
+	}
+	for _, a := range c.order {
+		dst = append(dst, shape[a])
+	}
+	return dst, nil
+}
+
+// Encode implements [codec.ArrayArray]. Where elements have no fixed width, Data and Offsets of dst are overwritten.
+func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
+	return permute(dst, src, c.order, c.size)
+}
+
+// Decode implements [codec.ArrayArray]. Where elements have no fixed width, Data and Offsets of dst are overwritten.
+func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
+	return permute(dst, src, c.inverse, c.size)
+}
