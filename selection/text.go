@@ -1,0 +1,129 @@
+package selection
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parse reads a selection as people write it: items separated by commas, each an index ("3", "-1"), a slice
+// ("0:10", "::2", ":") or an ellipsis ("..."). An item may name its axis by one of the array's dimension names,
+// "time=0:10"; such items come after all others and the axes not named are taken whole. Empty text is the whole array.
+// Errors wrap [ErrInvalid].
+func Parse(text string, names []string) (Basic, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var basic Basic
+	named := map[int]Item{}
+	for entry := range strings.SplitSeq(text, ",") {
+		entry = strings.TrimSpace(entry)
+		name, value, isNamed := strings.Cut(entry, "=")
+		if !isNamed {
+			value = entry
+		}
+		item, err := parseItem(strings.TrimSpace(value))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %q: %w", ErrInvalid, entry, err)
+		case isNamed:
+			if err := bindName(named, strings.TrimSpace(name), item, names); err != nil {
+				return nil, err
+			}
+		case len(named) > 0:
+			return nil, fmt.Errorf("%w: %q without a name after an item with one", ErrInvalid, entry)
+		default:
+			basic = append(basic, item)
+		}
+	}
+	return merge(basic, named, len(names))
+}
+
+func bindName(named map[int]Item, name string, item Item, names []string) error {
+	i := slices.Index(names, name)
+	switch {
+	case name == "" || i < 0:
+		return fmt.Errorf("%w: no dimension is named %q (there are %q)", ErrInvalid, name, names)
+	case slices.Contains(names[i+1:], name):
+		return fmt.Errorf("%w: several dimensions are named %q", ErrInvalid, name)
+	}
+	if _, twice := named[i]; twice {
+		return fmt.Errorf("%w: dimension %q is selected twice", ErrInvalid, name)
+	}
+	if item.kind == itemEllipsis {
+		return fmt.Errorf("%w: an ellipsis cannot have a name", ErrInvalid)
+	}
+	named[i] = item
+	return nil
+}
+
+// merge puts the named items to their axes.
+func merge(basic Basic, named map[int]Item, rank int) (Basic, error) {
+	if len(named) == 0 {
+		return basic, nil
+	}
+	items, err := basic.expand(rank)
+	if err != nil {
+		return nil, err
+	}
+	for i, item := range named {
+		if i < len(basic) && items[i] != All() {
+			return nil, fmt.Errorf("%w: axis %d is selected by place and by name", ErrInvalid, i)
+		}
+		items[i] = item
+	}
+	return items, nil
+}
+
+func parseItem(s string) (Item, error) {
+	if s == "..." {
+		return Ellipsis(), nil
+	}
+	parts := strings.Split(s, ":")
+	switch len(parts) {
+	case 1:
+		i, err := parseBound(parts[0])
+		if err == nil && i == Open {
+			err = fmt.Errorf("an index, a slice or ... is needed")
+		}
+		return At(i), err
+	case 2, 3:
+		return parseSlice(parts)
+	}
+	return Item{}, fmt.Errorf("a slice has at most two colons")
+}
+
+func parseSlice(parts []string) (Item, error) {
+	bounds := [3]int64{Open, Open, Open}
+	for i, p := range parts {
+		var err error
+		if bounds[i], err = parseBound(p); err != nil {
+			return Item{}, err
+		}
+	}
+	step := bounds[2]
+	if step == Open {
+		step = 1
+	}
+	if step < 1 {
+		return Item{}, fmt.Errorf("step must be at least 1, got %d", step)
+	}
+	if bounds[0] == Open && bounds[1] == Open && step == 1 {
+		return All(), nil
+	}
+	return Stepped(bounds[0], bounds[1], step), nil
+}
+
+// parseBound reads a whole number; nothing at all is an open bound.
+func parseBound(s string) (int64, error) {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return Open, nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n == Open {
+		return 0, fmt.Errorf("%q is no whole number", s)
+	}
+	return n, nil
+}
