@@ -20,8 +20,8 @@ func NewPart(rank int) *Part {
 
 // Plan walks the chunks that a selection touches, in C order. It is not safe for concurrent use.
 type Plan struct {
-	axes    []planAxis
-	started bool
+	axes          []planAxis
+	started, done bool
 }
 
 // planAxis is a walk along one axis from chunk to chunk.
@@ -43,9 +43,10 @@ func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 	return p
 }
 
-// Next fills part, which has room for every axis, with the next chunk's part. It is false after the last.
+// Next fills part, which has room for every axis, with the next chunk's part. It is false after the last,
+// and stays so.
 func (p *Plan) Next(part *Part) bool {
-	if !p.advance() {
+	if p.done = p.done || !p.advance(); p.done {
 		return false
 	}
 	for i := range p.axes {

@@ -68,7 +68,7 @@ func merge(basic Basic, named map[int]Item, rank int) (Basic, error) {
 		return nil, err
 	}
 	for i, item := range named {
-		if i < len(basic) && items[i] != All() {
+		if items[i] != All() {
 			return nil, fmt.Errorf("%w: axis %d is selected by place and by name", ErrInvalid, i)
 		}
 		items[i] = item

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
@@ -49,6 +50,9 @@ func parse(text []byte) ([]int, error) {
 	var axes []config.Int
 	if err := json.Unmarshal(text, &axes); err != nil {
 		return nil, fmt.Errorf("%w: transpose: order: %w", codec.ErrConfiguration, err)
+	}
+	if len(axes) > grid.MaxRank {
+		return nil, fmt.Errorf("%w: transpose: order has %d axes, an array has at most %d", codec.ErrConfiguration, len(axes), grid.MaxRank)
 	}
 	order, seen := make([]int, len(axes)), make([]bool, len(axes))
 	for i, a := range axes {

@@ -1,0 +1,134 @@
+package zarr
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Array is a node that holds elements: a large block cut into chunks.
+//
+// An Array may be used from several goroutines at once, also while it grows: a call works on the state that was published
+// when it began. Writers of different chunks do not disturb each other; writers of one chunk take turns within this
+// process, and in several processes the last one wins.
+type Array struct {
+	node
+	state atomic.Pointer[state]
+}
+
+// state is an array as one document describes it. It is immutable.
+type state struct {
+	doc    *metadata.Array
+	grid   *grid.Grid
+	typ    dtype.Type
+	fill   []byte
+	engine *engine.Array
+}
+
+// newArray makes what a document describes.
+func newArray(base node, doc *metadata.Array) (*Array, error) {
+	a := &Array{node: base}
+	s, err := a.bind(doc)
+	if err != nil {
+		return nil, err
+	}
+	a.state.Store(s)
+	return a, nil
+}
+
+// bind resolves the extension points of a document and checks that they go together.
+func (a *Array) bind(doc *metadata.Array) (*state, error) {
+	s := &state{doc: doc}
+	var err error
+	if s.typ, err = dtype.Parse(doc.DataType.Name, doc.DataType.Configuration); err != nil {
+		return nil, at("/data_type", err)
+	}
+	if s.fill, err = s.typ.ParseFill(doc.FillValue); err != nil {
+		return nil, at("/fill_value", err)
+	}
+	if s.grid, err = grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration); err != nil {
+		return nil, at("/chunk_grid", err)
+	}
+	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	if err != nil {
+		return nil, at("/chunk_key_encoding", err)
+	}
+	chain, err := codec.NewChain(a.options.registry(), doc.Codecs, codec.Spec{Type: s.typ, Fill: s.fill, Rank: s.grid.Rank()})
+	if err != nil {
+		return nil, at("/codecs", err)
+	}
+	s.engine = &engine.Array{
+		Store: a.hierarchy.store, Path: a.path, Grid: s.grid, Keys: keys, Chain: chain, Fill: s.fill, Size: s.typ.Size(),
+		Concurrency: a.options.Concurrency, Budget: a.options.Budget,
+		MaxChunk: a.options.Limits.chunk(), KeepFill: a.options.StoreFill,
+	}
+	return s, nil
+}
+
+// at says where in the document an error is.
+func at(pointer string, err error) error { return fmt.Errorf("%s: %w", pointer, err) }
+
+// Shape returns the length of every axis in elements.
+func (a *Array) Shape() []int64 { return a.state.Load().grid.Shape() }
+
+// Rank returns the number of axes.
+func (a *Array) Rank() int { return a.state.Load().grid.Rank() }
+
+// Grid returns how the array is cut into chunks.
+func (a *Array) Grid() *grid.Grid { return a.state.Load().grid }
+
+// Type returns the data type of the elements.
+func (a *Array) Type() dtype.Type { return a.state.Load().typ }
+
+// FillValue returns the element that stands where nothing was written, in host byte order.
+func (a *Array) FillValue() []byte { return append([]byte(nil), a.state.Load().fill...) }
+
+// Attributes returns the user attributes as a JSON object, spelled as they are stored.
+func (a *Array) Attributes() []byte { return a.state.Load().doc.Attributes }
+
+// Metadata returns the document that describes the array. It is not to be changed.
+func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
+
+// DimensionNames returns the name of every axis, "" for an axis without one. It is nil where the array names none.
+func (a *Array) DimensionNames() []string {
+	given := a.state.Load().doc.DimensionNames
+	if given == nil {
+		return nil
+	}
+	names := make([]string, len(given))
+	for i, n := range given {
+		if n != nil {
+			names[i] = *n
+		}
+	}
+	return names
+}
+
+// Refresh reads the document again, so that later calls see what other programs published since.
+func (a *Array) Refresh(ctx context.Context) error {
+	data, _, err := a.hierarchy.store.Get(ctx, a.path.Key(documentName), store.Request{Limit: a.options.Limits.document()}, nil)
+	if err != nil {
+		return a.fail("refresh", err)
+	}
+	s, err := a.parse(data)
+	if err == nil {
+		a.state.Store(s)
+	}
+	return a.fail("refresh", err)
+}
+
+// parse reads a document of this array.
+func (a *Array) parse(data []byte) (*state, error) {
+	doc, err := metadata.ParseArray(data, a.options.Limits.metadata())
+	if err != nil {
+		return nil, err
+	}
+	return a.bind(doc)
+}

@@ -1,0 +1,90 @@
+package zarr_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"varve.dev/zarr"
+	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/memory"
+)
+
+func plain() []metadata.Extension { return []metadata.Extension{zarrbytes.Extension("little")} }
+
+func packed() []metadata.Extension { return append(plain(), zstd.Extension(0, false)) }
+
+// BenchmarkSmallChunks reads 10,000 chunks of 10×10 float32 from memory: what a chunk costs besides its bytes.
+func BenchmarkSmallChunks(b *testing.B) {
+	ctx := context.Background()
+	for _, bench := range []struct {
+		name   string
+		codecs []metadata.Extension
+	}{{"raw", plain()}, {"zstd", packed()}} {
+		b.Run(bench.name, func(b *testing.B) {
+			a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+				Shape: []int64{1000, 1000}, Type: dtype.Of[float32](),
+				Chunks: []grid.Cut{grid.Every(10), grid.Every(10)}, Codecs: bench.codecs,
+			}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			data := make([]float32, 1e6)
+			for i := range data {
+				data[i] = float32(i)
+			}
+			if err := zarr.Write(ctx, a, nil, data); err != nil {
+				b.Fatal(err)
+			}
+			b.Run("read", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := zarr.ReadInto(ctx, a, nil, data); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e4, "ns/chunk")
+			})
+			b.Run("write", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := zarr.Write(ctx, a, nil, data); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e4, "ns/chunk")
+			})
+		})
+	}
+}
+
+// BenchmarkPoint reads one element, which shows what a call costs.
+func BenchmarkPoint(b *testing.B) {
+	ctx := context.Background()
+	for _, edges := range []int64{10, 1_000_000} {
+		b.Run(fmt.Sprint("chunks=", edges), func(b *testing.B) {
+			a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+				Shape: []int64{edges}, Type: dtype.Of[float32](), Codecs: plain(),
+				Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: edges})},
+			}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := zarr.Write(ctx, a, selection.Box{{5, 6}}, []float32{1}); err != nil {
+				b.Fatal(err)
+			}
+			one := make([]float32, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := zarr.ReadInto(ctx, a, selection.Box{{5, 6}}, one); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,19 @@
+package zarr
+
+import (
+	"unsafe"
+
+	"varve.dev/zarr/dtype"
+)
+
+// Block is a piece of an array in memory: its shape and its elements in C order.
+type Block[T dtype.Element] struct {
+	Shape []int64
+	Data  []T
+}
+
+// bytesOf returns the memory of a slice of elements.
+func bytesOf[T dtype.Element](s []T) []byte {
+	var e T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e)))
+}

@@ -1,0 +1,125 @@
+package zarr
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+// Chunk is one chunk of an array. Lengths are in elements.
+type Chunk struct {
+	*grid.Chunk
+	Key string // in the store
+}
+
+// Chunks yields every chunk in C order, stored or not. The chunk is reused: clone what is kept.
+func (a *Array) Chunks() iter.Seq[Chunk] {
+	s := a.state.Load()
+	return func(yield func(Chunk) bool) {
+		for c := range s.grid.All() {
+			if !yield(Chunk{c, s.engine.Key(c.Index).String()}) {
+				return
+			}
+		}
+	}
+}
+
+// StoredChunks yields the indices of the chunks that are stored, in no order. The slice is reused.
+func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
+	s := a.state.Load()
+	return func(yield func([]int64, error) bool) {
+		for index, err := range s.engine.Stored(ctx, grid.BoxOf(s.grid.Chunks())) {
+			if !yield(index, a.fail("list", err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// ChunkInfo returns the bytes that a chunk takes in the store. A chunk that is not stored wraps [fs.ErrNotExist].
+func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error) {
+	s := a.state.Load()
+	if err := s.isChunk(index); err != nil {
+		return store.Info{}, a.fail("stat chunk", err)
+	}
+	info, err := store.Stat(ctx, a.hierarchy.store, s.engine.Key(index))
+	return info, a.fail("stat chunk", err)
+}
+
+// ReadChunk returns the elements of one chunk in its encoded shape: C order, host byte order, with what lies beyond the array.
+// A chunk that is not stored is the fill value.
+func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
+	s := a.state.Load()
+	n, err := s.chunkBytes(index)
+	if err != nil {
+		return nil, a.fail("read chunk", err)
+	}
+	data := make([]byte, n)
+	if _, err := s.engine.ReadChunk(ctx, index, data); err != nil {
+		return nil, a.fail("read chunk", err)
+	}
+	return data, nil
+}
+
+// WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk] returns them.
+func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) error {
+	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *state, b store.Batch) error {
+		n, err := s.chunkBytes(index)
+		if err == nil && int64(len(data)) != n {
+			err = badArgument("%d bytes, the chunk has %d", len(data), n)
+		}
+		if err != nil {
+			return err
+		}
+		return s.engine.WriteChunk(ctx, index, data, b)
+	}))
+}
+
+// ReadEncodedChunk returns the bytes of one chunk as they are stored. A chunk that is not stored wraps [fs.ErrNotExist].
+func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
+	s := a.state.Load()
+	if err := s.isChunk(index); err != nil {
+		return nil, a.fail("read chunk", err)
+	}
+	data, err := s.engine.ReadEncoded(ctx, index)
+	return data, a.fail("read chunk", err)
+}
+
+// WriteEncodedChunk stores bytes as one chunk, as [Array.ReadEncodedChunk] returns them.
+// Bytes that do not decode to the chunk's encoded shape wrap [ErrCorrupt] and are not stored.
+func (a *Array) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
+	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *state, b store.Batch) error {
+		return s.engine.WriteEncoded(ctx, index, data, b)
+	}))
+}
+
+func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state, store.Batch) error) error {
+	if err := a.writable(); err != nil {
+		return err
+	}
+	s := a.state.Load()
+	if err := s.isChunk(index); err != nil {
+		return err
+	}
+	return a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
+}
+
+// isChunk refuses an index that names no chunk.
+func (s *state) isChunk(index []int64) error {
+	if _, ok := s.grid.Chunk(index); !ok {
+		return fmt.Errorf("%w: no chunk %v; there are %v", grid.ErrOutOfRange, index, s.grid.Chunks())
+	}
+	return nil
+}
+
+// chunkBytes returns the bytes of a decoded chunk.
+func (s *state) chunkBytes(index []int64) (int64, error) {
+	if err := s.isChunk(index); err != nil {
+		return 0, err
+	}
+	c, _ := s.grid.Chunk(index)
+	return s.engine.ChunkBytes(c.Encoded)
+}

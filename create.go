@@ -1,0 +1,233 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// CreateOptions says how nodes are created. The nodes are open for writing.
+type CreateOptions struct {
+	Options
+	// Overwrite removes what is at the path first, with all nodes below it.
+	Overwrite bool
+}
+
+func (o *CreateOptions) orZero() CreateOptions {
+	if o == nil {
+		o = new(CreateOptions)
+	}
+	c := *o
+	c.Write = true
+	return c
+}
+
+// CreateArray creates an array at path, and the groups above it that are missing. Nothing but its document is written:
+// every element is the fill value. A path where something is wraps [fs.ErrExist].
+func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt *CreateOptions) (*Array, error) {
+	o := opt.orZero()
+	doc, err := spec.document(o.Limits)
+	if err != nil {
+		return nil, fail("create", path, err)
+	}
+	return h.createArray(ctx, path, doc, o)
+}
+
+func (h *Hierarchy) createArray(ctx context.Context, path string, doc *metadata.Array, o CreateOptions) (*Array, error) {
+	p, err := store.ParsePath(path)
+	if err != nil {
+		return nil, fail("create", path, err)
+	}
+	base := node{hierarchy: h, path: p, options: o.Options}
+	a, err := newArray(base, doc)
+	if err != nil {
+		return nil, base.fail("create", err)
+	}
+	return a, base.fail("create", h.create(ctx, base, doc, o.Overwrite))
+}
+
+// CreateGroup creates a group at path, and the groups above it that are missing. attributes is anything that encodes to a JSON
+// object, nil for none. A path where a node is wraps [fs.ErrExist].
+func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any, opt *CreateOptions) (*Group, error) {
+	o := opt.orZero()
+	raw, err := attributesJSON(attributes)
+	if err != nil {
+		return nil, fail("create", path, err)
+	}
+	p, err := store.ParsePath(path)
+	if err != nil {
+		return nil, fail("create", path, err)
+	}
+	g := &Group{node: node{hierarchy: h, path: p, options: o.Options}, doc: &metadata.Group{Attributes: raw}}
+	return g, g.fail("create", h.create(ctx, g.node, g.doc, o.Overwrite))
+}
+
+// create publishes the document of a new node once the groups above it are there and its place is free.
+func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, overwrite bool) error {
+	raw, err := doc.Marshal(n.options.Limits.metadata())
+	if err != nil {
+		return err
+	}
+	if err := h.makeParents(ctx, n); err != nil {
+		return err
+	}
+	if overwrite {
+		if err := publish.Remove(ctx, n.publisher()); err != nil {
+			return err
+		}
+	} else if err := h.checkFree(ctx, n, doc); err != nil {
+		return err
+	}
+	err = publish.Create(ctx, n.publisher(), raw)
+	if errors.Is(err, store.ErrConflict) {
+		return fmt.Errorf("a node is here already (overwrite it on purpose): %w", fs.ErrExist)
+	}
+	if err != nil {
+		return err
+	}
+	return h.recordMember(ctx, n, raw)
+}
+
+// makeParents creates the groups above a node that are missing, from the root on.
+func (h *Hierarchy) makeParents(ctx context.Context, n node) error {
+	if n.path.IsRoot() {
+		return nil
+	}
+	var above []store.Path
+	for p := n.path.Parent(); ; p = p.Parent() {
+		above = append(above, p)
+		if p.IsRoot() {
+			break
+		}
+	}
+	raw, err := (&metadata.Group{Attributes: []byte("{}")}).Marshal(metadata.Limits{})
+	if err != nil {
+		return err
+	}
+	for i := len(above) - 1; i >= 0; i-- {
+		if err := h.makeParent(ctx, n, above[i], raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Hierarchy) makeParent(ctx context.Context, n node, p store.Path, raw []byte) error {
+	data, _, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: n.options.Limits.document()}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		parent := n.publisher()
+		parent.Path = p
+		if err := publish.Create(ctx, parent, raw); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		return nil // somebody else just made it
+	}
+	if err != nil {
+		return err
+	}
+	doc, err := metadata.Parse(data, n.options.Limits.metadata())
+	if _, isArray := doc.(*metadata.Array); isArray {
+		return badArgument("%q is an array; it cannot have nodes below it", "/"+p.String())
+	}
+	return err
+}
+
+// checkFree refuses a place where a node is, and for an array one where anything is: old chunks would become its own.
+func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
+	found, err := store.Exists(ctx, h.store, n.path.Key(documentName))
+	if err != nil {
+		return err
+	}
+	if found {
+		return fmt.Errorf("a node is here already (overwrite it on purpose): %w", fs.ErrExist)
+	}
+	if _, isGroup := doc.(*metadata.Group); isGroup {
+		return nil
+	}
+	for e, err := range store.List(ctx, h.store, n.path, false) {
+		if errors.Is(err, store.ErrUnsupported) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (overwrite it on purpose): %w", e.Name, fs.ErrExist)
+	}
+	return nil
+}
+
+// Delete removes the node at path with everything below it. A path without a node wraps [fs.ErrNotExist].
+func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error {
+	p, err := store.ParsePath(path)
+	if err != nil {
+		return fail("delete", path, err)
+	}
+	n := node{hierarchy: h, path: p, options: opt.orZero()}
+	return n.fail("delete", h.remove(ctx, n))
+}
+
+func (h *Hierarchy) remove(ctx context.Context, n node) error {
+	if err := n.writable(); err != nil {
+		return err
+	}
+	found, err := store.Exists(ctx, h.store, n.path.Key(documentName))
+	if err != nil {
+		return err
+	}
+	if !found {
+		return h.describe(ctx, n.path, fs.ErrNotExist)
+	}
+	if err := h.recordMember(ctx, n, nil); err != nil {
+		return err
+	}
+	return publish.Remove(ctx, n.publisher())
+}
+
+// recordMember tells the groups above a node that have consolidated metadata what its document is now; nil is none.
+func (h *Hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
+	for p := n.path; !p.IsRoot(); {
+		p = p.Parent()
+		parent := n.publisher()
+		parent.Path = p
+		rel := strings.TrimPrefix(strings.TrimPrefix(n.path.String(), p.String()), "/")
+		err := publish.Update(ctx, parent, func(document []byte) (*publish.Change, error) {
+			g, err := metadata.ParseGroup(document, n.options.Limits.metadata())
+			if err != nil || g.Consolidated == nil {
+				return nil, err
+			}
+			return withMember(g, rel, raw, n.options.Limits)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withMember returns the change of a group whose consolidated metadata is to have another document at path, or none.
+func withMember(g *metadata.Group, path string, raw []byte, l Limits) (*publish.Change, error) {
+	c := g.Consolidated.Without(path)
+	var below []string
+	for name := range c.Nodes() {
+		if strings.HasPrefix(name, path+"/") {
+			below = append(below, name)
+		}
+	}
+	for _, name := range below {
+		c = c.Without(name)
+	}
+	if raw != nil {
+		var err error
+		if c, err = c.With(path, raw, l.metadata()); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := g.WithConsolidated(c).Marshal(l.metadata())
+	return &publish.Change{Document: doc}, err
+}

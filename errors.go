@@ -1,0 +1,150 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// The errors that callers branch on, found with [errors.Is]. Not found is [fs.ErrNotExist], already there is
+// [fs.ErrExist], no access is [fs.ErrPermission], and a cancelled context is [context.Canceled].
+var (
+	// ErrInvalidMetadata says that a document breaks the specification. Repair the document, or write the node anew.
+	ErrInvalidMetadata = metadata.ErrInvalid
+	// ErrUnsupported says that something may be valid but is not known here: a data type, codec, grid, extension or
+	// format version, or a power that the store lacks. The message names it; a codec can be registered.
+	ErrUnsupported = errors.New("not supported")
+	// ErrInvalidArgument says that the caller asked for what cannot be: a selection outside the array,
+	// a number of values that does not match, a bad shape. Nothing was changed.
+	ErrInvalidArgument = errors.New("invalid argument")
+	// ErrCorrupt says that stored bytes do not decode to what the metadata promises. Restore the chunk, or write it anew.
+	ErrCorrupt = codec.ErrCorrupt
+	// ErrChecksum is the ErrCorrupt of a checksum that does not match.
+	ErrChecksum error = codec.ErrChecksum
+	// ErrConflict says that another writer published first; nothing of this change is visible. Try again.
+	ErrConflict = store.ErrConflict
+	// ErrUnsafeConcurrentWrite says that the store cannot keep other writers away from a change that needs it.
+	// Set [Options.SingleWriter] if there are none.
+	ErrUnsafeConcurrentWrite = publish.ErrUnsafe
+	// ErrReadOnly says that a node was opened for reading only. Set [Options.Write].
+	ErrReadOnly = errors.New("opened for reading only (set Options.Write)")
+	// ErrOverflow says that a number exceeds 64 bits.
+	ErrOverflow = grid.ErrOverflow
+	// ErrLimit says that something is larger than [Limits] allow.
+	ErrLimit = engine.ErrLimit
+	// ErrDurability says that the system could not promise that written bytes survive a power cut.
+	// The store takes no more writes; open it anew and check.
+	ErrDurability = store.ErrDurability
+)
+
+// Error says where something went wrong. Fields that do not apply are empty, Axis is -1.
+type Error struct {
+	Op    string  // what was done: "open", "read", "append" …
+	Path  string  // place of the node, without credentials
+	Key   string  // key of the chunk or document in the store
+	Chunk []int64 // index of the chunk
+	Axis  int     // number of the axis
+	Codec string  // name of the codec
+	Err   error
+}
+
+// Error returns operation, node and reason in one line. The reason names key, chunk, axis and codec where they apply.
+func (e *Error) Error() string {
+	path := e.Path
+	if path == "" {
+		path = "/"
+	}
+	return fmt.Sprintf("%s %s: %s", e.Op, path, strings.ReplaceAll(e.Err.Error(), "\n", "; "))
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// unsupported lists what the layers below call not supported.
+var unsupported = []error{metadata.ErrUnsupported, dtype.ErrUnsupported, grid.ErrUnsupported, codec.ErrUnsupported, store.ErrUnsupported}
+
+// invalidMetadata lists what the layers below call invalid where it was found in a document.
+var invalidMetadata = []error{dtype.ErrInvalid, grid.ErrInvalid, codec.ErrConfiguration}
+
+// Is gives the reasons of the layers below the names that this package has for them.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case ErrUnsupported:
+		return isAny(e.Err, unsupported)
+	case ErrInvalidMetadata:
+		return e.Op == "open" && isAny(e.Err, invalidMetadata)
+	case ErrInvalidArgument:
+		return isAny(e.Err, []error{selection.ErrInvalid, store.ErrInvalidKey, grid.ErrOutOfRange}) ||
+			e.Op != "open" && isAny(e.Err, invalidMetadata)
+	}
+	return false
+}
+
+func isAny(err error, targets []error) bool {
+	for _, t := range targets {
+		if errors.Is(err, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// fail returns err as an [*Error] of this operation and node; nil stays nil.
+func fail(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var inner *Error
+	if errors.As(err, &inner) {
+		return err
+	}
+	e := &Error{Op: op, Path: path, Axis: -1, Err: err}
+	var chunk *engine.ChunkError
+	if errors.As(err, &chunk) {
+		e.Key, e.Chunk = chunk.Key, chunk.Index
+	}
+	var axis *grid.AxisError
+	if errors.As(err, &axis) {
+		e.Axis = axis.Axis
+	}
+	var coder *codec.Error
+	if errors.As(err, &coder) {
+		e.Codec = coder.Codec
+	}
+	return e
+}
+
+func badArgument(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalidArgument, fmt.Sprintf(format, args...))
+}
+
+// Kind returns one word for what is wrong: not-found, exists, invalid-metadata, unsupported, invalid-argument, corrupt,
+// checksum, conflict, overflow, limit, permission, canceled, or io for everything else.
+func Kind(err error) string {
+	for _, k := range []struct {
+		err  error
+		name string
+	}{
+		{context.Canceled, "canceled"}, {context.DeadlineExceeded, "canceled"},
+		{ErrChecksum, "checksum"}, {ErrCorrupt, "corrupt"}, {ErrConflict, "conflict"}, {ErrLimit, "limit"}, {ErrOverflow, "overflow"},
+		{fs.ErrNotExist, "not-found"}, {fs.ErrExist, "exists"}, {fs.ErrPermission, "permission"}, {ErrReadOnly, "permission"},
+		{ErrUnsupported, "unsupported"}, {ErrUnsafeConcurrentWrite, "unsupported"},
+		{ErrInvalidArgument, "invalid-argument"}, {ErrInvalidMetadata, "invalid-metadata"},
+	} {
+		if errors.Is(err, k.err) {
+			return k.name
+		}
+	}
+	return "io"
+}

@@ -1,0 +1,154 @@
+package zarr_test
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store/iofs"
+)
+
+// golden is a row of the manifest of testdata/stores.zip: arrays that zarr-python 3.4.1 wrote.
+type golden struct {
+	Shape           []int64
+	ZarrFormat      int       `json:"zarr_format"`
+	WriteChunkSizes [][]int64 `json:"write_chunk_sizes"`
+	SHA256          string
+}
+
+// openZip returns an archive of test data.
+func openZip(t testing.TB, name string) *zip.ReadCloser {
+	t.Helper()
+	z, err := zip.OpenReader("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { z.Close() })
+	return z
+}
+
+func readJSON(t testing.TB, fsys fs.FS, name string, v any) {
+	t.Helper()
+	data, err := fs.ReadFile(fsys, name)
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestGolden reads every array that is in reach, bit for bit, and makes sure that the error of every other names why.
+func TestGolden(t *testing.T) {
+	z := openZip(t, "stores.zip")
+	var manifest struct{ Cases map[string]golden }
+	readJSON(t, z, "manifest.json", &manifest)
+	read, refused := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(manifest.Cases)) {
+		t.Run(name, func(t *testing.T) {
+			folder, path, _ := strings.Cut(name, "::")
+			sub, err := fs.Sub(z, folder+".zarr")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := manifest.Cases[name]
+			a, err := zarr.On(iofs.New(sub)).OpenArray(context.Background(), path, nil)
+			if errors.Is(err, zarr.ErrUnsupported) {
+				refused++
+				checkReason(t, sub, path, err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			read++
+			checkGolden(t, a, want)
+		})
+	}
+	t.Logf("%d arrays read bit for bit, %d refused for what is not supported", read, refused)
+	if read != 58 || read+refused != 126 {
+		t.Errorf("%d of %d arrays were read, want 58 of 126", read, read+refused)
+	}
+}
+
+// checkReason expects an error to name the data type, codec or format that is not supported.
+func checkReason(t *testing.T, fsys fs.FS, path string, err error) {
+	t.Helper()
+	var doc struct {
+		DataType json.RawMessage `json:"data_type"`
+		Codecs   []struct{ Name string }
+	}
+	data, readErr := fs.ReadFile(fsys, strings.TrimPrefix(path+"/zarr.json", "/"))
+	if readErr != nil {
+		if !strings.Contains(err.Error(), "version 2") {
+			t.Errorf("%v does not name the format", err)
+		}
+		return
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{strings.Trim(string(doc.DataType), `"`)}
+	var typ struct{ Name string }
+	if json.Unmarshal(doc.DataType, &typ) == nil {
+		names[0] = typ.Name
+	}
+	for _, c := range doc.Codecs {
+		names = append(names, c.Name)
+	}
+	if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(err.Error(), `"`+n+`"`) }) {
+		t.Errorf("%v names none of %q", err, names)
+	}
+}
+
+func checkGolden(t *testing.T, a *zarr.Array, want golden) {
+	t.Helper()
+	if !slices.Equal(a.Shape(), want.Shape) {
+		t.Fatalf("shape %v, want %v", a.Shape(), want.Shape)
+	}
+	for i, sizes := range a.Grid().Sizes() {
+		if got := expand(sizes); !slices.Equal(got, want.WriteChunkSizes[i]) {
+			t.Errorf("axis %d: chunk sizes %v, want %v", i, got, want.WriteChunkSizes[i])
+		}
+	}
+	if got := digest(t, a); got != want.SHA256 {
+		t.Errorf("sha256 of the elements is %s, want %s", got, want.SHA256)
+	}
+}
+
+func expand(runs []grid.Run) []int64 {
+	all := []int64{}
+	for _, r := range runs {
+		all = append(all, slices.Repeat([]int64{r.Length}, int(r.Count))...)
+	}
+	return all
+}
+
+// digest returns the SHA-256 of all elements in C order, little endian.
+func digest(t testing.TB, a *zarr.Array) string {
+	t.Helper()
+	n := int64(a.Type().Size())
+	for _, l := range a.Shape() {
+		n *= l
+	}
+	data := make([]byte, n)
+	if err := a.ReadBytes(context.Background(), nil, data); err != nil {
+		t.Fatal(err)
+	}
+	if !dtype.LittleEndian() {
+		dtype.SwapBytes(data, data, a.Type().Unit())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,178 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Group is a node that has other nodes below it.
+type Group struct {
+	node
+	doc *metadata.Group
+}
+
+// Attributes returns the user attributes as a JSON object, spelled as they are stored.
+func (g *Group) Attributes() []byte { return g.doc.Attributes }
+
+// Open opens a node below the group. Nil options are those of the group.
+func (g *Group) Open(ctx context.Context, path string, opt *Options) (Node, error) {
+	return below(g, path, opt, func(path string, opt *Options) (Node, error) { return g.hierarchy.Open(ctx, path, opt) })
+}
+
+// OpenArray opens an array below the group. Nil options are those of the group.
+func (g *Group) OpenArray(ctx context.Context, path string, opt *Options) (*Array, error) {
+	return below(g, path, opt, func(path string, opt *Options) (*Array, error) { return g.hierarchy.OpenArray(ctx, path, opt) })
+}
+
+// OpenGroup opens a group below the group. Nil options are those of the group.
+func (g *Group) OpenGroup(ctx context.Context, path string, opt *Options) (*Group, error) {
+	return below(g, path, opt, func(path string, opt *Options) (*Group, error) { return g.hierarchy.OpenGroup(ctx, path, opt) })
+}
+
+// below calls open with the path and the options of a node below g.
+func below[N any](g *Group, path string, opt *Options, open func(string, *Options) (N, error)) (N, error) {
+	if opt == nil {
+		opt = &g.options
+	}
+	p, err := g.path.Join(path)
+	if err != nil {
+		var none N
+		return none, fail("open", path, err)
+	}
+	return open(p.String(), opt)
+}
+
+// Member is an entry of a group.
+type Member struct {
+	Path string // relative to the group that was listed
+	Kind string // "array" or "group"
+	// Node is the opened node; nil where Err says why it cannot be opened, as with a data type that is not known.
+	Node Node
+	Err  error
+}
+
+// Name returns the last segment of the path.
+func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
+
+// Members yields the nodes one level down, or all nodes below the group where deep is set, parents first and each level
+// in alphabetical order. Consolidated metadata is used where the group has it; an entry of it that is damaged is an error.
+// A node that is there but cannot be opened is a Member with an Err. An error of the store ends the sequence.
+func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
+	if c := g.doc.Consolidated; c != nil {
+		return g.consolidated(c, deep)
+	}
+	return func(yield func(Member, error) bool) {
+		g.walk(ctx, g.path, deep, yield)
+	}
+}
+
+// walk yields what is below the directory; it is false when it has to stop.
+func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(Member, error) bool) bool {
+	names, err := g.directories(ctx, dir)
+	if err != nil {
+		yield(Member{}, g.fail("list", err))
+		return false
+	}
+	for _, name := range names {
+		p, err := dir.Join(name)
+		if err != nil {
+			continue // no legal node name, so no node
+		}
+		m, ok := g.member(ctx, p)
+		if !ok {
+			continue
+		}
+		if !yield(m, nil) || m.Kind == "group" && deep && !g.walk(ctx, p, deep, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// directories returns the names of the directories below dir in alphabetical order.
+func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, error) {
+	var names []string
+	for e, err := range store.List(ctx, g.hierarchy.store, dir, false) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Dir {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// member opens what is at p; it is false where there is no node.
+func (g *Group) member(ctx context.Context, p store.Path) (Member, bool) {
+	m := Member{}
+	m.Path = strings.TrimPrefix(strings.TrimPrefix(p.String(), g.path.String()), "/")
+	n, err := g.hierarchy.open(ctx, p, g.options)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, false
+	}
+	m.Err = fail("open", g.hierarchy.name(p), err)
+	switch n := n.(type) {
+	case *Group:
+		m.Kind, m.Node = "group", n
+	case *Array:
+		m.Kind, m.Node = "array", n
+	default:
+		m.Kind = "array" // whatever cannot be read has no nodes below it
+	}
+	return m, true
+}
+
+// consolidated yields the members that the group's own document describes.
+func (g *Group) consolidated(c *metadata.Consolidated, deep bool) iter.Seq2[Member, error] {
+	return func(yield func(Member, error) bool) {
+		for path := range c.Nodes() {
+			if !deep && strings.Contains(path, "/") {
+				continue
+			}
+			m, err := g.described(c, path)
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// described opens an entry of consolidated metadata.
+func (g *Group) described(c *metadata.Consolidated, path string) (Member, error) {
+	m := Member{Path: path}
+	doc, err := c.Entry(path, g.options.Limits.metadata())
+	if doc == nil {
+		return m, g.fail("list", err)
+	}
+	p, pathErr := g.path.Join(path)
+	if pathErr != nil {
+		return m, g.fail("list", pathErr)
+	}
+	base := node{hierarchy: g.hierarchy, path: p, options: g.options}
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		m.Kind = "array"
+		var a *Array
+		if err == nil {
+			a, err = newArray(base, doc)
+		}
+		if m.Err = fail("open", g.hierarchy.name(p), err); err == nil {
+			m.Node = a
+		}
+	case *metadata.Group:
+		m.Kind = "group"
+		if m.Err = fail("open", g.hierarchy.name(p), err); err == nil {
+			m.Node = &Group{node: base, doc: doc.WithConsolidated(c.Below(path))}
+		}
+	}
+	return m, nil
+}

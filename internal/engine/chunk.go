@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/store"
+)
+
+// at returns a worker for the chunk at index, which has to be a chunk of the grid, and the bytes of the decoded chunk.
+func (a *Array) at(index []int64) (*worker, int64, error) {
+	w := a.newWorker(budget.New(1))
+	copy(w.part.Chunk, index)
+	n, err := w.begin()
+	return w, n, w.fail(err)
+}
+
+// ReadChunk fills dst with the elements of one chunk in its encoded shape. It reports whether the chunk is stored;
+// where it is not, dst is the fill value.
+func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte) (bool, error) {
+	w, n, err := a.at(index)
+	if err != nil {
+		return false, err
+	}
+	room := dst
+	if !w.Chain.InOrder() {
+		room = nil
+	}
+	found, buffer, err := w.decode(ctx, n, room)
+	defer buffer.Put()
+	switch {
+	case err != nil:
+		return false, w.fail(err)
+	case !found:
+		grid.FillBytes(dst, a.Fill)
+	case room == nil:
+		grid.Copy(grid.Contiguous(dst, w.cell.Encoded, a.Size), w.chunk)
+	}
+	return found, nil
+}
+
+// WriteChunk stores the elements of one chunk in its encoded shape.
+func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, batch store.Batch) error {
+	w, n, err := a.at(index)
+	if err != nil {
+		return err
+	}
+	defer w.lock().Unlock()
+	v := &writer{w, batch, a.Grid.Shape()}
+	return w.fail(v.put(ctx, grid.Contiguous(src, w.cell.Encoded, a.Size), n))
+}
+
+// ReadEncoded returns the stored bytes of one chunk, or an error that wraps [fs.ErrNotExist].
+func (a *Array) ReadEncoded(ctx context.Context, index []int64) ([]byte, error) {
+	w, n, err := a.at(index)
+	if err != nil {
+		return nil, err
+	}
+	src, err := w.fetch(ctx, w.Chain.MaxEncoded(w.cell.Encoded, n), nil)
+	if err == nil && src == nil {
+		err = fs.ErrNotExist
+	}
+	return src, w.fail(err)
+}
+
+// WriteEncoded stores bytes as one chunk after checking that they decode.
+func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, batch store.Batch) error {
+	w, n, err := a.at(index)
+	if err != nil {
+		return err
+	}
+	buffer := budget.Get(n)
+	defer buffer.Put()
+	w.show(buffer.Bytes(n))
+	if err := w.Chain.Decode(&w.chunk, src); err != nil {
+		return w.fail(err)
+	}
+	defer w.lock().Unlock()
+	return w.fail(batch.Put(ctx, w.key, slices.Clip(src)))
+}

@@ -1,0 +1,145 @@
+// Package engine moves elements between memory and chunks: one scheduler for reads and writes, with bounded goroutines,
+// a budget of bytes taken from the actual sizes of the chunks, and pooled buffers. It knows chunks by their keys and
+// nothing of metadata documents.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Array is what the engine has to know of an array. It is immutable and may be used from several goroutines at once.
+type Array struct {
+	Store store.Store
+	Path  store.Path
+	Grid  *grid.Grid
+	Keys  metadata.KeyEncoding
+	Chain *codec.Chain
+	Fill  []byte // one element
+	Size  int    // bytes an element
+
+	Concurrency int   // chunks in flight; 0 is twice the number of processors, at least 8
+	Budget      int64 // bytes in flight; 0 is chosen from the chunks that are touched
+	MaxChunk    int64 // most bytes of one decoded chunk
+	KeepFill    bool  // chunks that hold only the fill value are stored
+
+	longest atomic.Int64 // most bytes of a stored chunk that was read so far
+}
+
+// ChunkError says which chunk an operation failed on.
+type ChunkError struct {
+	Key   string
+	Index []int64
+	Err   error
+}
+
+func (e *ChunkError) Error() string { return fmt.Sprintf("chunk %v (%s): %v", e.Index, e.Key, e.Err) }
+
+// Unwrap returns what went wrong.
+func (e *ChunkError) Unwrap() error { return e.Err }
+
+// Key returns the key of the chunk at index.
+func (a *Array) Key(index []int64) store.Key {
+	var room [64]byte
+	return a.Path.Key(string(a.Keys.AppendKey(room[:0], index)))
+}
+
+// ChunkBytes returns the number of bytes of a decoded chunk of the given shape, or [ErrLimit].
+func (a *Array) ChunkBytes(shape []int64) (int64, error) {
+	n, ok := checked.Product(shape...)
+	if ok {
+		n, ok = checked.Mul(n, int64(a.Size))
+	}
+	if !ok || n > a.MaxChunk {
+		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %d bytes (Limits.Chunk)", ErrLimit, shape, a.MaxChunk)
+	}
+	return n, nil
+}
+
+// guess returns how many bytes to expect of the next stored chunk, at most limit.
+func (a *Array) guess(limit int64) int64 { return min(limit, max(4<<10, a.longest.Load())) }
+
+// learn remembers how long a stored chunk was.
+func (a *Array) learn(n int64) {
+	for {
+		old := a.longest.Load()
+		if n <= old || a.longest.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}
+
+// concurrency returns the number of workers for the given number of chunks.
+func (a *Array) concurrency(chunks int64) int {
+	n := a.Concurrency
+	if n == 0 {
+		n = max(8, 2*runtime.GOMAXPROCS(0))
+	}
+	return int(min(int64(n), max(1, chunks)))
+}
+
+// minBudget is the least that is allowed to be in flight where the caller says nothing.
+const minBudget = 64 << 20
+
+// newBudget returns the budget for an operation that touches chunks of the box: the one that was asked for, else
+// twice the processors times the largest chunk, encoded and decoded, at least 64 MiB, within Go's memory limit.
+func (a *Array) newBudget(cells grid.Box) *budget.Budget {
+	if a.Budget > 0 {
+		return budget.New(a.Budget)
+	}
+	largest := int64(a.Size)
+	for i, in := range cells {
+		var ok bool
+		if largest, ok = checked.Mul(largest, a.Grid.Axis(i).Longest(in)); !ok {
+			largest = a.MaxChunk
+			break
+		}
+	}
+	largest = min(largest, a.MaxChunk)
+	n := max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest)
+	return budget.New(min(n, debug.SetMemoryLimit(-1)))
+}
+
+// each calls work for every chunk that next hands out, from as many goroutines as there may be chunks in flight.
+// next is called by one goroutine at a time. The first error stops all and is returned.
+func each[W any](ctx context.Context, workers int, next func(*W) bool, newWorker func() *W, work func(context.Context, *W) error) error {
+	if workers <= 1 {
+		return drain(ctx, newWorker(), next, work)
+	}
+	var mu sync.Mutex
+	locked := func(w *W) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return next(w)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for range workers {
+		group.Go(func() error { return drain(ctx, newWorker(), locked, work) })
+	}
+	return group.Wait()
+}
+
+func drain[W any](ctx context.Context, w *W, next func(*W) bool, work func(context.Context, *W) error) error {
+	for next(w) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := work(ctx, w); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

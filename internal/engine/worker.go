@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"unsafe"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// ErrLimit says that something is larger than the limits allow.
+var ErrLimit = errors.New("limit exceeded")
+
+// worker is one goroutine's memory for one chunk at a time.
+type worker struct {
+	*Array
+	bytes *budget.Budget
+	part  *selection.Part
+	cell  *grid.Chunk
+	key   store.Key
+	names []byte // memory that keys are cut from, so that not every key is an allocation
+
+	chunk  grid.View // the decoded chunk
+	taken  grid.View // what is selected of it
+	placed grid.View // where that stands in the caller's block
+}
+
+func (a *Array) newWorker(b *budget.Budget) *worker {
+	rank := a.Grid.Rank()
+	w := &worker{Array: a, bytes: b, part: selection.NewPart(rank), cell: grid.NewChunk(rank)}
+	w.chunk.Size, w.taken.Size, w.placed.Size = a.Size, a.Size, a.Size
+	w.taken.Strides, w.placed.Strides = make([]int64, rank), make([]int64, rank)
+	return w
+}
+
+// begin looks up the cell and the key of the part's chunk and returns the bytes of the decoded chunk.
+func (w *worker) begin() (int64, error) {
+	w.Grid.Cell(w.part.Chunk, w.cell)
+	w.key = w.cutKey()
+	return w.ChunkBytes(w.cell.Encoded)
+}
+
+// Keys are cut from blocks of memory: the longest key is far shorter than a block.
+const (
+	keyBlock   = 8 << 10
+	longestKey = 2 << 10
+)
+
+// cutKey returns the key of the part's chunk. The bytes that keys are made of are never written again.
+func (w *worker) cutKey() store.Key {
+	if cap(w.names)-len(w.names) < longestKey {
+		w.names = make([]byte, 0, keyBlock)
+	}
+	from := len(w.names)
+	if dir := w.Path.String(); dir != "" {
+		w.names = append(append(w.names, dir...), '/')
+	}
+	w.names = w.Keys.AppendKey(w.names, w.part.Chunk)
+	key := w.names[from:]
+	return store.Path{}.Key(unsafe.String(unsafe.SliceData(key), len(key)))
+}
+
+// fail adds the chunk to err.
+func (w *worker) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ChunkError{w.key.String(), slices.Clone(w.part.Chunk), err}
+}
+
+// wholeChunk reports whether the part is all that the chunk holds of the array.
+func (w *worker) wholeChunk() bool {
+	p := w.part
+	for i, n := range w.cell.Logical {
+		if p.Start[i] != 0 || p.Count[i] != n || p.Step[i] != 1 && n > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// place points w.placed to the part's place in the caller's block.
+func (w *worker) place(block grid.View) {
+	w.placed.Data, w.placed.Shape, w.placed.Offset = block.Data, w.part.Count, block.Offset
+	for i, at := range w.part.Place {
+		w.placed.Strides[i] = block.Strides[i]
+		w.placed.Offset += at * block.Strides[i]
+	}
+}
+
+// take points w.taken to the part's elements in the decoded chunk.
+func (w *worker) take() {
+	w.taken.Data, w.taken.Shape, w.taken.Offset = w.chunk.Data, w.part.Count, 0
+	for i, at := range w.part.Start {
+		w.taken.Strides[i] = w.chunk.Strides[i] * w.part.Step[i]
+		w.taken.Offset += at * w.chunk.Strides[i]
+	}
+}
+
+// fetch reads the stored bytes of the chunk into dst, which is empty. It is nil where there is no such chunk.
+func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, error) {
+	src, _, err := w.Store.Get(ctx, w.key, store.Request{Limit: max(1, limit)}, dst)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, store.ErrTooLarge):
+		return nil, fmt.Errorf("%w: the stored chunk is too long for its shape %v: %w", codec.ErrCorrupt, w.cell.Encoded, err)
+	case err == nil && src == nil:
+		src = []byte{}
+	}
+	return src, err
+}
+
+// stored returns the stored bytes of a chunk of n decoded bytes, nil where there is none, and a buffer to put back.
+func (w *worker) stored(ctx context.Context, n int64) ([]byte, *budget.Buffer, error) {
+	limit := w.Chain.MaxEncoded(w.cell.Encoded, n)
+	buffer := budget.Get(w.guess(limit))
+	src, err := w.fetch(ctx, limit, buffer.B)
+	w.learn(int64(len(src)))
+	return src, buffer, err
+}
+
+// decode reads the chunk, and w.chunk then shows its elements. They are in room, which has just its bytes, or where room is
+// nil in a buffer that the caller puts back. It is false where there is no such chunk; then nothing is taken.
+func (w *worker) decode(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	if w.Chain.Plain() {
+		return w.decodePlain(ctx, n, room)
+	}
+	src, encoded, err := w.stored(ctx, n)
+	defer encoded.Put()
+	if err != nil || src == nil {
+		return false, nil, err
+	}
+	room, buffer := roomFor(n, room)
+	w.show(room)
+	if err := w.Chain.Decode(&w.chunk, src); err != nil {
+		buffer.Put()
+		return false, nil, err
+	}
+	return true, buffer, nil
+}
+
+// decodePlain reads the elements of a chunk that is not encoded straight to where they belong.
+func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	room, buffer := roomFor(n, room)
+	src, err := w.fetch(ctx, n, room[:0])
+	if err == nil && src != nil && int64(len(src)) != n {
+		err = fmt.Errorf("%w: %d bytes are stored, its shape %v needs %d", codec.ErrCorrupt, len(src), w.cell.Encoded, n)
+	}
+	if err != nil || src == nil {
+		buffer.Put()
+		return false, nil, err
+	}
+	w.show(room)
+	return true, buffer, nil
+}
+
+// roomFor returns n bytes: room itself, or those of a buffer where it is nil.
+func roomFor(n int64, room []byte) ([]byte, *budget.Buffer) {
+	if room != nil {
+		return room, nil
+	}
+	b := budget.Get(n)
+	return b.Bytes(n), b
+}
+
+// show points w.chunk to memory that holds the chunk in C order.
+func (w *worker) show(data []byte) {
+	w.chunk.Data, w.chunk.Shape, w.chunk.Offset = data, w.cell.Encoded, 0
+	w.chunk.Strides = grid.AppendStrides(w.chunk.Strides[:0], w.chunk.Shape, w.Size)
+}
+
+// absent reports whether the chunk is not stored, without reading it.
+func (w *worker) absent(ctx context.Context) (bool, error) {
+	found, err := store.Exists(ctx, w.Store, w.key)
+	return !found && err == nil, err
+}

@@ -1,0 +1,55 @@
+package zarr
+
+import (
+	"math"
+
+	"varve.dev/zarr/metadata"
+)
+
+// Limits bounds what a stranger's store may make this program do. A zero field stands for its default.
+// They may be raised for data that is trusted; the defaults may grow in later versions.
+type Limits struct {
+	// Document is the most bytes of a metadata document. Default: 64 MiB.
+	Document int64
+	// Depth is the deepest nesting of JSON. Default: 64.
+	Depth int
+	// Chunk is the most bytes of one decoded chunk. Default: 1 GiB.
+	Chunk int64
+	// Block is the most bytes of a block that Read makes; slices that the caller made are as large as they are.
+	// Default: 1 TiB, or what the machine can address.
+	Block int64
+	// Rank is the most axes of an array that is written; up to 64 are read. Default: 32.
+	Rank int
+}
+
+func (l Limits) chunk() int64 {
+	if l.Chunk <= 0 {
+		return 1 << 30
+	}
+	return l.Chunk
+}
+
+func (l Limits) block() int64 {
+	if l.Block <= 0 {
+		return min(1<<40, math.MaxInt/2)
+	}
+	return l.Block
+}
+
+func (l Limits) document() int64 {
+	if l.Document <= 0 {
+		return 64 << 20
+	}
+	return l.Document
+}
+
+func (l Limits) writeRank() int {
+	if l.Rank <= 0 {
+		return 32
+	}
+	return l.Rank
+}
+
+func (l Limits) metadata() metadata.Limits {
+	return metadata.Limits{Document: l.document(), Depth: l.Depth}
+}

@@ -1,0 +1,265 @@
+package zarr_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr"
+	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/transpose"
+	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/memory"
+)
+
+// model is an array as one would write it without chunks: all elements in C order.
+type model struct {
+	shape []int64
+	size  int
+	fill  []byte
+	data  []byte
+}
+
+func newModel(shape []int64, fill []byte) *model {
+	m := &model{slices.Clone(shape), len(fill), fill, nil}
+	m.data = bytes.Repeat(fill, int(count(shape)))
+	return m
+}
+
+func count(shape []int64) int64 {
+	n := int64(1)
+	for _, l := range shape {
+		n *= l
+	}
+	return n
+}
+
+// resize gives the model another shape: what is new is the fill value.
+func (m *model) resize(shape []int64) {
+	next := newModel(shape, m.fill)
+	common := make(grid.Box, len(shape))
+	for i := range shape {
+		common[i].Stop = min(shape[i], m.shape[i])
+	}
+	grid.Copy(next.view().Sub(common), m.view().Sub(common))
+	*m = *next
+}
+
+func (m *model) view() grid.View { return grid.Contiguous(m.data, m.shape, m.size) }
+
+// part shows what a selection of starts, counts and steps means.
+func (m *model) part(start, n, step []int64) grid.View {
+	v := m.view()
+	for i := range start {
+		v.Offset += start[i] * v.Strides[i]
+		v.Strides[i] *= step[i]
+	}
+	v.Shape = n
+	return v
+}
+
+// drawSpec draws an array of any shape, grid, data type and codecs.
+func drawSpec(t *rapid.T) zarr.Spec {
+	types := append(dtype.All(), must(dtype.Parse("r24", nil)))
+	s := zarr.Spec{Type: rapid.SampledFrom(types).Draw(t, "type")}
+	rank := rapid.IntRange(0, 3).Draw(t, "rank")
+	for i := range rank {
+		if rapid.Bool().Draw(t, "every") {
+			s.Shape = append(s.Shape, rapid.Int64Range(0, 12).Draw(t, "extent"))
+			s.Chunks = append(s.Chunks, grid.Every(rapid.Int64Range(1, 6).Draw(t, "step")))
+			continue
+		}
+		edges := rapid.SliceOfN(rapid.Int64Range(1, 5), 1, 5).Draw(t, fmt.Sprint("edges", i))
+		sum := int64(0)
+		for _, n := range edges {
+			sum += n
+		}
+		s.Shape = append(s.Shape, rapid.Int64Range(0, sum).Draw(t, "extent"))
+		s.Chunks = append(s.Chunks, grid.Edges(edges...))
+	}
+	if s.Chunks == nil {
+		s.Chunks = []grid.Cut{}
+	}
+	if rapid.Bool().Draw(t, "fill") {
+		s.FillValue = s.Type.AppendJSON(nil, drawElement(t, s.Type))
+	}
+	s.KeyEncoding = rapid.SampledFrom([]metadata.KeyEncoding{
+		metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash}).Draw(t, "keys")
+	s.Codecs = drawCodecs(t, s.Type, rank)
+	return s
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func drawElement(t *rapid.T, typ dtype.Type) []byte {
+	elem := rapid.SliceOfN(rapid.Byte(), typ.Size(), typ.Size()).Draw(t, "element")
+	if typ.Kind() == dtype.Bool {
+		elem[0] &= 1
+	}
+	return elem
+}
+
+func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
+	var chain []metadata.Extension
+	for range rapid.IntRange(0, 2).Draw(t, "transposes") {
+		order := make([]int, rank)
+		for i := range order {
+			order[i] = i
+		}
+		chain = append(chain, transpose.Extension(rapid.Permutation(order).Draw(t, "order")...))
+	}
+	endian := ""
+	if typ.Unit() > 1 {
+		endian = rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")
+	}
+	chain = append(chain, zarrbytes.Extension(endian))
+	packers := []metadata.Extension{gzip.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
+	return append(chain, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
+}
+
+// drawValues draws elements; few different bytes, so that whole chunks come to be the fill value.
+func drawValues(t *rapid.T, a *zarr.Array, n int64) []byte {
+	typ := a.Type()
+	if rapid.IntRange(0, 4).Draw(t, "all fill") == 0 {
+		return bytes.Repeat(a.FillValue(), int(n))
+	}
+	data := make([]byte, n*int64(typ.Size()))
+	seed := rapid.Uint64().Draw(t, "values")
+	for i := range data {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		data[i] = byte(seed >> 56)
+		if typ.Kind() == dtype.Bool {
+			data[i] &= 1
+		}
+	}
+	return data
+}
+
+// drawSelection draws a selection and says what it means in plain numbers.
+func drawSelection(t *rapid.T, shape []int64) (selection.Basic, [3][]int64) {
+	items := selection.Basic{}
+	start, n, step := make([]int64, len(shape)), make([]int64, len(shape)), make([]int64, len(shape))
+	for i, extent := range shape {
+		start[i] = rapid.Int64Range(0, extent).Draw(t, "start")
+		stop := rapid.Int64Range(start[i], extent).Draw(t, "stop")
+		step[i] = rapid.Int64Range(1, 4).Draw(t, "step")
+		if n[i] = (stop - start[i] + step[i] - 1) / step[i]; n[i] == 1 && rapid.Bool().Draw(t, "index") {
+			items = append(items, selection.At(start[i]))
+			continue
+		}
+		items = append(items, selection.Stepped(start[i], stop, step[i]))
+	}
+	return items, [3][]int64{start, n, step}
+}
+
+// TestModel runs random sequences of writes, reads, appends and resizes against an array without chunks.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		spec := drawSpec(t)
+		h := zarr.On(memory.New())
+		opt := &zarr.CreateOptions{Options: zarr.Options{
+			StoreFill:   rapid.Bool().Draw(t, "store fill"),
+			Concurrency: rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "concurrency"),
+			Budget:      rapid.SampledFrom([]int64{0, 1, 100}).Draw(t, "budget"),
+		}}
+		a, err := h.CreateArray(ctx, "group/array", spec, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newModel(spec.Shape, a.FillValue())
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) { compare(t, a, m) },
+			"write": func(t *rapid.T) {
+				sel, at := drawSelection(t, m.shape)
+				data := drawValues(t, a, count(at[1]))
+				if err := a.WriteBytes(ctx, sel, data); err != nil {
+					t.Fatal(err)
+				}
+				grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], m.size))
+			},
+			"fill": func(t *rapid.T) {
+				sel, at := drawSelection(t, m.shape)
+				elem := drawElement(t, a.Type())
+				if err := a.FillBytes(ctx, sel, elem); err != nil {
+					t.Fatal(err)
+				}
+				grid.Fill(m.part(at[0], at[1], at[2]), elem)
+			},
+			"read": func(t *rapid.T) {
+				sel, at := drawSelection(t, m.shape)
+				got := make([]byte, count(at[1])*int64(m.size))
+				if err := a.ReadBytes(ctx, sel, got); err != nil {
+					t.Fatal(err)
+				}
+				want := make([]byte, len(got))
+				grid.Copy(grid.Contiguous(want, at[1], m.size), m.part(at[0], at[1], at[2]))
+				if !bytes.Equal(got, want) {
+					t.Fatalf("selection %v of shape %v reads %x, want %x", sel, m.shape, got, want)
+				}
+			},
+			"append": func(t *rapid.T) {
+				if len(m.shape) == 0 {
+					return
+				}
+				axis := rapid.IntRange(0, len(m.shape)-1).Draw(t, "axis")
+				shape, planes := slices.Clone(m.shape), slices.Clone(m.shape)
+				planes[axis] = rapid.Int64Range(0, 4).Draw(t, "planes")
+				data := drawValues(t, a, count(planes))
+				if err := a.AppendBytes(ctx, axis, data); err != nil {
+					t.Fatal(err)
+				}
+				if count(planes) == 0 {
+					return
+				}
+				from := make([]int64, len(shape))
+				from[axis] = shape[axis]
+				shape[axis] += planes[axis]
+				m.resize(shape)
+				grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(data, planes, m.size))
+			},
+			"resize": func(t *rapid.T) {
+				shape := make([]int64, len(m.shape))
+				for i := range shape {
+					shape[i] = rapid.Int64Range(0, 15).Draw(t, "extent")
+				}
+				if err := a.Resize(ctx, shape); err != nil {
+					t.Fatal(err)
+				}
+				m.resize(shape)
+			},
+			"reopen": func(t *rapid.T) {
+				if a, err = h.OpenArray(ctx, "group/array", &zarr.Options{Write: true}); err != nil {
+					t.Fatal(err)
+				}
+			},
+		})
+	})
+}
+
+func compare(t *rapid.T, a *zarr.Array, m *model) {
+	got := make([]byte, len(m.data))
+	if !slices.Equal(a.Shape(), m.shape) {
+		t.Fatalf("shape %v, want %v", a.Shape(), m.shape)
+	}
+	if err := a.ReadBytes(context.Background(), nil, got); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, m.data) {
+		t.Fatalf("shape %v: elements are %x, want %x", m.shape, got, m.data)
+	}
+}

@@ -1,0 +1,186 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// documentName is the name of the metadata document of a node (zarr-specs v3 core, "Metadata document").
+const documentName = "zarr.json"
+
+// Node is an [*Array] or a [*Group].
+type Node interface {
+	// Path returns the place of the node in its store; the root is "".
+	Path() string
+	// Attributes returns the user attributes as a JSON object, spelled as they are stored.
+	Attributes() []byte
+	// Close lets go of the store where opening the node opened it.
+	Close() error
+
+	base() *node
+}
+
+// node is what arrays and groups have in common.
+type node struct {
+	hierarchy *Hierarchy
+	path      store.Path
+	options   Options
+	owner     bool // Close closes the store
+}
+
+// Path returns the place of the node in its store; the root is "".
+func (n *node) Path() string { return n.path.String() }
+
+// Close lets go of the store where opening the node by its location opened it. It need not be called:
+// the runtime closes what is forgotten.
+func (n *node) Close() error {
+	if c, ok := n.hierarchy.store.(io.Closer); ok && n.owner {
+		return c.Close()
+	}
+	return nil
+}
+
+func (n *node) base() *node { return n }
+
+// fail returns err as an error of this node.
+func (n *node) fail(op string, err error) error {
+	return fail(op, n.hierarchy.name(n.path), err)
+}
+
+// writable refuses changes to nodes opened for reading.
+func (n *node) writable() error {
+	if !n.options.Write {
+		return ErrReadOnly
+	}
+	return nil
+}
+
+// publisher describes the node to package publish.
+func (n *node) publisher() publish.Node {
+	return publish.Node{
+		Store: n.hierarchy.store, Path: n.path, Document: documentName,
+		Durability: n.options.Durability, SingleWriter: n.options.SingleWriter, Limit: n.options.Limits.document(),
+	}
+}
+
+// Hierarchy is a tree of nodes in a store.
+type Hierarchy struct {
+	store    store.Store
+	location string // for messages
+}
+
+// On returns the hierarchy in a store.
+func On(s store.Store) *Hierarchy { return &Hierarchy{store: s} }
+
+// Store returns the store of the hierarchy.
+func (h *Hierarchy) Store() store.Store { return h.store }
+
+// name returns the place of a node for people.
+func (h *Hierarchy) name(p store.Path) string {
+	if h.location == "" {
+		return p.String()
+	}
+	if p.IsRoot() {
+		return h.location
+	}
+	return strings.TrimSuffix(h.location, "/") + "/" + p.String()
+}
+
+// Open opens the node at path. A path without a node wraps [fs.ErrNotExist] and says what is there instead.
+func (h *Hierarchy) Open(ctx context.Context, path string, opt *Options) (Node, error) {
+	p, err := store.ParsePath(path)
+	if err != nil {
+		return nil, fail("open", path, err)
+	}
+	n, err := h.open(ctx, p, opt.orZero())
+	if err != nil {
+		return nil, fail("open", h.name(p), err)
+	}
+	return n, nil
+}
+
+// OpenArray opens the array at path. A group there is an error that wraps [ErrInvalidArgument].
+func (h *Hierarchy) OpenArray(ctx context.Context, path string, opt *Options) (*Array, error) {
+	n, err := h.Open(ctx, path, opt)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := n.(*Array)
+	if !ok {
+		return nil, n.base().fail("open", badArgument("it is a group, not an array"))
+	}
+	return a, nil
+}
+
+// OpenGroup opens the group at path. An array there is an error that wraps [ErrInvalidArgument].
+func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*Group, error) {
+	n, err := h.Open(ctx, path, opt)
+	if err != nil {
+		return nil, err
+	}
+	g, ok := n.(*Group)
+	if !ok {
+		return nil, n.base().fail("open", badArgument("it is an array, not a group"))
+	}
+	return g, nil
+}
+
+func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
+	data, _, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: opt.Limits.document()}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, h.describe(ctx, p, err)
+	}
+	if errors.Is(err, store.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w (Limits.Document)", ErrLimit, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc, err := metadata.Parse(data, opt.Limits.metadata())
+	if err != nil {
+		return nil, err
+	}
+	base := node{hierarchy: h, path: p, options: opt}
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		return newArray(base, doc)
+	case *metadata.Group:
+		return &Group{node: base, doc: doc}, nil
+	}
+	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
+}
+
+// describe says what stands at a path that has no node.
+func (h *Hierarchy) describe(ctx context.Context, p store.Path, missing error) error {
+	var names []string
+	for e, err := range store.List(ctx, h.store, p, false) {
+		if err != nil {
+			break
+		}
+		switch e.Name {
+		case ".zarray", ".zgroup":
+			return fmt.Errorf("%w: a Zarr version 2 node (%s) is here; only version 3 is read", ErrUnsupported, e.Name)
+		}
+		if names = append(names, e.Name); len(names) > 3 {
+			names[3] = "…"
+			break
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("no Zarr node here, only %s: %w", strings.Join(names, ", "), missing)
+	}
+	if key, err := store.ParseKey(p.String()); err == nil {
+		if found, _ := store.Exists(ctx, h.store, key); found {
+			return fmt.Errorf("no Zarr node here, only a file: %w", missing)
+		}
+	}
+	return fmt.Errorf("no Zarr node here: %w", missing)
+}

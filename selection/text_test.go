@@ -1,0 +1,100 @@
+package selection_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"varve.dev/zarr/selection"
+)
+
+func TestParse(t *testing.T) {
+	names := []string{"time", "lat", "", "lon"}
+	shape := []int64{10, 6, 4, 3}
+	for _, tt := range []struct {
+		text string
+		want []int64 // shape of what is selected, nil for an error
+	}{
+		{"", []int64{10, 6, 4, 3}},
+		{"  ", []int64{10, 6, 4, 3}},
+		{"...", []int64{10, 6, 4, 3}},
+		{"0:10, ..., 2", []int64{10, 6, 4}},
+		{"3", []int64{6, 4, 3}},
+		{"-1,:,::2,0", []int64{6, 2}},
+		{"1:,:-1", []int64{9, 5, 4, 3}},
+		{" 1 : 9 : 3 ", []int64{3, 6, 4, 3}},
+		{"2:100", []int64{8, 6, 4, 3}},
+		{"time=0:4", []int64{4, 6, 4, 3}},
+		{"lon=0, time=::5", []int64{2, 6, 4}},
+		{"0:2, lon=1", []int64{2, 6, 4}},
+		{"..., 1, lat=0", []int64{10, 4}},
+		{"..., 1, lon=0", nil},
+		{"time=1, 2", nil},
+		{"0, time=0", nil},
+		{"time=0, time=1", nil},
+		{"depth=0", nil},
+		{"=0", nil},
+		{"time=...", nil},
+		{",", nil},
+		{"1,", nil},
+		{"a", nil},
+		{"1.5", nil},
+		{"::0", nil},
+		{"::-1", nil},
+		{"1:2:3:4", nil},
+		{"0,0,0,0,0", nil},
+		{"...,...", nil},
+		{"99999999999999999999", nil},
+		{"-9223372036854775808", nil},
+		{"10", nil},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			sel, err := selection.Parse(tt.text, names)
+			var r *selection.Resolved
+			if err == nil {
+				r, err = selection.Resolve(sel, shape)
+			}
+			if tt.want == nil {
+				if !errors.Is(err, selection.ErrInvalid) {
+					t.Errorf("got %v, want an error", err)
+				}
+				return
+			}
+			if err != nil || !slices.Equal(r.Shape(), tt.want) {
+				t.Errorf("got %v, want shape %v", err, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"", "0:10, ..., 3, ::2", "x=1", "-1,y=::3", "...", "1:2:3"} {
+		f.Add(s)
+	}
+	shape, names := []int64{7, 5}, []string{"x", "y"}
+	f.Fuzz(func(t *testing.T, text string) {
+		sel, err := selection.Parse(text, names)
+		if err != nil {
+			if !errors.Is(err, selection.ErrInvalid) {
+				t.Fatalf("%v is no ErrInvalid", err)
+			}
+			return
+		}
+		r, err := selection.Resolve(sel, shape)
+		if err == nil && (r.Len() < 0 || r.Len() > 35) {
+			t.Fatalf("%d elements of 35", r.Len())
+		}
+	})
+}
+
+func ExampleParse() {
+	sel, err := selection.Parse("0:168, ..., lon=::2", []string{"time", "lat", "lon"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := selection.Resolve(sel, []int64{8760, 721, 1440})
+	fmt.Println(r.Shape(), r.Len(), err)
+	// Output: [168 721 720] 87212160 <nil>
+}

@@ -1,0 +1,133 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+)
+
+// Spec describes an array that is to be created. Shape and Type are needed, all else has a default.
+type Spec struct {
+	// Shape is the length of every axis in elements; an empty shape is an array of one element.
+	Shape []int64
+	// Type is the data type of the elements; dtype.Of[float32]() is that of a Go type.
+	Type dtype.Type
+	// Chunks says how every axis is cut. The form decides the kind of grid: with [grid.Every] on all axes it is regular, else
+	// rectilinear. Nil chooses regular chunks of about 1 MiB and less, more for large arrays ([grid.Auto]).
+	Chunks []grid.Cut
+	// FillValue is the JSON of the value that stands where nothing was written, as in metadata: 0, "NaN", [0, 1].
+	// Nil is zero.
+	FillValue []byte
+	// Codecs is the chain. Nil is "bytes" in little endian and "zstd" of level 0, zarr-python's default.
+	Codecs []metadata.Extension
+	// KeyEncoding makes the keys of chunks; the zero value gives "c/0/1".
+	KeyEncoding metadata.KeyEncoding
+	// DimensionNames is nil or has a name for every axis; "" is an axis without one.
+	DimensionNames []string
+	// Attributes is anything that encodes to a JSON object, as a map, a struct or a json.RawMessage. Nil is {}.
+	Attributes any
+}
+
+// document returns the metadata of the array.
+func (s *Spec) document(l Limits) (*metadata.Array, error) {
+	if s.Type.IsZero() {
+		return nil, badArgument("the data type is missing")
+	}
+	if len(s.Shape) > l.writeRank() {
+		return nil, fmt.Errorf("%w: %d axes, other readers take up to 32 (Limits.Rank)", ErrLimit, len(s.Shape))
+	}
+	g, err := s.grid()
+	if err != nil {
+		return nil, err
+	}
+	fill, err := s.fill()
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := attributesJSON(s.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	return &metadata.Array{
+		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name()},
+		ChunkGrid:        metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(nil)},
+		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: s.codecs(),
+		DimensionNames: names, Attributes: attributes,
+	}, nil
+}
+
+func (s *Spec) grid() (*grid.Grid, error) {
+	if s.Chunks != nil {
+		return grid.New(s.Shape, s.Chunks...)
+	}
+	return grid.Regular(s.Shape, grid.Auto(s.Shape, int64(s.Type.Size())))
+}
+
+func (s *Spec) fill() ([]byte, error) {
+	if s.FillValue == nil {
+		return s.Type.FormatFill(make([]byte, s.Type.Size()))
+	}
+	elem, err := s.Type.ParseFill(s.FillValue)
+	if err != nil {
+		return nil, err
+	}
+	return s.Type.FormatFill(elem)
+}
+
+func (s *Spec) codecs() []metadata.Extension {
+	if s.Codecs != nil {
+		return s.Codecs
+	}
+	order := ""
+	if s.Type.Unit() > 1 {
+		order = "little"
+	}
+	return []metadata.Extension{zarrbytes.Extension(order), zstd.Extension(0, false)}
+}
+
+func (s *Spec) names() ([]*string, error) {
+	if s.DimensionNames == nil {
+		return nil, nil
+	}
+	if len(s.DimensionNames) != len(s.Shape) {
+		return nil, badArgument("%d dimension names for %d axes", len(s.DimensionNames), len(s.Shape))
+	}
+	names := make([]*string, len(s.Shape))
+	for i := range names {
+		if s.DimensionNames[i] != "" {
+			names[i] = &s.DimensionNames[i]
+		}
+	}
+	return names, nil
+}
+
+// attributesJSON returns the JSON object that v encodes to.
+func attributesJSON(v any) ([]byte, error) {
+	if v == nil {
+		return []byte("{}"), nil
+	}
+	if raw, ok := v.([]byte); ok {
+		v = json.RawMessage(raw)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, badArgument("attributes: %v (a NaN or an infinity cannot be a JSON number)", err)
+	}
+	raw := bytes.TrimSpace(b.Bytes())
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, badArgument("attributes must encode to a JSON object, got %.20s", raw)
+	}
+	return raw, nil
+}

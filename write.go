@@ -1,0 +1,82 @@
+package zarr
+
+import (
+	"context"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// Write stores src, which has just the selected elements in C order, as the selected elements; a nil selection is the whole
+// array. Chunks that the selection covers are not read first. When it returns, the elements are as durable as
+// [Options.Durability] says; when it fails, every chunk holds its old or its new elements.
+//
+// Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or the number of values does not fit.
+func Write[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, src []T) error {
+	return a.fail("write", a.write(ctx, sel, dtype.Of[T](), bytesOf(src)))
+}
+
+// WriteBytes is [Write] for an array of any type: src has the elements in the byte order of the host.
+func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
+	return a.fail("write", a.write(ctx, sel, a.Type(), src))
+}
+
+// Fill stores one value as every selected element.
+func Fill[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, value T) error {
+	return a.fail("fill", a.repeat(ctx, sel, dtype.Of[T](), bytesOf([]T{value})))
+}
+
+// FillBytes is [Fill] for an array of any type: elem is one element in the byte order of the host.
+func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
+	return a.fail("fill", a.repeat(ctx, sel, a.Type(), elem))
+}
+
+func (a *Array) write(ctx context.Context, sel selection.Selection, t dtype.Type, src []byte) error {
+	if err := a.writable(); err != nil {
+		return err
+	}
+	s := a.state.Load()
+	r, err := s.resolve(sel, t)
+	if err != nil {
+		return err
+	}
+	view, err := s.view(r, src)
+	if err != nil {
+		return err
+	}
+	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		return s.engine.Write(ctx, r, view, s.grid.Shape(), b)
+	})
+}
+
+// repeat writes a block whose strides are zero: one element is all the memory it needs.
+func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Type, elem []byte) error {
+	if err := a.writable(); err != nil {
+		return err
+	}
+	s := a.state.Load()
+	r, err := s.resolve(sel, t)
+	if err != nil {
+		return err
+	}
+	if len(elem) != s.typ.Size() {
+		return badArgument("%d bytes, an element of type %s has %d", len(elem), s.typ, s.typ.Size())
+	}
+	view := repeated(elem, r.FullShape())
+	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		return s.engine.Write(ctx, r, view, s.grid.Shape(), b)
+	})
+}
+
+// batch runs work with a batch of writes that is committed when work succeeds.
+func (a *Array) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
+	return publish.Batch(ctx, a.hierarchy.store, a.options.Durability, work)
+}
+
+// repeated shows one element as a block of any shape.
+func repeated(elem []byte, shape []int64) grid.View {
+	return grid.View{Data: elem, Shape: shape, Strides: make([]int64, len(shape)), Size: len(elem)}
+}
