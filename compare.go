@@ -54,7 +54,7 @@ func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 		n, _ := slab.Len() // a part of what Select has counted
 		for i, array := range []*Array{a, b} {
 			data[i] = slices.Grow(data[i][:0], int(n*size))[:n*size]
-			if err := array.ReadBytes(ctx, selection.Box(slab), data[i]); err != nil {
+			if err := array.ReadBytes(ctx, selection.Region(slab), data[i]); err != nil {
 				return nil, err
 			}
 		}

@@ -138,13 +138,11 @@ func (st *step) run(t *testing.T, a *zarr.Array) error {
 	ctx := context.Background()
 	switch st.Op {
 	case "write":
-		box := make(selection.Box, len(st.Region))
 		n := int64(1)
-		for i, r := range st.Region {
-			box[i] = grid.Interval{Start: r[0], Stop: r[1]}
-			n *= box[i].Len()
+		for _, r := range st.Region {
+			n *= r[1] - r[0]
 		}
-		return a.WriteBytes(ctx, box, st.Formula.bytes(t, a.Type(), n))
+		return a.WriteBytes(ctx, selection.Box(st.Region), st.Formula.bytes(t, a.Type(), n))
 	case "append":
 		n, shape := st.Count, a.Shape()
 		for i, l := range shape {

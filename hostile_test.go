@@ -15,7 +15,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 )
 
@@ -130,11 +129,7 @@ func (c *hostileCase) act(dir string) (string, error) {
 func (c *hostileCase) read(ctx context.Context, a *zarr.Array) (string, error) {
 	var sel selection.Selection
 	if c.Selection != nil {
-		box := selection.Box{}
-		for _, in := range c.Selection {
-			box = append(box, grid.Interval{Start: in[0], Stop: in[1]})
-		}
-		sel = box
+		sel = selection.Box(c.Selection)
 	}
 	r, err := a.Select(sel)
 	if err != nil {

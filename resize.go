@@ -150,7 +150,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 
 // write stores the elements of a region that was the shape before does not have.
 func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch) error {
-	r, err := selection.Resolve(selection.Box(g.region), s.grid.Shape())
+	r, err := selection.Resolve(selection.Region(g.region), s.grid.Shape())
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,18 @@ type axis struct {
 	drop               bool // a single index, whose axis is not in the result
 }
 
-// Box selects a half-open region, one interval of elements an axis: Box{{0, 168}, {0, 721}}.
-// Intervals have to lie within the array.
-type Box grid.Box
+// Box selects a half-open region: for every axis the first element, and the one behind the last, as in
+// Box{{0, 168}, {0, 721}}. Both have to lie within the array.
+type Box [][2]int64
+
+// Region returns the box that selects a region of the array.
+func Region(r grid.Box) Box {
+	b := make(Box, len(r))
+	for i, in := range r {
+		b[i] = [2]int64{in.Start, in.Stop}
+	}
+	return b
+}
 
 func (b Box) resolve(shape []int64) ([]axis, error) {
 	if len(b) != len(shape) {
@@ -33,10 +42,11 @@ func (b Box) resolve(shape []int64) ([]axis, error) {
 	}
 	axes := make([]axis, len(b))
 	for i, in := range b {
-		if in.Start < 0 || in.Stop < in.Start || in.Stop > shape[i] {
-			return nil, rangeError(i, shape[i], fmt.Sprintf("elements %d to %d", in.Start, in.Stop))
+		start, stop := in[0], in[1]
+		if start < 0 || stop < start || stop > shape[i] {
+			return nil, rangeError(i, shape[i], fmt.Sprintf("elements %d to %d", start, stop))
 		}
-		axes[i] = axis{start: in.Start, step: 1, count: in.Len()}
+		axes[i] = axis{start: start, step: 1, count: stop - start}
 	}
 	return axes, nil
 }
@@ -50,7 +60,7 @@ type Resolved struct {
 // Resolve binds sel to an array of the given shape. Errors wrap [ErrInvalid].
 func Resolve(sel Selection, shape []int64) (*Resolved, error) {
 	if sel == nil {
-		sel = Box(grid.BoxOf(shape))
+		sel = Region(grid.BoxOf(shape))
 	}
 	axes, err := sel.resolve(shape)
 	if err != nil {

@@ -113,6 +113,14 @@ func (a *Array) newBudget(cells grid.Box) *budget.Budget {
 	return budget.New(min(n, debug.SetMemoryLimit(-1)))
 }
 
+// cores is the number of chunks that may be encoded or decoded at one time: more would only take more memory, since
+// every codec at work has tables of its own. Chunks on their way from or to the store are not counted.
+type cores chan struct{}
+
+func newCores() cores  { return make(cores, runtime.GOMAXPROCS(0)) }
+func (c cores) enter() { c <- struct{}{} }
+func (c cores) leave() { <-c }
+
 // each calls work for every chunk that next hands out, from as many goroutines as there may be chunks in flight.
 // next is called by one goroutine at a time. The first error stops all and is returned.
 func each[W any](ctx context.Context, workers int, next func(*W) bool, newWorker func() *W, work func(context.Context, *W) error) error {

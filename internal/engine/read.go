@@ -17,7 +17,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	touched := plan.Touched()
-	bytes := a.newBudget(touched)
+	bytes, cores := a.newBudget(touched), newCores()
 	chunks, ok := touched.Len()
 	if !ok {
 		chunks = 1 << 62
@@ -25,7 +25,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 	skipFill := zeroed && grid.AllEqual(a.Fill, []byte{0})
 	return each(ctx, a.concurrency(min(chunks, sel.Len())),
 		func(w *worker) bool { return plan.Next(w.part) },
-		func() *worker { return a.newWorker(bytes) },
+		func() *worker { return a.newWorker(bytes, cores) },
 		func(ctx context.Context, w *worker) error { return w.fail(w.read(ctx, dst, skipFill)) })
 }
 

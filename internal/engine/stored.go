@@ -75,7 +75,7 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 	if !ok {
 		chunks = 1 << 62
 	}
-	bytes := a.newBudget(cells)
+	bytes, cores := a.newBudget(cells), newCores()
 	err := each(ctx, a.concurrency(chunks),
 		func(w *writer) bool {
 			index, err, more := next()
@@ -85,7 +85,7 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 			copy(w.part.Chunk, index)
 			return more && err == nil
 		},
-		func() *writer { return &writer{a.newWorker(bytes), batch, valid} },
+		func() *writer { return &writer{a.newWorker(bytes, cores), batch, valid} },
 		func(ctx context.Context, w *writer) error { return w.fail(w.clear(ctx)) })
 	return errors.Join(failed, err)
 }

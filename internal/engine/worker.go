@@ -22,6 +22,7 @@ var ErrLimit = errors.New("limit exceeded")
 type worker struct {
 	*Array
 	bytes *budget.Budget
+	cores cores
 	part  *selection.Part
 	cell  *grid.Chunk
 	key   store.Key
@@ -32,9 +33,9 @@ type worker struct {
 	placed grid.View // where that stands in the caller's block
 }
 
-func (a *Array) newWorker(b *budget.Budget) *worker {
+func (a *Array) newWorker(b *budget.Budget, c cores) *worker {
 	rank := a.Grid.Rank()
-	w := &worker{Array: a, bytes: b, part: selection.NewPart(rank), cell: grid.NewChunk(rank)}
+	w := &worker{Array: a, bytes: b, cores: c, part: selection.NewPart(rank), cell: grid.NewChunk(rank)}
 	w.chunk.Size, w.taken.Size, w.placed.Size = a.Size, a.Size, a.Size
 	w.taken.Strides, w.placed.Strides = make([]int64, rank), make([]int64, rank)
 	return w
@@ -140,7 +141,10 @@ func (w *worker) decode(ctx context.Context, n int64, room []byte) (bool, *budge
 	}
 	room, buffer := roomFor(n, room)
 	w.show(room)
-	if err := w.Chain.Decode(&w.chunk, src); err != nil {
+	w.cores.enter()
+	err = w.Chain.Decode(&w.chunk, src)
+	w.cores.leave()
+	if err != nil {
 		buffer.Put()
 		return false, nil, err
 	}

@@ -23,14 +23,14 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.Vie
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	touched := plan.Touched()
-	bytes := a.newBudget(touched)
+	bytes, cores := a.newBudget(touched), newCores()
 	chunks, ok := touched.Len()
 	if !ok {
 		chunks = 1 << 62
 	}
 	return each(ctx, a.concurrency(min(chunks, sel.Len())),
 		func(w *writer) bool { return plan.Next(w.part) },
-		func() *writer { return &writer{a.newWorker(bytes), batch, valid} },
+		func() *writer { return &writer{a.newWorker(bytes, cores), batch, valid} },
 		func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) })
 }
 
@@ -84,11 +84,14 @@ func (w *writer) write(ctx context.Context, src grid.View) error {
 // writeWeight returns the bytes that writing a chunk takes besides the caller's memory.
 func (w *writer) writeWeight(n int64, whole bool) int64 {
 	weight := int64(0)
-	if !whole || w.cell.IsBoundary() {
+	if _, inPlace := w.placed.Bytes(); !whole || !inPlace || w.cell.IsBoundary() {
 		weight = n
 	}
 	if !w.Chain.Plain() {
-		weight += 2 * n
+		weight += n
+	}
+	if !w.Chain.InOrder() {
+		weight += n
 	}
 	return weight
 }
@@ -148,14 +151,28 @@ func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
 	if !w.KeepFill && v.AllEqual(w.Fill) {
 		return w.batch.Delete(ctx, w.key)
 	}
-	if data, ok := v.Bytes(); ok && w.Chain.Plain() {
-		return w.batch.Put(ctx, w.key, data)
+	if w.Chain.Plain() {
+		return w.putPlain(ctx, v, n)
 	}
 	encoded := budget.Get(w.Chain.MaxEncoded(w.cell.Encoded, n))
 	defer encoded.Put()
+	w.cores.enter()
 	value, err := w.Chain.Encode(encoded.B, v)
+	w.cores.leave()
 	if err != nil {
 		return err
 	}
 	return w.batch.Put(ctx, w.key, value)
+}
+
+// putPlain stores a chunk that is not encoded, from where it is if its elements stand in C order.
+func (w *writer) putPlain(ctx context.Context, v grid.View, n int64) error {
+	data, ok := v.Bytes()
+	if !ok {
+		buffer := budget.Get(n)
+		defer buffer.Put()
+		data = buffer.Bytes(n)
+		grid.Copy(grid.Contiguous(data, v.Shape, v.Size), v)
+	}
+	return w.batch.Put(ctx, w.key, data)
 }

@@ -1,0 +1,42 @@
+package view_test
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/view"
+)
+
+func ExampleGrid() {
+	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(view.Grid(g, &view.GridOptions{Names: []string{"y", "x"}}))
+	// Output:
+	// y ↓  60 = 10, 20, 30
+	// x → 100 = 25×4
+	//
+	//       25      25      25      25
+	//    ┏━━━━━━━┯━━━━━━━┯━━━━━━━┯━━━━━━━┓
+	// 10 ┃       │       │       │       ┃
+	//    ┠───────┼───────┼───────┼───────┨
+	// 20 ┃       │       │       │       ┃
+	//    ┃       │       │       │       ┃
+	//    ┠───────┼───────┼───────┼───────┨
+	// 30 ┃       │       │       │       ┃
+	//    ┃       │       │       │       ┃
+	//    ┗━━━━━━━┷━━━━━━━┷━━━━━━━┷━━━━━━━┛
+}
+
+func ExampleSizes() {
+	years := grid.Runs(grid.Run{Length: 365, Count: 4}, grid.Run{Length: 366, Count: 1}, grid.Run{Length: 1, Count: 10})
+	a, err := grid.NewAxis(1836, years)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(view.Sizes(a))
+	// Output: 365×4, 366, 1×10
+}

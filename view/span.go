@@ -1,0 +1,115 @@
+package view
+
+import (
+	"slices"
+
+	"varve.dev/zarr/grid"
+)
+
+// lookBack is the most cells that are visited to find the runs at the end of a long axis.
+const lookBack = 1024
+
+// span is a stretch of neighbouring cells of an axis that are alike: all within the extent, all beyond it, or the one
+// that the extent cuts.
+type span struct {
+	cells  grid.Interval
+	edge   int64 // elements of each cell; 0 where the lengths are left out
+	inside int64 // elements of each cell that belong to the array; any positive number where they are left out
+}
+
+func spanOf(c grid.Cell) span {
+	return span{grid.Interval{Start: c.Index, Stop: c.Index + 1}, c.Edge, c.Logical}
+}
+
+func (s span) leftOut() bool { return s.edge == 0 }
+
+// follows reports whether the cells of s are like those of the span before it.
+func (s span) follows(before span) bool {
+	return s.edge == before.edge && s.inside == before.inside && s.cells.Start == before.cells.Stop
+}
+
+// spans describes the cells before stop as runs. Where there are more than most runs (and at least three), it keeps the
+// first ones, those at the end of the extent and the last ones, and visits no others.
+func spans(a grid.Axis, stop int64, most int) []span {
+	var list []span
+	next := int64(0)
+	for r := range a.Edges() {
+		if next >= stop || len(list) > most {
+			break
+		}
+		list = appendZones(list, a, grid.Interval{Start: next, Stop: min(stop, next+r.Count)}, r.Length)
+		next += r.Count
+	}
+	if next >= stop && len(list) <= most {
+		return list
+	}
+	list = list[:max(1, min(most/2, len(list)))]
+	last := max(1, most-len(list)-1)
+	if chunks := a.Chunks(); chunks < stop {
+		list = appendEnd(list, a, chunks, max(1, last/2), 1)
+		return appendEnd(list, a, stop, max(1, last/2), 0)
+	}
+	return appendEnd(list, a, stop, last, 1)
+}
+
+// appendZones appends cells of one length, divided where the extent ends.
+func appendZones(list []span, a grid.Axis, cells grid.Interval, edge int64) []span {
+	chunks := a.Chunks()
+	whole, left := chunks, edge
+	if c, ok := a.Cell(chunks - 1); ok && c.IsBoundary() {
+		whole, left = chunks-1, c.Logical
+	}
+	for _, zone := range []span{
+		{grid.Interval{Start: 0, Stop: whole}, edge, edge},
+		{grid.Interval{Start: whole, Stop: chunks}, edge, left},
+		{grid.Interval{Start: chunks, Stop: a.Cells()}, edge, 0},
+	} {
+		zone.cells = cells.Intersect(zone.cells)
+		if zone.cells.Len() > 0 {
+			list = append(list, zone)
+		}
+	}
+	return list
+}
+
+// appendEnd appends the last runs before stop, at most want of them, and before them what has to be left out, whose
+// cells belong to the array where inside is positive.
+func appendEnd(list []span, a grid.Axis, stop int64, want int, inside int64) []span {
+	from := list[len(list)-1].cells.Stop
+	var end []span // from the last run to the first
+	k := stop - 1
+	for ; k >= from && stop-k <= lookBack; k-- {
+		c, _ := a.Cell(k)
+		s := spanOf(c)
+		if n := len(end) - 1; n >= 0 && end[n].follows(s) {
+			end[n].cells.Start = k
+			continue
+		}
+		if len(end) == want {
+			break
+		}
+		end = append(end, s)
+	}
+	switch {
+	case k == from: // no longer than saying so
+		c, _ := a.Cell(k)
+		list = append(list, spanOf(c))
+	case k > from:
+		list = append(list, span{cells: grid.Interval{Start: from, Stop: k + 1}, inside: inside})
+	}
+	slices.Reverse(end)
+	return append(list, end...)
+}
+
+// single returns the spans with one cell each, or false where there are more than most cells.
+func single(a grid.Axis, most int64) ([]span, bool) {
+	if a.Cells() > most {
+		return nil, false
+	}
+	list := make([]span, a.Cells())
+	for k := range list {
+		c, _ := a.Cell(int64(k))
+		list[k] = spanOf(c)
+	}
+	return list, true
+}
