@@ -91,6 +91,9 @@ func extensionName(v strictjson.Value) (string, error) {
 	return name, err
 }
 
+// MarshalJSON returns what Append appends.
+func (e Extension) MarshalJSON() ([]byte, error) { return e.Append(nil), nil }
+
 // same reports whether e and o say the same, however they are spelled.
 func (e Extension) same(o Extension) bool {
 	return e.Name == o.Name && e.Optional == o.Optional &&

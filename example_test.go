@@ -1,0 +1,196 @@
+package zarr_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/memory"
+)
+
+// Three months of daily fields, and one more day: only its chunk and the document are written.
+func Example() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "varve")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	a, err := zarr.CreateArray(ctx, filepath.Join(dir, "t2m.zarr"), zarr.Spec{
+		Shape:          []int64{90, 4, 8},
+		Type:           dtype.Of[float32](),
+		Chunks:         []grid.Cut{grid.Edges(31, 28, 31), grid.Every(4), grid.Every(8)},
+		FillValue:      []byte(`"NaN"`),
+		DimensionNames: []string{"time", "lat", "lon"},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := zarr.Append(ctx, a, 0, make([]float32, 4*8)); err != nil {
+		log.Fatal(err)
+	}
+	week, err := zarr.Read[float32](ctx, a, selection.Box{{86, 91}, {0, 1}, {0, 1}})
+	fmt.Println(a.Shape(), a.Grid().Chunks(), week.Data, err)
+	// Output: [91 4 8] [4 1 1] [NaN NaN NaN NaN 0] <nil>
+}
+
+// counted returns an array of two rows and three columns in memory.
+func counted(ctx context.Context) *zarr.Array {
+	a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{
+		Shape: []int64{2, 3}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(1, 1), grid.Every(2)},
+	}, nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, []int16{1, 2, 3, 4, 5, 6})
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	return a
+}
+
+func ExampleRead() {
+	ctx := context.Background()
+	a := counted(ctx)
+	column, err := zarr.Read[int16](ctx, a, selection.Basic{selection.All(), selection.At(-1)})
+	fmt.Println(column.Shape, column.Data, err)
+	// Output: [2] [3 6] <nil>
+}
+
+func ExampleReadInto() {
+	ctx := context.Background()
+	a := counted(ctx)
+	row := make([]int16, 3)
+	err := zarr.ReadInto(ctx, a, selection.Box{{1, 2}, {0, 3}}, row)
+	fmt.Println(row, err)
+	// Output: [4 5 6] <nil>
+}
+
+func ExampleWrite() {
+	ctx := context.Background()
+	a := counted(ctx)
+	err := zarr.Write(ctx, a, selection.Box{{0, 2}, {2, 3}}, []int16{30})
+	fmt.Println(err)
+	// Output: write a: invalid argument: 1 values (2 bytes) for a selection of shape [2 1], which has 2
+}
+
+func ExampleFill() {
+	ctx := context.Background()
+	a := counted(ctx)
+	if err := zarr.Fill[int16](ctx, a, selection.Box{{0, 1}, {0, 3}}, 7); err != nil {
+		log.Fatal(err)
+	}
+	b, err := zarr.Read[int16](ctx, a, nil)
+	fmt.Println(b.Data, err)
+	// Output: [7 7 7 4 5 6] <nil>
+}
+
+func ExampleAppend() {
+	ctx := context.Background()
+	a := counted(ctx)
+	err := zarr.Append(ctx, a, 0, []int16{7, 8, 9, 10, 11, 12})
+	fmt.Println(a.Shape(), a.Grid().Axis(0).Sizes(), err)
+	// Output: [4 3] [{1 2} {2 1}] <nil>
+}
+
+func ExampleArray_Resize() {
+	ctx := context.Background()
+	a := counted(ctx)
+	for _, shape := range [][]int64{{1, 3}, {2, 3}} {
+		if err := a.Resize(ctx, shape); err != nil {
+			log.Fatal(err)
+		}
+	}
+	b, err := zarr.Read[int16](ctx, a, nil)
+	fmt.Println(b.Data, err)
+	// Output: [1 2 3 0 0 0] <nil>
+}
+
+func ExampleArray_Chunks() {
+	a := counted(context.Background())
+	for c := range a.Chunks() {
+		fmt.Println(c.Key, c.Start, c.Logical, c.Encoded)
+	}
+	// Output:
+	// a/c/0/0 [0 0] [1 2] [1 2]
+	// a/c/0/1 [0 2] [1 1] [1 2]
+	// a/c/1/0 [1 0] [1 2] [1 2]
+	// a/c/1/1 [1 2] [1 1] [1 2]
+}
+
+func ExampleArray_UpdateAttributes() {
+	ctx := context.Background()
+	a := counted(ctx)
+	err := a.UpdateAttributes(ctx, func(object []byte) ([]byte, error) {
+		return metadata.SetAttribute(object, "units", []byte(`"K"`))
+	})
+	fmt.Println(string(a.Attributes()), err)
+	// Output: {"units":"K"} <nil>
+}
+
+func ExampleGroup_Members() {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	for _, path := range []string{"winter/t2m", "winter/u10", "land"} {
+		if _, err := h.CreateArray(ctx, path, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32]()}, nil); err != nil {
+			log.Fatal(err)
+		}
+	}
+	root, err := h.OpenGroup(ctx, "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for m, err := range root.Members(ctx, true) {
+		fmt.Println(m.Kind, m.Path, err)
+	}
+	// Output:
+	// array land <nil>
+	// group winter <nil>
+	// array winter/t2m <nil>
+	// array winter/u10 <nil>
+}
+
+func ExampleError() {
+	_, err := zarr.On(memory.New()).OpenArray(context.Background(), "era5/t2m", nil)
+	var at *zarr.Error
+	if errors.As(err, &at) {
+		fmt.Println(at.Op, at.Path, errors.Is(err, fs.ErrNotExist), zarr.Kind(err))
+	}
+	// Output: open era5/t2m true not-found
+}
+
+func ExampleSpec() {
+	ctx := context.Background()
+	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+		Shape:      []int64{1_000_000},
+		Type:       dtype.Of[float64](),
+		Attributes: map[string]any{"units": "m"},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	codecs, err := json.Marshal(a.Metadata().Codecs)
+	fmt.Println(a.Grid().Axis(0).Step(), string(codecs), string(a.Attributes()), err)
+	// Output: 62500 [{"name":"bytes","configuration":{"endian":"little"}},{"name":"zstd","configuration":{"level":0,"checksum":false}}] {"units":"m"} <nil>
+}
+
+// A temporary block in a store of the program's own.
+func ExampleOn() {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	g, err := h.CreateGroup(ctx, "run", map[string]int{"seed": 7}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(g.Path(), string(g.Attributes()))
+	// Output: run {"seed":7}
+}
