@@ -3,9 +3,9 @@ module varve.dev/zarr
 go 1.26.0
 
 require (
-	github.com/klauspost/compress v1.20.3 // indirect
-	go.uber.org/goleak v1.3.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
+	github.com/klauspost/compress v1.20.3
+	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.24.0
+	golang.org/x/sys v0.49.0
+	pgregory.net/rapid v1.3.0
 )

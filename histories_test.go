@@ -134,29 +134,29 @@ func replay(t *testing.T, h *history, s store.Store) {
 	}
 }
 
-func (st *step) run(t *testing.T, a *zarr.Array) error {
+func (s *step) run(t *testing.T, a *zarr.Array) error {
 	ctx := context.Background()
-	switch st.Op {
+	switch s.Op {
 	case "write":
 		n := int64(1)
-		for _, r := range st.Region {
+		for _, r := range s.Region {
 			n *= r[1] - r[0]
 		}
-		return a.WriteBytes(ctx, selection.Box(st.Region), st.Formula.bytes(t, a.Type(), n))
+		return a.WriteBytes(ctx, selection.Box(s.Region), s.Formula.bytes(t, a.Type(), n))
 	case "append":
-		n, shape := st.Count, a.Shape()
+		n, shape := s.Count, a.Shape()
 		for i, l := range shape {
-			if i != st.Axis {
+			if i != s.Axis {
 				n *= l
 			}
 		}
 		if n == 0 { // planes without elements have no bytes to count them by
-			shape[st.Axis] += st.Count
+			shape[s.Axis] += s.Count
 			return a.Resize(ctx, shape)
 		}
-		return a.AppendBytes(ctx, st.Axis, st.Formula.bytes(t, a.Type(), n))
+		return a.AppendBytes(ctx, s.Axis, s.Formula.bytes(t, a.Type(), n))
 	case "resize":
-		return a.Resize(ctx, st.NewShape)
+		return a.Resize(ctx, s.NewShape)
 	}
 	return nil
 }

@@ -126,6 +126,9 @@ func attributesJSON(v any) ([]byte, error) {
 		return nil, badArgument("attributes: %v (a NaN or an infinity cannot be a JSON number)", err)
 	}
 	raw := bytes.TrimSpace(b.Bytes())
+	if string(raw) == "null" { // a nil map or pointer
+		return []byte("{}"), nil
+	}
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, badArgument("attributes must encode to a JSON object, got %.20s", raw)
 	}

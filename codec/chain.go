@@ -17,6 +17,7 @@ type Error struct {
 	Err   error
 }
 
+// Error returns place and name of the codec, and what went wrong.
 func (e *Error) Error() string { return fmt.Sprintf("codec %d (%s): %v", e.Place, e.Codec, e.Err) }
 
 // Unwrap returns what went wrong.

@@ -22,6 +22,7 @@ type AxisError struct {
 	Err  error
 }
 
+// Error returns the number of the axis, and what is wrong.
 func (e *AxisError) Error() string { return fmt.Sprintf("axis %d: %v", e.Axis, e.Err) }
 
 // Unwrap returns what is wrong.

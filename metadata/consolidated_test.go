@@ -128,7 +128,11 @@ func TestConsolidatedChanged(t *testing.T) {
 		t.Error(paths(again.Consolidated))
 	}
 	twice := func(yield func(string, []byte) bool) {
-		_ = yield("a", []byte(groupDoc(""))) && yield("a", []byte(groupDoc("")))
+		for range 2 {
+			if !yield("a", []byte(groupDoc(""))) {
+				return
+			}
+		}
 	}
 	if _, err := NewConsolidated(twice, Limits{}); !errors.Is(err, ErrInvalid) {
 		t.Error(err)

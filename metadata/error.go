@@ -49,8 +49,11 @@ func unsupportedf(format string, args ...any) error { return unsupported(fmt.Spr
 
 // located turns an error of the JSON layer, or one without a place, into an [*Error].
 func located(err error) error {
+	if err == nil {
+		return nil
+	}
 	switch e := err.(type) {
-	case nil, *Error:
+	case *Error:
 		return err
 	case *strictjson.Error:
 		return &Error{e.Pointer, e.Err}

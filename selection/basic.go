@@ -87,29 +87,29 @@ func (b Basic) expand(rank int) ([]Item, error) {
 }
 
 // bind clips the item to the extent of axis number n.
-func (it Item) bind(n int, extent int64) (axis, error) {
-	switch it.kind {
+func (i Item) bind(n int, extent int64) (axis, error) {
+	switch i.kind {
 	case itemAll:
 		return axis{step: 1, count: extent}, nil
 	case itemIndex:
-		i := it.start
-		if i < 0 {
-			i += extent
+		at := i.start
+		if at < 0 {
+			at += extent
 		}
-		if i < 0 || i >= extent {
-			return axis{}, rangeError(n, extent, fmt.Sprintf("index %d", it.start))
+		if at < 0 || at >= extent {
+			return axis{}, rangeError(n, extent, fmt.Sprintf("index %d", i.start))
 		}
-		return axis{start: i, step: 1, count: 1, drop: true}, nil
+		return axis{start: at, step: 1, count: 1, drop: true}, nil
 	}
-	if it.step < 1 {
-		return axis{}, rangeError(n, extent, fmt.Sprintf("step %d (at least 1 is needed)", it.step))
+	if i.step < 1 {
+		return axis{}, rangeError(n, extent, fmt.Sprintf("step %d (at least 1 is needed)", i.step))
 	}
-	start, stop := clip(it.start, 0, extent), clip(it.stop, extent, extent)
+	start, stop := clip(i.start, 0, extent), clip(i.stop, extent, extent)
 	count := int64(0)
 	if stop > start {
-		count = (stop-start-1)/it.step + 1
+		count = (stop-start-1)/i.step + 1
 	}
-	return axis{start: start, step: it.step, count: count}, nil
+	return axis{start: start, step: i.step, count: count}, nil
 }
 
 // clip returns the element that a bound of a slice means.

@@ -131,7 +131,7 @@ func checkValidate(c codec.ArrayBytes, src []byte, decodeErr error) error {
 		return nil
 	}
 	if err := v.Validate(src); (err == nil) != (decodeErr == nil) {
-		return fmt.Errorf("Decode says %v, Validate %v", decodeErr, err)
+		return fmt.Errorf("verdict of Decode is %v, of Validate %v", decodeErr, err)
 	}
 	return nil
 }

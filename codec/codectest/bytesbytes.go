@@ -149,7 +149,7 @@ func (p pair) trimmed(t codec.Trimmer) error {
 		return err
 	}
 	if !bytes.Equal(out, p.plain) {
-		return errors.New("Trim does not return the decoded bytes")
+		return errors.New("what Trim returns is not the decoded bytes")
 	}
 	if cap(out) > len(out) {
 		return errors.New("appending to what Trim returns overwrites its source")

@@ -46,6 +46,7 @@ type ChunkError struct {
 	Err   error
 }
 
+// Error returns index and key of the chunk, and what went wrong.
 func (e *ChunkError) Error() string { return fmt.Sprintf("chunk %v (%s): %v", e.Index, e.Key, e.Err) }
 
 // Unwrap returns what went wrong.

@@ -1,0 +1,44 @@
+# Every target works in a fresh clone; `make` alone lists them.
+
+N ?= 20000
+export GOFLAGS ?= -buildvcs=false
+
+# Modules that have Go code. `go list` of one module leaves out those in folders below it.
+MODULES = . cmd/varve interop
+
+.PHONY: help demo build test check unit fuzz interop bench cross clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+
+demo: ## a small archive in build/demo: made, appended to and looked at
+	@rm -rf build/demo && mkdir -p build
+	@go run ./cmd/varve demo build/demo
+
+build: ## the static binary build/varve
+	@mkdir -p build
+	CGO_ENABLED=0 go build -trimpath -o build/varve ./cmd/varve
+
+test: check unit fuzz ## all that has to pass before a change: checks, tests, N=20000 executions of each fuzz target
+
+check: ## formatting, vet, staticcheck, tidy modules, layers, house rules
+	@sh .ci/check $(MODULES)
+
+unit: ## the tests of all modules, with the race detector where there is a C compiler
+	@sh .ci/unit $(MODULES)
+
+fuzz: ## N executions of each fuzz target, as in: make fuzz N=500000
+	@sh .ci/fuzz $(N) $(MODULES)
+
+interop: ## compare with zarr-python, which is installed in a cache folder when it is missing
+	@sh interop/setup
+	cd interop && go test -count=1 -timeout 5m ./...
+
+bench: ## the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+cross: ## build and vet for other systems and processors
+	@sh .ci/cross
+
+clean: ## remove what was built
+	rm -rf build

@@ -1,0 +1,226 @@
+package house
+
+import (
+	"cmp"
+	"go/ast"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// source returns the files of all modules by the folder of the module.
+func source(t *testing.T) map[string][]*File {
+	t.Helper()
+	modules, err := Modules(Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]*File{}
+	for _, dir := range modules {
+		files, err := Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[dir] = files
+	}
+	return all
+}
+
+// TestLengths keeps files and functions short, and prints how long they are.
+func TestLengths(t *testing.T) {
+	var files, funcs []length
+	for dir, module := range source(t) {
+		for _, f := range module {
+			if f.IsTest() {
+				continue
+			}
+			name := path.Join(filepath.ToSlash(dir), f.Path)
+			files = append(files, length{name, f.Lines()})
+			for d := range functions(f) {
+				funcs = append(funcs, length{name + ": " + d.Name.Name, f.Span(d)})
+			}
+		}
+	}
+	judge(t, "file", files, 180, 400, 800)
+	judge(t, "function", funcs, 10, 36, 100)
+}
+
+// length is something with a number of lines.
+type length struct {
+	name  string
+	lines int
+}
+
+// judge compares median, ninth decile and maximum with what is allowed.
+func judge(t *testing.T, what string, all []length, median, most, limit int) {
+	t.Helper()
+	slices.SortFunc(all, func(a, b length) int { return cmp.Compare(a.lines, b.lines) })
+	n := len(all)
+	m, p, last := all[n/2], all[n*9/10], all[n-1]
+	t.Logf("%d %ss: median %d lines, 90 %% up to %d, longest %d (%s)", n, what, m.lines, p.lines, last.lines, last.name)
+	if m.lines > median || p.lines > most {
+		t.Errorf("%ss are too long: the median may be %d lines, 90 %% may have %d", what, median, most)
+	}
+	for _, l := range all {
+		if l.lines > limit {
+			t.Errorf("%s has %d lines, a %s may have %d: part it", l.name, l.lines, what, limit)
+		}
+	}
+}
+
+// TestTestLines prints how many lines of tests there are for a line of code.
+func TestTestLines(t *testing.T) {
+	for dir, module := range source(t) {
+		code, tests := 0, 0
+		for _, f := range module {
+			if f.IsTest() {
+				tests += f.Lines()
+			} else {
+				code += f.Lines()
+			}
+		}
+		t.Logf("%s: %d lines of code, %d of tests", dir, code, tests)
+	}
+}
+
+// TestNames refuses names that say nothing, receivers of more than a letter, and Get before a name.
+func TestNames(t *testing.T) {
+	empty := regexp.MustCompile(`^(utils?|commons?|helpers?|managers?|misc|types)$`)
+	get := regexp.MustCompile(`^Get[A-Z]`)
+	for dir, module := range source(t) {
+		for _, f := range module {
+			base := strings.TrimSuffix(strings.TrimSuffix(path.Base(f.Path), ".go"), "_test")
+			if empty.MatchString(base) || empty.MatchString(f.Syntax.Name.Name) {
+				t.Errorf("%s/%s: name it after what is in it", dir, f.Path)
+			}
+			for d := range functions(f) {
+				if get.MatchString(d.Name.Name) {
+					t.Errorf("%s/%s: %s: leave Get out", dir, f.Path, d.Name.Name)
+				}
+				if r := receiver(d); len(r) > 1 {
+					t.Errorf("%s/%s: %s: a receiver has one letter, not %q", dir, f.Path, d.Name.Name, r)
+				}
+			}
+		}
+	}
+}
+
+// functions yields the functions and methods of a file.
+func functions(f *File) func(yield func(*ast.FuncDecl) bool) {
+	return func(yield func(*ast.FuncDecl) bool) {
+		for _, d := range f.Syntax.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && !yield(d) {
+				return
+			}
+		}
+	}
+}
+
+// receiver returns the name of a method's receiver, "" where there is none.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List[0].Names) == 0 {
+		return ""
+	}
+	return d.Recv.List[0].Names[0].Name
+}
+
+// TestFinished refuses marks of unfinished work.
+func TestFinished(t *testing.T) {
+	mark := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
+	for dir, module := range source(t) {
+		for _, f := range module {
+			if f.IsTest() {
+				continue
+			}
+			for i, line := range strings.Split(string(f.Source), "\n") {
+				if mark.MatchString(line) {
+					t.Errorf("%s/%s:%d: %s", dir, f.Path, i+1, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}
+
+// TestDocumented wants a comment on every package and every exported name, and prints how many there are.
+func TestDocumented(t *testing.T) {
+	for dir, module := range source(t) {
+		packages, names := map[string]bool{}, 0
+		for _, f := range module {
+			if f.IsTest() {
+				continue
+			}
+			packages[f.Folder()] = packages[f.Folder()] || f.Syntax.Doc != nil
+			for _, d := range f.Syntax.Decls {
+				for name, documented := range exported(d) {
+					if names++; !documented {
+						t.Errorf("%s/%s: %s has no comment", dir, f.Path, name)
+					}
+				}
+			}
+		}
+		for folder, documented := range packages {
+			if !documented {
+				t.Errorf("%s: package %s has no comment", dir, folder)
+			}
+		}
+		t.Logf("%s: %d packages, %d exported names", dir, len(packages), names)
+	}
+}
+
+// exported yields the exported names of a declaration, and whether each has a comment. Methods of unexported types are left
+// out: nobody sees them.
+func exported(d ast.Decl) func(yield func(string, bool) bool) {
+	return func(yield func(string, bool) bool) {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && seen(d) {
+				yield(d.Name.Name, d.Doc != nil)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				for name, documented := range spec(s, d.Doc != nil) {
+					if ast.IsExported(name) && !yield(name, documented) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// spec returns the names of types, constants or variables, and whether a comment is on them or on their group.
+func spec(s ast.Spec, group bool) map[string]bool {
+	names := map[string]bool{}
+	switch s := s.(type) {
+	case *ast.TypeSpec:
+		names[s.Name.Name] = group || s.Doc != nil
+	case *ast.ValueSpec:
+		for _, n := range s.Names {
+			names[n.Name] = group || s.Doc != nil || s.Comment != nil
+		}
+	}
+	return names
+}
+
+// seen reports whether a function is no method, or one of an exported type.
+func seen(d *ast.FuncDecl) bool {
+	return d.Recv == nil || ast.IsExported(typeName(d.Recv.List[0].Type))
+}
+
+// typeName returns the name of a receiver's type, without pointer and type parameters.
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return typeName(e.X)
+	case *ast.IndexExpr:
+		return typeName(e.X)
+	case *ast.IndexListExpr:
+		return typeName(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}

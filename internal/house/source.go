@@ -1,0 +1,102 @@
+// Package house reads the source of the modules for the tests that hold it to the rules of the house.
+package house
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Root is the folder of the core module as seen from the folder of a package two levels down.
+const Root = "../.."
+
+// File is one file of Go source, whatever system it is for.
+type File struct {
+	Path   string // from the folder that was read, with slashes
+	Source []byte
+	Syntax *ast.File
+	Set    *token.FileSet
+}
+
+// Folder returns the folder of the file, "." for the one that was read.
+func (f *File) Folder() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
+
+// IsTest reports whether only tests are made of the file.
+func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
+
+// Lines returns the number of lines, with comments.
+func (f *File) Lines() int { return bytes.Count(f.Source, []byte("\n")) }
+
+// Span returns the number of lines of a node.
+func (f *File) Span(n ast.Node) int {
+	return f.Set.Position(n.End()).Line - f.Set.Position(n.Pos()).Line + 1
+}
+
+// Modules returns the folders of all modules at and below dir, the one of dir first.
+func Modules(dir string) ([]string, error) {
+	var found []string
+	err := walk(dir, func(path string, e fs.DirEntry) error {
+		if e.Name() == "go.mod" {
+			found = append(found, filepath.Dir(path))
+		}
+		return nil
+	})
+	slices.Sort(found)
+	return found, err
+}
+
+// Read parses the Go files of the module in dir, without those of modules below it.
+func Read(dir string) ([]*File, error) {
+	var files []*File
+	set := token.NewFileSet()
+	err := walk(dir, func(path string, e fs.DirEntry) error {
+		if e.IsDir() && path != dir && isModule(path) {
+			return fs.SkipDir
+		}
+		if e.IsDir() || filepath.Ext(path) != ".go" {
+			return nil
+		}
+		f, err := parse(set, dir, path)
+		files = append(files, f)
+		return err
+	})
+	return files, err
+}
+
+func parse(set *token.FileSet, dir, path string) (*File, error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	syntax, err := parser.ParseFile(set, path, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(dir, path)
+	return &File{filepath.ToSlash(rel), source, syntax, set}, err
+}
+
+// walk visits what is below dir except what the go command leaves out, too, and what is built.
+func walk(dir string, visit func(path string, e fs.DirEntry) error) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := e.Name()
+		if e.IsDir() && path != dir && (name == "testdata" || name == "build" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
+			return fs.SkipDir
+		}
+		return visit(path, e)
+	})
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}

@@ -1,0 +1,171 @@
+package layers
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/internal/house"
+)
+
+const module = "varve.dev/zarr"
+
+// layers has the packages of the core module from the ground up.
+var layers = [][]string{
+	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house"},
+	{"dtype", "grid", "store"},
+	{"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy"},
+	{"codec"},
+	{
+		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/codectest",
+		"internal/engine", "internal/publish",
+	},
+	{"."},
+	{"internal/layers"},
+}
+
+// layerOf returns the layer of a package by its folder, -1 where it has none.
+func layerOf(folder string) int {
+	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, folder) })
+}
+
+// imports is one import of a package of the core.
+type imports struct {
+	file   *house.File
+	folder string // of the importing package
+	path   string
+}
+
+// all returns every import of the core module, on every system.
+func all(t *testing.T) []imports {
+	t.Helper()
+	files, err := house.Read(house.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []imports
+	for _, f := range files {
+		for _, s := range f.Syntax.Imports {
+			p, err := strconv.Unquote(s.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, imports{f, f.Folder(), p})
+		}
+	}
+	return list
+}
+
+// TestArrowsPointDown checks that packages import lower layers only.
+func TestArrowsPointDown(t *testing.T) {
+	for _, i := range all(t) {
+		target, ours := inModule(i.path)
+		if !ours || i.file.IsTest() {
+			continue
+		}
+		from, to := layerOf(i.folder), layerOf(target)
+		if from >= 0 && to >= from {
+			t.Errorf("%s imports %s: layer %d may not use layer %d", i.file.Path, i.path, from, to)
+		}
+	}
+}
+
+// inModule returns the folder of a package of the core module.
+func inModule(path string) (folder string, ok bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// TestEveryPackageHasALayer checks that the table is whole, and has nothing that is gone.
+func TestEveryPackageHasALayer(t *testing.T) {
+	files, err := house.Read(house.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, f := range files {
+		if found[f.Folder()] = true; layerOf(f.Folder()) < 0 {
+			t.Errorf("%s: package %s has no layer; give it the lowest that its imports permit", f.Path, f.Folder())
+		}
+	}
+	for _, folder := range slices.Concat(layers...) {
+		if !found[folder] {
+			t.Errorf("%s is in the table of layers but not there", folder)
+		}
+	}
+}
+
+// TestNoTestingInside checks that only tests and the packages made for them import testing or those packages, and that nothing
+// needs a C compiler.
+func TestNoTestingInside(t *testing.T) {
+	suites := []string{"store/storetest", "codec/codectest"}
+	for _, i := range all(t) {
+		if i.path == "C" {
+			t.Errorf("%s uses cgo", i.file.Path)
+		}
+		if i.file.IsTest() || slices.Contains(suites, i.folder) {
+			continue
+		}
+		target, _ := inModule(i.path)
+		if i.path == "testing" || slices.Contains(suites, target) {
+			t.Errorf("%s imports %s, which is for tests", i.file.Path, i.path)
+		}
+	}
+}
+
+// TestFewDependencies checks that a program with the core links at most four other modules.
+func TestFewDependencies(t *testing.T) {
+	c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
+	c.Dir, c.Env = house.Root, append(os.Environ(), "GOWORK=off")
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	modules = slices.DeleteFunc(slices.Compact(modules), func(m string) bool { return m == module })
+	t.Logf("the core links %v", modules)
+	if len(modules) > 4 {
+		t.Errorf("the core links %d modules: %v", len(modules), modules)
+	}
+}
+
+// TestNestedModules checks that a clone just works: each module is in go.work, and finds the core without it, too.
+func TestNestedModules(t *testing.T) {
+	modules, err := house.Modules(house.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := read(t, house.Root, "go.work")
+	for _, dir := range modules[1:] {
+		rel, err := filepath.Rel(house.Root, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := "./" + filepath.ToSlash(rel)
+		if !slices.Contains(strings.Fields(work), name) {
+			t.Errorf("go.work does not use %s", name)
+		}
+		mod := read(t, dir, "go.mod")
+		replace := regexp.MustCompile(`(?m)^replace ` + regexp.QuoteMeta(module) + ` => \.\.(/|$)`)
+		if strings.Contains(mod, module+" v") && !replace.MatchString(mod) {
+			t.Errorf("%s/go.mod does not replace %s with its folder", name, module)
+		}
+	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

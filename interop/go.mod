@@ -1,0 +1,13 @@
+module varve.dev/zarr/interop
+
+go 1.26.0
+
+require varve.dev/zarr v0.0.0
+
+require (
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
+replace varve.dev/zarr => ../

@@ -1,0 +1,238 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// implementation is one of the two programs that share a directory.
+type implementation interface {
+	name() string
+	create(t *testing.T, path string, s spec)
+	write(t *testing.T, path string, data []byte)
+	append(t *testing.T, path string, axis int, b block)
+	resize(t *testing.T, path string, shape []int64)
+	read(t *testing.T, path string) state
+	createGroup(t *testing.T, path string, attributes map[string]any)
+	members(t *testing.T, path string) tree
+}
+
+// state is all that a reader finds out about an array.
+type state struct {
+	Shape      []int64
+	Type       string
+	Sizes      [][]int64 // logical lengths of the chunks along every axis
+	Fill       []byte    `json:"-"`
+	Names      []*string
+	Attributes map[string]any
+	Data       []byte `json:"-"`
+}
+
+// tree is what a reader finds below a group: "group" or "array" by path.
+type tree struct {
+	Attributes map[string]any
+	Members    map[string]string
+}
+
+// TestArrays has each implementation write random arrays that both read.
+func TestArrays(t *testing.T) {
+	p, seed := startPython(t), seed(t)
+	for _, writer := range []implementation{p, varve{}} {
+		for i := range cases() {
+			t.Run(fmt.Sprintf("%s/%d", writer.name(), i), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(seed, uint64(i)))
+				s := randomSpec(r)
+				path := filepath.Join(t.TempDir(), "a.zarr")
+				writer.create(t, path, s)
+				respell(t, r, path, s.Chunks)
+				want := randomBlock(r, s, s.Shape)
+				writer.write(t, path, want.data)
+				for _, reader := range []implementation{p, varve{}} {
+					compare(t, reader, reader.read(t, path), s.state(want))
+				}
+			})
+		}
+	}
+}
+
+// TestHistories has both implementations append to and resize the same arrays by turns.
+func TestHistories(t *testing.T) {
+	p, seed := startPython(t), seed(t)
+	for i := range cases() / 2 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, uint64(i)<<32))
+			s := randomSpec(r)
+			for len(s.Shape) == 0 {
+				s = randomSpec(r)
+			}
+			h := history{p: p, r: r, spec: s, path: filepath.Join(t.TempDir(), "a.zarr"), want: randomBlock(r, s, s.Shape)}
+			first := h.turn()
+			first.create(t, h.path, s)
+			respell(t, r, h.path, s.Chunks)
+			first.write(t, h.path, h.want.data)
+			for range 4 {
+				h.step(t)
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// history is an array that changes, and what it has to hold.
+type history struct {
+	p    *python
+	r    *rand.Rand
+	spec spec
+	path string
+	want block
+	cut  bool // zarr-python has shrunk the array
+}
+
+func (h *history) turn() implementation { return pick[implementation](h.r, h.p, varve{}) }
+
+// step makes a change and has both implementations read.
+func (h *history) step(t *testing.T) {
+	who, axis := h.turn(), h.r.IntN(len(h.want.shape))
+	shape := slices.Clone(h.want.shape)
+	if h.r.IntN(2) == 0 {
+		shape[axis] = 1 + h.r.Int64N(5)
+		more := randomBlock(h.r, h.spec, shape)
+		if len(more.data) == 0 {
+			who = h.p // no bytes do not say how many empty planes they are
+		}
+		t.Logf("%s appends %v along axis %d to %v", who.name(), shape, axis, h.want.shape)
+		who.append(t, h.path, axis, more)
+		h.want = h.want.appended(axis, more, h.spec.Fill)
+	} else {
+		shape[axis] = max(0, shape[axis]+h.r.Int64N(9)-4)
+		if shape[axis] > h.want.shape[axis] && h.cut {
+			who = varve{} // what zarr-python cuts off comes back when it grows an array
+		}
+		h.cut = h.cut || who != varve{} && shape[axis] < h.want.shape[axis]
+		t.Logf("%s resizes %v to %v", who.name(), h.want.shape, shape)
+		who.resize(t, h.path, shape)
+		h.want = h.want.resized(shape, h.spec.Fill)
+	}
+	python, varve := h.p.read(t, h.path), varve{}.read(t, h.path)
+	want := h.spec.state(h.want)
+	want.Sizes = python.Sizes
+	compare(t, h.p, python, want)
+	compare(t, who, varve, want)
+}
+
+// TestGroups has each implementation write a hierarchy that both read.
+func TestGroups(t *testing.T) {
+	p, seed := startPython(t), seed(t)
+	for _, writer := range []implementation{p, varve{}} {
+		t.Run(writer.name(), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			path := filepath.Join(t.TempDir(), "g.zarr")
+			want := tree{randomAttributes(r), map[string]string{"a": "array", "b": "group", "b/c": "array", "b/d": "group"}}
+			writer.createGroup(t, path, want.Attributes)
+			writer.createGroup(t, filepath.Join(path, "b"), randomAttributes(r))
+			writer.createGroup(t, filepath.Join(path, "b", "d"), map[string]any{})
+			writer.create(t, filepath.Join(path, "a"), randomSpec(r))
+			writer.create(t, filepath.Join(path, "b", "c"), randomSpec(r))
+			for _, reader := range []implementation{p, varve{}} {
+				if got := reader.members(t, path); !reflect.DeepEqual(got, want) {
+					t.Errorf("%s finds %v, not %v", reader.name(), got, want)
+				}
+			}
+		})
+	}
+}
+
+// state returns what a reader has to find.
+func (s spec) state(b block) state {
+	want := state{
+		Shape: b.shape, Type: s.Type, Sizes: make([][]int64, len(b.shape)), Fill: s.Fill,
+		Names: s.Names, Attributes: s.Attributes, Data: b.data,
+	}
+	for i, c := range s.Chunks {
+		want.Sizes[i] = c.sizes(b.shape[i])
+	}
+	return want
+}
+
+// sizes returns the logical lengths of the chunks along an axis. Listed edges that do not reach the extent go on with one more.
+func (c cut) sizes(extent int64) []int64 {
+	sizes := []int64{}
+	for start, k := int64(0), 0; start < extent; k++ {
+		edge := c.step
+		if edge == 0 {
+			edge = extent - start
+		}
+		if k < len(c.edges) {
+			edge = c.edges[k]
+		}
+		sizes = append(sizes, min(edge, extent-start))
+		start += edge
+	}
+	return sizes
+}
+
+// compare reports everything that a reader found otherwise.
+func compare(t *testing.T, reader implementation, got, want state) {
+	t.Helper()
+	for _, c := range []struct {
+		what      string
+		got, want any
+	}{
+		{"shape", got.Shape, want.Shape}, {"data type", got.Type, want.Type}, {"chunk sizes", got.Sizes, want.Sizes},
+		{"fill value", got.Fill, want.Fill}, {"attributes", got.Attributes, want.Attributes},
+		{"dimension names", plain(got.Names), plain(want.Names)},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%s finds %s %v, not %v", reader.name(), c.what, c.got, c.want)
+		}
+	}
+	if !bytes.Equal(got.Data, want.Data) {
+		t.Errorf("%s finds other elements than were written in %v %v", reader.name(), want.Type, want.Shape)
+	}
+}
+
+// cases returns how many random arrays each implementation writes.
+func cases() int {
+	if os.Getenv("CI") == "true" || os.Getenv("VARVE_LONG") != "" {
+		return 250
+	}
+	return 60
+}
+
+// seed returns the seed of a test and prints it.
+func seed(t *testing.T) uint64 {
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("VARVE_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		check(t, err)
+	}
+	t.Logf("VARVE_SEED=%d repeats this", seed)
+	return seed
+}
+
+// decode reads JSON with numbers as they are spelled.
+func decode(t *testing.T, raw []byte, v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	check(t, d.Decode(v))
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,92 @@
+"""A zarr-python that answers requests: one JSON object a line in, one a line out.
+
+Data goes through files, in C order and little endian. An answer is {"ok": ...} or {"error": "..."}.
+"""
+
+import json
+import sys
+
+import numpy as np
+import zarr
+
+zarr.config.set({"array.rectilinear_chunks": True})
+
+
+def open_array(request):
+    return zarr.open_array(request["path"], mode="r+")
+
+
+def load(request, shape, dtype):
+    return np.fromfile(request["data"], dtype=dtype).reshape(shape)
+
+
+def version(request):
+    return zarr.__version__
+
+
+def create(request):
+    spec = request["spec"]
+    dtype = np.dtype(spec["type"])
+    array = zarr.create_array(
+        request["path"],
+        shape=tuple(spec["shape"]),
+        dtype=dtype,
+        chunks=tuple(spec["chunks"]),
+        fill_value=np.frombuffer(bytes.fromhex(spec["fill"]), dtype)[0],
+        filters=spec["filters"],
+        serializer=spec["serializer"],
+        compressors=spec["compressors"],
+        chunk_key_encoding=spec["keys"],
+        dimension_names=spec["names"],
+        attributes=spec["attributes"],
+    )
+    array.store.close()
+
+
+def write(request):
+    array = open_array(request)
+    array[...] = load(request, array.shape, array.dtype)
+
+
+def append(request):
+    array = open_array(request)
+    array.append(load(request, request["shape"], array.dtype), axis=request["axis"])
+
+
+def resize(request):
+    open_array(request).resize(tuple(request["shape"]))
+
+
+def read(request):
+    array = zarr.open_array(request["path"], mode="r")
+    np.ascontiguousarray(array[...], dtype=array.dtype.newbyteorder("<")).tofile(request["data"])
+    return {
+        "shape": array.shape,
+        "type": str(array.dtype),
+        "sizes": array.write_chunk_sizes,
+        "fill": np.asarray(array.fill_value, array.dtype).tobytes().hex(),
+        "names": array.metadata.dimension_names,
+        "attributes": dict(array.attrs),
+    }
+
+
+def create_group(request):
+    zarr.create_group(request["path"], attributes=request["attributes"])
+
+
+def members(request):
+    group = zarr.open_group(request["path"], mode="r")
+    found = group.members(max_depth=None)
+    kinds = {path: "group" if isinstance(node, zarr.Group) else "array" for path, node in found}
+    return {"attributes": dict(group.attrs), "members": kinds}
+
+
+operations = {f.__name__: f for f in (version, create, write, append, resize, read, create_group, members)}
+
+for line in sys.stdin:
+    request = json.loads(line)
+    try:
+        answer = {"ok": operations[request["op"]](request)}
+    except Exception as e:
+        answer = {"error": f"{type(e).__name__}: {e}"}
+    print(json.dumps(answer), flush=True)

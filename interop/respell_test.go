@@ -1,0 +1,54 @@
+package interop
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// respell gives the document of an array another spelling of the same grid, as any writer might have chosen: every grid may be
+// stored as rectilinear, and equal edges may stand one by one or as runs of any length. It gives edges that reach beyond the
+// array back to one that zarr-python created.
+func respell(t *testing.T, r *rand.Rand, path string, chunks []cut) {
+	if r.IntN(2) == 0 && !slices.ContainsFunc(chunks, func(c cut) bool { return c.edges != nil }) {
+		return
+	}
+	shapes := make([]any, len(chunks))
+	for i, c := range chunks {
+		if shapes[i] = c.step; c.edges != nil {
+			shapes[i] = randomRuns(r, c.edges)
+		}
+	}
+	name := filepath.Join(path, "zarr.json")
+	raw, err := os.ReadFile(name)
+	check(t, err)
+	var document map[string]any
+	decode(t, raw, &document)
+	document["chunk_grid"] = map[string]any{
+		"name": "rectilinear", "configuration": map[string]any{"kind": "inline", "chunk_shapes": shapes},
+	}
+	raw, err = json.Marshal(document)
+	check(t, err)
+	check(t, os.WriteFile(name, raw, 0o600))
+}
+
+// randomRuns writes edges one by one and as [length, count] pairs by turns.
+func randomRuns(r *rand.Rand, edges []int64) []any {
+	list := []any{}
+	for len(edges) > 0 {
+		n := 1
+		for n < len(edges) && edges[n] == edges[0] && r.IntN(4) > 0 {
+			n++
+		}
+		if n > 1 || r.IntN(4) == 0 {
+			list = append(list, []int64{edges[0], int64(n)})
+		} else {
+			list = append(list, edges[0])
+		}
+		edges = edges[n:]
+	}
+	return list
+}

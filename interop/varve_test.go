@@ -1,0 +1,158 @@
+package interop
+
+import (
+	"encoding/json"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+)
+
+// varve is the module under test. Its bytes are those of the host, which the tests take for little endian.
+type varve struct{}
+
+func (varve) name() string { return "varve" }
+
+func (varve) create(t *testing.T, path string, s spec) {
+	typ, err := dtype.Parse(s.Type, nil)
+	check(t, err)
+	fill, err := typ.FormatFill(s.Fill)
+	check(t, err)
+	a, err := zarr.CreateArray(t.Context(), path, zarr.Spec{
+		Shape: s.Shape, Type: typ, Chunks: cuts(s.Chunks), FillValue: fill, Codecs: s.codecs(t),
+		KeyEncoding: s.Keys.encoding(), DimensionNames: plain(s.Names), Attributes: s.Attributes,
+	}, nil)
+	check(t, err)
+	check(t, a.Close())
+}
+
+func (varve) write(t *testing.T, path string, data []byte) {
+	change(t, path, func(a *zarr.Array) error { return a.WriteBytes(t.Context(), nil, data) })
+}
+
+func (varve) append(t *testing.T, path string, axis int, b block) {
+	change(t, path, func(a *zarr.Array) error { return a.AppendBytes(t.Context(), axis, b.data) })
+}
+
+func (varve) resize(t *testing.T, path string, shape []int64) {
+	change(t, path, func(a *zarr.Array) error { return a.Resize(t.Context(), shape) })
+}
+
+// change opens the array for one change, so that nothing but the directory carries over to the next.
+func change(t *testing.T, path string, do func(*zarr.Array) error) {
+	t.Helper()
+	a, err := zarr.OpenArray(t.Context(), path, &zarr.Options{Write: true})
+	check(t, err)
+	check(t, do(a))
+	check(t, a.Close())
+}
+
+func (varve) read(t *testing.T, path string) state {
+	a, err := zarr.OpenArray(t.Context(), path, nil)
+	check(t, err)
+	r, err := a.Select(nil)
+	check(t, err)
+	s := state{
+		Shape: a.Shape(), Type: a.Type().Name(), Sizes: sizes(a.Grid()), Fill: a.FillValue(),
+		Names: pointers(a.DimensionNames()), Data: make([]byte, r.Len()*int64(a.Type().Size())),
+	}
+	decode(t, a.Attributes(), &s.Attributes)
+	check(t, a.ReadBytes(t.Context(), nil, s.Data))
+	check(t, a.Close())
+	return s
+}
+
+func (varve) createGroup(t *testing.T, path string, attributes map[string]any) {
+	g, err := zarr.CreateGroup(t.Context(), path, attributes, nil)
+	check(t, err)
+	check(t, g.Close())
+}
+
+func (varve) members(t *testing.T, path string) tree {
+	g, err := zarr.OpenGroup(t.Context(), path, nil)
+	check(t, err)
+	found := tree{Members: map[string]string{}}
+	decode(t, g.Attributes(), &found.Attributes)
+	for m, err := range g.Members(t.Context(), true) {
+		check(t, err)
+		check(t, m.Err)
+		found.Members[m.Path] = m.Kind
+	}
+	check(t, g.Close())
+	return found
+}
+
+// codecs returns the chain of a specification.
+func (s spec) codecs(t *testing.T) []metadata.Extension {
+	var chain []metadata.Extension
+	for _, c := range append(append(append([]codec{}, s.Filters...), s.Serializer), s.Compressors...) {
+		e := metadata.Extension{Name: c.Name}
+		if c.Configuration != nil {
+			raw, err := json.Marshal(c.Configuration)
+			check(t, err)
+			e.Configuration = raw
+		}
+		chain = append(chain, e)
+	}
+	return chain
+}
+
+func (k keys) encoding() metadata.KeyEncoding {
+	return map[keys]metadata.KeyEncoding{
+		{"default", "/"}: metadata.DefaultSlash, {"default", "."}: metadata.DefaultDot,
+		{"v2", "."}: metadata.V2Dot, {"v2", "/"}: metadata.V2Slash,
+	}[k]
+}
+
+func cuts(chunks []cut) []grid.Cut {
+	list := make([]grid.Cut, len(chunks))
+	for i, c := range chunks {
+		if list[i] = grid.Every(c.step); c.edges != nil {
+			list[i] = grid.Edges(c.edges...)
+		}
+	}
+	return list
+}
+
+// sizes returns the logical lengths of the chunks along every axis, one by one.
+func sizes(g *grid.Grid) [][]int64 {
+	all := make([][]int64, g.Rank())
+	for i, runs := range g.Sizes() {
+		all[i] = []int64{}
+		for _, r := range runs {
+			for range r.Count {
+				all[i] = append(all[i], r.Length)
+			}
+		}
+	}
+	return all
+}
+
+// plain returns names as Varve has them, with "" for none.
+func plain(names []*string) []string {
+	if names == nil {
+		return nil
+	}
+	list := make([]string, len(names))
+	for i, n := range names {
+		if n != nil {
+			list[i] = *n
+		}
+	}
+	return list
+}
+
+func pointers(names []string) []*string {
+	if names == nil {
+		return nil
+	}
+	list := make([]*string, len(names))
+	for i, n := range names {
+		if n != "" {
+			list[i] = &n
+		}
+	}
+	return list
+}
