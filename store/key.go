@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -101,11 +102,11 @@ func (p Path) Parent() Path {
 // Join returns the path of the node rel below p, or an error that wraps [ErrInvalidKey].
 func (p Path) Join(rel string) (Path, error) {
 	c, err := ParsePath(rel)
-	if err != nil || p.IsRoot() || c.IsRoot() {
-		if c.IsRoot() {
-			c = p
-		}
+	switch {
+	case err != nil || p.IsRoot():
 		return c, err
+	case c.IsRoot():
+		return p, nil
 	}
 	return ParsePath(p.s + "/" + c.s)
 }
@@ -158,7 +159,7 @@ func checkSegment(seg string) error {
 		return fmt.Errorf("segment %q leaves its place", seg)
 	case len(seg) >= 2 && seg[1] == ':' && isLetter(seg[0]):
 		return fmt.Errorf("segment %q looks like a drive", seg)
-	case strings.ContainsFunc(seg, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\\' }):
+	case strings.ContainsFunc(seg, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }):
 		return fmt.Errorf("segment %q has a control character or a backslash", seg)
 	}
 	return nil

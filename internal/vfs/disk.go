@@ -1,0 +1,346 @@
+package vfs
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Disk is a disk in memory that knows what is durable. Bytes become durable when their file is synced, names when
+// their directory is; before that [Disk.Images] may lose them in any combination.
+// The zero Disk is not usable; see [NewDisk].
+type Disk struct {
+	mu      sync.Mutex
+	root    *node
+	pending []assignment
+	ino     uint64
+	clock   int64
+}
+
+// node is a file or a directory: what programs see of it, and what is on the platter.
+type node struct {
+	dir         bool
+	ino         uint64
+	ctime       int64
+	mtime       int64
+	locked      bool
+	data, safe  []byte
+	names, kept map[string]*node
+}
+
+// assignment is one change of a directory: name means child from now on, or nothing where child is nil.
+type assignment struct {
+	dir   *node
+	name  string
+	child *node
+}
+
+// NewDisk returns an empty disk.
+func NewDisk() *Disk {
+	d := &Disk{}
+	d.root = d.newNode(true)
+	return d
+}
+
+func (d *Disk) newNode(dir bool) *node {
+	d.ino++
+	n := &node{dir: dir, ino: d.ino}
+	if dir {
+		n.names, n.kept = map[string]*node{}, map[string]*node{}
+	}
+	d.touch(n)
+	n.mtime = n.ctime
+	return n
+}
+
+func (d *Disk) touch(n *node) {
+	d.clock++
+	n.ctime = d.clock
+}
+
+// lookup returns the node at name.
+func (d *Disk) lookup(op, name string) (*node, error) {
+	n := d.root
+	if name == "." {
+		return n, nil
+	}
+	for seg := range strings.SplitSeq(name, "/") {
+		if !n.dir {
+			return nil, &fs.PathError{Op: op, Path: name, Err: syscall.ENOTDIR}
+		}
+		if n = n.names[seg]; n == nil {
+			return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+		}
+	}
+	return n, nil
+}
+
+// parent returns the directory that holds name.
+func (d *Disk) parent(op, name string) (*node, error) {
+	n, err := d.lookup(op, path.Dir(name))
+	if err == nil && !n.dir {
+		err = &fs.PathError{Op: op, Path: name, Err: syscall.ENOTDIR}
+	}
+	return n, err
+}
+
+// assign changes a directory; the change waits for the directory's sync.
+func (d *Disk) assign(dir *node, name string, child *node) {
+	if child == nil {
+		delete(dir.names, name)
+	} else {
+		dir.names[name] = child
+	}
+	d.touch(dir)
+	dir.mtime = dir.ctime
+	d.pending = append(d.pending, assignment{dir, name, child})
+}
+
+// add makes a new node at name.
+func (d *Disk) add(op, name string, dir bool) (*node, error) {
+	p, err := d.parent(op, name)
+	if err != nil {
+		return nil, err
+	}
+	if p.names[path.Base(name)] != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrExist}
+	}
+	n := d.newNode(dir)
+	d.assign(p, path.Base(name), n)
+	return n, nil
+}
+
+// Open implements [FS].
+func (d *Disk) Open(name string) (File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.lookup("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return &diskFile{d, n}, nil
+}
+
+// Create implements [FS].
+func (d *Disk) Create(name string) (File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.add("create", name, false)
+	if err != nil {
+		return nil, err
+	}
+	return &diskFile{d, n}, nil
+}
+
+// Mkdir implements [FS].
+func (d *Disk) Mkdir(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.add("mkdir", name, true)
+	return err
+}
+
+// Stat implements [Tree].
+func (d *Disk) Stat(name string) (Stat, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.lookup("stat", name)
+	if err != nil {
+		return Stat{}, err
+	}
+	return n.stat(), nil
+}
+
+// Touch implements [FS].
+func (d *Disk) Touch(name string, mtime int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.lookup("touch", name)
+	if err != nil {
+		return err
+	}
+	d.touch(n)
+	n.mtime = mtime
+	return nil
+}
+
+// Rename implements [FS]. A power cut may keep either half of it.
+func (d *Disk) Rename(from, to string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.lookup("rename", from)
+	if err != nil {
+		return err
+	}
+	p, err := d.parent("rename", to)
+	if err != nil {
+		return err
+	}
+	if old := p.names[path.Base(to)]; old != nil && old.dir || n.dir {
+		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EISDIR}
+	}
+	q, _ := d.parent("rename", from)
+	d.touch(n)
+	d.assign(p, path.Base(to), n)
+	d.assign(q, path.Base(from), nil)
+	return nil
+}
+
+// Remove implements [FS].
+func (d *Disk) Remove(name string) error { return d.remove(name, false) }
+
+// RemoveDir implements [FS].
+func (d *Disk) RemoveDir(name string) error { return d.remove(name, true) }
+
+func (d *Disk) remove(name string, onlyDir bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.lookup("remove", name)
+	if err != nil {
+		return err
+	}
+	if onlyDir && !n.dir {
+		return &fs.PathError{Op: "remove", Path: name, Err: syscall.ENOTDIR}
+	}
+	if len(n.names) > 0 || n == d.root {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrExist}
+	}
+	p, _ := d.parent("remove", name)
+	d.assign(p, path.Base(name), nil)
+	return nil
+}
+
+// ReadDir implements [Tree].
+func (d *Disk) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
+	entries, err := d.readDir(name)
+	return func(yield func(fs.DirEntry, error) bool) {
+		if err != nil {
+			yield(nil, err)
+		}
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (d *Disk) readDir(name string) ([]fs.DirEntry, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.lookup("readdir", name)
+	if err == nil && !n.dir {
+		err = &fs.PathError{Op: "readdir", Path: name, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var entries []fs.DirEntry
+	for _, name := range sortedNames(n.names) {
+		entries = append(entries, fs.FileInfoToDirEntry(diskInfo{name, n.names[name].stat()}))
+	}
+	return entries, nil
+}
+
+// TryLock implements [FS].
+func (d *Disk) TryLock(name string) (unlock func() error, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.lookup("lock", name)
+	if err != nil {
+		return nil, err
+	}
+	if n.locked {
+		return nil, fmt.Errorf("%w: %s", ErrLocked, name)
+	}
+	n.locked = true
+	return func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		n.locked = false
+		return nil
+	}, nil
+}
+
+// Close implements [FS].
+func (d *Disk) Close() error { return nil }
+
+// sync makes the bytes of a file, or the names in a directory, durable.
+func (d *Disk) sync(n *node) {
+	if !n.dir {
+		n.safe = n.data[:len(n.data):len(n.data)]
+		return
+	}
+	d.pending = slices.DeleteFunc(d.pending, func(a assignment) bool { return a.dir == n })
+	n.kept = maps.Clone(n.names)
+}
+
+func (n *node) stat() Stat {
+	s := Stat{Mode: 0o666, Size: int64(len(n.data)), Dev: 1, Ino: n.ino, Ctime: n.ctime, Mtime: n.mtime}
+	if n.dir {
+		s.Mode = fs.ModeDir | 0o777
+	}
+	return s
+}
+
+// diskInfo is a name with what is there, as package fs wants it.
+type diskInfo struct {
+	name string
+	s    Stat
+}
+
+func (i diskInfo) Name() string       { return i.name }
+func (i diskInfo) Size() int64        { return i.s.Size }
+func (i diskInfo) Mode() fs.FileMode  { return i.s.Mode }
+func (i diskInfo) ModTime() time.Time { return time.Unix(0, i.s.Mtime) }
+func (i diskInfo) IsDir() bool        { return i.s.Mode.IsDir() }
+func (i diskInfo) Sys() any           { return nil }
+
+type diskFile struct {
+	d *Disk
+	n *node
+}
+
+func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	n := copy(p, f.n.data[min(off, int64(len(f.n.data))):])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *diskFile) Write(p []byte) (int, error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.n.data = append(f.n.data, p...)
+	f.d.touch(f.n)
+	f.n.mtime = f.n.ctime
+	return len(p), nil
+}
+
+func (f *diskFile) Stat() (Stat, error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.n.stat(), nil
+}
+
+func (f *diskFile) Sync() error {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.d.sync(f.n)
+	return nil
+}
+
+func (f *diskFile) Close() error { return nil }
+
+func sortedNames(m map[string]*node) []string { return slices.Sorted(maps.Keys(m)) }

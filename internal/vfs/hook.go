@@ -1,0 +1,159 @@
+package vfs
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"sync/atomic"
+)
+
+// Op is one operation of an [FS] or of a file of it: the method in lower case, and the name it works on.
+type Op struct{ Kind, Name string }
+
+// Hook returns f with before called ahead of every operation; where before fails, the operation does not happen.
+// Closing a file cannot be stopped, so that nothing leaks.
+func Hook(f FS, before func(Op) error) FS { return hooked{f, before} }
+
+// ErrStopped is the error of every operation after the power cut that [StopAt] plays.
+var ErrStopped = errors.New("vfs: the machine has stopped")
+
+// StopAt returns a function for [Hook] that fails operation n, counted from 0, and all that follow with [ErrStopped].
+// Stopped tells whether it came to that.
+func StopAt(n int64) (before func(Op) error, stopped func() bool) {
+	var seen atomic.Int64
+	before = func(Op) error {
+		if seen.Add(1) > n {
+			return ErrStopped
+		}
+		return nil
+	}
+	return before, func() bool { return seen.Load() > n }
+}
+
+// FailAt returns a function for [Hook] that fails only operation n, counted from 0, with err.
+// Failed tells whether it came to that.
+func FailAt(n int64, err error) (before func(Op) error, failed func() bool) {
+	var seen atomic.Int64
+	before = func(Op) error {
+		if seen.Add(1) == n+1 {
+			return err
+		}
+		return nil
+	}
+	return before, func() bool { return seen.Load() > n }
+}
+
+type hooked struct {
+	fs     FS
+	before func(Op) error
+}
+
+func (h hooked) Open(name string) (File, error)   { return h.file("open", name, h.fs.Open) }
+func (h hooked) Create(name string) (File, error) { return h.file("create", name, h.fs.Create) }
+
+func (h hooked) file(kind, name string, open func(string) (File, error)) (File, error) {
+	if err := h.before(Op{kind, name}); err != nil {
+		return nil, err
+	}
+	f, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	return hookedFile{f, name, h.before}, nil
+}
+
+func (h hooked) Stat(name string) (Stat, error) {
+	if err := h.before(Op{"stat", name}); err != nil {
+		return Stat{}, err
+	}
+	return h.fs.Stat(name)
+}
+
+func (h hooked) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
+	if err := h.before(Op{"readdir", name}); err != nil {
+		return func(yield func(fs.DirEntry, error) bool) { yield(nil, err) }
+	}
+	return h.fs.ReadDir(name)
+}
+
+func (h hooked) Mkdir(name string) error {
+	if err := h.before(Op{"mkdir", name}); err != nil {
+		return err
+	}
+	return h.fs.Mkdir(name)
+}
+
+func (h hooked) Touch(name string, mtime int64) error {
+	if err := h.before(Op{"touch", name}); err != nil {
+		return err
+	}
+	return h.fs.Touch(name, mtime)
+}
+
+func (h hooked) Rename(from, to string) error {
+	if err := h.before(Op{"rename", to}); err != nil {
+		return err
+	}
+	return h.fs.Rename(from, to)
+}
+
+func (h hooked) Remove(name string) error {
+	if err := h.before(Op{"remove", name}); err != nil {
+		return err
+	}
+	return h.fs.Remove(name)
+}
+
+func (h hooked) RemoveDir(name string) error {
+	if err := h.before(Op{"removedir", name}); err != nil {
+		return err
+	}
+	return h.fs.RemoveDir(name)
+}
+
+func (h hooked) TryLock(name string) (func() error, error) {
+	if err := h.before(Op{"lock", name}); err != nil {
+		return nil, err
+	}
+	return h.fs.TryLock(name)
+}
+
+func (h hooked) Close() error { return h.fs.Close() }
+
+type hookedFile struct {
+	file   File
+	name   string
+	before func(Op) error
+}
+
+func (f hookedFile) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.before(Op{"read", f.name}); err != nil {
+		return 0, err
+	}
+	return f.file.ReadAt(p, off)
+}
+
+// Write writes half of p where it fails, as a full disk does.
+func (f hookedFile) Write(p []byte) (int, error) {
+	if err := f.before(Op{"write", f.name}); err != nil {
+		n, _ := f.file.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.file.Write(p)
+}
+
+func (f hookedFile) Stat() (Stat, error) {
+	if err := f.before(Op{"fstat", f.name}); err != nil {
+		return Stat{}, err
+	}
+	return f.file.Stat()
+}
+
+func (f hookedFile) Sync() error {
+	if err := f.before(Op{"sync", f.name}); err != nil {
+		return err
+	}
+	return f.file.Sync()
+}
+
+func (f hookedFile) Close() error { return f.file.Close() }

@@ -1,0 +1,131 @@
+package vfs
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+)
+
+// fate is what a power cut does to the bytes of one file that were not synced.
+type fate int
+
+const (
+	lose  fate = iota // only what was synced is there
+	keep              // all is there
+	tear              // the first four bytes are there
+	blank             // the length is there and the bytes are zero
+	fates             // how many there are
+)
+
+// tornBytes is how many bytes of a torn file are there.
+const tornBytes = 4
+
+// policy decides what is left of a disk: each change of a directory, and the bytes of each file.
+type policy struct {
+	label string
+	name  func(i, n int) bool
+	bytes func() fate
+}
+
+func always(v bool) func(int, int) bool { return func(int, int) bool { return v } }
+func all(f fate) func() fate            { return func() fate { return f } }
+
+// policies are the images that every power cut is tried with. Names are written in any order, so a late half
+// without the early half stands for what a reordering disk leaves.
+var policies = []policy{
+	{"nothing that was not synced", always(false), all(lose)},
+	{"everything", always(true), all(keep)},
+	{"names without their bytes", always(true), all(lose)},
+	{"bytes without their names", always(false), all(keep)},
+	{"names with torn bytes", always(true), all(tear)},
+	{"names with blank bytes", always(true), all(blank)},
+	{"the early half of the names", func(i, n int) bool { return i < n/2 }, all(lose)},
+	{"the late half of the names", func(i, n int) bool { return i >= n/2 }, all(lose)},
+}
+
+// Images yields disks that a power cut now may leave, each with a label: one for every fixed policy,
+// and random ones that seed makes repeatable. All that an image holds is durable.
+func (d *Disk) Images(seed uint64, random int) iter.Seq2[string, *Disk] {
+	return func(yield func(string, *Disk) bool) {
+		for _, p := range policies {
+			if !yield(p.label, d.image(p)) {
+				return
+			}
+		}
+		r := rand.New(rand.NewPCG(seed, 0))
+		for i := range random {
+			p := policy{
+				label: fmt.Sprintf("random %d of seed %d", i, seed),
+				name:  func(int, int) bool { return r.IntN(2) == 0 },
+				bytes: func() fate { return fate(r.IntN(int(fates))) },
+			}
+			if !yield(p.label, d.image(p)) {
+				return
+			}
+		}
+	}
+}
+
+// image returns the disk that p leaves.
+func (d *Disk) image(p policy) *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := &Disk{ino: d.ino, clock: d.clock}
+	c := copier{p, map[*node]*node{}}
+	out.root = c.copy(d.root)
+	for i, a := range d.pending {
+		if !p.name(i, len(d.pending)) {
+			continue
+		}
+		if dir := c.copy(a.dir); a.child == nil {
+			delete(dir.names, a.name)
+			delete(dir.kept, a.name)
+		} else {
+			child := c.copy(a.child)
+			dir.names[a.name], dir.kept[a.name] = child, child
+		}
+	}
+	return out
+}
+
+// copier copies nodes once each.
+type copier struct {
+	p    policy
+	done map[*node]*node
+}
+
+func (c copier) copy(n *node) *node {
+	if out := c.done[n]; out != nil {
+		return out
+	}
+	out := &node{dir: n.dir, ino: n.ino, ctime: n.ctime, mtime: n.mtime}
+	c.done[n] = out
+	if !n.dir {
+		out.data = n.survive(c.p.bytes)
+		out.safe = out.data
+		return out
+	}
+	out.names, out.kept = map[string]*node{}, map[string]*node{}
+	for _, name := range sortedNames(n.kept) {
+		child := c.copy(n.kept[name])
+		out.names[name], out.kept[name] = child, child
+	}
+	return out
+}
+
+// survive returns the bytes of a file after the cut; fate is asked only where there is something to lose.
+func (n *node) survive(f func() fate) []byte {
+	if len(n.safe) == len(n.data) {
+		return slices.Clone(n.safe)
+	}
+	switch f() {
+	case keep:
+		return slices.Clone(n.data)
+	case tear:
+		return slices.Clone(n.data[:min(tornBytes, len(n.data))])
+	case blank:
+		return make([]byte, len(n.data))
+	}
+	return slices.Clone(n.safe)
+}

@@ -1,0 +1,31 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package vfs
+
+import (
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestPipe opens a named pipe that nobody writes to: an open that waits would wait forever.
+func TestPipe(t *testing.T) {
+	r, top := openTree(t)
+	if err := unix.Mkfifo(filepath.Join(top, "pipe"), 0o666); err != nil {
+		t.Skip("no named pipes here:", err)
+	}
+	for _, open := range []func(string) (File, error){r.Open, r.openPlain} {
+		f, err := open("pipe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st, err := f.Stat(); err != nil || st.Mode.IsRegular() || st.Mode.IsDir() {
+			t.Errorf("mode is %v, error %v", st.Mode, err)
+		}
+		f.Close()
+	}
+	if got, err := walk(t, r, ".", false); err != nil || len(got) != 2 {
+		t.Errorf("%q and error %v, want dir/ and file", got, err)
+	}
+}

@@ -1,0 +1,371 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tree makes a directory with a store in it and a secret beside it, and opens the store.
+func openTree(t *testing.T) (r *Root, top string) {
+	t.Helper()
+	outer := t.TempDir()
+	top = filepath.Join(outer, "store")
+	for _, name := range []string{"secret", "store/file", "store/dir/file", "store/dir/sub/file", "storeplus/file"} {
+		name = filepath.Join(outer, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("text"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := OpenRoot(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r, top
+}
+
+func link(t *testing.T, top, name, target string) {
+	t.Helper()
+	if err := os.Symlink(target, filepath.Join(top, filepath.FromSlash(name))); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+}
+
+// openCases are names and whether they can be opened. Links are made by [makeLinks].
+var openCases = []struct {
+	name string
+	ok   bool
+}{
+	{"file", true}, {"dir", true}, {"dir/file", true}, {"dir/sub/file", true}, {".", true},
+	{"none", false}, {"file/below", false}, {"dir/none/file", false},
+	{"../secret", false}, {"..", false}, {"dir/../../secret", false}, {"../store/file", false}, {"../storeplus/file", false},
+	{"dir/../file", true},
+	{"inside", true}, {"dir/up", true}, {"indir/file", true}, {"indir/sub/file", true}, {"chain/sub/file", true},
+	{"outside", false}, {"absolute", false}, {"absoluteinside", false}, {"outdir/secret", false}, {"outdir", false},
+	{"indir/../../secret", false}, {"broken", false}, {"loop", false}, {"loop/file", false}, {"dir/far", false},
+	{"outandin", false}, {"prefix", false},
+}
+
+func makeLinks(t *testing.T, top string) {
+	for name, target := range map[string]string{
+		"inside": "file", "dir/up": "../file", "indir": "dir", "chain": "indir",
+		"outside": "../secret", "outdir": "..", "broken": "none", "loop": "loop", "dir/far": "../../secret",
+		"outandin": "../store/file", "prefix": "../storeplus/file",
+	} {
+		link(t, top, name, target)
+	}
+	link(t, top, "absolute", filepath.Join(filepath.Dir(top), "secret"))
+	link(t, top, "absoluteinside", filepath.Join(top, "file"))
+}
+
+// TestOpenStaysInside also sees that the fast way to open agrees with os.Root.
+func TestOpenStaysInside(t *testing.T) {
+	r, top := openTree(t)
+	makeLinks(t, top)
+	for _, c := range openCases {
+		f, err := r.Open(c.name)
+		plain, plainErr := r.openPlain(c.name)
+		if (err == nil) != c.ok || (plainErr == nil) != c.ok {
+			t.Errorf("%q: error is %v, of os.Root %v, want success %t", c.name, err, plainErr, c.ok)
+		}
+		if Missing(err) != Missing(plainErr) || errors.Is(err, fs.ErrNotExist) != errors.Is(plainErr, fs.ErrNotExist) {
+			t.Errorf("%q: error is %v, of os.Root %v", c.name, err, plainErr)
+		}
+		if err != nil || plainErr != nil {
+			continue
+		}
+		same(t, c.name, f, plain)
+		if err := errors.Join(f.Close(), plain.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// same sees that two ways to open one file tell and give the same.
+func same(t *testing.T, name string, f, g File) {
+	t.Helper()
+	a, err1 := f.Stat()
+	b, err2 := g.Stat()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if a.Mode.Type() != b.Mode.Type() || a.Mode.Perm() != b.Mode.Perm() || a.Version() != b.Version() || !a.SameData(b) {
+		t.Errorf("%q: %+v, of os.Root %+v", name, a, b)
+	}
+	if !a.Mode.IsRegular() {
+		return
+	}
+	for _, off := range []int64{0, 2, 4, 9} {
+		var p, q [3]byte
+		n, err := f.ReadAt(p[:], off)
+		m, plainErr := g.ReadAt(q[:], off)
+		if n != m || p != q || err != plainErr {
+			t.Errorf("%q at %d: %q and %v, of os.Root %q and %v", name, off, p[:n], err, q[:m], plainErr)
+		}
+	}
+}
+
+func TestWritesStayInside(t *testing.T) {
+	r, top := openTree(t)
+	makeLinks(t, top)
+	for _, name := range []string{"../new", "outdir/new", "absolute/new", "dir/../../new"} {
+		if f, err := r.Create(name); err == nil {
+			t.Errorf("Create %q: no error", name)
+			f.Close()
+		}
+		for what, err := range map[string]error{
+			"Mkdir": r.Mkdir(name), "Rename": r.Rename("file", name), "Touch": r.Touch("outdir/secret", 1),
+			"Remove": r.Remove("outdir/secret"), "RemoveDir": r.RemoveDir("outdir/storeplus"),
+		} {
+			if err == nil {
+				t.Errorf("%s %q: no error", what, name)
+			}
+		}
+		if _, err := r.TryLock("outdir"); err == nil {
+			t.Error("TryLock: no error")
+		}
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(top), "secret")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRemoveDir(t *testing.T) {
+	r, top := openTree(t)
+	link(t, top, "link", "dir")
+	if err := r.Mkdir("empty"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"file", "dir", "link", "none"} {
+		if err := r.RemoveDir(name); err == nil {
+			t.Errorf("RemoveDir %q: no error", name)
+		}
+	}
+	if err := r.RemoveDir("empty"); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Stat("link/file"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMakeRoot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b", "c")
+	for range 2 {
+		r, err := MakeRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTryLock(t *testing.T) {
+	r, _ := openTree(t)
+	for _, name := range []string{"file", "dir"} {
+		unlock, err := r.TryLock(name)
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.TryLock(name); !errors.Is(err, ErrLocked) {
+			t.Errorf("%s: error is %v, want %v", name, err, ErrLocked)
+		}
+		if err := unlock(); err != nil {
+			t.Error(err)
+		}
+		again, err := r.TryLock(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := r.TryLock("none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error is %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+// TestLockOfRemovedFile removes a lock file while it is held: whoever opened it before must not take it for the new one.
+func TestLockOfRemovedFile(t *testing.T) {
+	r, _ := openTree(t)
+	var holders, turns atomic.Int32
+	turn := func() error {
+		if f, err := r.Create("lock"); err == nil {
+			f.Close()
+		}
+		unlock, err := r.TryLock("lock")
+		if errors.Is(err, ErrLocked) || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n := holders.Add(1); n > 1 {
+			err = fmt.Errorf("%d holders at once", n)
+		}
+		turns.Add(1)
+		runtime.Gosched()
+		holders.Add(-1)
+		return errors.Join(err, r.Remove("lock"), unlock())
+	}
+	errs := make([]error, 8)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			for turns.Load() < 400 && errs[i] == nil {
+				errs[i] = turn()
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadDirInParts(t *testing.T) {
+	r, _ := openTree(t)
+	const n = 2*readDirBatch + 7
+	for i := range n {
+		f, err := r.Create("dir/sub/" + strings.Repeat("x", 1+i%50) + string(rune('0'+i%10)) + string(rune(0x4e00+i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := 0
+	for _, err := range r.ReadDir("dir/sub") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+	}
+	if seen != n+1 {
+		t.Errorf("%d entries, want %d", seen, n+1)
+	}
+	for range r.ReadDir("dir/sub") {
+		break
+	}
+	for _, err := range r.ReadDir("none") {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("error is %v, want %v", err, fs.ErrNotExist)
+		}
+	}
+}
+
+// walk returns what Walk yields, directories with a slash, and the error that ended it.
+func walk(t *testing.T, tree Tree, dir string, deep bool) (found []string, err error) {
+	skip := func(name string) bool { return strings.HasSuffix(name, "~") }
+	for item, err := range Walk(t.Context(), tree, dir, deep, skip) {
+		if err != nil {
+			return found, err
+		}
+		if item.Dir {
+			item.Name += "/"
+		}
+		found = append(found, item.Name)
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+func TestWalk(t *testing.T) {
+	r, top := openTree(t)
+	for name, target := range map[string]string{
+		"dir/self": ".", "dir/sub/up": "..", "dir/sub/top": "../..", "inside": "file", "broken": "none", "outside": "../secret",
+		"outdir": "..", "loop": "loop",
+	} {
+		link(t, top, name, target)
+	}
+	for _, c := range []struct {
+		dir  string
+		deep bool
+		want string
+	}{
+		{".", false, "dir/ file inside"},
+		{".", true, "dir/file dir/sub/file file inside"},
+		{"dir", false, "dir/file dir/self/ dir/sub/"},
+		{"none", true, ""},
+		{"file", true, ""},
+	} {
+		got, err := walk(t, r, c.dir, c.deep)
+		if err != nil || !slices.Equal(got, strings.Fields(c.want)) {
+			t.Errorf("%s (deep %t): %q and error %v, want %q", c.dir, c.deep, got, err, c.want)
+		}
+	}
+}
+
+func TestWalkThroughLinks(t *testing.T) {
+	r, top := openTree(t)
+	link(t, top, "linked", "dir/sub")
+	want := []string{"dir/file", "dir/sub/file", "file", "linked/file"}
+	if got, err := walk(t, r, ".", true); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q and error %v, want %q", got, err, want)
+	}
+	// Two directories that hold links to each other spell endlessly many names.
+	if err := r.Mkdir("other"); err != nil {
+		t.Fatal(err)
+	}
+	link(t, top, "dir/sub/other", "../../other")
+	link(t, top, "other/sub", "../dir/sub")
+	if _, err := walk(t, r, ".", true); err == nil || !strings.Contains(err.Error(), "below the symbolic link") {
+		t.Errorf("error is %v, want one about a link below a link", err)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	r, _ := openTree(t)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Open("file"); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("error is %v, want %v", err, fs.ErrClosed)
+	}
+}
+
+func TestOpenForReadingOnly(t *testing.T) {
+	r, _ := openTree(t)
+	f, err := r.Open("file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write([]byte("x")); err == nil {
+		t.Error("Write: no error")
+	}
+	if n, err := f.ReadAt(make([]byte, 10), 0); n != 4 || err != io.EOF {
+		t.Errorf("ReadAt: %d and %v, want 4 and %v", n, err, io.EOF)
+	}
+	if runtime.GOOS != "windows" {
+		if err := f.Sync(); err != nil {
+			t.Error(err)
+		}
+	}
+}

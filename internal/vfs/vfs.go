@@ -1,0 +1,111 @@
+// Package vfs is the seam between the local driver and the file system: few enough operations that a test can stop,
+// fail or lose each of them.
+//
+// [OpenRoot] is a directory of this machine, [Disk] a disk in memory that knows what a power cut may leave of it,
+// and [Hook] runs a function before every operation of another [FS].
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"strconv"
+	"syscall"
+)
+
+// ErrLocked says that somebody else holds the lock, or that what was locked is no longer at its name. Try again.
+var ErrLocked = errors.New("vfs: locked by another holder")
+
+// LockName is the file that stands for its directory where the platform cannot lock a directory.
+const LockName = "__varve.publish"
+
+// FS is one directory tree. Names are relative and separated by '/'; "." is the top.
+// No operation leaves the tree. Errors are found with errors.Is as those of package os are.
+type FS interface {
+	Tree
+	// Open opens a file or a directory, to read or to sync it. It never waits, not even for a named pipe.
+	Open(name string) (File, error)
+	// Create makes a new file to write to. A name that exists is [fs.ErrExist].
+	Create(name string) (File, error)
+	// Mkdir makes one directory.
+	Mkdir(name string) error
+	// Touch sets the modification time, in nanoseconds since 1970.
+	Touch(name string, mtime int64) error
+	// Rename moves a file within the tree and replaces the file that is at the new name.
+	Rename(from, to string) error
+	// Remove removes a file or an empty directory.
+	Remove(name string) error
+	// RemoveDir removes an empty directory, and never a file or a symbolic link.
+	RemoveDir(name string) error
+	// TryLock locks a file or a directory against every other TryLock, in this process and in others,
+	// or fails at once with [ErrLocked].
+	TryLock(name string) (unlock func() error, err error)
+	// Close releases the tree.
+	Close() error
+}
+
+// Tree is the part of [FS] that looks at names.
+type Tree interface {
+	// Stat describes what is at name; it follows symbolic links that stay inside the tree.
+	Stat(name string) (Stat, error)
+	// ReadDir yields the entries of a directory in no order. An error ends the sequence.
+	ReadDir(name string) iter.Seq2[fs.DirEntry, error]
+}
+
+// File is an open file or directory. A directory has neither ReadAt nor Write, and Sync makes its names durable.
+type File interface {
+	io.ReaderAt
+	io.Writer
+	Stat() (Stat, error)
+	Sync() error
+	Close() error
+}
+
+// Missing reports whether err says that nothing is at a name, or that the name leads through a file.
+func Missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// Stat describes a file at one time. Times are nanoseconds since 1970; what a platform lacks is zero.
+type Stat struct {
+	Mode  fs.FileMode
+	Size  int64 // bytes
+	Dev   uint64
+	Ino   uint64
+	Ctime int64
+	Mtime int64
+}
+
+// StatOf returns what fi tells, with identity and change time where fi comes from the operating system.
+func StatOf(fi fs.FileInfo) Stat {
+	s := Stat{Mode: fi.Mode(), Size: fi.Size()}
+	if t := fi.ModTime(); !t.IsZero() {
+		s.Mtime = t.UnixNano()
+	}
+	identify(&s, fi.Sys())
+	return s
+}
+
+// SameFile reports whether s and o are surely one file or directory, perhaps at two times.
+func (s Stat) SameFile(o Stat) bool { return s.Ino != 0 && s.Ino == o.Ino && s.Dev == o.Dev }
+
+// SameData reports whether s and o describe the same content: nobody wrote to the file in between.
+// The change time is left out, because a rename or a new link changes it too.
+func (s Stat) SameData(o Stat) bool {
+	return s.Size == o.Size && s.Mtime == o.Mtime && s.Ino == o.Ino && s.Dev == o.Dev
+}
+
+// Version returns all of s but its mode as a short text, "" where there is nothing to tell versions apart by.
+func (s Stat) Version() string {
+	if s.Mtime == 0 && s.Ino == 0 {
+		return ""
+	}
+	var a [80]byte
+	b := strconv.AppendUint(a[:0], s.Dev, 36)
+	b = strconv.AppendUint(append(b, '-'), s.Ino, 36)
+	b = strconv.AppendInt(append(b, '-'), s.Ctime, 36)
+	b = strconv.AppendInt(append(b, '-'), s.Mtime, 36)
+	b = strconv.AppendInt(append(b, '-'), s.Size, 36)
+	return string(b)
+}

@@ -1,0 +1,122 @@
+package file_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr/store"
+)
+
+// chunks fills a directory with 10,000 values of 400 bytes, three levels down.
+func chunks(b *testing.B) (dir string, keys []store.Key) {
+	dir = b.TempDir()
+	s := open(b, dir, nil)
+	for i := range 10_000 {
+		keys = append(keys, store.MustKey(fmt.Sprintf("t2m/c/%d/%d", i/100, i%100)))
+		if _, err := s.Put(b.Context(), keys[i], make([]byte, 400), store.Flush); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return dir, keys
+}
+
+func BenchmarkGet(b *testing.B) {
+	dir, keys := chunks(b)
+	s, ctx := open(b, dir, nil), b.Context()
+	buf := make([]byte, 0, 400)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		var err error
+		if buf, _, err = s.Get(ctx, keys[i%len(keys)], store.Request{}, buf[:0]); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+}
+
+// BenchmarkReadFile is what package os needs for the work of BenchmarkGet.
+func BenchmarkReadFile(b *testing.B) {
+	dir, keys := chunks(b)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		if _, err := os.ReadFile(filepath.Join(dir, keys[i%len(keys)].String())); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+}
+
+func BenchmarkGetMissing(b *testing.B) {
+	s := open(b, b.TempDir(), nil)
+	put(b, s, "t2m/c/0/0", "")
+	key := store.MustKey("t2m/c/0/1")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := s.Get(b.Context(), key, store.Request{}, nil); err == nil {
+			b.Fatal("no error")
+		}
+	}
+}
+
+func BenchmarkPut(b *testing.B) {
+	for name, d := range map[string]store.Durability{"Sync": store.Sync, "Flush": store.Flush} {
+		b.Run(name, func(b *testing.B) {
+			s, value := open(b, b.TempDir(), nil), make([]byte, 400)
+			i := 0
+			for b.Loop() {
+				key := store.MustKey(fmt.Sprintf("c/%d", i%256))
+				if _, err := s.Put(b.Context(), key, value, d); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkBatch writes 256 values of 64 KiB from 16 goroutines in one batch.
+func BenchmarkBatch(b *testing.B) {
+	s, value := open(b, b.TempDir(), nil), make([]byte, 64<<10)
+	for b.Loop() {
+		batch, err := s.Batch(b.Context(), store.Sync)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for g := range 16 {
+			wg.Go(func() {
+				for i := range 16 {
+					if err := batch.Put(b.Context(), store.MustKey(fmt.Sprintf("c/%d/%d", g, i)), value); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := batch.Commit(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "files/s")
+}
+
+func BenchmarkListFlat(b *testing.B) {
+	dir, _ := chunks(b)
+	s := open(b, dir, nil)
+	below, err := store.ParsePath("t2m/c/7")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		for _, err := range s.List(b.Context(), below, false) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+// Package file is the store of a directory of this machine.
+//
+// A key is the name of a file below the directory. A value is written beside its key and moved into place, so that
+// whoever looks, and whatever remains after a kill or a power cut, sees the old value or the new one, whole.
+// With [store.Sync] a value that was written is durable; the steps are told above [Store.Put].
+//
+// # Names
+//
+// No key leads out of the directory: symbolic links are followed only where they stay inside (see [os.Root]).
+// A key that the platform cannot hold is [store.ErrInvalidKey]: a name that is too long, or on Windows a device, a
+// trailing dot, a colon. So is a name that the driver keeps for itself: "__tmp-…" for values that are being written,
+// "__varve.lock" and "__varve.publish" for locks. Where the file system takes two spellings for one name (letter case,
+// Unicode forms), so does the store. A directory is no value, and nothing can be stored below a value.
+//
+// # Writers
+//
+// [Store.PutIf] takes a short lock on the directory of the key, and [Store.Lock] a long one that is another lock: who
+// holds a directory with Lock goes on to use PutIf in it. Both keep out other goroutines and other processes that use
+// this package, and end with the process. An unconditional Put of the same key at the same time is not kept out.
+//
+// # Platforms
+//
+// Windows has no sync of directories: a value is whole after a power cut, but the latest may be lost. A rename fails
+// while another program holds the old file open without sharing it. On network file systems durability, locks and
+// versions are as good as the server's. Without locks (js, wasip1) PutIf and Lock fail with [store.ErrUnsupported].
+package file
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// Options say how to open a directory. The zero Options read and write a directory that exists.
+type Options struct {
+	// Create makes the directory, and the directories above it, where they are missing.
+	Create bool
+	// ReadOnly makes every write fail with [fs.ErrPermission].
+	ReadOnly bool
+}
+
+// Store reads and writes files below one directory. It has every power that package store knows, and its methods may
+// be called from several goroutines at once. Make one with [Open] and end it with [Store.Close].
+type Store struct {
+	fs       vfs.FS
+	readOnly bool
+	clock    atomic.Int64          // the latest modification time given, nanoseconds since 1970
+	broken   atomic.Pointer[error] // the failed sync after which nothing is written
+	made     made
+}
+
+// Open opens the directory dir. A nil opt is the zero [Options].
+func Open(dir string, opt *Options) (*Store, error) {
+	open := vfs.OpenRoot
+	if opt != nil && opt.Create && !opt.ReadOnly {
+		open = vfs.MakeRoot
+	}
+	root, err := open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("file: opening the store: %w", err)
+	}
+	return On(root, opt), nil
+}
+
+// On returns the store of the files of fsys, which it closes in the end. It serves the tests of this module.
+func On(fsys vfs.FS, opt *Options) *Store {
+	s := &Store{fs: fsys}
+	s.readOnly = opt != nil && opt.ReadOnly
+	return s
+}
+
+// Close releases the directory. Objects that are open stay readable.
+func (s *Store) Close() error { return s.fs.Close() }
+
+// writable returns why nothing can be written now, or nil.
+func (s *Store) writable(ctx context.Context) error {
+	if s.readOnly {
+		return fmt.Errorf("the store was opened read-only: %w", fs.ErrPermission)
+	}
+	if broken := s.broken.Load(); broken != nil {
+		return *broken
+	}
+	return ctx.Err()
+}
+
+// fail says what was done to which name when err came up. The name replaces the one that the operating system tells,
+// which may be that of a temporary file.
+func fail(op, name string, err error) error {
+	switch e := err.(type) {
+	case *fs.PathError:
+		err = e.Err
+	case *os.LinkError:
+		err = e.Err
+	}
+	return fmt.Errorf("file: %s %q: %w", op, name, err)
+}
+
+var (
+	_ store.ConditionalWriter = (*Store)(nil)
+	_ store.Writer            = (*Store)(nil)
+	_ store.Batcher           = (*Store)(nil)
+	_ store.Deleter           = (*Store)(nil)
+	_ store.Lister            = (*Store)(nil)
+	_ store.Stater            = (*Store)(nil)
+	_ store.Opener            = (*Store)(nil)
+	_ store.Locker            = (*Store)(nil)
+)

@@ -1,0 +1,141 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"strconv"
+	"time"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// Put implements [store.Writer]. Whenever the machine stops, the key has the old value or the new one:
+//
+//  1. Make the directories that are missing, and remember them as not durable yet.
+//  2. Create "__tmp-<random>" beside the target; a rename cannot cross file systems.
+//  3. Write the value.
+//  4. Give the file a modification time that no earlier write of this store has, so that versions differ
+//     even where the file system's clock is slow and file numbers are used again.
+//  5. With Sync, sync the file, so that the name never stands for bytes that are not there.
+//  6. Rename the file to the target. From here on every reader sees the new value.
+//  7. With Sync, sync the directory, and the one above each directory of step 1, so that the name is durable.
+//
+// A failure in steps 1 to 6 removes the temporary file and leaves the old value. A sync that fails may have thrown
+// the bytes away and would succeed if it were repeated, so it is not: the store refuses to write from then on,
+// with [store.ErrDurability]. With [store.Flush] a power cut may leave the name without its bytes.
+func (s *Store) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	v, err := s.put(ctx, key, value, d)
+	if err != nil {
+		return store.Version{}, fail("writing", key.String(), err)
+	}
+	return v, nil
+}
+
+func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	name, err := nameOf(key)
+	if err != nil {
+		return store.Version{}, err
+	}
+	st, err := s.publish(ctx, name, value, d)
+	if err != nil {
+		return store.Version{}, err
+	}
+	if d == store.Sync {
+		if err := s.syncDir(path.Dir(name)); err != nil {
+			return store.Version{}, err
+		}
+	}
+	return s.versionOf(name, st), nil
+}
+
+// versionOf returns the version of the file st, which was moved to name, or none where another is there already.
+// The rename changed it, so it is looked at again.
+func (s *Store) versionOf(name string, st vfs.Stat) store.Version {
+	now, err := s.fs.Stat(name)
+	if err != nil || !now.SameData(st) {
+		return store.Version{}
+	}
+	return store.MakeVersion(now.Version())
+}
+
+// publish runs steps 1 to 6 and returns what the file was before its rename.
+func (s *Store) publish(ctx context.Context, name string, value []byte, d store.Durability) (vfs.Stat, error) {
+	if err := s.writable(ctx); err != nil {
+		return vfs.Stat{}, err
+	}
+	f, tmp, err := s.createTemporary(path.Dir(name))
+	if err != nil {
+		return vfs.Stat{}, tooLong(err)
+	}
+	st, err := s.fill(f, tmp, value, d)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = s.fs.Rename(tmp, name)
+	}
+	if err != nil {
+		s.fs.Remove(tmp) // what cannot be removed is invisible, and RemoveTemporary finds it
+		return vfs.Stat{}, tooLong(err)
+	}
+	return st, nil
+}
+
+// createTries is how often a directory may vanish, because others prune it, before a write gives up.
+const createTries = 100
+
+// createTemporary creates an empty temporary file in dir.
+func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error) {
+	for range createTries {
+		name = path.Join(dir, temporary+strconv.FormatUint(rand.Uint64(), 36))
+		if f, err = s.fs.Create(name); !errors.Is(err, fs.ErrNotExist) {
+			return f, name, err
+		}
+		if err := s.makeDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", err
+		}
+	}
+	return nil, "", err
+}
+
+// fill writes value to the temporary file, closes it and returns what it was in the end.
+func (s *Store) fill(f vfs.File, tmp string, value []byte, d store.Durability) (st vfs.Stat, err error) {
+	if _, err = f.Write(value); err == nil {
+		// Where the file system refuses the time, versions rest on what else it tells.
+		_ = s.fs.Touch(tmp, s.now())
+		st, err = f.Stat()
+	}
+	if err == nil && d == store.Sync {
+		err = s.sync(f)
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return st, err
+}
+
+// now returns the time in nanoseconds since 1970, later than all that were returned before.
+func (s *Store) now() int64 {
+	for {
+		last := s.clock.Load()
+		next := max(time.Now().UnixNano(), last+1)
+		if s.clock.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// sync syncs f. After a failure nothing more is written.
+func (s *Store) sync(f vfs.File) error {
+	if err := f.Sync(); err != nil {
+		err = fmt.Errorf("%w: %w", store.ErrDurability, err)
+		s.broken.CompareAndSwap(nil, &err)
+		return err
+	}
+	return nil
+}

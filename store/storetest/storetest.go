@@ -1,0 +1,239 @@
+// Package storetest is the suite that makes the contract of package store true for a driver.
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) store.Store { return mystore.New() })
+//	}
+//
+// Every store that is opened has to be empty. Where a store cannot be written to (it is no [store.Writer], or refuses
+// with [fs.ErrPermission]), it has to hold [Fixture] instead, and is tested by reading alone.
+// Checks of a power that a store lacks see to it that its lack is reported as [store.ErrUnsupported].
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"testing"
+
+	"varve.dev/zarr/store"
+)
+
+// check is one subtest.
+type check struct {
+	name string
+	run  func(p *probe)
+}
+
+// reading are the checks of a store that holds [Fixture].
+var reading = []check{
+	{"Basic", checkBasic},
+	{"Missing", checkMissing},
+	{"Ranges", checkRanges},
+	{"Append", checkAppend},
+	{"Open", checkOpen},
+	{"Stat", checkStat},
+	{"List", checkList},
+	{"Cancelled", checkCancelledRead},
+	{"ConcurrentRead", checkConcurrentRead},
+}
+
+// writing are the checks of an empty store that can be written to.
+var writing = []check{
+	{"Put", checkPut},
+	{"WeirdKeys", checkWeirdKeys},
+	{"LargeValue", checkLargeValue},
+	{"Versions", checkVersions},
+	{"Pinned", checkPinned},
+	{"Conditional", checkConditional},
+	{"Increments", checkIncrements},
+	{"Batch", checkBatch},
+	{"Delete", checkDelete},
+	{"Lock", checkLock},
+	{"PutIfBelowLock", checkPutIfBelowLock},
+	{"CancelledWrite", checkCancelledWrite},
+	{"ConcurrentReadWrite", checkConcurrentReadWrite},
+}
+
+// Run runs the suite, every check as a subtest with a store of its own.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	each(func(c check, fixture bool) {
+		t.Run(c.name, func(t *testing.T) {
+			for _, err := range c.try(t.Context(), open(t), fixture) {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// Test runs the suite without package testing, for a command that checks a user's store.
+// It returns the failures joined to one error. A store that is an [io.Closer] is closed.
+func Test(open func() (store.Store, error)) error {
+	var errs []error
+	each(func(c check, fixture bool) {
+		s, err := open()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("storetest: opening a store for %s: %w", c.name, err))
+			return
+		}
+		for _, err := range c.try(context.Background(), s, fixture) {
+			errs = append(errs, fmt.Errorf("storetest: %s: %w", c.name, err))
+		}
+		if closer, ok := s.(io.Closer); ok {
+			errs = append(errs, closer.Close())
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// each calls f with every check, and whether it starts from [Fixture].
+func each(f func(c check, fixture bool)) {
+	for _, c := range reading {
+		f(c, true)
+	}
+	for _, c := range writing {
+		f(c, false)
+	}
+}
+
+// try runs c on s and returns what it found wrong.
+func (c check) try(ctx context.Context, s store.Store, fixture bool) []error {
+	p := &probe{ctx: ctx, s: s}
+	canWrite := p.canWrite()
+	switch {
+	case fixture && canWrite:
+		for name, value := range Fixture() {
+			p.put(name, value)
+		}
+	case !fixture && !canWrite:
+		p.refusesWrites()
+		return p.errs
+	}
+	c.run(p)
+	return p.errs
+}
+
+// Fixture returns the values that a store which cannot be written to has to hold for [Run] and [Test].
+func Fixture() map[string][]byte {
+	return map[string][]byte{
+		"zarr.json":     []byte(`{"zarr_format":3,"node_type":"group"}`),
+		"ab":            []byte("sibling of a directory"),
+		"a/b":           []byte("below a directory"),
+		"a/zarr.json":   []byte("{}"),
+		"a/c/0/0":       bytes.Repeat([]byte("0123456789"), 40),
+		"a/c/0/1":       {0},
+		"a/c/1/0":       {},
+		"a.b/c":         []byte("a dot sorts before a slash"),
+		"deep/1/2/3/4":  []byte("deep"),
+		"space in/a ü☃": []byte("words"),
+	}
+}
+
+// probe is one check under way: a store, and what was found wrong.
+type probe struct {
+	ctx  context.Context
+	s    store.Store
+	errs []error
+}
+
+func (p *probe) errorf(format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf(format, args...))
+}
+
+// is notes an error that does not wrap want; a nil want stands for no error.
+func (p *probe) is(err, want error, format string, args ...any) {
+	if !errors.Is(err, want) {
+		p.errorf("%s: error is %v, want %v", fmt.Sprintf(format, args...), err, want)
+	}
+}
+
+// canWrite asks for a write that cannot happen, because its context is done.
+func (p *probe) canWrite() bool {
+	ctx, cancel := context.WithCancel(p.ctx)
+	cancel()
+	_, err := store.Put(ctx, p.s, store.MustKey("probe"), nil, store.Flush)
+	return !errors.Is(err, store.ErrUnsupported) && !errors.Is(err, fs.ErrPermission)
+}
+
+// refusesWrites checks that a store which cannot be written to says so everywhere.
+func (p *probe) refusesWrites() {
+	key := store.MustKey("probe")
+	_, err := store.Put(p.ctx, p.s, key, nil, store.Sync)
+	p.refused(err, "Put")
+	_, err = store.PutIf(p.ctx, p.s, key, nil, store.IfAbsent(), store.Sync)
+	p.refused(err, "PutIf")
+	p.refused(store.Delete(p.ctx, p.s, key), "Delete")
+	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
+	if err == nil {
+		err = b.Put(p.ctx, key, nil)
+		b.Discard()
+	}
+	p.refused(err, "NewBatch")
+	if _, err := store.Stat(p.ctx, p.s, key); !errors.Is(err, fs.ErrNotExist) {
+		p.errorf("after refused writes: error is %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+func (p *probe) refused(err error, what string) {
+	if !errors.Is(err, store.ErrUnsupported) && !errors.Is(err, fs.ErrPermission) {
+		p.errorf("%s: error is %v, want %v or %v", what, err, store.ErrUnsupported, fs.ErrPermission)
+	}
+}
+
+// lacks notes whether the store lacks the power named by ok, and checks that err, which a function of package store
+// returned, says so.
+func (p *probe) lacks(ok bool, err error, power string) bool {
+	if !ok {
+		p.is(err, store.ErrUnsupported, "%s", power)
+	}
+	return !ok
+}
+
+// put writes a value; Flush keeps the suite fast, and Sync has checks of its own.
+func (p *probe) put(name string, value []byte) store.Version {
+	v, err := store.Put(p.ctx, p.s, store.MustKey(name), value, store.Flush)
+	p.is(err, nil, "Put %q", name)
+	return v
+}
+
+// get reads a whole value.
+func (p *probe) get(name string) ([]byte, store.Info, error) {
+	return p.s.Get(p.ctx, store.MustKey(name), store.Request{}, nil)
+}
+
+// holds checks the value at name.
+func (p *probe) holds(name string, want []byte) {
+	got, info, err := p.get(name)
+	switch {
+	case err != nil:
+		p.errorf("Get %q: %w", name, err)
+	case !bytes.Equal(got, want):
+		p.errorf("Get %q: %s, want %s", name, brief(got), brief(want))
+	case info.Size != int64(len(want)):
+		p.errorf("Get %q: size is %d, want %d", name, info.Size, len(want))
+	}
+}
+
+// absent checks that name has no value.
+func (p *probe) absent(name string) {
+	got, _, err := p.get(name)
+	p.is(err, fs.ErrNotExist, "Get %q", name)
+	if got != nil {
+		p.errorf("Get %q: bytes along with an error", name)
+	}
+	exists, err := store.Exists(p.ctx, p.s, store.MustKey(name))
+	p.is(err, nil, "Exists %q", name)
+	if exists {
+		p.errorf("Exists %q: true, want false", name)
+	}
+}
+
+// brief describes bytes in a message.
+func brief(b []byte) string {
+	if len(b) <= 40 {
+		return fmt.Sprintf("%q", b)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", b[:40], len(b))
+}

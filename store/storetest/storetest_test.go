@@ -1,0 +1,156 @@
+package storetest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// reader is the least store: it has no power but reading.
+type reader struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+func (r *reader) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, store.Info{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	value, ok := r.values[key.String()]
+	if !ok {
+		return nil, store.Info{}, fs.ErrNotExist
+	}
+	off, n, err := q.Resolve(int64(len(value)))
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	return append(dst, value[off:off+n]...), store.Info{Size: int64(len(value))}, nil
+}
+
+// writer can write as well, and knows no versions.
+type writer struct{ reader }
+
+func (w *writer) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Version{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.values[key.String()] = bytes.Clone(value)
+	return store.Version{}, nil
+}
+
+func TestReader(t *testing.T) {
+	storetest.Run(t, func(*testing.T) store.Store { return &reader{values: storetest.Fixture()} })
+}
+
+func TestWriter(t *testing.T) {
+	storetest.Run(t, func(*testing.T) store.Store { return &writer{reader{values: map[string][]byte{}}} })
+}
+
+// broken spoils one thing about a good store, which the suite has to find.
+type broken struct {
+	*memory.Store
+	get func(out, dst []byte, info *store.Info, err error) ([]byte, error)
+	put func(s *memory.Store, key store.Key, value []byte) (store.Version, error)
+}
+
+func (b broken) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	out, info, err := b.Store.Get(ctx, key, q, dst)
+	if b.get != nil {
+		out, err = b.get(out, dst, &info, err)
+	}
+	return out, info, err
+}
+
+func (b broken) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	if b.put != nil && ctx.Err() == nil {
+		return b.put(b.Store, key, value)
+	}
+	return b.Store.Put(ctx, key, value, d)
+}
+
+func (b broken) PutIf(
+	ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability,
+) (store.Version, error) {
+	if b.put != nil {
+		return b.Put(ctx, key, value, d) // forgets the condition
+	}
+	return b.Store.PutIf(ctx, key, value, c, d)
+}
+
+func TestFindsFaults(t *testing.T) {
+	last := []byte(nil)
+	for name, c := range map[string]struct {
+		broken
+		check string
+	}{
+		"forgets dst": {broken{get: func(out, dst []byte, _ *store.Info, err error) ([]byte, error) {
+			return out[min(len(dst), len(out)):], err
+		}}, "Append"},
+		"writes beyond": {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) {
+			if cap(out) > len(out) {
+				out[:len(out)+1][len(out)] = 1
+			}
+			return out, err
+		}}, "Append"},
+		"wrong size":     {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Size++; return out, err }}, "Basic"},
+		"other error":    {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out, opaque(err) }}, "Missing"},
+		"cut range":      {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out[:len(out)/2], err }}, "Ranges"},
+		"one version":    {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Version = one; return out, err }}, "Versions"},
+		"no condition":   {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
+		"writes nothing": {broken{put: func(*memory.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
+		"writes the last value": {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) {
+			v, last = last, bytes.Clone(v)
+			return put(s, k, v)
+		}}, "Put"},
+	} {
+		err := storetest.Test(func() (store.Store, error) {
+			b := c.broken
+			b.Store = memory.New()
+			return b, nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "storetest: "+c.check) {
+			t.Errorf("%s: the suite says %v, want a failure of %s", name, err, c.check)
+		}
+	}
+}
+
+var one = store.MakeVersion("one")
+
+func put(s *memory.Store, key store.Key, value []byte) (store.Version, error) {
+	return s.Put(context.Background(), key, value, store.Flush)
+}
+
+// opaque hides what an error wraps.
+func opaque(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
+}
+
+func TestOpenFails(t *testing.T) {
+	fault := errors.New("fault")
+	if err := storetest.Test(func() (store.Store, error) { return nil, fault }); !errors.Is(err, fault) {
+		t.Errorf("error is %v, want %v", err, fault)
+	}
+}
+
+// ExampleTest checks a store outside of a test, as a command does for a user's store.
+func ExampleTest() {
+	err := storetest.Test(func() (store.Store, error) { return memory.New(), nil })
+	fmt.Println(err)
+	// Output: <nil>
+}

@@ -1,0 +1,336 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr/store"
+)
+
+func checkPut(p *probe) {
+	value := []byte("first")
+	p.put("a/b/c", value)
+	copy(value, "XXXXX") // the driver does not keep it
+	p.holds("a/b/c", []byte("first"))
+	for _, d := range []store.Durability{store.Sync, store.Flush} {
+		for _, text := range []string{"longer than before", "s", ""} {
+			_, err := store.Put(p.ctx, p.s, store.MustKey("a/b/c"), []byte(text), d)
+			p.is(err, nil, "Put again")
+			p.holds("a/b/c", []byte(text))
+		}
+	}
+	p.absent("a/b")
+}
+
+// checkWeirdKeys writes keys that are legal everywhere. A store may refuse some, but may not mix them up.
+func checkWeirdKeys(p *probe) {
+	held := map[string][]byte{}
+	for i, name := range weirdKeys() {
+		value := fmt.Appendf(nil, "value %d", i)
+		_, err := store.Put(p.ctx, p.s, store.MustKey(name), value, store.Flush)
+		if errors.Is(err, store.ErrInvalidKey) {
+			p.absentOrInvalid(name)
+			continue
+		}
+		p.is(err, nil, "Put %q", name)
+		held[name] = value
+	}
+	for name, value := range held {
+		p.holds(name, value)
+	}
+	if _, ok := p.s.(store.Lister); !ok {
+		return
+	}
+	for e, err := range store.List(p.ctx, p.s, store.Path{}, true) {
+		p.is(err, nil, "List")
+		delete(held, e.Name)
+	}
+	for name := range held {
+		p.errorf("List leaves out %q", name)
+	}
+}
+
+func weirdKeys() []string {
+	return []string{
+		"...", "a...", ".hidden", "..a", "-", "--", "~", "a~", " ", " a", "a ", "a  b", "%", "%2F", "%2e%2e", "a%00b",
+		"#", "?", "*", "[a]", "{a}", "(a)", "a'b", "a\"b", "a`b", "$HOME", "a&b", "a;b", "a|b", "a<b", "a>b", "ab:c", "a=b",
+		"a+b", "a,b", "a@b", "a!b", "a^b", "é", "ñ", "日本語", "☃", "𝄞", "\u202e", "\ufeff", "\u00a0", "con", "NUL", "com1.txt",
+		"lpt9", "aux", "desktop.ini", "zarr.json.tmp", "c.0.1", "0", "-1", "__x", "__", "_", strings.Repeat("n", 200),
+		strings.Repeat("d/", 100) + "f", "dir.with.dots/x", "dir with spaces/x", "1e3", "null", "tmp", "x.lock", "__tmp", "__varve",
+	}
+}
+
+func (p *probe) absentOrInvalid(name string) {
+	_, _, err := p.get(name)
+	if errors.Is(err, store.ErrInvalidKey) {
+		return
+	}
+	p.absent(name)
+}
+
+func checkLargeValue(p *probe) {
+	value := make([]byte, 8<<20)
+	for i := range value {
+		value[i] = byte(i * 7 >> 3)
+	}
+	p.put("large", value)
+	p.holds("large", value)
+	got, _, err := p.s.Get(p.ctx, store.MustKey("large"), store.Request{Range: store.Suffix(1000)}, nil)
+	p.is(err, nil, "Get the end")
+	if !bytes.Equal(got, value[len(value)-1000:]) {
+		p.errorf("Get the end: wrong bytes")
+	}
+	_, _, err = p.s.Get(p.ctx, store.MustKey("large"), store.Request{Limit: 1 << 20}, nil)
+	p.is(err, store.ErrTooLarge, "Get with a limit")
+}
+
+// checkVersions sees that every write has a version of its own, however quickly writes of equal length follow.
+func checkVersions(p *probe) {
+	seen := map[store.Version]int{}
+	for i := range 100 {
+		v := p.put("v", fmt.Appendf(nil, "%03d", i))
+		_, info, err := p.get("v")
+		p.is(err, nil, "Get")
+		if !v.IsZero() && v != info.Version {
+			p.errorf("write %d: Put says version %v, Get says %v", i, v, info.Version)
+		}
+		if old, again := seen[info.Version]; again && !info.Version.IsZero() {
+			p.errorf("write %d has the version of write %d", i, old)
+		}
+		seen[info.Version] = i
+	}
+}
+
+// checkPinned sees that an object gives its own version or ErrConflict, never another version.
+func checkPinned(p *probe) {
+	p.put("pinned", []byte("old old"))
+	o, err := store.Open(p.ctx, p.s, store.MustKey("pinned"))
+	if err != nil {
+		p.errorf("Open: %w", err)
+		return
+	}
+	defer o.Close()
+	p.put("pinned", []byte("new"))
+	got, err := o.Read(p.ctx, store.Request{}, nil)
+	if !errors.Is(err, store.ErrConflict) && (err != nil || string(got) != "old old") {
+		p.errorf("Read after a write: %q and error %v, want the old value or %v", got, err, store.ErrConflict)
+	}
+	if o.Info().Size != 7 {
+		p.errorf("Info after a write: size is %d, want 7", o.Info().Size)
+	}
+}
+
+// putIf is PutIf with few arguments.
+func (p *probe) putIf(name, value string, cond store.Condition) (store.Version, error) {
+	return store.PutIf(p.ctx, p.s, store.MustKey(name), []byte(value), cond, store.Flush)
+}
+
+func checkConditional(p *probe) {
+	_, ok := p.s.(store.ConditionalWriter)
+	first, err := p.putIf("a/k", "one", store.IfAbsent())
+	if p.lacks(ok, err, "PutIf") {
+		return
+	}
+	p.is(err, nil, "PutIf absent")
+	_, info, err := p.get("a/k")
+	p.is(err, nil, "Get")
+	if first.IsZero() || first != info.Version {
+		p.errorf("PutIf says version %v, Get says %v", first, info.Version)
+	}
+	_, err = p.putIf("a/k", "two", store.IfAbsent())
+	p.is(err, store.ErrConflict, "PutIf absent of what exists")
+	second, err := p.putIf("a/k", "two", store.IfVersion(first))
+	p.is(err, nil, "PutIf version")
+	_, err = p.putIf("a/k", "three", store.IfVersion(first))
+	p.is(err, store.ErrConflict, "PutIf of an old version")
+	p.holds("a/k", []byte("two"))
+	for _, name := range []string{"a/none", "none/none"} {
+		_, err = p.putIf(name, "x", store.IfVersion(second))
+		p.is(err, store.ErrConflict, "PutIf version of nothing")
+		p.absent(name)
+	}
+	p.put("a/k", []byte("six")) // an unconditional write changes the version too
+	_, err = p.putIf("a/k", "two", store.IfVersion(second))
+	p.is(err, store.ErrConflict, "PutIf after Put")
+	p.holds("a/k", []byte("six"))
+}
+
+// Figures of [checkIncrements].
+const (
+	counters   = 8
+	increments = 50
+	tries      = 2000 // of one increment, so that a store which refuses all does not hang the suite
+)
+
+// checkIncrements counts from several goroutines by compare and swap: no increment may be lost.
+func checkIncrements(p *probe) {
+	if _, ok := p.s.(store.ConditionalWriter); !ok {
+		return
+	}
+	p.put("count", make([]byte, 8))
+	errs := make([]error, counters)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			for range increments {
+				if errs[i] = p.increment(store.MustKey("count")); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	p.is(errors.Join(errs...), nil, "incrementing")
+	p.holds("count", binary.LittleEndian.AppendUint64(nil, counters*increments))
+}
+
+// increment adds one to the number at key, however often others come first.
+func (p *probe) increment(key store.Key) error {
+	for range tries {
+		b, info, err := p.s.Get(p.ctx, key, store.Request{}, nil)
+		if err == nil && len(b) != 8 {
+			err = fmt.Errorf("counter is %s", brief(b))
+		}
+		if err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+1)
+		_, err = store.PutIf(p.ctx, p.s, key, b, store.IfVersion(info.Version), store.Flush)
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("%d conflicts in a row", tries)
+}
+
+// checkBatch writes from several goroutines in one batch.
+func checkBatch(p *probe) {
+	for _, d := range []store.Durability{store.Sync, store.Flush} {
+		b, err := store.NewBatch(p.ctx, p.s, d)
+		if err != nil {
+			p.errorf("NewBatch: %w", err)
+			return
+		}
+		errs := make([]error, 16)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { errs[i] = b.Put(p.ctx, batchKey(i), fmt.Append(nil, d, i)) })
+		}
+		wg.Wait()
+		p.is(errors.Join(errs...), nil, "Put in a batch")
+		p.is(b.Commit(p.ctx), nil, "Commit")
+		b.Discard() // after Commit it does nothing
+		for i := range errs {
+			p.holds(batchKey(i).String(), fmt.Append(nil, d, i))
+		}
+	}
+	p.batchDelete()
+	p.discard()
+}
+
+func batchKey(i int) store.Key { return store.MustKey(fmt.Sprintf("c/%d/%d", i/4, i%4)) }
+
+func (p *probe) batchDelete() {
+	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
+	p.is(err, nil, "NewBatch")
+	_, ok := p.s.(store.Deleter)
+	if _, batcher := p.s.(store.Batcher); p.lacks(ok || batcher, b.Delete(p.ctx, batchKey(0)), "Delete in a batch") {
+		b.Discard()
+		return
+	}
+	p.is(b.Delete(p.ctx, store.MustKey("none")), nil, "Delete of nothing in a batch")
+	p.is(b.Commit(p.ctx), nil, "Commit")
+	p.absent(batchKey(0).String())
+}
+
+// discard sees that a value of a discarded batch is whole or absent.
+func (p *probe) discard() {
+	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
+	p.is(err, nil, "NewBatch")
+	p.is(b.Put(p.ctx, store.MustKey("discarded"), []byte("value")), nil, "Put in a batch")
+	b.Discard()
+	if got, _, err := p.get("discarded"); err == nil && string(got) != "value" {
+		p.errorf("discarded value is %q", got)
+	}
+}
+
+func checkDelete(p *probe) {
+	p.put("a/b/c", []byte("x"))
+	p.put("a/d", []byte("y"))
+	_, ok := p.s.(store.Deleter)
+	if p.lacks(ok, store.Delete(p.ctx, p.s, store.MustKey("a/b/c")), "Delete") {
+		return
+	}
+	p.absent("a/b/c")
+	p.holds("a/d", []byte("y"))
+	for _, name := range []string{"a/b/c", "none", "none/none", "a", "a/d/below"} {
+		p.is(store.Delete(p.ctx, p.s, store.MustKey(name)), nil, "Delete of nothing at %q", name)
+	}
+	p.holds("a/d", []byte("y"))
+	p.is(store.Delete(p.ctx, p.s, store.MustKey("a/d")), nil, "Delete")
+	if _, ok := p.s.(store.Lister); ok {
+		p.lists("", false, nil)
+	}
+	p.put("a/b/c", []byte("again"))
+	p.holds("a/b/c", []byte("again"))
+}
+
+func checkCancelledWrite(p *probe) {
+	p.put("k", []byte("old"))
+	ctx, cancel := context.WithCancel(p.ctx)
+	cancel()
+	key := store.MustKey("k")
+	_, err := store.Put(ctx, p.s, key, []byte("new"), store.Sync)
+	p.is(err, context.Canceled, "Put")
+	if w, ok := p.s.(store.ConditionalWriter); ok {
+		_, err = w.PutIf(ctx, key, []byte("new"), store.IfAbsent(), store.Sync)
+		p.is(err, context.Canceled, "PutIf")
+	}
+	if d, ok := p.s.(store.Deleter); ok {
+		p.is(d.Delete(ctx, key), context.Canceled, "Delete")
+	}
+	p.holds("k", []byte("old"))
+}
+
+// checkConcurrentReadWrite sees that readers find every value whole while it is replaced.
+func checkConcurrentReadWrite(p *probe) {
+	values := [][]byte{bytes.Repeat([]byte("a"), 70_000), bytes.Repeat([]byte("b"), 3), bytes.Repeat([]byte("c"), 20_000)}
+	p.put("k", values[0])
+	done := make(chan struct{})
+	errs := make([]error, 4)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = p.readUntil(done, "k", values) })
+	}
+	for i := range 60 {
+		p.put("k", values[i%3])
+	}
+	close(done)
+	wg.Wait()
+	p.is(errors.Join(errs...), nil, "reading while another writes")
+}
+
+func (p *probe) readUntil(done <-chan struct{}, name string, values [][]byte) error {
+	for {
+		select {
+		case <-done:
+			return nil
+		default:
+		}
+		got, info, err := p.get(name)
+		switch {
+		case err != nil:
+			return err
+		case !slices.ContainsFunc(values, func(v []byte) bool { return bytes.Equal(v, got) }):
+			return fmt.Errorf("%s is no value that was written", brief(got))
+		case info.Size != int64(len(got)):
+			return fmt.Errorf("%d bytes with size %d", len(got), info.Size)
+		}
+	}
+}
