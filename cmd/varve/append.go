@@ -1,0 +1,91 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+func newAppendCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "append NODE [FILE|-]",
+		Short: "Grow an array by the values of a file or of standard input",
+		Long: `Grow an array by the values of a file or of standard input.
+
+The values have to be as long as the array along all axes but the one that grows. They are one new chunk where the chunks
+of that axis are listed; regular chunks are filled up first. Nothing that is stored already is moved.`,
+		Example: `  varve append era5.zarr/t2m day.npy
+  cat day.raw | varve append era5.zarr/t2m --axis 0`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeNode,
+	}
+	axis := c.Flags().Int("axis", 0, "the `AXIS` that grows; -1 is the last")
+	name := c.Flags().String("format", "", "`raw|npy|json`; by default what the name of the file says, or raw")
+	change := changeFlags(c)
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 && strings.Contains(args[1], "=") {
+			return nil // refused as not supported when it runs
+		}
+		return arguments("NODE", "[FILE]")(cmd, args)
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 && strings.Contains(args[1], "=") {
+			return unsupported("appending to several arrays of a group (%s) is not supported yet: append to each of them", args[1])
+		}
+		opt, err := change.options()
+		if err != nil {
+			return err
+		}
+		return grow(cmd, args[0], slices.Concat(args[1:], []string{""})[0], *name, *axis, opt)
+	}
+	return c
+}
+
+func grow(cmd *cobra.Command, location, file, formatName string, axis int, opt *zarr.Options) error {
+	a, err := zarr.OpenArray(cmd.Context(), location, opt)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	v, err := openValues(cmd, file, formatName, a.Type())
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	if err := continues(v, a.Shape(), axis); err != nil {
+		return err
+	}
+	data, err := v.all()
+	if err != nil {
+		return err
+	}
+	before := a.Shape()
+	if err := a.AppendBytes(cmd.Context(), axis, data); err != nil {
+		return err
+	}
+	return reshaped(cmd, location, before, a)
+}
+
+// continues refuses values whose shape is not that of the array but for the axis that grows; one plane may lack that axis.
+func continues(v *values, shape []int64, axis int) error {
+	if v.shape == nil {
+		return nil
+	}
+	if axis < 0 {
+		axis += len(shape)
+	}
+	if axis < 0 || axis >= len(shape) {
+		return nil // the library says so
+	}
+	rest := slices.Delete(slices.Clone(shape), axis, axis+1)
+	have := slices.Clone(v.shape)
+	if len(have) == len(shape) {
+		have = slices.Delete(have, axis, axis+1)
+	}
+	if !slices.Equal(have, rest) {
+		return badArgument("%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
+)
+
+func newAttributesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "attrs NODE [get [KEY] | set KEY JSON | unset KEY]",
+		Short: "Show or change the user attributes of a node",
+		Example: `  varve attrs era5.zarr/t2m
+  varve attrs era5.zarr/t2m get units
+  varve attrs era5.zarr/t2m set units '"K"'
+  varve attrs -- era5.zarr/t2m set offset -5`,
+		Args:              attributeArguments,
+		ValidArgsFunction: completeNode,
+		RunE:              attributes,
+	}
+}
+
+// attributeArguments checks the grammar: every verb has its own number of arguments.
+func attributeArguments(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return arguments("NODE")(cmd, args)
+	}
+	names := []string{"NODE", args[1]}
+	switch args[1] {
+	case "get":
+		names = append(names, "[KEY]")
+	case "set":
+		names = append(names, "KEY", "JSON")
+	case "unset":
+		names = append(names, "KEY")
+	default:
+		return fmt.Errorf("%q is none of get, set and unset", args[1])
+	}
+	return arguments(names...)(cmd, args)
+}
+
+func attributes(cmd *cobra.Command, args []string) error {
+	location, verb := args[0], "get"
+	if len(args) > 1 {
+		verb, args = args[1], args[2:]
+	} else {
+		args = nil
+	}
+	if verb == "get" {
+		return showAttributes(cmd, location, args)
+	}
+	n, err := zarr.Open(cmd.Context(), location, forWriting)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	change := func(object []byte) ([]byte, error) { return metadata.SetAttribute(object, args[0], []byte(args[1])) }
+	if verb == "unset" {
+		change = func(object []byte) ([]byte, error) { return unset(object, args[0]) }
+	} else if _, err := strictjson.Parse([]byte(args[1]), strictjson.Limits{}); err != nil {
+		return badArgument("attribute %q of %s: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], location, args[1], err)
+	}
+	switch n := n.(type) {
+	case *zarr.Array:
+		err = n.UpdateAttributes(cmd.Context(), change)
+	case *zarr.Group:
+		err = n.UpdateAttributes(cmd.Context(), change)
+	}
+	if err != nil || !wantsJSON(cmd) {
+		return err
+	}
+	return showAttributes(cmd, location, nil)
+}
+
+// unset removes an attribute that has to be there.
+func unset(object []byte, key string) ([]byte, error) {
+	if _, ok, err := metadata.Attribute(object, key); err != nil || !ok {
+		return nil, noAttribute(key, err)
+	}
+	return metadata.UnsetAttribute(object, key)
+}
+
+// noAttribute returns err, or where that is nil the error for an attribute that is not there.
+func noAttribute(key string, err error) error {
+	if err != nil {
+		return err
+	}
+	return notFound("there is no attribute %q", key)
+}
+
+// showAttributes prints all attributes, or the one named, as JSON.
+func showAttributes(cmd *cobra.Command, location string, keys []string) error {
+	n, err := openNode(cmd, location)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	value := n.Attributes()
+	if len(value) == 0 {
+		value = []byte("{}")
+	}
+	if len(keys) > 0 {
+		var ok bool
+		if value, ok, err = metadata.Attribute(value, keys[0]); err != nil || !ok {
+			return fmt.Errorf("%s: %w", location, noAttribute(keys[0], err))
+		}
+	}
+	_, err = cmd.OutOrStdout().Write(append(strictjson.AppendIndent(nil, value), '\n'))
+	return err
+}

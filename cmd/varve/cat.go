@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newCatCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cat NODE",
+		Short: "Show the values of an array, the middle of long axes left out",
+		Long: `Show the values of an array, the middle of long axes left out.
+
+Of more than 1,000 values only the first and the last three along every axis are read and shown; export writes them all.
+Times of the CF conventions (units as "days since 2000-01-01") of an array with one axis are shown as dates.`,
+		Example: `  varve cat era5.zarr/t2m --select 0
+  varve cat era5.zarr/time`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: completeNode,
+	}
+	sel := selectionFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error { return show(cmd, args[0], *sel) }
+	return c
+}
+
+func show(cmd *cobra.Command, location, sel string) error {
+	a, err := openArray(cmd, location)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	src, err := newSource(a, sel)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(cmd) {
+		return buffered(cmd, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
+	}
+	p, err := newExcerpt(cmd.Context(), src)
+	if err != nil {
+		return err
+	}
+	return buffered(cmd, p.print)
+}
+
+// showJSON writes one document with all values of the selection.
+func showJSON(cmd *cobra.Command, location string, src *source, w *bufio.Writer) error {
+	shape := jsonText(src.shape)
+	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, jsonText(location), shape, jsonText(src.array.Type().String()))
+	if err != nil {
+		return err
+	}
+	if err := writeLists(cmd, src, w); err != nil {
+		return err
+	}
+	_, err = w.WriteString("}\n")
+	return err
+}

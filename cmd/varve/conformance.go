@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bufio"
+
+	"github.com/spf13/cobra"
+)
+
+func newConformanceCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "conformance --array_path DIR",
+		Short:   "Print every element in C order, one a line, as zarr-conformance-tests wants it",
+		Example: "  varve conformance --array_path era5.zarr/t2m",
+		Args:    arguments(),
+	}
+	path := c.Flags().String("array_path", "", "the array's `DIR`")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *path == "" {
+			return badUsage("--array_path is missing")
+		}
+		return conformance(cmd, *path)
+	}
+	return c
+}
+
+func conformance(cmd *cobra.Command, location string) error {
+	a, err := openArray(cmd, location)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	src, err := newSource(a, "")
+	if err != nil {
+		return err
+	}
+	t := a.Type()
+	var line []byte
+	return buffered(cmd, func(w *bufio.Writer) error {
+		return src.elements(cmd, func(elem []byte) error {
+			line = append(t.AppendJSON(line[:0], elem), '\n')
+			_, err := w.Write(line)
+			return err
+		})
+	})
+}

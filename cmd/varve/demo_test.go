@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+)
+
+// demonstrate runs the demonstration in a new directory and returns what it measured.
+func demonstrate(t *testing.T, args ...string) (dir string, facts demoFacts) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "demo")
+	out := must(t, "", append([]string{"demo", "--json", dir}, args...)...)
+	if err := json.Unmarshal([]byte(out), &facts); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	return dir, facts
+}
+
+func TestDemo(t *testing.T) {
+	dir, facts := demonstrate(t)
+	if want := []int64{1826, 36, 72}; !slices.Equal(facts.Before.Shape, want) || facts.Before.Chunks != 5 {
+		t.Errorf("the archive is %+v", facts.Before)
+	}
+	if want := []int64{1836, 36, 72}; !slices.Equal(facts.After.Shape, want) || facts.After.Chunks != 15 {
+		t.Errorf("the archive has become %+v", facts.After)
+	}
+	checkAppends(t, dir, "temperature", facts, 1)
+	if facts.Values != 1836*36*72 || facts.SeamValues != 7*36*72 {
+		t.Errorf("%d values and %d at the seam were compared", facts.Values, facts.SeamValues)
+	}
+	if facts.From != nil || facts.MadeRectilinear {
+		t.Errorf("%+v is no copy", facts)
+	}
+	var e struct {
+		Configuration struct {
+			Shapes json.RawMessage `json:"chunk_shapes"`
+		}
+	}
+	if err := json.Unmarshal(facts.ChunkGrid, &e); err != nil {
+		t.Fatal(err)
+	}
+	if got := compact(e.Configuration.Shapes); got != "[[[365,3],366,365,[1,10]],36,72]" {
+		t.Errorf("chunk shapes %s", got)
+	}
+}
+
+// checkAppends compares what was reported of the appends with the files that are there.
+func checkAppends(t *testing.T, dir, name string, facts demoFacts, chunks int64) {
+	t.Helper()
+	if len(facts.Appends) != appended {
+		t.Fatalf("%d appends", len(facts.Appends))
+	}
+	var written int64
+	for i, f := range facts.Appends {
+		if f.Index != facts.Before.Shape[0]+int64(i) || f.NewChunks != chunks || f.Documents != 1 || f.Others != 0 || f.DocumentBytes == 0 {
+			t.Errorf("append %d: %+v", i, f)
+		}
+		written += f.NewBytes
+	}
+	files, err := look(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored int64
+	for path, info := range files {
+		if strings.HasPrefix(path, name+"/c/") {
+			stored += info.Size()
+		}
+	}
+	if stored != facts.After.Bytes || written != facts.After.Bytes-facts.Before.Bytes {
+		t.Errorf("%d bytes are stored, %d were appended: %+v", stored, written, facts)
+	}
+	last := facts.Appends[appended-1]
+	if info := files[name+"/zarr.json"]; info == nil || info.Size() != last.DocumentBytes {
+		t.Errorf("the document is not the one that append %+v wrote", last)
+	}
+}
+
+func TestDemoFromRectilinear(t *testing.T) {
+	source := fixture(t, "rect_months.zarr")
+	before, err := look(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, facts := demonstrate(t, "--from", source)
+	checkAppends(t, dir, "data", facts, 2)
+	if facts.From == nil || *facts.From != source || facts.MadeRectilinear || facts.Values != 376*6 {
+		t.Errorf("%+v", facts)
+	}
+	after, err := look(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range before.changes(after) {
+		t.Errorf("%s of the original was changed", path)
+	}
+	a, err := zarr.OpenArray(t.Context(), source, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := zarr.OpenArray(t.Context(), facts.Path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := make([]byte, 366*6*4), make([]byte, 376*6*4)
+	if err := errors.Join(a.ReadBytes(t.Context(), nil, want), b.ReadBytes(t.Context(), nil, got)); err != nil {
+		t.Fatal(err)
+	}
+	if expected := append(slices.Clone(want), want[356*6*4:]...); !slices.Equal(got, expected) {
+		t.Error("the copy does not end in the last ten planes once more")
+	}
+}
+
+// TestDemoFromGroup takes the first array that can grow, passing by a scalar; its grid is regular, it is shorter than what
+// is appended, and some of its chunks are not stored.
+func TestDemoFromGroup(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "source.zarr")
+	create(t, filepath.Join(source, "a"), nil)
+	a := create(t, filepath.Join(source, "deep", "b"), []int64{5, 7}, grid.Every(2), grid.Every(3))
+	if err := zarr.Write(t.Context(), a, nil, slices.Repeat([]int32{0, 0, 0, 1, 2}, 7)); err != nil {
+		t.Fatal(err)
+	}
+	dir, facts := demonstrate(t, "--from", source)
+	checkAppends(t, dir, "b", facts, 3)
+	if !facts.MadeRectilinear || facts.Values != 15*7 || facts.SeamValues != 7*7 {
+		t.Errorf("%+v", facts)
+	}
+	want := `{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[[2,2],[1,11]],3]}}`
+	if got := compact(facts.ChunkGrid); got != want {
+		t.Errorf("grid %s, want %s", got, want)
+	}
+}
+
+func create(t *testing.T, location string, shape []int64, cuts ...grid.Cut) *zarr.Array {
+	t.Helper()
+	if cuts == nil {
+		cuts = []grid.Cut{}
+	}
+	a, err := zarr.CreateArray(t.Context(), location, zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestDemoFailures(t *testing.T) {
+	full, source := t.TempDir(), filepath.Join(t.TempDir(), "empty.zarr")
+	if err := os.WriteFile(filepath.Join(full, "mine.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	create(t, source, []int64{0, 3}, grid.Every(2), grid.Every(3))
+	group := t.TempDir()
+	if _, err := zarr.CreateGroup(t.Context(), group, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	months := fixture(t, "rect_months.zarr")
+	empty := t.TempDir()
+	tests := []struct {
+		name   string
+		args   []string
+		status int
+		kind   string
+	}{
+		{"not empty", []string{full}, 1, "exists"},
+		{"no directory", []string{filepath.Join(full, "mine.txt")}, 1, "io"},
+		{"no source", []string{empty, "--from", filepath.Join(full, "none")}, 1, "not-found"},
+		{"no elements", []string{empty, "--from", source}, 1, "invalid-argument"},
+		{"no arrays", []string{empty, "--from", group}, 1, "invalid-argument"},
+		{"within the source", []string{filepath.Join(months, "c", "demo"), "--from", months}, 1, "invalid-argument"},
+		{"two directories", []string{empty, full}, 2, "invalid-argument"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			out, errs, status := execute(t, "", append([]string{"demo", "--json"}, test.args...)...)
+			if out != "" || status != test.status {
+				t.Fatalf("status %d, want %d; printed %q, %s", status, test.status, out, errs)
+			}
+			if got := decode(t, errs)["error"].(map[string]any)["kind"]; got != test.kind {
+				t.Errorf("kind %v, want %s: %s", got, test.kind, errs)
+			}
+		})
+	}
+	if entries, err := os.ReadDir(empty); err != nil || len(entries) > 0 {
+		t.Errorf("a refused demonstration left %v, %v", entries, err)
+	}
+}
+
+// TestDemoNoticesWrongValues lets the array hold other values than it has to.
+func TestDemoNoticesWrongValues(t *testing.T) {
+	asked := 0
+	from := &origin{
+		spec: zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2), grid.Every(3)}},
+		fill: func(_ context.Context, _ grid.Box, dst []byte) error {
+			asked++
+			dst[0] = byte(asked)
+			return nil
+		},
+		plane: func(int64) string { return "plane" },
+	}
+	cmd := newDemoCommand()
+	cmd.SetOut(new(strings.Builder))
+	cmd.SetContext(t.Context())
+	err := newDemo(cmd, t.TempDir(), "wrong", from).run(t.Context())
+	if !errors.Is(err, zarr.ErrCorrupt) || !strings.Contains(err.Error(), "is not what was written") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDemoForPeople(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	out := must(t, "", "demo", dir)
+	for _, part := range []string{
+		"1  The archive: five years of daily fields",
+		"chunks   365×3, 366, 365 | 36 | 72",
+		"2026-01-10            1",
+		"The 5 chunks from before",
+		"time → 1836 = 365×3, 366, 365, 1×10",
+		"4,758,912 values, all equal",
+		"varve info --stats " + filepath.ToSlash(dir) + "/temperature",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("%q is missing in\n%s", part, out)
+		}
+	}
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSuffix(line, "\n"); line != strings.TrimRight(line, " ") {
+			t.Errorf("line %q ends in spaces", line)
+		}
+	}
+	must(t, "", "grid", dir+"/temperature", "--locate", "1835,0,0")
+}
+
+func TestSnapshotChanges(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("same", "a")
+	put("longer", "a")
+	put("replaced", "a")
+	put("removed", "a")
+	put("__varve.lock", "")
+	before, err := look(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("longer", "ab")
+	put("new", "a")
+	put("deep/new", "a")
+	put("__varve.lock", "x")
+	put("other", "b")
+	err = errors.Join(os.Remove(filepath.Join(dir, "removed")), os.Rename(filepath.Join(dir, "other"), filepath.Join(dir, "replaced")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := look(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"deep/new", "longer", "new", "removed", "replaced"}
+	if got := slices.Sorted(before.changes(after)); !slices.Equal(got, want) {
+		t.Errorf("changes %q, want %q", got, want)
+	}
+	for range before.changes(after) {
+		break // stopping early is no fault
+	}
+}
+
+func TestClassify(t *testing.T) {
+	d := &demo{name: "t2m", origin: &origin{}}
+	info, err := os.Stat("demo_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := info.Size()
+	tests := []struct {
+		path string
+		info fs.FileInfo
+		want appendFacts
+	}{
+		{"t2m/c/5/0", info, appendFacts{NewChunks: 1, NewBytes: n}},
+		{"t2m/zarr.json", info, appendFacts{Documents: 1, DocumentBytes: n}},
+		{"t2m/c/4/0", info, appendFacts{Others: 1}},
+		{"t2m/c/5/0", nil, appendFacts{Others: 1}},
+		{"t2m/c/5", info, appendFacts{Others: 1}},
+		{"zarr.json", info, appendFacts{Others: 1}},
+		{"t2mx/zarr.json", info, appendFacts{Others: 1}},
+	}
+	for _, test := range tests {
+		var got appendFacts
+		d.classify(&got, test.path, []int64{5, 1}, test.info)
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s is %+v, want %+v", test.path, got, test.want)
+		}
+	}
+}
+
+func TestTemperature(t *testing.T) {
+	for day := int64(0); day < 1836; day += 17 {
+		for lat := range latitudes {
+			for lon := range longitudes {
+				if v := float64(temperature(day, lat, lon)); math.IsNaN(v) || v < 200 || v > 330 {
+					t.Fatalf("%v K on day %d at %d, %d", v, day, lat, lon)
+				}
+			}
+		}
+	}
+	if summer, winter := temperature(200, 30, 0), temperature(20, 30, 0); summer <= winter {
+		t.Errorf("%v K in July, %v K in January", summer, winter)
+	}
+}

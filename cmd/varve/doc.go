@@ -1,0 +1,21 @@
+// Varve is the command line for Zarr version 3 stores with regular and rectilinear chunk grids.
+//
+// Data goes to standard output, messages to standard error. The exit status is 0 when done, 1 when it failed, and 2 for wrong
+// usage. With --json there is one JSON document on standard output, and a failure is one on standard error.
+//
+// # How commands are written
+//
+// Every command is a file named after it with a constructor new…Command() *cobra.Command, which newRoot lists. A command is
+// presentation: whatever other programs could need lives in a package of the library.
+//
+//   - RunE does the work and returns errors as the library made them; it prints none. Errors of its own wrap one of
+//     [zarr.ErrInvalidArgument] and [zarr.ErrUnsupported] (badArgument, unsupported), which decides the kind in JSON.
+//     What RunE returns is status 1, except usageError, which is status 2 like all errors of flags and arguments.
+//   - Streams are cmd.InOrStdin(), cmd.OutOrStdout() and cmd.ErrOrStderr(), never those of package os. Commands that print
+//     much buffer with buffered(cmd, func(w *bufio.Writer) error).
+//   - wantsJSON(cmd) tells whether --json was given; printJSON(cmd, v) prints one document. Members that do not apply are null.
+//   - Contexts come from cmd.Context(): Ctrl-C cancels them.
+//   - Short is one sentence without a final period, Example one or two lines that work.
+//   - openNode, openArray and openGroup open a location for reading; parseIndex, selectionFlag and selected read arguments.
+//   - Tests call execute(t, stdin, args...), which runs the command in-process and returns what it printed and its status.
+package main

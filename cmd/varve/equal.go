@@ -1,0 +1,55 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+func newEqualCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "equal A B",
+		Short: "Compare shape, type and values of two arrays; status 1 where they differ",
+		Long: `Compare shape, type and values of two arrays; status 1 where they differ.
+
+Values are equal when their bits are: NaN equals NaN of the same payload, and -0.0 is not 0.0.`,
+		Example:           "  varve equal old.zarr/t2m new.zarr/t2m",
+		Args:              arguments("A", "B"),
+		ValidArgsFunction: completeNode,
+		RunE:              func(cmd *cobra.Command, args []string) error { return equal(cmd, args[0], args[1]) },
+	}
+}
+
+// differenceFacts is where two arrays differ, as programs read it.
+type differenceFacts struct {
+	What  string  `json:"what"`
+	Index []int64 `json:"index"`
+	A     string  `json:"a"`
+	B     string  `json:"b"`
+}
+
+func equal(cmd *cobra.Command, locationA, locationB string) error {
+	a, err := openArray(cmd, locationA)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, err := openArray(cmd, locationB)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	d, err := zarr.Compare(cmd.Context(), a, b)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(cmd) {
+		err = printJSON(cmd, struct {
+			Equal      bool             `json:"equal"`
+			Difference *differenceFacts `json:"difference"`
+		}{d == nil, (*differenceFacts)(d)})
+	}
+	if d != nil && err == nil {
+		err = badArgument("%s and %s are not equal: %s", locationA, locationB, d)
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/selection"
+)
+
+const (
+	edgeItems = 3       // shown at either end of a long axis
+	threshold = 1000    // values that are shown in full
+	maxShown  = 1 << 20 // values that are shown at most, of many axes
+)
+
+// excerpt is what people are shown of a selection: everything, or the ends of its long axes.
+type excerpt struct {
+	shape []int64 // of what is shown
+	cut   []bool  // axes whose middle is left out
+	texts []string
+	width int // characters of the longest text
+	whole []int64
+}
+
+// newExcerpt reads what is shown of a selection.
+func newExcerpt(ctx context.Context, s *source) (*excerpt, error) {
+	full := s.resolved.FullShape()
+	n := s.resolved.Len()
+	size := s.array.Type().Size()
+	shown := shownShape(full, n)
+	places, ok := checked.Product(shown...)
+	if !ok || places > maxShown {
+		return nil, fmt.Errorf("%w: even the ends of %d axes are %d values; select fewer (--select)", zarr.ErrLimit, len(full), places)
+	}
+	block := grid.Contiguous(make([]byte, places*int64(size)), shown, size)
+	if err := readEnds(ctx, s, full, block); err != nil {
+		return nil, err
+	}
+	e := &excerpt{shape: shownShape(s.shape, n), whole: s.shape}
+	e.cut = make([]bool, len(e.shape))
+	for i := range e.cut {
+		e.cut[i] = e.shape[i] < s.shape[i]
+	}
+	text := textOf(s.array)
+	for elem := range slices.Chunk(block.Data, size) {
+		e.texts = append(e.texts, text(elem))
+		e.width = max(e.width, len(e.texts[len(e.texts)-1]))
+	}
+	return e, nil
+}
+
+// shownShape returns how many values are shown along every axis of a selection of n values.
+func shownShape(shape []int64, n int64) []int64 {
+	shown := slices.Clone(shape)
+	for i := range shown {
+		if n > threshold {
+			shown[i] = min(shown[i], 2*edgeItems)
+		}
+	}
+	return shown
+}
+
+// readEnds fills the block with the ends of every axis: with each combination of them in turn.
+func readEnds(ctx context.Context, s *source, full []int64, block grid.View) error {
+	halves := make([]int64, len(full))
+	for i := range full {
+		halves[i] = 1
+		if block.Shape[i] < full[i] {
+			halves[i] = 2
+		}
+	}
+	for half := range grid.BoxOf(halves).Indices() {
+		from, to := make(grid.Box, len(full)), make(grid.Box, len(full))
+		for i, n := range full {
+			from[i], to[i] = grid.Interval{Stop: n}, grid.Interval{Stop: n}
+			if halves[i] == 2 {
+				from[i] = grid.Interval{Start: half[i] * (n - edgeItems), Stop: half[i]*(n-edgeItems) + edgeItems}
+				to[i] = grid.Interval{Start: half[i] * edgeItems, Stop: (half[i] + 1) * edgeItems}
+			}
+		}
+		if err := readPart(ctx, s, from, block.Sub(to)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPart reads the places of a selection that lie in box, counted without the steps of the selection.
+func readPart(ctx context.Context, s *source, box grid.Box, dst grid.View) error {
+	n, _ := box.Len()
+	if n == 0 {
+		return nil
+	}
+	data := make([]byte, n*int64(dst.Size))
+	sel, err := placesOf(s, box)
+	if err != nil {
+		return err
+	}
+	if err := s.array.ReadBytes(ctx, sel, data); err != nil {
+		return err
+	}
+	grid.Copy(dst, grid.Contiguous(data, box.Shape(), dst.Size))
+	return nil
+}
+
+// placesOf returns the selection of a box of places within another selection. The plan of that one over an array of one
+// chunk tells where it starts and how it steps.
+func placesOf(s *source, box grid.Box) (selection.Basic, error) {
+	chunk := s.array.Shape()
+	for i := range chunk {
+		chunk[i] = max(1, chunk[i])
+	}
+	whole, err := grid.Regular(s.array.Shape(), chunk)
+	if err != nil {
+		return nil, err
+	}
+	p := selection.NewPart(len(box))
+	selection.NewPlan(s.resolved, whole).Next(p)
+	items := make(selection.Basic, len(box))
+	for i, in := range box {
+		first := p.Start[i] + in.Start*p.Step[i]
+		items[i] = selection.Stepped(first, first+(in.Len()-1)*p.Step[i]+1, p.Step[i])
+	}
+	return items, nil
+}
+
+// lineWidth is how many characters a line of values has at most, if it has more than one value.
+const lineWidth = 78
+
+// print writes the values as NumPy does: nested brackets, aligned, with … for what is left out.
+func (e *excerpt) print(w *bufio.Writer) error {
+	if slices.Contains(e.shape, 0) {
+		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", shapeText(e.whole))
+		return err
+	}
+	e.printAxis(w, 0, e.texts)
+	return w.WriteByte('\n') // a bufio.Writer tells of earlier errors now
+}
+
+// printAxis writes the values from an axis on.
+func (e *excerpt) printAxis(w *bufio.Writer, axis int, texts []string) {
+	if axis == len(e.shape) {
+		fmt.Fprintf(w, "%*s", e.width, texts[0])
+		return
+	}
+	w.WriteByte('[')
+	if axis == len(e.shape)-1 {
+		e.printLine(w, axis, texts)
+	} else {
+		e.printBlocks(w, axis, texts)
+	}
+	w.WriteByte(']')
+}
+
+// printLine writes the values along the last axis, on as many lines as they need.
+func (e *excerpt) printLine(w *bufio.Writer, axis int, texts []string) {
+	column := axis + 1
+	put := func(i int, text string, width int) {
+		if i > 0 && column+1+width > lineWidth {
+			fmt.Fprintf(w, "\n%*s", axis+1, "")
+			column = axis + 1
+		} else if i > 0 {
+			w.WriteByte(' ')
+			column++
+		}
+		fmt.Fprintf(w, "%*s", width, text)
+		column += width
+	}
+	for i, text := range texts {
+		if e.cut[axis] && i == edgeItems {
+			put(i, "…", 1)
+		}
+		put(i, text, e.width)
+	}
+}
+
+// printBlocks writes what lies along an axis that is not the last, with an empty line between blocks of several lines.
+func (e *excerpt) printBlocks(w *bufio.Writer, axis int, texts []string) {
+	n := len(texts) / int(e.shape[axis])
+	newLine := func() {
+		for range len(e.shape) - axis - 1 {
+			w.WriteByte('\n')
+		}
+		fmt.Fprintf(w, "%*s", axis+1, "")
+	}
+	for i := range int(e.shape[axis]) {
+		if i > 0 {
+			newLine()
+		}
+		if e.cut[axis] && i == edgeItems {
+			fmt.Fprint(w, "…")
+			newLine()
+		}
+		e.printAxis(w, axis+1, texts[i*n:(i+1)*n])
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// format is how the elements of an array are spelled in a file.
+type format string
+
+const (
+	rawFormat  format = "raw" // C order, little endian, no header
+	npyFormat  format = "npy"
+	csvFormat  format = "csv"
+	jsonFormat format = "json"
+)
+
+// writers are the formats that arrays can be exported in.
+var writers = map[format]func(*cobra.Command, *source, *bufio.Writer) error{
+	rawFormat: writeRaw, npyFormat: writeNPY, csvFormat: writeCSV, jsonFormat: writeNested,
+}
+
+func newExportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export NODE",
+		Short: "Write the values of an array to a file or to standard output",
+		Long: `Write the values of an array to a file or to standard output.
+
+raw is C order, little endian, without a header. npy is NumPy's format. json is nested lists of values as metadata spells
+fill values. csv has one value a line for one axis and a row a line for two; with more axes a line begins with the index
+along all axes but the last, counted in the selection, and goes on with the values along the last.`,
+		Example: `  varve export era5.zarr/t2m -o t2m.npy
+  varve export era5.zarr/t2m --select time=0:24,0,0 --format csv`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: completeNode,
+	}
+	sel := selectionFlag(c)
+	name := c.Flags().String("format", "", "`raw|npy|csv|json`; by default what the name of the file says, or raw")
+	output := c.Flags().StringP("output", "o", "", "the `FILE` to write; standard output by default")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		return export(cmd, args[0], *sel, *name, *output)
+	}
+	return c
+}
+
+func export(cmd *cobra.Command, location, sel, name, output string) error {
+	f := formatOf(name, output)
+	write, ok := writers[f]
+	if !ok {
+		return badUsage("--format %q; raw, npy, csv and json are known", name)
+	}
+	toStdout := output == "" || output == "-"
+	if toStdout && (f == rawFormat || f == npyFormat) && isTerminal(cmd.OutOrStdout()) {
+		return badUsage("%s is not for terminals: give -o FILE, or --format csv", f)
+	}
+	a, err := openArray(cmd, location)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	src, err := newSource(a, sel)
+	if err != nil {
+		return err
+	}
+	if toStdout {
+		err = buffered(cmd, func(w *bufio.Writer) error { return write(cmd, src, w) })
+	} else {
+		err = replaceFile(output, func(w *bufio.Writer) error { return write(cmd, src, w) })
+	}
+	if err != nil || !wantsJSON(cmd) {
+		return err
+	}
+	return writeJSON(messages(cmd, toStdout), map[string]any{
+		"path": location, "shape": src.shape, "data_type": a.Type().String(), "format": f, "output": present(output),
+	})
+}
+
+// messages returns the stream for JSON about data: standard error where the data goes to standard output.
+func messages(cmd *cobra.Command, dataToStdout bool) io.Writer {
+	if dataToStdout {
+		return cmd.ErrOrStderr()
+	}
+	return cmd.OutOrStdout()
+}
+
+// formatOf returns the format that is named, or the one of the file's name, or raw.
+func formatOf(name, file string) format {
+	if name != "" {
+		return format(name)
+	}
+	switch f := format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")); f {
+	case npyFormat, csvFormat, jsonFormat:
+		return f
+	}
+	return rawFormat
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// replaceFile makes a file of what write writes: beside its place at first, so that no half of it is ever seen there.
+func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return writeThrough(name, write) // a device or a pipe cannot be replaced
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = cmp.Or(write(w), w.Flush(), f.Chmod(0o644), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+func writeThrough(name string, write func(w *bufio.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	return cmp.Or(write(w), w.Flush(), f.Close())
+}

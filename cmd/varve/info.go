@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/metadata"
+)
+
+func newInfoCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "info NODE",
+		Short: "Show what a node is: shape, type, chunks, codecs and attributes",
+		Example: `  varve info era5.zarr/t2m
+  varve info --stats --json era5.zarr/t2m`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: completeNode,
+	}
+	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes")
+	c.RunE = func(cmd *cobra.Command, args []string) error { return info(cmd, args[0], *stats) }
+	return c
+}
+
+func info(cmd *cobra.Command, location string, stats bool) error {
+	n, err := openNode(cmd, location)
+	if err != nil {
+		return infoUndecodable(cmd, location, err)
+	}
+	defer n.Close()
+	switch n := n.(type) {
+	case *zarr.Array:
+		return infoArray(cmd, location, n, stats)
+	case *zarr.Group:
+		return infoGroup(cmd, location, n)
+	}
+	return nil
+}
+
+func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
+	facts := describe(location, a.Metadata())
+	facts.addGrid(a.Grid())
+	facts.addSize(a)
+	if stats {
+		if err := facts.addStored(cmd, a); err != nil {
+			return err
+		}
+	}
+	return facts.print(cmd)
+}
+
+// infoUndecodable shows as much of an array as can be read where something in its document stands in the way.
+func infoUndecodable(cmd *cobra.Command, location string, reason error) error {
+	if !undecodable(reason) {
+		return reason
+	}
+	doc := readDocument(cmd.Context(), location)
+	if doc == nil {
+		return reason
+	}
+	facts := describe(location, doc)
+	facts.Notes = append(facts.Notes, "cannot be decoded: "+oneLine(reason))
+	facts.tryGrid(doc)
+	return errors.Join(facts.print(cmd), reason)
+}
+
+// groupFacts is a group as programs read it.
+type groupFacts struct {
+	Path       string          `json:"path"`
+	Kind       string          `json:"kind"`
+	Format     int             `json:"zarr_format"`
+	Attributes json.RawMessage `json:"attributes"`
+	Members    []string        `json:"members"`
+}
+
+func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
+	facts := groupFacts{Path: location, Kind: "group", Format: 3, Attributes: g.Attributes(), Members: []string{}}
+	var members []zarr.Member
+	var bad error
+	for m, err := range g.Members(cmd.Context(), false) {
+		if err != nil {
+			bad = errors.Join(bad, err)
+			continue
+		}
+		members = append(members, m)
+		facts.Members = append(facts.Members, m.Name())
+	}
+	if wantsJSON(cmd) {
+		return errors.Join(printJSON(cmd, facts), bad)
+	}
+	var s sheet
+	s.title = "group " + location
+	s.attributes(facts.Attributes)
+	for i, m := range members {
+		s.add(label("members", i), memberText(m))
+	}
+	return errors.Join(s.print(cmd.OutOrStdout()), bad)
+}
+
+// label returns the name of a line, which only the first of several has.
+func label(name string, i int) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+// attributesOf returns the attributes of a document, which is {} where it has none.
+func attributesOf(doc *metadata.Array) json.RawMessage {
+	if len(doc.Attributes) == 0 {
+		return json.RawMessage("{}")
+	}
+	return doc.Attributes
+}

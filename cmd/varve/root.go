@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// streams are the three files that every program begins with.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run executes one command line and returns the exit status.
+func run(ctx context.Context, args []string, s streams) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	cmd, err := root.ExecuteContextC(ctx)
+	return report(cmd, args, err)
+}
+
+// newRoot returns the command varve with all commands below it.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "varve",
+		Short: "Read, write and grow Zarr arrays whose chunks follow the data",
+		Example: `  varve info era5.zarr/t2m
+  varve append era5.zarr/t2m day.npy`,
+		Args:              knownCommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+	}
+	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
+	for _, c := range []*cobra.Command{
+		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
+		newCatCommand(), newExportCommand(),
+		newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(),
+		newAttributesCommand(), newRemoveCommand(),
+		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
+	} {
+		mark(c)
+		root.AddCommand(c)
+	}
+	return root
+}
+
+// mark makes what a command's work returns known as failures: all other errors are wrong usage.
+func mark(c *cobra.Command) {
+	work := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		err := refuseLater(cmd)
+		if err == nil {
+			err = work(cmd, args)
+		}
+		if err != nil {
+			return &failure{err}
+		}
+		return nil
+	}
+}
+
+// knownCommand refuses what is no command.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf(" (is %s meant?)", strings.Join(near, " or "))
+	}
+	return fmt.Errorf("there is no command %q%s", args[0], hint)
+}
+
+// arguments checks the number of a command's arguments by their names; those that may be missing stand in brackets.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > len(names) {
+			return fmt.Errorf("unexpected argument %q", args[len(names)])
+		}
+		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
+			return fmt.Errorf("%s is missing", names[len(args)])
+		}
+		return nil
+	}
+}

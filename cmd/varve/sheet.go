@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/view"
+)
+
+// sheet is a title and lines of labels and values, aligned for people.
+type sheet struct {
+	title string
+	lines [][2]string
+}
+
+func (s *sheet) add(label, value string) {
+	s.lines = append(s.lines, [2]string{label, printable(value)})
+}
+
+// shownAttributes is how many user attributes people are shown; attrs shows all.
+const shownAttributes = 20
+
+// attributes adds user attributes, each on a line of its own.
+func (s *sheet) attributes(object []byte) {
+	v, err := strictjson.Parse(object, strictjson.Limits{})
+	if err != nil {
+		return // a document that was read has none that are malformed
+	}
+	i := 0
+	for name, value := range v.Members() {
+		if i == shownAttributes {
+			s.add("", fmt.Sprintf("… %s more", count(int64(v.Len()-i))))
+			return
+		}
+		s.add(label("attributes", i), name+": "+shorten(compact(value.Raw()), 100))
+		i++
+	}
+}
+
+func (s *sheet) print(w io.Writer) error {
+	width := 0
+	for _, l := range s.lines {
+		width = max(width, utf8.RuneCountInString(l[0]))
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, printable(s.title))
+	for _, l := range s.lines {
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, l[0], l[1])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// print shows the array for people or for programs.
+func (f *arrayFacts) print(cmd *cobra.Command) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd, f)
+	}
+	s := sheet{title: "array " + f.Path}
+	s.add("shape", shapeText(f.Shape)+namesText(f.DimensionNames))
+	s.add("data type", strings.Trim(string(f.DataType), `"`))
+	if f.logical >= 0 {
+		s.add("size", byteCount(f.logical))
+	}
+	f.addChunks(&s)
+	s.add("fill value", shorten(compact(f.FillValue), 60))
+	s.add("codecs", extensionsText(f.doc.Codecs))
+	s.add("chunk keys", extensionsText([]metadata.Extension{f.doc.ChunkKeyEncoding}))
+	if f.storedFacts != nil {
+		s.add("stored", f.storedText())
+	}
+	s.attributes(f.Attributes)
+	for i, n := range f.Notes {
+		s.add(label("notes", i), n)
+	}
+	return s.print(cmd.OutOrStdout())
+}
+
+func (f *arrayFacts) addChunks(s *sheet) {
+	if f.grid == nil {
+		s.add("chunks", extensionsText([]metadata.Extension{f.doc.ChunkGrid}))
+		return
+	}
+	s.add("chunks", fmt.Sprintf("%s, %s", shapeText(f.GridShape), f.doc.ChunkGrid.Name))
+	for i := range f.grid.Rank() {
+		name := fmt.Sprintf("axis %d", i)
+		if i < len(f.DimensionNames) && f.DimensionNames[i] != nil {
+			name = *f.DimensionNames[i]
+		}
+		s.add("  "+name, view.Sizes(f.grid.Axis(i)))
+	}
+}
+
+func (f *arrayFacts) storedText() string {
+	text := fmt.Sprintf("%s chunks, %s", count(f.storedFacts.Chunks), byteCount(f.storedFacts.Bytes))
+	if n, ok := f.grid.NumChunks(); ok {
+		text = fmt.Sprintf("%s of %s chunks, %s", count(f.storedFacts.Chunks), count(n), byteCount(f.storedFacts.Bytes))
+	}
+	return text
+}
+
+func namesText(names []*string) string {
+	if names == nil {
+		return ""
+	}
+	parts := make([]string, len(names))
+	for i, n := range names {
+		parts[i] = "-"
+		if n != nil {
+			parts[i] = *n
+		}
+	}
+	return "  (" + strings.Join(parts, ", ") + ")"
+}
+
+// extensionsText returns extensions with their parameters: bytes(endian=little), zstd(level=0, checksum=false).
+func extensionsText(list []metadata.Extension) string {
+	parts := make([]string, len(list))
+	for i, e := range list {
+		parts[i] = e.Name
+		v, err := strictjson.Parse(e.Configuration, strictjson.Limits{})
+		if err != nil || v.Len() == 0 {
+			continue
+		}
+		var parameters []string
+		for name, value := range v.Members() {
+			parameters = append(parameters, name+"="+shorten(strings.Trim(compact(value.Raw()), `"`), 60))
+		}
+		parts[i] += "(" + strings.Join(parameters, ", ") + ")"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// memberText returns a node on one line.
+func memberText(m zarr.Member) string {
+	if m.Err != nil {
+		return fmt.Sprintf("%s  %s  cannot be read: %s", m.Name(), m.Kind, oneLine(m.Err))
+	}
+	if a, ok := m.Node.(*zarr.Array); ok {
+		return fmt.Sprintf("%s  %s  %s  chunks %s", m.Name(), a.Type(), shapeText(a.Shape()), chunksText(a.Grid()))
+	}
+	return m.Name() + "  " + m.Kind
+}
+
+// compact returns JSON without white space.
+func compact(raw []byte) string {
+	b, err := json.Marshal(json.RawMessage(raw))
+	if err != nil {
+		return string(raw)
+	}
+	return string(b)
+}
+
+// shorten cuts a text that is longer than n characters.
+func shorten(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// printable replaces what a stranger could use to take over a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}

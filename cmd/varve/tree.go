@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+func newTreeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "tree NODE",
+		Short: "Show a node and everything below it",
+		Example: `  varve tree era5.zarr
+  varve tree --json era5.zarr`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: completeNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, err := readTree(cmd, args[0], true)
+			if root == nil {
+				return err
+			}
+			if wantsJSON(cmd) {
+				return errors.Join(printJSON(cmd, root), err)
+			}
+			return errors.Join(buffered(cmd, root.print), err)
+		},
+	}
+}
+
+func newListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "ls NODE",
+		Short:             "List the members of a group, one a line",
+		Example:           "  varve ls era5.zarr",
+		Args:              arguments("NODE"),
+		ValidArgsFunction: completeNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, err := readTree(cmd, args[0], false)
+			if root == nil {
+				return err
+			}
+			if wantsJSON(cmd) {
+				return errors.Join(printJSON(cmd, root), err)
+			}
+			return errors.Join(buffered(cmd, root.printMembers), err)
+		},
+	}
+}
+
+// branch is a node with those below it.
+type branch struct {
+	Name    string    `json:"name"`
+	Kind    string    `json:"kind"`
+	Members []*branch `json:"members"`
+	text    string
+}
+
+// readTree returns the node at a location with its members. Where some of them are damaged it returns what is sound,
+// and the error.
+func readTree(cmd *cobra.Command, location string, deep bool) (*branch, error) {
+	name := filepath.Base(localPath(location))
+	n, err := openNode(cmd, location)
+	if err != nil {
+		if undecodable(err) && readDocument(cmd.Context(), location) != nil {
+			return &branch{Name: name, Kind: "array", Members: []*branch{}, text: name + "  array  cannot be read"}, err
+		}
+		return nil, err
+	}
+	defer n.Close()
+	g, ok := n.(*zarr.Group)
+	if !ok {
+		a, _ := n.(*zarr.Array)
+		m := zarr.Member{Path: name, Kind: "array", Node: a}
+		return &branch{Name: name, Kind: "array", Members: []*branch{}, text: memberText(m)}, nil
+	}
+	root := &branch{Name: name, Kind: "group", Members: []*branch{}, text: name}
+	return root, root.grow(cmd, g, deep)
+}
+
+// undecodable reports whether a node is there that this program cannot make sense of.
+func undecodable(err error) bool {
+	return errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrInvalidMetadata)
+}
+
+// grow adds the members of the group that b is.
+func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, deep bool) error {
+	var bad error
+	at := map[string]*branch{".": b}
+	for m, err := range g.Members(cmd.Context(), deep) {
+		if err != nil {
+			bad = errors.Join(bad, err)
+			continue
+		}
+		below := &branch{Name: m.Name(), Kind: m.Kind, Members: []*branch{}, text: memberText(m)}
+		at[m.Path] = below
+		parent := place(at, path.Dir(m.Path))
+		parent.Members = append(parent.Members, below)
+	}
+	return bad
+}
+
+// place returns the branch at a path; consolidated metadata may leave out the groups between.
+func place(at map[string]*branch, p string) *branch {
+	if b := at[p]; b != nil {
+		return b
+	}
+	b := &branch{Name: path.Base(p), Kind: "group", Members: []*branch{}, text: path.Base(p) + "  group  without a document"}
+	at[p] = b
+	parent := place(at, path.Dir(p))
+	parent.Members = append(parent.Members, b)
+	return b
+}
+
+func (b *branch) print(w *bufio.Writer) error {
+	if _, err := fmt.Fprintln(w, printable(b.text)); err != nil {
+		return err
+	}
+	return b.printBelow(w, "")
+}
+
+func (b *branch) printBelow(w *bufio.Writer, indent string) error {
+	for i, m := range b.Members {
+		joint, next := "├── ", "│   "
+		if i == len(b.Members)-1 {
+			joint, next = "└── ", "    "
+		}
+		if _, err := fmt.Fprintln(w, indent+joint+printable(strings.TrimSuffix(m.text, "  group"))); err != nil {
+			return err
+		}
+		if err := m.printBelow(w, indent+next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printMembers prints a line for every member; an array is its own only member.
+func (b *branch) printMembers(w *bufio.Writer) error {
+	members := b.Members
+	if b.Kind == "array" {
+		members = []*branch{b}
+	}
+	for _, m := range members {
+		if _, err := fmt.Fprintln(w, printable(m.text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestUsageErrors(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string // part of the message
+	}{
+		{[]string{"bogus"}, `no command "bogus"`},
+		{[]string{"inf"}, "is info meant"},
+		{[]string{"info"}, "NODE is missing"},
+		{[]string{"info", "a", "b"}, `unexpected argument "b"`},
+		{[]string{"info", "--nope", "a"}, "unknown flag: --nope"},
+		{[]string{"grid", "a", "--svg", "b"}, "unknown flag: --svg"},
+		{[]string{"equal", "a"}, "B is missing"},
+		{[]string{"resize", "a"}, "--shape is missing"},
+		{[]string{"create", "a", "--shape", "3"}, "--dtype is missing"},
+		{[]string{"create", "a", "--dtype", "int8"}, "--shape is missing"},
+		{[]string{"create", "a", "--shape", "3", "--from", "x.npy"}, "shape"},
+		{[]string{"create", "a", "--codecs", "[]", "--compressor", "none"}, "codecs compressor"},
+		{[]string{"write", "a", "b", "--value", "1"}, "exclude each other"},
+		{[]string{"append", "a", "b", "c"}, `unexpected argument "c"`},
+		{[]string{"export", "a", "--format", "xml"}, `"xml"`},
+		{[]string{"attrs", "a", "frob"}, "none of get, set and unset"},
+		{[]string{"attrs", "a", "set", "k"}, "JSON is missing"},
+		{[]string{"conformance"}, "--array_path is missing"},
+		{[]string{"rm", "a"}, "--yes"},
+	} {
+		out, errs, status := execute(t, "", c.args...)
+		if status != 2 || out != "" || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) || !strings.Contains(errs, "--help' for usage.") {
+			t.Errorf("%q: status %d, %q, %q", c.args, status, out, errs)
+		}
+	}
+}
+
+// TestFailures checks the one line, the status and the kind of what goes wrong although the command line is well formed.
+func TestFailures(t *testing.T) {
+	array := fixture(t, "rect_2d.zarr")
+	group := fixture(t, "group_consolidated.zarr")
+	absent := filepath.Join(t.TempDir(), "absent")
+	create := func(more ...string) []string {
+		return append([]string{"create", absent, "--shape", "10", "--dtype", "int8"}, more...)
+	}
+	for _, c := range []struct {
+		args       []string
+		kind, want string
+	}{
+		{[]string{"info", absent}, "not-found", "absent"},
+		{[]string{"info", t.TempDir()}, "not-found", "no Zarr node"},
+		{[]string{"cat", group}, "invalid-argument", "it is a group"},
+		{[]string{"cat", array, "--select", "60"}, "invalid-argument", "axis 0"},
+		{[]string{"cat", array, "--select", "1,2,3"}, "invalid-argument", "3 axes"},
+		{[]string{"cat", array, "--select", "x=1"}, "invalid-argument", `"x"`},
+		{[]string{"cat", array, "--select", `{"blocks": ["0"]}`}, "unsupported", "JSON selections"},
+		{[]string{"write", array, absent}, "not-found", "absent"},
+		{[]string{"write", array, "--value", "1.5"}, "invalid-argument", "1.5"},
+		{[]string{"write", array, "--value", "1", "--select", "0:1:0"}, "invalid-argument", "step"},
+		{[]string{"write", array, "-"}, "invalid-argument", "ends after 0 bytes"},
+		{[]string{"append", array, "--grow", "calendar:month"}, "unsupported", "calendar:month"},
+		{[]string{"append", group, "one=a.npy", "two=b.npy"}, "unsupported", "one=a.npy"},
+		{[]string{"append", array, "--axis", "2"}, "invalid-argument", "axis 2"},
+		{[]string{"resize", array, "--shape", "1"}, "invalid-argument", "shape"},
+		{[]string{"resize", array, "--shape", "-1,2"}, "invalid-argument", `"-1"`},
+		{[]string{"resize", array, "--shape", "1,2", "--shrink", "trim-exact"}, "unsupported", "trim-exact"},
+		{[]string{"resize", array, "--shape", "1,2", "--keep-stale"}, "unsupported", "--keep-stale"},
+		{[]string{"attrs", array, "get", "units"}, "not-found", `"units"`},
+		{[]string{"attrs", array, "unset", "units"}, "not-found", `"units"`},
+		{[]string{"attrs", array, "set", "units", "K"}, "invalid-argument", "not JSON"},
+		{[]string{"rm", "--yes", absent}, "not-found", "absent"},
+		{[]string{"equal", array, absent}, "not-found", "absent"},
+		{[]string{"conformance", "--array_path", absent}, "not-found", "absent"},
+		{[]string{"create", array, "--shape", "1", "--dtype", "int8"}, "exists", "rect_2d.zarr"},
+		{[]string{"create", absent, "--group", "--attributes", "[]"}, "invalid-argument", "--attributes"},
+		{[]string{"create", absent, "--shape", "1", "--dtype", "string"}, "unsupported", "string"},
+		{[]string{"create", absent, "--shape", "1", "--dtype", "r12"}, "invalid-argument", "r12"},
+		{[]string{"create", absent, "--shape", "1,x", "--dtype", "int8"}, "invalid-argument", `"x"`},
+		{create("--shards", "5"), "unsupported", "--shards"},
+		{create("--zarr-format", "2"), "unsupported", "--zarr-format 2"},
+		{create("--chunks", "8MiB"), "unsupported", "8MiB"},
+		{create("--chunks", "calendar:month"), "unsupported", "calendar:month"},
+		{create("--chunks", "groups:labels.txt"), "unsupported", "groups:labels.txt"},
+		{create("--chunks", "[[3,4]]"), "invalid-argument", "axis 0"},
+		{create("--chunks", "[0]"), "invalid-argument", "--chunks"},
+		{create("--fill", "300"), "invalid-argument", "--fill 300"},
+		{create("--codecs", "{}"), "invalid-argument", "--codecs"},
+		{create("--codecs", `["bytes", 5]`), "invalid-argument", "--codecs/1"},
+		{create("--codecs", `["bytes", "lzma"]`), "unsupported", "lzma"},
+		{create("--compressor", "lz4"), "unsupported", "lz4"},
+		{create("--compressor", "zstd:x"), "invalid-argument", "zstd:x"},
+		{create("--chunk-key-encoding", "v3/"), "invalid-argument", "v3/"},
+		{create("--dimension-names", "a,b"), "invalid-argument", "names"},
+	} {
+		out, errs, status := execute(t, "", c.args...)
+		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: status %d, %q, %q", c.args, status, out, errs)
+		}
+		out, errs, status = execute(t, "", append(c.args, "--json")...)
+		facts, _ := decode(t, errs)["error"].(map[string]any)
+		if status != 1 || out != "" || facts["kind"] != c.kind {
+			t.Errorf("%q --json: status %d, %q, %s, want kind %s", c.args, status, out, errs, c.kind)
+		}
+		for _, member := range []string{"message", "kind", "op", "path", "key", "chunk", "axis"} {
+			if _, ok := facts[member]; !ok {
+				t.Errorf("%q --json: %s has no member %q", c.args, errs, member)
+			}
+		}
+	}
+}
+
+func TestFailureTellsWhere(t *testing.T) {
+	array := fixture(t, "rect_2d.zarr")
+	_, errs, _ := execute(t, "", "cat", "--json", array, "--select", "0,100")
+	facts, _ := decode(t, errs)["error"].(map[string]any)
+	if facts["axis"] != 1.0 || facts["path"] != array || facts["key"] != nil || facts["chunk"] != nil {
+		t.Error(errs)
+	}
+	chunk := filepath.Join(array, "c", "2", "3")
+	overwrite(t, chunk, "no zstd frame")
+	_, errs, status := execute(t, "", "cat", "--json", array)
+	facts, _ = decode(t, errs)["error"].(map[string]any)
+	if status != 1 || facts["kind"] != "corrupt" || facts["key"] != "c/2/3" || len(facts["chunk"].([]any)) != 2 {
+		t.Error(errs)
+	}
+}
+
+// broken is a stream that fails.
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
+
+func TestOutputThatFails(t *testing.T) {
+	for err, want := range map[error]int{syscall.EPIPE: 0, syscall.ENOSPC: 1} {
+		var errs bytes.Buffer
+		status := run(t.Context(), []string{"cat", "testdata/rect_2d.zarr"}, streams{strings.NewReader(""), broken{err}, &errs})
+		if status != want || want == 0 && errs.Len() > 0 || want == 1 && !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%v: status %d, %s", err, status, errs.String())
+		}
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var errs bytes.Buffer
+	status := run(ctx, []string{"cat", "testdata/rect_2d.zarr", "--json"}, streams{strings.NewReader(""), io.Discard, &errs})
+	facts, _ := decode(t, errs.String())["error"].(map[string]any)
+	if status != 1 || facts["kind"] != "canceled" {
+		t.Errorf("status %d, %s", status, errs.String())
+	}
+}
+
+// TestHelp checks that every command explains itself.
+func TestHelp(t *testing.T) {
+	for _, c := range newRoot().Commands() {
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") || c.Example == "" {
+			t.Errorf("%s: %q, %q", c.Name(), c.Short, c.Example)
+		}
+		out := must(t, "", c.Name(), "--help")
+		if !strings.Contains(out, "varve "+c.Name()) {
+			t.Error(out)
+		}
+	}
+	if out := must(t, ""); !strings.Contains(out, "Available Commands") {
+		t.Error(out)
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	if got := oneLine(errors.Join(errors.New("a"), errors.New("b"))); got != "a; b" {
+		t.Error(got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if out := must(t, "", "version"); !strings.HasPrefix(out, "varve ") {
+		t.Error(out)
+	}
+	if out := decode(t, must(t, "", "version", "--json")); out["version"] == "" || out["go"] == nil {
+		t.Error(out)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	group := fixture(t, "group_consolidated.zarr")
+	out, _, status := execute(t, "", "__complete", "info", group+"/o")
+	if status != 0 || !strings.HasPrefix(out, group+"/one\n") {
+		t.Errorf("status %d, %q", status, out)
+	}
+	if out := must(t, "", "completion", "bash"); !strings.Contains(out, "varve") {
+		t.Error("no script")
+	}
+}

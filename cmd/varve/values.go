@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/npy"
+)
+
+// values are elements of one type on their way into an array, in C order.
+type values struct {
+	typ     dtype.Type
+	shape   []int64 // nil for raw data, which has none
+	total   int64   // bytes, -1 where that shows only at the end
+	taken   int64   // bytes that were read
+	name    string  // of the file
+	r       io.Reader
+	swapped bool // not in host byte order
+	close   func() error
+}
+
+// openValues opens a file, or standard input for "" and "-", whose elements are of type t, the zero Type standing for
+// whatever type the file tells.
+func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*values, error) {
+	v := &values{typ: t, total: -1, name: "standard input", r: cmd.InOrStdin(), close: func() error { return nil }}
+	if file != "" && file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		v.name, v.r, v.close = file, f, f.Close
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			v.total = info.Size()
+		}
+	}
+	var err error
+	switch f := formatOf(formatName, file); f {
+	case rawFormat:
+		v.swapped = !dtype.LittleEndian()
+	case npyFormat:
+		err = v.openNPY()
+	case jsonFormat:
+		err = v.openJSON()
+	default:
+		err = badUsage("--format %q; raw, npy and json can be read", f)
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	return v, nil
+}
+
+func (v *values) openNPY() error {
+	h, err := npy.ReadHeader(v.r)
+	if err != nil {
+		return badArgument("%s: %w", v.name, err)
+	}
+	if !v.typ.IsZero() && v.typ != h.Type {
+		return badArgument("%s has elements of type %s, the array %s", v.name, h.Type, v.typ)
+	}
+	n, ok := h.Bytes()
+	if !ok {
+		return fmt.Errorf("%w: %s has shape %v", zarr.ErrOverflow, v.name, h.Shape)
+	}
+	if have, known := v.left(); known && have != n {
+		return badArgument("%s has %d bytes of elements, its header says %d", v.name, have, n)
+	}
+	v.typ, v.shape, v.total, v.swapped = h.Type, h.Shape, n, h.Swapped()
+	if !h.Fortran {
+		return nil
+	}
+	data, err := v.all()
+	if err != nil {
+		return err
+	}
+	h.BigEndian = !dtype.LittleEndian() // all has already swapped
+	v.provide(h.Arrange(data))
+	return nil
+}
+
+// left returns how many bytes a file has from where it is read next, if it is one that tells.
+func (v *values) left() (int64, bool) {
+	s, ok := v.r.(io.Seeker)
+	if !ok || v.total < 0 {
+		return 0, false
+	}
+	at, err := s.Seek(0, io.SeekCurrent)
+	return v.total - at, err == nil
+}
+
+// provide makes data, in host byte order, what is read.
+func (v *values) provide(data []byte) {
+	v.r, v.swapped, v.total, v.taken = bytes.NewReader(data), false, int64(len(data)), 0
+}
+
+// next fills block with the next elements in host byte order.
+func (v *values) next(block []byte) error {
+	n, err := io.ReadFull(v.r, block)
+	v.taken += int64(n)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return badArgument("%s ends after %d bytes", v.name, v.taken)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", v.name, err)
+	}
+	v.arrange(block)
+	return nil
+}
+
+func (v *values) arrange(block []byte) {
+	if v.swapped {
+		dtype.SwapBytes(block, block, v.typ.Unit())
+	}
+}
+
+// fill fills block as next does. After the last block there must be nothing more.
+func (v *values) fill(block []byte, last bool) error {
+	err := v.next(block)
+	if err == nil && last {
+		err = v.end()
+	}
+	return err
+}
+
+// end refuses data that goes on.
+func (v *values) end() error {
+	n, err := io.ReadFull(v.r, make([]byte, 1))
+	if n > 0 {
+		return badArgument("%s has more than the %d bytes that are needed", v.name, v.taken)
+	}
+	if err != io.EOF {
+		return fmt.Errorf("read %s: %w", v.name, err)
+	}
+	return nil
+}
+
+// all returns everything that is left. Memory is taken for what is really there only.
+func (v *values) all() ([]byte, error) {
+	data, err := io.ReadAll(v.r)
+	v.taken += int64(len(data))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", v.name, err)
+	}
+	if v.total >= 0 && v.taken != v.total {
+		return nil, badArgument("%s has %d bytes of elements, its header says %d", v.name, v.taken, v.total)
+	}
+	if len(data)%v.typ.Size() != 0 {
+		return nil, badArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, len(data), v.typ)
+	}
+	v.arrange(data)
+	return data, nil
+}
+
+// fits refuses values that are too many or too few for a place of the given shape, or are arranged in another way.
+// A single axis fits any shape, and axes of length 1 do not count.
+func (v *values) fits(shape []int64) error {
+	want, ok := checked.Product(shape...)
+	if ok {
+		want, ok = checked.Mul(want, int64(v.typ.Size()))
+	}
+	if !ok {
+		return zarr.ErrOverflow
+	}
+	if size := int64(v.typ.Size()); v.total >= 0 && v.total != want {
+		return badArgument("%s has %s values (%d bytes), shape %v of type %s takes %s (%d bytes)",
+			v.name, count(v.total/size), v.total, shape, v.typ, count(want/size), want)
+	}
+	have, place := squeezed(v.shape), squeezed(shape)
+	if len(have) < 2 || fmt.Sprint(have) == fmt.Sprint(place) {
+		return nil
+	}
+	return badArgument("%s has shape %v, the place has %v", v.name, v.shape, shape)
+}
+
+// squeezed returns a shape without axes of length 1.
+func squeezed(shape []int64) []int64 {
+	var s []int64
+	for _, n := range shape {
+		if n != 1 {
+			s = append(s, n)
+		}
+	}
+	return s
+}

@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// newNode creates an array and returns its place.
+func newNode(t *testing.T, args ...string) string {
+	t.Helper()
+	node := filepath.Join(t.TempDir(), "a.zarr")
+	must(t, "", append([]string{"create", node}, args...)...)
+	return node
+}
+
+func TestExport(t *testing.T) {
+	node := newNode(t, "--shape", "2,2,3", "--dtype", "int16", "--chunks", "[[1,1],2,2]")
+	must(t, "[[[1,2,3],[4,5,6]],[[7,8,9],[10,11,-1]]]", "write", node, "--format", "json")
+	for _, c := range []struct{ sel, format, want string }{
+		{"", "json", "[[[1,2,3],[4,5,6]],[[7,8,9],[10,11,-1]]]\n"},
+		{"", "csv", "0,0,1,2,3\n0,1,4,5,6\n1,0,7,8,9\n1,1,10,11,-1\n"},
+		{"1", "csv", "7,8,9\n10,11,-1\n"},
+		{"1", "json", "[[7,8,9],[10,11,-1]]\n"},
+		{"...,::2", "json", "[[[1,3],[4,6]],[[7,9],[10,-1]]]\n"},
+		{"0,0", "csv", "1\n2\n3\n"},
+		{"0,0,1", "csv", "2\n"},
+		{"0,0,1", "json", "2\n"},
+		{":,1:1", "json", "[[],[]]\n"},
+		{"1:1", "json", "[]\n"},
+		{"1:1", "csv", ""},
+		{"1,1", "raw", "\x0a\x00\x0b\x00\xff\xff"},
+		{"1,1", "", "\x0a\x00\x0b\x00\xff\xff"},
+		{"1:1", "raw", ""},
+	} {
+		args := []string{"export", node, "--select", c.sel}
+		if c.format != "" {
+			args = append(args, "--format", c.format)
+		}
+		if got := must(t, "", args...); got != c.want {
+			t.Errorf("%q as %s: got %q, want %q", c.sel, c.format, got, c.want)
+		}
+	}
+}
+
+func TestExportToFile(t *testing.T) {
+	dir := t.TempDir()
+	for file, want := range map[string]string{"a.json": "[", "a.csv": "704087823,", "a.npy": "\x93NUMPY", "a.bin": "\x0f\x87\xf7)\x01\x00"} {
+		name := filepath.Join(dir, file)
+		overwrite(t, name, "old")
+		got := decode(t, must(t, "", "export", "testdata/rect_2d.zarr", "-o", name, "--json"))
+		if got["data_type"] != "int32" || got["output"] != name {
+			t.Error(got)
+		}
+		if data, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(data), want) {
+			t.Errorf("%s: %.20q, %v", file, data, err)
+		}
+	}
+	overwrite(t, filepath.Join(dir, "kept"), "old")
+	if _, _, status := execute(t, "", "export", "testdata/rect_2d.zarr", "-o", filepath.Join(dir, "kept"), "--select", "99"); status != 1 {
+		t.Error("status", status)
+	}
+	if data, _ := os.ReadFile(filepath.Join(dir, "kept")); string(data) != "old" {
+		t.Errorf("%q", data)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 5 {
+		t.Error(entries)
+	}
+	_, errs, status := execute(t, "", "export", "testdata/rect_2d.zarr", "-o", filepath.Join(dir, "no", "a.npy"))
+	if status != 1 || strings.Count(errs, "\n") != 1 {
+		t.Error(errs, status)
+	}
+}
+
+// TestEmptyListsAreBounded exports an array that has no element and 10^12 empty lists.
+func TestEmptyListsAreBounded(t *testing.T) {
+	node := newNode(t, "--shape", "1000000000000,0", "--dtype", "int8", "--chunks", "[1000000000,1]")
+	if _, errs, status := execute(t, "", "export", node, "--format", "json"); status != 1 || !strings.Contains(errs, "empty lists") {
+		t.Error(status, errs)
+	}
+}
+
+func TestWriteJSONIsExact(t *testing.T) {
+	for _, c := range []struct{ dtype, text, want string }{
+		{"int64", "[9223372036854775807,-9223372036854775808,9007199254740993]", ""},
+		{"uint64", "[18446744073709551615,0,1e3]", "[18446744073709551615,0,1000]"},
+		{"float64", `[0.1,"NaN","-Infinity"]`, ""},
+		{"float32", `["0x7fc00001",-0.0,16777217]`, `["0x7fc00001",-0.0,16777216.0]`},
+		{"bool", "[true,false,true]", ""},
+		{"complex128", `[[1.0,"NaN"],[0.0,-0.0],[1e+300,2.0]]`, ""},
+		{"r16", "[[1,2],[3,4],[255,0]]", ""},
+	} {
+		node := newNode(t, "--shape", "3", "--dtype", c.dtype)
+		must(t, c.text, "write", node, "--format", "json")
+		want := c.text
+		if c.want != "" {
+			want = c.want
+		}
+		if got := must(t, "", "export", node, "--format", "json"); got != want+"\n" {
+			t.Errorf("%s: got %s, want %s", c.dtype, got, want)
+		}
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	node := newNode(t, "--shape", "2,2", "--dtype", "int16")
+	wrongType := npyFile(t, npy.Header{Type: dtype.Of[int32](), Shape: []int64{2, 2}}, make([]byte, 16))
+	wrongShape := npyFile(t, npy.Header{Type: dtype.Of[int16](), Shape: []int64{4, 2}}, make([]byte, 16))
+	turned := npyFile(t, npy.Header{Type: dtype.Of[int16](), Shape: []int64{2, 2}, Fortran: true}, make([]byte, 7))
+	short := filepath.Join(t.TempDir(), "short.raw")
+	overwrite(t, short, "1234567")
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		want  string
+	}{
+		{"1234567", nil, "ends after 7 bytes"},
+		{"123456789", nil, "more than the 8 bytes"},
+		{"", []string{short}, "7 bytes"},
+		{"", []string{wrongType}, "int32"},
+		{"", []string{wrongShape}, "8 values"},
+		{"", []string{turned}, "7 bytes"},
+		{"not npy", []string{"--format", "npy"}, "npy"},
+		{"[[1,2],[3]]", []string{"--format", "json"}, "/1"},
+		{"[[1,2],[3,4],[5,6]]", []string{"--format", "json"}, "6 values"},
+		{"[[1,2],[3,70000]]", []string{"--format", "json"}, "70000"},
+		{"[[1,2],[3,4]", []string{"--format", "json"}, "standard input"},
+		{strings.Repeat("[", 1000), []string{"--format", "json"}, "standard input"},
+		{`{"a": 1}`, []string{"--format", "json"}, "standard input"},
+		{"[]", []string{"--format", "json"}, "0 values"},
+	} {
+		_, errs, status := execute(t, c.stdin, append([]string{"write", node}, c.args...)...)
+		if status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q %q: status %d, %s", c.stdin, c.args, status, errs)
+		}
+	}
+	if got := must(t, "", "cat", node); got != "[[0 0]\n [0 0]]\n" {
+		t.Errorf("something was written: %s", got)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	node := newNode(t, "--shape", "2,3", "--dtype", "uint16", "--chunks", "[[1,1],2]")
+	got := decode(t, must(t, "\x01\x00\x02\x00\x03\x00", "write", node, "--select", "1", "--json"))
+	if got["elements"] != 3.0 || got["path"] != node {
+		t.Error(got)
+	}
+}
+
+func TestFillAndPours(t *testing.T) {
+	node := newNode(t, "--shape", "2,3", "--dtype", "float32", "--dimension-names", "y,x")
+	must(t, "", "write", node, "--select", "x=1:", "--value", "nan")
+	h := npy.Header{Type: dtype.Of[float32](), Shape: []int64{1, 2}, BigEndian: true}
+	must(t, "", "write", node, npyFile(t, h, []byte{0x3f, 0x80, 0, 0, 0x40, 0, 0, 0}), "--select", "1,:2")
+	if got := must(t, "", "cat", node); got != "[[0.0 nan nan]\n [1.0 2.0 nan]]\n" {
+		t.Error(got)
+	}
+}
+
+// TestNestedRoundTrip checks that what is exported as JSON can be written again.
+func TestNestedRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool }).Draw(t, "type")
+		shape := rapid.SliceOfN(rapid.Int64Range(1, 4), 0, 3).Draw(t, "shape")
+		n := typ.Size()
+		for _, length := range shape {
+			n *= int(length)
+		}
+		data := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")
+		text := nestedText(typ, shape, &data)
+		doc, err := strictjson.Parse([]byte(text), strictjson.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nestedShape(doc, typ); fmt.Sprint(got) != fmt.Sprint(shape) {
+			t.Fatalf("%s: shape %v, want %v", text, got, shape)
+		}
+		got, err := appendNested(nil, doc, typ, shape)
+		if again := nestedText(typ, shape, &got); err != nil || again != text {
+			t.Fatalf("%s became %s: %v", text, again, err)
+		}
+	})
+}
+
+// nestedText writes elements as nested lists in the plainest way, and moves data behind them.
+func nestedText(t dtype.Type, shape []int64, data *[]byte) string {
+	if len(shape) == 0 {
+		elem := (*data)[:t.Size()]
+		*data = (*data)[t.Size():]
+		return string(t.AppendJSON(nil, elem))
+	}
+	parts := make([]string, shape[0])
+	for i := range parts {
+		parts[i] = nestedText(t, shape[1:], data)
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+func FuzzNested(f *testing.F) {
+	f.Add([]byte("[[1,2],[3,4]]"))
+	f.Add([]byte(`[[1,"NaN"],[]]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, typ := range []dtype.Type{dtype.Of[int8](), dtype.Of[float64](), dtype.Of[complex64]()} {
+			v := &values{typ: typ, name: "x", r: bytes.NewReader(text)}
+			if err := v.openJSON(); err != nil {
+				continue
+			}
+			n := int64(typ.Size())
+			for _, length := range v.shape {
+				n *= length
+			}
+			if v.total != n {
+				t.Errorf("%d bytes for shape %v of %s", v.total, v.shape, typ)
+			}
+		}
+	})
+}
+
+func TestAppend(t *testing.T) {
+	node := newNode(t, "--shape", "2,2", "--dtype", "int8", "--chunks", "[[1,1],2]")
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		want  string // shape afterwards
+	}{
+		{"\x05\x06\x07\x08", nil, "[4,2]"},
+		{"[[9,10]]", []string{"--format", "json"}, "[5,2]"},
+		{"", []string{npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{2}}, []byte{11, 12})}, "[6,2]"},
+		{"", []string{npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{6, 1}}, []byte{0, 0, 0, 0, 0, 1})}, ""},
+		{"", []string{npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{6, 1}}, []byte{0, 0, 0, 0, 0, 1}), "--axis", "-1"}, "[6,3]"},
+		{"1", nil, ""},
+		{"[[1],[2]]", []string{"--format", "json"}, ""},
+	} {
+		out, errs, status := execute(t, c.stdin, append([]string{"append", node, "--json"}, c.args...)...)
+		if c.want == "" {
+			if status != 1 || errs == "" {
+				t.Errorf("%q: status %d", c.stdin, status)
+			}
+			continue
+		}
+		if status != 0 || !strings.Contains(compact([]byte(out)), `"shape":`+c.want) {
+			t.Errorf("%q: status %d, %s%s", c.stdin, status, out, errs)
+		}
+	}
+	if got := must(t, "", "export", node, "--format", "json"); got != "[[0,0,0],[0,0,0],[5,6,0],[7,8,0],[9,10,0],[11,12,1]]\n" {
+		t.Error(got)
+	}
+	facts := compact([]byte(must(t, "", "info", "--json", node)))
+	if !strings.Contains(facts, `"write_chunk_sizes":[[[1,2],[2,1],[1,2]],[[2,1],[1,1]]]`) {
+		t.Error(facts)
+	}
+}
+
+func TestResize(t *testing.T) {
+	node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[2,2]]", "--fill", "7")
+	must(t, "\x01\x02\x03\x04", "write", node)
+	if got := must(t, "", "resize", node, "--shape", "1"); !strings.HasSuffix(got, "  4 → 1\n") {
+		t.Error(got)
+	}
+	must(t, "", "resize", node, "--shape", "6", "--grow", "append-one", "--shrink", "keep-edges", "--single-writer")
+	if got := must(t, "", "cat", node); got != "[1 7 7 7 7 7]\n" {
+		t.Error(got)
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	for _, name := range []string{"rect_2d.zarr", "group_consolidated.zarr/deep"} {
+		node := fixture(t, strings.Split(name, "/")[0]) + strings.TrimPrefix(name, strings.Split(name, "/")[0])
+		must(t, "", "attrs", node, "set", "big", "12345678901234567890123.0")
+		must(t, "", "attrs", node, "set", "units", `"K"`)
+		if got := compact([]byte(must(t, "", "attrs", node))); got != `{"big":12345678901234567890123.0,"units":"K"}` {
+			t.Error(got)
+		}
+		if got := must(t, "", "attrs", node, "get", "units"); got != "\"K\"\n" {
+			t.Error(got)
+		}
+		got := must(t, "", "attrs", node, "unset", "big", "--json")
+		if compact([]byte(got)) != `{"units":"K"}` {
+			t.Error(got)
+		}
+	}
+}
+
+func TestRemove(t *testing.T) {
+	group := fixture(t, "group_consolidated.zarr")
+	got := decode(t, must(t, "", "rm", "--yes", "--json", group+"/deep"))
+	if got["removed"] != true {
+		t.Error(got)
+	}
+	if got := must(t, "", "ls", group); strings.Contains(got, "deep") || !strings.Contains(got, "one") {
+		t.Error(got)
+	}
+}
+
+func TestEqual(t *testing.T) {
+	a := fixture(t, "rect_2d.zarr")
+	if out := must(t, "", "equal", a, "testdata/rect_2d.zarr"); out != "" {
+		t.Error(out)
+	}
+	must(t, "", "write", a, "--select", "59,99", "--value", "5")
+	_, errs, status := execute(t, "", "equal", a, "testdata/rect_2d.zarr")
+	if status != 1 || !strings.Contains(errs, "element [59 99] differs: 5 and ") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	out, _, status := execute(t, "", "equal", "--json", a, "testdata/fill_nan.zarr")
+	if got := decode(t, out); status != 1 || got["equal"] != false || got["difference"].(map[string]any)["what"] != "shape" {
+		t.Error(status, out)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	got := must(t, "", "conformance", "--array_path", "testdata/fill_nan.zarr")
+	if lines := strings.Split(got, "\n"); len(lines) != 21 || lines[0] != "-24.13756" || lines[1] != `"NaN"` || lines[3] != `"Infinity"` {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestFormatOf(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		want       format
+	}{
+		{"", "", rawFormat}, {"", "a.NPY", npyFormat}, {"", "a.json", jsonFormat}, {"", "a.csv", csvFormat}, {"", "a.f32", rawFormat}, {"csv", "a.npy", csvFormat},
+	} {
+		if got := formatOf(c.name, c.file); got != c.want {
+			t.Errorf("%v: %s", c, got)
+		}
+	}
+}
+
+func TestSqueezedShapesFit(t *testing.T) {
+	v := &values{typ: dtype.Of[int8](), total: 6, name: "x", shape: []int64{1, 2, 3}}
+	for _, c := range []struct {
+		shape []int64
+		want  bool
+	}{{[]int64{2, 3}, true}, {[]int64{2, 1, 3}, true}, {[]int64{3, 2}, false}, {[]int64{6}, false}, {[]int64{7}, false}} {
+		if err := v.fits(c.shape); (err == nil) != c.want || err != nil && zarr.Kind(err) != "invalid-argument" {
+			t.Errorf("%v: %v", c.shape, err)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/selection"
+)
+
+func newWriteCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "write NODE [FILE|-]",
+		Short: "Write values from a file or standard input, or one value, into an array",
+		Long: `Write values from a file or standard input, or one value, into an array.
+
+There have to be as many values as elements are selected. raw is C order, little endian, without a header; npy is NumPy's
+format, whose type has to be the array's; json is nested lists of values as metadata spells fill values.`,
+		Example: `  varve write era5.zarr/t2m --select 0:24 day.npy
+  varve write era5.zarr/mask --select ...,0 --value 1`,
+		Args:              arguments("NODE", "[FILE]"),
+		ValidArgsFunction: completeNode,
+	}
+	sel := selectionFlag(c)
+	name := c.Flags().String("format", "", "`raw|npy|json`; by default what the name of the file says, or raw")
+	value := c.Flags().String("value", "", "one `VALUE` for every selected element, as NaN or 1.5")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("value") {
+			if len(args) > 1 || *name != "" {
+				return badUsage("--value and a file exclude each other")
+			}
+			return fill(cmd, args[0], *sel, *value)
+		}
+		return write(cmd, args[0], *sel, slices.Concat(args[1:], []string{""})[0], *name)
+	}
+	return c
+}
+
+func fill(cmd *cobra.Command, location, sel, value string) error {
+	a, err := zarr.OpenArray(cmd.Context(), location, forWriting)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	r, s, err := selected(a, sel)
+	if err != nil {
+		return err
+	}
+	elem, err := a.Type().ParseText(value)
+	if err != nil {
+		return badArgument("--value %s for %s: %w", value, location, err)
+	}
+	if err := a.FillBytes(cmd.Context(), s, elem); err != nil {
+		return err
+	}
+	return wrote(cmd, location, r.Len())
+}
+
+func write(cmd *cobra.Command, location, sel, file, formatName string) error {
+	a, err := zarr.OpenArray(cmd.Context(), location, forWriting)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	r, s, err := selected(a, sel)
+	if err != nil {
+		return err
+	}
+	v, err := openValues(cmd, file, formatName, a.Type())
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	if err := pour(cmd, v, a, s); err != nil {
+		return err
+	}
+	return wrote(cmd, location, r.Len())
+}
+
+// wrote tells a program how many elements were written.
+func wrote(cmd *cobra.Command, location string, n int64) error {
+	if !wantsJSON(cmd) {
+		return nil
+	}
+	return printJSON(cmd, map[string]any{"path": location, "elements": n})
+}
+
+// pour writes values into the selected elements, slab by slab. Before it writes the last slab, and so before it writes
+// anything that fits into one, it makes sure that there are just as many values as needed.
+func pour(cmd *cobra.Command, v *values, a *zarr.Array, sel selection.Selection) error {
+	r, err := a.Select(sel)
+	if err != nil {
+		return err
+	}
+	if err := v.fits(r.Shape()); err != nil {
+		return err
+	}
+	slabs, err := a.Slabs(sel, slabBytes)
+	if err != nil {
+		return err
+	}
+	size := int64(a.Type().Size())
+	left := r.Len() * size
+	if left == 0 {
+		return v.end()
+	}
+	p := newProgress(cmd, "writing", left)
+	defer p.end()
+	var block []byte
+	for slab := range slabs {
+		part, err := a.Select(slab)
+		if err != nil {
+			return err
+		}
+		n := part.Len() * size
+		left -= n
+		block = slices.Grow(block[:0], int(n))[:n]
+		if err := v.fill(block, left == 0); err != nil {
+			return err
+		}
+		if err := a.WriteBytes(cmd.Context(), slab, block); err != nil {
+			return err
+		}
+		p.add(n)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package grid_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/grid"
+)
+
+func TestParseRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name, grid, config string
+		want               error
+		words              string
+	}{
+		{"unknown name", "hexagonal", `{}`, grid.ErrUnsupported, "hexagonal"},
+		{"no configuration", "regular", ``, grid.ErrInvalid, "configuration"},
+		{"empty configuration", "regular", `{}`, grid.ErrInvalid, "chunk_shape"},
+		{"unknown member", "regular", `{"chunk_shape": [1], "x": 1}`, grid.ErrInvalid, `/x: unknown member "x"`},
+		{"unknown kind", "rectilinear", `{"kind": "tile", "chunk_shapes": [1]}`, grid.ErrUnsupported, `"tile"`},
+		{"no kind", "rectilinear", `{"chunk_shapes": [1]}`, grid.ErrInvalid, "kind"},
+		{"encoded lengths", "rectilinear", `{"kind": "inline", "chunk_shapes": [[5,5]], "encoded_chunk_shapes": [6]}`, grid.ErrUnsupported, "75"},
+		{"place of a fault", "rectilinear", `{"kind": "inline", "chunk_shapes": [[5, 0, 5]]}`, grid.ErrInvalid, "/chunk_shapes/0/1"},
+		{"place of an overflow", "rectilinear", `{"kind": "inline", "chunk_shapes": [[5, [9223372036854775807, 2]]]}`, grid.ErrOverflow, "/chunk_shapes/0/1"},
+		{"rank", "regular", `{"chunk_shape": [1, 1]}`, grid.ErrInvalid, "2 axes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var config []byte
+			if tt.config != "" {
+				config = []byte(tt.config)
+			}
+			_, err := grid.Parse([]int64{10}, tt.grid, config)
+			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.words) {
+				t.Errorf("got %v, want %v that says %q", err, tt.want, tt.words)
+			}
+		})
+	}
+}
+
+// FuzzParse checks that what is accepted is written so that it is accepted again, as the same grid.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		`{"chunk_shape": [3, 4]}`, `{"kind": "inline", "chunk_shapes": [[10, [20, 2]], 7]}`,
+		`{"kind": "inline", "chunk_shapes": [[[1, 1000000000000000000]], 1]}`,
+		`{"kind": "inline", "chunk_shapes": [[9223372036854775807, 1], 1]}`,
+		`{"kind": "inline", "chunk_shapes": [[4.0, [2e1, 2]], [1,2,3,4,5,6,7,8,9,10]]}`,
+	} {
+		f.Add(s, int64(40), int64(7))
+	}
+	f.Fuzz(func(t *testing.T, config string, rows, columns int64) {
+		shape := []int64{rows, columns}
+		for _, name := range []string{grid.RegularName, grid.RectilinearName} {
+			g, err := grid.Parse(shape, name, []byte(config))
+			if err != nil {
+				continue
+			}
+			again, err := grid.Parse(shape, name, g.AppendConfiguration(nil))
+			if err != nil || !g.Equal(again) {
+				t.Fatalf("%s is written as %s: %v", config, g.AppendConfiguration(nil), err)
+			}
+			checkEnds(t, g)
+		}
+	})
+}
+
+// checkEnds looks at the first and the last cell of every axis.
+func checkEnds(t *testing.T, g *grid.Grid) {
+	t.Helper()
+	for i := range g.Rank() {
+		a := g.Axis(i)
+		if a.Extent() == 0 {
+			continue
+		}
+		last, _, ok := a.Locate(a.Extent() - 1)
+		if !ok || last != a.Chunks()-1 {
+			t.Fatalf("the last element is in chunk %d of %d", last, a.Chunks())
+		}
+		c, ok := a.Cell(last)
+		if !ok || c.Start+c.Logical != a.Extent() || c.Logical < 1 || c.Logical > c.Edge {
+			t.Fatalf("the last chunk is %+v (%v)", c, ok)
+		}
+	}
+}
+
+func ExampleNew() {
+	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, _ := g.Chunk([]int64{2, 3})
+	fmt.Println(g.Name(), g.Chunks(), c.Start, c.Logical)
+	// Output: rectilinear [3 4] [30 75] [30 25]
+}
+
+func ExampleParse() {
+	g, err := grid.Parse([]int64{1e18}, "rectilinear", []byte(`{"kind": "inline", "chunk_shapes": [[[1, 1000000000000000000]]]}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	chunk, within, ok := g.Axis(0).Locate(999_999_999_999_999_999)
+	fmt.Println(chunk, within, ok)
+	// Output: 999999999999999999 0 true
+}
+
+func ExampleGrid_Touching() {
+	g, _ := grid.New([]int64{31 + 28 + 31}, grid.Edges(31, 28, 31))
+	march, _ := g.Touching(grid.Box{{Start: 55, Stop: 62}})
+	for c := range march {
+		fmt.Println(c.Index, c.Box())
+	}
+	// Output:
+	// [1] [{31 59}]
+	// [2] [{59 90}]
+}
+
+func ExampleAxis_Resized() {
+	a, _ := grid.NewAxis(6, grid.Edges(1, 2, 3))
+	b, err := a.Resized(10)
+	fmt.Println(b.Sizes(), err)
+	// Output: [{1 1} {2 1} {3 1} {4 1}] <nil>
+}
