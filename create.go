@@ -32,40 +32,39 @@ func (o *CreateOptions) orZero() CreateOptions {
 // every element is the fill value. A path where something is wraps [fs.ErrExist].
 func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt *CreateOptions) (*Array, error) {
 	o := opt.orZero()
-	doc, err := spec.document(o.Limits)
-	if err != nil {
-		return nil, fail("create", path, err)
-	}
-	return h.createArray(ctx, path, doc, o)
-}
-
-func (h *Hierarchy) createArray(ctx context.Context, path string, doc *metadata.Array, o CreateOptions) (*Array, error) {
 	p, err := store.ParsePath(path)
 	if err != nil {
 		return nil, fail("create", path, err)
 	}
 	base := node{hierarchy: h, path: p, options: o.Options}
-	a, err := newArray(base, doc)
+	a, err := spec.array(base)
+	if err == nil {
+		err = h.create(ctx, base, a.Metadata(), o.Overwrite)
+	}
 	if err != nil {
 		return nil, base.fail("create", err)
 	}
-	return a, base.fail("create", h.create(ctx, base, doc, o.Overwrite))
+	return a, nil
 }
 
 // CreateGroup creates a group at path, and the groups above it that are missing. attributes is anything that encodes to a JSON
 // object, nil for none. A path where a node is wraps [fs.ErrExist].
 func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any, opt *CreateOptions) (*Group, error) {
 	o := opt.orZero()
-	raw, err := attributesJSON(attributes)
-	if err != nil {
-		return nil, fail("create", path, err)
-	}
 	p, err := store.ParsePath(path)
 	if err != nil {
 		return nil, fail("create", path, err)
 	}
-	g := &Group{node: node{hierarchy: h, path: p, options: o.Options}, doc: &metadata.Group{Attributes: raw}}
-	return g, g.fail("create", h.create(ctx, g.node, g.doc, o.Overwrite))
+	base := node{hierarchy: h, path: p, options: o.Options}
+	raw, err := attributesJSON(attributes)
+	if err != nil {
+		return nil, base.fail("create", err)
+	}
+	g := &Group{base, &metadata.Group{Attributes: raw}}
+	if err := h.create(ctx, base, g.doc, o.Overwrite); err != nil {
+		return nil, base.fail("create", err)
+	}
+	return g, nil
 }
 
 // create publishes the document of a new node once the groups above it are there and its place is free.
@@ -121,12 +120,15 @@ func (h *Hierarchy) makeParents(ctx context.Context, n node) error {
 func (h *Hierarchy) makeParent(ctx context.Context, n node, p store.Path, raw []byte) error {
 	data, _, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: n.options.Limits.document()}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
-		parent := n.publisher()
-		parent.Path = p
-		if err := publish.Create(ctx, parent, raw); !errors.Is(err, store.ErrConflict) {
-			return err
+		n.path = p
+		err := publish.Create(ctx, n.publisher(), raw)
+		if errors.Is(err, store.ErrConflict) {
+			return nil // somebody else just made it
 		}
-		return nil // somebody else just made it
+		if err == nil {
+			err = h.recordMember(ctx, n, raw)
+		}
+		return err
 	}
 	if err != nil {
 		return err
@@ -191,23 +193,34 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 
 // recordMember tells the groups above a node that have consolidated metadata what its document is now; nil is none.
 func (h *Hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
-	for p := n.path; !p.IsRoot(); {
+	path := n.path
+	for p := path; !p.IsRoot(); {
 		p = p.Parent()
-		parent := n.publisher()
-		parent.Path = p
-		rel := strings.TrimPrefix(strings.TrimPrefix(n.path.String(), p.String()), "/")
-		err := publish.Update(ctx, parent, func(document []byte) (*publish.Change, error) {
-			g, err := metadata.ParseGroup(document, n.options.Limits.metadata())
-			if err != nil || g.Consolidated == nil {
-				return nil, err
-			}
-			return withMember(g, rel, raw, n.options.Limits)
-		})
-		if err != nil {
+		n.path = p
+		if err := h.recordIn(ctx, n, strings.TrimPrefix(strings.TrimPrefix(path.String(), p.String()), "/"), raw); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// recordIn tells one group what the document at path below it is now. A group without consolidated metadata is only read.
+func (h *Hierarchy) recordIn(ctx context.Context, n node, path string, raw []byte) error {
+	change := func(document []byte) (*publish.Change, error) {
+		g, err := metadata.ParseGroup(document, n.options.Limits.metadata())
+		if err != nil || g.Consolidated == nil {
+			return nil, err
+		}
+		return withMember(g, path, raw, n.options.Limits)
+	}
+	document, _, err := h.store.Get(ctx, n.path.Key(documentName), store.Request{Limit: n.options.Limits.document()}, nil)
+	if err != nil {
+		return err
+	}
+	if c, err := change(document); c == nil || err != nil {
+		return err
+	}
+	return publish.Update(ctx, n.publisher(), change)
 }
 
 // withMember returns the change of a group whose consolidated metadata is to have another document at path, or none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -130,7 +131,7 @@ func badArgument(format string, args ...any) error {
 }
 
 // Kind returns one word for what is wrong: not-found, exists, invalid-metadata, unsupported, invalid-argument, corrupt,
-// checksum, conflict, overflow, limit, permission, canceled, or io for everything else.
+// checksum, conflict, outcome-unknown, overflow, limit, permission, canceled, or io for everything else.
 func Kind(err error) string {
 	for _, k := range []struct {
 		err  error
@@ -138,7 +139,8 @@ func Kind(err error) string {
 	}{
 		{context.Canceled, "canceled"}, {context.DeadlineExceeded, "canceled"},
 		{ErrChecksum, "checksum"}, {ErrCorrupt, "corrupt"}, {ErrConflict, "conflict"}, {ErrLimit, "limit"}, {ErrOverflow, "overflow"},
-		{fs.ErrNotExist, "not-found"}, {fs.ErrExist, "exists"}, {fs.ErrPermission, "permission"}, {ErrReadOnly, "permission"},
+		{ErrDurability, "outcome-unknown"},
+		{fs.ErrNotExist, "not-found"}, {fs.ErrExist, "exists"}, {fs.ErrPermission, "permission"}, {ErrReadOnly, "permission"}, {syscall.EROFS, "permission"},
 		{ErrUnsupported, "unsupported"}, {ErrUnsafeConcurrentWrite, "unsupported"},
 		{ErrInvalidArgument, "invalid-argument"}, {ErrInvalidMetadata, "invalid-metadata"},
 	} {

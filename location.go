@@ -33,6 +33,10 @@ func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, erro
 // CreateArray creates an array at a location; see [Hierarchy.CreateArray]. Where no parent is a node, the store is the
 // topmost directory of the location whose name ends in ".zarr", or else the node's own.
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
+	// A spec that cannot be must not leave a directory behind.
+	if _, err := spec.array(node{hierarchy: new(Hierarchy), options: opt.orZero().Options}); err != nil {
+		return nil, fail("create", location, err)
+	}
 	return createAt(location, func(h *Hierarchy, path string) (*Array, error) { return h.CreateArray(ctx, path, spec, opt) })
 }
 

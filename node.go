@@ -151,7 +151,11 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 	base := node{hierarchy: h, path: p, options: opt}
 	switch doc := doc.(type) {
 	case *metadata.Array:
-		return newArray(base, doc)
+		a, err := newArray(base, doc)
+		if err != nil {
+			return nil, err // not a: an interface that holds a nil pointer is not nil
+		}
+		return a, nil
 	case *metadata.Group:
 		return &Group{node: base, doc: doc}, nil
 	}

@@ -34,6 +34,15 @@ type Spec struct {
 	Attributes any
 }
 
+// array returns the array that the spec describes, at a place where nothing is stored yet.
+func (s *Spec) array(base node) (*Array, error) {
+	doc, err := s.document(base.options.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return newArray(base, doc)
+}
+
 // document returns the metadata of the array.
 func (s *Spec) document(l Limits) (*metadata.Array, error) {
 	if s.Type.IsZero() {

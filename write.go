@@ -35,25 +35,24 @@ func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []b
 }
 
 func (a *Array) write(ctx context.Context, sel selection.Selection, t dtype.Type, src []byte) error {
-	if err := a.writable(); err != nil {
-		return err
-	}
-	s := a.state.Load()
-	r, err := s.resolve(sel, t)
-	if err != nil {
-		return err
-	}
-	view, err := s.view(r, src)
-	if err != nil {
-		return err
-	}
-	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
-		return s.engine.Write(ctx, r, view, s.grid.Shape(), b)
-	})
+	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) { return s.view(r, src) })
 }
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
 func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Type, elem []byte) error {
+	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) {
+		if len(elem) != s.typ.Size() {
+			return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(elem), s.typ, s.typ.Size())
+		}
+		shape := r.FullShape()
+		return grid.View{Data: elem, Shape: shape, Strides: make([]int64, len(shape)), Size: len(elem)}, nil
+	})
+}
+
+// writeView stores the elements that view shows for the selection.
+func (a *Array) writeView(
+	ctx context.Context, sel selection.Selection, t dtype.Type, view func(*state, *selection.Resolved) (grid.View, error),
+) error {
 	if err := a.writable(); err != nil {
 		return err
 	}
@@ -62,21 +61,16 @@ func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Typ
 	if err != nil {
 		return err
 	}
-	if len(elem) != s.typ.Size() {
-		return badArgument("%d bytes, an element of type %s has %d", len(elem), s.typ, s.typ.Size())
+	v, err := view(s, r)
+	if err != nil {
+		return err
 	}
-	view := repeated(elem, r.FullShape())
 	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
-		return s.engine.Write(ctx, r, view, s.grid.Shape(), b)
+		return s.engine.Write(ctx, r, v, s.grid.Shape(), b)
 	})
 }
 
 // batch runs work with a batch of writes that is committed when work succeeds.
 func (a *Array) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
 	return publish.Batch(ctx, a.hierarchy.store, a.options.Durability, work)
-}
-
-// repeated shows one element as a block of any shape.
-func repeated(elem []byte, shape []int64) grid.View {
-	return grid.View{Data: elem, Shape: shape, Strides: make([]int64, len(shape)), Size: len(elem)}
 }

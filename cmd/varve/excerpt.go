@@ -9,7 +9,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/selection"
 )
 
 const (
@@ -97,36 +96,11 @@ func readPart(ctx context.Context, s *source, box grid.Box, dst grid.View) error
 		return nil
 	}
 	data := make([]byte, n*int64(dst.Size))
-	sel, err := placesOf(s, box)
-	if err != nil {
-		return err
-	}
-	if err := s.array.ReadBytes(ctx, sel, data); err != nil {
+	if err := s.array.ReadBytes(ctx, s.resolved.Part(box), data); err != nil {
 		return err
 	}
 	grid.Copy(dst, grid.Contiguous(data, box.Shape(), dst.Size))
 	return nil
-}
-
-// placesOf returns the selection of a box of places within another selection. The plan of that one over an array of one
-// chunk tells where it starts and how it steps.
-func placesOf(s *source, box grid.Box) (selection.Basic, error) {
-	chunk := s.array.Shape()
-	for i := range chunk {
-		chunk[i] = max(1, chunk[i])
-	}
-	whole, err := grid.Regular(s.array.Shape(), chunk)
-	if err != nil {
-		return nil, err
-	}
-	p := selection.NewPart(len(box))
-	selection.NewPlan(s.resolved, whole).Next(p)
-	items := make(selection.Basic, len(box))
-	for i, in := range box {
-		first := p.Start[i] + in.Start*p.Step[i]
-		items[i] = selection.Stepped(first, first+(in.Len()-1)*p.Step[i]+1, p.Step[i])
-	}
-	return items, nil
 }
 
 // lineWidth is how many characters a line of values has at most, if it has more than one value.

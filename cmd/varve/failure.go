@@ -82,7 +82,7 @@ type facts struct {
 }
 
 func reportJSON(cmd *cobra.Command, err error, usage bool) {
-	f := facts{Message: oneLine(err), Kind: kind(err)}
+	f := facts{Message: oneLine(err), Kind: zarr.Kind(err)}
 	if usage {
 		f.Kind = "invalid-argument"
 	}
@@ -103,12 +103,4 @@ func present(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// kind returns the word for what is wrong.
-func kind(err error) string {
-	if errors.Is(err, zarr.ErrDurability) {
-		return "outcome-unknown"
-	}
-	return zarr.Kind(err)
 }

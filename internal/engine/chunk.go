@@ -12,7 +12,7 @@ import (
 
 // at returns a worker for the chunk at index, which has to be a chunk of the grid, and the bytes of the decoded chunk.
 func (a *Array) at(index []int64) (*worker, int64, error) {
-	w := a.newWorker(budget.New(1), newCores())
+	w := newWorker(&run{a, budget.New(1), newCores(), 1})
 	copy(w.part.Chunk, index)
 	n, err := w.begin()
 	return w, n, w.fail(err)

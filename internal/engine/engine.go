@@ -95,6 +95,22 @@ func (a *Array) concurrency(chunks int64) int {
 // minBudget is the least that is allowed to be in flight where the caller says nothing.
 const minBudget = 64 << 20
 
+// run is what the workers of one operation share.
+type run struct {
+	*Array
+	bytes   *budget.Budget
+	cores   cores
+	workers int
+}
+
+// newRun prepares an operation that touches chunks of the box, at most as many as most.
+func (a *Array) newRun(cells grid.Box, most int64) *run {
+	if n, ok := cells.Len(); ok {
+		most = min(most, n)
+	}
+	return &run{a, a.newBudget(cells), newCores(), a.concurrency(most)}
+}
+
 // newBudget returns the budget for an operation that touches chunks of the box: the one that was asked for, else
 // twice the processors times the largest chunk, encoded and decoded, at least 64 MiB, within Go's memory limit.
 func (a *Array) newBudget(cells grid.Box) *budget.Budget {

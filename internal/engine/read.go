@@ -16,16 +16,11 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 		return ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
-	touched := plan.Touched()
-	bytes, cores := a.newBudget(touched), newCores()
-	chunks, ok := touched.Len()
-	if !ok {
-		chunks = 1 << 62
-	}
+	r := a.newRun(plan.Touched(), sel.Len())
 	skipFill := zeroed && grid.AllEqual(a.Fill, []byte{0})
-	return each(ctx, a.concurrency(min(chunks, sel.Len())),
+	return each(ctx, r.workers,
 		func(w *worker) bool { return plan.Next(w.part) },
-		func() *worker { return a.newWorker(bytes, cores) },
+		func() *worker { return newWorker(r) },
 		func(ctx context.Context, w *worker) error { return w.fail(w.read(ctx, dst, skipFill)) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"slices"
 
 	"varve.dev/zarr/grid"
@@ -71,12 +72,8 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 	next, stop := iter.Pull2(a.Stored(ctx, cells))
 	defer stop()
 	var failed error
-	chunks, ok := cells.Len()
-	if !ok {
-		chunks = 1 << 62
-	}
-	bytes, cores := a.newBudget(cells), newCores()
-	err := each(ctx, a.concurrency(chunks),
+	r := a.newRun(cells, math.MaxInt64)
+	err := each(ctx, r.workers,
 		func(w *writer) bool {
 			index, err, more := next()
 			if err != nil {
@@ -85,7 +82,7 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 			copy(w.part.Chunk, index)
 			return more && err == nil
 		},
-		func() *writer { return &writer{a.newWorker(bytes, cores), batch, valid} },
+		func() *writer { return &writer{newWorker(r), batch, valid} },
 		func(ctx context.Context, w *writer) error { return w.fail(w.clear(ctx)) })
 	return errors.Join(failed, err)
 }

@@ -20,9 +20,7 @@ var ErrLimit = errors.New("limit exceeded")
 
 // worker is one goroutine's memory for one chunk at a time.
 type worker struct {
-	*Array
-	bytes *budget.Budget
-	cores cores
+	*run
 	part  *selection.Part
 	cell  *grid.Chunk
 	key   store.Key
@@ -33,10 +31,10 @@ type worker struct {
 	placed grid.View // where that stands in the caller's block
 }
 
-func (a *Array) newWorker(b *budget.Budget, c cores) *worker {
-	rank := a.Grid.Rank()
-	w := &worker{Array: a, bytes: b, cores: c, part: selection.NewPart(rank), cell: grid.NewChunk(rank)}
-	w.chunk.Size, w.taken.Size, w.placed.Size = a.Size, a.Size, a.Size
+func newWorker(r *run) *worker {
+	rank := r.Grid.Rank()
+	w := &worker{run: r, part: selection.NewPart(rank), cell: grid.NewChunk(rank)}
+	w.chunk.Size, w.taken.Size, w.placed.Size = r.Size, r.Size, r.Size
 	w.taken.Strides, w.placed.Strides = make([]int64, rank), make([]int64, rank)
 	return w
 }

@@ -22,15 +22,10 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.Vie
 		return ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
-	touched := plan.Touched()
-	bytes, cores := a.newBudget(touched), newCores()
-	chunks, ok := touched.Len()
-	if !ok {
-		chunks = 1 << 62
-	}
-	return each(ctx, a.concurrency(min(chunks, sel.Len())),
+	r := a.newRun(plan.Touched(), sel.Len())
+	return each(ctx, r.workers,
 		func(w *writer) bool { return plan.Next(w.part) },
-		func() *writer { return &writer{a.newWorker(bytes, cores), batch, valid} },
+		func() *writer { return &writer{newWorker(r), batch, valid} },
 		func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) })
 }
 

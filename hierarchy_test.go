@@ -1,0 +1,177 @@
+package zarr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// members lists what is below a node: its kind and path, and "!" where it cannot be opened.
+func members(t *testing.T, h *zarr.Hierarchy, path string, deep bool) []string {
+	t.Helper()
+	g, err := h.OpenGroup(context.Background(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []string{}
+	for m, err := range g.Members(context.Background(), deep) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (m.Node == nil) != (m.Err != nil) {
+			t.Fatalf("%s has the node %v and the error %v", m.Path, m.Node, m.Err)
+		}
+		mark := ""
+		if m.Err != nil {
+			mark = "!"
+		}
+		list = append(list, m.Kind+" "+m.Path+mark)
+	}
+	return list
+}
+
+// copyStore returns a store in memory that holds one store of testdata/stores.zip.
+func copyStore(t *testing.T, name string) store.Store {
+	t.Helper()
+	z := openZip(t, "stores.zip")
+	s := memory.New()
+	for _, f := range z.File {
+		rel, ok := strings.CutPrefix(f.Name, name+"/")
+		if !ok {
+			continue
+		}
+		data, err := fs.ReadFile(z, f.Name)
+		if err == nil {
+			_, err = s.Put(context.Background(), store.MustKey(rel), data, store.Sync)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func put(t *testing.T, s store.Store, key, value string) {
+	t.Helper()
+	if _, err := store.Put(context.Background(), s, store.MustKey(key), []byte(value), store.Sync); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMembers(t *testing.T) {
+	h := zarr.On(copyStore(t, "group_tree.zarr"))
+	put(t, h.Store(), "broken/zarr.json", "{")
+	put(t, h.Store(), "plain/file", "x")
+	want := []string{"group a", "array broken!", "group météo", "array x"}
+	if got := members(t, h, "", false); !slices.Equal(got, want) {
+		t.Errorf("members %q, want %q", got, want)
+	}
+	want = []string{"group a", "group a/b", "array a/b/z", "array a/y", "array broken!", "group météo", "array météo/t", "array x"}
+	if got := members(t, h, "", true); !slices.Equal(got, want) {
+		t.Errorf("all members %q, want %q", got, want)
+	}
+	if got := members(t, h, "a", true); !slices.Equal(got, []string{"group b", "array b/z", "array y"}) {
+		t.Errorf("members of a are %q", got)
+	}
+}
+
+// TestConsolidated creates and deletes nodes below a group with consolidated metadata, which follows.
+func TestConsolidated(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.On(copyStore(t, "group_consolidated.zarr"))
+	before := members(t, h, "", true)
+	if !slices.Equal(before, []string{"group deep", "array deep/two", "array one"}) {
+		t.Fatalf("members %q", before)
+	}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}
+	if _, err := h.CreateArray(ctx, "deep/more/three", spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.CreateArray(ctx, "one", spec, &zarr.CreateOptions{Overwrite: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"group deep", "group deep/more", "array deep/more/three", "array deep/two", "array one"}
+	if got := members(t, h, "", true); !slices.Equal(got, want) {
+		t.Errorf("after creation %q, want %q", got, want)
+	}
+	if err := h.Delete(ctx, "deep", &zarr.Options{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := members(t, h, "", true); !slices.Equal(got, []string{"array one"}) {
+		t.Errorf("after deletion %q", got)
+	}
+	for e, err := range store.List(ctx, h.Store(), store.Path{}, true) {
+		if err != nil || strings.HasPrefix(e.Name, "deep/") {
+			t.Errorf("%s is left (%v)", e.Name, err)
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.On(copyStore(t, "group_tree.zarr"))
+	if err := h.Delete(ctx, "a", &zarr.Options{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Open(ctx, "a/b/z", nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a node below a deleted group: %v", err)
+	}
+	if err := h.Delete(ctx, "a", &zarr.Options{Write: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("deleted again: %v", err)
+	}
+}
+
+// TestCreateOverRemains refuses a place that holds old chunks, which would become elements of the new array.
+func TestCreateOverRemains(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	put(t, h.Store(), "a/c/0", "old chunk")
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}
+	_, err := h.CreateArray(ctx, "a", spec, nil)
+	expect(t, err, fs.ErrExist, "exists", "a", "c is there")
+	a, err := h.CreateArray(ctx, "a", spec, &zarr.CreateOptions{Overwrite: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(b.Data, []int8{0, 0, 0}) {
+		t.Errorf("read %v (%v)", b.Data, err)
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "g/a", zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8](),
+		Attributes: []byte(`{"b": 1.0e2, "a": [true, null]}`)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(object []byte) ([]byte, error) { return fmt.Appendf(nil, `{"was": %s}`, object), nil }
+	if err := a.UpdateAttributes(ctx, set); err != nil {
+		t.Fatal(err)
+	}
+	again, err := h.OpenArray(ctx, "g/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range [][]byte{a.Attributes(), again.Attributes()} {
+		if text := string(got); !strings.Contains(text, "1.0e2") || strings.Index(text, `"b"`) > strings.Index(text, `"a"`) {
+			t.Errorf("attributes %s lost spelling or order", text)
+		}
+	}
+	g, err := h.OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = g.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte("[1]"), nil })
+	expect(t, err, zarr.ErrInvalidMetadata, "invalid-metadata")
+}
