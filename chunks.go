@@ -71,6 +71,9 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 		if err == nil && int64(len(data)) != n {
 			err = badArgument("%d bytes, the chunk has %d", len(data), n)
 		}
+		if err == nil {
+			err = s.checkValues(data)
+		}
 		if err != nil {
 			return err
 		}

@@ -154,7 +154,7 @@ func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch
 	if err != nil {
 		return err
 	}
-	view, err := s.view(r, g.data)
+	view, err := s.source(r, g.data)
 	if err != nil {
 		return err
 	}

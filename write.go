@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -35,12 +36,15 @@ func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []b
 }
 
 func (a *Array) write(ctx context.Context, sel selection.Selection, t dtype.Type, src []byte) error {
-	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) { return s.view(r, src) })
+	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) { return s.source(r, src) })
 }
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
 func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Type, elem []byte) error {
 	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) {
+		if err := s.checkValues(elem); err != nil {
+			return grid.View{}, err
+		}
 		if len(elem) != s.typ.Size() {
 			return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(elem), s.typ, s.typ.Size())
 		}
@@ -68,6 +72,25 @@ func (a *Array) writeView(
 	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		return s.engine.Write(ctx, r, v, s.grid.Shape(), b)
 	})
+}
+
+// source shows the caller's elements in the shape of a selection.
+func (s *state) source(r *selection.Resolved, data []byte) (grid.View, error) {
+	if err := s.checkValues(data); err != nil {
+		return grid.View{}, err
+	}
+	return s.view(r, data)
+}
+
+// checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody could read them again.
+func (s *state) checkValues(data []byte) error {
+	if s.typ.Kind() != dtype.Bool {
+		return nil
+	}
+	if i := slices.IndexFunc(data, func(b byte) bool { return b > 1 }); i >= 0 {
+		return badArgument("value %d is %d; a bool is 0 or 1", i, data[i])
+	}
+	return nil
 }
 
 // batch runs work with a batch of writes that is committed when work succeeds.

@@ -149,7 +149,7 @@ func (c *Chain) Decode(v *grid.View, src []byte) error {
 	return nil
 }
 
-// permuted returns the shape of the encoded array.
+// permuted returns the numbers of axes in the order of the encoded array.
 func (c *Chain) permuted(shape []int64) []int64 {
 	p := make([]int64, len(shape))
 	for i, axis := range c.order {

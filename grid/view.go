@@ -12,6 +12,18 @@ type View struct {
 	Size    int     // bytes an element
 }
 
+// Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart.
+type Part struct{ Start, Step, Count []int64 }
+
+// Len returns the number of elements in the part, which is part of something that is known to be countable.
+func (p Part) Len() int64 {
+	n := int64(1)
+	for _, c := range p.Count {
+		n *= c
+	}
+	return n
+}
+
 // Contiguous returns the view of a block in C order.
 func Contiguous(data []byte, shape []int64, size int) View {
 	return View{Data: data, Shape: shape, Strides: AppendStrides(nil, shape, size), Size: size}

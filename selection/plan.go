@@ -4,18 +4,16 @@ import "varve.dev/zarr/grid"
 
 // Part is what a selection takes from one chunk. All slices have one entry an axis and are counted in elements.
 type Part struct {
-	Chunk []int64 // index of the chunk in the grid
-	Start []int64 // first element that is taken, counted within the chunk
-	Step  []int64 // distance between elements that are taken
-	Count []int64 // how many are taken
-	Place []int64 // where the first one goes in the selected block
+	grid.Part         // what is taken, counted within the chunk
+	Chunk     []int64 // index of the chunk in the grid
+	Place     []int64 // where the first element goes in the selected block
 }
 
 // NewPart returns a part with room for the given number of axes.
 func NewPart(rank int) *Part {
 	n := make([]int64, 5*rank)
 	cut := func(i int) []int64 { return n[i*rank : (i+1)*rank : (i+1)*rank] }
-	return &Part{cut(0), cut(1), cut(2), cut(3), cut(4)}
+	return &Part{grid.Part{Start: cut(0), Step: cut(1), Count: cut(2)}, cut(3), cut(4)}
 }
 
 // Plan walks the chunks that a selection touches, in C order. It is not safe for concurrent use.

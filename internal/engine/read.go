@@ -5,6 +5,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 )
 
 // Read fills dst, whose shape is that of the selection with every axis kept, with the selected elements. Chunks that are
@@ -31,6 +32,10 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	if err != nil {
 		return w.readHuge(ctx, err, skipFill)
 	}
+	if w.partly(n) {
+		found, err := w.readPart(ctx)
+		return w.orFill(found, err, skipFill)
+	}
 	var room []byte // the part's own place, where it has the shape of the chunk
 	if data, ok := w.placed.Bytes(); ok && int64(len(data)) == n && w.wholeChunk() && w.Chain.InOrder() {
 		room = data
@@ -42,16 +47,19 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	defer w.bytes.Release(weight)
 	found, buffer, err := w.decode(ctx, n, room)
 	defer buffer.Put()
-	switch {
-	case err != nil:
-		return err
-	case !found && !skipFill:
-		grid.Fill(w.placed, w.Fill)
-	case found && room == nil:
+	if found && err == nil && room == nil {
 		w.take()
 		grid.Copy(w.placed, w.taken)
 	}
-	return nil
+	return w.orFill(found, err, skipFill)
+}
+
+// orFill makes the part the fill value if the chunk was not found.
+func (w *worker) orFill(found bool, err error, skipFill bool) error {
+	if err == nil && !found && !skipFill {
+		grid.Fill(w.placed, w.Fill)
+	}
+	return err
 }
 
 // readWeight returns the bytes that reading a chunk takes besides the caller's memory.
@@ -66,17 +74,16 @@ func (w *worker) readWeight(n int64, room []byte) int64 {
 	return weight
 }
 
-// readHuge reads a chunk that is too large to be decoded: it is the fill value, or the error stands.
+// readHuge reads a part of a chunk that is too large to be decoded: where it can be read by itself, or the chunk is not
+// stored. Otherwise the error stands.
 func (w *worker) readHuge(ctx context.Context, tooLarge error, skipFill bool) error {
-	absent, err := w.absent(ctx)
-	if err != nil {
-		return err
+	if w.Chain.Partial() && w.part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {
+		found, err := w.readPart(ctx)
+		return w.orFill(found, err, skipFill)
 	}
-	if !absent {
-		return tooLarge
+	stored, err := store.Exists(ctx, w.Store, w.key)
+	if err == nil && stored {
+		err = tooLarge
 	}
-	if !skipFill {
-		grid.Fill(w.placed, w.Fill)
-	}
-	return nil
+	return w.orFill(stored, err, skipFill)
 }

@@ -178,9 +178,3 @@ func (w *worker) show(data []byte) {
 	w.chunk.Data, w.chunk.Shape, w.chunk.Offset = data, w.cell.Encoded, 0
 	w.chunk.Strides = grid.AppendStrides(w.chunk.Strides[:0], w.chunk.Shape, w.Size)
 }
-
-// absent reports whether the chunk is not stored, without reading it.
-func (w *worker) absent(ctx context.Context) (bool, error) {
-	found, err := store.Exists(ctx, w.Store, w.key)
-	return !found && err == nil, err
-}

@@ -1,0 +1,87 @@
+package bytes
+
+import (
+	"context"
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+)
+
+// Reading past bytes that are not wanted is cheaper than another request for as many as this: spans of so many bytes, and
+// spans of which so large a part is wanted, are read in one piece.
+const (
+	denseBytes = 16 << 10
+	densePart  = 4
+)
+
+// DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold wanted elements.
+func (c *coder) DecodePart(ctx context.Context, dst grid.View, shape []int64, part grid.Part, src codec.Source) error {
+	strides := grid.AppendStrides(nil, shape, dst.Size)
+	size := int64(dst.Size)
+	if len(shape) > 0 {
+		size = strides[0] * shape[0]
+	}
+	if src.Size() != size {
+		return fmt.Errorf("%w: bytes: chunk has %d bytes, its shape %d takes %d", codec.ErrCorrupt, src.Size(), shape, size)
+	}
+	r := partReader{c, src, dst.Size, strides}
+	return r.read(ctx, dst, part, 0)
+}
+
+// partReader reads parts of one chunk.
+type partReader struct {
+	*coder
+	src     codec.Source
+	size    int     // bytes an element
+	strides []int64 // bytes
+}
+
+// read fills dst with the part, in one piece if it is dense and else index by index along the axis.
+func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, axis int) error {
+	first, last := int64(0), int64(r.size)
+	for i, stride := range r.strides {
+		first += part.Start[i] * stride
+		last += (part.Start[i] + (part.Count[i]-1)*part.Step[i]) * stride
+	}
+	wanted := part.Len() * int64(r.size)
+	if span := last - first; span <= denseBytes || span/densePart <= wanted || axis == len(r.strides) {
+		return r.readSpan(ctx, dst, part, first, span)
+	}
+	one := grid.Part{Start: append([]int64(nil), part.Start...), Step: part.Step, Count: append([]int64(nil), part.Count...)}
+	one.Count[axis] = 1
+	row := dst
+	row.Shape = one.Count
+	for range part.Count[axis] {
+		if err := r.read(ctx, row, one, axis+1); err != nil {
+			return err
+		}
+		one.Start[axis] += part.Step[axis]
+		row.Offset += dst.Strides[axis]
+	}
+	return nil
+}
+
+// readSpan reads the bytes from first on that hold the part, and moves its elements to dst.
+func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part, first, n int64) error {
+	b := budget.Get(n)
+	defer b.Put()
+	data, err := r.src.Read(ctx, first, n, b.B)
+	if err != nil {
+		return err
+	}
+	if err := r.Validate(data); err != nil {
+		return err
+	}
+	if r.unit > 1 {
+		dtype.SwapBytes(data, data, r.unit)
+	}
+	span := grid.View{Data: data, Shape: part.Count, Strides: make([]int64, len(r.strides)), Size: r.size}
+	for i, stride := range r.strides {
+		span.Strides[i] = stride * part.Step[i]
+	}
+	grid.Copy(dst, span)
+	return nil
+}
