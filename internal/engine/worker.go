@@ -46,16 +46,14 @@ func (w *worker) begin() (int64, error) {
 	return w.ChunkBytes(w.cell.Encoded)
 }
 
-// Keys are cut from blocks of memory: the longest key is far shorter than a block.
-const (
-	keyBlock   = 8 << 10
-	longestKey = 2 << 10
-)
+// keyBlock is the size of the largest block of memory that keys are cut from, in bytes.
+const keyBlock = 8 << 10
 
 // cutKey returns the key of the part's chunk. The bytes that keys are made of are never written again.
 func (w *worker) cutKey() store.Key {
-	if cap(w.names)-len(w.names) < longestKey {
-		w.names = make([]byte, 0, keyBlock)
+	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.part.Chunk))
+	if cap(w.names)-len(w.names) < longest {
+		w.names = make([]byte, 0, max(longest, min(keyBlock, 4*cap(w.names))))
 	}
 	from := len(w.names)
 	if dir := w.Path.String(); dir != "" {
