@@ -3,6 +3,7 @@ package codec
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -136,10 +137,10 @@ func (c *Chain) Decode(v *grid.View, src []byte) error {
 		return c.decodeArrays(v, src)
 	}
 	if c.inOrder {
-		return c.decodeSerial(&Block{Shape: v.Shape, Data: v.Data}, src)
+		return c.decodeSerial(Block{Shape: v.Shape, Data: v.Data}, src)
 	}
 	stored := Block{Shape: c.permuted(v.Shape), Data: v.Data}
-	if err := c.decodeSerial(&stored, src); err != nil {
+	if err := c.decodeSerial(stored, src); err != nil {
 		return err
 	}
 	strides := grid.AppendStrides(nil, stored.Shape, v.Size)
@@ -168,7 +169,7 @@ func (c *Chain) decodeArrays(v *grid.View, src []byte) error {
 	buffer := budget.Get(n)
 	defer func() { buffer.Put() }()
 	block := Block{Shape: shapes[len(c.arrays)], Data: buffer.Bytes(n)}
-	if err := c.decodeSerial(&block, src); err != nil {
+	if err := c.decodeSerial(block, src); err != nil {
 		return err
 	}
 	for i := len(c.arrays) - 1; i >= 0; i-- {
@@ -201,27 +202,42 @@ func (c *Chain) shapes(shape []int64) ([][]int64, error) {
 }
 
 // decodeSerial turns stored bytes into the block that the last array codec made.
-func (c *Chain) decodeSerial(dst *Block, src []byte) error {
-	if len(c.bytes) == 0 || !c.plain {
-		serial, free, err := c.decodeBytes(nil, dst.Shape, int64(len(dst.Data)), src)
-		defer free.Put()
-		if err != nil {
-			return err
-		}
-		if len(serial) > 0 && len(dst.Data) == len(serial) && &serial[0] == &dst.Data[0] {
-			return c.check(dst.Data)
-		}
-		return c.failSerial(c.serial.Decode(dst, serial))
+func (c *Chain) decodeSerial(dst Block, src []byte) error {
+	if !c.plain {
+		return c.decodeBlock(dst, src)
 	}
 	out, _, err := c.decodeBytes(dst.Data, dst.Shape, int64(len(dst.Data)), src)
 	switch {
 	case err != nil:
 		return err
 	case len(out) != len(dst.Data):
-		return c.failSerial(fmt.Errorf("%w: %d bytes, want %d", ErrCorrupt, len(out), len(dst.Data)))
+		return c.failSerial(fmt.Errorf("%w: %d bytes, its shape %d takes %d", ErrCorrupt, len(out), dst.Shape, len(dst.Data)))
+	case len(c.bytes) == 0:
+		copy(dst.Data, out)
 	}
-	return c.check(dst.Data)
+	if v, ok := c.serial.(Validator); ok {
+		return c.failSerial(v.Validate(dst.Data))
+	}
+	return nil
 }
+
+// decodeBlock is the way of chains whose array-to-bytes codec has something to do.
+func (c *Chain) decodeBlock(dst Block, src []byte) error {
+	serial, free, err := c.decodeBytes(nil, dst.Shape, int64(len(dst.Data)), src)
+	defer free.Put()
+	if err != nil {
+		return err
+	}
+	b := blocks.Get().(*Block)
+	*b = dst
+	err = c.serial.Decode(b, serial)
+	*b = Block{}
+	blocks.Put(b)
+	return c.failSerial(err)
+}
+
+// blocks are used again, because what is passed to a codec has to be on the heap.
+var blocks = sync.Pool{New: func() any { return new(Block) }}
 
 // decodeBytes undoes the bytes codecs. The last step goes to dst where it is given, else to a buffer that the caller
 // puts back; without bytes codecs src is returned.
@@ -266,14 +282,6 @@ func (c *Chain) maxBefore(i int, shape []int64, decoded int64) int64 {
 		n = b.MaxEncoded(n)
 	}
 	return n
-}
-
-// check refuses bytes that are no value of the data type, where there are such bytes and nobody looked.
-func (c *Chain) check(data []byte) error {
-	if v, ok := c.serial.(Validator); ok {
-		return c.failSerial(v.Validate(data))
-	}
-	return nil
 }
 
 // Encode appends the encoded form of the elements that src shows, a chunk in its encoded shape, to dst.
