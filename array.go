@@ -1,7 +1,7 @@
 package zarr
 
 import (
-	"context"
+	"bytes"
 	"fmt"
 	"sync/atomic"
 
@@ -25,17 +25,18 @@ type Array struct {
 
 // state is an array as one document describes it. It is immutable.
 type state struct {
-	doc    *metadata.Array
-	grid   *grid.Grid
-	typ    dtype.Type
-	fill   []byte
-	engine *engine.Array
+	version store.Version // of the document, zero where it is not known
+	doc     *metadata.Array
+	grid    *grid.Grid
+	typ     dtype.Type
+	fill    []byte
+	engine  *engine.Array
 }
 
-// newArray makes what a document describes.
-func newArray(base node, doc *metadata.Array) (*Array, error) {
+// newArray makes what a document of the given version describes.
+func newArray(base node, doc *metadata.Array, version store.Version) (*Array, error) {
 	a := &Array{node: base}
-	s, err := a.bind(doc)
+	s, err := a.bind(doc, version)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +45,8 @@ func newArray(base node, doc *metadata.Array) (*Array, error) {
 }
 
 // bind resolves the extension points of a document and checks that they go together.
-func (a *Array) bind(doc *metadata.Array) (*state, error) {
-	s := &state{doc: doc}
+func (a *Array) bind(doc *metadata.Array, version store.Version) (*state, error) {
+	s := &state{doc: doc, version: version}
 	var err error
 	if s.typ, err = dtype.Parse(doc.DataType.Name, doc.DataType.Configuration); err != nil {
 		return nil, at("/data_type", err)
@@ -88,10 +89,10 @@ func (a *Array) Grid() *grid.Grid { return a.state.Load().grid }
 func (a *Array) Type() dtype.Type { return a.state.Load().typ }
 
 // FillValue returns the element that stands where nothing was written, in host byte order.
-func (a *Array) FillValue() []byte { return append([]byte(nil), a.state.Load().fill...) }
+func (a *Array) FillValue() []byte { return bytes.Clone(a.state.Load().fill) }
 
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
-func (a *Array) Attributes() []byte { return a.state.Load().doc.Attributes }
+func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attributes) }
 
 // Metadata returns the document that describes the array. It is not to be changed.
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
@@ -111,24 +112,12 @@ func (a *Array) DimensionNames() []string {
 	return names
 }
 
-// Refresh reads the document again, so that later calls see what other programs published since.
-func (a *Array) Refresh(ctx context.Context) error {
-	data, _, err := a.hierarchy.store.Get(ctx, a.path.Key(documentName), store.Request{Limit: a.options.Limits.document()}, nil)
-	if err != nil {
-		return a.fail("refresh", err)
-	}
-	s, err := a.parse(data)
-	if err == nil {
-		a.state.Store(s)
-	}
-	return a.fail("refresh", err)
-}
-
 // parse reads a document of this array.
-func (a *Array) parse(data []byte) (*state, error) {
+func (a *Array) parse(data []byte, version store.Version) (*state, error) {
 	doc, err := metadata.ParseArray(data, a.options.Limits.metadata())
 	if err != nil {
 		return nil, err
 	}
-	return a.bind(doc)
+	s, err := a.bind(doc, version)
+	return s, inDocument(err)
 }

@@ -1,70 +1,55 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // UpdateAttributes publishes attributes that change makes of the newest ones. Both are JSON objects; spelling and order are
 // kept as change returns them. See [metadata.SetAttribute] and [metadata.UnsetAttribute].
 func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
-	var next *state
-	err := a.updateDocument(ctx, func(document []byte) ([]byte, error) {
-		s, err := a.parse(document)
+	err := a.update(ctx, func(old *state) (*publish.Change, *state, error) {
+		raw, err := change(bytes.Clone(old.doc.Attributes))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		raw, err := change(s.doc.Attributes)
+		doc, err := old.doc.WithAttributes(raw)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		doc, err := s.doc.WithAttributes(raw)
+		next, err := a.bind(doc, store.Version{})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if next, err = a.bind(doc); err != nil {
-			return nil, err
-		}
-		return doc.Marshal(a.options.Limits.metadata())
+		document, err := doc.Marshal(a.options.Limits.metadata())
+		return &publish.Change{Document: document}, next, err
 	})
-	if err == nil {
-		a.state.Store(next)
-	}
 	return a.fail("set attributes", err)
 }
 
 // UpdateAttributes publishes attributes that change makes of the newest ones, as [Array.UpdateAttributes] does.
 // The group itself shows them when it is opened again.
 func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
-	err := g.updateDocument(ctx, func(document []byte) ([]byte, error) {
+	if err := g.writable(); err != nil {
+		return g.fail("set attributes", err)
+	}
+	return g.fail("set attributes", publish.Update(ctx, g.publisher(), func(document []byte) (*publish.Change, error) {
 		doc, err := metadata.ParseGroup(document, g.options.Limits.metadata())
 		if err != nil {
 			return nil, err
 		}
-		raw, err := change(doc.Attributes)
+		raw, err := change(bytes.Clone(doc.Attributes))
 		if err != nil {
 			return nil, err
 		}
 		if doc, err = doc.WithAttributes(raw); err != nil {
 			return nil, err
 		}
-		return doc.Marshal(g.options.Limits.metadata())
-	})
-	return g.fail("set attributes", err)
-}
-
-// updateDocument publishes the document that change makes of the newest one.
-func (n *node) updateDocument(ctx context.Context, change func([]byte) ([]byte, error)) error {
-	if err := n.writable(); err != nil {
-		return err
-	}
-	return publish.Update(ctx, n.publisher(), func(document []byte) (*publish.Change, error) {
-		doc, err := change(document)
-		if err != nil {
-			return nil, err
-		}
-		return &publish.Change{Document: doc}, nil
-	})
+		document, err = doc.Marshal(g.options.Limits.metadata())
+		return &publish.Change{Document: document}, err
+	}))
 }

@@ -103,6 +103,11 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 	if err := a.writable(); err != nil {
 		return err
 	}
+	leave, err := a.enter(ctx, 1)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	s := a.state.Load()
 	if err := s.isChunk(index); err != nil {
 		return err

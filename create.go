@@ -15,7 +15,8 @@ import (
 // CreateOptions says how nodes are created. The nodes are open for writing.
 type CreateOptions struct {
 	Options
-	// Overwrite removes what is at the path first, with all nodes below it.
+	// Overwrite removes what is at the path first, with all nodes below it. It is not one step: a crash in between leaves
+	// nothing at the path.
 	Overwrite bool
 }
 
@@ -38,10 +39,11 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 	}
 	base := node{hierarchy: h, path: p, options: o.Options}
 	a, err := spec.array(base)
-	if err == nil {
-		err = h.create(ctx, base, a.Metadata(), o.Overwrite)
-	}
 	if err != nil {
+		return nil, base.fail("create", err)
+	}
+	s := a.state.Load() // nobody else has it yet
+	if s.version, err = h.create(ctx, base, s.doc, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
 	}
 	return a, nil
@@ -61,36 +63,33 @@ func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any
 		return nil, base.fail("create", err)
 	}
 	g := &Group{base, &metadata.Group{Attributes: raw}}
-	if err := h.create(ctx, base, g.doc, o.Overwrite); err != nil {
+	if _, err := h.create(ctx, base, g.doc, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
 	}
 	return g, nil
 }
 
 // create publishes the document of a new node once the groups above it are there and its place is free.
-func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, overwrite bool) error {
+func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, overwrite bool) (version store.Version, err error) {
 	raw, err := doc.Marshal(n.options.Limits.metadata())
 	if err != nil {
-		return err
+		return version, err
 	}
 	if err := h.makeParents(ctx, n); err != nil {
-		return err
+		return version, err
 	}
 	if overwrite {
-		if err := publish.Remove(ctx, n.publisher()); err != nil {
-			return err
-		}
-	} else if err := h.checkFree(ctx, n, doc); err != nil {
-		return err
+		version, err = publish.Remove(ctx, n.publisher(), raw)
+	} else if err = h.checkFree(ctx, n, doc); err == nil {
+		version, err = publish.Create(ctx, n.publisher(), raw)
 	}
-	err = publish.Create(ctx, n.publisher(), raw)
 	if errors.Is(err, store.ErrConflict) {
-		return fmt.Errorf("a node is here already (overwrite it on purpose): %w", fs.ErrExist)
+		return version, fmt.Errorf("a node is here already (CreateOptions.Overwrite or --overwrite replaces it): %w", fs.ErrExist)
 	}
 	if err != nil {
-		return err
+		return version, err
 	}
-	return h.recordMember(ctx, n, raw)
+	return version, h.recordMember(ctx, n, raw)
 }
 
 // makeParents creates the groups above a node that are missing, from the root on.
@@ -121,7 +120,7 @@ func (h *Hierarchy) makeParent(ctx context.Context, n node, p store.Path, raw []
 	data, _, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: n.options.Limits.document()}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		n.path = p
-		err := publish.Create(ctx, n.publisher(), raw)
+		_, err := publish.Create(ctx, n.publisher(), raw)
 		if errors.Is(err, store.ErrConflict) {
 			return nil // somebody else just made it
 		}
@@ -147,7 +146,7 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 		return err
 	}
 	if found {
-		return fmt.Errorf("a node is here already (overwrite it on purpose): %w", fs.ErrExist)
+		return fmt.Errorf("a node is here already (CreateOptions.Overwrite or --overwrite replaces it): %w", fs.ErrExist)
 	}
 	if _, isGroup := doc.(*metadata.Group); isGroup {
 		return nil
@@ -159,7 +158,7 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (overwrite it on purpose): %w", e.Name, fs.ErrExist)
+		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (CreateOptions.Overwrite or --overwrite removes them): %w", e.Name, fs.ErrExist)
 	}
 	return nil
 }
@@ -183,12 +182,13 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 		return err
 	}
 	if !found {
-		return h.describe(ctx, n.path, fs.ErrNotExist)
+		return h.describe(ctx, n.path)
 	}
 	if err := h.recordMember(ctx, n, nil); err != nil {
 		return err
 	}
-	return publish.Remove(ctx, n.publisher())
+	_, err = publish.Remove(ctx, n.publisher(), nil)
+	return err
 }
 
 // recordMember tells the groups above a node that have consolidated metadata what its document is now; nil is none.

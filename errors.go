@@ -35,6 +35,10 @@ var (
 	ErrChecksum error = codec.ErrChecksum
 	// ErrConflict says that another writer published first; nothing of this change is visible. Try again.
 	ErrConflict = store.ErrConflict
+	// ErrIncomplete says that a change was published, and that removing what it left behind failed. Do not repeat the change.
+	ErrIncomplete = publish.ErrIncomplete
+	// ErrOutcomeUnknown says that nobody can tell whether a change was published. Look at the node before it is repeated.
+	ErrOutcomeUnknown = publish.ErrOutcomeUnknown
 	// ErrUnsafeConcurrentWrite says that the store cannot keep other writers away from a change that needs it.
 	// Set [Options.SingleWriter] if there are none.
 	ErrUnsafeConcurrentWrite = publish.ErrUnsafe
@@ -75,21 +79,37 @@ func (e *Error) Unwrap() error { return e.Err }
 // unsupported lists what the layers below call not supported.
 var unsupported = []error{metadata.ErrUnsupported, dtype.ErrUnsupported, grid.ErrUnsupported, codec.ErrUnsupported, store.ErrUnsupported}
 
-// invalidMetadata lists what the layers below call invalid where it was found in a document.
-var invalidMetadata = []error{dtype.ErrInvalid, grid.ErrInvalid, codec.ErrConfiguration}
+// invalidValues lists what the layers below call invalid, wherever it comes from.
+var invalidValues = []error{dtype.ErrInvalid, grid.ErrInvalid, codec.ErrConfiguration}
 
 // Is gives the reasons of the layers below the names that this package has for them.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrUnsupported:
 		return isAny(e.Err, unsupported)
-	case ErrInvalidMetadata:
-		return e.Op == "open" && isAny(e.Err, invalidMetadata)
 	case ErrInvalidArgument:
 		return isAny(e.Err, []error{selection.ErrInvalid, store.ErrInvalidKey, grid.ErrOutOfRange}) ||
-			e.Op != "open" && isAny(e.Err, invalidMetadata)
+			isAny(e.Err, invalidValues) && !errors.Is(e.Err, ErrInvalidMetadata)
 	}
 	return false
+}
+
+// documentError is what is wrong with a value that stands in a document.
+type documentError struct{ err error }
+
+func (e *documentError) Error() string { return e.err.Error() }
+func (e *documentError) Unwrap() error { return e.err }
+
+func (e *documentError) Is(target error) bool {
+	return target == ErrInvalidMetadata && isAny(e.err, invalidValues)
+}
+
+// inDocument says that err is about values that stand in a document, not about an argument.
+func inDocument(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &documentError{err}
 }
 
 func isAny(err error, targets []error) bool {
@@ -139,7 +159,7 @@ func Kind(err error) string {
 	}{
 		{context.Canceled, "canceled"}, {context.DeadlineExceeded, "canceled"},
 		{ErrChecksum, "checksum"}, {ErrCorrupt, "corrupt"}, {ErrConflict, "conflict"}, {ErrLimit, "limit"}, {ErrOverflow, "overflow"},
-		{ErrDurability, "outcome-unknown"},
+		{ErrOutcomeUnknown, "outcome-unknown"}, {ErrDurability, "outcome-unknown"},
 		{fs.ErrNotExist, "not-found"}, {fs.ErrExist, "exists"}, {fs.ErrPermission, "permission"}, {ErrReadOnly, "permission"}, {syscall.EROFS, "permission"},
 		{ErrUnsupported, "unsupported"}, {ErrUnsafeConcurrentWrite, "unsupported"},
 		{ErrInvalidArgument, "invalid-argument"}, {ErrInvalidMetadata, "invalid-metadata"},

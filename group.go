@@ -1,9 +1,8 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
-	"errors"
-	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ type Group struct {
 }
 
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
-func (g *Group) Attributes() []byte { return g.doc.Attributes }
+func (g *Group) Attributes() []byte { return bytes.Clone(g.doc.Attributes) }
 
 // Open opens a node below the group. Nil options are those of the group.
 func (g *Group) Open(ctx context.Context, path string, opt *Options) (Node, error) {
@@ -52,7 +51,7 @@ func below[N any](g *Group, path string, opt *Options, open func(string, *Option
 // Member is an entry of a group.
 type Member struct {
 	Path string // relative to the group that was listed
-	Kind string // "array" or "group"
+	Kind string // "array" or "group"; "" where the document is too damaged to tell
 	// Node is the opened node; nil where Err says why it cannot be opened, as with a data type that is not known.
 	Node Node
 	Err  error
@@ -85,7 +84,11 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 		if err != nil {
 			continue // no legal node name, so no node
 		}
-		m, ok := g.member(ctx, p)
+		m, ok, err := g.member(ctx, p)
+		if err != nil {
+			yield(Member{}, g.fail("list", err))
+			return false
+		}
 		if !ok {
 			continue
 		}
@@ -111,24 +114,26 @@ func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, erro
 	return names, nil
 }
 
-// member opens what is at p; it is false where there is no node.
-func (g *Group) member(ctx context.Context, p store.Path) (Member, bool) {
-	m := Member{}
+// member opens what is at p; it is false where there is no node. What is wrong with the node itself stands in the member,
+// any other error is one of the store.
+func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, err error) {
 	m.Path = strings.TrimPrefix(strings.TrimPrefix(p.String(), g.path.String()), "/")
 	n, err := g.hierarchy.open(ctx, p, g.options)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, false
-	}
-	m.Err = fail("open", g.hierarchy.name(p), err)
 	switch n := n.(type) {
 	case *Group:
 		m.Kind, m.Node = "group", n
 	case *Array:
 		m.Kind, m.Node = "array", n
-	default:
-		m.Kind = "array" // whatever cannot be read has no nodes below it
 	}
-	return m, true
+	switch m.Err = fail("open", g.hierarchy.name(p), err); Kind(m.Err) {
+	case "not-found":
+		return m, false, nil
+	case "unsupported", "invalid-metadata", "limit", "overflow":
+		m.Kind = g.hierarchy.nodeType(ctx, p, g.options)
+	default:
+		return m, err == nil, err
+	}
+	return m, true, nil
 }
 
 // consolidated yields the members that the group's own document describes.
@@ -163,7 +168,8 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 		m.Kind = "array"
 		var a *Array
 		if err == nil {
-			a, err = newArray(base, doc)
+			a, err = newArray(base, doc, store.Version{})
+			err = inDocument(err)
 		}
 		if m.Err = fail("open", g.hierarchy.name(p), err); err == nil {
 			m.Node = a

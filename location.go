@@ -58,10 +58,14 @@ func openAt[N Node](location string, opt *Options, open func(h *Hierarchy, path 
 		return n, fail("open", location, err)
 	}
 	if _, err := os.Lstat(dir); err != nil {
-		return n, fail("open", location, fmt.Errorf("nothing is here: %w", plainPathError(err)))
+		err = plainPathError(err)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = notFound("nothing is here")
+		}
+		return n, fail("open", location, err)
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return n, fail("open", location, fmt.Errorf("no Zarr node here, only a file: %w", fs.ErrNotExist))
+		return n, fail("open", location, notFound("no Zarr node here, only a file"))
 	}
 	root := topmost(dir)
 	return in(root, dir, location, &file.Options{ReadOnly: !opt.orZero().Write}, "open", open)
@@ -98,9 +102,10 @@ func in[N Node](root, dir, location string, opt *file.Options, op string, do fun
 	if err != nil {
 		return n, errors.Join(err, s.Close())
 	}
-	if Node(n) != nil {
-		n.base().owner = true
+	if Node(n) == nil {
+		return n, fail(op, location, s.Close())
 	}
+	n.base().owner = true
 	return n, nil
 }
 

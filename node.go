@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/internal/publish"
@@ -134,9 +135,9 @@ func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*
 }
 
 func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
-	data, _, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: opt.Limits.document()}, nil)
+	data, info, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: opt.Limits.document()}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, h.describe(ctx, p, err)
+		return nil, h.describe(ctx, p)
 	}
 	if errors.Is(err, store.ErrTooLarge) {
 		err = fmt.Errorf("%w: %w (Limits.Document)", ErrLimit, err)
@@ -151,9 +152,9 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 	base := node{hierarchy: h, path: p, options: opt}
 	switch doc := doc.(type) {
 	case *metadata.Array:
-		a, err := newArray(base, doc)
+		a, err := newArray(base, doc, info.Version)
 		if err != nil {
-			return nil, err // not a: an interface that holds a nil pointer is not nil
+			return nil, inDocument(err) // not a: an interface that holds a nil pointer is not nil
 		}
 		return a, nil
 	case *metadata.Group:
@@ -162,29 +163,50 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
 }
 
+// nodeType returns the type of a node that cannot be opened, as far as its document tells.
+func (h *Hierarchy) nodeType(ctx context.Context, p store.Path, opt Options) string {
+	data, _, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: opt.Limits.document()}, nil)
+	if err != nil {
+		return ""
+	}
+	raw, _, _ := metadata.Attribute(data, "node_type")
+	switch string(raw) {
+	case `"array"`, `"group"`:
+		return strings.Trim(string(raw), `"`)
+	}
+	return ""
+}
+
 // describe says what stands at a path that has no node.
-func (h *Hierarchy) describe(ctx context.Context, p store.Path, missing error) error {
+func (h *Hierarchy) describe(ctx context.Context, p store.Path) error {
+	for _, name := range [...]string{".zarray", ".zgroup"} {
+		if found, err := store.Exists(ctx, h.store, p.Key(name)); err == nil && found {
+			return fmt.Errorf("%w: a Zarr version 2 node (%s) is here; only version 3 is read", ErrUnsupported, name)
+		}
+	}
 	var names []string
 	for e, err := range store.List(ctx, h.store, p, false) {
 		if err != nil {
 			break
 		}
-		switch e.Name {
-		case ".zarray", ".zgroup":
-			return fmt.Errorf("%w: a Zarr version 2 node (%s) is here; only version 3 is read", ErrUnsupported, e.Name)
-		}
-		if names = append(names, e.Name); len(names) > 3 {
-			names[3] = "…"
-			break
-		}
+		names = append(names, e.Name)
+	}
+	if slices.Sort(names); len(names) > 4 {
+		names = append(names[:4], "…")
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("no Zarr node here, only %s: %w", strings.Join(names, ", "), missing)
+		return notFound("no Zarr node here, only " + strings.Join(names, ", "))
 	}
 	if key, err := store.ParseKey(p.String()); err == nil {
 		if found, _ := store.Exists(ctx, h.store, key); found {
-			return fmt.Errorf("no Zarr node here, only a file: %w", missing)
+			return notFound("no Zarr node here, only a file")
 		}
 	}
-	return fmt.Errorf("no Zarr node here: %w", missing)
+	return notFound("no Zarr node here")
 }
+
+// notFound is an [fs.ErrNotExist] that says what is missing, or what is there instead.
+type notFound string
+
+func (n notFound) Error() string        { return string(n) }
+func (n notFound) Is(target error) bool { return target == fs.ErrNotExist }

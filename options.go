@@ -16,8 +16,8 @@ type Options struct {
 	Limits Limits
 	// Concurrency is the most chunks in flight; 0 stands for twice the number of processors, at least 8.
 	Concurrency int
-	// Budget is the most bytes in flight, encoded and decoded, besides the caller's own slices. 0 stands for the largest of
-	// 64 MiB and four times the number of processors times the largest chunk that is touched, within Go's memory limit.
+	// Budget is the most bytes that one call has in flight, encoded and decoded, besides the caller's own slices. 0 stands for
+	// the largest of 64 MiB and four times the number of processors times the largest chunk that is touched, within Go's memory limit.
 	// A chunk that is larger than the budget is processed alone.
 	Budget int64
 	// StoreFill stores chunks that hold nothing but the fill value. Otherwise they are not stored, and deleted where they are.

@@ -3,6 +3,7 @@ package zarr_test
 import (
 	"bytes"
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -20,13 +21,13 @@ import (
 // meter counts what is read from a store.
 type meter struct {
 	*memory.Store
-	reads, bytes int
+	reads, bytes atomic.Int64
 }
 
 func (m *meter) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := m.Store.Get(ctx, key, q, dst)
-	m.reads++
-	m.bytes += len(out) - len(dst)
+	m.reads.Add(1)
+	m.bytes.Add(int64(len(out) - len(dst)))
 	return out, info, err
 }
 
@@ -42,8 +43,8 @@ type meteredObject struct {
 
 func (o meteredObject) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
 	out, err := o.Object.Read(ctx, q, dst)
-	o.meter.reads++
-	o.meter.bytes += len(out) - len(dst)
+	o.meter.reads.Add(1)
+	o.meter.bytes.Add(int64(len(out) - len(dst)))
 	return out, err
 }
 
@@ -119,7 +120,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		sel         selection.Box
-		reads, most int
+		reads, most int64
 	}{
 		{"an element", selection.Box{{400, 401}, {300, 301}}, 1, 2},
 		{"a row", selection.Box{{400, 401}, {0, 700}}, 1, 1400},
@@ -128,12 +129,13 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 		{"most of it", selection.Box{{210, 500}, {0, 700}}, 1, 420_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m.reads, m.bytes = 0, 0
+			m.reads.Store(0)
+			m.bytes.Store(0)
 			if _, err := zarr.Read[int16](ctx, a, tt.sel); err != nil {
 				t.Fatal(err)
 			}
-			if m.reads > tt.reads || m.bytes > tt.most {
-				t.Errorf("%d reads of %d bytes, at most %d of %d are needed", m.reads, m.bytes, tt.reads, tt.most)
+			if m.reads.Load() > tt.reads || m.bytes.Load() > tt.most {
+				t.Errorf("%d reads of %d bytes, at most %d of %d are needed", m.reads.Load(), m.bytes.Load(), tt.reads, tt.most)
 			}
 		})
 	}

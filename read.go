@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"varve.dev/zarr/dtype"
@@ -15,38 +16,77 @@ import (
 // Errors are of type [*Error]. They wrap [ErrInvalidArgument] where T or the selection does not fit, and [ErrCorrupt]
 // where a chunk cannot be decoded, which is never read as fill value.
 func Read[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection) (Block[T], error) {
-	s := a.state.Load()
-	r, err := s.resolve(sel, dtype.Of[T]())
+	var b Block[T]
+	err := a.read(ctx, sel, dtype.Of[T](), true, func(r *selection.Resolved) ([]byte, error) {
+		if r.Len() > a.options.Limits.block()/int64(dtype.Of[T]().Size()) {
+			return nil, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+		}
+		b = Block[T]{r.Shape(), make([]T, r.Len())}
+		return bytesOf(b.Data), nil
+	})
 	if err != nil {
 		return Block[T]{}, a.fail("read", err)
 	}
-	if r.Len() > a.options.Limits.block()/int64(s.typ.Size()) {
-		return Block[T]{}, a.fail("read", fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape()))
-	}
-	b := Block[T]{r.Shape(), make([]T, r.Len())}
-	return b, a.fail("read", s.read(ctx, r, bytesOf(b.Data), true))
+	return b, nil
 }
 
 // ReadInto is [Read] into the caller's slice, which has room for just the selected elements, in C order.
 // After an error the slice may hold anything.
 func ReadInto[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, dst []T) error {
-	s := a.state.Load()
-	r, err := s.resolve(sel, dtype.Of[T]())
-	if err != nil {
-		return a.fail("read", err)
-	}
-	return a.fail("read", s.read(ctx, r, bytesOf(dst), false))
+	return a.readInto(ctx, sel, dtype.Of[T](), bytesOf(dst))
 }
 
 // ReadBytes reads the selected elements of an array of any type into dst, which has room for just them: in C order and in
 // the byte order of the host. After an error dst may hold anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
+	return a.readInto(ctx, sel, a.Type(), dst)
+}
+
+func (a *Array) readInto(ctx context.Context, sel selection.Selection, t dtype.Type, dst []byte) error {
+	return a.fail("read", a.read(ctx, sel, t, false, func(*selection.Resolved) ([]byte, error) { return dst, nil }))
+}
+
+// readTries is how often a read begins anew because the array was changed under it.
+const readTries = 4
+
+// read fills what room returns for a selection with its elements. A chunk that is not stored, or that does not decode, may be
+// one that a shrinking array has deleted, or one of another shape since: where the document is newer than the state that the
+// read began with, it begins anew, and keeps changes by this process away.
+func (a *Array) read(
+	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
+) error {
 	s := a.state.Load()
-	r, err := s.resolve(sel, s.typ)
-	if err != nil {
-		return a.fail("read", err)
+	for try := range readTries {
+		r, err := s.resolve(sel, t)
+		if err != nil {
+			return err
+		}
+		dst, err := room(r)
+		if err != nil {
+			return err
+		}
+		view, err := s.view(r, dst)
+		if err != nil {
+			return err
+		}
+		absent, err := s.engine.Read(ctx, r, view, zeroed)
+		if !absent && !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		now, staleErr := a.fresh(ctx, s)
+		if now == s || staleErr != nil {
+			return errors.Join(err, staleErr)
+		}
+		if s = now; try == 0 {
+			leave, err := a.enter(ctx, 1)
+			if err != nil {
+				return err
+			}
+			defer leave()
+			s = a.state.Load()
+		}
 	}
-	return a.fail("read", s.read(ctx, r, dst, false))
+	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
 }
 
 // Select returns what a selection means for the array as it is: its shape and how many elements it has.
@@ -62,14 +102,6 @@ func (s *state) resolve(sel selection.Selection, t dtype.Type) (*selection.Resol
 		return nil, badArgument("the elements are %s, not %s", s.typ, t)
 	}
 	return selection.Resolve(sel, s.grid.Shape())
-}
-
-func (s *state) read(ctx context.Context, r *selection.Resolved, dst []byte, zeroed bool) error {
-	view, err := s.view(r, dst)
-	if err != nil {
-		return err
-	}
-	return s.engine.Read(ctx, r, view, zeroed)
 }
 
 // view shows memory in the shape of a selection, with every axis kept.

@@ -89,29 +89,49 @@ type growth struct {
 
 // change publishes a change of the extents that plan makes of the newest state.
 func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) error {
+	return a.update(ctx, func(old *state) (*publish.Change, *state, error) {
+		g, err := plan(old)
+		if err != nil || g == nil {
+			return nil, nil, err
+		}
+		next, err := a.resized(old, g.shape)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, err := a.stage(old, next, g)
+		return c, next, err
+	})
+}
+
+// update publishes a change that plan makes of the newest state, and the state that it leads to.
+func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Change, *state, error)) error {
 	if err := a.writable(); err != nil {
 		return err
 	}
-	var next *state
-	err := publish.Update(ctx, a.publisher(), func(document []byte) (*publish.Change, error) {
-		old, err := a.parse(document)
+	leave, err := a.enter(ctx, allTurns)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return publish.Update(ctx, a.publisher(), func(document []byte) (*publish.Change, error) {
+		old, err := a.parse(document, store.Version{})
 		if err != nil {
 			return nil, err
 		}
-		next = old
-		g, err := plan(old)
-		if err != nil || g == nil {
+		change, next, err := plan(old)
+		if err != nil {
 			return nil, err
 		}
-		if next, err = a.resized(old, g.shape); err != nil {
-			return nil, err
+		if change == nil {
+			a.state.Store(old)
+			return nil, nil
 		}
-		return a.stage(old, next, g)
+		change.Published = func(v store.Version) {
+			next.version = v
+			a.state.Store(next)
+		}
+		return change, nil
 	})
-	if err == nil {
-		a.state.Store(next)
-	}
-	return err
 }
 
 // resized returns the state with another shape.
@@ -124,7 +144,7 @@ func (a *Array) resized(s *state, shape []int64) (*state, error) {
 	if slices.Equal(ext.Configuration, s.grid.AppendConfiguration(nil)) {
 		ext = s.doc.ChunkGrid // the edges are the same: keep the spelling
 	}
-	return a.bind(s.doc.Resized(shape, ext))
+	return a.bind(s.doc.Resized(shape, ext), store.Version{})
 }
 
 // stage returns the change from one state to the next.
@@ -134,18 +154,28 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 		return nil, err
 	}
 	was, is := old.grid.Shape(), next.grid.Shape()
-	return &publish.Change{
-		Document: doc,
-		Stage: func(ctx context.Context, b store.Batch) error {
-			if g.data != nil {
-				return next.write(ctx, g, was, b)
-			}
-			return old.expose(ctx, next, b)
-		},
-		Reclaim: func(ctx context.Context, b store.Batch) error {
-			return old.cut(ctx, next, is, b)
-		},
-	}, nil
+	change := &publish.Change{Document: doc}
+	change.Stage = func(ctx context.Context, b store.Batch) error {
+		if g.data != nil {
+			return next.write(ctx, g, was, b)
+		}
+		return old.expose(ctx, next, b)
+	}
+	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, old, b) }
+	if shrinks(was, is) {
+		change.Reclaim = func(ctx context.Context, b store.Batch) error { return old.cut(ctx, next, is, b) }
+	}
+	return change, nil
+}
+
+// shrinks reports whether an axis becomes shorter.
+func shrinks(was, is []int64) bool {
+	for i := range was {
+		if is[i] < was[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // write stores the elements of a region that was the shape before does not have.
@@ -161,15 +191,23 @@ func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch
 	return s.engine.Write(ctx, r, view, was, b)
 }
 
-// expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
-// cut chunks is cleared, and what a writer that died left under the keys of new chunks is deleted.
-func (s *state) expose(ctx context.Context, next *state, b store.Batch) error {
-	old := grid.BoxOf(s.grid.Chunks())
-	for cells := range grid.BoxOf(next.grid.Chunks()).Subtract(old) {
-		if err := next.engine.Delete(ctx, cells, b); err != nil {
+// deleteNew deletes what is stored under the keys of the chunks that s has and the other state has not.
+func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) error {
+	for cells := range grid.BoxOf(s.grid.Chunks()).Subtract(grid.BoxOf(other.grid.Chunks())) {
+		if err := s.engine.Delete(ctx, cells, b); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
+// cut chunks is cleared, and what a writer that died left under the keys of new chunks is deleted.
+func (s *state) expose(ctx context.Context, next *state, b store.Batch) error {
+	if err := next.deleteNew(ctx, s, b); err != nil {
+		return err
+	}
+	old := grid.BoxOf(s.grid.Chunks())
 	for i := range old {
 		a := s.grid.Axis(i)
 		last, ok := a.Cell(a.Chunks() - 1)
@@ -187,12 +225,10 @@ func (s *state) expose(ctx context.Context, next *state, b store.Batch) error {
 
 // cut deletes the chunks that the next state does not have any more, and clears what it cut off from others.
 func (s *state) cut(ctx context.Context, next *state, shape []int64, b store.Batch) error {
-	kept := grid.BoxOf(next.grid.Chunks())
-	for cells := range grid.BoxOf(s.grid.Chunks()).Subtract(kept) {
-		if err := s.engine.Delete(ctx, cells, b); err != nil {
-			return err
-		}
+	if err := s.deleteNew(ctx, next, b); err != nil {
+		return err
 	}
+	kept := grid.BoxOf(next.grid.Chunks())
 	for i := range kept {
 		a := next.grid.Axis(i)
 		last, ok := a.Cell(a.Chunks() - 1)

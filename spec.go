@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // Spec describes an array that is to be created. Shape and Type are needed, all else has a default.
@@ -40,7 +41,7 @@ func (s *Spec) array(base node) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newArray(base, doc)
+	return newArray(base, doc, store.Version{})
 }
 
 // document returns the metadata of the array.

@@ -60,8 +60,18 @@ func (a *Array) writeView(
 	if err := a.writable(); err != nil {
 		return err
 	}
+	leave, err := a.enter(ctx, 1)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	s := a.state.Load()
 	r, err := s.resolve(sel, t)
+	if err == nil && s.atBorder(r) {
+		if s, err = a.fresh(ctx, s); err == nil {
+			r, err = s.resolve(sel, t)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -69,9 +79,19 @@ func (a *Array) writeView(
 	if err != nil {
 		return err
 	}
-	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
-		return s.engine.Write(ctx, r, v, s.grid.Shape(), b)
-	})
+	return a.batch(ctx, func(ctx context.Context, b store.Batch) error { return s.engine.Write(ctx, r, v, nil, b) })
+}
+
+// atBorder reports whether a selection touches chunks that reach beyond the array. Another program may have made the
+// array grow into them, and what it stored there must not be taken for leftovers.
+func (s *state) atBorder(r *selection.Resolved) bool {
+	for i, touched := range selection.NewPlan(r, s.grid).Touched() {
+		a := s.grid.Axis(i)
+		if last, ok := a.Cell(a.Chunks() - 1); ok && last.IsBoundary() && touched.Stop == a.Chunks() {
+			return true
+		}
+	}
+	return s.version.IsZero()
 }
 
 // source shows the caller's elements in the shape of a selection.

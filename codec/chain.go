@@ -119,6 +119,27 @@ func (c *Chain) Plain() bool {
 // InOrder reports whether decoded elements come out in C order.
 func (c *Chain) InOrder() bool { return c.inOrder || c.order == nil }
 
+// Buffers returns how many buffers of about the size of a decoded chunk are in use at one time while a chunk is decoded, or
+// while one in C order is encoded, besides what comes in and what goes out.
+func (c *Chain) Buffers() int {
+	n := 0
+	for _, b := range c.bytes {
+		if _, trims := b.(Trimmer); !trims {
+			n++
+		}
+	}
+	if c.plain && n > 0 {
+		n-- // the last step goes to where the elements belong
+	}
+	n = min(n, 2)
+	if c.order == nil {
+		n += min(2, len(c.arrays))
+	} else if !c.inOrder {
+		n++
+	}
+	return n
+}
+
 // MaxEncoded returns the most bytes that a chunk of the given shape may take in a store; longer objects are corrupt.
 func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
 	n, _ := c.serial.EncodedSize(shape, decoded)
@@ -269,6 +290,9 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 		last = to
 		if err != nil {
 			return nil, last, c.failBytes(i, err)
+		}
+		if to == nil && len(out) > 0 && &out[0] != &dst[0] {
+			out = dst[:copy(dst, out)] // a codec that has memory of its own
 		}
 		src = out
 	}

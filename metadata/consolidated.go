@@ -87,11 +87,8 @@ func (c *Consolidated) read(nodes strictjson.Value) error {
 		if err := checkPath(path); err != nil {
 			return m.Errorf("%w", err)
 		}
-		kind, _ := m.Member("node_type")
+		kind, _ := m.Member("node_type") // a damaged entry is for Entry to tell: its neighbours are sound
 		name, _ := kind.Str()
-		if name != "array" && name != "group" {
-			return m.Errorf("entry must be the document of an array or a group")
-		}
 		c.entries = append(c.entries, entry{path, m.Raw(), name == "array"})
 	}
 	return nil

@@ -59,11 +59,26 @@ func TestConsolidated(t *testing.T) {
 	}
 }
 
+// TestConsolidatedDamaged opens a group with damaged entries: they say so when they are read, the others are sound.
+func TestConsolidatedDamaged(t *testing.T) {
+	for _, damaged := range []string{"{}", `{"node_type":"table"}`, "null", "5", `[1]`} {
+		g, err := ParseGroup([]byte(consolidatedDoc("a", damaged, "b", groupDoc(""))), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := g.Consolidated.Entry("a", Limits{})
+		if e, ok := errors.AsType[*Error](err); n != nil || !ok || !strings.HasPrefix(e.Pointer, "/consolidated_metadata/metadata/a") {
+			t.Errorf("%s: %v, %v", damaged, n, err)
+		}
+		if n, err := g.Consolidated.Entry("b", Limits{}); n == nil || err != nil {
+			t.Errorf("beside %s: %v", damaged, err)
+		}
+	}
+}
+
 func TestConsolidatedRefused(t *testing.T) {
 	for name, doc := range map[string]string{
 		"below an array":   consolidatedDoc("a/b/c", groupDoc(""), "a", arrayDoc("")),
-		"no node type":     consolidatedDoc("a", "{}"),
-		"unknown type":     consolidatedDoc("a", `{"node_type":"table"}`),
 		"reserved name":    consolidatedDoc("a/zarr.json", groupDoc("")),
 		"control":          consolidatedDoc("a\u007f", groupDoc("")),
 		"twice":            consolidatedDoc("a", groupDoc(""), "a", groupDoc("")),

@@ -77,6 +77,13 @@ func verdict(doc []byte) (string, error) {
 	if a, ok := n.(*Array); ok && err == nil {
 		_, err = ParseKeyEncoding(a.ChunkKeyEncoding)
 	}
+	if g, ok := n.(*Group); ok && err == nil && g.Consolidated != nil {
+		for path := range g.Consolidated.Nodes() {
+			if _, entryErr := g.Consolidated.Entry(path, Limits{}); entryErr != nil {
+				err = entryErr
+			}
+		}
+	}
 	switch {
 	case err == nil:
 		return "ok", nil

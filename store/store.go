@@ -37,7 +37,7 @@ var (
 type Store interface {
 	// Get appends the bytes of the value at key that q selects to dst and returns the extended slice.
 	// The caller guarantees that key is legal. The driver allocates only where dst lacks capacity,
-	// writes no byte of dst beyond what it returns, and honours q.Limit before it allocates.
+	// writes no byte of dst beyond what it returns, and honours q.Limit before it allocates. It does not keep the slice.
 	// On an error the returned slice is nil and the capacity of dst may hold anything.
 	// The value is read from one version of the object, whole or not at all.
 	Get(ctx context.Context, key Key, q Request, dst []byte) ([]byte, Info, error)

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
 )
 
 // Reading past bytes that are not wanted is cheaper than another request for as many as this: spans of so many bytes, and
@@ -19,15 +20,12 @@ const (
 
 // DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold wanted elements.
 func (c *coder) DecodePart(ctx context.Context, dst grid.View, shape []int64, part grid.Part, src codec.Source) error {
-	strides := grid.AppendStrides(nil, shape, dst.Size)
-	size := int64(dst.Size)
-	if len(shape) > 0 {
-		size = strides[0] * shape[0]
-	}
-	if src.Size() != size {
+	elements, ok := checked.Product(shape...)
+	size, fits := checked.Mul(elements, int64(dst.Size))
+	if !ok || !fits || src.Size() != size {
 		return fmt.Errorf("%w: bytes: chunk has %d bytes, its shape %d takes %d", codec.ErrCorrupt, src.Size(), shape, size)
 	}
-	r := partReader{c, src, dst.Size, strides}
+	r := partReader{c, src, dst.Size, grid.AppendStrides(nil, shape, dst.Size)}
 	return r.read(ctx, dst, part, 0)
 }
 

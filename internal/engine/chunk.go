@@ -12,7 +12,7 @@ import (
 
 // at returns a worker for the chunk at index, which has to be a chunk of the grid, and the bytes of the decoded chunk.
 func (a *Array) at(index []int64) (*worker, int64, error) {
-	w := newWorker(&run{a, budget.New(1), newCores(), 1})
+	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: newCores(), workers: 1})
 	copy(w.part.Chunk, index)
 	n, err := w.begin()
 	return w, n, w.fail(err)
@@ -49,7 +49,7 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, batch
 		return err
 	}
 	defer w.lock().Unlock()
-	v := &writer{w, batch, a.Grid.Shape()}
+	v := &writer{w, batch, nil}
 	return w.fail(v.put(ctx, grid.Contiguous(src, w.cell.Encoded, a.Size), n))
 }
 

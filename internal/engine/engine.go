@@ -101,6 +101,7 @@ type run struct {
 	bytes   *budget.Budget
 	cores   cores
 	workers int
+	absent  atomic.Bool // a chunk that was to be read is not stored
 }
 
 // newRun prepares an operation that touches chunks of the box, at most as many as most.
@@ -108,7 +109,7 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
 	}
-	return &run{a, a.newBudget(cells), newCores(), a.concurrency(most)}
+	return &run{Array: a, bytes: a.newBudget(cells), cores: newCores(), workers: a.concurrency(most)}
 }
 
 // newBudget returns the budget for an operation that touches chunks of the box: the one that was asked for, else

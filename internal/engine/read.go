@@ -2,27 +2,30 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
 // Read fills dst, whose shape is that of the selection with every axis kept, with the selected elements. Chunks that are
-// not stored are the fill value. zeroed tells that dst holds zeros already.
+// not stored are the fill value, and absent tells that there were some. zeroed tells that dst holds zeros already.
 //
 // After an error dst may hold anything.
-func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, zeroed bool) error {
+func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, zeroed bool) (absent bool, err error) {
 	if sel.Len() == 0 {
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	r := a.newRun(plan.Touched(), sel.Len())
 	skipFill := zeroed && grid.AllEqual(a.Fill, []byte{0})
-	return each(ctx, r.workers,
+	err = each(ctx, r.workers,
 		func(w *worker) bool { return plan.Next(w.part) },
 		func() *worker { return newWorker(r) },
 		func(ctx context.Context, w *worker) error { return w.fail(w.read(ctx, dst, skipFill)) })
+	return r.absent.Load(), err
 }
 
 // read reads the part of one chunk to its place in dst.
@@ -56,10 +59,14 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 
 // orFill makes the part the fill value if the chunk was not found.
 func (w *worker) orFill(found bool, err error, skipFill bool) error {
-	if err == nil && !found && !skipFill {
+	if err != nil || found {
+		return err
+	}
+	w.absent.Store(true)
+	if !skipFill {
 		grid.Fill(w.placed, w.Fill)
 	}
-	return err
+	return nil
 }
 
 // readWeight returns the bytes that reading a chunk takes besides the caller's memory.
@@ -69,7 +76,7 @@ func (w *worker) readWeight(n int64, room []byte) int64 {
 		weight = n
 	}
 	if !w.Chain.Plain() {
-		weight += w.guess(n)
+		weight += n * int64(1+w.Chain.Buffers()) // a chunk of noise is as long encoded as it is decoded
 	}
 	return weight
 }
@@ -77,7 +84,8 @@ func (w *worker) readWeight(n int64, room []byte) int64 {
 // readHuge reads a part of a chunk that is too large to be decoded: where it can be read by itself, or the chunk is not
 // stored. Otherwise the error stands.
 func (w *worker) readHuge(ctx context.Context, tooLarge error, skipFill bool) error {
-	if w.Chain.Partial() && w.part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {
+	_, countable := checked.Product(append(slices.Clone(w.cell.Encoded), int64(w.Size))...)
+	if countable && w.Chain.Partial() && w.part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {
 		found, err := w.readPart(ctx)
 		return w.orFill(found, err, skipFill)
 	}

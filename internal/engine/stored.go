@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
 )
@@ -67,7 +68,7 @@ func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) e
 }
 
 // Clear sets what the stored chunks of the box hold beyond the shape valid to the fill value. Chunks without such
-// elements are read and left as they are.
+// elements are read and left as they are, and so are damaged ones: no old value comes back from those.
 func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch store.Batch) error {
 	next, stop := iter.Pull2(a.Stored(ctx, cells))
 	defer stop()
@@ -93,7 +94,7 @@ func (w *writer) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	weight, err := w.bytes.Acquire(ctx, 2*n)
+	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
 	if err != nil {
 		return err
 	}
@@ -101,6 +102,9 @@ func (w *writer) clear(ctx context.Context) error {
 	defer w.lock().Unlock()
 	found, buffer, err := w.decode(ctx, n, nil)
 	defer buffer.Put()
+	if errors.Is(err, codec.ErrCorrupt) {
+		return nil
+	}
 	if err != nil || !found || !w.clearTail() {
 		return err
 	}

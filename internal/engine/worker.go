@@ -158,6 +158,9 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 		buffer.Put()
 		return false, nil, err
 	}
+	if n > 0 && &src[0] != &room[0] {
+		copy(room, src) // a store that has memory of its own
+	}
 	w.show(room)
 	return true, buffer, nil
 }

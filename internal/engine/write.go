@@ -12,8 +12,9 @@ import (
 )
 
 // Write stores the elements of src, whose shape is that of the selection with every axis kept, into the batch.
-// A chunk that the selection covers is not read. valid is the shape of the array as published, which may be smaller than
-// the grid while the array grows: whatever a chunk holds beyond it counts as fill value.
+// A chunk that the selection covers is not read. While an array grows, valid is the
+// shape that it has had so far: whatever a chunk holds beyond it counts as fill value. Otherwise it is nil,
+// and what a chunk holds beyond the array stays as it is.
 // Chunks that come to hold only the fill value are deleted unless they are to be kept.
 //
 // Several writers of one chunk in this process take turns; in several processes the last one wins.
@@ -83,10 +84,7 @@ func (w *writer) writeWeight(n int64, whole bool) int64 {
 		weight = n
 	}
 	if !w.Chain.Plain() {
-		weight += n
-	}
-	if !w.Chain.InOrder() {
-		weight += n
+		weight += n * int64(1+w.Chain.Buffers())
 	}
 	return weight
 }
@@ -111,8 +109,8 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 
 // overlapsValid reports whether the chunk holds elements of the published array.
 func (w *writer) overlapsValid() bool {
-	for i, start := range w.cell.Start {
-		if start >= w.valid[i] {
+	for i, n := range w.valid {
+		if w.cell.Start[i] >= n {
 			return false
 		}
 	}
@@ -120,8 +118,11 @@ func (w *writer) overlapsValid() bool {
 }
 
 // clearTail sets what the decoded chunk holds beyond the published array to the fill value,
-// and reports whether anything else was there.
+// and reports whether anything else was there. Without a shape that is valid nothing is beyond it.
 func (w *writer) clearTail() bool {
+	if w.valid == nil {
+		return false
+	}
 	keep := make(grid.Box, len(w.valid))
 	inside := true
 	for i, start := range w.cell.Start {

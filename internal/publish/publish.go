@@ -7,7 +7,8 @@
 //  2. Read the document as it is now, and plan on that: what was known before may be old.
 //  3. Stage: write the chunks that the new document will describe, under keys that the old one does not describe or
 //     in places of a chunk that it does not reach. Make them durable.
-//  4. Publish: write the document, on the condition that it is still the one that was read. This is the change.
+//  4. Publish: write the document, on the condition that it is still the one that was read. This is the change: what
+//     happens from here on does not undo it, and a caller who gives up now does not stop it.
 //  5. Reclaim: delete the chunks that the new document does not describe any more, and clear what it cut off.
 //  6. Let go of the lock.
 //
@@ -16,15 +17,24 @@
 package publish
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"varve.dev/zarr/store"
 )
 
-// ErrUnsafe says that the store can neither lock nor write on a condition, so that another writer's change could be lost.
-var ErrUnsafe = errors.New("store cannot keep other writers away; say that this is the only one (SingleWriter), or use another store")
+var (
+	// ErrUnsafe says that the store has no locks, so that another writer's change could be lost.
+	ErrUnsafe = errors.New("the store has no locks to keep other writers away; say that this is the only one (SingleWriter), or use another store")
+	// ErrIncomplete says that a change was published, and that removing what it left behind failed.
+	// The change must not be repeated. What is left is not visible, and goes when its place is written to.
+	ErrIncomplete = errors.New("published, but not all that is left over was removed")
+	// ErrOutcomeUnknown says that nobody can tell whether a change was published: look at the node before it is repeated.
+	ErrOutcomeUnknown = errors.New("it is unknown whether the change was published")
+)
 
 // Node is the place of a change.
 type Node struct {
@@ -40,18 +50,31 @@ type Node struct {
 type Change struct {
 	Document []byte
 	Stage    func(context.Context, store.Batch) error // nil where nothing is to be staged
-	Reclaim  func(context.Context, store.Batch) error // nil where nothing is to be reclaimed
+	// Published is called, under the lock, as soon as the document is published, with its version where the store
+	// knows it; nil where nobody wants to know.
+	Published func(store.Version)
+	Reclaim   func(context.Context, store.Batch) error // nil where nothing is to be reclaimed
+	// Abandon deletes what was staged, where staging or publishing failed; nil where it may stay. Its errors are
+	// of no interest: what it leaves is not visible.
+	Abandon func(context.Context, store.Batch) error
 }
 
-// Update changes a node in the order that the package describes. plan is given the document as it is; a nil Change
-// means that nothing is to be done. The error wraps [store.ErrConflict] where another writer published in between;
-// then nothing is visible of the change and Update may be called again.
+// Update changes a node in the order that the package describes. plan is given the document as it is; a nil
+// Change means that nothing is to be done. The error wraps [store.ErrConflict] where another writer published in between:
+// then nothing is visible of the change and Update may be called again. After [ErrIncomplete] the change is visible.
 func Update(ctx context.Context, n Node, plan func(document []byte) (*Change, error)) (err error) {
 	unlock, err := n.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	published := false
+	defer func() {
+		if unlockErr := unlock(); published {
+			err = incomplete(err, unlockErr)
+		} else {
+			err = errors.Join(err, unlockErr)
+		}
+	}()
 	key := n.Path.Key(n.Document)
 	old, info, err := n.Store.Get(ctx, key, store.Request{Limit: n.Limit}, nil)
 	if err != nil {
@@ -61,39 +84,64 @@ func Update(ctx context.Context, n Node, plan func(document []byte) (*Change, er
 	if err != nil || change == nil {
 		return err
 	}
-	if err := n.batch(ctx, change.Stage); err != nil {
+	if err = n.batch(ctx, change.Stage); err != nil {
+		_ = n.batch(context.WithoutCancel(ctx), change.Abandon)
 		return err
 	}
-	if err := n.publish(ctx, key, change.Document, store.IfVersion(info.Version), info.Version.IsZero()); err != nil {
+	version, err := n.replace(ctx, key, change.Document, info.Version)
+	if err != nil {
+		if !errors.Is(err, ErrOutcomeUnknown) {
+			_ = n.batch(context.WithoutCancel(ctx), change.Abandon)
+		}
 		return err
 	}
-	return n.batch(ctx, change.Reclaim)
+	published = true
+	if change.Published != nil {
+		change.Published(version)
+	}
+	return n.batch(context.WithoutCancel(ctx), change.Reclaim)
 }
 
-// Create publishes the document of a node that does not exist. The error wraps [store.ErrConflict] where it does.
-func Create(ctx context.Context, n Node, document []byte) error {
+// incomplete returns what went wrong after a change was published.
+func incomplete(errs ...error) error {
+	err := errors.Join(errs...)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrIncomplete, err)
+}
+
+// Create publishes the document of a node that does not exist, and returns its version where the store knows it.
+// The error wraps [store.ErrConflict] where there is one.
+func Create(ctx context.Context, n Node, document []byte) (store.Version, error) {
 	key := n.Path.Key(n.Document)
-	err := n.publish(ctx, key, document, store.IfAbsent(), false)
+	version, err := store.PutIf(ctx, n.Store, key, document, store.IfAbsent(), n.Durability)
 	if !errors.Is(err, store.ErrUnsupported) {
-		return err
+		return n.settle(ctx, key, document, version, err)
 	}
 	found, err := store.Exists(ctx, n.Store, key)
 	switch {
 	case err != nil:
-		return err
+		return store.Version{}, err
 	case found:
-		return fmt.Errorf("%w: %s", store.ErrConflict, key)
+		return store.Version{}, fmt.Errorf("%w: %s", store.ErrConflict, key)
 	}
-	_, err = store.Put(ctx, n.Store, key, document, n.Durability)
-	return err
+	return store.Put(ctx, n.Store, key, document, n.Durability)
 }
 
-// Remove deletes everything at and below a node, its document first: what is left after a death is not visible.
-func Remove(ctx context.Context, n Node) error {
-	if err := store.Delete(ctx, n.Store, n.Path.Key(n.Document)); err != nil {
-		return err
+// Remove deletes everything at and below a node, its document first: what is left after a death is not visible. Then it
+// publishes another document in its place, where that is not nil. The node's lock is held all the time, so that a
+// change of the old node and the new node do not meet.
+func Remove(ctx context.Context, n Node, document []byte) (version store.Version, err error) {
+	unlock, err := n.lockIfThere(ctx)
+	if err != nil {
+		return version, err
 	}
-	return n.batch(ctx, func(ctx context.Context, b store.Batch) error {
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := store.Delete(ctx, n.Store, n.Path.Key(n.Document)); err != nil {
+		return version, err
+	}
+	err = n.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		for e, err := range store.List(ctx, n.Store, n.Path, true) {
 			if err == nil {
 				err = b.Delete(ctx, n.Path.Key(e.Name))
@@ -104,9 +152,13 @@ func Remove(ctx context.Context, n Node) error {
 		}
 		return nil
 	})
+	if err != nil || document == nil {
+		return version, err
+	}
+	return Create(ctx, n, document)
 }
 
-// lock takes the node's lock. A store without locks is good enough if it writes on conditions or the caller is alone.
+// lock takes the node's lock. A store without locks is good enough where the caller is alone.
 func (n Node) lock(ctx context.Context) (func() error, error) {
 	unlock, err := store.Lock(ctx, n.Store, n.Path)
 	if !errors.Is(err, store.ErrUnsupported) {
@@ -118,17 +170,41 @@ func (n Node) lock(ctx context.Context) (func() error, error) {
 	return func() error { return nil }, nil
 }
 
-// publish writes the document on a condition, or without one where the store knows no conditions
-// and the lock, or the caller's word, keeps others away.
-func (n Node) publish(ctx context.Context, key store.Key, document []byte, cond store.Condition, plain bool) error {
-	if !plain {
-		_, err := store.PutIf(ctx, n.Store, key, document, cond, n.Durability)
-		if !errors.Is(err, store.ErrUnsupported) || cond.Absent() {
-			return err
+// lockIfThere takes the lock of a node that may not be there, in a store that may have no locks.
+func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
+	unlock, err := store.Lock(ctx, n.Store, n.Path)
+	if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
+		return func() error { return nil }, nil
+	}
+	return unlock, err
+}
+
+// replace writes the document on the condition that the present one is of the version, or without a condition where the
+// store knows none; then the lock, or the caller's word, keeps others away.
+func (n Node) replace(ctx context.Context, key store.Key, document []byte, old store.Version) (store.Version, error) {
+	if !old.IsZero() {
+		version, err := store.PutIf(ctx, n.Store, key, document, store.IfVersion(old), n.Durability)
+		if !errors.Is(err, store.ErrUnsupported) {
+			return n.settle(ctx, key, document, version, err)
 		}
 	}
-	_, err := store.Put(ctx, n.Store, key, document, n.Durability)
-	return err
+	return store.Put(ctx, n.Store, key, document, n.Durability)
+}
+
+// settle finds out what became of a conditional write that failed for a reason other than its condition, as when the
+// answer of a server is lost: the document that is there tells.
+func (n Node) settle(ctx context.Context, key store.Key, document []byte, version store.Version, err error) (store.Version, error) {
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		return version, err
+	}
+	there, info, lookErr := n.Store.Get(context.WithoutCancel(ctx), key, store.Request{Limit: n.Limit}, nil)
+	switch {
+	case lookErr == nil && bytes.Equal(there, document) && !errors.Is(err, store.ErrDurability):
+		return info.Version, nil
+	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist):
+		return store.Version{}, err
+	}
+	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
 // batch runs work with a batch of writes and makes them durable.

@@ -207,15 +207,15 @@ func valueOf(t *testing.T, s store.Store, key string) string {
 
 // TestFlushOrder sees that a value put with Flush is whole for readers, before any power cut.
 func TestFlushOrder(t *testing.T) {
-	hook, stopped := vfs.StopAt(0)
-	for k := int64(0); k == 0 || stopped(); k++ {
-		hook, stopped = vfs.StopAt(k)
+	for k, more := int64(0), true; more; k++ {
+		hook, stopped := vfs.StopAt(k)
 		w, disk := newWorld(t, hook)
 		_, err := w.s.Put(t.Context(), store.MustKey("x"), []byte("new x"), store.Flush)
 		got := valueOf(t, file.On(disk, nil), "x")
 		if got != "new x" && (err == nil || got != "old x") {
 			t.Errorf("killed before operation %d: x is %q after error %v", k, got, err)
 		}
+		more = stopped()
 	}
 }
 
