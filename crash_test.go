@@ -24,6 +24,7 @@ type crashCase struct {
 	run    func(ctx context.Context, h *zarr.Hierarchy) error
 	expect func(old []int32) (shape []int64, data []int32) // the array afterwards
 	loose  bool                                            // chunk by chunk old or new, not all at once
+	gone   bool                                            // there may be no array in between
 }
 
 func openArray(ctx context.Context, h *zarr.Hierarchy) (*zarr.Array, error) {
@@ -99,6 +100,16 @@ var crashCases = []crashCase{
 	{name: "shrink", spec: edges(1, 2, 3), run: resize(2), expect: resized(2)},
 	{name: "shrink regular chunks", spec: every(9, 4), run: resize(3), expect: resized(3)},
 	{name: "shrink to nothing", spec: every(9, 4), run: resize(0), expect: resized(0)},
+	{name: "overwrite", spec: edges(1, 2, 3), gone: true, run: func(ctx context.Context, h *zarr.Hierarchy) error {
+		_, err := h.CreateArray(ctx, "g/a", every(5, 4), &zarr.CreateOptions{Overwrite: true})
+		return err
+	}, expect: func([]int32) ([]int64, []int32) { return []int64{5}, make([]int32, 5) }},
+	{name: "delete", spec: edges(1, 2, 3), run: func(ctx context.Context, h *zarr.Hierarchy) error {
+		return h.Delete(ctx, "g", &zarr.Options{Write: true})
+	}, expect: func([]int32) ([]int64, []int32) { return nil, nil }},
+	{name: "attributes", spec: every(6, 4), run: change(func(ctx context.Context, a *zarr.Array) error {
+		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "K"}`), nil })
+	}), expect: func(old []int32) ([]int64, []int32) { return []int64{6}, old }},
 	{name: "shrink and grow", spec: edges(1, 2, 3), run: change(func(ctx context.Context, a *zarr.Array) error {
 		if err := a.Resize(ctx, []int64{5}); err != nil {
 			return err
@@ -221,6 +232,9 @@ func (c *crashCase) check(t *testing.T, image *vfs.Disk, old state, done bool, l
 		states = append(states, state{[]int64{5}, old.data[:5]}, state{[]int64{6}, append(slices.Clone(old.data[:5]), 50)})
 	}
 	last := states[len(states)-1]
+	if c.gone {
+		states = append(states, state{})
+	}
 	switch {
 	case done && !got.equal(last):
 		t.Fatalf("%s: %v after success, want %v", label, got, last)

@@ -37,9 +37,10 @@ type writer struct {
 	valid []int64
 }
 
-// turns are the locks under which writers of one chunk take turns; a key always has the same one.
+// turns are the locks under which writers of one chunk take turns; a key always has the same one. There are so many
+// that writers of different chunks hardly ever share one.
 var (
-	turns [256]sync.Mutex
+	turns [8192]sync.Mutex
 	seed  = maphash.MakeSeed()
 )
 

@@ -129,7 +129,7 @@ func Create(ctx context.Context, n Node, document []byte) (store.Version, error)
 	return store.Put(ctx, n.Store, key, document, n.Durability)
 }
 
-// Remove deletes everything at and below a node, its document first: what is left after a death is not visible. Then it
+// Remove deletes everything at and below a node, documents first: what is left after a death is not visible. Then it
 // publishes another document in its place, where that is not nil. The node's lock is held all the time, so that a
 // change of the old node and the new node do not meet.
 func Remove(ctx context.Context, n Node, document []byte) (version store.Version, err error) {
@@ -141,21 +141,32 @@ func Remove(ctx context.Context, n Node, document []byte) (version store.Version
 	if err := store.Delete(ctx, n.Store, n.Path.Key(n.Document)); err != nil {
 		return version, err
 	}
-	err = n.batch(ctx, func(ctx context.Context, b store.Batch) error {
-		for e, err := range store.List(ctx, n.Store, n.Path, true) {
-			if err == nil {
-				err = b.Delete(ctx, n.Path.Key(e.Name))
-			}
-			if err != nil {
-				return err
-			}
+	for _, documents := range [...]bool{true, false} {
+		if err := n.batch(ctx, func(ctx context.Context, b store.Batch) error { return n.deleteAll(ctx, b, documents) }); err != nil {
+			return version, err
 		}
-		return nil
-	})
-	if err != nil || document == nil {
-		return version, err
+	}
+	if document == nil {
+		return version, nil
 	}
 	return Create(ctx, n, document)
+}
+
+// deleteAll deletes the documents below a node, or everything.
+func (n Node) deleteAll(ctx context.Context, b store.Batch, documents bool) error {
+	for e, err := range store.List(ctx, n.Store, n.Path, true) {
+		if err != nil {
+			return err
+		}
+		key := n.Path.Key(e.Name)
+		if documents && key.Base() != n.Document {
+			continue
+		}
+		if err := b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lock takes the node's lock. A store without locks is good enough where the caller is alone.

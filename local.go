@@ -1,0 +1,149 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+)
+
+func init() { store.Register("file", openLocal) }
+
+// openLocal opens the store of a path, or of a file:// URL.
+func openLocal(_ context.Context, location string, access store.Access) (store.Store, store.Path, error) {
+	dir, err := localPath(location)
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	var root string
+	if access == store.Create {
+		root = newRoot(dir)
+	} else {
+		if err := isDirectory(dir); err != nil {
+			return nil, store.Path{}, err
+		}
+		root = topmost(dir)
+	}
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	if rel == "." {
+		rel = ""
+	}
+	path, err := store.ParsePath(filepath.ToSlash(rel))
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	s, err := file.Open(root, &file.Options{Create: access == store.Create, ReadOnly: access == store.Read})
+	if err != nil {
+		return nil, store.Path{}, plainPathError(err)
+	}
+	return s, path, nil
+}
+
+// localPath returns the absolute path of a location.
+func localPath(location string) (string, error) {
+	if !strings.Contains(location, "://") {
+		return filepath.Abs(location)
+	}
+	u, err := url.Parse(location)
+	if err != nil {
+		return "", badArgument("%v", err)
+	}
+	if u.Host != "" && u.Host != "localhost" {
+		return "", fmt.Errorf("%w: files of another host, %q (file:///path has three slashes)", ErrUnsupported, u.Host)
+	}
+	return filepath.Abs(filepath.FromSlash(u.Path))
+}
+
+// isDirectory says what is at a path that is not a directory.
+func isDirectory(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return notFound("nothing is here")
+	case err != nil:
+		return plainPathError(err)
+	case !info.IsDir():
+		return notFound("no Zarr node here, only a file")
+	}
+	return nil
+}
+
+// isNode reports whether a directory has a metadata document.
+func isNode(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, documentName))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// topmost returns the highest directory that is reached from dir through parents that are nodes.
+func topmost(dir string) string {
+	for isNode(filepath.Dir(dir)) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// newRoot returns the directory of the store for a node that is to be created at dir.
+func newRoot(dir string) string {
+	root := dir
+	for p := filepath.Dir(dir); p != filepath.Dir(p); p = filepath.Dir(p) {
+		if isNode(p) {
+			return topmost(p)
+		}
+		if _, err := os.Stat(p); err == nil {
+			break
+		}
+	}
+	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
+		if strings.HasSuffix(p, ".zarr") {
+			root = p
+		}
+	}
+	return root
+}
+
+// refuseLink refuses a local node that is a symbolic link, or that is reached through one within its store.
+func refuseLink(location string) error {
+	if scheme, _, isURL := strings.Cut(location, "://"); isURL && scheme != "file" {
+		return nil
+	}
+	dir, err := localPath(location)
+	if err != nil {
+		return err
+	}
+	root := topmost(dir)
+	for p := dir; len(p) >= len(root); p = filepath.Dir(p) {
+		if target, err := os.Readlink(p); err == nil {
+			return badArgument("%s is a symbolic link to %s; name what it leads to, or remove the link", filepath.Base(p), target)
+		}
+		if p == filepath.Dir(p) {
+			break
+		}
+	}
+	return nil
+}
+
+// removeEmpty removes the directory of a local store that has become empty.
+func removeEmpty(location string) {
+	if dir, err := localPath(location); err == nil && (!strings.Contains(location, "://") || strings.HasPrefix(location, "file://")) {
+		_ = os.Remove(dir) // whatever is in it stays
+	}
+}
+
+// plainPathError takes the path off an error of the operating system, since the location is said anyway.
+func plainPathError(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
