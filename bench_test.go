@@ -88,3 +88,57 @@ func BenchmarkPoint(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOpen opens arrays with few runs and with many edges.
+func BenchmarkOpen(b *testing.B) {
+	ctx := context.Background()
+	lengths := make([]int64, 1_000_000)
+	for i := range lengths {
+		lengths[i] = int64(1 + i*7919%1000)
+	}
+	for _, bench := range []struct {
+		name  string
+		shape int64
+		cut   grid.Cut
+	}{
+		{"chunks=1e18", 1e18, grid.Runs(grid.Run{Length: 1, Count: 1e18})},
+		{"edges=1e6", 1, grid.Edges(lengths...)},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			h := zarr.On(memory.New())
+			_, err := h.CreateArray(ctx, "", zarr.Spec{Shape: []int64{bench.shape}, Type: dtype.Of[float32](), Chunks: []grid.Cut{bench.cut}}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := h.OpenArray(ctx, "", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkAppend appends one element, in a chunk of its own, to an array that has few chunks or many.
+func BenchmarkAppend(b *testing.B) {
+	ctx := context.Background()
+	for _, chunks := range []int64{10, 1_000_000} {
+		b.Run(fmt.Sprint("chunks=", chunks), func(b *testing.B) {
+			h := zarr.On(memory.New())
+			a, err := h.CreateArray(ctx, "", zarr.Spec{
+				Shape: []int64{chunks}, Type: dtype.Of[float32](), Codecs: plain(),
+				Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: chunks})},
+			}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := zarr.Append(ctx, a, 0, []float32{1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
