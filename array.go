@@ -15,9 +15,9 @@ import (
 
 // Array is a node that holds elements: a large block cut into chunks.
 //
-// An Array may be used from several goroutines at once, also while it grows: a call works on the state that was published
-// when it began. Writers of different chunks do not disturb each other; writers of one chunk take turns within this
-// process, and in several processes the last one wins.
+// An Array may be used from several goroutines at once, also while it grows: a call works on a state that was published, whole.
+// Within this process writers of one chunk take turns, and a change of the extent waits for the writes that have begun.
+// In several processes the last writer of a chunk wins, and changes of the extent take turns.
 type Array struct {
 	node
 	state atomic.Pointer[state]

@@ -61,7 +61,8 @@ type Member struct {
 func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
 
 // Members yields the nodes one level down, or all nodes below the group where deep is set, parents first and each level
-// in alphabetical order. Consolidated metadata is used where the group has it; an entry of it that is damaged is an error.
+// in alphabetical order. Consolidated metadata is used where the group has it, and may be older than the nodes are: a member
+// that is written to looks again, [Array.Refresh] does so at once. An entry of it that is damaged is an error.
 // A node that is there but cannot be opened is a Member with an Err. An error of the store ends the sequence.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {

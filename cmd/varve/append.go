@@ -22,7 +22,7 @@ of that axis are listed; regular chunks are filled up first. Nothing that is sto
 		ValidArgsFunction: completeNode,
 	}
 	axis := c.Flags().Int("axis", 0, "the `AXIS` that grows; -1 is the last")
-	name := c.Flags().String("format", "", "`raw|npy|json`; by default what the name of the file says, or raw")
+	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 && strings.Contains(args[1], "=") {
@@ -54,14 +54,20 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, opt *
 		return err
 	}
 	defer v.close()
-	if err := continues(v, a.Shape(), axis); err != nil {
+	before := a.Shape()
+	if axis < 0 {
+		axis += len(before)
+	}
+	if err := continues(v, before, axis); err != nil {
 		return err
 	}
 	data, err := v.all()
+	if err == nil {
+		err = something(v, before, axis, data)
+	}
 	if err != nil {
 		return err
 	}
-	before := a.Shape()
 	if err := a.AppendBytes(cmd.Context(), axis, data); err != nil {
 		return err
 	}
@@ -70,22 +76,27 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, opt *
 
 // continues refuses values whose shape is not that of the array but for the axis that grows; one plane may lack that axis.
 func continues(v *values, shape []int64, axis int) error {
-	if v.shape == nil {
+	if v.shape == nil || axis < 0 || axis >= len(shape) {
+		return nil // there is nothing to compare, or the library refuses the axis
+	}
+	have := v.shape
+	if len(have) == len(shape)-1 {
+		have = slices.Insert(slices.Clone(have), axis, 1)
+	}
+	differs := axis
+	if len(have) == len(shape) {
+		differs = unequal(have, shape, axis)
+	}
+	if differs < 0 {
 		return nil
 	}
-	if axis < 0 {
-		axis += len(shape)
+	return onAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
+}
+
+// something refuses to append no values where there are some to a plane.
+func something(v *values, shape []int64, axis int, data []byte) error {
+	if len(data) > 0 || axis < 0 || axis >= len(shape) || slices.Contains(slices.Delete(slices.Clone(shape), axis, axis+1), 0) {
+		return nil
 	}
-	if axis < 0 || axis >= len(shape) {
-		return nil // the library says so
-	}
-	rest := slices.Delete(slices.Clone(shape), axis, axis+1)
-	have := slices.Clone(v.shape)
-	if len(have) == len(shape) {
-		have = slices.Delete(have, axis, axis+1)
-	}
-	if !slices.Equal(have, rest) {
-		return badArgument("%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
-	}
-	return nil
+	return onAxis(axis, "no values were given: %s is empty", v.name)
 }

@@ -52,6 +52,11 @@ func attributes(cmd *cobra.Command, args []string) error {
 	if verb == "get" {
 		return showAttributes(cmd, location, args)
 	}
+	if verb == "set" {
+		if _, err := strictjson.Parse([]byte(args[1]), strictjson.Limits{}); err != nil {
+			return badUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
+		}
+	}
 	n, err := zarr.Open(cmd.Context(), location, forWriting)
 	if err != nil {
 		return err
@@ -60,8 +65,6 @@ func attributes(cmd *cobra.Command, args []string) error {
 	change := func(object []byte) ([]byte, error) { return metadata.SetAttribute(object, args[0], []byte(args[1])) }
 	if verb == "unset" {
 		change = func(object []byte) ([]byte, error) { return unset(object, args[0]) }
-	} else if _, err := strictjson.Parse([]byte(args[1]), strictjson.Limits{}); err != nil {
-		return badArgument("attribute %q of %s: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], location, args[1], err)
 	}
 	switch n := n.(type) {
 	case *zarr.Array:
@@ -105,7 +108,7 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 	if len(keys) > 0 {
 		var ok bool
 		if value, ok, err = metadata.Attribute(value, keys[0]); err != nil || !ok {
-			return fmt.Errorf("%s: %w", location, noAttribute(keys[0], err))
+			return noAttribute(keys[0], err)
 		}
 	}
 	_, err = cmd.OutOrStdout().Write(append(strictjson.AppendIndent(nil, value), '\n'))

@@ -36,7 +36,7 @@ func show(cmd *cobra.Command, location, sel string) error {
 		return err
 	}
 	if wantsJSON(cmd) {
-		return buffered(cmd, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
+		return withheld(cmd, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
 	}
 	p, err := newExcerpt(cmd.Context(), src)
 	if err != nil {

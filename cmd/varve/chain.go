@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -31,13 +32,13 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 		err = list.Errorf("a list of at least one codec is needed")
 	}
 	if err != nil {
-		return nil, badArgument("--codecs: %w", err)
+		return nil, err
 	}
 	var chain []metadata.Extension
 	for _, v := range list.Elements() {
 		e, err := metadata.ParseExtension(v.Raw(), metadata.Limits{})
 		if err != nil {
-			return nil, badArgument("--codecs%s: %w", v.Pointer(), err)
+			return nil, known(fmt.Errorf("codec %s: %w", v.Pointer(), err))
 		}
 		chain = append(chain, metadata.Extension{Name: e.Name, Configuration: e.Configuration, Optional: e.Optional})
 	}
@@ -50,33 +51,37 @@ func compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
 	if t.Unit() > 1 {
 		order = "little"
 	}
-	chain := []metadata.Extension{zarrbytes.Extension(order)}
-	name, parameter, given := strings.Cut(text, ":")
-	level, err := strconv.Atoi(parameter)
-	if given && err != nil {
-		return nil, badArgument("--compressor %q: the level is no whole number", text)
-	}
-	switch {
-	case name == "zstd":
-		return append(chain, zstd.Extension(level, false)), nil
-	case name == "gzip":
-		if !given {
-			level = gzipLevel
-		}
-		return append(chain, gzip.Extension(level)), nil
-	case text == "none":
-		return chain, nil
-	}
-	return nil, unsupported("--compressor %q is not supported, only zstd:LEVEL, gzip:LEVEL and none; --codecs takes any chain", text)
+	compressor, err := parseCompressor(text)
+	return append([]metadata.Extension{zarrbytes.Extension(order)}, compressor...), err
 }
 
 // gzipLevel is what --compressor gzip stands for: zarr-python's default.
 const gzipLevel = 5
 
-// badOrUnsupported returns an error for a flag whose value is malformed or asks for what is not known here.
-func badOrUnsupported(flag, value string, err error) error {
-	if errors.Is(err, dtype.ErrUnsupported) {
-		return unsupported("%s %s: %w", flag, value, err)
+// parseCompressor returns the codec that a name and a level stand for; there is none for "none".
+func parseCompressor(text string) ([]metadata.Extension, error) {
+	name, parameter, given := strings.Cut(text, ":")
+	level, err := strconv.Atoi(parameter)
+	if given && err != nil {
+		return nil, errors.New("the level is no whole number")
 	}
-	return badArgument("%s %s: %w", flag, value, err)
+	switch {
+	case name == "zstd":
+		return []metadata.Extension{zstd.Extension(level, false)}, nil
+	case name == "gzip" && given:
+		return []metadata.Extension{gzip.Extension(level)}, nil
+	case name == "gzip":
+		return []metadata.Extension{gzip.Extension(gzipLevel)}, nil
+	case text == "none":
+		return nil, nil
+	}
+	return nil, errors.New("zstd:LEVEL, gzip:LEVEL and none are known; --codecs takes any chain")
+}
+
+// known gives what the layers below call not supported the name that the library has for it.
+func known(err error) error {
+	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
+		return unsupported("%w", err)
+	}
+	return err
 }

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +31,10 @@ func newCreateCommand() *cobra.Command {
 		Long: `Create an array or a group.
 
 Groups above it that are missing are created, too. --chunks is auto or JSON: 10 for every axis, [10,20], or lists of edges
-and runs [length, count] for axes that are cut unevenly: [[10,20,30],25], [[[25,4],10],[50,50]].`,
+and runs [length, count] for axes that are cut unevenly: [[10,20,30],25], [[[25,4],10],[50,50]].
+
+With --overwrite what is there is removed first and the new array written then, so a failure in between leaves neither; file
+and flags are checked before. Where the values of --from cannot be written, the new array is deleted again.`,
 		Example: `  varve create era5.zarr/t2m --shape 1826,36,72 --dtype float32 --chunks '[[365,365,365,366,365],36,72]'
   varve create era5.zarr/mask --from mask.npy --compressor gzip:5
   varve create era5.zarr/soil --group --attributes '{"depth": 4}'`,
@@ -35,28 +42,23 @@ and runs [length, count] for axes that are cut unevenly: [[10,20,30],25], [[[25,
 	}
 	c := new(creation)
 	f := cmd.Flags()
-	f.StringVar(&c.shape, "shape", "", "length of every axis, `60,100`; empty for rank 0")
-	f.StringVar(&c.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24")
-	f.StringVar(&c.chunks, "chunks", "auto", "`CHUNKS`: auto, or JSON as 10, [10,20] or [[10,20,30],25]")
+	shapeFlag(cmd, &c.shape, "length of every axis, `60,100`; empty for rank 0")
+	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
+	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, or JSON as 10, [10,20] or [[10,20,30],25]", chunksText)
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
-	f.StringVar(&c.codecs, "codecs", "", "the chain of codecs as `JSON` list")
-	f.StringVar(&c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default")
-	f.StringVar(&c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`")
+	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list", syntax(parseCodecs))
+	checkedVar(f, &c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default", syntax(parseCompressor))
+	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`", syntax(keyEncoding))
 	f.StringVar(&c.names, "dimension-names", "", "`t,x`; an empty name is none")
-	f.StringVar(&c.attributes, "attributes", "", "user attributes as `JSON` object")
+	checkedVar(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", syntax(parseAttributes))
 	f.StringVar(&c.from, "from", "", "take shape, type and values from `FILE.npy`")
 	f.IntVar(&c.format, "zarr-format", 3, "`VERSION` of the format: 3")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
 	notYet(cmd, "shards=", "index-location=", "time=", "start=", "step=")
-	cmd.MarkFlagsMutuallyExclusive("codecs", "compressor")
-	for _, of := range []string{"shape", "dtype"} {
-		cmd.MarkFlagsMutuallyExclusive("from", of)
-		cmd.MarkFlagsMutuallyExclusive("group", of)
-	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if c.format != 3 {
-			return unsupported("--zarr-format %d is not supported yet, only 3", c.format)
+		if err := c.check(cmd); err != nil {
+			return err
 		}
 		if c.group {
 			return c.createGroup(cmd, args[0])
@@ -64,6 +66,22 @@ and runs [length, count] for axes that are cut unevenly: [[10,20,30],25], [[[25,
 		return c.createArray(cmd, args[0])
 	}
 	return cmd
+}
+
+// check refuses flags that contradict each other, and what is not there yet.
+func (c *creation) check(cmd *cobra.Command) error {
+	for _, pair := range [][2]string{{"codecs", "compressor"}, {"from", "shape"}, {"from", "dtype"}, {"from", "group"}, {"group", "shape"}, {"group", "dtype"}} {
+		if err := exclusive(cmd, pair[:]...); err != nil {
+			return err
+		}
+	}
+	switch c.format {
+	case 3:
+		return nil
+	case 2:
+		return unsupported("--zarr-format 2 is not supported yet, only 3")
+	}
+	return badUsage("--zarr-format %d; 2 and 3 are known", c.format)
 }
 
 func (c *creation) options() *zarr.CreateOptions { return &zarr.CreateOptions{Overwrite: c.overwrite} }
@@ -95,20 +113,40 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if err := c.complete(spec); err != nil {
 		return err
 	}
+	if data != nil {
+		if err := data.settle(data.total); err != nil {
+			return err
+		}
+	}
 	a, err := zarr.CreateArray(cmd.Context(), location, *spec, c.options())
+	if data != nil && errors.Is(err, zarr.ErrIncomplete) {
+		return c.undo(cmd, location, err) // an array without its values
+	}
 	if err != nil {
 		return err
 	}
 	defer a.Close()
 	if data != nil {
 		if err := pour(cmd, data, a, nil); err != nil {
-			return err
+			return c.undo(cmd, location, on(cmd.Name(), location, err))
 		}
 	}
 	if !wantsJSON(cmd) {
 		return nil
 	}
 	return infoArray(cmd, location, a, false)
+}
+
+// undo deletes an array that lacks its values, also after an interrupt, and returns err with what became of the array.
+func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
+	note := "the new array was deleted again"
+	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, forWriting); failed != nil {
+		note = "the new array lacks values and could not be deleted: " + oneLine(failed)
+	}
+	if c.overwrite {
+		note += "; what --overwrite replaced is gone"
+	}
+	return &undone{err, note}
 }
 
 // begin returns a specification with shape and type, from the flags or from the file whose values it also opens.
@@ -125,15 +163,12 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 			return nil, nil, badUsage("--%s is missing (or --from FILE.npy, or --group)", name)
 		}
 	}
-	shape, err := parseIndex("shape", c.shape)
+	shape, err := parseShape(c.shape)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := dtype.Parse(c.dtype, nil)
-	if err != nil {
-		return nil, nil, badOrUnsupported("--dtype", c.dtype, err)
-	}
-	return &zarr.Spec{Shape: shape, Type: t}, nil, nil
+	t, err := parseType(c.dtype)
+	return &zarr.Spec{Shape: shape, Type: t}, nil, err
 }
 
 // complete adds to a specification what the other flags say.
@@ -169,7 +204,7 @@ func (c *creation) cuts(shape []int64) ([]grid.Cut, error) {
 	if text == "auto" {
 		return nil, nil
 	}
-	if text == "" || !strings.ContainsAny(text[:1], "[-0123456789") || strings.HasSuffix(text, "B") {
+	if plannedChunks.MatchString(text) {
 		return nil, unsupported("--chunks %q is not supported yet, only auto and JSON", text)
 	}
 	cuts, err := grid.ParseCuts(shape, text)
@@ -182,19 +217,42 @@ func (c *creation) cuts(shape []int64) ([]grid.Cut, error) {
 	return cuts, nil
 }
 
+// plannedChunks are the words for chunks that a later version knows.
+var plannedChunks = regexp.MustCompile(`^([0-9.]+ ?[KMGT]?i?B|calendar:.+|groups:.+)$`)
+
+// chunksText refuses text that cuts no array.
+func chunksText(text string) error {
+	if text = strings.TrimSpace(text); text == "auto" || plannedChunks.MatchString(text) {
+		return nil
+	}
+	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
+	if err == nil && v.Kind() != strictjson.Number && v.Kind() != strictjson.Array {
+		err = v.Errorf("a number or a list is needed")
+	}
+	return err
+}
+
+// parseType reads the name of a data type.
+func parseType(name string) (dtype.Type, error) {
+	t, err := dtype.Parse(name, nil)
+	return t, known(err)
+}
+
 // attributesJSON returns the attributes, or nil (of no type) where none are given.
 func (c *creation) attributesJSON() (any, error) {
 	if c.attributes == "" {
 		return nil, nil
 	}
-	v, err := strictjson.Parse([]byte(c.attributes), strictjson.Limits{})
+	return parseAttributes(c.attributes)
+}
+
+// parseAttributes reads a JSON object.
+func parseAttributes(text string) (json.RawMessage, error) {
+	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err == nil && v.Kind() != strictjson.Object {
 		err = v.Errorf("an object is needed")
 	}
-	if err != nil {
-		return nil, badArgument("--attributes: %w", err)
-	}
-	return v.Raw(), nil
+	return v.Raw(), err
 }
 
 // keyEncoding returns the chunk key encoding that a name and a separator stand for.
@@ -204,5 +262,5 @@ func keyEncoding(text string) (metadata.KeyEncoding, error) {
 			return e, nil
 		}
 	}
-	return 0, badArgument("--chunk-key-encoding %q; default/, default., v2. and v2/ are known", text)
+	return 0, errors.New("default/, default., v2. and v2/ are known")
 }

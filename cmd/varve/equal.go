@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 )
@@ -49,7 +51,7 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		}{d == nil, (*differenceFacts)(d)})
 	}
 	if d != nil && err == nil {
-		err = badArgument("%s and %s are not equal: %s", locationA, locationB, d)
+		err = verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, d))
 	}
 	return err
 }

@@ -39,7 +39,7 @@ along all axes but the last, counted in the selection, and goes on with the valu
 		ValidArgsFunction: completeNode,
 	}
 	sel := selectionFlag(c)
-	name := c.Flags().String("format", "", "`raw|npy|csv|json`; by default what the name of the file says, or raw")
+	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
 	output := c.Flags().StringP("output", "o", "", "the `FILE` to write; standard output by default")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(cmd, args[0], *sel, *name, *output)
@@ -49,10 +49,7 @@ along all axes but the last, counted in the selection, and goes on with the valu
 
 func export(cmd *cobra.Command, location, sel, name, output string) error {
 	f := formatOf(name, output)
-	write, ok := writers[f]
-	if !ok {
-		return badUsage("--format %q; raw, npy, csv and json are known", name)
-	}
+	write := writers[f]
 	toStdout := output == "" || output == "-"
 	if toStdout && (f == rawFormat || f == npyFormat) && isTerminal(cmd.OutOrStdout()) {
 		return badUsage("%s is not for terminals: give -o FILE, or --format csv", f)
@@ -66,10 +63,14 @@ func export(cmd *cobra.Command, location, sel, name, output string) error {
 	if err != nil {
 		return err
 	}
-	if toStdout {
-		err = buffered(cmd, func(w *bufio.Writer) error { return write(cmd, src, w) })
-	} else {
-		err = replaceFile(output, func(w *bufio.Writer) error { return write(cmd, src, w) })
+	print := func(w *bufio.Writer) error { return write(cmd, src, w) }
+	switch {
+	case !toStdout:
+		err = replaceFile(output, print)
+	case f == jsonFormat: // half a document is of use to nobody
+		err = withheld(cmd, print)
+	default:
+		err = buffered(cmd, print)
 	}
 	if err != nil || !wantsJSON(cmd) {
 		return err
@@ -85,6 +86,18 @@ func messages(cmd *cobra.Command, dataToStdout bool) io.Writer {
 		return cmd.ErrOrStderr()
 	}
 	return cmd.OutOrStdout()
+}
+
+// formatFlag gives a command the flag --format.
+func formatFlag(c *cobra.Command, formats ...format) *string {
+	words := make([]string, len(formats))
+	for i, f := range formats {
+		words[i] = string(f)
+	}
+	name := new(string)
+	usage := "`" + strings.Join(words, "|") + "`; by default what the name of the file says, or raw"
+	checkedVar(c.Flags(), name, "format", "", usage, oneOf(words...))
+	return name
 }
 
 // formatOf returns the format that is named, or the one of the file's name, or raw.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 )
 
 // failure is what the work of a command ended in.
@@ -21,8 +23,13 @@ func (f *failure) Unwrap() error { return f.err }
 // usageError is a failure because the command line cannot be meant.
 type usageError struct{ error }
 
-// badUsage returns an error for arguments that contradict each other: status 2.
+// badUsage returns an error for arguments that are malformed or contradict each other: status 2.
 func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// verdict is an answer that is status 1. Programs have read it on standard output.
+type verdict string
+
+func (v verdict) Error() string { return string(v) }
 
 // kindError is an error of this program with the sentinel that decides its kind, which its message leaves out.
 type kindError struct{ err, kind error }
@@ -30,7 +37,7 @@ type kindError struct{ err, kind error }
 func (e *kindError) Error() string   { return e.err.Error() }
 func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
 
-// badArgument returns an error for an argument that cannot be, as one that is malformed or does not fit: status 1.
+// badArgument returns an error for an argument that is well formed and does not fit: status 1.
 func badArgument(format string, args ...any) error {
 	return &kindError{fmt.Errorf(format, args...), zarr.ErrInvalidArgument}
 }
@@ -45,6 +52,52 @@ func notFound(format string, args ...any) error {
 	return &kindError{fmt.Errorf(format, args...), fs.ErrNotExist}
 }
 
+// undone is the error of a change that was taken back, or could not be.
+type undone struct {
+	err  error
+	note string // what became of it
+}
+
+func (u *undone) Error() string { return u.err.Error() + "; " + u.note }
+func (u *undone) Unwrap() error { return u.err }
+
+// on returns err as one of the library, which names operation and node. One that does so already stays as it is.
+func on(op, path string, err error) error {
+	var e *zarr.Error
+	if err == nil || path == "" || errors.As(err, &e) {
+		return err
+	}
+	e = &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
+	var axis *grid.AxisError
+	if errors.As(err, &axis) {
+		e.Axis = axis.Axis
+	}
+	return e
+}
+
+// onAxis returns an error for an argument that does not fit an axis.
+func onAxis(axis int, format string, args ...any) error {
+	return &grid.AxisError{Axis: axis, Err: badArgument(format, args...)}
+}
+
+// subject returns the node or directory that a command line is about, "" where it names none.
+func subject(cmd *cobra.Command) string {
+	if f := cmd.Flags().Lookup("array_path"); f != nil {
+		return f.Value.String()
+	}
+	return cmd.Flags().Arg(0)
+}
+
+// failed returns the error that the work of a command ended in as a failure that names operation and node.
+func failed(cmd *cobra.Command, err error) error {
+	var u usageError
+	var v verdict
+	if !errors.As(err, &u) && !errors.As(err, &v) {
+		err = on(cmd.Name(), subject(cmd), err)
+	}
+	return &failure{err}
+}
+
 // report prints why a command line failed and returns the exit status.
 func report(cmd *cobra.Command, args []string, err error) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
@@ -52,11 +105,14 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	}
 	var f *failure
 	var u usageError
+	var v verdict
 	usage := !errors.As(err, &f) || errors.As(err, &u)
-	if slices.Contains(args, "--json") || wantsJSON(cmd) {
+	switch programs := slices.Contains(args, "--json") || wantsJSON(cmd); {
+	case programs && errors.As(err, &v):
+	case programs:
 		reportJSON(cmd, err, usage)
-	} else {
-		cmd.PrintErrf("varve: %s\n", printable(oneLine(err)))
+	default:
+		cmd.PrintErrf("varve: %s\n", printable(sentence(cmd, err)))
 		if usage {
 			cmd.PrintErrf("Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
@@ -65,6 +121,33 @@ func report(cmd *cobra.Command, args []string, err error) int {
 		return 2
 	}
 	return 1
+}
+
+// sentence returns what people are told, in one line.
+func sentence(cmd *cobra.Command, err error) string {
+	var u *undone
+	taken := errors.As(err, &u)
+	switch {
+	case errors.Is(err, zarr.ErrIncomplete) && !taken:
+		return oneLine(err) + "; the change is visible and must not be repeated"
+	case !errors.Is(err, context.Canceled):
+		return oneLine(err)
+	}
+	op, path := place(cmd, err)
+	text := strings.TrimSpace("interrupted: " + op + " " + path)
+	if taken {
+		text += "; " + u.note
+	}
+	return text
+}
+
+// place returns the operation that failed and its node, as far as they are known.
+func place(cmd *cobra.Command, err error) (op, path string) {
+	var e *zarr.Error
+	if errors.As(err, &e) {
+		return e.Op, e.Path
+	}
+	return cmd.Name(), subject(cmd)
 }
 
 // oneLine returns the message of an error, which may be many errors, as one line.
@@ -82,13 +165,15 @@ type facts struct {
 }
 
 func reportJSON(cmd *cobra.Command, err error, usage bool) {
-	f := facts{Message: oneLine(err), Kind: zarr.Kind(err)}
+	f := facts{Message: sentence(cmd, err), Kind: zarr.Kind(err)}
 	if usage {
 		f.Kind = "invalid-argument"
 	}
+	op, path := place(cmd, err)
+	f.Op, f.Path = &op, present(path)
 	var e *zarr.Error
 	if errors.As(err, &e) {
-		f.Op, f.Path, f.Key, f.Chunk = &e.Op, &e.Path, present(e.Key), e.Chunk
+		f.Key, f.Chunk = present(e.Key), e.Chunk
 		if e.Axis >= 0 {
 			f.Axis = &e.Axis
 		}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 
@@ -37,6 +38,22 @@ func writeJSON(w io.Writer, v any) error {
 func buffered(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
 	return cmp.Or(print(w), w.Flush())
+}
+
+// withheld prints what print writes once all of it is there, and nothing where print fails.
+func withheld(cmd *cobra.Command, print func(w *bufio.Writer) error) (err error) {
+	s := new(spool)
+	defer func() { err = errors.Join(err, s.close()) }()
+	w := bufio.NewWriterSize(s, 1<<16)
+	if err := cmp.Or(print(w), w.Flush()); err != nil {
+		return err
+	}
+	r, err := s.reader()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(cmd.OutOrStdout(), r)
+	return err
 }
 
 // isTerminal reports whether a stream is one that a person sits at.

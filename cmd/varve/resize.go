@@ -18,28 +18,30 @@ What an array grows by is the fill value. Listed chunks keep their edges when th
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
-	shape := c.Flags().String("shape", "", "the new length of every axis, `60,100`; empty for rank 0")
-	shrink := c.Flags().String("shrink", "keep-edges", "the `POLICY` for listed edges beyond the extent: keep-edges")
+	var shape, shrink string
+	shapeFlag(c, &shape, "the new length of every axis, `60,100`; empty for rank 0")
+	checkedVar(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed edges beyond the extent: keep-edges",
+		oneOf("keep-edges", "trim-edges", "trim-exact"))
 	change := changeFlags(c)
 	notYet(c, "keep-stale")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !cmd.Flags().Changed("shape") {
 			return badUsage("--shape is missing")
 		}
-		if *shrink != "keep-edges" {
-			return unsupported("--shrink %s is not supported yet, only keep-edges", *shrink)
+		if shrink != "keep-edges" {
+			return unsupported("--shrink %s is not supported yet, only keep-edges", shrink)
 		}
 		opt, err := change.options()
 		if err != nil {
 			return err
 		}
-		return resize(cmd, args[0], *shape, opt)
+		return resize(cmd, args[0], shape, opt)
 	}
 	return c
 }
 
 func resize(cmd *cobra.Command, location, text string, opt *zarr.Options) error {
-	shape, err := parseIndex("shape", text)
+	shape, err := parseShape(text)
 	if err != nil {
 		return err
 	}
@@ -66,22 +68,23 @@ func reshaped(cmd *cobra.Command, location string, before []int64, a *zarr.Array
 
 // change is what the commands that change an extent have in common.
 type change struct {
-	grow         *string
-	singleWriter *bool
+	grow         string
+	singleWriter bool
 }
 
 func changeFlags(c *cobra.Command) *change {
 	notYet(c, "time=", "start=", "step=")
-	return &change{
-		grow:         c.Flags().String("grow", "append-one", "the `POLICY` for new edges: append-one"),
-		singleWriter: c.Flags().Bool("single-writer", false, "nobody else writes: permits growth on stores without locks"),
-	}
+	f := new(change)
+	checkedVar(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new edges: append-one",
+		policy("append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"))
+	c.Flags().BoolVar(&f.singleWriter, "single-writer", false, "nobody else writes: permits growth on stores without locks")
+	return f
 }
 
 // options returns the options that the flags ask for.
 func (c *change) options() (*zarr.Options, error) {
-	if *c.grow != "append-one" {
-		return nil, unsupported("--grow %s is not supported yet, only append-one", *c.grow)
+	if c.grow != "append-one" {
+		return nil, unsupported("--grow %s is not supported yet, only append-one", c.grow)
 	}
-	return &zarr.Options{Write: true, SingleWriter: *c.singleWriter}, nil
+	return &zarr.Options{Write: true, SingleWriter: c.singleWriter}, nil
 }

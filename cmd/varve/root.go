@@ -50,7 +50,25 @@ func newRoot() *cobra.Command {
 		mark(c)
 		root.AddCommand(c)
 	}
+	root.InitDefaultCompletionCmd()
+	completeCompletion(root)
 	return root
+}
+
+// completeCompletion makes the command of package cobra keep the rules of the others.
+func completeCompletion(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		for _, shell := range c.Commands() {
+			mark(shell)
+		}
+		c.Short = "Print what a shell needs to complete command lines"
+		c.Example = "  source <(varve completion bash)"
+		c.Args = knownCommand
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 }
 
 // mark makes what a command's work returns known as failures: all other errors are wrong usage.
@@ -62,7 +80,7 @@ func mark(c *cobra.Command) {
 			err = work(cmd, args)
 		}
 		if err != nil {
-			return &failure{err}
+			return failed(cmd, err)
 		}
 		return nil
 	}

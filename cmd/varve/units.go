@@ -33,6 +33,17 @@ func count(n int64) string {
 	return s
 }
 
+// plural returns a number with what is counted: 1 chunk, 2,000 chunks, 3 axes.
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if noun == "axis" {
+		return count(n) + " axes"
+	}
+	return count(n) + " " + noun + "s"
+}
+
 // shapeText returns lengths as people read them: 1,826 × 36 × 72, or "scalar" where there are none.
 func shapeText(shape []int64) string {
 	if len(shape) == 0 {

@@ -2,14 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/npy"
 )
@@ -20,24 +23,34 @@ type values struct {
 	shape   []int64 // nil for raw data, which has none
 	total   int64   // bytes, -1 where that shows only at the end
 	taken   int64   // bytes that were read
+	whole   bool    // nothing is missing and nothing follows, as far as the system knows
 	name    string  // of the file
 	r       io.Reader
 	swapped bool // not in host byte order
-	close   func() error
+	file    *os.File
+	aside   spool // of a stream
+}
+
+// close lets go of the file and of what was set aside.
+func (v *values) close() error {
+	if v.file == nil {
+		return v.aside.close()
+	}
+	return errors.Join(v.file.Close(), v.aside.close())
 }
 
 // openValues opens a file, or standard input for "" and "-", whose elements are of type t, the zero Type standing for
 // whatever type the file tells.
 func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*values, error) {
-	v := &values{typ: t, total: -1, name: "standard input", r: cmd.InOrStdin(), close: func() error { return nil }}
+	v := &values{typ: t, total: -1, name: "standard input", r: patient{cmd.Context(), cmd.InOrStdin()}}
 	if file != "" && file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
 			return nil, err
 		}
-		v.name, v.r, v.close = file, f, f.Close
+		v.name, v.r, v.file = file, f, f
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			v.total = info.Size()
+			v.total, v.whole = info.Size(), true
 		}
 	}
 	var err error
@@ -55,6 +68,19 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 		return nil, errors.Join(err, v.close())
 	}
 	return v, nil
+}
+
+// patient is a stream that ends once nobody waits for it any more.
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (p patient) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.r.Read(b)
 }
 
 func (v *values) openNPY() error {
@@ -97,18 +123,43 @@ func (v *values) left() (int64, bool) {
 
 // provide makes data, in host byte order, what is read.
 func (v *values) provide(data []byte) {
-	v.r, v.swapped, v.total, v.taken = bytes.NewReader(data), false, int64(len(data)), 0
+	v.r, v.swapped, v.total, v.taken, v.whole = bytes.NewReader(data), false, int64(len(data)), 0, true
+}
+
+// settle makes sure that n bytes are there, just as many as are needed: those of a stream it sets aside until then.
+func (v *values) settle(n int64) error {
+	if v.whole {
+		return nil
+	}
+	copied, err := io.CopyN(&v.aside, v.r, n)
+	v.taken += copied
+	if err == nil {
+		err = v.end()
+	} else {
+		err = v.broken(err)
+	}
+	if err != nil {
+		return err
+	}
+	v.taken, v.whole = v.taken-copied, true
+	v.r, err = v.aside.reader()
+	return err
+}
+
+// broken returns the error for a file that could not be read as far as it is needed.
+func (v *values) broken(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return badArgument("%s ends after %s", v.name, plural(v.taken, "byte"))
+	}
+	return fmt.Errorf("read %s: %w", v.name, err)
 }
 
 // next fills block with the next elements in host byte order.
 func (v *values) next(block []byte) error {
 	n, err := io.ReadFull(v.r, block)
 	v.taken += int64(n)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return badArgument("%s ends after %d bytes", v.name, v.taken)
-	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", v.name, err)
+		return v.broken(err)
 	}
 	v.arrange(block)
 	return nil
@@ -133,7 +184,7 @@ func (v *values) fill(block []byte, last bool) error {
 func (v *values) end() error {
 	n, err := io.ReadFull(v.r, make([]byte, 1))
 	if n > 0 {
-		return badArgument("%s has more than the %d bytes that are needed", v.name, v.taken)
+		return badArgument("%s has more than the %s needed", v.name, plural(v.taken, "byte"))
 	}
 	if err != io.EOF {
 		return fmt.Errorf("read %s: %w", v.name, err)
@@ -169,14 +220,36 @@ func (v *values) fits(shape []int64) error {
 		return zarr.ErrOverflow
 	}
 	if size := int64(v.typ.Size()); v.total >= 0 && v.total != want {
-		return badArgument("%s has %s values (%d bytes), shape %v of type %s takes %s (%d bytes)",
-			v.name, count(v.total/size), v.total, shape, v.typ, count(want/size), want)
+		err := badArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)",
+			v.name, plural(v.total/size, "value"), v.total, shape, v.typ, count(want/size), want)
+		return v.onFirstOf(shape, err)
 	}
 	have, place := squeezed(v.shape), squeezed(shape)
-	if len(have) < 2 || fmt.Sprint(have) == fmt.Sprint(place) {
+	if len(have) < 2 || slices.Equal(have, place) {
 		return nil
 	}
-	return badArgument("%s has shape %v, the place has %v", v.name, v.shape, shape)
+	return v.onFirstOf(shape, badArgument("%s has shape %v, the place has %v", v.name, v.shape, shape))
+}
+
+// onFirstOf returns err as one of the first axis along which the values do not fit a place of the given shape.
+func (v *values) onFirstOf(shape []int64, err error) error {
+	if len(v.shape) != len(shape) {
+		return err // axes cannot be told apart
+	}
+	if i := unequal(v.shape, shape, -1); i >= 0 {
+		err = &grid.AxisError{Axis: i, Err: err}
+	}
+	return err
+}
+
+// unequal returns the first axis but one that two shapes of one rank differ along, -1 where there is none.
+func unequal(a, b []int64, except int) int {
+	for i := range a {
+		if i != except && a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
 }
 
 // squeezed returns a shape without axes of length 1.

@@ -15,14 +15,17 @@ func newWriteCommand() *cobra.Command {
 		Long: `Write values from a file or standard input, or one value, into an array.
 
 There have to be as many values as elements are selected. raw is C order, little endian, without a header; npy is NumPy's
-format, whose type has to be the array's; json is nested lists of values as metadata spells fill values.`,
+format, whose type has to be the array's; json is nested lists of values as metadata spells fill values.
+
+More than 128 MiB of standard input are kept in a temporary file until all of them are there, and are written then, so that
+a stream that breaks off or goes on too long changes nothing.`,
 		Example: `  varve write era5.zarr/t2m --select 0:24 day.npy
   varve write era5.zarr/mask --select ...,0 --value 1`,
 		Args:              arguments("NODE", "[FILE]"),
 		ValidArgsFunction: completeNode,
 	}
 	sel := selectionFlag(c)
-	name := c.Flags().String("format", "", "`raw|npy|json`; by default what the name of the file says, or raw")
+	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	value := c.Flags().String("value", "", "one `VALUE` for every selected element, as NaN or 1.5")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("value") {
@@ -48,7 +51,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 	}
 	elem, err := a.Type().ParseText(value)
 	if err != nil {
-		return badArgument("--value %s for %s: %w", value, location, err)
+		return badArgument("--value %s: %w", value, err)
 	}
 	if err := a.FillBytes(cmd.Context(), s, elem); err != nil {
 		return err
@@ -85,8 +88,8 @@ func wrote(cmd *cobra.Command, location string, n int64) error {
 	return printJSON(cmd, map[string]any{"path": location, "elements": n})
 }
 
-// pour writes values into the selected elements, slab by slab. Before it writes the last slab, and so before it writes
-// anything that fits into one, it makes sure that there are just as many values as needed.
+// pour writes values into the selected elements, slab by slab. Before it writes anything it makes sure that there are just as
+// many values as needed.
 func pour(cmd *cobra.Command, v *values, a *zarr.Array, sel selection.Selection) error {
 	r, err := a.Select(sel)
 	if err != nil {
@@ -103,6 +106,11 @@ func pour(cmd *cobra.Command, v *values, a *zarr.Array, sel selection.Selection)
 	left := r.Len() * size
 	if left == 0 {
 		return v.end()
+	}
+	if left > slabBytes {
+		if err := v.settle(left); err != nil {
+			return err
+		}
 	}
 	p := newProgress(cmd, "writing", left)
 	defer p.end()
