@@ -227,7 +227,8 @@ func (c *Chain) decodeSerial(dst Block, src []byte) error {
 	if !c.plain {
 		return c.decodeBlock(dst, src)
 	}
-	out, _, err := c.decodeBytes(dst.Data, dst.Shape, int64(len(dst.Data)), src)
+	out, free, err := c.decodeBytes(dst.Data, dst.Shape, int64(len(dst.Data)), src)
+	defer free.Put() // out is in dst or in src by now
 	switch {
 	case err != nil:
 		return err
@@ -288,6 +289,9 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 		out, err := c.bytes[i].Decode(room[:0:most], src, most)
 		last.Put()
 		last = to
+		if err == nil && int64(len(out)) > most {
+			err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrCorrupt, len(out), most)
+		}
 		if err != nil {
 			return nil, last, c.failBytes(i, err)
 		}

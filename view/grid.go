@@ -9,13 +9,14 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// GridOptions says how a grid is drawn. The zero value draws the last two axes in 80 columns of Unicode characters.
+// GridOptions says how a grid is drawn. The zero value draws two axes in 80 columns of Unicode characters.
 type GridOptions struct {
 	// Width is the most characters of a line; 0 stands for 80. Where a drawing cannot be made that narrow, it is left out.
 	Width int
 	// ASCII draws with ASCII characters only.
 	ASCII bool
-	// Axes are the two axes that are drawn, rows first, or the one that is drawn in a row. Nil stands for the last two.
+	// Axes are the two axes that are drawn, rows first, or the one that is drawn in a row. Nil stands for the two with the most
+	// chunks, in their order; of axes with equally many, for the later ones.
 	Axes []int
 	// Names are the names of the axes; nil or "" for those that have none.
 	Names []string
@@ -66,18 +67,34 @@ func newDrawing(g *grid.Grid, opt *GridOptions) *drawing {
 	if d.width <= 0 {
 		d.width = 80
 	}
-	d.row, d.column = g.Rank()-2, g.Rank()-1
+	d.row, d.column = busiest(g)
 	if axes := opt.Axes; chosen(axes, g.Rank()) {
 		d.row, d.column = -1, axes[len(axes)-1]
 		if len(axes) == 2 {
 			d.row = axes[0]
 		}
 	}
-	d.row = max(-1, d.row)
 	for i := range g.Rank() {
 		d.names = append(d.names, d.name(i, opt.Names))
 	}
 	return d
+}
+
+// busiest returns the two axes with the most chunks, in their order; -1 stands for an axis that the array lacks.
+func busiest(g *grid.Grid) (row, column int) {
+	first, second := -1, -1
+	for i := g.Rank() - 1; i >= 0; i-- {
+		switch n := g.Axis(i).Chunks(); {
+		case first < 0 || n > g.Axis(first).Chunks():
+			first, second = i, first
+		case second < 0 || n > g.Axis(second).Chunks():
+			second = i
+		}
+	}
+	if g.Rank() < 2 {
+		return -1, first
+	}
+	return min(first, second), max(first, second)
 }
 
 // chosen reports whether axes are one or two different axes of an array.

@@ -16,6 +16,9 @@ import (
 // textOf returns how elements of an array are written for people: as times where it holds those, else as numbers.
 func textOf(a *zarr.Array) func(elem []byte) string {
 	t := a.Type()
+	if t.Kind() == dtype.Bool {
+		return boolText
+	}
 	number := func(elem []byte) string { return string(t.AppendText(nil, elem)) }
 	numeric := t.Kind() == dtype.Int || t.Kind() == dtype.Uint || t.Kind() == dtype.Float
 	if a.Rank() != 1 || !numeric {
@@ -32,6 +35,14 @@ func textOf(a *zarr.Array) func(elem []byte) string {
 		}
 		return text
 	}
+}
+
+// boolText returns a bool as NumPy prints it.
+func boolText(elem []byte) string {
+	if elem[0] != 0 {
+		return "True"
+	}
+	return "False"
 }
 
 // attribute returns a user attribute that is a text, else "".

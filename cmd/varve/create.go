@@ -44,7 +44,7 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f := cmd.Flags()
 	shapeFlag(cmd, &c.shape, "length of every axis, `60,100`; empty for rank 0")
 	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
-	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, or JSON as 10, [10,20] or [[10,20,30],25]", chunksText)
+	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, or JSON as 10, [10,20] or [[10,20,30],25]", checkChunks)
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default", syntax(parseCompressor))
@@ -220,8 +220,8 @@ func (c *creation) cuts(shape []int64) ([]grid.Cut, error) {
 // plannedChunks are the words for chunks that a later version knows.
 var plannedChunks = regexp.MustCompile(`^([0-9.]+ ?[KMGT]?i?B|calendar:.+|groups:.+)$`)
 
-// chunksText refuses text that cuts no array.
-func chunksText(text string) error {
+// checkChunks refuses text that cuts no array.
+func checkChunks(text string) error {
 	if text = strings.TrimSpace(text); text == "auto" || plannedChunks.MatchString(text) {
 		return nil
 	}

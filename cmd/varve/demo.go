@@ -52,7 +52,7 @@ What the appends wrote is observed in the directory and not computed. The archiv
 		if len(args) == 1 {
 			dir = args[0]
 		}
-		return runDemo(cmd, dir, from)
+		return on("demo", dir, runDemo(cmd, dir, from))
 	}
 	return c
 }
@@ -120,6 +120,9 @@ func runDemo(cmd *cobra.Command, dir, from string) error {
 			return err
 		}
 		defer source.Close()
+		if err := d.affordable(freeBytes); err != nil {
+			return err
+		}
 	}
 	return d.run(cmd.Context())
 }
@@ -156,7 +159,7 @@ func checkEmpty(dir string) error {
 		return nil
 	}
 	if err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty: name a directory that is new: %w", dir, fs.ErrExist)
+		return &kindError{errors.New("it is not empty: name a directory that is new"), fs.ErrExist}
 	}
 	return err
 }
@@ -232,6 +235,9 @@ func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array,
 		if growable(n) {
 			return n, nil
 		}
+		if n.Rank() == 0 {
+			return nil, badArgument("%s is a scalar: it has no axis to grow along", location)
+		}
 		return nil, badArgument("%s has no elements along an axis, so nothing can be appended that is like them", location)
 	case *zarr.Group:
 		for m, err := range n.Members(ctx, true) {
@@ -244,6 +250,26 @@ func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array,
 		}
 	}
 	return nil, badArgument("%s has no array with elements along an axis", location)
+}
+
+// mostCopied is how many bytes of elements are copied without a look at the disk.
+const mostCopied = 4 << 30
+
+// affordable refuses to copy a huge array to where it might not fit. free tells the room there is for a directory.
+func (d *demo) affordable(free func(dir string) (int64, bool)) error {
+	n := d.bytes(grid.BoxOf(d.origin.spec.Shape))
+	if n <= mostCopied {
+		return nil
+	}
+	room, ok := free(localPath(d.dir))
+	if ok && n <= room {
+		return nil
+	}
+	why := "how much room there is, is not known"
+	if ok {
+		why = "there is room for " + byteCount(room)
+	}
+	return fmt.Errorf("%w: %s holds %s of elements, too much to copy: %s", zarr.ErrLimit, *d.facts.From, byteCount(n), why)
 }
 
 func growable(a *zarr.Array) bool { return a.Rank() > 0 && !slices.Contains(a.Shape(), 0) }
@@ -322,10 +348,10 @@ func (d *demo) archive(ctx context.Context) error {
 	if d.facts.Before, err = d.measure(a); err != nil {
 		return err
 	}
-	return d.say("1  The archive: %s\n\n   %s  %s %s%s, %s\n   chunks   %s\n%s   stored   %s in %s chunks, after %.1f s\n\n",
+	return d.say("1  The archive: %s\n\n   %s  %s %s%s, %s\n   chunks   %s\n%s   stored   %s in %s, after %.1f s\n\n",
 		d.origin.story, printable(d.facts.Path), shapeText(a.Shape()), a.Type(), printable(namesText(a.Metadata().DimensionNames)),
 		byteCount(d.bytes(grid.BoxOf(a.Shape()))), chunksText(a.Grid()), d.conversion(),
-		byteCount(d.facts.Before.Bytes), count(d.facts.Before.Chunks), time.Since(begun).Seconds())
+		byteCount(d.facts.Before.Bytes), plural(d.facts.Before.Chunks, "chunk"), time.Since(begun).Seconds())
 }
 
 // conversion says that the copy has another kind of grid.
@@ -434,8 +460,8 @@ func (d *demo) summary() error {
 		objects += f.NewChunks + f.Documents
 		size += f.NewBytes + f.DocumentBytes
 	}
-	return d.say("\n   Together %s files and %s were written. The %s chunks from before (%s) are the same files still.\n\n",
-		count(objects), byteCount(size), count(d.facts.Before.Chunks), byteCount(d.facts.Before.Bytes))
+	return d.say("\n   Together %s files and %s were written. The files of the %s from before (%s) are the same still.\n\n",
+		count(objects), byteCount(size), plural(d.facts.Before.Chunks, "chunk"), byteCount(d.facts.Before.Bytes))
 }
 
 // draw shows the grid as it is now.
@@ -445,7 +471,7 @@ func (d *demo) draw(ctx context.Context) error {
 		return err
 	}
 	d.facts.ChunkGrid = describeGrid(a.Grid()).ChunkGrid
-	shown := &drawn{grid: a.Grid(), array: a}
+	shown := drawnArray("", a)
 	stored, err := shown.stored(d.cmd)
 	if err != nil {
 		return err
@@ -461,7 +487,7 @@ func (d *demo) draw(ctx context.Context) error {
 		}
 		drawing.WriteString(line)
 	}
-	return d.say("3  The grid now: %s chunks\n\n%s\n", chunkCount(a.Grid()), drawing.String())
+	return d.say("3  The grid now: %s\n\n%s\n", chunkCount(a.Grid()), drawing.String())
 }
 
 // readBack reads what was written with an array that is opened anew, and compares every value.

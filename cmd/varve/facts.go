@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
 )
 
 // arrayFacts is an array as programs read it. What is not known is null.
@@ -42,8 +40,8 @@ type arrayFacts struct {
 
 // storedFacts is what counting the stored chunks gives.
 type storedFacts struct {
-	Chunks  int64  `json:"chunks_stored"`
-	Bytes   int64  `json:"bytes_stored"`
+	Chunks  *int64 `json:"chunks_stored"`
+	Bytes   *int64 `json:"bytes_stored"`
 	Logical *int64 `json:"bytes_logical"`
 }
 
@@ -80,34 +78,64 @@ func (f *arrayFacts) addGrid(g *grid.Grid) {
 	f.ReadSizes = f.WriteSizes
 	for i := range g.Rank() {
 		if a := g.Axis(i); a.Cells() > a.Chunks() {
-			f.Notes = append(f.Notes, fmt.Sprintf("axis %d has %s cells beyond the extent", i, count(a.Cells()-a.Chunks())))
+			f.Notes = append(f.Notes, fmt.Sprintf("axis %d has %s beyond the extent", i, plural(a.Cells()-a.Chunks(), "cell")))
 		}
 	}
 }
 
-// tryGrid adds the chunk grid of a document if it is one that is known.
-func (f *arrayFacts) tryGrid(doc *metadata.Array) {
-	if g, err := grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration); err == nil {
-		f.addGrid(g)
+// addDocument adds what is known of an array that cannot be opened, and what is not.
+func (f *arrayFacts) addDocument(d *document) {
+	f.Notes = d.unknown
+	if d.grid != nil {
+		f.addGrid(d.grid)
+	}
+	if !d.decoded {
+		f.ReadSizes = nil
+	}
+	if !d.dtype.IsZero() {
+		f.addSize(d.dtype)
 	}
 }
 
-func (f *arrayFacts) addSize(a *zarr.Array) {
-	n, ok := checked.Product(a.Shape()...)
+func (f *arrayFacts) addSize(t dtype.Type) {
+	n, ok := checked.Product(f.Shape...)
 	if ok {
-		n, ok = checked.Mul(n, int64(a.Type().Size()))
+		n, ok = checked.Mul(n, int64(t.Size()))
 	}
 	if ok {
 		f.logical = n
 	}
 }
 
-// addStored counts the stored chunks.
-func (f *arrayFacts) addStored(cmd *cobra.Command, a *zarr.Array) error {
+// uncounted returns the facts of chunks before the first one is counted.
+func (f *arrayFacts) uncounted() *storedFacts {
 	s := new(storedFacts)
 	if f.logical >= 0 {
 		s.Logical = &f.logical
 	}
+	return s
+}
+
+// add counts a chunk.
+func (s *storedFacts) add(size int64) {
+	*s.Chunks++
+	*s.Bytes += size
+}
+
+// countDocument counts the stored chunks of an array that cannot be opened, where its grid and keys are known.
+func (f *arrayFacts) countDocument(cmd *cobra.Command, d *document) error {
+	f.storedFacts = f.uncounted()
+	if !d.counted {
+		return nil
+	}
+	f.Chunks, f.Bytes = new(int64), new(int64)
+	return d.stored(cmd.Context(), func(_ []int64, size int64) { f.storedFacts.add(size) })
+}
+
+// addStored counts the stored chunks.
+func (f *arrayFacts) addStored(cmd *cobra.Command, a *zarr.Array) error {
+	s := f.uncounted()
+	s.Chunks, s.Bytes = new(int64), new(int64)
 	for index, err := range a.StoredChunks(cmd.Context()) {
 		if err != nil {
 			return err
@@ -116,26 +144,8 @@ func (f *arrayFacts) addStored(cmd *cobra.Command, a *zarr.Array) error {
 		if err != nil {
 			return err
 		}
-		s.Chunks++
-		s.Bytes += info.Size
+		s.add(info.Size)
 	}
 	f.storedFacts = s
 	return nil
-}
-
-// readDocument reads the document of an array at a location, also one that asks for more than this program knows.
-// It is nil where nothing can be said of one.
-func readDocument(ctx context.Context, location string) *metadata.Array {
-	s, err := file.Open(localPath(location), &file.Options{ReadOnly: true})
-	if err != nil {
-		return nil
-	}
-	defer s.Close()
-	data, _, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{Limit: 64 << 20}, nil)
-	if err != nil {
-		return nil
-	}
-	node, _ := metadata.Parse(data, metadata.Limits{}) // why it cannot be opened is known already
-	doc, _ := node.(*metadata.Array)
-	return doc
 }

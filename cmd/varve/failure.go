@@ -133,7 +133,7 @@ func sentence(cmd *cobra.Command, err error) string {
 	case !errors.Is(err, context.Canceled):
 		return oneLine(err)
 	}
-	op, path := place(cmd, err)
+	op, path := operation(cmd, err)
 	text := strings.TrimSpace("interrupted: " + op + " " + path)
 	if taken {
 		text += "; " + u.note
@@ -141,8 +141,8 @@ func sentence(cmd *cobra.Command, err error) string {
 	return text
 }
 
-// place returns the operation that failed and its node, as far as they are known.
-func place(cmd *cobra.Command, err error) (op, path string) {
+// operation returns the operation that failed and its node, as far as they are known.
+func operation(cmd *cobra.Command, err error) (op, path string) {
 	var e *zarr.Error
 	if errors.As(err, &e) {
 		return e.Op, e.Path
@@ -169,7 +169,7 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 	if usage {
 		f.Kind = "invalid-argument"
 	}
-	op, path := place(cmd, err)
+	op, path := operation(cmd, err)
 	f.Op, f.Path = &op, present(path)
 	var e *zarr.Error
 	if errors.As(err, &e) {

@@ -2,24 +2,18 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/view"
 )
-
-// shadedChunks is the most chunks of an array of which the stored ones are looked up for a drawing.
-const shadedChunks = 4096
 
 // gridFlags are the flags of varve grid as they were given.
 type gridFlags struct {
@@ -38,11 +32,11 @@ func newGridCommand() *cobra.Command {
 		ValidArgsFunction: completeNode,
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.shape, "shape", "", "the `LENGTHS` of an array that is not stored, with --chunk-grid")
-	flags.StringVar(&f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape")
-	flags.StringVar(&f.locate, "locate", "", "an `ELEMENT`, as 15,40: which chunk holds it")
-	flags.StringVar(&f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds")
-	flags.StringVar(&f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0; the last two by default")
+	shapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
+	checkedVar(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", syntax(parseExtension))
+	checkedVar(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40: which chunk holds it", syntax(parseIntegers))
+	checkedVar(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", syntax(parseIntegers))
+	checkedVar(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0; by default those with the most chunks", syntax(parseAxes))
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters only")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := f.drawn(cmd, args)
@@ -61,60 +55,6 @@ func newGridCommand() *cobra.Command {
 		return f.print(cmd, d)
 	}
 	return c
-}
-
-// drawn is a grid that is to be shown, with what is known besides.
-type drawn struct {
-	title string
-	grid  *grid.Grid
-	array *zarr.Array // nil where the grid is of no array
-	names []string
-	axes  []int // that are drawn
-}
-
-// drawn returns the grid that the command line means: of a node, or as the flags describe it.
-func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
-	shaped, described := cmd.Flags().Changed("shape"), cmd.Flags().Changed("chunk-grid")
-	switch {
-	case len(args) == 1 && (shaped || described):
-		return nil, badUsage("NODE has a grid of its own: leave out --shape and --chunk-grid")
-	case len(args) == 0 && !(shaped && described):
-		return nil, badUsage("NODE is missing, or both --shape and --chunk-grid")
-	case len(args) == 0:
-		return f.described()
-	}
-	a, err := openArray(cmd, args[0])
-	if err != nil {
-		return nil, err
-	}
-	return &drawn{title: args[0], grid: a.Grid(), array: a, names: a.DimensionNames()}, nil
-}
-
-// described returns the grid that --shape and --chunk-grid describe.
-func (f *gridFlags) described() (*drawn, error) {
-	shape, err := parseIndex("shape", f.shape)
-	if err != nil {
-		return nil, err
-	}
-	e, err := metadata.ParseExtension([]byte(f.chunkGrid), metadata.Limits{})
-	if err != nil {
-		return nil, badArgument("--chunk-grid: %w", err)
-	}
-	g, err := grid.Parse(shape, e.Name, e.Configuration)
-	if err != nil {
-		return nil, onGrid("parse", "--chunk-grid", err)
-	}
-	return &drawn{title: "array", grid: g}, nil
-}
-
-// onGrid returns an error of package grid as one of the library.
-func onGrid(op, path string, err error) error {
-	e := &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
-	var axis *grid.AxisError
-	if errors.As(err, &axis) {
-		e.Axis = axis.Axis
-	}
-	return e
 }
 
 // gridFacts is a grid as programs read it.
@@ -177,20 +117,20 @@ type gridDocument struct {
 
 // located returns where the element of --locate is.
 func (f *gridFlags) located(d *drawn) (*located, error) {
-	index, err := parseIntegers("locate", f.locate)
+	index, err := parseIntegers(f.locate)
 	if err != nil {
 		return nil, err
 	}
 	chunk, within, err := d.grid.Locate(index)
 	if err != nil {
-		return nil, onGrid("locate", d.title, err)
+		return nil, on("locate", d.title, err)
 	}
 	return &located{index, chunk, within}, nil
 }
 
 // found returns the chunk of --chunk, nil where there is none.
 func (f *gridFlags) found(d *drawn) (*chunkFacts, error) {
-	index, err := parseIntegers("chunk", f.chunk)
+	index, err := parseIntegers(f.chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -203,22 +143,6 @@ func (f *gridFlags) found(d *drawn) (*chunkFacts, error) {
 		stop[i] = c.Start[i] + c.Logical[i]
 	}
 	return &chunkFacts{index, c.Start, stop, c.Logical, c.Encoded, c.IsBoundary()}, nil
-}
-
-// parseIntegers reads numbers separated by commas. Unlike a shape, an index may be negative: it is outside then.
-func parseIntegers(flag, text string) ([]int64, error) {
-	numbers := []int64{}
-	if strings.TrimSpace(text) == "" {
-		return numbers, nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
-		if err != nil {
-			return nil, badArgument("--%s %q: %q is no whole number that fits into 64 bits", flag, text, part)
-		}
-		numbers = append(numbers, n)
-	}
-	return numbers, nil
 }
 
 // print draws the grid for people, and says where what they asked for is.
@@ -243,32 +167,13 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 		return err
 	}
 	w := cmd.OutOrStdout()
-	text := fmt.Sprintf("%s: %s in %s chunks, %s\n\n", printable(d.title), shapeText(d.grid.Shape()), chunkCount(d.grid), d.grid.Name()) +
+	text := fmt.Sprintf("%s: %s in %s, %s\n\n", printable(d.title), shapeText(d.grid.Shape()), chunkCount(d.grid), d.grid.Name()) +
 		view.Grid(d.grid, &view.GridOptions{Width: columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
 	if answers != nil {
 		text += "\n" + strings.Join(answers, "\n") + "\n"
 	}
 	_, err = io.WriteString(w, text)
 	return err
-}
-
-// chosenAxes returns the axes of --axes, nil where the last two are meant.
-func (f *gridFlags) chosenAxes(rank int) ([]int, error) {
-	if f.axes == "" {
-		return nil, nil
-	}
-	given, err := parseIndex("axes", f.axes)
-	if err != nil {
-		return nil, err
-	}
-	var axes []int
-	for _, i := range given {
-		if i >= int64(rank) || slices.Contains(axes, int(i)) || len(axes) == 2 {
-			return nil, badArgument("--axes %s: name one or two different axes of the %d, counted from 0", f.axes, rank)
-		}
-		axes = append(axes, int(i))
-	}
-	return axes, nil
 }
 
 // sentence says what a chunk holds, or that there is no such chunk.
@@ -296,34 +201,12 @@ func tuple(index []int64) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// chunkCount returns how many chunks a grid has, as its shape and their number.
+// chunkCount returns how many chunks a grid has along its axes: 1 chunk, 3 × 4 chunks.
 func chunkCount(g *grid.Grid) string {
 	if n, ok := g.NumChunks(); ok && g.Rank() < 2 {
-		return count(n)
+		return plural(n, "chunk")
 	}
-	return shapeText(g.Chunks())
-}
-
-// stored returns what counts the stored chunks of a box, nil where they are unknown or too many to look up.
-func (d *drawn) stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
-	if n, ok := d.grid.NumChunks(); d.array == nil || !ok || n > shadedChunks {
-		return nil, nil
-	}
-	var all [][]int64
-	for index, err := range d.array.StoredChunks(cmd.Context()) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, append([]int64{}, index...))
-	}
-	return func(chunks grid.Box) (n int64) {
-		for _, index := range all {
-			if chunks.Contains(index) {
-				n++
-			}
-		}
-		return n
-	}, nil
+	return shapeText(g.Chunks()) + " chunks"
 }
 
 // columns returns the width of the terminal, 80 where there is none.

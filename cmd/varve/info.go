@@ -26,7 +26,7 @@ func newInfoCommand() *cobra.Command {
 func info(cmd *cobra.Command, location string, stats bool) error {
 	n, err := openNode(cmd, location)
 	if err != nil {
-		return infoUndecodable(cmd, location, err)
+		return infoUndecodable(cmd, location, err, stats)
 	}
 	defer n.Close()
 	switch n := n.(type) {
@@ -41,7 +41,7 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
 	facts := describe(location, a.Metadata())
 	facts.addGrid(a.Grid())
-	facts.addSize(a)
+	facts.addSize(a.Type())
 	if stats {
 		if err := facts.addStored(cmd, a); err != nil {
 			return err
@@ -51,7 +51,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 }
 
 // infoUndecodable shows as much of an array as can be read where something in its document stands in the way.
-func infoUndecodable(cmd *cobra.Command, location string, reason error) error {
+func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bool) error {
 	if !undecodable(reason) {
 		return reason
 	}
@@ -59,10 +59,13 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error) error {
 	if doc == nil {
 		return reason
 	}
-	facts := describe(location, doc)
-	facts.Notes = append(facts.Notes, "cannot be decoded: "+oneLine(reason))
-	facts.tryGrid(doc)
-	return errors.Join(facts.print(cmd), reason)
+	facts := describe(location, doc.Array)
+	facts.addDocument(doc)
+	var err error
+	if stats {
+		err = facts.countDocument(cmd, doc)
+	}
+	return errors.Join(err, facts.print(cmd), reason)
 }
 
 // groupFacts is a group as programs read it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ type sheet struct {
 }
 
 func (s *sheet) add(label, value string) {
-	s.lines = append(s.lines, [2]string{label, printable(value)})
+	s.lines = append(s.lines, [2]string{printable(label), printable(value)})
 }
 
 // shownAttributes is how many user attributes people are shown; attrs shows all.
@@ -65,7 +66,7 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 	}
 	s := sheet{title: "array " + f.Path}
 	s.add("shape", shapeText(f.Shape)+namesText(f.DimensionNames))
-	s.add("data type", strings.Trim(string(f.DataType), `"`))
+	s.add("data type", strings.Trim(compact(f.DataType), `"`))
 	if f.logical >= 0 {
 		s.add("size", byteCount(f.logical))
 	}
@@ -73,7 +74,7 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 	s.add("fill value", shorten(compact(f.FillValue), 60))
 	s.add("codecs", extensionsText(f.doc.Codecs))
 	s.add("chunk keys", extensionsText([]metadata.Extension{f.doc.ChunkKeyEncoding}))
-	if f.storedFacts != nil {
+	if f.storedFacts != nil && f.Chunks != nil {
 		s.add("stored", f.storedText())
 	}
 	s.attributes(f.Attributes)
@@ -99,11 +100,11 @@ func (f *arrayFacts) addChunks(s *sheet) {
 }
 
 func (f *arrayFacts) storedText() string {
-	text := fmt.Sprintf("%s chunks, %s", count(f.storedFacts.Chunks), byteCount(f.storedFacts.Bytes))
+	text := plural(*f.Chunks, "chunk")
 	if n, ok := f.grid.NumChunks(); ok {
-		text = fmt.Sprintf("%s of %s chunks, %s", count(f.storedFacts.Chunks), count(n), byteCount(f.storedFacts.Bytes))
+		text = count(*f.Chunks) + " of " + plural(n, "chunk")
 	}
-	return text
+	return text + ", " + byteCount(*f.Bytes)
 }
 
 func namesText(names []*string) string {
@@ -140,13 +141,22 @@ func extensionsText(list []metadata.Extension) string {
 
 // memberText returns a node on one line.
 func memberText(m zarr.Member) string {
+	text := m.Name()
+	if m.Kind != "" {
+		text += "  " + m.Kind
+	}
 	if m.Err != nil {
-		return fmt.Sprintf("%s  %s  cannot be read: %s", m.Name(), m.Kind, oneLine(m.Err))
+		return text + "  cannot be read: " + oneLine(m.Err)
 	}
-	if a, ok := m.Node.(*zarr.Array); ok {
-		return fmt.Sprintf("%s  %s  %s  chunks %s", m.Name(), a.Type(), shapeText(a.Shape()), chunksText(a.Grid()))
+	a, ok := m.Node.(*zarr.Array)
+	if !ok {
+		return text
 	}
-	return m.Name() + "  " + m.Kind
+	text = fmt.Sprintf("%s  %s  %s", m.Name(), a.Type(), shapeText(a.Shape()))
+	if a.Rank() > 0 {
+		text += "  chunks " + chunksText(a.Grid())
+	}
+	return text
 }
 
 // compact returns JSON without white space.
@@ -169,9 +179,9 @@ func shorten(s string, n int) string {
 // printable replaces what a stranger could use to take over a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return utf8.RuneError
+		if unicode.IsGraphic(r) {
+			return r
 		}
-		return r
+		return utf8.RuneError
 	}, s)
 }

@@ -56,9 +56,19 @@ func newListCommand() *cobra.Command {
 // branch is a node with those below it.
 type branch struct {
 	Name    string    `json:"name"`
-	Kind    string    `json:"kind"`
+	Kind    *string   `json:"kind"` // null where the document is too damaged to tell
 	Members []*branch `json:"members"`
+	Error   string    `json:"error,omitempty"` // why it cannot be opened
 	text    string
+}
+
+// newBranch returns a node without those below it.
+func newBranch(m zarr.Member) *branch {
+	b := &branch{Name: m.Name(), Kind: present(m.Kind), Members: []*branch{}, text: memberText(m)}
+	if m.Err != nil {
+		b.Error = oneLine(m.Err)
+	}
+	return b
 }
 
 // readTree returns the node at a location with its members. Where some of them are damaged it returns what is sound,
@@ -68,18 +78,19 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*branch, error) {
 	n, err := openNode(cmd, location)
 	if err != nil {
 		if undecodable(err) && readDocument(cmd.Context(), location) != nil {
-			return &branch{Name: name, Kind: "array", Members: []*branch{}, text: name + "  array  cannot be read"}, err
+			b := newBranch(zarr.Member{Path: name, Kind: "array", Err: err})
+			b.text = name + "  array  cannot be read" // the error that follows says why
+			return b, err
 		}
 		return nil, err
 	}
 	defer n.Close()
 	g, ok := n.(*zarr.Group)
 	if !ok {
-		a, _ := n.(*zarr.Array)
-		m := zarr.Member{Path: name, Kind: "array", Node: a}
-		return &branch{Name: name, Kind: "array", Members: []*branch{}, text: memberText(m)}, nil
+		return newBranch(zarr.Member{Path: name, Kind: "array", Node: n}), nil
 	}
-	root := &branch{Name: name, Kind: "group", Members: []*branch{}, text: name}
+	root := newBranch(zarr.Member{Path: name, Kind: "group"})
+	root.text = name
 	return root, root.grow(cmd, g, deep)
 }
 
@@ -97,7 +108,7 @@ func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, deep bool) error {
 			bad = errors.Join(bad, err)
 			continue
 		}
-		below := &branch{Name: m.Name(), Kind: m.Kind, Members: []*branch{}, text: memberText(m)}
+		below := newBranch(m)
 		at[m.Path] = below
 		parent := place(at, path.Dir(m.Path))
 		parent.Members = append(parent.Members, below)
@@ -110,7 +121,8 @@ func place(at map[string]*branch, p string) *branch {
 	if b := at[p]; b != nil {
 		return b
 	}
-	b := &branch{Name: path.Base(p), Kind: "group", Members: []*branch{}, text: path.Base(p) + "  group  without a document"}
+	b := newBranch(zarr.Member{Path: p, Kind: "group"})
+	b.text += "  without a document"
 	at[p] = b
 	parent := place(at, path.Dir(p))
 	parent.Members = append(parent.Members, b)
@@ -143,7 +155,7 @@ func (b *branch) printBelow(w *bufio.Writer, indent string) error {
 // printMembers prints a line for every member; an array is its own only member.
 func (b *branch) printMembers(w *bufio.Writer) error {
 	members := b.Members
-	if b.Kind == "array" {
+	if *b.Kind == "array" {
 		members = []*branch{b}
 	}
 	for _, m := range members {
