@@ -116,6 +116,35 @@ func TestConsolidated(t *testing.T) {
 	}
 }
 
+// TestCreateBelow creates nodes from a group, which lends its options.
+func TestCreateBelow(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	g, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, err := g.CreateGroup(ctx, "sub", map[string]int{"a": 1}, nil)
+	if err != nil || sub.Path() != "g/sub" {
+		t.Fatal(sub, err)
+	}
+	a, err := sub.CreateArray(ctx, "x/y", zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8]()}, nil)
+	if err != nil || a.Path() != "g/sub/x/y" {
+		t.Fatal(a, err)
+	}
+	if err := zarr.Write(ctx, a, nil, []int8{0}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.ChunkInfo(ctx, []int64{0}); err != nil {
+		t.Errorf("the option to store fill values was not lent: %v", err)
+	}
+	if g, err = h.OpenGroup(ctx, "g", nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = g.CreateGroup(ctx, "other", nil, nil)
+	expect(t, err, zarr.ErrReadOnly, "permission")
+}
+
 func TestDelete(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.On(copyStore(t, "group_tree.zarr"))
