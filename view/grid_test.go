@@ -61,6 +61,7 @@ func TestGrid(t *testing.T) {
 			&view.GridOptions{Names: []string{"time", "lat", "lon"}}},
 		{"daily-tail-time", []int64{376, 4, 8}, []grid.Cut{grid.Runs(grid.Run{Length: 366, Count: 1}, grid.Run{Length: 1, Count: 10}), grid.Every(4), grid.Edges(4, 4)},
 			&view.GridOptions{Names: []string{"time", "lat", "lon"}, Axes: []int{1, 0}}},
+		{"ties", []int64{10, 10, 10}, []grid.Cut{grid.Every(5), grid.Every(5), grid.Every(5)}, nil},
 		{"months", []int64{365}, []grid.Cut{grid.Edges(months...)}, nil},
 		{"months-narrow", []int64{365}, []grid.Cut{grid.Edges(months...)}, &view.GridOptions{Width: 40}},
 		{"rank-0", nil, nil, &view.GridOptions{Stored: func(grid.Box) int64 { return 1 }}},

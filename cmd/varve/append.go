@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/checked"
 )
 
 func newAppendCommand() *cobra.Command {
@@ -55,15 +56,16 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, opt *
 	}
 	defer v.close()
 	before := a.Shape()
+	at := axis
 	if axis < 0 {
-		axis += len(before)
+		at += len(before)
 	}
-	if err := continues(v, before, axis); err != nil {
+	if err := continues(v, before, at); err != nil {
 		return err
 	}
 	data, err := v.all()
 	if err == nil {
-		err = something(v, before, axis, data)
+		err = wholePlanes(v, before, at, data)
 	}
 	if err != nil {
 		return err
@@ -93,10 +95,22 @@ func continues(v *values, shape []int64, axis int) error {
 	return onAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
 }
 
-// something refuses to append no values where there are some to a plane.
-func something(v *values, shape []int64, axis int, data []byte) error {
-	if len(data) > 0 || axis < 0 || axis >= len(shape) || slices.Contains(slices.Delete(slices.Clone(shape), axis, axis+1), 0) {
-		return nil
+// wholePlanes refuses data that is no whole number of planes, or nothing at all.
+func wholePlanes(v *values, shape []int64, axis int, data []byte) error {
+	if axis < 0 || axis >= len(shape) {
+		return nil // the library refuses the axis
 	}
-	return onAxis(axis, "no values were given: %s is empty", v.name)
+	plane, ok := checked.Product(slices.Delete(slices.Clone(shape), axis, axis+1)...)
+	if ok {
+		plane, ok = checked.Mul(plane, int64(v.typ.Size()))
+	}
+	switch n := int64(len(data)); {
+	case !ok || plane == 0:
+		return nil
+	case n == 0:
+		return onAxis(axis, "no values were given: %s is empty", v.name)
+	case n%plane != 0:
+		return onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n, "byte"), plural(plane, "byte"))
+	}
+	return nil
 }

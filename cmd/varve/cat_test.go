@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -66,6 +67,27 @@ func TestCatJSON(t *testing.T) {
 	want := `{"path": "testdata/rect_2d.zarr", "shape": [3], "data_type": "int32", "values": [704087823,1,1]}` + "\n"
 	if got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestCatJSONIsWholeOrNothing(t *testing.T) {
+	node := fixture(t, "rect_2d.zarr")
+	overwrite(t, filepath.Join(node, "c", "2", "3"), "no zstd frame")
+	for _, args := range [][]string{{"cat", "--json", node}, {"export", "--format", "json", node}, {"cat", node}} {
+		if out, errs, status := execute(t, "", args...); status != 1 || out != "" || !strings.Contains(errs, "c/2/3") {
+			t.Errorf("%q: status %d, %.60q, %s", args, status, out, errs)
+		}
+	}
+}
+
+func TestCatBools(t *testing.T) {
+	node := newNode(t, "--shape", "2", "--dtype", "bool")
+	must(t, "", "write", node, "--select", "1", "--value", "true")
+	if got := must(t, "", "cat", node); got != "[False  True]\n" {
+		t.Error(got)
+	}
+	if got := must(t, "", "export", node, "--format", "csv"); got != "false\ntrue\n" {
+		t.Error(got)
 	}
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +89,79 @@ func TestCreateFromNPY(t *testing.T) {
 	want := npy.Header{Type: h.Type, Shape: h.Shape}.Append(nil)
 	if want = append(want, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestCreateTakesItselfBack deletes a new array after an interrupt, and tells where that fails.
+func TestCreateTakesItselfBack(t *testing.T) {
+	file := npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{4}}, []byte{1, 2, 3, 4})
+	for _, overwrites := range []bool{false, true} {
+		node := filepath.Join(t.TempDir(), "s.zarr", "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cmd := newCreateCommand()
+		cmd.SetContext(ctx)
+		c := &creation{overwrite: overwrites, from: file, chunks: "auto", keys: "default/"}
+		must(t, "", "create", node, "--from", file)
+		cancel()
+		err := c.undo(cmd, node, ctx.Err())
+		if text := sentence(cmd, err); !strings.HasPrefix(text, "interrupted: create") || !strings.Contains(text, "was deleted again") || strings.Contains(text, "--overwrite") != overwrites {
+			t.Error(text)
+		}
+		if _, err := os.Stat(filepath.Join(node, "zarr.json")); err == nil {
+			t.Error("the array is still there")
+		}
+		if text := c.undo(cmd, node, ctx.Err()).Error(); !strings.Contains(text, "could not be deleted") {
+			t.Error(text)
+		}
+	}
+}
+
+// TestCreateFromWrongValues creates an array from values that only writing finds to be wrong.
+func TestCreateFromWrongValues(t *testing.T) {
+	file := npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{2}}, []byte{1, 2})
+	node := filepath.Join(t.TempDir(), "s.zarr", "a")
+	_, errs, status := execute(t, "", "create", node, "--from", file)
+	if status != 1 || !strings.Contains(errs, "; the new array was deleted again\n") || !strings.Contains(errs, node) {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if _, err := os.Stat(filepath.Join(node, "zarr.json")); err == nil {
+		t.Error("the array is still there")
+	}
+}
+
+// breaking is a stream whose second half cannot be had, because the one who waits for it gives up.
+type breaking struct {
+	r      io.Reader
+	cancel func()
+}
+
+func (b breaking) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p[:min(len(p), 100)])
+	b.cancel()
+	return n, err
+}
+
+func TestCreateOverwritesOnlyWithWhatIsThere(t *testing.T) {
+	h := npy.Header{Type: dtype.Of[int8](), Shape: []int64{300}}
+	for name, data := range map[string]string{"short": "123", "long": strings.Repeat("1", 301), "no header": ""} {
+		node := newNode(t, "--shape", "2", "--dtype", "int8", "--fill", "7")
+		stdin := string(h.Append(nil)) + data
+		if name == "no header" {
+			stdin = ""
+		}
+		if _, errs, status := execute(t, stdin, "create", node, "--from", "-", "--overwrite"); status != 1 || !strings.Contains(errs, "standard input") {
+			t.Errorf("%s: status %d, %s", name, status, errs)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var errs bytes.Buffer
+		in := breaking{strings.NewReader(string(h.Append(nil)) + strings.Repeat("1", 300)), cancel}
+		status := run(ctx, []string{"create", node, "--from", "-", "--overwrite"}, streams{in, io.Discard, &errs})
+		if want := "varve: interrupted: create " + node + "\n"; status != 1 || errs.String() != want {
+			t.Errorf("%s: status %d, %s", name, status, errs.String())
+		}
+		if got := must(t, "", "cat", node); got != "[7 7]\n" {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -168,6 +168,9 @@ func TestDemoFailures(t *testing.T) {
 	}
 	months := fixture(t, "rect_months.zarr")
 	empty := t.TempDir()
+	scalar, huge := filepath.Join(t.TempDir(), "scalar.zarr"), filepath.Join(t.TempDir(), "huge.zarr")
+	create(t, scalar, nil)
+	create(t, huge, []int64{1 << 60, 4}, grid.Every(1<<50), grid.Every(1))
 	tests := []struct {
 		name   string
 		args   []string
@@ -180,6 +183,8 @@ func TestDemoFailures(t *testing.T) {
 		{"no elements", []string{empty, "--from", source}, 1, "invalid-argument"},
 		{"no arrays", []string{empty, "--from", group}, 1, "invalid-argument"},
 		{"within the source", []string{filepath.Join(months, "c", "demo"), "--from", months}, 1, "invalid-argument"},
+		{"scalar", []string{empty, "--from", scalar}, 1, "invalid-argument"},
+		{"huge", []string{empty, "--from", huge}, 1, "limit"},
 		{"two directories", []string{empty, full}, 2, "invalid-argument"},
 	}
 	for _, test := range tests {
@@ -195,6 +200,30 @@ func TestDemoFailures(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(empty); err != nil || len(entries) > 0 {
 		t.Errorf("a refused demonstration left %v, %v", entries, err)
+	}
+}
+
+func TestDemoIsAffordable(t *testing.T) {
+	from := "a.zarr"
+	d := &demo{origin: &origin{spec: zarr.Spec{Type: dtype.Of[int8]()}}, facts: demoFacts{From: &from}}
+	for _, c := range []struct {
+		bytes, room int64
+		known       bool
+		want        string // part of the error
+	}{
+		{mostCopied, 0, true, ""},
+		{mostCopied + 1, mostCopied, true, "4.0 GiB of elements, too much to copy: there is room for 4.0 GiB"},
+		{mostCopied + 1, mostCopied + 1, true, ""},
+		{mostCopied + 1, 0, false, "is not known"},
+	} {
+		d.origin.spec.Shape = []int64{c.bytes}
+		err := d.affordable(func(string) (int64, bool) { return c.room, c.known })
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if n, ok := freeBytes(filepath.Join(t.TempDir(), "new", "deep")); ok && n <= 0 {
+		t.Errorf("room for %d bytes", n)
 	}
 }
 
@@ -226,7 +255,7 @@ func TestDemoForPeople(t *testing.T) {
 		"1  The archive: five years of daily fields",
 		"chunks   365×3, 366, 365 | 36 | 72",
 		"2026-01-10            1",
-		"The 5 chunks from before",
+		"The files of the 5 chunks from before",
 		"time → 1836 = 365×3, 366, 365, 1×10",
 		"4,758,912 values, all equal",
 		"varve info --stats " + filepath.ToSlash(dir) + "/temperature",

@@ -12,10 +12,12 @@
 //     [zarr.ErrInvalidArgument] and [zarr.ErrUnsupported] (badArgument, unsupported), which decides the kind in JSON.
 //     What RunE returns is status 1, except usageError, which is status 2 like all errors of flags and arguments.
 //   - Streams are cmd.InOrStdin(), cmd.OutOrStdout() and cmd.ErrOrStderr(), never those of package os. Commands that print
-//     much buffer with buffered(cmd, func(w *bufio.Writer) error).
+//     much buffer with buffered(cmd, func(w *bufio.Writer) error); documents of any length that may fail use withheld.
 //   - wantsJSON(cmd) tells whether --json was given; printJSON(cmd, v) prints one document. Members that do not apply are null.
 //   - Contexts come from cmd.Context(): Ctrl-C cancels them.
 //   - Short is one sentence without a final period, Example one or two lines that work.
-//   - openNode, openArray and openGroup open a location for reading; parseIndex, selectionFlag and selected read arguments.
+//   - openNode and openArray open a location for reading. Flags whose text has a grammar are made by checkedVar (shapeFlag,
+//     selectionFlag, formatFlag), so that malformed text is wrong usage before any work begins.
+//   - Errors that do not name a node get that of the command line: messages leave it out. Those about an axis come from onAxis.
 //   - Tests call execute(t, stdin, args...), which runs the command in-process and returns what it printed and its status.
 package main

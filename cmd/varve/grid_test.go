@@ -64,16 +64,17 @@ func TestGridFailures(t *testing.T) {
 		{"outside", append(described, "--locate", "60,0"), 1, "invalid-argument"},
 		{"negative", append(described, "--locate", "-1,0"), 1, "invalid-argument"},
 		{"rank", append(described, "--locate", "1"), 1, "invalid-argument"},
-		{"no number", append(described, "--chunk", "a"), 1, "invalid-argument"},
+		{"no number", append(described, "--chunk", "a"), 2, "invalid-argument"},
 		{"uncovered", []string{"--shape", "61,100", "--chunk-grid", rectilinear}, 1, "invalid-argument"},
-		{"no JSON", []string{"--shape", "60", "--chunk-grid", "{"}, 1, "invalid-argument"},
+		{"no index", append(described, "--locate", "a"), 2, "invalid-argument"},
+		{"no JSON", []string{"--shape", "60", "--chunk-grid", "{"}, 2, "invalid-argument"},
 		{"unknown grid", []string{"--shape", "60", "--chunk-grid", `{"name":"hexagonal"}`}, 1, "unsupported"},
 		{"overflow", []string{"--shape", "1", "--chunk-grid", `{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[[9223372036854775807,2]]]}}`}, 1, "overflow"},
 		{"missing node", []string{"testdata/none.zarr"}, 1, "not-found"},
 		{"group", []string{"testdata/group_consolidated.zarr"}, 1, "invalid-argument"},
 		{"axis beyond", []string{"testdata/rect_2d.zarr", "--axes", "2"}, 1, "invalid-argument"},
-		{"axis twice", []string{"testdata/rect_2d.zarr", "--axes", "1,1"}, 1, "invalid-argument"},
-		{"three axes", []string{"testdata/rect_2d.zarr", "--axes", "1,0,1"}, 1, "invalid-argument"},
+		{"axis twice", []string{"testdata/rect_2d.zarr", "--axes", "1,1"}, 2, "invalid-argument"},
+		{"three axes", []string{"testdata/rect_2d.zarr", "--axes", "1,0,1"}, 2, "invalid-argument"},
 		{"nothing", nil, 2, "invalid-argument"},
 		{"shape alone", []string{"--shape", "60"}, 2, "invalid-argument"},
 		{"both", append(described, "testdata/rect_2d.zarr"), 2, "invalid-argument"},
@@ -109,6 +110,14 @@ func TestGridDrawing(t *testing.T) {
 	plain := must(t, "", "grid", "--ascii", "--shape", "60", "--chunk-grid", `{"name":"regular","configuration":{"chunk_shape":[25]}}`, "--chunk", "2")
 	if !strings.Contains(plain, "stored as 25") || !strings.Contains(plain, "+=======+") {
 		t.Error(plain)
+	}
+	one := must(t, "", "grid", "--shape", "60", "--chunk-grid", `{"name":"regular","configuration":{"chunk_shape":[60]}}`)
+	if !strings.Contains(one, "60 in 1 chunk, regular") {
+		t.Error(one)
+	}
+	busy := must(t, "", "grid", "--shape", "60,60,60", "--chunk-grid", `{"name":"regular","configuration":{"chunk_shape":[20,60,30]}}`)
+	if !strings.Contains(busy, "axis 0 ↓") || !strings.Contains(busy, "axis 2 →") {
+		t.Error(busy)
 	}
 	turned := must(t, "", "grid", "testdata/rect_2d.zarr", "--axes", "1,0")
 	if !strings.Contains(turned, "axis 0 →  60") || !strings.Contains(turned, "axis 1 ↓ 100") {

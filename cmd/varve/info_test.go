@@ -107,6 +107,19 @@ func TestInfoOfWhatCannotBeDecoded(t *testing.T) {
 		if notes := doc["notes"].([]any); len(notes) == 0 || !reflect.DeepEqual(doc["shape"], []any{60.0, 100.0}) {
 			t.Errorf("%s: %s", c.new, out)
 		}
+		if note := doc["notes"].([]any)[0].(string); len(note) > 60 || strings.Contains(note, array) {
+			t.Errorf("%s: note %q", c.new, note)
+		}
+		if known := doc["read_chunk_sizes"] != nil; known != (c.old != `"rectilinear"` && c.old != `"zstd"`) {
+			t.Errorf("%s: read_chunk_sizes is %v", c.new, doc["read_chunk_sizes"])
+		}
+		out, _, _ = execute(t, "", "info", "--json", "--stats", array)
+		if stats := decode(t, out); c.old != `"rectilinear"` && (stats["chunks_stored"] != 12.0 || stats["bytes_stored"] != 10178.0) {
+			t.Errorf("%s: %s", c.new, out)
+		}
+		if _, _, status = execute(t, "", "grid", array, "--locate", "15,40"); (status == 0) != (c.old != `"rectilinear"`) {
+			t.Errorf("%s: grid has status %d", c.new, status)
+		}
 		if known := doc["grid_shape"] != nil; known != (c.old != `"rectilinear"`) {
 			t.Errorf("%s: grid_shape is %v", c.new, doc["grid_shape"])
 		}
@@ -165,8 +178,55 @@ func TestBrokenNeighbours(t *testing.T) {
 	overwrite(t, group+"/ugly/zarr.json", "{")
 	for _, command := range []string{"tree", "ls", "info"} {
 		out := must(t, "", command, group)
-		if !strings.Contains(out, "bad  array  cannot be read") || !strings.Contains(out, "good  int8  3") || !strings.Contains(out, "ugly  array  cannot be read") {
+		if !strings.Contains(out, "bad  array  cannot be read") || !strings.Contains(out, "good  int8  3") || !strings.Contains(out, "ugly  cannot be read") {
 			t.Errorf("%s: %s", command, out)
+		}
+	}
+}
+
+func TestTreeTellsWhatCannotBeOpened(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	for _, name := range []string{"bad", "good", "ugly"} {
+		must(t, "", "create", group+"/"+name, "--shape", "", "--dtype", "int8")
+	}
+	replaceInDocument(t, group+"/bad", `"int8"`, `"decimal128"`)
+	overwrite(t, group+"/ugly/zarr.json", "{")
+	for _, command := range []string{"tree", "ls"} {
+		members := decode(t, must(t, "", command, "--json", group))["members"].([]any)
+		for i, kind := range []any{"array", "array", nil} {
+			m := members[i].(map[string]any)
+			if text, _ := m["error"].(string); m["kind"] != kind || (text == "") != (m["name"] == "good") {
+				t.Errorf("%s: %v", command, m)
+			}
+		}
+	}
+	if out := must(t, "", "tree", group); !strings.Contains(out, "good  int8  scalar\n") {
+		t.Error(out)
+	}
+	out, _, status := execute(t, "", "tree", "--json", group+"/bad")
+	if got := decode(t, out); status != 1 || got["kind"] != "array" || got["error"] == nil {
+		t.Errorf("status %d, %s", status, out)
+	}
+}
+
+func TestInfoIsClean(t *testing.T) {
+	node := newNode(t, "--shape", "2", "--dtype", "int8", "--dimension-names", "a", "--attributes", `{"units": "\u202eK"}`)
+	replaceInDocument(t, node, `["a"]`, `["\u001b[31m\u202e"]`)
+	if out := must(t, "", "info", node); strings.ContainsAny(out, "\x1b\u202e") || !strings.Contains(out, "\ufffd[31m") {
+		t.Errorf("%q", out)
+	}
+	replaceInDocument(t, node, `"int8"`, "{\"name\": \"x\", \"configuration\": {\n \"a\":\n 1}}")
+	if out, _, _ := execute(t, "", "info", node); !strings.Contains(out, `{"name":"x","configuration":{"a":1}}`) {
+		t.Error(out)
+	}
+}
+
+func TestPlural(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 chunk": plural(1, "chunk"), "0 chunks": plural(0, "chunk"), "1,000 cells": plural(1000, "cell"), "1 axis": plural(1, "axis"), "2 axes": plural(2, "axis"),
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

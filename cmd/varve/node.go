@@ -22,11 +22,6 @@ func openArray(cmd *cobra.Command, location string) (*zarr.Array, error) {
 	return zarr.OpenArray(cmd.Context(), location, nil)
 }
 
-// openGroup opens the group that an argument names, for reading.
-func openGroup(cmd *cobra.Command, location string) (*zarr.Group, error) {
-	return zarr.OpenGroup(cmd.Context(), location, nil)
-}
-
 // completeNode proposes the members of the group that has been typed so far, besides files.
 func completeNode(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

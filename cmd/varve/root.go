@@ -22,6 +22,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
+	addCompletion(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	return report(cmd, args, err)
 }
@@ -50,13 +51,12 @@ func newRoot() *cobra.Command {
 		mark(c)
 		root.AddCommand(c)
 	}
-	root.InitDefaultCompletionCmd()
-	completeCompletion(root)
 	return root
 }
 
-// completeCompletion makes the command of package cobra keep the rules of the others.
-func completeCompletion(root *cobra.Command) {
+// addCompletion adds the command of package cobra, once its output is known, and makes it keep the rules of the others.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() != "completion" {
 			continue

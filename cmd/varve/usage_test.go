@@ -4,18 +4,26 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"varve.dev/zarr"
 )
 
 func TestUsageErrors(t *testing.T) {
-	for _, c := range []struct {
+	type usage struct {
 		args []string
 		want string // part of the message
-	}{
+	}
+	create := func(flag, value string) usage {
+		return usage{[]string{"create", "a", "--shape", "10", "--dtype", "int8", flag, value}, flag}
+	}
+	for _, c := range []usage{
 		{[]string{"bogus"}, `no command "bogus"`},
 		{[]string{"inf"}, "is info meant"},
 		{[]string{"info"}, "NODE is missing"},
@@ -27,7 +35,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"create", "a", "--shape", "3"}, "--dtype is missing"},
 		{[]string{"create", "a", "--dtype", "int8"}, "--shape is missing"},
 		{[]string{"create", "a", "--shape", "3", "--from", "x.npy"}, "shape"},
-		{[]string{"create", "a", "--codecs", "[]", "--compressor", "none"}, "codecs compressor"},
+		{[]string{"create", "a", "--codecs", `["bytes"]`, "--compressor", "none"}, "--codecs and --compressor exclude each other"},
 		{[]string{"write", "a", "b", "--value", "1"}, "exclude each other"},
 		{[]string{"append", "a", "b", "c"}, `unexpected argument "c"`},
 		{[]string{"export", "a", "--format", "xml"}, `"xml"`},
@@ -35,6 +43,30 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"attrs", "a", "set", "k"}, "JSON is missing"},
 		{[]string{"conformance"}, "--array_path is missing"},
 		{[]string{"rm", "a"}, "--yes"},
+		{[]string{"resize", "a", "--shape", "-1,2"}, `"-1"`},
+		{[]string{"resize", "a", "--shape", "abc"}, `"abc"`},
+		{[]string{"resize", "a", "--shape", "1,2", "--shrink", "some"}, `"some"`},
+		{[]string{"append", "a", "--grow", "fast"}, `"fast"`},
+		{[]string{"append", "a", "--grow", "fixed:"}, `"fixed:"`},
+		{[]string{"attrs", "a", "set", "units", "K"}, "not JSON"},
+		{[]string{"create", "a", "--group", "--attributes", "[]"}, "--attributes"},
+		{[]string{"create", "a", "--group", "--dtype", "int8"}, "--group and --dtype exclude each other"},
+		{[]string{"create", "a", "--group", "--from", "x.npy"}, "--from and --group exclude each other"},
+		create("--dtype", "r12"), create("--shape", "1,x"), create("--shape", "1,"), create("--shape", "9223372036854775808"),
+		create("--codecs", "{}"), create("--codecs", "[]"), create("--codecs", `["bytes", 5]`),
+		create("--compressor", "lz4"), create("--compressor", "zstd:x"), create("--chunk-key-encoding", "v3/"), create("--chunk-key-encoding", "v3"),
+		create("--chunks", "[2"), create("--chunks", "{}"), create("--chunks", "many"), create("--chunks", ""), create("--chunks", "calendar:"),
+		create("--zarr-format", "7"), create("--attributes", "{"),
+		{[]string{"cat", "a", "--select", "a"}, `"a" is no index`},
+		{[]string{"cat", "a", "--select", "1:2:3:4"}, `"1:2:3:4"`},
+		{[]string{"cat", "a", "--select", "1,,2"}, `""`},
+		{[]string{"write", "a", "--format", "xml"}, `"xml"`},
+		{[]string{"write", "a", "--format", "csv"}, "raw, npy and json are known"},
+		{[]string{"append", "a", "--format", "xml"}, `"xml"`},
+		{[]string{"grid", "a", "--locate", "a"}, `"a"`},
+		{[]string{"grid", "a", "--axes", "-1"}, `"-1"`},
+		{[]string{"completion", "nosh"}, `"nosh"`},
+		{[]string{"completion", "bash", "more"}, `"more"`},
 	} {
 		out, errs, status := execute(t, "", c.args...)
 		if status != 2 || out != "" || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) || !strings.Contains(errs, "--help' for usage.") {
@@ -47,7 +79,8 @@ func TestUsageErrors(t *testing.T) {
 func TestFailures(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
 	group := fixture(t, "group_consolidated.zarr")
-	absent := filepath.Join(t.TempDir(), "absent")
+	parent := t.TempDir()
+	absent := filepath.Join(parent, "absent")
 	create := func(more ...string) []string {
 		return append([]string{"create", absent, "--shape", "10", "--dtype", "int8"}, more...)
 	}
@@ -56,7 +89,7 @@ func TestFailures(t *testing.T) {
 		kind, want string
 	}{
 		{[]string{"info", absent}, "not-found", "absent"},
-		{[]string{"info", t.TempDir()}, "not-found", "no Zarr node"},
+		{[]string{"info", filepath.Dir(absent)}, "not-found", "no Zarr node"},
 		{[]string{"cat", group}, "invalid-argument", "it is a group"},
 		{[]string{"cat", array, "--select", "60"}, "invalid-argument", "axis 0"},
 		{[]string{"cat", array, "--select", "1,2,3"}, "invalid-argument", "3 axes"},
@@ -69,21 +102,22 @@ func TestFailures(t *testing.T) {
 		{[]string{"append", array, "--grow", "calendar:month"}, "unsupported", "calendar:month"},
 		{[]string{"append", group, "one=a.npy", "two=b.npy"}, "unsupported", "one=a.npy"},
 		{[]string{"append", array, "--axis", "2"}, "invalid-argument", "axis 2"},
+		{[]string{"append", array, "--axis", "-3"}, "invalid-argument", "axis"},
+		{[]string{"append", array}, "invalid-argument", "no values were given"},
+		{[]string{"append", array, "--grow", "fixed:5"}, "unsupported", "fixed:5"},
+		{[]string{"cat", array, "--select", "::-1"}, "invalid-argument", "step"},
+		{[]string{"cat", array, "--select", "99999999999999999999"}, "invalid-argument", "whole number"},
+		{[]string{"grid", array, "--axes", "2"}, "invalid-argument", "the array has 2 axes"},
 		{[]string{"resize", array, "--shape", "1"}, "invalid-argument", "shape"},
-		{[]string{"resize", array, "--shape", "-1,2"}, "invalid-argument", `"-1"`},
 		{[]string{"resize", array, "--shape", "1,2", "--shrink", "trim-exact"}, "unsupported", "trim-exact"},
 		{[]string{"resize", array, "--shape", "1,2", "--keep-stale"}, "unsupported", "--keep-stale"},
 		{[]string{"attrs", array, "get", "units"}, "not-found", `"units"`},
 		{[]string{"attrs", array, "unset", "units"}, "not-found", `"units"`},
-		{[]string{"attrs", array, "set", "units", "K"}, "invalid-argument", "not JSON"},
 		{[]string{"rm", "--yes", absent}, "not-found", "absent"},
 		{[]string{"equal", array, absent}, "not-found", "absent"},
 		{[]string{"conformance", "--array_path", absent}, "not-found", "absent"},
 		{[]string{"create", array, "--shape", "1", "--dtype", "int8"}, "exists", "rect_2d.zarr"},
-		{[]string{"create", absent, "--group", "--attributes", "[]"}, "invalid-argument", "--attributes"},
 		{[]string{"create", absent, "--shape", "1", "--dtype", "string"}, "unsupported", "string"},
-		{[]string{"create", absent, "--shape", "1", "--dtype", "r12"}, "invalid-argument", "r12"},
-		{[]string{"create", absent, "--shape", "1,x", "--dtype", "int8"}, "invalid-argument", `"x"`},
 		{create("--shards", "5"), "unsupported", "--shards"},
 		{create("--zarr-format", "2"), "unsupported", "--zarr-format 2"},
 		{create("--chunks", "8MiB"), "unsupported", "8MiB"},
@@ -92,16 +126,11 @@ func TestFailures(t *testing.T) {
 		{create("--chunks", "[[3,4]]"), "invalid-argument", "axis 0"},
 		{create("--chunks", "[0]"), "invalid-argument", "--chunks"},
 		{create("--fill", "300"), "invalid-argument", "--fill 300"},
-		{create("--codecs", "{}"), "invalid-argument", "--codecs"},
-		{create("--codecs", `["bytes", 5]`), "invalid-argument", "--codecs/1"},
 		{create("--codecs", `["bytes", "lzma"]`), "unsupported", "lzma"},
-		{create("--compressor", "lz4"), "unsupported", "lz4"},
-		{create("--compressor", "zstd:x"), "invalid-argument", "zstd:x"},
-		{create("--chunk-key-encoding", "v3/"), "invalid-argument", "v3/"},
 		{create("--dimension-names", "a,b"), "invalid-argument", "names"},
 	} {
 		out, errs, status := execute(t, "", c.args...)
-		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) {
+		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) || !named(errs, array, group, parent) {
 			t.Errorf("%q: status %d, %q, %q", c.args, status, out, errs)
 		}
 		out, errs, status = execute(t, "", append(c.args, "--json")...)
@@ -109,12 +138,20 @@ func TestFailures(t *testing.T) {
 		if status != 1 || out != "" || facts["kind"] != c.kind {
 			t.Errorf("%q --json: status %d, %q, %s, want kind %s", c.args, status, out, errs, c.kind)
 		}
+		if op, _ := facts["op"].(string); op == "" || facts["path"] == nil {
+			t.Errorf("%q --json: %s does not say where", c.args, errs)
+		}
 		for _, member := range []string{"message", "kind", "op", "path", "key", "chunk", "axis"} {
 			if _, ok := facts[member]; !ok {
 				t.Errorf("%q --json: %s has no member %q", c.args, errs, member)
 			}
 		}
 	}
+}
+
+// named reports whether a message names one of some nodes.
+func named(message string, nodes ...string) bool {
+	return slices.ContainsFunc(nodes, func(n string) bool { return strings.Contains(message, n) })
 }
 
 func TestFailureTellsWhere(t *testing.T) {
@@ -157,6 +194,30 @@ func TestCanceled(t *testing.T) {
 	if status != 1 || facts["kind"] != "canceled" {
 		t.Errorf("status %d, %s", status, errs.String())
 	}
+	errs.Reset()
+	status = run(ctx, []string{"cat", "testdata/rect_2d.zarr"}, streams{strings.NewReader(""), io.Discard, &errs})
+	if want := "varve: interrupted: open testdata/rect_2d.zarr\n"; status != 1 || errs.String() != want {
+		t.Errorf("status %d, %q", status, errs.String())
+	}
+}
+
+func TestSentence(t *testing.T) {
+	wrap := func(err error) error { return &zarr.Error{Op: "write", Path: "a.zarr", Axis: -1, Err: err} }
+	canceled, incomplete := wrap(context.Canceled), wrap(fmt.Errorf("%w: %w", zarr.ErrIncomplete, context.Canceled))
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{canceled, "interrupted: write a.zarr"},
+		{&undone{canceled, "it was deleted"}, "interrupted: write a.zarr; it was deleted"},
+		{context.Canceled, "interrupted: cat"},
+		{incomplete, incomplete.Error() + "; the change is visible and must not be repeated"},
+		{&undone{wrap(io.ErrNoProgress), "it was deleted"}, wrap(io.ErrNoProgress).Error() + "; it was deleted"},
+	} {
+		if got := sentence(newCatCommand(), c.err); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
 }
 
 // TestHelp checks that every command explains itself.
@@ -198,5 +259,10 @@ func TestCompletion(t *testing.T) {
 	}
 	if out := must(t, "", "completion", "bash"); !strings.Contains(out, "varve") {
 		t.Error("no script")
+	}
+	var errs bytes.Buffer
+	status = run(t.Context(), []string{"completion", "bash"}, streams{strings.NewReader(""), broken{syscall.ENOSPC}, &errs})
+	if status != 1 || !strings.Contains(errs.String(), "no space left") || strings.Contains(errs.String(), "--help") {
+		t.Errorf("status %d, %s", status, errs.String())
 	}
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -308,11 +310,11 @@ func TestEqual(t *testing.T) {
 	}
 	must(t, "", "write", a, "--select", "59,99", "--value", "5")
 	_, errs, status := execute(t, "", "equal", a, "testdata/rect_2d.zarr")
-	if status != 1 || !strings.Contains(errs, "element [59 99] differs: 5 and ") {
+	if status != 1 || !strings.Contains(errs, "element [59 99] differs: 5 and ") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	out, _, status := execute(t, "", "equal", "--json", a, "testdata/fill_nan.zarr")
-	if got := decode(t, out); status != 1 || got["equal"] != false || got["difference"].(map[string]any)["what"] != "shape" {
+	out, errs, status := execute(t, "", "equal", "--json", a, "testdata/fill_nan.zarr")
+	if got := decode(t, out); status != 1 || errs != "" || got["equal"] != false || got["difference"].(map[string]any)["what"] != "shape" {
 		t.Error(status, out)
 	}
 }
@@ -321,6 +323,91 @@ func TestConformance(t *testing.T) {
 	got := must(t, "", "conformance", "--array_path", "testdata/fill_nan.zarr")
 	if lines := strings.Split(got, "\n"); len(lines) != 21 || lines[0] != "-24.13756" || lines[1] != `"NaN"` || lines[3] != `"Infinity"` {
 		t.Errorf("%q", got)
+	}
+}
+
+// endless is a stream of zeros.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestWriteOfLongStreams pours streams of more than a slab that break off into an array.
+func TestWriteOfLongStreams(t *testing.T) {
+	node := newNode(t, "--shape", fmt.Sprint(slabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(slabBytes/2), "--compressor", "none")
+	must(t, "", "write", node, "--select", ":5", "--value", "7")
+	var errs bytes.Buffer
+	status := run(t.Context(), []string{"write", node}, streams{io.LimitReader(endless{}, slabBytes+1), io.Discard, &errs})
+	if status != 1 || !strings.Contains(errs.String(), "ends after 134,217,729 bytes") {
+		t.Errorf("status %d, %s", status, errs.String())
+	}
+	if got := must(t, "", "cat", node, "--select", ":6"); got != "[7 7 7 7 7 0]\n" {
+		t.Errorf("the array was changed: %s", got)
+	}
+}
+
+func TestSettle(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, c := range []struct {
+		n    int64 // bytes of the stream
+		want string
+	}{{5, ""}, {4, "ends after 4 bytes"}, {6, "more than the 5 bytes"}} {
+		v := &values{typ: dtype.Of[int8](), total: -1, name: "x", r: strings.NewReader("123456"[:c.n])}
+		err := v.settle(5)
+		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d: %v", c.n, err)
+		}
+		if data, all := v.all(); c.want == "" && (err != nil || all != nil || string(data) != "12345") {
+			t.Errorf("%q, %v, %v", data, err, all)
+		}
+		if err := v.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSpool(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	s, want := new(spool), bytes.Repeat([]byte("0123456789abcdef"), spoolMemory/16+3)
+	for part := range slices.Chunk(want, 1<<20+1) {
+		if _, err := s.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := s.reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+}
+
+func TestAppendTellsTheAxis(t *testing.T) {
+	node := newNode(t, "--shape", "2,3", "--dtype", "int8")
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		axis  float64
+		want  string
+	}{
+		{"", nil, 0, "no values were given"},
+		{"", []string{"--axis", "-1"}, 1, "no values were given"},
+		{"1234", nil, 0, "4 bytes, a plane has 3 bytes"},
+		{"[[1,2]]", []string{"--format", "json"}, 1, "does not continue"},
+		{"[[[1,2]]]", []string{"--format", "json"}, 0, "does not continue"},
+	} {
+		_, errs, status := execute(t, c.stdin, append([]string{"append", node, "--json"}, c.args...)...)
+		facts, _ := decode(t, errs)["error"].(map[string]any)
+		if status != 1 || facts["axis"] != c.axis || facts["op"] != "append" || facts["path"] != node || !strings.Contains(errs, c.want) {
+			t.Errorf("%q %q: status %d, %s", c.stdin, c.args, status, errs)
+		}
 	}
 }
 

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+)
+
+// document is the metadata of an array that cannot be opened, and what can be made of it.
+type document struct {
+	*metadata.Array
+	location string
+	dtype    dtype.Type // zero where it is not known
+	grid     *grid.Grid // nil where it is not known
+	keys     metadata.KeyEncoding
+	counted  bool     // the keys of chunks are known
+	decoded  bool     // the codecs are known
+	unknown  []string // what is not known, in short
+}
+
+// readDocument reads the document of an array at a location, also one that asks for more than this program knows.
+// It is nil where nothing can be said of one.
+func readDocument(ctx context.Context, location string) *document {
+	s, err := file.Open(localPath(location), &file.Options{ReadOnly: true})
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	data, _, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{Limit: 64 << 20}, nil)
+	if err != nil {
+		return nil
+	}
+	node, _ := metadata.Parse(data, metadata.Limits{}) // why it cannot be opened is known already
+	doc, ok := node.(*metadata.Array)
+	if !ok || doc == nil {
+		return nil
+	}
+	d := &document{Array: doc, location: location}
+	d.understand()
+	return d
+}
+
+// understand makes what can be made of the document, and notes what cannot.
+func (d *document) understand() {
+	var err error
+	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.miss("data type", d.DataType.Name, err) {
+		_, err = d.dtype.ParseFill(d.FillValue)
+		d.miss("fill value", compact(d.FillValue), err)
+	}
+	if d.grid, err = grid.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {
+		d.grid = nil
+	}
+	d.keys, err = metadata.ParseKeyEncoding(d.ChunkKeyEncoding)
+	d.counted = !d.miss("chunk key encoding", d.ChunkKeyEncoding.Name, err) && d.grid != nil
+	d.decoded = true
+	for _, c := range d.Codecs {
+		_, err := codec.Default.New(c)
+		d.decoded = !d.miss("codec", c.Name, err) && d.decoded
+	}
+	if d.unknown == nil {
+		d.unknown = []string{"it cannot be opened as a whole"}
+	}
+}
+
+// miss notes that a part of the document cannot be used, and reports whether that is so.
+func (d *document) miss(what, name string, err error) bool {
+	if err != nil {
+		how := "is not valid"
+		if zarr.Kind(on("open", d.location, err)) == "unsupported" {
+			how = "is not known"
+		}
+		d.unknown = append(d.unknown, fmt.Sprintf("%s %s %s", what, shorten(name, 60), how))
+	}
+	return err != nil
+}
+
+// stored calls use with the index and the bytes of every chunk that is stored. The index is reused.
+func (d *document) stored(ctx context.Context, use func(index []int64, size int64)) error {
+	s, err := file.Open(localPath(d.location), &file.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	chunks, index := grid.BoxOf(d.grid.Chunks()), []int64(nil)
+	for e, err := range store.List(ctx, s, store.Path{}, true) {
+		if err != nil {
+			return err
+		}
+		var ok bool
+		if index, ok = d.keys.ParseKey(e.Name, len(chunks), index); !ok || !chunks.Contains(index) {
+			continue
+		}
+		if e.Size < 0 {
+			info, err := store.Stat(ctx, s, store.Path{}.Key(e.Name))
+			if err != nil {
+				return err
+			}
+			e.Size = info.Size
+		}
+		use(index, e.Size)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+)
+
+// shadedChunks is the most chunks of an array of which the stored ones are looked up for a drawing.
+const shadedChunks = 4096
+
+// drawn is a grid that is to be shown, with what is known besides.
+type drawn struct {
+	title string
+	grid  *grid.Grid
+	array *zarr.Array                                              // nil where the grid is of no array, or of one that cannot be opened
+	each  func(ctx context.Context, use func(index []int64)) error // visits the stored chunks; nil where they are not known
+	names []string
+	axes  []int // that are drawn
+}
+
+// drawn returns the grid that the command line means: of a node, or as the flags describe it.
+func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
+	shaped, described := cmd.Flags().Changed("shape"), cmd.Flags().Changed("chunk-grid")
+	switch {
+	case len(args) == 1 && (shaped || described):
+		return nil, badUsage("NODE has a grid of its own: leave out --shape and --chunk-grid")
+	case len(args) == 0 && !(shaped && described):
+		return nil, badUsage("NODE is missing, or both --shape and --chunk-grid")
+	case len(args) == 0:
+		return f.described()
+	}
+	a, err := openArray(cmd, args[0])
+	if err != nil {
+		return drawnDocument(cmd.Context(), args[0], err)
+	}
+	return drawnArray(args[0], a), nil
+}
+
+func drawnArray(title string, a *zarr.Array) *drawn {
+	each := func(ctx context.Context, use func([]int64)) error {
+		for index, err := range a.StoredChunks(ctx) {
+			if err != nil {
+				return err
+			}
+			use(index)
+		}
+		return nil
+	}
+	return &drawn{title: title, grid: a.Grid(), array: a, each: each, names: a.DimensionNames()}
+}
+
+// drawnDocument returns the grid of an array that cannot be opened for another reason.
+func drawnDocument(ctx context.Context, location string, reason error) (*drawn, error) {
+	if !undecodable(reason) {
+		return nil, reason
+	}
+	doc := readDocument(ctx, location)
+	if doc == nil || doc.grid == nil {
+		return nil, reason
+	}
+	d := &drawn{title: location, grid: doc.grid}
+	for _, name := range doc.DimensionNames {
+		if name == nil {
+			name = new(string)
+		}
+		d.names = append(d.names, *name)
+	}
+	if doc.counted {
+		d.each = func(ctx context.Context, use func([]int64)) error {
+			return doc.stored(ctx, func(index []int64, _ int64) { use(index) })
+		}
+	}
+	return d, nil
+}
+
+// described returns the grid that --shape and --chunk-grid describe.
+func (f *gridFlags) described() (*drawn, error) {
+	shape, err := parseShape(f.shape)
+	if err != nil {
+		return nil, err
+	}
+	e, err := parseExtension(f.chunkGrid)
+	if err != nil {
+		return nil, on("parse", "--chunk-grid", err)
+	}
+	g, err := grid.Parse(shape, e.Name, e.Configuration)
+	if err != nil {
+		return nil, on("parse", "--chunk-grid", err)
+	}
+	return &drawn{title: "array", grid: g}, nil
+}
+
+// parseExtension reads the object of a point of extension.
+func parseExtension(text string) (metadata.Extension, error) {
+	e, err := metadata.ParseExtension([]byte(text), metadata.Limits{})
+	return e, known(err)
+}
+
+// stored returns what counts the stored chunks of a box, nil where they are unknown or too many to look up.
+func (d *drawn) stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
+	if n, ok := d.grid.NumChunks(); d.each == nil || !ok || n > shadedChunks {
+		return nil, nil
+	}
+	var all [][]int64
+	if err := d.each(cmd.Context(), func(index []int64) { all = append(all, append([]int64{}, index...)) }); err != nil {
+		return nil, err
+	}
+	return func(chunks grid.Box) (n int64) {
+		for _, index := range all {
+			if chunks.Contains(index) {
+				n++
+			}
+		}
+		return n
+	}, nil
+}
+
+// chosenAxes returns the axes of --axes, nil where the choice is left to the drawing.
+func (f *gridFlags) chosenAxes(rank int) ([]int, error) {
+	axes, err := parseAxes(f.axes)
+	for _, i := range axes {
+		if i >= rank {
+			return nil, badArgument("--axes %s: there is no axis %d, the array has %s", f.axes, i, plural(int64(rank), "axis"))
+		}
+	}
+	return axes, err
+}
+
+// parseAxes reads the numbers of one or two axes; without text there are none.
+func parseAxes(text string) (axes []int, err error) {
+	given, err := parseShape(text)
+	for _, i := range given {
+		if slices.Contains(axes, int(i)) || len(axes) == 2 {
+			return nil, errors.New("one or two different axes are needed, counted from 0")
+		}
+		axes = append(axes, int(min(i, math.MaxInt32))) // beyond all axes in either case
+	}
+	return axes, err
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"varve.dev/zarr"
+)
+
+// checkedText is the value of a flag whose text is checked as soon as it is read: what could fit no array is wrong usage.
+type checkedText struct {
+	text  *string
+	check func(string) error
+}
+
+func (c checkedText) Set(s string) error {
+	if err := c.check(s); err != nil && !errors.Is(err, zarr.ErrUnsupported) { // what is unsupported fails when it is used
+		return err
+	}
+	*c.text = s
+	return nil
+}
+
+// String returns "" for the zero value, which package pflag asks for it.
+func (c checkedText) String() string {
+	if c.text == nil {
+		return ""
+	}
+	return *c.text
+}
+
+func (c checkedText) Type() string { return "string" }
+
+// checkedVar gives a command a flag whose text has to pass check.
+func checkedVar(f *pflag.FlagSet, p *string, name, value, usage string, check func(string) error) {
+	*p = value
+	f.Var(checkedText{p, check}, name, usage)
+}
+
+// syntax returns the check that a parser makes of a text.
+func syntax[T any](parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		_, err := parse(s)
+		return err
+	}
+}
+
+// oneOf returns the check for one of several words.
+func oneOf(words ...string) func(string) error {
+	return func(s string) error {
+		if slices.Contains(words, s) {
+			return nil
+		}
+		return fmt.Errorf("%s and %s are known", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+	}
+}
+
+// policy returns the check for one of several words, those that end in ":" followed by more.
+func policy(words ...string) func(string) error {
+	return func(s string) error {
+		for _, w := range words {
+			if open := strings.HasSuffix(w, ":"); s == w && !open || open && len(s) > len(w) && strings.HasPrefix(s, w) {
+				return nil
+			}
+		}
+		return fmt.Errorf("it is none of %s", strings.Join(words, ", "))
+	}
+}
+
+// exclusive refuses flags of which only one can be meant.
+func exclusive(cmd *cobra.Command, names ...string) error {
+	var given []string
+	for _, n := range names {
+		if cmd.Flags().Changed(n) {
+			given = append(given, "--"+n)
+		}
+	}
+	if len(given) > 1 {
+		return badUsage("%s exclude each other", strings.Join(given, " and "))
+	}
+	return nil
+}
