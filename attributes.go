@@ -10,7 +10,8 @@ import (
 )
 
 // UpdateAttributes publishes attributes that change makes of the newest ones. Both are JSON objects; spelling and order are
-// kept as change returns them. See [metadata.SetAttribute] and [metadata.UnsetAttribute].
+// kept as change returns them. See [metadata.SetAttribute] and [metadata.UnsetAttribute]. The array is locked while change
+// runs, so change must not itself change the array.
 func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	err := a.update(ctx, func(old *state) (*publish.Change, *state, error) {
 		raw, err := change(bytes.Clone(old.doc.Attributes))

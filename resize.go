@@ -89,6 +89,11 @@ type growth struct {
 
 // change publishes a change of the extents that plan makes of the newest state.
 func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) error {
+	leave, err := a.enter(ctx, allTurns)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return a.update(ctx, func(old *state) (*publish.Change, *state, error) {
 		g, err := plan(old)
 		if err != nil || g == nil {
@@ -108,11 +113,6 @@ func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Chan
 	if err := a.writable(); err != nil {
 		return err
 	}
-	leave, err := a.enter(ctx, allTurns)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	return publish.Update(ctx, a.publisher(), func(document []byte) (*publish.Change, error) {
 		old, err := a.parse(document, store.Version{})
 		if err != nil {
