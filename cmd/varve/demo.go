@@ -43,7 +43,7 @@ With --from, do the same on a copy of an array that is there already; the origin
 
 What the appends wrote is observed in the directory and not computed. The archive stays for you to look at.`,
 		Example: `  varve demo
-  varve demo /tmp/copy --from era5.zarr/t2m`,
+  varve demo my-copy --from era5.zarr/t2m`,
 		Args: arguments("[DIR]"),
 	}
 	c.Flags().StringVar(&from, "from", "", "the `NODE` to copy: an array, or a group whose first array is taken")
