@@ -17,7 +17,8 @@ import (
 //
 // An Array may be used from several goroutines at once, also while it grows: a call works on a state that was published, whole.
 // Within this process writers of one chunk take turns, and a change of the extent waits for the writes that have begun.
-// In several processes the last writer of a chunk wins, and changes of the extent take turns.
+// In several processes the last writer of a chunk wins; changes of the extent take turns with each other, and with writes to
+// the chunks at the border.
 type Array struct {
 	node
 	state atomic.Pointer[state]

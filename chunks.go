@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
@@ -53,15 +54,26 @@ func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error
 // A chunk that is not stored is the fill value.
 func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	s := a.state.Load()
-	n, err := s.chunkBytes(index)
-	if err != nil {
-		return nil, a.fail("read chunk", err)
+	for range readTries {
+		n, err := s.chunkBytes(index)
+		if err != nil {
+			return nil, a.fail("read chunk", err)
+		}
+		data := make([]byte, n)
+		found, err := s.engine.ReadChunk(ctx, index, data)
+		if err != nil {
+			return nil, a.fail("read chunk", err)
+		}
+		now := s
+		if !found {
+			now, err = a.fresh(ctx, s)
+		}
+		if now == s || err != nil {
+			return data, a.fail("read chunk", err)
+		}
+		s = now
 	}
-	data := make([]byte, n)
-	if _, err := s.engine.ReadChunk(ctx, index, data); err != nil {
-		return nil, a.fail("read chunk", err)
-	}
-	return data, nil
+	return nil, a.fail("read chunk", fmt.Errorf("%w while it was read, again and again", ErrConflict))
 }
 
 // WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk] returns them.
@@ -103,7 +115,7 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 	if err := a.writable(); err != nil {
 		return err
 	}
-	leave, err := a.enter(ctx, 1)
+	turns, leave, err := a.enter(ctx, 1)
 	if err != nil {
 		return err
 	}
@@ -112,7 +124,19 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 	if err := s.isChunk(index); err != nil {
 		return err
 	}
-	return a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
+	put := func(s *state) error {
+		return a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
+	}
+	was, _ := s.grid.Chunk(index)
+	if !was.IsBoundary() && !s.version.IsZero() {
+		return put(s)
+	}
+	return a.withoutGrowth(ctx, turns, s, func(s *state) error {
+		if is, ok := s.grid.Chunk(index); !ok || !slices.Equal(is.Logical, was.Logical) {
+			return fmt.Errorf("%w: chunk %v now holds another part of the array; read it again", ErrConflict, index)
+		}
+		return put(s)
+	})
 }
 
 // isChunk refuses an index that names no chunk.

@@ -79,7 +79,7 @@ func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, overw
 		return version, err
 	}
 	if overwrite {
-		version, err = publish.Remove(ctx, n.publisher(), raw)
+		version, err = h.replace(ctx, n, raw)
 	} else if err = h.checkFree(ctx, n, doc); err == nil {
 		version, err = publish.Create(ctx, n.publisher(), raw)
 	}
@@ -90,6 +90,34 @@ func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, overw
 		return version, err
 	}
 	return version, h.recordMember(ctx, n, raw)
+}
+
+// replace removes what is at a node's place and publishes another document there. A place without a node is only
+// replaced if nothing is there but what is left of an array.
+func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte) (version store.Version, err error) {
+	found, err := store.Exists(ctx, h.store, n.path.Key(documentName))
+	if err != nil {
+		return version, err
+	}
+	for e, err := range store.List(ctx, h.store, n.path, false) {
+		if err != nil {
+			return version, err
+		}
+		if !found && !isRemains(e.Name) {
+			return version, fmt.Errorf("no Zarr node is here but %s, which is not to be overwritten: %w", e.Name, fs.ErrExist)
+		}
+	}
+	_, leave, err := n.enter(ctx, allTurns)
+	if err != nil {
+		return version, err
+	}
+	defer leave()
+	return publish.Remove(ctx, n.publisher(), raw)
+}
+
+// isRemains reports whether a name may be that of chunks, or of the directory that holds them.
+func isRemains(name string) bool {
+	return name == "c" || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
 }
 
 // makeParents creates the groups above a node that are missing, from the root on.
@@ -187,6 +215,11 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 	if err := h.recordMember(ctx, n, nil); err != nil {
 		return err
 	}
+	_, leave, err := n.enter(ctx, allTurns)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	_, err = publish.Remove(ctx, n.publisher(), nil)
 	return err
 }

@@ -2,45 +2,13 @@ package zarr
 
 import (
 	"context"
-	"hash/maphash"
-
-	"golang.org/x/sync/semaphore"
 
 	"varve.dev/zarr/store"
 )
 
-// An array that grows or shrinks gives chunks at its border another meaning. Within this process, changes of the extent and
-// calls that work on one extent take turns: any number of writes, or one change. Arrays share a few turnstiles by their path.
-const allTurns = 1 << 30
-
-var (
-	turnstiles    [64]*semaphore.Weighted
-	turnstileSeed = maphash.MakeSeed()
-)
-
-func init() {
-	for i := range turnstiles {
-		turnstiles[i] = semaphore.NewWeighted(allTurns)
-	}
-}
-
-// enter waits for n of all turns at the array, and returns the function that gives them back.
-func (a *Array) enter(ctx context.Context, n int64) (leave func(), err error) {
-	t := turnstiles[maphash.String(turnstileSeed, a.path.String())%uint64(len(turnstiles))]
-	if err := t.Acquire(ctx, n); err != nil {
-		return nil, err
-	}
-	return func() { t.Release(n) }, nil
-}
-
 // Refresh reads the document again, so that later calls see what other programs published since.
 func (a *Array) Refresh(ctx context.Context) error {
-	leave, err := a.enter(ctx, allTurns)
-	if err != nil {
-		return a.fail("refresh", err)
-	}
-	defer leave()
-	_, err = a.reload(ctx, a.state.Load())
+	_, err := a.reload(ctx, a.state.Load())
 	return a.fail("refresh", err)
 }
 

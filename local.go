@@ -111,7 +111,8 @@ func newRoot(dir string) string {
 	return root
 }
 
-// refuseLink refuses a local node that is a symbolic link, or that is reached through one within its store.
+// refuseLink refuses a local node that is a symbolic link, or that is reached through one within its store: below the
+// topmost directory that is a node or is named like one.
 func refuseLink(location string) error {
 	if scheme, _, isURL := strings.Cut(location, "://"); isURL && scheme != "file" {
 		return nil
@@ -120,13 +121,15 @@ func refuseLink(location string) error {
 	if err != nil {
 		return err
 	}
-	root := topmost(dir)
-	for p := dir; len(p) >= len(root); p = filepath.Dir(p) {
+	top := dir
+	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
+		if isNode(p) || strings.HasSuffix(p, ".zarr") {
+			top = p
+		}
+	}
+	for p := dir; len(p) >= len(top) && p != filepath.Dir(p); p = filepath.Dir(p) {
 		if target, err := os.Readlink(p); err == nil {
 			return badArgument("%s is a symbolic link to %s; name what it leads to, or remove the link", filepath.Base(p), target)
-		}
-		if p == filepath.Dir(p) {
-			break
 		}
 	}
 	return nil

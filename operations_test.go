@@ -138,7 +138,7 @@ var operationCases = []struct {
 	{"write a chunk", lattice(), writePart(selection.Box{{1, 3}, {2, 4}}, 4), "1 put chunk", "a/c/1/1"},
 	{"write all", lattice(), writePart(nil, 24), "6 put chunk", "a/c/0/0 a/c/0/1 a/c/1/0 a/c/1/1 a/c/2/0 a/c/2/1"},
 	{"write a part of a chunk", lattice(), writePart(selection.Box{{1, 2}, {2, 4}}, 2), "1 get chunk, 1 put chunk", "a/c/1/1"},
-	{"write a chunk at the border", every(6, 4), writePart(selection.Box{{4, 6}}, 2), "1 put chunk, 1 stat document", "a/c/1"},
+	{"write a chunk at the border", every(6, 4), writePart(selection.Box{{4, 6}}, 2), "1 lock, 1 put chunk, 1 stat document", "a/c/1"},
 	{"write fill value", lattice(), func(ctx context.Context, a *zarr.Array) error {
 		return zarr.Fill[int32](ctx, a, selection.Box{{0, 3}, {0, 2}}, 0)
 	}, "2 delete chunk", "a/c/0/0 a/c/1/0"},

@@ -47,16 +47,16 @@ func (a *Array) readInto(ctx context.Context, sel selection.Selection, t dtype.T
 }
 
 // readTries is how often a read begins anew because the array was changed under it.
-const readTries = 4
+const readTries = 16
 
-// read fills what room returns for a selection with its elements. A chunk that is not stored, or that does not decode, may be
-// one that a shrinking array has deleted, or one of another shape since: where the document is newer than the state that the
-// read began with, it begins anew, and keeps changes by this process away.
+// read fills what room returns for a selection with its elements. A chunk that is not stored, that ends in the fill value or
+// that does not decode may be one that a shrinking array has deleted or cut, or one of another shape since: where the document
+// is newer than the state that the read began with, it begins anew.
 func (a *Array) read(
 	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
 ) error {
 	s := a.state.Load()
-	for try := range readTries {
+	for range readTries {
 		r, err := s.resolve(sel, t)
 		if err != nil {
 			return err
@@ -77,14 +77,7 @@ func (a *Array) read(
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
-		if s = now; try == 0 {
-			leave, err := a.enter(ctx, 1)
-			if err != nil {
-				return err
-			}
-			defer leave()
-			s = a.state.Load()
-		}
+		s = now
 	}
 	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
 }

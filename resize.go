@@ -89,7 +89,7 @@ type growth struct {
 
 // change publishes a change of the extents that plan makes of the newest state.
 func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) error {
-	leave, err := a.enter(ctx, allTurns)
+	_, leave, err := a.enter(ctx, allTurns)
 	if err != nil {
 		return err
 	}

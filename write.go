@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"varve.dev/zarr/dtype"
@@ -60,26 +61,43 @@ func (a *Array) writeView(
 	if err := a.writable(); err != nil {
 		return err
 	}
-	leave, err := a.enter(ctx, 1)
+	turns, leave, err := a.enter(ctx, 1)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	s := a.state.Load()
 	r, err := s.resolve(sel, t)
-	if err == nil && s.atBorder(r) {
-		if s, err = a.fresh(ctx, s); err == nil {
-			r, err = s.resolve(sel, t)
+	if err != nil {
+		return err
+	}
+	write := func(s *state) error {
+		r, err := s.resolve(sel, t)
+		if err != nil {
+			return err
 		}
+		v, err := view(s, r)
+		if err != nil {
+			return err
+		}
+		return a.batch(ctx, func(ctx context.Context, b store.Batch) error { return s.engine.Write(ctx, r, v, nil, b) })
 	}
+	if s.atBorder(r) {
+		return a.withoutGrowth(ctx, turns, s, write)
+	}
+	return write(s)
+}
+
+// withoutGrowth runs write with the newest state while no other program can make the array grow or shrink.
+func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write func(*state) error) error {
+	release, err := t.hold(ctx, &a.node)
 	if err != nil {
 		return err
 	}
-	v, err := view(s, r)
-	if err != nil {
-		return err
+	if s, err = a.fresh(ctx, s); err == nil {
+		err = write(s)
 	}
-	return a.batch(ctx, func(ctx context.Context, b store.Batch) error { return s.engine.Write(ctx, r, v, nil, b) })
+	return errors.Join(err, release())
 }
 
 // atBorder reports whether a selection touches chunks that reach beyond the array. Another program may have made the

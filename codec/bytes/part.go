@@ -70,11 +70,15 @@ func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part
 	if err != nil {
 		return err
 	}
+	if int64(len(data)) != n {
+		return fmt.Errorf("%w: bytes: %d bytes from offset %d on, want %d", codec.ErrCorrupt, len(data), first, n)
+	}
 	if err := r.Validate(data); err != nil {
 		return err
 	}
 	if r.unit > 1 {
-		dtype.SwapBytes(data, data, r.unit)
+		dtype.SwapBytes(b.Bytes(n), data, r.unit) // never in the source's own memory
+		data = b.Bytes(n)
 	}
 	span := grid.View{Data: data, Shape: part.Count, Strides: make([]int64, len(r.strides)), Size: r.size}
 	for i, stride := range r.strides {

@@ -11,7 +11,7 @@ import (
 )
 
 // Read fills dst, whose shape is that of the selection with every axis kept, with the selected elements. Chunks that are
-// not stored are the fill value, and absent tells that there were some. zeroed tells that dst holds zeros already.
+// not stored are the fill value, and absent tells that there were some, or that a chunk ends in it. zeroed tells that dst holds zeros already.
 //
 // After an error dst may hold anything.
 func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, zeroed bool) (absent bool, err error) {
@@ -37,6 +37,9 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	}
 	if w.partly(n) {
 		found, err := w.readPart(ctx)
+		if found && err == nil {
+			w.suspect()
+		}
 		return w.orFill(found, err, skipFill)
 	}
 	var room []byte // the part's own place, where it has the shape of the chunk
@@ -50,11 +53,26 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	defer w.bytes.Release(weight)
 	found, buffer, err := w.decode(ctx, n, room)
 	defer buffer.Put()
-	if found && err == nil && room == nil {
-		w.take()
-		grid.Copy(w.placed, w.taken)
+	if found && err == nil {
+		if room == nil {
+			w.take()
+			grid.Copy(w.placed, w.taken)
+		}
+		w.suspect()
 	}
 	return w.orFill(found, err, skipFill)
+}
+
+// suspect counts a chunk whose last selected element is the fill value as absent: a shrinking array may have cut it. What
+// is cut off ends in that element, whatever the axis.
+func (w *worker) suspect() {
+	last := w.placed.Offset
+	for i, n := range w.placed.Shape {
+		last += (n - 1) * w.placed.Strides[i]
+	}
+	if string(w.placed.Data[last:last+int64(w.Size)]) == string(w.Fill) {
+		w.absent.Store(true)
+	}
 }
 
 // orFill makes the part the fill value if the chunk was not found.

@@ -29,9 +29,9 @@ import (
 var (
 	// ErrUnsafe says that the store has no locks, so that another writer's change could be lost.
 	ErrUnsafe = errors.New("the store has no locks to keep other writers away; say that this is the only one (SingleWriter), or use another store")
-	// ErrIncomplete says that a change was published, and that removing what it left behind failed.
-	// The change must not be repeated. What is left is not visible, and goes when its place is written to.
-	ErrIncomplete = errors.New("published, but not all that is left over was removed")
+	// ErrIncomplete says that a change was published, and that what comes after failed: removing what it left behind, or
+	// making it durable. The change must not be repeated. What is left is not visible, and goes when its place is written to.
+	ErrIncomplete = errors.New("published, but what comes after failed")
 	// ErrOutcomeUnknown says that nobody can tell whether a change was published: look at the node before it is repeated.
 	ErrOutcomeUnknown = errors.New("it is unknown whether the change was published")
 )
@@ -54,8 +54,8 @@ type Change struct {
 	// knows it; nil where nobody wants to know.
 	Published func(store.Version)
 	Reclaim   func(context.Context, store.Batch) error // nil where nothing is to be reclaimed
-	// Abandon deletes what was staged, where staging or publishing failed; nil where it may stay. Its errors are
-	// of no interest: what it leaves is not visible.
+	// Abandon deletes what was staged, where staging failed; nil where it may stay. Its errors are of no interest: what
+	// it leaves is not visible.
 	Abandon func(context.Context, store.Batch) error
 }
 
@@ -89,17 +89,13 @@ func Update(ctx context.Context, n Node, plan func(document []byte) (*Change, er
 		return err
 	}
 	version, err := n.replace(ctx, key, change.Document, info.Version)
-	if err != nil {
-		if !errors.Is(err, ErrOutcomeUnknown) {
-			_ = n.batch(context.WithoutCancel(ctx), change.Abandon)
-		}
-		return err
+	if published = err == nil || errors.Is(err, ErrIncomplete); !published {
+		return err // chunks that were staged stay: nobody knows whether a document that describes them is on its way
 	}
-	published = true
 	if change.Published != nil {
 		change.Published(version)
 	}
-	return n.batch(context.WithoutCancel(ctx), change.Reclaim)
+	return errors.Join(err, n.batch(context.WithoutCancel(ctx), change.Reclaim))
 }
 
 // incomplete returns what went wrong after a change was published.
@@ -107,6 +103,9 @@ func incomplete(errs ...error) error {
 	err := errors.Join(errs...)
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, ErrIncomplete) {
+		return err
 	}
 	return fmt.Errorf("%w: %w", ErrIncomplete, err)
 }
@@ -199,7 +198,8 @@ func (n Node) replace(ctx context.Context, key store.Key, document []byte, old s
 			return n.settle(ctx, key, document, version, err)
 		}
 	}
-	return store.Put(ctx, n.Store, key, document, n.Durability)
+	version, err := store.Put(ctx, n.Store, key, document, n.Durability)
+	return n.settle(ctx, key, document, version, err)
 }
 
 // settle finds out what became of a conditional write that failed for a reason other than its condition, as when the
@@ -210,7 +210,9 @@ func (n Node) settle(ctx context.Context, key store.Key, document []byte, versio
 	}
 	there, info, lookErr := n.Store.Get(context.WithoutCancel(ctx), key, store.Request{Limit: n.Limit}, nil)
 	switch {
-	case lookErr == nil && bytes.Equal(there, document) && !errors.Is(err, store.ErrDurability):
+	case lookErr == nil && bytes.Equal(there, document) && errors.Is(err, store.ErrDurability):
+		return info.Version, fmt.Errorf("%w: %w", ErrIncomplete, err)
+	case lookErr == nil && bytes.Equal(there, document):
 		return info.Version, nil
 	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist):
 		return store.Version{}, err
