@@ -16,7 +16,7 @@ import (
 //   - complex: an array of two floats, real part first;
 //   - raw: an array of Size integers from 0 to 255.
 //
-// Anything else wraps [ErrInvalid], also a float that would round to infinity: whoever means it writes "Infinity".
+// Anything else wraps [ErrInvalid]. A number that is too large for its float type is an infinity.
 func (t Type) ParseFill(json []byte) ([]byte, error) {
 	elem := make([]byte, t.size)
 	text := trim(string(json))
@@ -122,7 +122,7 @@ func (t Type) expected() string {
 }
 
 func (t Type) expectedFloat() string {
-	return fmt.Sprintf(`a number that is finite at %d bits, "NaN", "Infinity", "-Infinity", or "0x" and %d hexadecimal digits`, 8*t.unit, 2*t.unit)
+	return fmt.Sprintf(`a number, "NaN", "Infinity", "-Infinity", or "0x" and %d hexadecimal digits`, 2*t.unit)
 }
 
 // putBits stores the number of len(elem) bytes in host byte order.

@@ -156,7 +156,7 @@ func TestFloat16Shortest(t *testing.T) {
 	for f := range Float16(half16Inf) {
 		text := strconv.FormatFloat(f.shortest(), 'e', -1, 64)
 		d, _ := parseDecimal(text)
-		if bits, ok := floatWidth(2).round(d); !ok || Float16(bits) != f {
+		if bits := floatWidth(2).round(d); Float16(bits) != f {
 			t.Fatalf("%#04x: %s reads as %#04x", uint16(f), text, bits)
 		}
 		if fewer := len(d.digits) - 1; fewer > 0 {
@@ -170,7 +170,7 @@ func checkNoShorter(t *testing.T, f Float16, digits int) {
 	cut, _ := strconv.Atoi(exact.digits[:digits])
 	for _, n := range []int{cut, cut + 1} {
 		d, _ := parseDecimal(strconv.Itoa(n) + "e" + strconv.Itoa(int(exact.point)-digits))
-		if bits, _ := floatWidth(2).round(d); Float16(bits) == f {
+		if bits := floatWidth(2).round(d); Float16(bits) == f {
 			t.Errorf("%#04x: %s is shorter than %s", uint16(f), d, f)
 		}
 	}

@@ -36,7 +36,7 @@ func (w floatWidth) parse(text string) (bits uint64, ok bool) {
 		if !ok {
 			return 0, false
 		}
-		return w.round(d)
+		return w.round(d), true
 	}
 	var word string
 	if json.Unmarshal([]byte(text), &word) != nil {
@@ -66,19 +66,18 @@ func (w floatWidth) parseHex(word string) (bits uint64, ok bool) {
 	return bits, true
 }
 
-// round returns the number nearest to d, ties to even. It is not ok where that is infinite.
-func (w floatWidth) round(d decimal) (bits uint64, ok bool) {
+// round returns the number nearest to d, ties to even: what is too large for the width is infinite, as IEEE 754 has it.
+func (w floatWidth) round(d decimal) (bits uint64) {
 	switch w {
 	case 2:
-		bits = uint64(FromFloat32(d.roundToOdd()))
+		return uint64(FromFloat32(d.roundToOdd()))
 	case 4:
 		x, _ := strconv.ParseFloat(d.String(), 32)
-		bits = uint64(math.Float32bits(float32(x)))
+		return uint64(math.Float32bits(float32(x)))
 	default:
 		x, _ := strconv.ParseFloat(d.String(), 64)
-		bits = math.Float64bits(x)
+		return math.Float64bits(x)
 	}
-	return bits, bits&^w.sign() < w.inf()
 }
 
 // appendJSON appends the shortest form that parse reads back as the same bits.
