@@ -99,12 +99,9 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte) (version st
 	if err != nil {
 		return version, err
 	}
-	for e, err := range store.List(ctx, h.store, n.path, false) {
-		if err != nil {
+	if !found {
+		if err := h.checkRemains(ctx, n.path); err != nil {
 			return version, err
-		}
-		if !found && !isRemains(e.Name) {
-			return version, fmt.Errorf("no Zarr node is here but %s, which is not to be overwritten: %w", e.Name, fs.ErrExist)
 		}
 	}
 	_, leave, err := n.enter(ctx, allTurns)
@@ -113,6 +110,19 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte) (version st
 	}
 	defer leave()
 	return publish.Remove(ctx, n.publisher(), raw)
+}
+
+// checkRemains refuses a place that holds anything but what may be left of an array.
+func (h *Hierarchy) checkRemains(ctx context.Context, p store.Path) error {
+	for e, err := range store.List(ctx, h.store, p, false) {
+		if err != nil {
+			return err
+		}
+		if !isRemains(e.Name) {
+			return fmt.Errorf("no Zarr node is here but %s, which is not to be overwritten: %w", e.Name, fs.ErrExist)
+		}
+	}
+	return nil
 }
 
 // isRemains reports whether a name may be that of chunks, or of the directory that holds them.
