@@ -1,0 +1,279 @@
+package grid_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr/grid"
+)
+
+func newAxis(t testing.TB, extent int64, cut grid.Cut) grid.Axis {
+	t.Helper()
+	a, err := grid.NewAxis(extent, cut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestGrown(t *testing.T) {
+	weeks := func(at int64) (int64, error) { return (at/7 + 1) * 7, nil }
+	for _, tt := range []struct {
+		name   string
+		extent int64
+		cut    grid.Cut
+		to     int64
+		how    grid.Growth
+		want   []int64
+	}{
+		{"one edge", 6, grid.Edges(1, 2, 3), 10, grid.AppendOne(), []int64{1, 2, 3, 4}},
+		{"the zero policy is one edge", 6, grid.Edges(1, 2, 3), 10, grid.Growth{}, []int64{1, 2, 3, 4}},
+		{"one edge behind an overhang", 5, grid.Edges(1, 2, 3), 10, grid.AppendOne(), []int64{1, 2, 3, 4}},
+		{"within the edges", 2, grid.Edges(1, 2, 3), 6, grid.Fixed(2), []int64{1, 2, 3}},
+		{"the last again", 6, grid.Edges(1, 2, 3), 10, grid.RepeatLast(), []int64{1, 2, 3, 3, 3}},
+		{"fixed overhangs", 6, grid.Edges(6), 11, grid.Fixed(2), []int64{6, 2, 2, 2}},
+		{"fixed fills first", 4, grid.Edges(6), 8, grid.Fixed(2), []int64{6, 2}},
+		{"pattern", 3, grid.Edges(3), 13, grid.Pattern(4, 1), []int64{3, 4, 1, 4, 1}},
+		{"pattern overhangs", 3, grid.Edges(3), 14, grid.Pattern(4, 1), []int64{3, 4, 1, 4, 1, 4}},
+		{"pattern begins anew at the sum", 3, grid.Edges(3, 4), 8, grid.Pattern(4, 1), []int64{3, 4, 4}},
+		{"pattern of one length", 3, grid.Edges(3), 12, grid.Pattern(4, 4), []int64{3, 4, 4, 4}},
+		{"plan beyond the extent", 3, grid.Edges(3), 5, grid.Preplanned(grid.Run{Length: 4, Count: 2}, grid.Run{Length: 5, Count: 1}), []int64{3, 4, 4, 5}},
+		{"plan is followed", 5, grid.Edges(3, 4, 4, 5), 9, grid.Preplanned(grid.Run{Length: 4, Count: 2}, grid.Run{Length: 5, Count: 1}), []int64{3, 4, 4, 5}},
+		{"plan is followed to its end", 8, grid.Edges(3, 4, 4, 5), 16, grid.Preplanned(grid.Run{Length: 4, Count: 2}, grid.Run{Length: 5, Count: 1}), []int64{3, 4, 4, 5}},
+		{"plan that is done", 16, grid.Edges(3, 4, 4, 5), 16, grid.Preplanned(grid.Run{Length: 9, Count: 1}), []int64{3, 4, 4, 5}},
+		{"from nothing", 0, grid.Edges(2), 5, grid.Pattern(1, 2), []int64{2, 1, 2}},
+		{"boundaries", 3, grid.Edges(3), 15, grid.ByBoundaries("weeks", weeks), []int64{3, 4, 7, 7}},
+		{"a step follows", 6, grid.Every(4), 9, grid.AppendOne(), []int64{4, 4, 4}},
+		{"a step repeats", 6, grid.Every(4), 9, grid.RepeatLast(), []int64{4, 4, 4}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := newAxis(t, tt.extent, tt.cut).Grown(tt.to, tt.how)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := expand(slices.Collect(a.Edges())); a.Extent() != tt.to || !slices.Equal(got, tt.want) {
+				t.Errorf("extent %d, edges %v; want %d, %v", a.Extent(), got, tt.to, tt.want)
+			}
+		})
+	}
+}
+
+func TestGrownRefuses(t *testing.T) {
+	stuck := grid.ByBoundaries("stuck", func(at int64) (int64, error) { return at, nil })
+	broken := errors.New("no clock")
+	plan := grid.Preplanned(grid.Run{Length: 4, Count: 2})
+	for _, tt := range []struct {
+		name   string
+		extent int64
+		cut    grid.Cut
+		to     int64
+		how    grid.Growth
+		want   error
+		says   string
+	}{
+		{"smaller", 6, grid.Edges(6), 5, grid.AppendOne(), grid.ErrInvalid, "Shrunk"},
+		{"length 0", 6, grid.Edges(6), 7, grid.Fixed(0), grid.ErrInvalid, "at least 1"},
+		{"length 0 within the edges", 2, grid.Edges(6), 5, grid.Fixed(0), grid.ErrInvalid, "at least 1"},
+		{"no pattern", 6, grid.Edges(6), 7, grid.Pattern(), grid.ErrInvalid, "at least one edge"},
+		{"negative length", 6, grid.Edges(6), 7, grid.Pattern(3, -1), grid.ErrInvalid, "got -1"},
+		{"pattern too long to sum", 6, grid.Edges(6), 7, grid.Pattern(math.MaxInt64, 1), grid.ErrOverflow, ""},
+		{"too many edges", 6, grid.Edges(6), 1e18, grid.Pattern(1, 2), grid.ErrUnsupported, "too many"},
+		{"too many boundaries", 6, grid.Edges(6), 1e18, grid.ByBoundaries("each", func(at int64) (int64, error) { return at + 1, nil }), grid.ErrUnsupported, ""},
+		{"edge past 64 bits", 6, grid.Edges(6), math.MaxInt64, grid.Fixed(1 << 40), grid.ErrOverflow, "fixed"},
+		{"plan too short", 6, grid.Edges(6), 20, plan, grid.ErrInvalid, "6 elements before"},
+		{"plan contradicts", 2, grid.Edges(6, 4), 5, plan, grid.ErrInvalid, "cells 0 to 1 are not full and have lengths [6,4]"},
+		{"plan ends otherwise", 0, grid.Edges(3, 4, 4), 5, plan, grid.ErrInvalid, "contradicts"},
+		{"plan with a longer edge", 6, grid.Edges(6, 2, 4), 7, plan, grid.ErrInvalid, "contradicts"},
+		{"fixed on a step", 6, grid.Every(4), 9, grid.Fixed(4), grid.ErrInvalid, "unlock"},
+		{"boundary that stays", 6, grid.Edges(6), 9, stuck, grid.ErrInvalid, "behind element 6"},
+		{"boundary that fails", 6, grid.Edges(6), 9, grid.ByBoundaries("", func(int64) (int64, error) { return 0, broken }), broken, ""},
+		{"no boundaries", 6, grid.Edges(6), 9, grid.ByBoundaries("nil", nil), grid.ErrInvalid, "nil"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := newAxis(t, tt.extent, tt.cut).Grown(tt.to, tt.how)
+			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
+				t.Fatalf("got %v, want %v that says %q", err, tt.want, tt.says)
+			}
+		})
+	}
+}
+
+// lengths returns the lengths that a policy appends to edges, as one would do it cell by cell.
+func (m model) lengths(to int64, how string, given []int64) []int64 {
+	all := slices.Clone(m.edges)
+	sum := func() (n int64) {
+		for _, l := range all {
+			n += l
+		}
+		return n
+	}
+	for i := 0; sum() < to; i++ {
+		switch how {
+		case "append-one":
+			all = append(all, to-sum())
+		case "repeat-last":
+			all = append(all, all[len(all)-1])
+		default:
+			all = append(all, given[i%len(given)])
+		}
+	}
+	return all
+}
+
+func TestGrownAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawModel(t)
+		if m.step > 0 {
+			t.Skip()
+		}
+		to := m.extent + rapid.Int64Range(0, 120).Draw(t, "gain")
+		given := rapid.SliceOfN(rapid.Int64Range(1, 9), 1, 5).Draw(t, "given")
+		at := rapid.IntRange(0, 3).Draw(t, "policy")
+		how := []string{"append-one", "repeat-last", "fixed", "pattern"}[at]
+		if how == "fixed" {
+			given = given[:1]
+		}
+		g := []grid.Growth{grid.AppendOne(), grid.RepeatLast(), grid.Fixed(given[0]), grid.Pattern(given...)}[at]
+		a, err := grid.NewAxis(m.extent, m.cut())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err = a.Grown(to, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := m.lengths(to, how, given)
+		if got := expand(slices.Collect(a.Edges())); a.Extent() != to || !slices.Equal(got, want) {
+			t.Fatalf("%v from %v to %d: edges %v, want %v", g, m.edges, to, got, want)
+		}
+	})
+}
+
+// TestPlanAgainstModel follows a plan in steps: whatever the steps, the edges are those before and the plan.
+func TestPlanAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 5).Draw(t, "before")
+		plan := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 8).Draw(t, "plan")
+		runs, sum, end := make([]grid.Run, len(plan)), int64(0), int64(0)
+		for _, n := range before {
+			sum += n
+		}
+		end = sum
+		for i, n := range plan {
+			runs[i], end = grid.Run{Length: n, Count: 1}, end+n
+		}
+		a, err := grid.NewAxis(sum, grid.Edges(before...))
+		for to := sum; err == nil && to < end; {
+			to = rapid.Int64Range(to+1, end).Draw(t, "to")
+			a, err = a.Grown(to, grid.Preplanned(runs...))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := expand(slices.Collect(a.Edges())), append(before, plan...); !slices.Equal(got, want) {
+			t.Fatalf("edges %v, want %v", got, want)
+		}
+	})
+}
+
+// TestContradictionsAgainstModel compares whether a plan fits with what a list of cells says.
+func TestContradictionsAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string) []int64 {
+			return rapid.SliceOfN(rapid.Int64Range(1, 3), 1, 5).Draw(t, label)
+		}
+		edges, plan, runs, sum := draw("edges"), draw("plan"), []grid.Run{}, int64(0)
+		for _, n := range edges {
+			sum += n
+		}
+		for _, n := range plan {
+			runs = append(runs, grid.Run{Length: n, Count: 1})
+		}
+		extent := rapid.Int64Range(0, sum).Draw(t, "extent")
+		at, open := int64(0), []int64{}
+		for _, n := range edges {
+			if at += n; at > extent {
+				open = append(open, n)
+			}
+		}
+		want := len(open) <= len(plan) && slices.Equal(open, plan[max(0, len(plan)-len(open)):])
+		a, err := grid.NewAxis(extent, grid.Edges(edges...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = a.Grown(sum, grid.Preplanned(runs...)); (err == nil) != want {
+			t.Fatalf("edges %v filled to %d, plan %v: %v, want it to fit %v", edges, extent, plan, err, want)
+		}
+	})
+}
+
+func TestHugeGrowth(t *testing.T) {
+	a := newAxis(t, 10, grid.Edges(10))
+	for _, how := range []grid.Growth{grid.AppendOne(), grid.Fixed(7), grid.RepeatLast(), grid.Pattern(7, 7), grid.Preplanned(grid.Run{Length: 1, Count: 1e18})} {
+		b, err := a.Grown(1e18, how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(slices.Collect(b.Edges())); n > 2 || b.Extent() != 1e18 {
+			t.Errorf("%v: %d runs, extent %d", how, n, b.Extent())
+		}
+	}
+}
+
+func TestGridGrown(t *testing.T) {
+	g, err := grid.New([]int64{6, 10, 4}, grid.Edges(1, 2, 3), grid.Every(4), grid.Edges(2, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		shape []int64
+		how   []grid.Growth
+		want  string // of the configuration, or of the error
+	}{
+		{[]int64{8, 12, 4}, nil, "[[1, 2, 3, 2], 4, [[2, 2]]]"},
+		{[]int64{9, 12, 7}, []grid.Growth{grid.Fixed(3)}, "[[1, 2, [3, 2]], 4, [[2, 2], 3]]"},
+		{[]int64{9, 12, 7}, []grid.Growth{grid.RepeatLast(), grid.AppendOne(), grid.Fixed(5)}, "[[1, 2, [3, 2]], 4, [[2, 2], 5]]"},
+		{[]int64{3, 12, 7}, []grid.Growth{grid.Fixed(3)}, "[[1, 2, 3], 4, [[2, 2], 3]]"},
+		{[]int64{6, 12, 4}, []grid.Growth{grid.Fixed(3)}, "axis 1: grid: invalid chunk grid: growth fixed:3 on an axis whose chunks of 4 follow the extent: unlock turns it into a list"},
+		{[]int64{9, 12, 7}, []grid.Growth{grid.RepeatLast(), grid.Fixed(4), grid.Fixed(5)}, "axis 1:"},
+		{[]int64{9, 12, 7}, []grid.Growth{grid.RepeatLast(), grid.Fixed(4)}, "2 growth policies for 3 axes"},
+		{[]int64{6, 10, 4}, []grid.Growth{grid.Fixed(4)}, "[[1, 2, 3], 4, [[2, 2]]]"},
+		{[]int64{6, 10}, nil, "the new shape has 2 axes"},
+		{[]int64{6, 10, -1}, nil, "axis 2:"},
+	} {
+		h, err := g.Grown(tt.shape, tt.how...)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = string(h.AppendConfiguration(nil))
+		}
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%v by %v: %s, want %s", tt.shape, tt.how, got, tt.want)
+		}
+	}
+}
+
+func TestGrownByOneIsResized(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var shape, to []int64
+		var cuts []grid.Cut
+		for _, m := range rapid.SliceOfN(rapid.Custom(drawModel), 0, 3).Draw(t, "axes") {
+			shape, cuts = append(shape, m.extent), append(cuts, m.cut())
+			to = append(to, rapid.Int64Range(0, 200).Draw(t, "to"))
+		}
+		g, err := grid.New(shape, cuts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, errA := g.Resized(to)
+		b, errB := g.Grown(to)
+		c, errC := g.Grown(to, grid.AppendOne())
+		if errA != nil || errB != nil || errC != nil || !a.Equal(b) || !a.Equal(c) {
+			t.Fatalf("resized and grown by one differ: %v, %v, %v", errA, errB, errC)
+		}
+	})
+}
