@@ -29,7 +29,7 @@ func (o *object) Close() error { return nil }
 
 func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
 	out, info, err := o.s.Get(ctx, o.key, q, dst)
-	if err == nil && info != o.info {
+	if err == nil && !info.Same(o.info) {
 		return nil, fmt.Errorf("%w: %s was replaced while it was read", ErrConflict, o.key)
 	}
 	return out, err

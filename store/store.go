@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"time"
 )
 
 var (
@@ -47,7 +48,15 @@ type Store interface {
 type Info struct {
 	Size    int64   // bytes of the whole value
 	Version Version // zero where the store knows none
+	// Modified is when this version was written, by the clock of this machine, and zero where the store does not know.
+	// It is never earlier than the write by more than a tick of the clock behind it, so that who knows when something
+	// else was read can tell that this version is newer; it may be later. A driver whose clock is elsewhere converts,
+	// and may then say something else every time: compare Size and Version to tell versions apart.
+	Modified time.Time
 }
+
+// Same reports whether i and o describe the same version, as far as the store tells versions apart.
+func (i Info) Same(o Info) bool { return i.Size == o.Size && i.Version == o.Version }
 
 // Version identifies the content that a key had at one time: an ETag, a generation, or what a file system tells.
 // Versions are opaque, comparable with == for one key of one store, and change with every write.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strconv"
 	"sync"
+	"time"
 
 	"varve.dev/zarr/store"
 )
@@ -26,11 +27,14 @@ type Store struct {
 
 // value is one version of a value; its bytes never change.
 type value struct {
-	data    []byte
-	version store.Version
+	data     []byte
+	version  store.Version
+	modified time.Time
 }
 
-func (v value) info() store.Info { return store.Info{Size: int64(len(v.data)), Version: v.version} }
+func (v value) info() store.Info {
+	return store.Info{Size: int64(len(v.data)), Version: v.version, Modified: v.modified}
+}
 
 // New returns an empty store.
 func New() *Store {
@@ -131,7 +135,7 @@ func (s *Store) put(
 	}
 	s.writes++
 	version := store.MakeVersion(strconv.FormatInt(s.writes, 10))
-	s.values[key] = value{data, version}
+	s.values[key] = value{data, version, time.Now()}
 	if !exists {
 		s.dirs.add(key)
 	}
