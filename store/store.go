@@ -1,8 +1,9 @@
 // Package store is the contract between Varve and the places where bytes live.
 //
 // A store maps keys to values. Implementers write one method, [Store.Get]; every further power is an interface
-// of its own ([Writer], [ConditionalWriter], [Batcher], [Deleter], [Lister], [Stater], [Opener], [Locker]), and a
-// function of the same name in this package uses the power where the store has it and falls back where it can.
+// of its own ([Writer], [ConditionalWriter], [Batcher], [ConditionalBatch], [Deleter], [ConditionalDeleter], [Lister],
+// [Stater], [Opener], [Locker]), and a function of this package uses the power where the store has it and falls back
+// where it can.
 // The suite in package storetest makes the contract true: a driver is done when storetest.Run passes.
 //
 // # Errors
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"time"
 )
 
 var (
@@ -47,7 +49,15 @@ type Store interface {
 type Info struct {
 	Size    int64   // bytes of the whole value
 	Version Version // zero where the store knows none
+	// Modified is when this version was written, by the clock of this machine, and zero where the store does not know.
+	// It is never earlier than the write by more than a tick of the clock behind it, so that who knows when something
+	// else was read can tell that this version is newer; it may be later. A driver whose clock is elsewhere converts,
+	// and may then say something else every time: compare Size and Version to tell versions apart.
+	Modified time.Time
 }
+
+// Same reports whether i and o describe the same version, as far as the store tells versions apart.
+func (i Info) Same(o Info) bool { return i.Size == o.Size && i.Version == o.Version }
 
 // Version identifies the content that a key had at one time: an ETag, a generation, or what a file system tells.
 // Versions are opaque, comparable with == for one key of one store, and change with every write.
@@ -78,41 +88,6 @@ type Writer interface {
 	// Put stores value at key, whole or not at all, and returns the new version where the store knows it.
 	// The driver does not keep value.
 	Put(ctx context.Context, key Key, value []byte, d Durability) (Version, error)
-}
-
-// Condition is what has to hold for a conditional write.
-type Condition struct {
-	absent  bool
-	version Version
-}
-
-// IfAbsent is the condition that the key has no value.
-func IfAbsent() Condition { return Condition{absent: true} }
-
-// IfVersion is the condition that the key's value is of version v.
-func IfVersion(v Version) Condition { return Condition{version: v} }
-
-// Absent reports whether the condition is that of [IfAbsent].
-func (c Condition) Absent() bool { return c.absent }
-
-// Version returns the version of [IfVersion].
-func (c Condition) Version() Version { return c.version }
-
-// Holds reports whether the condition holds for a key whose value has version v;
-// exists says whether there is a value.
-func (c Condition) Holds(v Version, exists bool) bool {
-	if c.absent {
-		return !exists
-	}
-	return exists && v == c.version
-}
-
-// ConditionalWriter is the power to write a value only if nobody else did.
-type ConditionalWriter interface {
-	// PutIf is Put under a condition that is checked and acted on in one step.
-	// Where the condition does not hold, it fails with ErrConflict and nothing has changed.
-	// An error that wraps neither ErrConflict nor ErrUnsupported leaves open whether the value was written.
-	PutIf(ctx context.Context, key Key, value []byte, cond Condition, d Durability) (Version, error)
 }
 
 // Batcher is the power to make many writes durable at the price of few.
@@ -196,15 +171,6 @@ func Put(ctx context.Context, s Store, key Key, value []byte, d Durability) (Ver
 		return Version{}, unsupported(s, "write")
 	}
 	return w.Put(ctx, key, value, d)
-}
-
-// PutIf writes value at key under a condition, or fails with [ErrUnsupported].
-func PutIf(ctx context.Context, s Store, key Key, value []byte, cond Condition, d Durability) (Version, error) {
-	w, ok := s.(ConditionalWriter)
-	if !ok {
-		return Version{}, unsupported(s, "write on a condition")
-	}
-	return w.PutIf(ctx, key, value, cond, d)
 }
 
 // Delete removes the value at key, or fails with [ErrUnsupported].

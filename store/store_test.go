@@ -28,6 +28,7 @@ func TestUnsupported(t *testing.T) {
 	_, batch := store.NewBatch(ctx, s, store.Sync)
 	errs := map[string]error{
 		"Put": put, "PutIf": putIf, "Lock": lock, "NewBatch": batch, "Delete": store.Delete(ctx, s, key), "List": nil,
+		"DeleteIf": store.DeleteIf(ctx, s, key, store.Version{}),
 	}
 	for _, err := range store.List(ctx, s, store.Path{}, true) {
 		errs["List"] = err
@@ -143,4 +144,66 @@ func ExamplePutIf() {
 	// Output:
 	// <nil>
 	// true
+}
+
+// plainBatch is a store in memory whose batches know no conditions.
+type plainBatch struct{ *memory.Store }
+
+func (s plainBatch) Batch(context.Context, store.Durability) (store.Batch, error) {
+	return bare{s.Store}, nil
+}
+
+type bare struct{ s *memory.Store }
+
+func (b bare) Put(ctx context.Context, key store.Key, value []byte) error {
+	_, err := b.s.Put(ctx, key, value, store.Flush)
+	return err
+}
+func (b bare) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
+func (b bare) Commit(context.Context) error                    { return nil }
+func (b bare) Discard()                                        {}
+
+// TestConditionalBatch sees that conditions hold in batches of every kind, and are refused where a store knows none.
+func TestConditionalBatch(t *testing.T) {
+	ctx, m, key := t.Context(), memory.New(), store.MustKey("k")
+	for name, c := range map[string]struct {
+		s    store.Store
+		able bool
+	}{
+		"own": {m, true}, "beside": {plainBatch{m}, true}, "single": {struct {
+			readWrite
+			store.ConditionalWriter
+			store.ConditionalDeleter
+		}{readWrite{onlyGet{m}, m}, m, m}, true}, "none": {readWrite{onlyGet{m}, m}, false},
+	} {
+		b, err := store.NewBatch(ctx, c.s, store.Sync)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		conflict, done := store.ErrConflict, error(nil)
+		if !c.able {
+			conflict, done = store.ErrUnsupported, store.ErrUnsupported
+		}
+		first := store.BatchPutIf(ctx, b, key, nil, store.IfAbsent())
+		info, _ := store.Stat(ctx, m, key)
+		for i, c := range []struct{ err, want error }{
+			{first, done},
+			{store.BatchPutIf(ctx, b, key, nil, store.IfAbsent()), conflict},
+			{store.BatchDeleteIf(ctx, b, key, store.MakeVersion("other")), conflict},
+			{store.BatchDeleteIf(ctx, b, key, info.Version), done},
+			{store.BatchDeleteIf(ctx, b, key, info.Version), conflict},
+			{b.Commit(ctx), nil},
+		} {
+			if !errors.Is(c.err, c.want) {
+				t.Errorf("%s: call %d: error is %v, want %v", name, i, c.err, c.want)
+			}
+		}
+	}
+	for _, err := range []error{
+		store.BatchPutIf(ctx, bare{m}, key, nil, store.IfAbsent()), store.BatchDeleteIf(ctx, bare{m}, key, store.Version{}),
+	} {
+		if !errors.Is(err, store.ErrUnsupported) {
+			t.Errorf("a bare batch says %v, want %v", err, store.ErrUnsupported)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -254,4 +255,17 @@ func TestDurableStays(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestModified(t *testing.T) {
+	for _, c := range []struct {
+		mtime, ctime int64
+		want         time.Time
+	}{
+		{0, 0, time.Time{}}, {5, 0, time.Unix(0, 5)}, {0, 7, time.Unix(0, 7)}, {5, 7, time.Unix(0, 7)}, {9, 7, time.Unix(0, 9)},
+	} {
+		if got := (Stat{Mtime: c.mtime, Ctime: c.ctime}).Modified(); !got.Equal(c.want) {
+			t.Errorf("%d and %d: %v, want %v", c.mtime, c.ctime, got, c.want)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // ErrLocked says that somebody else holds the lock, or that what was locked is no longer at its name. Try again.
@@ -94,6 +95,19 @@ func (s Stat) SameFile(o Stat) bool { return s.Ino != 0 && s.Ino == o.Ino && s.D
 // The change time is left out, because a rename or a new link changes it too.
 func (s Stat) SameData(o Stat) bool {
 	return s.Size == o.Size && s.Mtime == o.Mtime && s.Ino == o.Ino && s.Dev == o.Dev
+}
+
+// Modified returns when the file became what it is, and the zero time where nothing tells.
+//
+// The later of the two times counts. The modification time can be much too early: a copy keeps that of its source, and
+// a file that is written under another name and moved has it from before the move. The change time, which nobody can
+// set, is that of the copy or the move; but on a network file system the server's clock may have set it.
+func (s Stat) Modified() time.Time {
+	t := max(s.Mtime, s.Ctime)
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, t)
 }
 
 // Version returns all of s but its mode as a short text, "" where there is nothing to tell versions apart by.

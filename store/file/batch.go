@@ -37,6 +37,29 @@ func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
 	return nil
 }
 
+// PutIf implements [store.ConditionalBatch].
+func (b *batch) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition) error {
+	name, err := nameOf(key)
+	if err == nil {
+		_, err = b.s.publishIf(ctx, name, value, cond, b.d)
+	}
+	if err != nil {
+		return fail("writing", key.String(), err)
+	}
+	b.touch(path.Dir(name))
+	return nil
+}
+
+// DeleteIf implements [store.ConditionalBatch].
+func (b *batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	dir, err := b.s.removeIf(ctx, key, v)
+	if err != nil {
+		return fail("deleting", key.String(), err)
+	}
+	b.touch(dir)
+	return nil
+}
+
 func (b *batch) Delete(ctx context.Context, key store.Key) error {
 	dir, err := b.s.remove(ctx, key)
 	if err != nil {

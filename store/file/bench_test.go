@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -79,9 +80,22 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch writes 256 values of 64 KiB from 16 goroutines in one batch.
+// BenchmarkBatch writes 256 values of 64 KiB from 16 goroutines in one batch, as they come or if nobody else did.
 func BenchmarkBatch(b *testing.B) {
-	s, value := open(b, b.TempDir(), nil), make([]byte, 64<<10)
+	b.Run("Put", func(b *testing.B) {
+		benchmarkBatch(b, func(ctx context.Context, t store.Batch, key store.Key, value []byte) error {
+			return t.Put(ctx, key, value)
+		})
+	})
+	b.Run("PutIf", func(b *testing.B) {
+		benchmarkBatch(b, func(ctx context.Context, t store.Batch, key store.Key, value []byte) error {
+			return store.BatchPutIf(ctx, t, key, value, store.IfAbsent())
+		})
+	})
+}
+
+func benchmarkBatch(b *testing.B, put func(context.Context, store.Batch, store.Key, []byte) error) {
+	s, value, round := open(b, b.TempDir(), nil), make([]byte, 64<<10), 0
 	for b.Loop() {
 		batch, err := s.Batch(b.Context(), store.Sync)
 		if err != nil {
@@ -91,7 +105,7 @@ func BenchmarkBatch(b *testing.B) {
 		for g := range 16 {
 			wg.Go(func() {
 				for i := range 16 {
-					if err := batch.Put(b.Context(), store.MustKey(fmt.Sprintf("c/%d/%d", g, i)), value); err != nil {
+					if err := put(b.Context(), batch, store.MustKey(fmt.Sprintf("%d/%d/%d", round, g, i)), value); err != nil {
 						b.Error(err)
 					}
 				}
@@ -101,6 +115,7 @@ func BenchmarkBatch(b *testing.B) {
 		if err := batch.Commit(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+		round++
 	}
 	b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "files/s")
 }

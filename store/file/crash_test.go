@@ -94,6 +94,67 @@ func (w *world) batch(values map[string]string, commit bool) error {
 	return nil
 }
 
+// batchIf writes values, or deletes those that are gone, in one batch, each on the condition that the key has not changed
+// since this looked at it, and commits where commit is set.
+func (w *world) batchIf(values map[string]string, commit bool) error {
+	ctx := w.t.Context()
+	b, err := w.s.Batch(ctx, store.Sync)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		info, err := w.s.Stat(ctx, store.MustKey(key))
+		cond := store.IfVersion(info.Version)
+		if errors.Is(err, fs.ErrNotExist) {
+			cond, err = store.IfAbsent(), nil
+		}
+		if err != nil {
+			return err
+		}
+		w.mayBecome(key, values[key])
+		if values[key] == gone {
+			err = store.BatchDeleteIf(ctx, b, store.MustKey(key), cond.Version())
+		} else {
+			err = store.BatchPutIf(ctx, b, store.MustKey(key), []byte(values[key]), cond)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !commit {
+		return nil
+	}
+	if err := b.Commit(ctx); err != nil {
+		return err
+	}
+	for key, value := range values {
+		w.has(key, value)
+	}
+	return nil
+}
+
+// conflicts has every kind of conditional write fail, which changes nothing.
+func (w *world) conflicts() error {
+	ctx, key, old := w.t.Context(), store.MustKey("d/1"), store.MakeVersion("old")
+	b, err := w.s.Batch(ctx, store.Sync)
+	if err != nil {
+		return err
+	}
+	for _, err := range []error{
+		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfAbsent()),
+		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfVersion(old)),
+		store.BatchDeleteIf(ctx, b, key, old),
+		store.BatchDeleteIf(ctx, b, store.MustKey("d/none"), old),
+		w.s.DeleteIf(ctx, store.MustKey("none/none"), old),
+	} {
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return b.Commit(ctx)
+}
+
 // scripts are what runs when the machine stops, on a store that holds before.
 var before = map[string]string{"x": "old x", "d/1": "old 1", "d/2": "old 2", "e/f/1": "deep"}
 
@@ -124,6 +185,27 @@ var scripts = map[string]func(w *world) error{
 	"batch that empties directories": func(w *world) error {
 		return errors.Join(w.batch(map[string]string{"d/1": gone, "d/2": gone, "e/f/1": gone}, true), w.put("d/7", "seven"))
 	},
+	"conditional batch": func(w *world) error {
+		return w.batchIf(map[string]string{"d/1": gone, "d/2": "new 2", "d/3": "new 3", "e/f/1": gone, "m/n/1": "1", "m/o": "o"}, true)
+	},
+	"conditional batch and again": func(w *world) error {
+		return errors.Join(w.batchIf(map[string]string{"d/1": "new 1", "m/n/1": "1"}, true), w.batchIf(map[string]string{"d/1": gone, "m/n/1": gone}, true))
+	},
+	"delete if version": func(w *world) error {
+		info, err := w.s.Stat(w.t.Context(), store.MustKey("e/f/1"))
+		if err != nil {
+			return err
+		}
+		w.mayBecome("e/f/1", gone)
+		if err = w.s.DeleteIf(w.t.Context(), store.MustKey("e/f/1"), info.Version); err == nil {
+			w.has("e/f/1", gone)
+		}
+		return err
+	},
+	"conflicts": func(w *world) error { return w.conflicts() },
+	"put beside an open conditional batch": func(w *world) error {
+		return errors.Join(w.batchIf(map[string]string{"p/q/1": "one"}, false), w.put("p/q/2", "two"))
+	},
 	// The batch made a directory whose name nobody has made durable: a put that does not make it itself has to.
 	"put beside an open batch": func(w *world) error {
 		return errors.Join(w.batch(map[string]string{"p/q/1": "one"}, false), w.put("p/q/2", "two"))
@@ -145,7 +227,7 @@ func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 
 // TestCrash stops the machine before every operation of every script, and looks at the disks that may be left.
 func TestCrash(t *testing.T) {
-	const leastPoints, leastImages, random = 260, 20_000, 80
+	const leastPoints, leastImages, random = 420, 36_000, 80
 	points, images := 0, 0
 	for name, script := range scripts {
 		for k := int64(0); ; k++ {
@@ -221,7 +303,7 @@ func TestFlushOrder(t *testing.T) {
 
 // TestFaults fails every operation of every script once.
 func TestFaults(t *testing.T) {
-	const leastFaults = 1000
+	const leastFaults = 1600
 	faults := 0
 	for name, script := range scripts {
 		for _, fault := range []error{syscall.ENOSPC, syscall.EIO, syscall.EACCES, syscall.EMFILE} {

@@ -14,15 +14,16 @@
 //
 // # Writers
 //
-// [Store.PutIf] takes a short lock on the directory of the key, and [Store.Lock] a long one that is another lock: who
-// holds a directory with Lock goes on to use PutIf in it. Both keep out other goroutines and other processes that use
-// this package, and end with the process. An unconditional Put of the same key at the same time is not kept out.
+// [Store.PutIf] and [Store.DeleteIf] take a short lock on the directory of the key, and [Store.Lock] a long one that is
+// another lock: who holds a directory with Lock goes on to use PutIf in it. Both keep out other goroutines and other
+// processes that use this package, and end with the process. An unconditional Put or Delete of the same key at the same
+// time is not kept out, in a batch or not; a condition sees it if it has returned before.
 //
 // # Platforms
 //
 // Windows has no sync of directories: a value is whole after a power cut, but the latest may be lost. A rename fails
 // while another program holds the old file open without sharing it. On network file systems durability, locks and
-// versions are as good as the server's. Without locks (js, wasip1) PutIf and Lock fail with [store.ErrUnsupported].
+// versions are as good as the server's. Without locks (js, wasip1) PutIf, DeleteIf and Lock fail with [store.ErrUnsupported].
 package file
 
 import (
@@ -101,12 +102,14 @@ func fail(op, name string, err error) error {
 }
 
 var (
-	_ store.ConditionalWriter = (*Store)(nil)
-	_ store.Writer            = (*Store)(nil)
-	_ store.Batcher           = (*Store)(nil)
-	_ store.Deleter           = (*Store)(nil)
-	_ store.Lister            = (*Store)(nil)
-	_ store.Stater            = (*Store)(nil)
-	_ store.Opener            = (*Store)(nil)
-	_ store.Locker            = (*Store)(nil)
+	_ store.ConditionalWriter  = (*Store)(nil)
+	_ store.Writer             = (*Store)(nil)
+	_ store.Batcher            = (*Store)(nil)
+	_ store.ConditionalBatch   = (*batch)(nil)
+	_ store.Deleter            = (*Store)(nil)
+	_ store.ConditionalDeleter = (*Store)(nil)
+	_ store.Lister             = (*Store)(nil)
+	_ store.Stater             = (*Store)(nil)
+	_ store.Opener             = (*Store)(nil)
+	_ store.Locker             = (*Store)(nil)
 )

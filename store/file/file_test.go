@@ -389,3 +389,35 @@ func ExampleStore_Batch() {
 	// <nil>
 	// c true
 }
+
+// TestModified sees that the time of a value is that of its write, also where a copy brings the time of its source.
+func TestModified(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, nil)
+	var last time.Time
+	for range 100 {
+		before := time.Now().Add(-tick)
+		put(t, s, "k", "v")
+		info, err := s.Stat(t.Context(), store.MustKey("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := info.Modified; m.Before(before) || m.Before(last) || m.After(time.Now().Add(tick)) {
+			t.Fatalf("%v for a write after %v and %v", m, before, last)
+		}
+		last = info.Modified
+	}
+	if runtime.GOOS == "windows" {
+		return // files have no change time there
+	}
+	old := time.Now().AddDate(-1, 0, 0)
+	if err := os.Chtimes(filepath.Join(dir, "k"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := s.Stat(t.Context(), store.MustKey("k")); err != nil || info.Modified.Before(last.Add(-tick)) {
+		t.Errorf("%v and error %v for a copy that pretends to be of %v", info.Modified, err, old)
+	}
+}
+
+// tick is more than what the clocks of file systems are behind.
+const tick = 50 * time.Millisecond

@@ -14,65 +14,6 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// PutIf implements [store.ConditionalWriter]. It takes the publish lock of the key's directory, looks at the file,
-// and writes as [Store.Put] does. A version is device, file number, change and modification time, and size; where the
-// file system keeps no such times, a value that another program rewrites with equal length may go unnoticed.
-func (s *Store) PutIf(
-	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
-) (store.Version, error) {
-	v, err := s.putIf(ctx, key, value, cond, d)
-	if err != nil {
-		return store.Version{}, fail("writing", key.String(), err)
-	}
-	return v, nil
-}
-
-func (s *Store) putIf(
-	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
-) (store.Version, error) {
-	name, err := nameOf(key)
-	if err == nil {
-		err = s.writable(ctx)
-	}
-	if err != nil {
-		return store.Version{}, err
-	}
-	unlock, err := s.lockToPublish(ctx, path.Dir(name), cond)
-	if err != nil {
-		return store.Version{}, err
-	}
-	defer unlock()
-	st, err := s.fs.Stat(name)
-	exists := err == nil && !st.Mode.IsDir()
-	if err != nil && !vfs.Missing(err) {
-		return store.Version{}, tooLong(err)
-	}
-	if !cond.Holds(describe(st).Version, exists) {
-		return store.Version{}, store.ErrConflict
-	}
-	return s.put(ctx, key, value, d)
-}
-
-// lockToPublish takes the lock of dir itself. A directory that is missing is made for a value that has to be absent,
-// and otherwise settles that the condition does not hold.
-func (s *Store) lockToPublish(ctx context.Context, dir string, cond store.Condition) (func() error, error) {
-	return s.wait(ctx, func() (unlock func() error, err error) {
-		for range createTries {
-			unlock, err = s.fs.TryLock(dir)
-			switch {
-			case vfs.Missing(err) && !cond.Absent():
-				return nil, store.ErrConflict
-			case !errors.Is(err, fs.ErrNotExist):
-				return unlock, tooLong(err)
-			}
-			if err := s.makeDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, tooLong(err)
-			}
-		}
-		return nil, err
-	})
-}
-
 // Lock implements [store.Locker]. It locks the file "__varve.lock" in dir, which has to exist, and removes it in the end,
 // and dir with it where nothing else is there; one that a killed process left behind is used again. Waiting ends with ctx.
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
@@ -109,6 +50,16 @@ func (s *Store) tryLock(name string) (func() error, error) {
 		err = vfs.ErrLocked // its holder has just let go
 	}
 	return unlock, err
+}
+
+// exclusively calls act while it holds the publish lock of dir.
+func (s *Store) exclusively(ctx context.Context, dir string, act func() error) error {
+	unlock, err := s.wait(ctx, func() (func() error, error) { return s.fs.TryLock(dir) })
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return act()
 }
 
 // How long a lock is waited for between two tries.

@@ -99,7 +99,7 @@ func checkRegular(st vfs.Stat) error {
 }
 
 func describe(st vfs.Stat) store.Info {
-	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version())}
+	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}
 }
 
 // read appends what q selects of f, which was st, to dst. This store never changes a file in place, but others do:

@@ -68,22 +68,44 @@ func (s *Store) publish(ctx context.Context, name string, value []byte, d store.
 	if err := s.writable(ctx); err != nil {
 		return vfs.Stat{}, err
 	}
-	f, tmp, err := s.createTemporary(path.Dir(name))
+	tmp, st, err := s.prepare(name, value, d)
 	if err != nil {
-		return vfs.Stat{}, tooLong(err)
+		return vfs.Stat{}, err
 	}
-	st, err := s.fill(f, tmp, value, d)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err == nil {
-		err = s.fs.Rename(tmp, name)
-	}
-	if err != nil {
-		s.fs.Remove(tmp) // what cannot be removed is invisible, and RemoveTemporary finds it
-		return vfs.Stat{}, tooLong(err)
+	if err := s.move(ctx, tmp, name); err != nil {
+		s.drop(tmp)
+		return vfs.Stat{}, err
 	}
 	return st, nil
+}
+
+// prepare runs steps 1 to 5 for name, and returns the temporary file and what it is.
+func (s *Store) prepare(name string, value []byte, d store.Durability) (tmp string, st vfs.Stat, err error) {
+	f, tmp, err := s.createTemporary(path.Dir(name))
+	if err != nil {
+		return "", vfs.Stat{}, tooLong(err)
+	}
+	if st, err = s.fill(f, tmp, value, d); err != nil {
+		s.drop(tmp)
+		return "", vfs.Stat{}, err
+	}
+	return tmp, st, nil
+}
+
+// move is step 6, unless it is too late for it.
+func (s *Store) move(ctx context.Context, tmp, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return tooLong(s.fs.Rename(tmp, name))
+}
+
+// drop removes a temporary file, and the directories that it alone kept from being pruned.
+// What cannot be removed is invisible, and RemoveTemporary finds it.
+func (s *Store) drop(tmp string) {
+	if s.fs.Remove(tmp) == nil {
+		s.prune(path.Dir(tmp))
+	}
 }
 
 // createTries is how often a directory may vanish, because others prune it, before a write gives up.

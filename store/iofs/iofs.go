@@ -1,7 +1,7 @@
 // Package iofs makes a read-only store of any [fs.FS]: data embedded in the program, a zip archive, a directory.
 //
 // Versions are as good as what the file system tells: identity and times for files of the operating system,
-// modification time and size for others, and none for embedded files, which never change.
+// modification time and size for others, and none for embedded files, which never change. So is [store.Info.Modified].
 package iofs
 
 import (
@@ -129,7 +129,7 @@ func missing(err error) error {
 	return err
 }
 
-// describe returns size and version of a file; a directory is no value.
+// describe returns what is known of a file; a directory is no value.
 func describe(fi fs.FileInfo) (store.Info, error) {
 	switch {
 	case fi.IsDir():
@@ -137,7 +137,8 @@ func describe(fi fs.FileInfo) (store.Info, error) {
 	case !fi.Mode().IsRegular():
 		return store.Info{}, fmt.Errorf("is no regular file but %s: %w", fi.Mode(), fs.ErrInvalid)
 	}
-	return store.Info{Size: fi.Size(), Version: store.MakeVersion(vfs.StatOf(fi).Version())}, nil
+	st := vfs.StatOf(fi)
+	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}, nil
 }
 
 // Stat implements [store.Stater].

@@ -141,15 +141,15 @@ func TestVersions(t *testing.T) {
 	m := fstest.MapFS{"k": {Data: []byte("a"), ModTime: time.Unix(5, 0)}, "embedded": {Data: []byte("e")}}
 	s := iofs.New(m)
 	first, err := s.Stat(t.Context(), store.MustKey("k"))
-	if err != nil || first.Version.IsZero() {
-		t.Errorf("version %v and error %v", first.Version, err)
+	if err != nil || first.Version.IsZero() || !first.Modified.Equal(time.Unix(5, 0)) {
+		t.Errorf("version %v, time %v and error %v", first.Version, first.Modified, err)
 	}
 	m["k"].ModTime = time.Unix(6, 0)
 	if second, _ := s.Stat(t.Context(), store.MustKey("k")); second.Version == first.Version {
 		t.Error("the version does not change with the modification time")
 	}
-	if info, _ := s.Stat(t.Context(), store.MustKey("embedded")); !info.Version.IsZero() {
-		t.Errorf("version %v of a file without times", info.Version)
+	if info, _ := s.Stat(t.Context(), store.MustKey("embedded")); !info.Version.IsZero() || !info.Modified.IsZero() {
+		t.Errorf("version %v and time %v of a file without times", info.Version, info.Modified)
 	}
 }
 

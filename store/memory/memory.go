@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strconv"
 	"sync"
+	"time"
 
 	"varve.dev/zarr/store"
 )
@@ -26,11 +27,14 @@ type Store struct {
 
 // value is one version of a value; its bytes never change.
 type value struct {
-	data    []byte
-	version store.Version
+	data     []byte
+	version  store.Version
+	modified time.Time
 }
 
-func (v value) info() store.Info { return store.Info{Size: int64(len(v.data)), Version: v.version} }
+func (v value) info() store.Info {
+	return store.Info{Size: int64(len(v.data)), Version: v.version, Modified: v.modified}
+}
 
 // New returns an empty store.
 func New() *Store {
@@ -131,7 +135,7 @@ func (s *Store) put(
 	}
 	s.writes++
 	version := store.MakeVersion(strconv.FormatInt(s.writes, 10))
-	s.values[key] = value{data, version}
+	s.values[key] = value{data, version, time.Now()}
 	if !exists {
 		s.dirs.add(key)
 	}
@@ -140,30 +144,29 @@ func (s *Store) put(
 
 // Delete implements [store.Deleter].
 func (s *Store) Delete(ctx context.Context, key store.Key) error {
+	return s.remove(ctx, key, func(value, bool) bool { return true })
+}
+
+// DeleteIf implements [store.ConditionalDeleter].
+func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	cond := store.IfVersion(v)
+	return s.remove(ctx, key, func(old value, exists bool) bool { return cond.Holds(old.version, exists) })
+}
+
+// remove removes the value at key where may agrees.
+func (s *Store) remove(ctx context.Context, key store.Key, may func(v value, exists bool) bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, exists := s.values[key]; exists {
+	old, exists := s.values[key]
+	if !may(old, exists) {
+		return fmt.Errorf("memory: %s: %w", key, store.ErrConflict)
+	}
+	if exists {
 		delete(s.values, key)
 		s.dirs.remove(key)
 	}
 	return nil
 }
-
-// Batch implements [store.Batcher]. Every value is visible at once: there is nothing to make durable.
-func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, error) {
-	return batch{s}, ctx.Err()
-}
-
-type batch struct{ s *Store }
-
-func (b batch) Put(ctx context.Context, key store.Key, data []byte) error {
-	_, err := b.s.Put(ctx, key, data, store.Flush)
-	return err
-}
-
-func (b batch) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
-func (b batch) Commit(ctx context.Context) error                { return ctx.Err() }
-func (b batch) Discard()                                        {}

@@ -46,6 +46,7 @@ var writing = []check{
 	{"WeirdKeys", checkWeirdKeys},
 	{"LargeValue", checkLargeValue},
 	{"Versions", checkVersions},
+	{"Modified", checkModified},
 	{"Pinned", checkPinned},
 	{"Conditional", checkConditional},
 	{"Increments", checkIncrements},

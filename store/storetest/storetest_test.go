@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
@@ -109,6 +110,7 @@ func TestFindsFaults(t *testing.T) {
 		"other error":    {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out, opaque(err) }}, "Missing"},
 		"cut range":      {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out[:len(out)/2], err }}, "Ranges"},
 		"one version":    {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Version = one; return out, err }}, "Versions"},
+		"wrong clock":    {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Modified = long; return out, err }}, "Stat"},
 		"no condition":   {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
 		"writes nothing": {broken{put: func(*memory.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
 		"writes the last value": {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) {
@@ -127,7 +129,10 @@ func TestFindsFaults(t *testing.T) {
 	}
 }
 
-var one = store.MakeVersion("one")
+var (
+	one  = store.MakeVersion("one")
+	long = time.Unix(1, 0)
+)
 
 func put(s *memory.Store, key store.Key, value []byte) (store.Version, error) {
 	return s.Put(context.Background(), key, value, store.Flush)
@@ -153,4 +158,35 @@ func ExampleTest() {
 	err := storetest.Test(func() (store.Store, error) { return memory.New(), nil })
 	fmt.Println(err)
 	// Output: <nil>
+}
+
+// shifted is a store in memory whose clock is wrong.
+type shifted struct {
+	store.Store
+	store.Writer
+	by func(writes int) time.Duration
+	n  *int
+}
+
+func (s shifted) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	out, info, err := s.Store.Get(ctx, key, q, dst)
+	*s.n++
+	info.Modified = info.Modified.Add(s.by(*s.n))
+	return out, info, err
+}
+
+func TestFindsWrongClock(t *testing.T) {
+	for name, by := range map[string]func(int) time.Duration{
+		"ahead":   func(int) time.Duration { return 2 * time.Minute },
+		"behind":  func(int) time.Duration { return -2 * time.Minute },
+		"falling": func(n int) time.Duration { return time.Duration(-n) * 2 * time.Second },
+	} {
+		err := storetest.Test(func() (store.Store, error) {
+			m := memory.New()
+			return shifted{m, m, by, new(int)}, nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "storetest: Modified") {
+			t.Errorf("%s: the suite says %v, want a failure of Modified", name, err)
+		}
+	}
 }

@@ -1,0 +1,37 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"varve.dev/zarr/store"
+)
+
+// Figures of [checkModified].
+const (
+	clockSkew = time.Minute // how far a time may be from now
+	clockTick = time.Second // to which HTTP rounds times, so that a converted one may be off by as much
+)
+
+// checkModified sees that the time of a write, where a store tells it, is that of the write by the clock of this machine,
+// and that a later write has no earlier time.
+func checkModified(p *probe) {
+	var last time.Time
+	for i := range 10 {
+		p.put("m", fmt.Appendf(nil, "value %d", i))
+		info, err := store.Stat(p.ctx, p.s, store.MustKey("m"))
+		p.is(err, nil, "Stat")
+		switch now := time.Now(); {
+		case info.Modified.IsZero():
+			return
+		case now.Sub(info.Modified).Abs() > clockSkew:
+			p.errorf("write %d was %v, and now it is %v", i, info.Modified, now)
+		case last.Sub(info.Modified) > clockTick:
+			p.errorf("write %d was %v, after one of %v", i, info.Modified, last)
+		}
+		last = info.Modified
+	}
+}
+
+// near reports whether two looks at one version tell one time.
+func near(a, b time.Time) bool { return a.IsZero() == b.IsZero() && a.Sub(b).Abs() <= clockTick }
