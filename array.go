@@ -24,7 +24,7 @@ type Array struct {
 	state atomic.Pointer[state]
 }
 
-// state is an array as one document describes it. It is immutable.
+// state is an array as one document describes it. All but the time for which it is confirmed never changes.
 type state struct {
 	version store.Version // of the document, zero where it is not known
 	doc     *metadata.Array
@@ -32,6 +32,8 @@ type state struct {
 	typ     dtype.Type
 	fill    []byte
 	engine  *engine.Array
+
+	confirmed atomic.Int64 // see confirm
 }
 
 // newArray makes what a document of the given version describes.
@@ -47,7 +49,12 @@ func newArray(base node, doc *metadata.Array, version store.Version) (*Array, er
 
 // bind resolves the extension points of a document and checks that they go together.
 func (a *Array) bind(doc *metadata.Array, version store.Version) (*state, error) {
-	s := &state{doc: doc, version: version}
+	return a.bindGrid(doc, nil, version)
+}
+
+// bindGrid is bind with the grid that the document describes, nil where that is still to be read.
+func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Version) (*state, error) {
+	s := &state{doc: doc, grid: g, version: version}
 	var err error
 	if s.typ, err = dtype.Parse(doc.DataType.Name, doc.DataType.Configuration); err != nil {
 		return nil, at("/data_type", err)
@@ -55,8 +62,10 @@ func (a *Array) bind(doc *metadata.Array, version store.Version) (*state, error)
 	if s.fill, err = s.typ.ParseFill(doc.FillValue); err != nil {
 		return nil, at("/fill_value", err)
 	}
-	if s.grid, err = grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration); err != nil {
-		return nil, at("/chunk_grid", err)
+	if g == nil {
+		if s.grid, err = grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration); err != nil {
+			return nil, at("/chunk_grid", err)
+		}
 	}
 	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
 	if err != nil {

@@ -22,7 +22,7 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 		if err != nil {
 			return nil, nil, err
 		}
-		next, err := a.bind(doc, store.Version{})
+		next, err := a.bindGrid(doc, old.grid, store.Version{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -38,8 +38,8 @@ func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte)
 	if err := g.writable(); err != nil {
 		return g.fail("set attributes", err)
 	}
-	return g.fail("set attributes", publish.Update(ctx, g.publisher(), func(document []byte) (*publish.Change, error) {
-		doc, err := metadata.ParseGroup(document, g.options.Limits.metadata())
+	return g.fail("set attributes", publish.Update(ctx, g.publisher(), func(d publish.Document) (*publish.Change, error) {
+		doc, err := metadata.ParseGroup(d.Bytes, g.options.Limits.metadata())
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte)
 		if doc, err = doc.WithAttributes(raw); err != nil {
 			return nil, err
 		}
-		document, err = doc.Marshal(g.options.Limits.metadata())
+		document, err := doc.Marshal(g.options.Limits.metadata())
 		return &publish.Change{Document: document}, err
 	}))
 }

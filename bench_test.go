@@ -135,7 +135,7 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := zarr.Append(ctx, a, 0, []float32{1}); err != nil {
+				if err := zarr.Append(ctx, a, 0, []float32{1}, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

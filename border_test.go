@@ -50,7 +50,7 @@ func TestWriteBesideAppend(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for range 30 {
-			if err := zarr.Append(ctx, a, 0, []int8{1}); err != nil {
+			if err := zarr.Append(ctx, a, 0, []int8{1}, nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -82,7 +82,7 @@ func TestStaleHandles(t *testing.T) {
 	if err := zarr.Fill[int8](ctx, a, nil, 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := zarr.Append(ctx, a, 0, []int8{8, 8}); err != nil {
+	if err := zarr.Append(ctx, a, 0, []int8{8, 8}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := zarr.Fill[int8](ctx, b, selection.Box{{0, 10}}, 9); err != nil {
@@ -92,13 +92,13 @@ func TestStaleHandles(t *testing.T) {
 	if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
 		t.Errorf("read %v (%v), want %v", got.Data, err, want)
 	}
-	if err := a.Resize(ctx, []int64{4}); err != nil {
+	if err := a.Resize(ctx, []int64{4}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := zarr.Read[int8](ctx, b, nil); err != nil || !slices.Equal(got.Data, []int8{9, 9, 9, 9}) {
 		t.Errorf("after shrinking a stale handle reads %v (%v)", got.Data, err)
 	}
-	if err := zarr.Append(ctx, a, 0, []int8{5}); err != nil {
+	if err := zarr.Append(ctx, a, 0, []int8{5}, nil); err != nil {
 		t.Fatal(err)
 	}
 	err := b.WriteChunk(ctx, []int64{0}, make([]byte, 100))
@@ -124,9 +124,9 @@ func TestStoresDoNotWaitForEachOther(t *testing.T) {
 	a := small(t, slow)
 	slow.wait = make(chan struct{})
 	done := make(chan error)
-	go func() { done <- a.Resize(ctx, []int64{50, 4}) }()
+	go func() { done <- a.Resize(ctx, []int64{50, 4}, nil) }()
 	b := small(t, memory.New())
-	if err := b.Resize(ctx, []int64{5, 4}); err != nil {
+	if err := b.Resize(ctx, []int64{5, 4}, nil); err != nil {
 		t.Error(err)
 	}
 	close(slow.wait)

@@ -131,7 +131,7 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 	if !was.IsBoundary() && !s.version.IsZero() {
 		return put(s)
 	}
-	return a.withoutGrowth(ctx, turns, s, func(s *state) error {
+	return a.withoutGrowth(ctx, turns, s, func(s *state, _ bool) error {
 		if is, ok := s.grid.Chunk(index); !ok || !slices.Equal(is.Logical, was.Logical) {
 			return fmt.Errorf("%w: chunk %v now holds another part of the array; read it again", ErrConflict, index)
 		}

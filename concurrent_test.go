@@ -198,7 +198,7 @@ func sharedOrOwn(ctx context.Context, h *zarr.Hierarchy, shared *zarr.Array, wri
 
 func appendAll(ctx context.Context, a *zarr.Array, writer, appends int) error {
 	for seq := range appends {
-		if err := zarr.Append(ctx, a, 0, batchOf(writer, seq)); err != nil {
+		if err := zarr.Append(ctx, a, 0, batchOf(writer, seq), nil); err != nil {
 			return fmt.Errorf("writer %d, append %d: %w", writer, seq, err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestConcurrentWrites(t *testing.T) {
 	onStores(t, func(t *testing.T, h *zarr.Hierarchy) {
 		shared, err := opened(t.Context(), h)
 		if err == nil {
-			err = shared.Resize(t.Context(), []int64{24})
+			err = shared.Resize(t.Context(), []int64{24}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -277,8 +277,8 @@ func TestConcurrentResizes(t *testing.T) {
 			group.Go(func() error {
 				a, err := opened(ctx, h)
 				for i := int64(0); i < 8 && err == nil; i++ {
-					if err = a.Resize(ctx, []int64{batchRows + (7*i+5*int64(w))%19}); err == nil {
-						err = zarr.Append(ctx, a, 0, batchOf(w+1, int(i)))
+					if err = a.Resize(ctx, []int64{batchRows + (7*i+5*int64(w))%19}, nil); err == nil {
+						err = zarr.Append(ctx, a, 0, batchOf(w+1, int(i)), nil)
 					}
 				}
 				return err

@@ -62,11 +62,11 @@ func change(do func(ctx context.Context, a *zarr.Array) error) func(context.Cont
 }
 
 func resize(n int64) func(context.Context, *zarr.Hierarchy) error {
-	return change(func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{n}) })
+	return change(func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{n}, nil) })
 }
 
 func appendTo(data []int32) func(context.Context, *zarr.Hierarchy) error {
-	return change(func(ctx context.Context, a *zarr.Array) error { return zarr.Append(ctx, a, 0, data) })
+	return change(func(ctx context.Context, a *zarr.Array) error { return zarr.Append(ctx, a, 0, data, nil) })
 }
 
 // resized is what an array of one axis holds when its extent is changed.
@@ -111,10 +111,10 @@ var crashCases = []crashCase{
 		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "K"}`), nil })
 	}), expect: func(old []int32) ([]int64, []int32) { return []int64{6}, old }},
 	{name: "shrink and grow", spec: edges(1, 2, 3), run: change(func(ctx context.Context, a *zarr.Array) error {
-		if err := a.Resize(ctx, []int64{5}); err != nil {
+		if err := a.Resize(ctx, []int64{5}, nil); err != nil {
 			return err
 		}
-		return zarr.Append(ctx, a, 0, numbers(50, 1))
+		return zarr.Append(ctx, a, 0, numbers(50, 1), nil)
 	}), expect: nil},
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -43,6 +44,7 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 		return nil, base.fail("create", err)
 	}
 	s := a.state.Load() // nobody else has it yet
+	s.confirm(time.Now())
 	if s.version, err = h.create(ctx, base, s.doc, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
 	}
@@ -232,58 +234,4 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 	defer leave()
 	_, err = publish.Remove(ctx, n.publisher(), nil)
 	return err
-}
-
-// recordMember tells the groups above a node that have consolidated metadata what its document is now; nil is none.
-func (h *Hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
-	path := n.path
-	for p := path; !p.IsRoot(); {
-		p = p.Parent()
-		n.path = p
-		if err := h.recordIn(ctx, n, strings.TrimPrefix(strings.TrimPrefix(path.String(), p.String()), "/"), raw); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recordIn tells one group what the document at path below it is now. A group without consolidated metadata is only read.
-func (h *Hierarchy) recordIn(ctx context.Context, n node, path string, raw []byte) error {
-	change := func(document []byte) (*publish.Change, error) {
-		g, err := metadata.ParseGroup(document, n.options.Limits.metadata())
-		if err != nil || g.Consolidated == nil {
-			return nil, err
-		}
-		return withMember(g, path, raw, n.options.Limits)
-	}
-	document, _, err := h.store.Get(ctx, n.path.Key(documentName), store.Request{Limit: n.options.Limits.document()}, nil)
-	if err != nil {
-		return err
-	}
-	if c, err := change(document); c == nil || err != nil {
-		return err
-	}
-	return publish.Update(ctx, n.publisher(), change)
-}
-
-// withMember returns the change of a group whose consolidated metadata is to have another document at path, or none.
-func withMember(g *metadata.Group, path string, raw []byte, l Limits) (*publish.Change, error) {
-	c := g.Consolidated.Without(path)
-	var below []string
-	for name := range c.Nodes() {
-		if strings.HasPrefix(name, path+"/") {
-			below = append(below, name)
-		}
-	}
-	for _, name := range below {
-		c = c.Without(name)
-	}
-	if raw != nil {
-		var err error
-		if c, err = c.With(path, raw, l.metadata()); err != nil {
-			return nil, err
-		}
-	}
-	doc, err := g.WithConsolidated(c).Marshal(l.metadata())
-	return &publish.Change{Document: doc}, err
 }

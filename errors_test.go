@@ -76,10 +76,10 @@ func TestBadArguments(t *testing.T) {
 		{"values", zarr.Write(ctx, a, nil, one), []string{"1 values", "24"}},
 		{"bytes", a.WriteBytes(ctx, nil, make([]byte, 95)), []string{"95 bytes"}},
 		{"element", a.FillBytes(ctx, nil, make([]byte, 3)), []string{"3 bytes", "int32"}},
-		{"planes", zarr.Append(ctx, a, 0, make([]int32, 5)), []string{"axis 0"}},
-		{"append axis", zarr.Append(ctx, a, 2, one), []string{"axis 2"}},
-		{"shape", a.Resize(ctx, []int64{6}), []string{"1 axes"}},
-		{"negative shape", a.Resize(ctx, []int64{6, -1}), []string{"axis 1"}},
+		{"planes", zarr.Append(ctx, a, 0, make([]int32, 5), nil), []string{"axis 0"}},
+		{"append axis", zarr.Append(ctx, a, 2, one, nil), []string{"axis 2"}},
+		{"shape", a.Resize(ctx, []int64{6}, nil), []string{"1 axes"}},
+		{"negative shape", a.Resize(ctx, []int64{6, -1}, nil), []string{"axis 1"}},
 		{"chunk", a.WriteChunk(ctx, []int64{0, 0}, make([]byte, 5)), []string{"5 bytes"}},
 		{"no chunk", a.WriteChunk(ctx, []int64{3, 0}, nil), []string{"[3 0]", "[3 1]"}},
 	} {
@@ -143,7 +143,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"write": zarr.Write(ctx, a, nil, make([]int32, 24)), "fill": zarr.Fill[int32](ctx, a, nil, 1),
-		"append": zarr.Append(ctx, a, 0, make([]int32, 4)), "resize": a.Resize(ctx, []int64{1, 1}),
+		"append": zarr.Append(ctx, a, 0, make([]int32, 4), nil), "resize": a.Resize(ctx, []int64{1, 1}, nil),
 		"attributes": a.UpdateAttributes(ctx, func(o []byte) ([]byte, error) { return o, nil }),
 		"delete":     zarr.On(s).Delete(ctx, "a", nil), "chunk": a.WriteChunk(ctx, []int64{0, 0}, make([]byte, 16)),
 	} {

@@ -36,7 +36,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := zarr.Append(ctx, a, 0, make([]float32, 4*8)); err != nil {
+	if err := zarr.Append(ctx, a, 0, make([]float32, 4*8), nil); err != nil {
 		log.Fatal(err)
 	}
 	week, err := zarr.Read[float32](ctx, a, selection.Box{{86, 91}, {0, 1}, {0, 1}})
@@ -97,7 +97,7 @@ func ExampleFill() {
 func ExampleAppend() {
 	ctx := context.Background()
 	a := counted(ctx)
-	err := zarr.Append(ctx, a, 0, []int16{7, 8, 9, 10, 11, 12})
+	err := zarr.Append(ctx, a, 0, []int16{7, 8, 9, 10, 11, 12}, nil)
 	fmt.Println(a.Shape(), a.Grid().Axis(0).Sizes(), err)
 	// Output: [4 3] [{1 2} {2 1}] <nil>
 }
@@ -106,7 +106,7 @@ func ExampleArray_Resize() {
 	ctx := context.Background()
 	a := counted(ctx)
 	for _, shape := range [][]int64{{1, 3}, {2, 3}} {
-		if err := a.Resize(ctx, shape); err != nil {
+		if err := a.Resize(ctx, shape, nil); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -152,11 +152,11 @@ func (s *step) run(t *testing.T, a *zarr.Array) error {
 		}
 		if n == 0 { // planes without elements have no bytes to count them by
 			shape[s.Axis] += s.Count
-			return a.Resize(ctx, shape)
+			return a.Resize(ctx, shape, nil)
 		}
-		return a.AppendBytes(ctx, s.Axis, s.Formula.bytes(t, a.Type(), n))
+		return a.AppendBytes(ctx, s.Axis, s.Formula.bytes(t, a.Type(), n), nil)
 	case "resize":
-		return a.Resize(ctx, s.NewShape)
+		return a.Resize(ctx, s.NewShape, nil)
 	}
 	return nil
 }

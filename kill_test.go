@@ -44,9 +44,9 @@ func nextKillStep(r *rand.Rand, n int64) killStep {
 func (s killStep) apply(ctx context.Context, a *zarr.Array) error {
 	switch s.op {
 	case "append":
-		return zarr.Append(ctx, a, 0, s.v)
+		return zarr.Append(ctx, a, 0, s.v, nil)
 	case "resize":
-		return a.Resize(ctx, []int64{s.at})
+		return a.Resize(ctx, []int64{s.at}, nil)
 	}
 	return zarr.Write(ctx, a, selection.Box{{s.at, s.at + int64(len(s.v))}}, s.v)
 }

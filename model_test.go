@@ -220,7 +220,7 @@ func TestModel(t *testing.T) {
 				shape, planes := slices.Clone(m.shape), slices.Clone(m.shape)
 				planes[axis] = rapid.Int64Range(0, 4).Draw(t, "planes")
 				data := drawValues(t, a, count(planes))
-				if err := a.AppendBytes(ctx, axis, data); err != nil {
+				if err := a.AppendBytes(ctx, axis, data, nil); err != nil {
 					t.Fatal(err)
 				}
 				if count(planes) == 0 {
@@ -237,7 +237,7 @@ func TestModel(t *testing.T) {
 				for i := range shape {
 					shape[i] = rapid.Int64Range(0, 15).Draw(t, "extent")
 				}
-				if err := a.Resize(ctx, shape); err != nil {
+				if err := a.Resize(ctx, shape, nil); err != nil {
 					t.Fatal(err)
 				}
 				m.resize(shape)

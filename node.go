@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -135,6 +136,7 @@ func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*
 }
 
 func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
+	now := time.Now()
 	data, info, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: opt.Limits.document()}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, h.describe(ctx, p)
@@ -156,6 +158,7 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 		if err != nil {
 			return nil, inDocument(err) // not a: an interface that holds a nil pointer is not nil
 		}
+		a.state.Load().confirm(now)
 		return a, nil
 	case *metadata.Group:
 		return &Group{node: base, doc: doc}, nil

@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/selection"
 )
 
@@ -49,9 +50,10 @@ func (a *Array) readInto(ctx context.Context, sel selection.Selection, t dtype.T
 // readTries is how often a read begins anew because the array was changed under it.
 const readTries = 16
 
-// read fills what room returns for a selection with its elements. A chunk that is not stored, that ends in the fill value or
-// that does not decode may be one that a shrinking array has deleted or cut, or one of another shape since: where the document
-// is newer than the state that the read began with, it begins anew.
+// read fills what room returns for a selection with its elements. A chunk that is not stored, that is newer than the state
+// which the read began with, or that does not decode may be one that another program has deleted, or written for another grid:
+// where the document is newer too, the read begins anew. Chunks are written before the document that describes them, so
+// one that is not newer than a document is what that document says.
 func (a *Array) read(
 	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
 ) error {
@@ -69,8 +71,8 @@ func (a *Array) read(
 		if err != nil {
 			return err
 		}
-		absent, err := s.engine.Read(ctx, r, view, zeroed)
-		if !absent && !errors.Is(err, ErrCorrupt) {
+		suspect, err := s.engine.Read(ctx, r, view, engine.Reading{Zeroed: zeroed, Since: s.since()})
+		if !suspect && !errors.Is(err, ErrCorrupt) {
 			return err
 		}
 		now, staleErr := a.fresh(ctx, s)

@@ -31,6 +31,7 @@ type turns struct {
 	gate    *semaphore.Weighted // of holders and unlock
 	holders int                 // writes that need the lock of the store; they share it
 	unlock  func() error
+	locked  bool // unlock gives back a lock, not the mere right to go on
 }
 
 var inTurn = struct {
@@ -70,24 +71,25 @@ func (n *node) enter(ctx context.Context, count int64) (t *turns, leave func(), 
 }
 
 // hold takes the lock of the store for the writes of this process, so that no other one makes the array grow or shrink.
-// A store without locks is taken as it is.
-func (t *turns) hold(ctx context.Context, n *node) (release func() error, err error) {
+// A store without locks is taken as it is, and locked is false.
+func (t *turns) hold(ctx context.Context, n *node) (release func() error, locked bool, err error) {
 	if err := t.gate.Acquire(ctx, 1); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer t.gate.Release(1)
 	if t.holders == 0 {
 		unlock, err := store.Lock(ctx, n.hierarchy.store, n.path)
+		t.locked = err == nil
 		if errors.Is(err, store.ErrUnsupported) {
 			unlock, err = func() error { return nil }, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		t.unlock = unlock
 	}
 	t.holders++
-	return t.release, nil
+	return t.release, t.locked, nil
 }
 
 // release gives the lock of the store back when the last write that shares it is done.

@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -71,7 +72,7 @@ func (a *Array) writeView(
 	if err != nil {
 		return err
 	}
-	write := func(s *state) error {
+	write := func(s *state, shared bool) error {
 		r, err := s.resolve(sel, t)
 		if err != nil {
 			return err
@@ -80,22 +81,25 @@ func (a *Array) writeView(
 		if err != nil {
 			return err
 		}
-		return a.batch(ctx, func(ctx context.Context, b store.Batch) error { return s.engine.Write(ctx, r, v, nil, b) })
+		return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+			return s.engine.Write(ctx, r, v, engine.Writing{Batch: b, Shared: shared})
+		})
 	}
 	if s.atBorder(r) {
 		return a.withoutGrowth(ctx, turns, s, write)
 	}
-	return write(s)
+	return write(s, false)
 }
 
-// withoutGrowth runs write with the newest state while no other program can make the array grow or shrink.
-func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write func(*state) error) error {
-	release, err := t.hold(ctx, &a.node)
+// withoutGrowth runs write with the newest state while no other program can make the array grow or shrink. In a store without
+// locks others can: shared tells write to read whatever it does not own.
+func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write func(s *state, shared bool) error) error {
+	release, locked, err := t.hold(ctx, &a.node)
 	if err != nil {
 		return err
 	}
 	if s, err = a.fresh(ctx, s); err == nil {
-		err = write(s)
+		err = write(s, !locked && !a.options.SingleWriter)
 	}
 	return errors.Join(err, release())
 }

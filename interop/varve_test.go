@@ -33,11 +33,11 @@ func (varve) write(t *testing.T, path string, data []byte) {
 }
 
 func (varve) append(t *testing.T, path string, axis int, b block) {
-	change(t, path, func(a *zarr.Array) error { return a.AppendBytes(t.Context(), axis, b.data) })
+	change(t, path, func(a *zarr.Array) error { return a.AppendBytes(t.Context(), axis, b.data, nil) })
 }
 
 func (varve) resize(t *testing.T, path string, shape []int64) {
-	change(t, path, func(a *zarr.Array) error { return a.Resize(t.Context(), shape) })
+	change(t, path, func(a *zarr.Array) error { return a.Resize(t.Context(), shape, nil) })
 }
 
 // change opens the array for one change, so that nothing but the directory carries over to the next.

@@ -70,7 +70,7 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, opt *
 	if err != nil {
 		return err
 	}
-	if err := a.AppendBytes(cmd.Context(), axis, data); err != nil {
+	if err := a.AppendBytes(cmd.Context(), axis, data, nil); err != nil {
 		return err
 	}
 	return reshaped(cmd, location, before, a)

@@ -415,7 +415,7 @@ func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.AppendBytes(ctx, 0, plane); err != nil {
+	if err := a.AppendBytes(ctx, 0, plane, nil); err != nil {
 		return nil, err
 	}
 	after, err := look(d.dir)

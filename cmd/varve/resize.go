@@ -51,7 +51,7 @@ func resize(cmd *cobra.Command, location, text string, opt *zarr.Options) error 
 	}
 	defer a.Close()
 	before := a.Shape()
-	if err := a.Resize(cmd.Context(), shape); err != nil {
+	if err := a.Resize(cmd.Context(), shape, nil); err != nil {
 		return err
 	}
 	return reshaped(cmd, location, before, a)

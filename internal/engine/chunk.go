@@ -49,7 +49,8 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, batch
 		return err
 	}
 	defer w.lock().Unlock()
-	v := &writer{w, batch, nil}
+	v := w.newWriter(Writing{Batch: batch})
+	v.worker = w
 	return w.fail(v.put(ctx, grid.Contiguous(src, w.cell.Encoded, a.Size), n))
 }
 

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -101,7 +102,8 @@ type run struct {
 	bytes   *budget.Budget
 	cores   cores
 	workers int
-	absent  atomic.Bool // a chunk that was to be read is not stored
+	since   time.Time   // the grid is known to be right for chunks that were written before
+	suspect atomic.Bool // it may be wrong for one that was read
 }
 
 // newRun prepares an operation that touches chunks of the box, at most as many as most.

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -78,13 +79,13 @@ func view(a *engine.Array, r *selection.Resolved, data []byte) grid.View {
 
 func read(ctx context.Context, a *engine.Array, dst []byte) error {
 	r := all(a)
-	_, err := a.Read(ctx, r, view(a, r, dst), false)
+	_, err := a.Read(ctx, r, view(a, r, dst), engine.Reading{})
 	return err
 }
 
 func write(ctx context.Context, a *engine.Array, r *selection.Resolved, src grid.View) error {
 	return publish.Batch(ctx, a.Store, store.Flush, func(ctx context.Context, b store.Batch) error {
-		return a.Write(ctx, r, src, nil, b)
+		return a.Write(ctx, r, src, engine.Writing{Batch: b})
 	})
 }
 
@@ -210,7 +211,7 @@ func checkReads(t *rapid.T, a *engine.Array, model grid.View) {
 		dst    grid.View
 		zeroed bool
 	}{{"used memory", block(0xee), false}, {"zeroed memory", block(0), true}, {"strides", spread(want.Shape, want.Size), false}} {
-		if _, err := a.Read(context.Background(), part, w.dst, w.zeroed); err != nil {
+		if _, err := a.Read(context.Background(), part, w.dst, engine.Reading{Zeroed: w.zeroed}); err != nil {
 			t.Fatal(err)
 		}
 		got := block(1)
@@ -289,8 +290,8 @@ func wantChunk(t *testing.T, err, is error, key string, index ...int64) {
 	}
 }
 
-// TestAbsent expects reads to tell whether a chunk that they touch is not stored.
-func TestAbsent(t *testing.T) {
+// TestSuspect expects reads to tell whether a chunk that they touch is not stored, or is younger than what is known.
+func TestSuspect(t *testing.T) {
 	for _, exts := range [][]metadata.Extension{plain(), packed()} {
 		a, data := row(memory.New(), exts, 3, 3, 3)
 		grid.FillBytes(data[3*4:6*4], a.Fill)
@@ -300,7 +301,7 @@ func TestAbsent(t *testing.T) {
 			want        bool
 		}{{0, 3, false}, {6, 9, false}, {0, 9, true}, {4, 5, true}, {3, 6, true}, {0, 0, false}} {
 			part := must(selection.Resolve(selection.Box{{tt.start, tt.stop}}, a.Grid.Shape()))
-			absent, err := a.Read(t.Context(), part, view(a, part, make([]byte, 4*part.Len())), false)
+			absent, err := a.Read(t.Context(), part, view(a, part, make([]byte, 4*part.Len())), engine.Reading{Since: time.Now().Add(time.Hour)})
 			if absent != tt.want || err != nil {
 				t.Errorf("elements %d to %d: absent %t (%v)", tt.start, tt.stop, absent, err)
 			}
@@ -315,7 +316,7 @@ func TestGrowOver(t *testing.T) {
 	filled(t, a, data)
 	part := must(selection.Resolve(selection.Box{{3, 6}}, a.Grid.Shape()))
 	err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
-		return a.Write(ctx, part, view(a, part, data[:12]), []int64{2}, b)
+		return a.Write(ctx, part, view(a, part, data[:12]), engine.Writing{Batch: b, Valid: []int64{2}})
 	})
 	want := slices.Clone(data)
 	grid.FillBytes(want[2*4:], a.Fill)

@@ -104,7 +104,7 @@ func onBudgets(t *testing.T, run func(t *testing.T, a *engine.Array, v grid.View
 func TestReadBudget(t *testing.T) {
 	onBudgets(t, func(t *testing.T, a *engine.Array, v grid.View) {
 		synctest.Test(t, func(t *testing.T) {
-			if _, err := a.Read(t.Context(), all(a), v, false); err != nil {
+			if _, err := a.Read(t.Context(), all(a), v, engine.Reading{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -210,7 +210,7 @@ func TestStoreErrors(t *testing.T) {
 				wantChunk(t, read(t.Context(), a, data), tt.is, "a/c/1", 1)
 				_, err := a.ReadChunk(t.Context(), []int64{1}, make([]byte, 16))
 				wantChunk(t, err, tt.is, "a/c/1", 1)
-				_, err = a.Read(t.Context(), all(a), spread(a.Grid.Shape(), a.Size), false)
+				_, err = a.Read(t.Context(), all(a), spread(a.Grid.Shape(), a.Size), engine.Reading{})
 				wantChunk(t, err, tt.is, "a/c/1", 1)
 				batch := must(store.NewBatch(t.Context(), f, store.Flush))
 				if err := a.Clear(t.Context(), grid.Box{{Start: 1, Stop: 2}}, []int64{6}, batch); tt.is != codec.ErrCorrupt {
@@ -237,8 +237,11 @@ func TestCancel(t *testing.T) {
 		filled(t, a, data)
 		none, part := must(selectRow(5, 5)), must(selectRow(1, 99))
 		for name, call := range map[string]func(context.Context) error{
-			"read":       func(ctx context.Context) error { return read(ctx, a, data) },
-			"read none":  func(ctx context.Context) error { _, err := a.Read(ctx, none, view(a, none, nil), false); return err },
+			"read": func(ctx context.Context) error { return read(ctx, a, data) },
+			"read none": func(ctx context.Context) error {
+				_, err := a.Read(ctx, none, view(a, none, nil), engine.Reading{})
+				return err
+			},
 			"write":      func(ctx context.Context) error { return write(ctx, a, all(a), view(a, all(a), data)) },
 			"write part": func(ctx context.Context) error { return write(ctx, a, part, view(a, part, data[:98*4])) },
 			"clear":      func(ctx context.Context) error { return a.Clear(ctx, grid.Box{{Stop: 50}}, []int64{1}, f.single(ctx)) },

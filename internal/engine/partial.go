@@ -35,6 +35,7 @@ func (w *worker) readPart(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	w.examine(object.Info())
 	err = w.Chain.DecodePart(ctx, w.placed, w.cell.Encoded, w.part.Part, source{object})
 	return true, errors.Join(err, object.Close())
 }

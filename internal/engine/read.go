@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"time"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -10,22 +11,32 @@ import (
 	"varve.dev/zarr/store"
 )
 
+// Reading says how chunks are read.
+type Reading struct {
+	// Zeroed tells that the caller's block holds zeros already.
+	Zeroed bool
+	// Since is a time up to which the grid is known to be that of the stored chunks.
+	Since time.Time
+}
+
 // Read fills dst, whose shape is that of the selection with every axis kept, with the selected elements. Chunks that are
-// not stored are the fill value, and absent tells that there were some, or that a chunk ends in it. zeroed tells that dst holds zeros already.
+// not stored are the fill value. suspect tells that the array may have another grid by now, so that what was read may
+// belong elsewhere: a chunk is not stored, or was written after the time that the grid is known for.
 //
 // After an error dst may hold anything.
-func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, zeroed bool) (absent bool, err error) {
+func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, how Reading) (suspect bool, err error) {
 	if sel.Len() == 0 {
 		return false, ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	r := a.newRun(plan.Touched(), sel.Len())
-	skipFill := zeroed && grid.AllEqual(a.Fill, []byte{0})
+	r.since = how.Since
+	skipFill := how.Zeroed && grid.AllEqual(a.Fill, []byte{0})
 	err = each(ctx, r.workers,
 		func(w *worker) bool { return plan.Next(w.part) },
 		func() *worker { return newWorker(r) },
 		func(ctx context.Context, w *worker) error { return w.fail(w.read(ctx, dst, skipFill)) })
-	return r.absent.Load(), err
+	return r.suspect.Load(), err
 }
 
 // read reads the part of one chunk to its place in dst.
@@ -37,9 +48,6 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	}
 	if w.partly(n) {
 		found, err := w.readPart(ctx)
-		if found && err == nil {
-			w.suspect()
-		}
 		return w.orFill(found, err, skipFill)
 	}
 	var room []byte // the part's own place, where it has the shape of the chunk
@@ -54,24 +62,19 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	found, buffer, err := w.decode(ctx, n, room)
 	defer buffer.Put()
 	if found && err == nil {
+		w.examine(w.info)
 		if room == nil {
 			w.take()
 			grid.Copy(w.placed, w.taken)
 		}
-		w.suspect()
 	}
 	return w.orFill(found, err, skipFill)
 }
 
-// suspect counts a chunk whose last selected element is the fill value as absent: a shrinking array may have cut it. What
-// is cut off ends in that element, whatever the axis.
-func (w *worker) suspect() {
-	last := w.placed.Offset
-	for i, n := range w.placed.Shape {
-		last += (n - 1) * w.placed.Strides[i]
-	}
-	if string(w.placed.Data[last:last+int64(w.Size)]) == string(w.Fill) {
-		w.absent.Store(true)
+// examine makes the read suspect if the chunk was written after the time that the grid is known for, or if nobody knows when.
+func (w *worker) examine(info store.Info) {
+	if info.Modified.IsZero() || info.Modified.After(w.since) {
+		w.suspect.Store(true)
 	}
 }
 
@@ -80,7 +83,7 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	if err != nil || found {
 		return err
 	}
-	w.absent.Store(true)
+	w.suspect.Store(true)
 	if !skipFill {
 		grid.Fill(w.placed, w.Fill)
 	}

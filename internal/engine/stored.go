@@ -4,44 +4,143 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"math"
 	"slices"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
 )
 
-// fewCells is the number of cells up to which it is cheaper to ask for each than to list the array.
-const fewCells = 512
+const (
+	// fewCells is the number of cells up to which each is asked for.
+	fewCells = 512
+	// manyCells is the number of cells from which on none is asked for, whatever there is to be listed.
+	manyCells = 1 << 20
+	// strangers is how many other entries are listed for each cell of interest, before asking is cheaper.
+	strangers = 4
+)
 
 // Stored yields the indices of the cells of the box that are stored, in no order. The slice is reused.
+//
+// What it costs follows the box, not the array: directories without cells of the box are not listed, and where
+// most entries are of no interest the cells are asked for one by one.
 func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
-	if n, ok := cells.Len(); ok && n <= fewCells {
-		return a.probed(ctx, cells)
+	n, ok := cells.Len()
+	if !ok {
+		n = manyCells
 	}
 	return func(yield func([]int64, error) bool) {
-		index := make([]int64, 0, a.Grid.Rank())
-		for e, err := range store.List(ctx, a.Store, a.Path, true) {
-			if errors.Is(err, store.ErrUnsupported) {
-				a.probed(ctx, cells)(yield)
-				return
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if at, ok := a.Keys.ParseKey(e.Name, a.Grid.Rank(), index); ok && cells.Contains(at) && !yield(at, nil) {
-				return
-			}
+		if n <= fewCells {
+			a.probed(ctx, cells, nil)(yield)
+			return
+		}
+		l := &lister{Array: a, cells: cells, yield: yield, left: strangers * n, index: make([]int64, 0, a.Grid.Rank())}
+		if n < manyCells {
+			l.seen = map[string]bool{}
+		}
+		switch err := l.list(ctx, "", 0); {
+		case errors.Is(err, errStrangers), errors.Is(err, store.ErrUnsupported):
+			a.probed(ctx, cells, l.seen)(yield)
+		case err != nil && !errors.Is(err, errStop):
+			yield(nil, err)
 		}
 	}
 }
 
-// probed asks for every cell.
-func (a *Array) probed(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
+var (
+	errStop      = errors.New("no more is wanted")
+	errStrangers = errors.New("too many other entries")
+)
+
+// lister finds the cells of a box among the entries of an array's directory.
+type lister struct {
+	*Array
+	cells grid.Box
+	yield func([]int64, error) bool
+	seen  map[string]bool // keys that were yielded; nil where listing goes to the end
+	left  int64           // other entries that may still come
+	index []int64
+}
+
+// list yields the cells below a directory of the array, whose name stands for the first depth numbers of an index.
+func (l *lister) list(ctx context.Context, dir string, depth int) error {
+	path := l.Path
+	if dir != "" {
+		path = l.Path.Key(dir + "/-").Dir()
+	}
+	deep := l.all(depth)
+	for e, err := range store.List(ctx, l.Store, path, deep) {
+		if err != nil {
+			return err
+		}
+		name := e.Name
+		if dir != "" {
+			name = dir + "/" + name
+		}
+		if e.Dir {
+			err = l.directory(ctx, name, depth)
+		} else {
+			err = l.value(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all reports whether the box has all cells along the axes from depth on.
+func (l *lister) all(depth int) bool {
+	for i, in := range l.cells[depth:] {
+		if in.Start > 0 || in.Stop < l.Grid.Axis(depth+i).Cells() {
+			return false
+		}
+	}
+	return depth > 0 || l.Keys.Separator() == '/'
+}
+
+// directory lists a directory if it may have cells of the box.
+func (l *lister) directory(ctx context.Context, name string, depth int) error {
+	if _, ok := l.Keys.ParseKey(name, 0, nil); ok && name == "c" {
+		return l.list(ctx, name, depth)
+	}
+	index, ok := l.Keys.ParseKey(name, depth+1, l.index)
+	if !ok || depth+1 >= len(l.cells) || index[depth] < l.cells[depth].Start || index[depth] >= l.cells[depth].Stop {
+		return l.stranger()
+	}
+	return l.list(ctx, name, depth+1)
+}
+
+// value yields the cell that the name of a value is the key of, if the box has it.
+func (l *lister) value(name string) error {
+	index, ok := l.Keys.ParseKey(name, len(l.cells), l.index)
+	if !ok || !l.cells.Contains(index) {
+		return l.stranger()
+	}
+	if l.seen != nil {
+		l.seen[name] = true
+	}
+	if !l.yield(index, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// stranger counts an entry that is of no interest.
+func (l *lister) stranger() error {
+	if l.left--; l.left < 0 && l.seen != nil {
+		return errStrangers
+	}
+	return nil
+}
+
+// probed asks for every cell whose key is not among those seen.
+func (a *Array) probed(ctx context.Context, cells grid.Box, seen map[string]bool) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
+		var room [64]byte
 		for index := range cells.Indices() {
+			if seen[string(a.Keys.AppendKey(room[:0], index))] {
+				continue
+			}
 			found, err := store.Exists(ctx, a.Store, a.Key(index))
 			if err != nil {
 				yield(nil, &ChunkError{a.Key(index).String(), slices.Clone(index), err})
@@ -52,61 +151,4 @@ func (a *Array) probed(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 			}
 		}
 	}
-}
-
-// Delete removes the stored chunks of the box.
-func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) error {
-	for index, err := range a.Stored(ctx, cells) {
-		if err == nil {
-			err = batch.Delete(ctx, a.Key(index))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Clear sets what the stored chunks of the box hold beyond the shape valid to the fill value. Chunks without such
-// elements are read and left as they are, and so are damaged ones: no old value comes back from those.
-func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch store.Batch) error {
-	next, stop := iter.Pull2(a.Stored(ctx, cells))
-	defer stop()
-	var failed error
-	r := a.newRun(cells, math.MaxInt64)
-	err := each(ctx, r.workers,
-		func(w *writer) bool {
-			index, err, more := next()
-			if err != nil {
-				failed = err
-			}
-			copy(w.part.Chunk, index)
-			return more && err == nil
-		},
-		func() *writer { return &writer{newWorker(r), batch, valid} },
-		func(ctx context.Context, w *writer) error { return w.fail(w.clear(ctx)) })
-	return errors.Join(failed, err)
-}
-
-// clear rewrites one chunk if it holds anything beyond the valid shape.
-func (w *writer) clear(ctx context.Context) error {
-	n, err := w.begin()
-	if err != nil {
-		return err
-	}
-	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
-	if err != nil {
-		return err
-	}
-	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
-	found, buffer, err := w.decode(ctx, n, nil)
-	defer buffer.Put()
-	if errors.Is(err, codec.ErrCorrupt) {
-		return nil
-	}
-	if err != nil || !found || !w.clearTail() {
-		return err
-	}
-	return w.put(ctx, w.chunk, n)
 }

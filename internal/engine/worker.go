@@ -24,7 +24,8 @@ type worker struct {
 	part  *selection.Part
 	cell  *grid.Chunk
 	key   store.Key
-	names []byte // memory that keys are cut from, so that not every key is an allocation
+	info  store.Info // of the stored chunk that was read last
+	names []byte     // memory that keys are cut from, so that not every key is an allocation
 
 	chunk  grid.View // the decoded chunk
 	taken  grid.View // what is selected of it
@@ -103,7 +104,8 @@ func (w *worker) take() {
 
 // fetch reads the stored bytes of the chunk into dst, which is empty. It is nil where there is no such chunk.
 func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, error) {
-	src, _, err := w.Store.Get(ctx, w.key, store.Request{Limit: max(1, limit)}, dst)
+	src, info, err := w.Store.Get(ctx, w.key, store.Request{Limit: max(1, limit)}, dst)
+	w.info = info
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

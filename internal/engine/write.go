@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"sync"
 
@@ -11,30 +12,54 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Write stores the elements of src, whose shape is that of the selection with every axis kept, into the batch.
-// A chunk that the selection covers is not read. While an array grows, valid is the
-// shape that it has had so far: whatever a chunk holds beyond it counts as fill value. Otherwise it is nil,
-// and what a chunk holds beyond the array stays as it is.
-// Chunks that come to hold only the fill value are deleted unless they are to be kept.
+// Writing says how chunks are written.
+type Writing struct {
+	Batch store.Batch
+	// Valid is the shape that the array has had so far while it grows: whatever a chunk holds beyond it counts as fill
+	// value. Otherwise it is nil, and what a chunk holds beyond the array stays as it is.
+	Valid []int64
+	// KeepFill stores chunks that hold only the fill value; otherwise they are deleted, unless the array keeps them anyway.
+	KeepFill bool
+	// Shared says that others may make the array grow meanwhile, so that a chunk which reaches beyond it is read even if
+	// all its elements are written.
+	Shared bool
+	// FirstAlone puts the first chunk before all others.
+	FirstAlone bool
+}
+
+// Write stores the elements of src, whose shape is that of the selection with every axis kept.
+// A chunk that the selection covers is not read.
 //
-// Several writers of one chunk in this process take turns; in several processes the last one wins.
-func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.View, valid []int64, batch store.Batch) error {
+// Several writers of one chunk take turns in this process. Where the store has conditional writes, so do those of several
+// processes, as far as they write parts of chunks; elsewhere the last one wins.
+func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.View, how Writing) error {
 	if sel.Len() == 0 {
 		return ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	r := a.newRun(plan.Touched(), sel.Len())
-	return each(ctx, r.workers,
-		func(w *writer) bool { return plan.Next(w.part) },
-		func() *writer { return &writer{newWorker(r), batch, valid} },
-		func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) })
+	next := func(w *writer) bool { return plan.Next(w.part) }
+	write := func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) }
+	if how.FirstAlone {
+		if w := r.newWriter(how); next(w) {
+			if err := write(ctx, w); err != nil {
+				return err
+			}
+		}
+	}
+	return each(ctx, r.workers, next, func() *writer { return r.newWriter(how) }, write)
 }
 
 // writer is a worker that changes chunks.
 type writer struct {
 	*worker
-	batch store.Batch
-	valid []int64
+	Writing
+	on store.Condition // what has to hold of the stored chunk that was read; the zero Condition where none was
+}
+
+func (r *run) newWriter(how Writing) *writer {
+	how.KeepFill = how.KeepFill || r.KeepFill
+	return &writer{worker: newWorker(r), Writing: how}
 }
 
 // turns are the locks under which writers of one chunk take turns; a key always has the same one. There are so many
@@ -51,23 +76,36 @@ func (w *worker) lock() *sync.Mutex {
 	return m
 }
 
+// writeTries is how often a part of a chunk is written anew because others changed the chunk meanwhile.
+const writeTries = 256
+
 func (w *writer) write(ctx context.Context, src grid.View) error {
 	n, err := w.begin()
 	if err != nil {
 		return err
 	}
 	w.place(src)
-	whole := w.wholeChunk()
+	whole := w.wholeChunk() && !(w.Shared && w.cell.IsBoundary())
 	weight, err := w.bytes.Acquire(ctx, w.writeWeight(n, whole))
 	if err != nil {
 		return err
 	}
 	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
 	if whole && !w.cell.IsBoundary() {
-		defer w.lock().Unlock()
+		w.on = store.Condition{}
 		return w.put(ctx, w.placed, n)
 	}
-	defer w.lock().Unlock()
+	for range writeTries {
+		if err = w.change(ctx, n, whole); !errors.Is(err, store.ErrConflict) || w.Valid != nil {
+			break // while the array grows, all is planned anew
+		}
+	}
+	return err
+}
+
+// change writes the part into the chunk as it is.
+func (w *writer) change(ctx context.Context, n int64, whole bool) error {
 	buffer, err := w.load(ctx, n, !whole)
 	defer buffer.Put()
 	if err != nil {
@@ -92,12 +130,15 @@ func (w *writer) writeWeight(n int64, whole bool) int64 {
 
 // load makes w.chunk show the chunk as it is, or nothing but fill value where it is not to be read or not stored.
 func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, error) {
+	w.on = store.Condition{}
 	if read && w.overlapsValid() {
 		found, buffer, err := w.decode(ctx, n, nil)
 		if err != nil {
 			return nil, err
 		}
+		w.on = store.IfAbsent()
 		if found {
+			w.on = store.IfVersion(w.info.Version)
 			w.clearTail()
 			return buffer, nil
 		}
@@ -110,7 +151,7 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 
 // overlapsValid reports whether the chunk holds elements of the published array.
 func (w *writer) overlapsValid() bool {
-	for i, n := range w.valid {
+	for i, n := range w.Valid {
 		if w.cell.Start[i] >= n {
 			return false
 		}
@@ -121,13 +162,13 @@ func (w *writer) overlapsValid() bool {
 // clearTail sets what the decoded chunk holds beyond the published array to the fill value,
 // and reports whether anything else was there. Without a shape that is valid nothing is beyond it.
 func (w *writer) clearTail() bool {
-	if w.valid == nil {
+	if w.Valid == nil {
 		return false
 	}
-	keep := make(grid.Box, len(w.valid))
+	keep := make(grid.Box, len(w.Valid))
 	inside := true
 	for i, start := range w.cell.Start {
-		keep[i] = grid.Interval{Stop: min(w.cell.Encoded[i], w.valid[i]-start)}
+		keep[i] = grid.Interval{Stop: min(w.cell.Encoded[i], w.Valid[i]-start)}
 		inside = inside && keep[i].Stop == w.cell.Encoded[i]
 	}
 	if inside {
@@ -146,7 +187,9 @@ func (w *writer) clearTail() bool {
 // put stores the elements that v shows as the chunk, n bytes decoded.
 func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
 	if !w.KeepFill && v.AllEqual(w.Fill) {
-		return w.batch.Delete(ctx, w.key)
+		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
+			return err
+		}
 	}
 	if w.Chain.Plain() {
 		return w.putPlain(ctx, v, n)
@@ -159,7 +202,7 @@ func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
 	if err != nil {
 		return err
 	}
-	return w.batch.Put(ctx, w.key, value)
+	return w.store(ctx, value)
 }
 
 // putPlain stores a chunk that is not encoded, from where it is if its elements stand in C order.
@@ -171,5 +214,31 @@ func (w *writer) putPlain(ctx context.Context, v grid.View, n int64) error {
 		data = buffer.Bytes(n)
 		grid.Copy(grid.Contiguous(data, v.Shape, v.Size), v)
 	}
-	return w.batch.Put(ctx, w.key, data)
+	return w.store(ctx, data)
+}
+
+// store puts the bytes of the chunk, if the chunk that was read is still there and the store can tell.
+func (w *writer) store(ctx context.Context, value []byte) error {
+	if w.on != (store.Condition{}) {
+		err := store.BatchPutIf(ctx, w.Batch, w.key, value, w.on)
+		if !errors.Is(err, store.ErrUnsupported) {
+			return err
+		}
+	}
+	return w.Batch.Put(ctx, w.key, value)
+}
+
+// remove deletes the chunk, if the one that was read is still there and the store can tell.
+// It is [store.ErrUnsupported] where a chunk of fill values has to be stored instead.
+func (w *writer) remove(ctx context.Context) error {
+	if w.on.Absent() {
+		return nil // and whoever writes it meanwhile does so after us
+	}
+	if v := w.on.Version(); !v.IsZero() {
+		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
+		if !errors.Is(err, store.ErrUnsupported) {
+			return err
+		}
+	}
+	return w.Batch.Delete(ctx, w.key)
 }

@@ -14,21 +14,21 @@
 //
 // A death before 4 leaves the old state and perhaps chunks that nobody sees; whoever grows over them overwrites or
 // deletes them in step 3. A death after 4 leaves the new state and perhaps chunks that nobody sees.
+//
+// A store without locks has to have conditional writes. There a fence stands for the lock: see fence.go.
 package publish
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"varve.dev/zarr/store"
 )
 
 var (
-	// ErrUnsafe says that the store has no locks, so that another writer's change could be lost.
-	ErrUnsafe = errors.New("the store has no locks to keep other writers away; say that this is the only one (SingleWriter), or use another store")
+	// ErrUnsafe says that the store has neither locks nor conditional writes, so that another writer's change could be lost.
+	ErrUnsafe = errors.New("the store has neither locks nor conditional writes to keep other writers away; say that this is the only one (SingleWriter), or use another store")
 	// ErrIncomplete says that a change was published, and that what comes after failed: removing what it left behind, or
 	// making it durable. The change must not be repeated. What is left is not visible, and goes when its place is written to.
 	ErrIncomplete = errors.New("published, but what comes after failed")
@@ -46,10 +46,22 @@ type Node struct {
 	Limit        int64 // most bytes of the document
 }
 
+// Document is the metadata document of a node at one time.
+type Document struct {
+	Bytes   []byte
+	Version store.Version // zero where the store knows none
+}
+
 // Change is what a plan asks for.
 type Change struct {
 	Document []byte
 	Stage    func(context.Context, store.Batch) error // nil where nothing is to be staged
+	// Witness is the first chunk that Stage puts, and puts before all others, where every plan on the same document that
+	// puts any of its chunks puts this one first. The zero Key says that there is none.
+	Witness store.Key
+	// Contained reports whether a document that somebody may have published since goes at least as far as this one. It is asked where
+	// the answer to publishing is lost; nil stands for no.
+	Contained func(document []byte) bool
 	// Published is called, under the lock, as soon as the document is published, with its version where the store
 	// knows it; nil where nobody wants to know.
 	Published func(store.Version)
@@ -62,8 +74,8 @@ type Change struct {
 // Update changes a node in the order that the package describes. plan is given the document as it is; a nil
 // Change means that nothing is to be done. The error wraps [store.ErrConflict] where another writer published in between:
 // then nothing is visible of the change and Update may be called again. After [ErrIncomplete] the change is visible.
-func Update(ctx context.Context, n Node, plan func(document []byte) (*Change, error)) (err error) {
-	unlock, err := n.lock(ctx)
+func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (err error) {
+	unlock, fenced, err := n.keepOthersAway(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,8 +87,7 @@ func Update(ctx context.Context, n Node, plan func(document []byte) (*Change, er
 			err = errors.Join(err, unlockErr)
 		}
 	}()
-	key := n.Path.Key(n.Document)
-	old, info, err := n.Store.Get(ctx, key, store.Request{Limit: n.Limit}, nil)
+	old, err := n.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,18 +95,31 @@ func Update(ctx context.Context, n Node, plan func(document []byte) (*Change, er
 	if err != nil || change == nil {
 		return err
 	}
-	if err = n.batch(ctx, change.Stage); err != nil {
-		_ = n.batch(context.WithoutCancel(ctx), change.Abandon)
+	if fenced && old.Version.IsZero() {
+		return fmt.Errorf("%w: it knows no versions", ErrUnsafe)
+	}
+	var run run = &alone{n, old}
+	if fenced {
+		run = newFence(n, old, change)
+	}
+	if err = run.stage(ctx, change); err != nil {
 		return err
 	}
-	version, err := n.replace(ctx, key, change.Document, info.Version)
+	version, err := run.publish(ctx, change.Document)
 	if published = err == nil || errors.Is(err, ErrIncomplete); !published {
 		return err // chunks that were staged stay: nobody knows whether a document that describes them is on its way
 	}
 	if change.Published != nil {
 		change.Published(version)
 	}
-	return errors.Join(err, n.batch(context.WithoutCancel(ctx), change.Reclaim))
+	return errors.Join(err, run.reclaim(context.WithoutCancel(ctx), change))
+}
+
+// run is one run of Update: how it stages, publishes and reclaims.
+type run interface {
+	stage(context.Context, *Change) error
+	publish(ctx context.Context, document []byte) (store.Version, error)
+	reclaim(context.Context, *Change) error
 }
 
 // incomplete returns what went wrong after a change was published.
@@ -110,114 +134,27 @@ func incomplete(errs ...error) error {
 	return fmt.Errorf("%w: %w", ErrIncomplete, err)
 }
 
-// Create publishes the document of a node that does not exist, and returns its version where the store knows it.
-// The error wraps [store.ErrConflict] where there is one.
-func Create(ctx context.Context, n Node, document []byte) (store.Version, error) {
-	key := n.Path.Key(n.Document)
-	version, err := store.PutIf(ctx, n.Store, key, document, store.IfAbsent(), n.Durability)
+// key returns the key of the node's document.
+func (n Node) key() store.Key { return n.Path.Key(n.Document) }
+
+// read returns the document as it is now.
+func (n Node) read(ctx context.Context) (Document, error) {
+	data, info, err := n.Store.Get(ctx, n.key(), store.Request{Limit: n.Limit}, nil)
+	return Document{data, info.Version}, err
+}
+
+// keepOthersAway takes the node's lock. A store without locks is good enough where the caller is alone, or where
+// conditional writes make a fence.
+func (n Node) keepOthersAway(ctx context.Context) (unlock func() error, fenced bool, err error) {
+	unlock, err = store.Lock(ctx, n.Store, n.Path)
 	if !errors.Is(err, store.ErrUnsupported) {
-		return n.settle(ctx, key, document, version, err)
+		return unlock, false, err
 	}
-	found, err := store.Exists(ctx, n.Store, key)
-	switch {
-	case err != nil:
-		return store.Version{}, err
-	case found:
-		return store.Version{}, fmt.Errorf("%w: %s", store.ErrConflict, key)
+	_, conditional := n.Store.(store.ConditionalWriter)
+	if !n.SingleWriter && !conditional {
+		return nil, false, fmt.Errorf("%w: %w", ErrUnsafe, err)
 	}
-	return store.Put(ctx, n.Store, key, document, n.Durability)
-}
-
-// Remove deletes everything at and below a node, documents first: what is left after a death is not visible. Then it
-// publishes another document in its place, where that is not nil. The node's lock is held all the time, so that a
-// change of the old node and the new node do not meet.
-func Remove(ctx context.Context, n Node, document []byte) (version store.Version, err error) {
-	unlock, err := n.lockIfThere(ctx)
-	if err != nil {
-		return version, err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	if err := store.Delete(ctx, n.Store, n.Path.Key(n.Document)); err != nil {
-		return version, err
-	}
-	for _, documents := range [...]bool{true, false} {
-		if err := n.batch(ctx, func(ctx context.Context, b store.Batch) error { return n.deleteAll(ctx, b, documents) }); err != nil {
-			return version, err
-		}
-	}
-	if document == nil {
-		return version, nil
-	}
-	return Create(ctx, n, document)
-}
-
-// deleteAll deletes the documents below a node, or everything.
-func (n Node) deleteAll(ctx context.Context, b store.Batch, documents bool) error {
-	for e, err := range store.List(ctx, n.Store, n.Path, true) {
-		if err != nil {
-			return err
-		}
-		key := n.Path.Key(e.Name)
-		if documents && key.Base() != n.Document {
-			continue
-		}
-		if err := b.Delete(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lock takes the node's lock. A store without locks is good enough where the caller is alone.
-func (n Node) lock(ctx context.Context) (func() error, error) {
-	unlock, err := store.Lock(ctx, n.Store, n.Path)
-	if !errors.Is(err, store.ErrUnsupported) {
-		return unlock, err
-	}
-	if !n.SingleWriter {
-		return nil, fmt.Errorf("%w: %w", ErrUnsafe, err)
-	}
-	return func() error { return nil }, nil
-}
-
-// lockIfThere takes the lock of a node that may not be there, in a store that may have no locks.
-func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
-	unlock, err := store.Lock(ctx, n.Store, n.Path)
-	if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
-		return func() error { return nil }, nil
-	}
-	return unlock, err
-}
-
-// replace writes the document on the condition that the present one is of the version, or without a condition where the
-// store knows none; then the lock, or the caller's word, keeps others away.
-func (n Node) replace(ctx context.Context, key store.Key, document []byte, old store.Version) (store.Version, error) {
-	if !old.IsZero() {
-		version, err := store.PutIf(ctx, n.Store, key, document, store.IfVersion(old), n.Durability)
-		if !errors.Is(err, store.ErrUnsupported) {
-			return n.settle(ctx, key, document, version, err)
-		}
-	}
-	version, err := store.Put(ctx, n.Store, key, document, n.Durability)
-	return n.settle(ctx, key, document, version, err)
-}
-
-// settle finds out what became of a conditional write that failed for a reason other than its condition, as when the
-// answer of a server is lost: the document that is there tells.
-func (n Node) settle(ctx context.Context, key store.Key, document []byte, version store.Version, err error) (store.Version, error) {
-	if err == nil || errors.Is(err, store.ErrConflict) {
-		return version, err
-	}
-	there, info, lookErr := n.Store.Get(context.WithoutCancel(ctx), key, store.Request{Limit: n.Limit}, nil)
-	switch {
-	case lookErr == nil && bytes.Equal(there, document) && errors.Is(err, store.ErrDurability):
-		return info.Version, fmt.Errorf("%w: %w", ErrIncomplete, err)
-	case lookErr == nil && bytes.Equal(there, document):
-		return info.Version, nil
-	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist):
-		return store.Version{}, err
-	}
-	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	return func() error { return nil }, !n.SingleWriter, nil
 }
 
 // batch runs work with a batch of writes and makes them durable.

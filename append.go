@@ -1,0 +1,124 @@
+package zarr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+)
+
+// AppendOptions says how an array grows by elements. A nil *AppendOptions means the zero AppendOptions.
+type AppendOptions struct {
+	// Grow says which edges an axis with listed edges gets where the ones it has do not reach. The zero value is
+	// [grid.AppendOne]: one edge for what is appended.
+	Grow grid.Growth
+	// Expect is the shape that the array has to have before; nil stands for any. An array of another shape wraps
+	// [ErrConflict], so that an append which is repeated, because nobody knew how it ended, is not done twice.
+	Expect []int64
+}
+
+func (o *AppendOptions) orZero() AppendOptions {
+	if o == nil {
+		return AppendOptions{}
+	}
+	return *o
+}
+
+// Append grows the array along an axis by the elements of src, which is in C order and as long as the array along all other
+// axes. On an axis with listed edges it writes new chunks and the document and reads nothing, once
+// edges that reach beyond the extent are filled. A regular axis fills its last chunk first.
+//
+// Readers see the array without the new elements, or with all of them. Several programs may append to an array in a store
+// with locks or with conditional writes: each appends behind the others. One that is overtaken again and again
+// gives up with [ErrConflict]; without either power the error wraps [ErrUnsafeConcurrentWrite].
+// A policy that does not go with the axis wraps [ErrInvalidArgument].
+func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
+	return a.fail("append", a.append(ctx, axis, dtype.Of[T](), bytesOf(src), opt.orZero()))
+}
+
+// AppendBytes is [Append] for an array of any type: src has the elements in the byte order of the host.
+func (a *Array) AppendBytes(ctx context.Context, axis int, src []byte, opt *AppendOptions) error {
+	return a.fail("append", a.append(ctx, axis, a.Type(), src, opt.orZero()))
+}
+
+func (a *Array) append(ctx context.Context, axis int, t dtype.Type, src []byte, opt AppendOptions) error {
+	axis, err := a.axis(axis)
+	if err != nil {
+		return err
+	}
+	return a.change(ctx, func(s *state) (*growth, error) { return s.appended(axis, t, src, opt) })
+}
+
+// axis returns the number of an axis that may be counted from the last one, which is -1.
+func (a *Array) axis(axis int) (int, error) {
+	i := axis
+	if i < 0 {
+		i += a.Rank()
+	}
+	if i < 0 || i >= a.Rank() {
+		return 0, badArgument("axis %d of an array with %d axes", axis, a.Rank())
+	}
+	return i, nil
+}
+
+// appended plans to append elements to the newest state, nil where there are none.
+func (s *state) appended(axis int, t dtype.Type, src []byte, opt AppendOptions) (*growth, error) {
+	if t != s.typ {
+		return nil, badArgument("the elements are %s, not %s", s.typ, t)
+	}
+	if err := s.expect(opt.Expect); err != nil {
+		return nil, err
+	}
+	shape := s.grid.Shape()
+	count, err := s.planes(axis, len(src))
+	if err != nil || count == 0 {
+		return nil, err
+	}
+	from := shape[axis]
+	if shape[axis] += count; shape[axis] < 0 {
+		return nil, ErrOverflow
+	}
+	policies := make([]grid.Growth, len(shape))
+	policies[axis] = opt.Grow
+	g, err := s.grid.Grown(shape, policies...)
+	if err != nil {
+		return nil, err
+	}
+	region := grid.BoxOf(shape)
+	region[axis].Start = from
+	return &growth{grid: g, region: region, data: src}, nil
+}
+
+// unexpected is the conflict of an array that is not as its writer expects. To try again is of no use.
+type unexpected struct{ is, want []int64 }
+
+func (u *unexpected) Error() string {
+	return fmt.Sprintf("%v: the shape is %v, %v was expected", ErrConflict, u.is, u.want)
+}
+
+func (u *unexpected) Is(target error) bool { return target == ErrConflict }
+
+// expect refuses an array of another shape than expected; nil expects nothing.
+func (s *state) expect(shape []int64) error {
+	if is := s.grid.Shape(); shape != nil && !slices.Equal(shape, is) {
+		return &unexpected{is, shape}
+	}
+	return nil
+}
+
+// planes returns how many indices along the axis a number of bytes fills.
+func (s *state) planes(axis, bytes int) (int64, error) {
+	shape := s.grid.Shape()
+	shape[axis] = 1
+	plane, ok := checked.Product(append(shape, int64(s.typ.Size()))...)
+	if plane == 0 && bytes == 0 && ok {
+		return 0, nil
+	}
+	if !ok || plane == 0 || int64(bytes)%plane != 0 {
+		return 0, badArgument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.typ, axis, plane)
+	}
+	return int64(bytes) / plane, nil
+}

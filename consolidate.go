@@ -1,0 +1,162 @@
+package zarr
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"strings"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// recordMember tells the groups above a node that have consolidated metadata what its document is now; nil is none.
+func (h *Hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
+	path := n.path
+	for p := path; !p.IsRoot(); {
+		p = p.Parent()
+		n.path = p
+		if err := h.recordIn(ctx, n, strings.TrimPrefix(strings.TrimPrefix(path.String(), p.String()), "/"), raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordIn tells one group what the document at path below it is now. A group without consolidated metadata is only read.
+func (h *Hierarchy) recordIn(ctx context.Context, n node, path string, raw []byte) error {
+	return h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) {
+		return withMember(g, path, raw, n.options.Limits)
+	})
+}
+
+// refreshAbove makes the consolidated metadata of the groups above a node agree with the node's document as it is.
+// Groups that do not list the node stay as they are.
+func (h *Hierarchy) refreshAbove(ctx context.Context, n node) error {
+	member := n.path
+	for p := member; !p.IsRoot(); {
+		p = p.Parent()
+		n.path = p
+		path := p.Rel(member.Key(documentName))
+		path = strings.TrimSuffix(path, "/"+documentName)
+		err := h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) { return h.refreshed(ctx, n, g, path) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", ErrIncomplete, "/"+p.String(), err)
+		}
+	}
+	return nil
+}
+
+// refreshed returns the change of a group that makes its entry at path agree with the document there, or none.
+func (h *Hierarchy) refreshed(ctx context.Context, n node, g *metadata.Group, path string) (*publish.Change, error) {
+	l := n.options.Limits
+	old, err := g.Consolidated.Entry(path, l.metadata())
+	if old == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	raw, _, err := h.store.Get(ctx, n.path.Key(path+"/"+documentName), store.Request{Limit: l.document()}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if was, err := old.Marshal(l.metadata()); err == nil && bytes.Equal(bytes.TrimSpace(was), bytes.TrimSpace(raw)) {
+		return nil, nil
+	}
+	c, err := g.Consolidated.With(path, raw, l.metadata())
+	if err != nil {
+		return nil, err
+	}
+	doc, err := g.WithConsolidated(c).Marshal(l.metadata())
+	return &publish.Change{Document: doc}, err
+}
+
+// changeConsolidated publishes a change of a group that has consolidated metadata, if one is to be made.
+func (h *Hierarchy) changeConsolidated(ctx context.Context, n node, change func(*metadata.Group) (*publish.Change, error)) error {
+	plan := func(d publish.Document) (*publish.Change, error) {
+		g, err := metadata.ParseGroup(d.Bytes, n.options.Limits.metadata())
+		if err != nil || g.Consolidated == nil {
+			return nil, err
+		}
+		return change(g)
+	}
+	document, _, err := h.store.Get(ctx, n.path.Key(documentName), store.Request{Limit: n.options.Limits.document()}, nil)
+	if err != nil {
+		return err
+	}
+	if c, err := plan(publish.Document{Bytes: document}); c == nil || err != nil {
+		return err
+	}
+	return retry(ctx, func() error { return publish.Update(ctx, n.publisher(), plan) })
+}
+
+// Consolidate stores a copy of the documents of all nodes below the group in the group's own document, so that a reader who
+// uses it learns of all of them at once. Nodes that this package creates, changes and removes keep it up to date; after other
+// programs have changed a node it has to be made anew. The group itself shows it when it is opened again.
+//
+// Source: zarr-python 3.4.1, whose form it has ("consolidated_metadata", kind "inline").
+func (g *Group) Consolidate(ctx context.Context) error {
+	if err := g.writable(); err != nil {
+		return g.fail("consolidate", err)
+	}
+	return g.fail("consolidate", retry(ctx, func() error {
+		return publish.Update(ctx, g.publisher(), func(d publish.Document) (*publish.Change, error) {
+			l := g.options.Limits.metadata()
+			doc, err := metadata.ParseGroup(d.Bytes, l)
+			if err != nil {
+				return nil, err
+			}
+			var failed error
+			c, err := metadata.NewConsolidated(g.documents(ctx, &failed), l)
+			if err = errors.Join(failed, err); err != nil {
+				return nil, err
+			}
+			raw, err := doc.WithConsolidated(c).Marshal(l)
+			return &publish.Change{Document: raw}, err
+		})
+	}))
+}
+
+// documents yields paths and documents of all nodes below the group, as they are stored.
+func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, []byte] {
+	plain := &Group{node: g.node, doc: g.doc.WithConsolidated(nil)}
+	return func(yield func(string, []byte) bool) {
+		for m, err := range plain.Members(ctx, true) {
+			var raw []byte
+			if err == nil {
+				raw, _, err = g.hierarchy.store.Get(ctx, g.path.Key(m.Path+"/"+documentName), store.Request{Limit: g.options.Limits.document()}, nil)
+			}
+			if err != nil {
+				*failed = err
+				return
+			}
+			if !yield(m.Path, raw) {
+				return
+			}
+		}
+	}
+}
+
+// withMember returns the change of a group whose consolidated metadata is to have another document at path, or none.
+func withMember(g *metadata.Group, path string, raw []byte, l Limits) (*publish.Change, error) {
+	c := g.Consolidated.Without(path)
+	var below []string
+	for name := range c.Nodes() {
+		if strings.HasPrefix(name, path+"/") {
+			below = append(below, name)
+		}
+	}
+	for _, name := range below {
+		c = c.Without(name)
+	}
+	if raw != nil {
+		var err error
+		if c, err = c.With(path, raw, l.metadata()); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := g.WithConsolidated(c).Marshal(l.metadata())
+	return &publish.Change{Document: doc}, err
+}

@@ -1,0 +1,268 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// growth is a change of the extents or of the edges, with elements for the new region where it is appended to.
+type growth struct {
+	grid      *grid.Grid
+	region    grid.Box
+	data      []byte
+	keepStale bool
+}
+
+const (
+	// changeTries is how often a change is planned anew because another writer published first.
+	changeTries = 32
+	// longestPause is the longest time between two tries.
+	longestPause = 50 * time.Millisecond
+)
+
+// change publishes a change that plan makes of the newest state. Where another writer publishes first, it plans again.
+func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) error {
+	_, leave, err := a.enter(ctx, allTurns)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return retry(ctx, func() error {
+		return a.update(ctx, func(old *state) (*publish.Change, *state, error) {
+			g, err := plan(old)
+			if err != nil || g == nil {
+				return nil, nil, err
+			}
+			next, err := a.with(old, g.grid)
+			if err != nil {
+				return nil, nil, err
+			}
+			c, err := a.stage(old, next, g)
+			return c, next, err
+		})
+	})
+}
+
+// retry does something until no other writer comes first, with pauses.
+func retry(ctx context.Context, do func() error) (err error) {
+	pause := time.Millisecond
+	for range changeTries {
+		var final *unexpected
+		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) {
+			return err
+		}
+		select {
+		case <-time.After(rand.N(pause)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause = min(2*pause, longestPause)
+	}
+	return fmt.Errorf("%w; gave up after %d tries", err, changeTries)
+}
+
+// update publishes a change that plan makes of the newest state, and the state that it leads to.
+func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Change, *state, error)) error {
+	if err := a.writable(); err != nil {
+		return err
+	}
+	published := false
+	err := publish.Update(ctx, a.publisher(), func(d publish.Document) (*publish.Change, error) {
+		old, err := a.known(d)
+		if err != nil {
+			return nil, err
+		}
+		change, next, err := plan(old)
+		if err != nil {
+			return nil, err
+		}
+		if change == nil {
+			a.state.Store(old)
+			return nil, nil
+		}
+		change.Published = func(v store.Version) {
+			next.version = v
+			a.state.Store(next)
+			published = true
+		}
+		return change, nil
+	})
+	if published {
+		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node))
+	}
+	return err
+}
+
+// known returns the state that a document describes: the present one where it is of that version.
+func (a *Array) known(d publish.Document) (*state, error) {
+	if s := a.state.Load(); s != nil && s.version == d.Version && !d.Version.IsZero() {
+		return s, nil
+	}
+	return a.parse(d.Bytes, d.Version)
+}
+
+// with returns the state with another grid.
+func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
+	ext := s.doc.ChunkGrid
+	if !sameEdges(g, s.grid) {
+		ext = metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(nil)}
+	}
+	return a.bindGrid(s.doc.Resized(g.Shape(), ext), g, store.Version{})
+}
+
+// stage returns the change from one state to the next.
+func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
+	doc, err := next.doc.Marshal(a.options.Limits.metadata())
+	if err != nil {
+		return nil, err
+	}
+	was, is := old.grid.Shape(), next.grid.Shape()
+	change := &publish.Change{Document: doc, Contained: func(document []byte) bool { return a.reaches(document, is) }}
+	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, old, b) }
+	switch {
+	case g.data != nil:
+		if first, err := next.grid.Touched(g.region); err == nil {
+			index := make([]int64, len(first))
+			first.First(index)
+			change.Witness = next.engine.Key(index)
+		}
+		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }
+	case !g.keepStale && slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }):
+		change.Stage = func(ctx context.Context, b store.Batch) error { return old.expose(ctx, next, b) }
+	}
+	if slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] < p[0] }) {
+		change.Reclaim = func(ctx context.Context, b store.Batch) error { return old.cut(ctx, next, g.keepStale, b) }
+	}
+	return change, nil
+}
+
+// pairs returns the extents of every axis before and after.
+func pairs(was, is []int64) [][2]int64 {
+	p := make([][2]int64, len(was))
+	for i := range was {
+		p[i] = [2]int64{was[i], is[i]}
+	}
+	return p
+}
+
+// reaches reports whether a document of the array has at least the shape.
+func (a *Array) reaches(document []byte, shape []int64) bool {
+	s, err := a.parse(document, store.Version{})
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(pairs(shape, s.grid.Shape()), func(p [2]int64) bool { return p[1] < p[0] })
+}
+
+// write stores the elements of a region that was the shape before does not have.
+func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch) error {
+	r, err := selection.Resolve(selection.Region(g.region), s.grid.Shape())
+	if err != nil {
+		return err
+	}
+	view, err := s.source(r, g.data)
+	if err != nil {
+		return err
+	}
+	fenced := publish.Fenced(b)
+	return s.engine.Write(ctx, r, view, engine.Writing{Batch: b, Valid: was, KeepFill: fenced, FirstAlone: fenced})
+}
+
+// deleteNew deletes what is stored under the keys of the chunks that s has and the other state has not.
+func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) error {
+	for cells := range grid.BoxOf(s.grid.Chunks()).Subtract(grid.BoxOf(other.grid.Chunks())) {
+		if err := s.engine.Delete(ctx, cells, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostClaimed is how many chunks of fill values may be stored while an array grows without elements, where the store
+// has no locks to keep those away who write the same chunks.
+const mostClaimed = 1 << 16
+
+// expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
+// cut chunks is cleared, and what a writer that died left under the keys of new chunks is deleted.
+func (s *state) expose(ctx context.Context, next *state, b store.Batch) error {
+	if publish.Fenced(b) {
+		return s.claim(ctx, next, b)
+	}
+	if err := next.deleteNew(ctx, s, b); err != nil {
+		return err
+	}
+	for _, cells := range s.cutBy(next, func(was, is int64) bool { return is > was }) {
+		if err := s.engine.Clear(ctx, cells, s.grid.Shape(), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutBy returns the chunks of s at the end of every axis that its extent cuts, where that is of interest for
+// the extents in s and in another state.
+func (s *state) cutBy(other *state, interests func(here, there int64) bool) []grid.Box {
+	var boxes []grid.Box
+	for i := range s.grid.Rank() {
+		a := s.grid.Axis(i)
+		last, ok := a.Cell(a.Chunks() - 1)
+		if !ok || !last.IsBoundary() || !interests(a.Extent(), other.grid.Axis(i).Extent()) {
+			continue
+		}
+		cells := grid.BoxOf(s.grid.Chunks())
+		cells[i].Start = last.Index
+		boxes = append(boxes, cells)
+	}
+	return boxes
+}
+
+// claim is expose where only a fence keeps others away: every chunk that the new region touches is written, so that nobody who
+// planned on the old document can write it later.
+func (s *state) claim(ctx context.Context, next *state, b store.Batch) error {
+	kept := grid.BoxOf(next.grid.Chunks())
+	for i := range kept {
+		a := s.grid.Axis(i)
+		if next.grid.Axis(i).Extent() <= a.Extent() {
+			continue
+		}
+		kept[i].Stop = a.Chunks()
+		if last, ok := a.Cell(a.Chunks() - 1); ok && last.Start+last.Edge > a.Extent() {
+			kept[i].Stop--
+		}
+	}
+	left := int64(mostClaimed)
+	for cells := range grid.BoxOf(next.grid.Chunks()).Subtract(kept) {
+		n, ok := cells.Len()
+		if left -= n; !ok || left < 0 {
+			return fmt.Errorf("%w: growing without elements over more than %d chunks", ErrUnsafeConcurrentWrite, mostClaimed)
+		}
+		if err := next.engine.Claim(ctx, cells, engine.Writing{Batch: b, Valid: s.grid.Shape(), KeepFill: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut deletes the chunks that the next state does not have any more, and clears what it cut off from others.
+func (s *state) cut(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
+	if err := s.deleteNew(ctx, next, b); err != nil || keepStale {
+		return err
+	}
+	for _, cells := range next.cutBy(s, func(is, was int64) bool { return is < was }) {
+		if err := next.engine.Clear(ctx, cells, next.grid.Shape(), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+// fewDeleted is the number of cells up to which it is cheaper to delete each than to look which are there.
+const fewDeleted = 64
+
+// Delete removes the stored chunks of the box.
+func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) error {
+	if n, ok := cells.Len(); ok && n <= fewDeleted {
+		for index := range cells.Indices() {
+			if err := batch.Delete(ctx, a.Key(index)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for index, err := range a.Stored(ctx, cells) {
+		if err == nil {
+			err = batch.Delete(ctx, a.Key(index))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Claim writes every chunk of the box, stored or not: what it holds of the shape how.Valid stays, and all else becomes the fill value.
+func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
+	next, stop := iter.Pull(cells.Indices())
+	defer stop()
+	r := a.newRun(cells, math.MaxInt64)
+	return each(ctx, r.workers,
+		func(w *writer) bool {
+			index, more := next()
+			copy(w.part.Chunk, index)
+			return more
+		},
+		func() *writer { return r.newWriter(how) },
+		func(ctx context.Context, w *writer) error { return w.fail(w.claim(ctx)) })
+}
+
+// claim writes one chunk with what is valid of it.
+func (w *writer) claim(ctx context.Context) error {
+	n, err := w.begin()
+	if err != nil {
+		return err
+	}
+	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
+	buffer, err := w.load(ctx, n, true)
+	defer buffer.Put()
+	if err != nil {
+		return err
+	}
+	return w.put(ctx, w.chunk, n)
+}
+
+// Clear sets what the stored chunks of the box hold beyond the shape valid to the fill value. Chunks without such
+// elements are read and left as they are, and so are damaged ones: no old value comes back from those.
+func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch store.Batch) error {
+	next, stop := iter.Pull2(a.Stored(ctx, cells))
+	defer stop()
+	var failed error
+	r := a.newRun(cells, math.MaxInt64)
+	err := each(ctx, r.workers,
+		func(w *writer) bool {
+			index, err, more := next()
+			if err != nil {
+				failed = err
+			}
+			copy(w.part.Chunk, index)
+			return more && err == nil
+		},
+		func() *writer { return r.newWriter(Writing{Batch: batch, Valid: valid}) },
+		func(ctx context.Context, w *writer) error { return w.fail(w.clear(ctx)) })
+	return errors.Join(failed, err)
+}
+
+// clear rewrites one chunk if it holds anything beyond the valid shape.
+func (w *writer) clear(ctx context.Context) error {
+	n, err := w.begin()
+	if err != nil {
+		return err
+	}
+	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
+	found, buffer, err := w.decode(ctx, n, nil)
+	defer buffer.Put()
+	if errors.Is(err, codec.ErrCorrupt) {
+		return nil
+	}
+	if err != nil || !found || !w.clearTail() {
+		return err
+	}
+	w.on = store.IfVersion(w.info.Version)
+	return w.put(ctx, w.chunk, n)
+}

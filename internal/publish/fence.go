@@ -1,0 +1,312 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"varve.dev/zarr/store"
+)
+
+// fence is the run of a writer in a store that has no locks but conditional writes. Others may be at work on the same
+// document, so that no key of a new region is its own until the document is published:
+//
+//   - A new chunk is written if nothing is under its key.
+//   - Where something is, or where a chunk is to be changed that the published document describes, the writer raises its
+//     fence first: it rewrites the document, on the condition that it is still the one that was planned on, with one more
+//     newline at its end. That makes every other plan on that document fail when it publishes. Then, object by
+//     object, it reads the version, sees that the fence still stands, and overwrites on the condition that the version is still that one.
+//   - What is under a key may also be of a plan on the fenced document. Where such plans all begin with one chunk (the
+//     witness), there is only one that could write it without raising a fence of its own, so one fence is enough.
+//     Elsewhere the fence is raised again for every such object.
+//   - The document is published on the condition that the fence stands, or where none was needed that the document is still the
+//     one that was read.
+//
+// Nothing is deleted before the document is published: others would take a missing chunk for one that nobody has. A chunk of
+// fill values is stored instead.
+//
+// Newlines are counted up to [generations], also from one published document to the next, so that no document
+// soon has the bytes of an earlier one, which stores whose versions are hashes could not tell apart.
+type fence struct {
+	Node
+	change *Change
+
+	mu       sync.Mutex
+	document Document // as it is now, for all this writer knows
+	raised   bool
+	claimed  bool          // the witness is ours
+	version  store.Version // of the witness, as we wrote it
+}
+
+// generations is how many numbers of newlines a document may end in.
+const generations = 64
+
+// fenceTries is how often a writer tries to find out what became of a write whose answer was lost.
+const fenceTries = 8
+
+func newFence(n Node, old Document, c *Change) *fence {
+	return &fence{Node: n, document: old, change: c}
+}
+
+func (f *fence) stage(ctx context.Context, c *Change) error {
+	if c.Stage == nil {
+		return nil
+	}
+	return c.Stage(ctx, staging{f})
+}
+
+// staging is what chunks of a new region are written with.
+type staging struct{ f *fence }
+
+// Put stores a chunk that the document as it was read does not describe.
+func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
+	f := s.f
+	version, err := f.putIf(ctx, key, value, store.IfAbsent())
+	if errors.Is(err, store.ErrConflict) {
+		version, err = f.overwrite(ctx, key, value)
+	}
+	if err == nil && key == f.change.Witness {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.claimed, f.version = true, version
+	}
+	return err
+}
+
+// overwrite replaces what is under the key of a new chunk, once nobody can publish it.
+func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) (store.Version, error) {
+	info, err := store.Stat(ctx, f.Store, key)
+	if err != nil {
+		return store.Version{}, gone(err, key)
+	}
+	if err := f.stand(ctx, true); err != nil {
+		return store.Version{}, err
+	}
+	return f.putIf(ctx, key, value, store.IfVersion(info.Version))
+}
+
+// PutIf changes a chunk that the document describes, which was read as the condition says.
+func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
+	f := s.f
+	if !c.Absent() {
+		if err := f.stand(ctx, false); err != nil {
+			return err
+		}
+	}
+	version, err := f.putIf(ctx, key, value, c)
+	if err == nil && key == f.change.Witness {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.claimed, f.version = true, version
+	}
+	return err
+}
+
+// Delete is refused: see [fence].
+func (s staging) Delete(context.Context, store.Key) error {
+	return fmt.Errorf("%w: deleting before others know", store.ErrUnsupported)
+}
+
+// DeleteIf is refused: see [fence].
+func (s staging) DeleteIf(context.Context, store.Key, store.Version) error {
+	return fmt.Errorf("%w: deleting before others know", store.ErrUnsupported)
+}
+
+// Commit does nothing: every write stands alone.
+func (s staging) Commit(context.Context) error { return nil }
+
+// Discard does nothing: every write stands alone.
+func (s staging) Discard() {}
+
+// putIf writes a value and returns its version. A store that cannot say what it wrote cannot be fenced.
+func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.Condition) (store.Version, error) {
+	version, err := store.PutIf(ctx, f.Store, key, value, c, f.Durability)
+	if errors.Is(err, store.ErrUnsupported) {
+		err = fmt.Errorf("%w: %w", ErrUnsafe, err)
+	}
+	return version, err
+}
+
+// stand makes sure that no other plan on the document can be published any more. fresh says that the object at hand may be of
+// a plan on the fenced document.
+func (f *fence) stand(ctx context.Context, fresh bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.raised || fresh && !f.claimed {
+		return f.raise(ctx)
+	}
+	info, err := store.Stat(ctx, f.Store, f.key())
+	if err == nil && info.Version != f.document.Version {
+		err = fmt.Errorf("%w: another writer has begun a change", store.ErrConflict)
+	}
+	return err
+}
+
+// raise rewrites the document with other white space at its end. An answer that is lost leaves open whether the bytes that
+// are there are ours, so it is done again.
+func (f *fence) raise(ctx context.Context) error {
+	for range fenceTries {
+		document := next(f.document.Bytes, f.document.Bytes)
+		version, err := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
+		if err == nil {
+			f.document, f.raised = Document{document, version}, true
+			return nil
+		}
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) || ctx.Err() != nil {
+			return err
+		}
+		there, lookErr := f.read(ctx)
+		if lookErr != nil {
+			return errors.Join(err, lookErr)
+		}
+		if !same(there.Bytes, f.document.Bytes) {
+			return fmt.Errorf("%w: the metadata was replaced", store.ErrConflict)
+		}
+		f.document = there
+	}
+	return fmt.Errorf("%w: too many writers at once", store.ErrConflict)
+}
+
+func (f *fence) publish(ctx context.Context, document []byte) (store.Version, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	document = next(document, f.document.Bytes)
+	version, err := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
+	if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnsupported) {
+		version, err = f.settle(context.WithoutCancel(ctx), document, err)
+	}
+	if err == nil {
+		f.document, f.raised, f.claimed = Document{document, version}, true, false
+	}
+	return version, err
+}
+
+// settle finds out what became of the document where the answer to its write is lost. It may still be on its way: it is known not to
+// be published once the document is another one than it was written for.
+func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.Version, error) {
+	for range fenceTries {
+		there, err := f.read(ctx)
+		switch {
+		case err != nil:
+			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(lost, err))
+		case there.Version == f.document.Version:
+			if f.raise(ctx) == nil { // now it can not be published any more
+				return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
+			}
+		case same(there.Bytes, f.document.Bytes):
+			return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
+		case f.isWitness(ctx) && f.change.Contained != nil && f.change.Contained(there.Bytes):
+			return there.Version, nil
+		case f.change.Witness.IsZero() && bytes.Equal(there.Bytes, document):
+			return there.Version, nil // whoever wrote it, it says what was asked for
+		default:
+			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
+		}
+	}
+	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
+}
+
+// isWitness reports whether the witness is still as this writer left it. Whoever published another plan wrote it anew.
+func (f *fence) isWitness(ctx context.Context) bool {
+	if !f.claimed {
+		return false
+	}
+	info, err := store.Stat(ctx, f.Store, f.change.Witness)
+	return err == nil && info.Version == f.version
+}
+
+// reclaim deletes and clears chunks that the published document does not describe.
+func (f *fence) reclaim(ctx context.Context, c *Change) error {
+	if c.Reclaim == nil {
+		return nil
+	}
+	b := &reclaiming{staging{f}, nil}
+	err := c.Reclaim(ctx, b)
+	if err == nil {
+		err = b.flush(ctx)
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return nil // another writer goes on: what is left is not visible, and is dealt with when its place is written to
+	}
+	return err
+}
+
+// reclaiming is what chunks are deleted with that the published document does not describe. Another writer may be about to
+// write under their keys, so they are looked at first; then the fence is raised; then those are deleted that have not changed.
+type reclaiming struct {
+	staging
+	pending []object
+}
+
+// object is one version of what is under a key.
+type object struct {
+	key     store.Key
+	version store.Version
+}
+
+// mostPending is how many objects are deleted under one fence.
+const mostPending = 1024
+
+// Delete remembers what is under the key, and deletes many at a time.
+func (b *reclaiming) Delete(ctx context.Context, key store.Key) error {
+	if _, ok := b.f.Store.(store.ConditionalDeleter); !ok {
+		return nil // nothing is visible of what stays
+	}
+	info, err := store.Stat(ctx, b.f.Store, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if b.pending = append(b.pending, object{key, info.Version}); len(b.pending) < mostPending {
+		return nil
+	}
+	return b.flush(ctx)
+}
+
+func (b *reclaiming) flush(ctx context.Context) error {
+	if len(b.pending) == 0 {
+		return nil
+	}
+	pending := b.pending
+	b.pending = nil
+	if err := b.f.stand(ctx, true); err != nil {
+		return err
+	}
+	for _, o := range pending {
+		err := store.DeleteIf(ctx, b.f.Store, o.key, o.version)
+		if err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fenced reports whether a batch of [Change.Stage] is that of a writer whom only a fence keeps apart from others:
+// every chunk of a new region has to be put then, also one of fill values.
+func Fenced(b store.Batch) bool {
+	_, ok := b.(staging)
+	return ok
+}
+
+// next returns the document with one newline more at its end than the old one has.
+func next(document, old []byte) []byte {
+	n := (len(old) - len(bytes.TrimRight(old, "\n")) + 1) % generations
+	document = bytes.TrimRight(document, "\n")
+	return append(document[:len(document):len(document)], bytes.Repeat([]byte{'\n'}, n)...)
+}
+
+// same reports whether two documents differ in nothing but the newlines at their end.
+func same(a, b []byte) bool { return bytes.Equal(bytes.TrimRight(a, "\n"), bytes.TrimRight(b, "\n")) }
+
+// gone says that an object which was there a moment ago is not there any more.
+func gone(err error, key store.Key) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s was deleted meanwhile", store.ErrConflict, key)
+	}
+	return err
+}
