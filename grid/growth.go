@@ -254,29 +254,35 @@ func (a Axis) follows(plan []Run, sum int64) error {
 	}
 	open, _ := tail(a.Edges(), c.Start)
 	var end []Run
-	if left := a.Covered() - c.Start; sum >= left {
-		end, _ = tail(slices.Values(plan), sum-left)
+	left := a.Covered() - c.Start
+	whole := sum >= left
+	if whole {
+		end, whole = tail(slices.Values(plan), sum-left)
 	}
-	if !slices.Equal(open, end) {
+	if !whole || !slices.Equal(open, end) {
 		return invalid("the plan contradicts the edges that are there: cells %d to %d are not full and have lengths %s, no end of the plan %s",
 			first, a.Cells()-1, runsText(open, 8), runsText(plan, 8))
 	}
 	return nil
 }
 
-// tail returns the runs behind the first n elements; it is false where those end within a cell.
-func tail(runs iter.Seq[Run], n int64) ([]Run, bool) {
-	var rest []Run
+// tail returns the runs behind the first n elements. It is false where those end within a cell, of which the rest
+// comes first.
+func tail(runs iter.Seq[Run], n int64) (rest []Run, whole bool) {
+	whole = true
 	for r := range runs {
-		whole := min(r.Count, n/r.Length)
-		n -= whole * r.Length
-		if r.Count -= whole; r.Count == 0 {
+		skip := min(r.Count, n/r.Length)
+		n -= skip * r.Length
+		if r.Count -= skip; r.Count == 0 {
 			continue
 		}
 		if n > 0 {
-			return nil, false
+			rest, whole, n = append(rest, Run{r.Length - n, 1}), false, 0
+			r.Count--
 		}
-		rest = appendRun(rest, r)
+		if r.Count > 0 {
+			rest = appendRun(rest, r)
+		}
 	}
-	return rest, n == 0
+	return rest, whole
 }

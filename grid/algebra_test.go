@@ -1,0 +1,388 @@
+package grid_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr/grid"
+)
+
+// axis returns the axis that the model describes.
+func (m model) axis(t interface{ Fatal(...any) }) grid.Axis {
+	a, err := grid.NewAxis(m.extent, m.cut())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// bounds returns where the chunks of an axis end, clipped at the extent.
+func bounds(a grid.Axis) []int64 {
+	at, ends := int64(0), []int64{}
+	for _, n := range expand(a.Sizes()) {
+		at += n
+		ends = append(ends, at)
+	}
+	return ends
+}
+
+// lengths returns the lengths of all cells of an axis.
+func lengths(a grid.Axis) []int64 { return expand(slices.Collect(a.Edges())) }
+
+func TestConcatAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		models := rapid.SliceOfN(rapid.Custom(drawModel), 1, 4).Draw(t, "parts")
+		axes := make([]grid.Axis, len(models))
+		var want []int64
+		extent, whole, seen := int64(0), true, false
+		for i, m := range models {
+			if m.step == 0 && rapid.Bool().Draw(t, "exact") {
+				m.extent = 0
+				for _, n := range m.edges[:rapid.IntRange(0, len(m.edges)).Draw(t, "filled")] {
+					m.extent += n
+				}
+			}
+			axes[i] = m.axis(t)
+			start, length := m.cells()
+			last := i == len(models)-1
+			if len(want) > 0 && seen && !whole && (m.extent > 0 || last && len(length) > 0) {
+				if _, err := axes[0].Concat(axes[1 : i+1]...); !errors.Is(err, grid.ErrUnsupported) {
+					t.Fatalf("an overhanging chunk was joined: %v", err)
+				}
+				return
+			}
+			if m.extent == 0 && !(last && len(length) > 0) {
+				continue
+			}
+			if seen {
+				want = want[:countBelow(want, extent)]
+			}
+			want, seen, whole = append(want, length...), true, true
+			for k := range start {
+				if start[k] < m.extent && start[k]+length[k] > m.extent {
+					whole = false
+				}
+			}
+			extent += m.extent
+		}
+		a, err := axes[0].Concat(axes[1:]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lengths(a); a.Extent() != extent || !slices.Equal(got, want) {
+			t.Fatalf("extent %d, edges %v; want %d, %v", a.Extent(), got, extent, want)
+		}
+	})
+}
+
+// countBelow returns how many of the cells start below the extent.
+func countBelow(lengths []int64, extent int64) (n int) {
+	for at := int64(0); n < len(lengths) && at < extent; n++ {
+		at += lengths[n]
+	}
+	return n
+}
+
+func TestConcat(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		parts []grid.Axis
+		want  string // configuration of the axis as a grid, or of the error
+	}{
+		{"one step that ends whole", []grid.Axis{newAxis(t, 8, grid.Every(4)), newAxis(t, 6, grid.Every(4))}, "14 [4]"},
+		{"two steps", []grid.Axis{newAxis(t, 8, grid.Every(4)), newAxis(t, 6, grid.Every(5))}, "14 [[[4, 2], [5, 2]]]"},
+		{"a step that ends early", []grid.Axis{newAxis(t, 7, grid.Every(4)), newAxis(t, 6, grid.Every(4))}, "part 0: grid: not supported: chunk 1 stores 4 elements of which 3"},
+		{"planned cells of the last only", []grid.Axis{newAxis(t, 3, grid.Edges(1, 2, 9)), newAxis(t, 2, grid.Edges(2, 3))}, "5 [[1, [2, 2], 3]]"},
+		{"a plan of an empty last one", []grid.Axis{newAxis(t, 3, grid.Edges(1, 2, 9)), newAxis(t, 0, grid.Edges(2, 3))}, "3 [[1, [2, 2], 3]]"},
+		{"empty ones leave no trace", []grid.Axis{newAxis(t, 0, grid.Every(9)), newAxis(t, 3, grid.Edges(1, 2, 9)), newAxis(t, 0, grid.Every(4))}, "3 [[1, 2, 9]]"},
+		{"only empty ones", []grid.Axis{newAxis(t, 0, grid.Every(9)), newAxis(t, 0, grid.Every(4))}, "0 [4]"},
+		{"the part behind an empty one", []grid.Axis{newAxis(t, 4, grid.Every(4)), newAxis(t, 0, grid.Every(9)), newAxis(t, 3, grid.Every(4)), newAxis(t, 0, grid.Edges(1))}, "part 2:"},
+		{"beyond 64 bits", []grid.Axis{newAxis(t, math.MaxInt64, grid.Every(1)), newAxis(t, 1, grid.Every(1))}, "64 bits"},
+		{"edges beyond 64 bits", []grid.Axis{newAxis(t, 5, grid.Edges(5)), newAxis(t, 1, grid.Edges(math.MaxInt64))}, "64 bits"},
+		{"huge", []grid.Axis{newAxis(t, 1e18, grid.Runs(grid.Run{Length: 1, Count: 1e18})), newAxis(t, 4e18, grid.Every(2))}, "5000000000000000000 [[[1, 1000000000000000000], [2, 2000000000000000000]]]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := tt.parts[0].Concat(tt.parts[1:]...)
+			if got := written(a, err); !strings.Contains(got, tt.want) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// written returns the extent of an axis and its cut as in metadata, or the error.
+func written(a grid.Axis, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	cut := grid.Every(a.Step())
+	if !a.IsRegular() {
+		cut = grid.Runs(slices.Collect(a.Edges())...)
+	}
+	g, err := grid.New([]int64{a.Extent()}, cut)
+	if err != nil {
+		return err.Error()
+	}
+	text := string(g.AppendConfiguration(nil))
+	text = text[strings.Index(text, "["):]
+	return strings.TrimSuffix(strings.Join([]string{strconv.FormatInt(a.Extent(), 10), text}, " "), "}")
+}
+
+func TestRefineAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, o := drawModel(t), drawModel(t)
+		extent := min(m.extent, o.extent)
+		m.extent, o.extent = extent, extent
+		a, b := m.axis(t), o.axis(t)
+		c, err := a.Refine(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append(bounds(a), bounds(b)...)
+		slices.Sort(want)
+		want = slices.Compact(want)
+		if got := bounds(c); c.Extent() != extent || !slices.Equal(got, want) {
+			t.Fatalf("%v and %v: boundaries %v, want %v", m, o, got, want)
+		}
+		d, err := b.Refine(a)
+		if err != nil || !slices.Equal(bounds(c), bounds(d)) {
+			t.Fatalf("refinement depends on the order: %v", err)
+		}
+		again, err := c.Refine(a)
+		if err != nil || extent > 0 && !slices.Equal(bounds(again), want) {
+			t.Fatalf("refined twice: %v", err)
+		}
+	})
+}
+
+func TestRefine(t *testing.T) {
+	runs := func(extent int64, r ...grid.Run) grid.Axis { return newAxis(t, extent, grid.Runs(r...)) }
+	for _, tt := range []struct {
+		name string
+		a, b grid.Axis
+		want string
+	}{
+		{"itself, with its plan", newAxis(t, 3, grid.Edges(1, 2, 9)), newAxis(t, 3, grid.Edges(1, 2, 9)), "3 [[1, 2, 9]]"},
+		{"the finer step", newAxis(t, 30, grid.Every(6)), newAxis(t, 30, grid.Every(3)), "30 [3]"},
+		{"steps that do not divide", newAxis(t, 12, grid.Every(6)), newAxis(t, 12, grid.Every(4)), "12 [[4, [2, 2], 4]]"},
+		{"huge steps", newAxis(t, 1e18, grid.Every(7)), newAxis(t, 1e18, grid.Every(1)), "1000000000000000000 [1]"},
+		{"a huge run and few cells", runs(1e18, grid.Run{Length: 1, Count: 1e18}), newAxis(t, 1e18, grid.Edges(1e17, 1e17, 8e17)), "1000000000000000000 [[[1, 1000000000000000000]]]"},
+		{"huge runs", runs(1e18, grid.Run{Length: 2, Count: 5e17}), newAxis(t, 1e18, grid.Edges(99999, 1e18)), "1000000000000000000 [[[2, 49999], [1, 2], [2, 499999999999950000]]]"},
+		{"huge runs half a cell apart", runs(1e18, grid.Run{Length: 2, Count: 5e17}), runs(1e18, grid.Run{Length: 1, Count: 1}, grid.Run{Length: 2, Count: 5e17}), "1000000000000000000 [[[1, 1000000000000000000]]]"},
+		{"too many runs", newAxis(t, 1e18, grid.Every(2)), newAxis(t, 1e18, grid.Every(3)), "not supported"},
+		{"empty", newAxis(t, 0, grid.Every(2)), newAxis(t, 0, grid.Edges(3)), "0 [2]"},
+		{"other extents", newAxis(t, 1, grid.Every(2)), newAxis(t, 2, grid.Every(2)), "extents 1 and 2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := written(tt.a.Refine(tt.b)); !strings.Contains(got, tt.want) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRestrictAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawModel(t)
+		a := m.axis(t)
+		from := rapid.Int64Range(0, m.extent).Draw(t, "from")
+		in := grid.Interval{Start: from, Stop: rapid.Int64Range(from, m.extent).Draw(t, "to")}
+		b, err := a.Restrict(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []int64
+		for _, end := range bounds(a) {
+			if end > in.Start && end < in.Stop {
+				want = append(want, end-in.Start)
+			}
+		}
+		if in.Len() > 0 {
+			want = append(want, in.Len())
+		}
+		if got := bounds(b); b.Extent() != in.Len() || !slices.Equal(got, want) {
+			t.Fatalf("%v of %v: boundaries %v, want %v", in, m, got, want)
+		}
+		if regular := m.step > 0 && (in.Len() == 0 || from%m.step == 0); regular != b.IsRegular() || !regular && in.Len() > 0 && b.Covered() != in.Len() {
+			t.Fatalf("%v of %v: regular %v, %d elements covered", in, m, b.IsRegular(), b.Covered())
+		}
+	})
+}
+
+func TestMergedAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawModel(t)
+		a := m.axis(t)
+		all := lengths(a)
+		from := rapid.IntRange(0, len(all)).Draw(t, "from")
+		to := rapid.IntRange(from, len(all)).Draw(t, "to")
+		b, err := a.Merged(grid.Interval{Start: int64(from), Stop: int64(to)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := all
+		if to-from > 1 {
+			sum := int64(0)
+			for _, n := range all[from:to] {
+				sum += n
+			}
+			want = slices.Concat(all[:from], []int64{sum}, all[to:])
+		}
+		if got := lengths(b); b.Extent() != m.extent || !slices.Equal(got, want) {
+			t.Fatalf("cells %d to %d of %v: %v, want %v", from, to, all, got, want)
+		}
+	})
+}
+
+func TestMergedUpToAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawModel(t)
+		a := m.axis(t)
+		longest := rapid.Int64Range(1, 50).Draw(t, "longest")
+		b, err := a.MergedUpTo(longest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, want, open := lengths(a), []int64{}, int64(0)
+		chunks := int(a.Chunks())
+		for _, n := range all[:chunks] {
+			if open > 0 && open+n > longest {
+				want, open = append(want, open), 0
+			}
+			open += n
+		}
+		if open > 0 {
+			want = append(want, open)
+		}
+		want = append(want, all[chunks:]...)
+		got := lengths(b)
+		if m.step > 0 { // the last chunk of a step is as long as all others
+			got, want = bounds(b), bounds(newEdgesAxis(t, m.extent, want))
+		}
+		if b.Extent() != m.extent || !slices.Equal(got, want) || b.IsRegular() != a.IsRegular() {
+			t.Fatalf("%v up to %d: %v, want %v", all, longest, got, want)
+		}
+	})
+}
+
+// newEdgesAxis cuts an axis, or an empty one that has no edges.
+func newEdgesAxis(t *rapid.T, extent int64, edges []int64) grid.Axis {
+	if extent == 0 {
+		return model{0, 1, nil}.axis(t)
+	}
+	return model{extent, 0, edges}.axis(t)
+}
+
+func TestShiftedAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawModel(t)
+		a := m.axis(t)
+		by := rapid.Int64Range(-m.extent, 20).Draw(t, "by")
+		b, err := a.Shifted(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, length := m.cells()
+		var want []int64
+		if by > 0 {
+			want = append(want, by)
+		}
+		for k := range start {
+			if n := min(length[k], start[k]+length[k]+by); by >= 0 {
+				want = append(want, length[k])
+			} else if n > 0 {
+				want = append(want, n)
+			}
+		}
+		if len(want) == 0 && m.step == 0 {
+			want = length[len(length)-1:]
+		}
+		got := lengths(b)
+		if m.extent+by == 0 && m.step > 0 {
+			want = nil // a regular axis has no cells beyond its extent
+		}
+		if b.Extent() != m.extent+by || !slices.Equal(got, want) {
+			t.Fatalf("%v by %d: %v, want %v", m, by, got, want)
+		}
+		if regular := m.step > 0 && (by <= 0 && -by%m.step == 0 || by == m.step || m.extent+by == 0); b.IsRegular() != regular {
+			t.Fatalf("%v by %d: regular %v", m, by, b.IsRegular())
+		}
+	})
+}
+
+func TestHugeAlgebra(t *testing.T) {
+	a := newAxis(t, 1e18, grid.Runs(grid.Run{Length: 1, Count: 1e18}))
+	for _, tt := range []struct{ got, want string }{
+		{written(a.Restrict(grid.Interval{Start: 5, Stop: 1e18})), "999999999999999995 [[[1, 999999999999999995]]]"},
+		{written(a.Merged(grid.Interval{Start: 5, Stop: 1e17})), "1000000000000000000 [[[1, 5], 99999999999999995, [1, 900000000000000000]]]"},
+		{written(a.MergedUpTo(1e6)), "1000000000000000000 [[[1000000, 1000000000000]]]"},
+		{written(a.Shifted(3)), "1000000000000000003 [[3, [1, 1000000000000000000]]]"},
+		{written(a.Shifted(-3)), "999999999999999997 [[[1, 999999999999999997]]]"},
+		{written(a.Shifted(math.MaxInt64)), "64 bits"},
+		{written(newAxis(t, 6, grid.Edges(1, 2, 3)).Shifted(-6)), "0 [[3]]"},
+		{written(newAxis(t, 6, grid.Edges(1, 2, 4)).Shifted(-6)), "0 [[1]]"},
+		{written(newAxis(t, 6, grid.Edges(1, 2, 3)).Restrict(grid.Interval{Start: 6, Stop: 6})), "0 [[3]]"},
+		{written(a.Shifted(math.MinInt64)), "no 9223372036854775808 elements"},
+		{written(a.Merged(grid.Interval{Start: 0, Stop: 1e18 + 1})), "out of range"},
+		{written(a.Merged(grid.Interval{Start: -1, Stop: 1})), "out of range"},
+		{written(a.MergedUpTo(0)), "at least 1"},
+		{written(a.Restrict(grid.Interval{Start: 1, Stop: math.MaxInt64})), "out of range"},
+		{written(newAxis(t, math.MaxInt64, grid.Every(3<<61)).Merged(grid.Interval{Start: 0, Stop: 2})), "64 bits"},
+	} {
+		if !strings.Contains(tt.got, tt.want) {
+			t.Errorf("got %s, want %s", tt.got, tt.want)
+		}
+	}
+}
+
+func TestGridAlgebra(t *testing.T) {
+	g, err := grid.New([]int64{8, 30}, grid.Every(4), grid.Every(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := grid.New([]int64{8, 30}, grid.Every(4), grid.Edges(15, 15))
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, _ := grid.Regular([]int64{8}, []int64{4})
+	for _, tt := range []struct {
+		name string
+		of   func() (*grid.Grid, error)
+		want string
+		is   error
+	}{
+		{"concat", func() (*grid.Grid, error) { return g.Concat(0, g, g) }, `{"chunk_shape": [4, 10]}`, nil},
+		{"concat of lists", func() (*grid.Grid, error) { return g.Concat(1, o) }, `{"kind": "inline", "chunk_shapes": [4, [[10, 3], [15, 2]]]}`, nil},
+		{"concat across other cuts", func() (*grid.Grid, error) { return g.Concat(0, o) }, "axis 1: grid: invalid chunk grid: part 1", grid.ErrInvalid},
+		{"concat of another rank", func() (*grid.Grid, error) { return g.Concat(0, small) }, "part 1 has 1 axes", grid.ErrInvalid},
+		{"concat along no axis", func() (*grid.Grid, error) { return g.Concat(2, g) }, "axis 2 of a grid with 2", grid.ErrOutOfRange},
+		{"refine", func() (*grid.Grid, error) { return g.Refine(o) }, `{"kind": "inline", "chunk_shapes": [4, [10, [5, 2], 10]]}`, nil},
+		{"refine of another rank", func() (*grid.Grid, error) { return g.Refine(small) }, "2 axes", grid.ErrInvalid},
+		{"restrict", func() (*grid.Grid, error) { return g.Restrict(grid.Box{{4, 8}, {10, 25}}) }, `{"chunk_shape": [4, 10]}`, nil},
+		{"restrict within chunks", func() (*grid.Grid, error) { return g.Restrict(grid.Box{{4, 8}, {5, 25}}) }, `{"kind": "inline", "chunk_shapes": [4, [5, 10, 5]]}`, nil},
+		{"restrict outside", func() (*grid.Grid, error) { return g.Restrict(grid.Box{{4, 8}, {5, 31}}) }, "axis 1:", grid.ErrOutOfRange},
+		{"merged", func() (*grid.Grid, error) { return g.Merged(1, grid.Interval{Start: 1, Stop: 3}) }, `{"kind": "inline", "chunk_shapes": [4, [10, 20]]}`, nil},
+		{"merged up to", func() (*grid.Grid, error) { return g.MergedUpTo(1, 25) }, `{"chunk_shape": [4, 20]}`, nil},
+		{"shifted", func() (*grid.Grid, error) { return o.Shifted(1, 7) }, `{"kind": "inline", "chunk_shapes": [4, [7, [15, 2]]]}`, nil},
+		{"shifted too far", func() (*grid.Grid, error) { return o.Shifted(1, -31) }, "axis 1:", grid.ErrOutOfRange},
+		{"shifted along no axis", func() (*grid.Grid, error) { return o.Shifted(-1, 1) }, "axis -1", grid.ErrOutOfRange},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, err := tt.of()
+			got := ""
+			if err == nil {
+				got = string(h.AppendConfiguration(nil))
+			} else {
+				got = err.Error()
+			}
+			if !errors.Is(err, tt.is) || !strings.Contains(got, tt.want) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package grid
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/internal/checked"
+)
+
+// Merged returns the axis with the cells in the interval made one cell. An interval of fewer than two changes nothing; else the
+// result is a list. Cells that are not there wrap [ErrOutOfRange]; a cell that would end beyond 64 bits is [ErrOverflow].
+func (a Axis) Merged(cells Interval) (Axis, error) {
+	if cells.Start < 0 || cells.Stop > a.Cells() || cells.Start > cells.Stop {
+		return Axis{}, fmt.Errorf("%w: cells %d to %d of an axis with %d cells", ErrOutOfRange, cells.Start, cells.Stop, a.Cells())
+	}
+	if cells.Len() < 2 {
+		return a, nil
+	}
+	first, _ := a.Cell(cells.Start)
+	last, _ := a.Cell(cells.Stop - 1)
+	span, ok := checked.Add(last.Start-first.Start, last.Edge)
+	if !ok {
+		return Axis{}, ErrOverflow
+	}
+	var runs []Run
+	at := int64(0)
+	for r := range a.Edges() {
+		end := at + r.Count
+		if before := min(r.Count, cells.Start-at); before > 0 {
+			runs = appendRun(runs, Run{r.Length, before})
+		}
+		if at <= cells.Start && cells.Start < end {
+			runs = appendRun(runs, Run{span, 1})
+		}
+		if after := min(r.Count, end-cells.Stop); after > 0 {
+			runs = appendRun(runs, Run{r.Length, after})
+		}
+		at = end
+	}
+	return NewAxis(a.extent, Runs(runs...))
+}
+
+// MergedUpTo returns the axis with neighbouring chunks merged from the first on, as long as together they are at most
+// longest elements; no cell is split. Cells beyond the extent stay as they are. A regular axis stays regular: its
+// step grows to the largest multiple that fits, and not beyond one chunk in all. A longest below 1 wraps [ErrInvalid].
+func (a Axis) MergedUpTo(longest int64) (Axis, error) {
+	if longest < 1 {
+		return Axis{}, invalid("the longest cell must have at least 1 element, got %d", longest)
+	}
+	if a.IsRegular() {
+		n := max(1, min(longest/a.step, a.chunks))
+		return NewAxis(a.extent, Every(n*a.step))
+	}
+	m := merger{longest: longest}
+	left := a.chunks
+	for r := range a.Edges() {
+		in := min(r.Count, left)
+		if in > 0 {
+			m.add(Run{r.Length, in})
+		}
+		if left -= in; left == 0 {
+			m.flush()
+		}
+		if r.Count > in {
+			m.runs = appendRun(m.runs, Run{r.Length, r.Count - in})
+		}
+	}
+	return NewAxis(a.extent, Runs(m.runs...))
+}
+
+// merger merges neighbouring cells up to a length.
+type merger struct {
+	longest int64
+	runs    []Run // cells that are done
+	open    int64 // length of the cell that may grow still
+}
+
+func (m *merger) flush() {
+	if m.open > 0 {
+		m.runs = appendRun(m.runs, Run{m.open, 1})
+	}
+	m.open = 0
+}
+
+// add adds cells of one length; the last cell that it makes stays open.
+func (m *merger) add(r Run) {
+	if fit := min(r.Count, (m.longest-m.open)/r.Length); m.open > 0 && fit > 0 {
+		m.open += fit * r.Length
+		r.Count -= fit
+	}
+	if r.Count == 0 {
+		return
+	}
+	m.flush()
+	each := max(1, min(r.Count, m.longest/r.Length))
+	if whole := (r.Count - 1) / each; whole > 0 {
+		m.runs = appendRun(m.runs, Run{each * r.Length, whole})
+		r.Count -= whole * each
+	}
+	m.open = r.Count * r.Length
+}
+
+// Merged returns the grid with cells of one axis made one cell ([Axis.Merged]).
+func (g *Grid) Merged(axis int, cells Interval) (*Grid, error) {
+	return g.onOne(axis, func(a Axis) (Axis, error) { return a.Merged(cells) })
+}
+
+// MergedUpTo returns the grid with neighbouring chunks along one axis merged up to a length in elements ([Axis.MergedUpTo]).
+func (g *Grid) MergedUpTo(axis int, longest int64) (*Grid, error) {
+	return g.onOne(axis, func(a Axis) (Axis, error) { return a.MergedUpTo(longest) })
+}

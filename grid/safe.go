@@ -1,0 +1,147 @@
+package grid
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// SafeWrites splits a region into at most n pieces that can be written at the same time: they are disjoint, together
+// they are the region, and no two touch one chunk. There are fewer only where the region touches fewer chunks.
+// The pieces are about equal in elements and come in C order of their first elements; along the first axis with enough chunks they differ
+// from the ideal by at most one row of chunks. It takes O(n log runs), however many chunks there are.
+//
+// A region that does not lie within the array wraps [ErrOutOfRange], an n below 1 or above 2^24 [ErrInvalid]. An empty region
+// has no pieces.
+func (g *Grid) SafeWrites(region Box, n int) ([]Box, error) {
+	chunks, err := g.Touched(region)
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 || n > mostRuns {
+		return nil, invalid("a region is split into 1 to %d pieces, not into %d", mostRuns, n)
+	}
+	if slices.Contains(chunks.Shape(), 0) {
+		return nil, nil
+	}
+	pieces := g.split(nil, region, chunks, n)
+	slices.SortFunc(pieces, func(a, b Box) int {
+		return slices.CompareFunc(a, b, func(a, b Interval) int { return cmp.Compare(a.Start, b.Start) })
+	})
+	return pieces, nil
+}
+
+// split appends the pieces of a region that touches the chunks, which are not empty.
+func (g *Grid) split(pieces []Box, region, chunks Box, n int) []Box {
+	axis, most := -1, 0
+	for i, in := range chunks {
+		if axis < 0 && in.Len() >= int64(n) {
+			axis = i
+		}
+		if in.Len() > chunks[most].Len() {
+			most = i
+		}
+	}
+	switch {
+	case n == 1 || len(chunks) == 0 || chunks[most].Len() == 1:
+		return append(pieces, slices.Clone(region))
+	case axis >= 0:
+		return g.slice(pieces, region, chunks, axis, n)
+	}
+	return g.rows(pieces, region, chunks, most, n)
+}
+
+// slice appends n pieces that are cut along one axis, which has that many chunks, at the boundaries next to equal parts.
+func (g *Grid) slice(pieces []Box, region, chunks Box, axis, n int) []Box {
+	a, in, k := g.axes[axis], region[axis], chunks[axis]
+	from, last := in.Start, k.Start
+	for j := 1; j <= n; j++ {
+		piece := slices.Clone(region)
+		to := in.Stop
+		if j < n {
+			cut := a.nearest(in.Start + fraction(in.Len(), j, n))
+			last = min(max(cut, last+1), k.Stop-int64(n-j)) // every piece has a chunk
+			c, _ := a.Cell(last)
+			to = c.Start
+		}
+		piece[axis] = Interval{from, to}
+		pieces, from = append(pieces, piece), to
+	}
+	return pieces
+}
+
+// nearest returns the cell that starts next to an element of the array.
+func (a Axis) nearest(element int64) int64 {
+	k, within, _ := a.Locate(element)
+	if c, _ := a.Cell(k); within > c.Edge-within {
+		k++
+	}
+	return k
+}
+
+// fraction returns n·j/of for j below of.
+func fraction(n int64, j, of int) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(j))
+	q, _ := bits.Div64(hi, lo, uint64(of))
+	return int64(q)
+}
+
+// rows splits every row of chunks across one axis on its own; there are fewer rows than pieces.
+func (g *Grid) rows(pieces []Box, region, chunks Box, axis, n int) []Box {
+	in := chunks[axis]
+	across := slices.Clone(chunks)
+	across[axis] = Interval{0, 1}
+	most, ok := across.Len()
+	if !ok {
+		most = int64(n)
+	}
+	rows := make([]Interval, 0, in.Len())
+	for k := in.Start; k < in.Stop; k++ {
+		c, _ := g.axes[axis].Cell(k)
+		rows = append(rows, Interval{c.Start, c.Start + c.Logical}.Intersect(region[axis]))
+	}
+	for i, share := range shares(rows, n, most) {
+		part, row := slices.Clone(region), slices.Clone(chunks)
+		part[axis] = rows[i]
+		row[axis] = Interval{in.Start + int64(i), in.Start + int64(i) + 1}
+		pieces = g.split(pieces, part, row, share)
+	}
+	return pieces
+}
+
+// shares spreads n pieces over rows, at least one and at most most to a row, so that the largest piece is as small as possible.
+func shares(rows []Interval, n int, most int64) []int {
+	type row struct {
+		i     int
+		piece float64 // elements of a piece; 0 where the row takes no more
+	}
+	given := make([]int, len(rows))
+	heap := make([]row, len(rows))
+	weigh := func(i int) row {
+		if int64(given[i]) >= most {
+			return row{i, 0}
+		}
+		return row{i, float64(rows[i].Len()) / float64(given[i])}
+	}
+	for i := range rows {
+		given[i] = 1
+		heap[i] = weigh(i)
+	}
+	slices.SortStableFunc(heap, func(a, b row) int { return cmp.Compare(b.piece, a.piece) })
+	for left := n - len(rows); left > 0 && heap[0].piece > 0; left-- {
+		given[heap[0].i]++
+		heap[0] = weigh(heap[0].i)
+		for k := 0; 2*k+1 < len(heap); {
+			child := 2*k + 1
+			if child+1 < len(heap) && heap[child+1].piece > heap[child].piece {
+				child++
+			}
+			if heap[k].piece >= heap[child].piece {
+				break
+			}
+			heap[k], heap[child] = heap[child], heap[k]
+			k = child
+		}
+	}
+	return given
+}
