@@ -29,46 +29,28 @@ func (c Cell) IsBoundary() bool { return c.Logical != c.Encoded }
 
 // Cut says how an axis is cut, before it is bound to an extent.
 type Cut struct {
-	step   int64
-	source runSource
+	step  int64
+	edges *edges // nil where every cell is step long
+	err   error  // why there are no edges
 }
 
 // Every cuts an axis into cells of one length; cells follow the extent for ever. In metadata it is a bare integer.
 func Every(length int64) Cut { return Cut{step: length} }
 
 // Edges cuts an axis at explicit lengths, one a cell. The slice is not kept.
-func Edges(lengths ...int64) Cut {
-	e, err := newEdges(func(add func(length, count int64) error) error {
-		for _, n := range lengths {
-			if err := add(n, 1); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return explicit(e, err)
+func Edges(lengths ...int64) Cut { return listed(ofLengths(lengths)) }
+
+// Runs cuts an axis at explicit lengths given as runs. The slice is not kept.
+func Runs(runs ...Run) Cut { return listed(ofRuns(runs)) }
+
+// listed keeps a list, or the reason why there is none until the axis is made.
+func listed(source runSource) Cut {
+	e, err := newEdges(source)
+	return Cut{edges: e, err: err}
 }
 
-// Runs cuts an axis at explicit lengths given as runs.
-func Runs(runs ...Run) Cut {
-	e, err := newEdges(func(add func(length, count int64) error) error {
-		for _, r := range runs {
-			if err := add(r.Length, r.Count); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return explicit(e, err)
-}
-
-// explicit keeps a list, or the reason why there is none until the axis is made.
-func explicit(e *edges, err error) Cut {
-	if err != nil {
-		return Cut{source: func(func(int64, int64) error) error { return err }}
-	}
-	return Cut{source: e.source()}
-}
+// isListed reports whether lengths are listed, if only with a fault.
+func (c Cut) isListed() bool { return c.edges != nil || c.err != nil }
 
 // NewAxis cuts an axis of the given extent. Lengths and counts below one, and a list that does not cover the extent,
 // wrap [ErrInvalid]; a sum of lengths beyond 64 bits is [ErrOverflow].
@@ -76,17 +58,15 @@ func NewAxis(extent int64, cut Cut) (Axis, error) {
 	if extent < 0 {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
 	}
-	if cut.source == nil {
-		if cut.step < 1 {
-			return Axis{}, invalid("chunk length must be at least 1, got %d", cut.step)
-		}
-		return Axis{extent: extent, step: cut.step, chunks: checked.CeilDiv(extent, cut.step)}, nil
+	switch {
+	case cut.err != nil:
+		return Axis{}, cut.err
+	case cut.edges != nil:
+		return boundAxis(extent, cut.edges)
+	case cut.step < 1:
+		return Axis{}, invalid("chunk length must be at least 1, got %d", cut.step)
 	}
-	e, err := newEdges(cut.source)
-	if err != nil {
-		return Axis{}, err
-	}
-	return boundAxis(extent, e)
+	return Axis{extent: extent, step: cut.step, chunks: checked.CeilDiv(extent, cut.step)}, nil
 }
 
 // boundAxis binds a list of edges to an extent.
@@ -169,12 +149,9 @@ func (a Axis) Edges() iter.Seq[Run] {
 			}
 			return
 		}
-		_ = a.edges.source()(func(length, count int64) error {
-			if !yield(Run{length, count}) {
-				return errStop
-			}
-			return nil
-		})
+		w := walk{parts: a.edges.parts}
+		for r, ok := w.next(); ok && yield(r); r, ok = w.next() {
+		}
 	}
 }
 
@@ -241,6 +218,23 @@ func (a Axis) Resized(extent int64) (Axis, error) {
 		}
 	}
 	return boundAxis(extent, e)
+}
+
+// Extended returns the axis with the same extent and more cells behind the last one, in time that hardly depends on how many
+// there are already. A regular axis has cells without end and wraps [ErrInvalid], as lengths and counts below one do; a sum
+// of lengths beyond 64 bits is [ErrOverflow].
+func (a Axis) Extended(more ...Run) (Axis, error) {
+	if a.edges == nil {
+		return Axis{}, invalid("chunk length %d is regular and takes no edges behind its end: unlock the axis first", a.step)
+	}
+	if len(more) == 0 {
+		return a, nil
+	}
+	e, err := a.edges.joined(ofRuns(more))
+	if err != nil {
+		return Axis{}, err
+	}
+	return boundAxis(a.extent, e)
 }
 
 // touched returns the chunks that the elements in overlap.

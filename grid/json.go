@@ -61,7 +61,8 @@ func rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 			n, err := integer(v)
 			return Every(n), err
 		}
-		return Cut{source: listSource(v)}, nil
+		c := listed(listSource(v))
+		return c, c.err
 	})
 }
 
