@@ -11,3 +11,9 @@ func (a Axis) Parts() []Repeated {
 	}
 	return parts
 }
+
+// OfAxis returns a rectilinear grid of one axis.
+func OfAxis(a Axis) *Grid {
+	g, _ := ofAxes(RectilinearName, []Axis{a})
+	return g
+}
