@@ -12,7 +12,8 @@ type Axis struct {
 	extent int64
 	step   int64  // length of every cell; 0 where edges are listed
 	edges  *edges // nil where every cell is step long
-	chunks int64  // cells that overlap [0, extent)
+	stored *stored
+	chunks int64 // cells that overlap [0, extent)
 }
 
 // Cell is one position of an axis's grid. All lengths are in elements.
@@ -29,64 +30,56 @@ func (c Cell) IsBoundary() bool { return c.Logical != c.Encoded }
 
 // Cut says how an axis is cut, before it is bound to an extent.
 type Cut struct {
-	step   int64
-	source runSource
+	step  int64
+	edges *edges // nil where every cell is step long
+	err   error  // why there are no edges
+
+	encoded *Cut // lengths that cells are stored with, nil for the edges
+	trimmed bool // the last chunk is stored as far as the extent
 }
 
 // Every cuts an axis into cells of one length; cells follow the extent for ever. In metadata it is a bare integer.
 func Every(length int64) Cut { return Cut{step: length} }
 
 // Edges cuts an axis at explicit lengths, one a cell. The slice is not kept.
-func Edges(lengths ...int64) Cut {
-	e, err := newEdges(func(add func(length, count int64) error) error {
-		for _, n := range lengths {
-			if err := add(n, 1); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return explicit(e, err)
+func Edges(lengths ...int64) Cut { return listed(ofLengths(lengths)) }
+
+// Runs cuts an axis at explicit lengths given as runs. The slice is not kept.
+func Runs(runs ...Run) Cut { return listed(ofRuns(runs)) }
+
+// listed keeps a list, or the reason why there is none until the axis is made.
+func listed(source runSource) Cut {
+	e, err := newEdges(source)
+	return Cut{edges: e, err: err}
 }
 
-// Runs cuts an axis at explicit lengths given as runs.
-func Runs(runs ...Run) Cut {
-	e, err := newEdges(func(add func(length, count int64) error) error {
-		for _, r := range runs {
-			if err := add(r.Length, r.Count); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return explicit(e, err)
-}
+// isListed reports whether lengths are listed, if only with a fault.
+func (c Cut) isListed() bool { return c.edges != nil || c.err != nil }
 
-// explicit keeps a list, or the reason why there is none until the axis is made.
-func explicit(e *edges, err error) Cut {
-	if err != nil {
-		return Cut{source: func(func(int64, int64) error) error { return err }}
-	}
-	return Cut{source: e.source()}
-}
-
-// NewAxis cuts an axis of the given extent. Lengths and counts below one, and a list that does not cover the extent,
-// wrap [ErrInvalid]; a sum of lengths beyond 64 bits is [ErrOverflow].
+// NewAxis cuts an axis of the given extent. Lengths and counts below one, a list that does not cover the extent, and an
+// encoded length below its edge wrap [ErrInvalid]; a sum of lengths beyond 64 bits is [ErrOverflow].
 func NewAxis(extent int64, cut Cut) (Axis, error) {
+	a, err := cut.bind(extent)
+	if err != nil || cut.encoded == nil {
+		return a, err
+	}
+	return a.withEncoded(*cut.encoded)
+}
+
+// bind cuts an axis at the edges.
+func (c Cut) bind(extent int64) (Axis, error) {
 	if extent < 0 {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
 	}
-	if cut.source == nil {
-		if cut.step < 1 {
-			return Axis{}, invalid("chunk length must be at least 1, got %d", cut.step)
-		}
-		return Axis{extent: extent, step: cut.step, chunks: checked.CeilDiv(extent, cut.step)}, nil
+	switch {
+	case c.err != nil:
+		return Axis{}, c.err
+	case c.edges != nil:
+		return boundAxis(extent, c.edges)
+	case c.step < 1:
+		return Axis{}, invalid("chunk length must be at least 1, got %d", c.step)
 	}
-	e, err := newEdges(cut.source)
-	if err != nil {
-		return Axis{}, err
-	}
-	return boundAxis(extent, e)
+	return Axis{extent: extent, step: c.step, chunks: checked.CeilDiv(extent, c.step)}, nil
 }
 
 // boundAxis binds a list of edges to an extent.
@@ -157,6 +150,9 @@ func (a Axis) Cell(k int64) (Cell, bool) {
 	}
 	c.Encoded = c.Edge
 	c.Logical = max(0, min(c.Edge, a.extent-c.Start))
+	if a.stored != nil {
+		c.Encoded = a.stored.encoded(c)
+	}
 	return c, true
 }
 
@@ -169,12 +165,9 @@ func (a Axis) Edges() iter.Seq[Run] {
 			}
 			return
 		}
-		_ = a.edges.source()(func(length, count int64) error {
-			if !yield(Run{length, count}) {
-				return errStop
-			}
-			return nil
-		})
+		w := walk{parts: a.edges.parts}
+		for r, ok := w.next(); ok && yield(r); r, ok = w.next() {
+		}
 	}
 }
 
@@ -207,40 +200,100 @@ func appendRun(runs []Run, r Run) []Run {
 	return append(runs, r)
 }
 
-// Longest returns the largest length of the cells in the interval, 0 where there is none.
+// Longest returns the largest length that the cells in the interval are stored with, 0 where there is none.
 func (a Axis) Longest(cells Interval) int64 {
 	cells = cells.Intersect(Interval{0, a.Cells()})
+	if a.stored != nil && cells.Len() > 0 {
+		return a.stored.longest(a, cells)
+	}
+	return a.longestEdge(cells)
+}
+
+// longestEdge returns the largest edge of the cells in the interval, 0 where there is none.
+func (a Axis) longestEdge(cells Interval) int64 {
 	if cells.Len() == 0 || a.edges == nil {
 		return a.step * min(1, cells.Len())
 	}
 	return a.edges.longest(cells)
 }
 
-// Equal reports whether both axes have the same extent and are cut in the same way.
+// Equal reports whether both axes have the same extent, are cut in the same way and stored with the same lengths.
 func (a Axis) Equal(b Axis) bool {
-	if a.extent != b.extent || a.step != b.step {
+	if a.extent != b.extent || a.step != b.step || !a.stored.equal(b.stored) {
 		return false
 	}
 	return a.edges == b.edges || a.edges != nil && b.edges != nil && a.edges.equal(b.edges)
 }
 
 // Resized returns the axis with another extent. Listed edges are kept when it shrinks, and when it grows into cells
-// that are already there; growth beyond them adds one edge that covers the rest (zarr-python's rule).
+// that are already there; growth beyond them adds one edge that covers the rest (zarr-python's rule). Where cells have
+// encoded lengths, what is new is stored with its own length, or with the one that all cells have in common if that is larger.
 func (a Axis) Resized(extent int64) (Axis, error) {
 	if extent < 0 {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
 	}
 	if a.edges == nil {
-		return NewAxis(extent, Every(a.step))
+		return a.restepped(extent)
 	}
-	e := a.edges
-	if extent > e.sum {
-		var err error
-		if e, err = e.appended(extent - e.sum); err != nil {
+	if extent <= a.edges.sum {
+		b, err := boundAxis(extent, a.edges)
+		b.stored = a.stored
+		return b, err
+	}
+	b, err := a.Extended(Run{extent - a.edges.sum, 1})
+	if err != nil {
+		return Axis{}, err
+	}
+	b.extent, b.chunks = extent, b.edges.cells
+	return b, nil
+}
+
+// restepped is Resized for an axis whose cells follow the extent.
+func (a Axis) restepped(extent int64) (Axis, error) {
+	b, err := Every(a.step).bind(extent)
+	if err != nil || a.stored == nil {
+		return b, err
+	}
+	s := a.stored.first(b.chunks)
+	if b.chunks > a.chunks {
+		if s, err = s.behind(a.chunks, []Run{{a.step, b.chunks - a.chunks}}); err != nil {
 			return Axis{}, err
 		}
 	}
-	return boundAxis(extent, e)
+	if s != nil && s.edges != nil {
+		return b.withEncodedEdges(s.edges)
+	}
+	b.stored = s
+	return b, nil
+}
+
+// Extended returns the axis with the same extent and more cells behind the last one, in time that hardly depends on how many
+// there are already. Encoded lengths of the new cells are chosen as [Axis.Resized] does. A regular axis has cells without
+// end and wraps [ErrInvalid], as lengths and counts below one do; a sum of lengths beyond 64 bits is [ErrOverflow].
+func (a Axis) Extended(more ...Run) (Axis, error) {
+	if a.edges == nil {
+		return Axis{}, invalid("chunk length %d is regular and takes no edges behind its end: unlock the axis first", a.step)
+	}
+	if len(more) == 0 {
+		return a, nil
+	}
+	e, err := a.edges.joined(ofRuns(more))
+	if err != nil {
+		return Axis{}, err
+	}
+	b, err := boundAxis(a.extent, e)
+	if err != nil || a.stored == nil {
+		return b, err
+	}
+	s, err := a.stored.behind(a.edges.cells, more)
+	if err != nil {
+		return Axis{}, err
+	}
+	if a.stored.edges == nil && s.edges != nil {
+		return b.withEncodedEdges(s.edges) // listed for the first time: they may be the edges
+	}
+	b.stored = s
+	return b, nil
 }
 
 // touched returns the chunks that the elements in overlap.

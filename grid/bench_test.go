@@ -3,8 +3,10 @@ package grid_test
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"varve.dev/zarr/grid"
 )
@@ -88,6 +90,10 @@ func BenchmarkLocate(b *testing.B) {
 		{"every", func() grid.Cut { return grid.Every(100) }},
 		{"runs=4", func() grid.Cut { return runs(4) }},
 		{"runs=1000", func() grid.Cut { return runs(1000) }},
+		{"months=80y", func() grid.Cut { return grid.Edges(months(1950, time.January, 960)...) }},
+		{"months+days", func() grid.Cut {
+			return grid.Edges(slices.Concat([]int64{7, 9}, months(1950, time.January, 960), slices.Repeat([]int64{1}, 100))...)
+		}},
 		{"edges=1e6", func() grid.Cut { return edges(1_000_000) }},
 		{"edges=1e7", func() grid.Cut { return edges(10_000_000) }},
 	} {

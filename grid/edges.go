@@ -12,157 +12,151 @@ type Run struct {
 	Count  int64 // cells
 }
 
-// edges is an explicit list of cell lengths with prefix sums: one entry a run of equal lengths or, where hardly any
-// lengths repeat, one number a cell. It is immutable.
+// edges is an explicit list of cell lengths. It is immutable. What repeats in it is kept once, so that neither memory nor
+// look-ups depend on how often it does: the months of eighty years are a table of four years, repeated twenty times.
 type edges struct {
-	start  []int64 // start[r] is the first element of run r; the last entry is the sum
-	first  []int64 // first[r] is the first cell of run r; nil where every run is one cell
-	length []int64 // length of the cells of run r; nil where first is
-	cells  int64
-	sum    int64 // elements covered by all cells
+	parts []part // in order, at least one
+	cells int64
+	sum   int64 // elements covered by all cells
 }
 
-// runSource calls add for every run of a list, in order, until add fails. Runs of one length may follow each other.
-type runSource func(add func(length, count int64) error) error
+// part is a stretch of a list: a table that is repeated.
+type part struct {
+	table
+	repeats int64 // at least 1
+	offset  int64 // first element
+	index   int64 // first cell
+}
 
-// newEdges reads the source twice: to check and to measure it, then to keep it in the smaller form.
+const (
+	// mostParts is how many parts a list may come to by growing before it is looked at as a whole again.
+	mostParts = 32
+	// fewEntries is how long a list may be so that looking at it as a whole costs next to nothing.
+	fewEntries = 2048
+)
+
+// newEdges reads the source twice: to check and to measure it, then to keep it in its smallest form.
 func newEdges(source runSource) (*edges, error) {
-	e := new(edges)
-	runs, last := int64(0), int64(0)
-	err := source(func(length, count int64) error {
-		if length < 1 {
-			return invalid("edge length must be at least 1, got %d", length)
-		}
-		if count < 1 {
-			return invalid("repeat count must be at least 1, got %d", count)
-		}
-		span, ok := checked.Mul(length, count)
-		if ok {
-			e.sum, ok = checked.Add(e.sum, span)
-		}
-		if !ok {
-			return ErrOverflow
-		}
-		e.cells += count // cannot exceed the sum
-		if length != last {
-			runs, last = runs+1, length
-		}
-		return nil
-	})
+	m, err := measured(source)
 	if err != nil {
 		return nil, err
 	}
-	if e.cells == 0 {
+	if m.cells == 0 {
 		return nil, invalid("an axis needs at least one edge")
 	}
-	if runs > e.cells/2 && runs > 4 {
-		return e, e.keepCells(source)
+	if m.isFlat() {
+		lengths := m.gatherLengths(source)
+		if cut := periods(lengths[1:]); cut != nil {
+			return inParts(lengths[1:], cut, ofLengths), nil
+		}
+		return plain(flatTable(lengths)), nil
 	}
-	return e, e.keepRuns(source, runs)
+	runs := m.gatherRuns(source)
+	if cut := periods(runs); cut != nil {
+		return inParts(runs, cut, ofRuns), nil
+	}
+	return plain(runTable(runs)), nil
 }
 
-func (e *edges) keepCells(source runSource) error {
-	e.start = make([]int64, 1, e.cells+1)
-	return source(func(length, count int64) error {
-		for range count {
-			e.start = append(e.start, e.start[len(e.start)-1]+length)
-		}
-		return nil
-	})
+// plain returns a list in which nothing repeats.
+func plain(t table) *edges {
+	return &edges{parts: []part{{table: t, repeats: 1}}, cells: t.cells, sum: t.sum}
 }
 
-func (e *edges) keepRuns(source runSource, runs int64) error {
-	e.start = make([]int64, 0, runs+1)
-	e.first = make([]int64, 0, runs)
-	e.length = make([]int64, 0, runs)
-	var start, first int64
-	err := source(func(length, count int64) error {
-		if n := len(e.length); n == 0 || e.length[n-1] != length {
-			e.start = append(e.start, start)
-			e.first = append(e.first, first)
-			e.length = append(e.length, length)
+// inParts keeps a list that was measured in parts, one a stretch.
+func inParts[S comparable](list []S, cut []stretch, source func([]S) runSource) *edges {
+	e := &edges{parts: make([]part, 0, len(cut))}
+	for _, s := range cut {
+		if s.period == 1 {
+			s.period, s.repeats = s.repeats, 1 // that is a run
 		}
-		start, first = start+length*count, first+count
-		return nil
-	})
-	e.start = append(e.start, e.sum)
-	return err
+		once := source(list[s.from : s.from+s.period])
+		m, _ := measured(once)
+		e.append(newTable(m, once), int64(s.repeats))
+	}
+	return e
+}
+
+// append adds a part that is known to fit.
+func (e *edges) append(t table, repeats int64) {
+	e.parts = append(e.parts, part{t, repeats, e.sum, e.cells})
+	e.cells += t.cells * repeats
+	e.sum += t.sum * repeats
 }
 
 // find returns the cell that holds element i, which has to lie within [0, sum), and the cell's first element.
 func (e *edges) find(i int64) (cell, start int64) {
-	r := search(e.start[:len(e.start)-1], i)
-	if e.first == nil {
-		return int64(r), e.start[r]
+	p := &e.parts[0]
+	if len(e.parts) == 1 && p.repeats == 1 {
+		return p.table.find(i)
 	}
-	q := quotient(i-e.start[r], e.length[r])
-	return e.first[r] + q, e.start[r] + q*e.length[r]
+	if len(e.parts) > 1 {
+		p = e.partAt(func(p *part) bool { return p.offset <= i })
+	}
+	turn := quotient(i-p.offset, p.sum)
+	cell, start = p.index+turn*p.cells, p.offset+turn*p.sum
+	k, s := p.find(i - start)
+	return cell + k, start + s
 }
 
 // at returns first element and length of cell k, which has to lie within [0, cells).
 func (e *edges) at(k int64) (start, length int64) {
-	if e.first == nil {
-		return e.start[k], e.start[k+1] - e.start[k]
+	p := &e.parts[0]
+	if len(e.parts) > 1 {
+		p = e.partAt(func(p *part) bool { return p.index <= k })
 	}
-	r := search(e.first, k)
-	return e.start[r] + (k-e.first[r])*e.length[r], e.length[r]
+	turn := quotient(k-p.index, p.cells)
+	start, length = p.table.at(k - p.index - turn*p.cells)
+	return p.offset + turn*p.sum + start, length
+}
+
+// partAt returns the last part that begins soon enough, as the first does.
+func (e *edges) partAt(begins func(*part) bool) *part {
+	lo := 0
+	for n := len(e.parts); n > 1; {
+		half := n / 2
+		if begins(&e.parts[lo+half]) {
+			lo += half
+		}
+		n -= half
+	}
+	return &e.parts[lo]
 }
 
 // longest returns the largest length of the cells in the interval, which is not empty.
 func (e *edges) longest(cells Interval) int64 {
 	var longest int64
-	if e.first == nil {
-		for k := cells.Start; k < cells.Stop; k++ {
-			longest = max(longest, e.start[k+1]-e.start[k])
+	for i := range e.parts {
+		p := &e.parts[i]
+		in := cells.Intersect(Interval{p.index, p.index + p.cells*p.repeats})
+		if in.Len() > 0 {
+			longest = max(longest, p.longest(Interval{in.Start - p.index, in.Stop - p.index}))
 		}
-		return longest
-	}
-	for r := search(e.first, cells.Start); r < len(e.first) && e.first[r] < cells.Stop; r++ {
-		longest = max(longest, e.length[r])
 	}
 	return longest
 }
 
-// search returns the largest k with sorted[k] <= i; sorted[0] has to be one, and no number is negative.
-// It has no branch that depends on the numbers, since such branches are guessed wrong half of the time.
-func search(sorted []int64, i int64) int {
-	lo, n := 0, len(sorted)
-	for n > 1 {
-		half := n / 2
-		notPast := (sorted[lo+half] - i - 1) >> 63 // all ones where sorted[lo+half] <= i
-		lo += half & int(notPast)
-		n -= half
+// longest returns the largest length of the cells in the interval, counted from the part's first cell.
+func (p *part) longest(cells Interval) int64 {
+	if cells.Len() >= p.cells {
+		return p.table.longest(Interval{0, p.cells})
 	}
-	return lo
-}
-
-// quotient returns a/b of numbers that are not negative; small numbers divide faster.
-func quotient(a, b int64) int64 {
-	if uint64(a|b)>>32 == 0 {
-		return int64(uint32(a) / uint32(b))
+	from := cells.Start % p.cells
+	to := from + cells.Len()
+	if to <= p.cells {
+		return p.table.longest(Interval{from, to})
 	}
-	return a / b
+	return max(p.table.longest(Interval{from, p.cells}), p.table.longest(Interval{0, to - p.cells}))
 }
 
 // source returns the runs as a source, with neighbours of one length merged.
-func (e *edges) source() runSource {
-	if e.first != nil {
-		return func(add func(length, count int64) error) error {
-			for r, length := range e.length {
-				if err := add(length, (e.start[r+1]-e.start[r])/length); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
+func (e *edges) source() runSource { return sourceOf(e.parts) }
+
+func sourceOf(parts []part) runSource {
 	return func(add func(length, count int64) error) error {
-		for k := 1; k < len(e.start); {
-			length, first := e.start[k]-e.start[k-1], k
-			for k < len(e.start) && e.start[k]-e.start[k-1] == length {
-				k++
-			}
-			if err := add(length, int64(k-first)); err != nil {
+		w := walk{parts: parts}
+		for r, ok := w.next(); ok; r, ok = w.next() {
+			if err := add(r.Length, r.Count); err != nil {
 				return err
 			}
 		}
@@ -171,16 +165,67 @@ func (e *edges) source() runSource {
 }
 
 // appended returns the list with one more edge.
-func (e *edges) appended(length int64) (*edges, error) {
-	old := e.source()
-	return newEdges(func(add func(length, count int64) error) error {
+func (e *edges) appended(length int64) (*edges, error) { return e.joined(ofRuns([]Run{{length, 1}})) }
+
+// joined returns the list followed by another. A long list is not read again: what comes behind it becomes a part of its own,
+// or is put into the last one while that is short. Periods are then found within what is new, until there are too many parts.
+func (e *edges) joined(more runSource) (*edges, error) {
+	keep := len(e.parts)
+	if e.entries() <= fewEntries || keep >= mostParts {
+		keep = 0
+	} else if last := &e.parts[keep-1]; last.repeats == 1 && last.entries() <= fewEntries {
+		keep--
+	}
+	old := sourceOf(e.parts[keep:])
+	tail, err := newEdges(func(add func(length, count int64) error) error {
 		if err := old(add); err != nil {
 			return err
 		}
-		return add(length, 1)
+		return more(add)
 	})
+	if err != nil || keep == 0 {
+		return tail, err
+	}
+	j := &edges{parts: slices.Clone(e.parts[:keep])}
+	last := &j.parts[keep-1]
+	j.cells, j.sum = last.index+last.cells*last.repeats, last.offset+last.sum*last.repeats
+	if _, ok := checked.Add(j.sum, tail.sum); !ok {
+		return nil, ErrOverflow
+	}
+	for _, p := range tail.parts {
+		j.append(p.table, p.repeats)
+	}
+	return j, nil
 }
 
+// entries returns how many steps a walk over the list takes.
+func (e *edges) entries() int64 {
+	var n int64
+	for i := range e.parts {
+		n += int64(e.parts[i].entries()) * e.parts[i].repeats
+	}
+	return n
+}
+
+// equal reports whether both list the same lengths, in whatever parts.
 func (e *edges) equal(o *edges) bool {
-	return slices.Equal(e.start, o.start) && slices.Equal(e.first, o.first) && slices.Equal(e.length, o.length)
+	if e.cells != o.cells || e.sum != o.sum {
+		return false
+	}
+	if slices.EqualFunc(e.parts, o.parts, part.same) {
+		return true
+	}
+	a, b := walk{parts: e.parts}, walk{parts: o.parts}
+	for {
+		r, more := a.next()
+		if s, _ := b.next(); r != s || !more {
+			return r == s
+		}
+	}
+}
+
+// same reports whether both parts are kept in the same way.
+func (p part) same(o part) bool {
+	return p.repeats == o.repeats && p.offset == o.offset && slices.Equal(p.start, o.start) &&
+		slices.Equal(p.first, o.first) && slices.Equal(p.length, o.length)
 }

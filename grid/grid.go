@@ -28,7 +28,7 @@ type Grid struct {
 // it is regular, else rectilinear. Errors wrap [ErrInvalid] or [ErrOverflow] and say which axis is at fault.
 func New(shape []int64, cuts ...Cut) (*Grid, error) {
 	name := RegularName
-	if slices.ContainsFunc(cuts, func(c Cut) bool { return c.source != nil }) {
+	if slices.ContainsFunc(cuts, func(c Cut) bool { return c.isListed() || c.encoded != nil }) {
 		name = RectilinearName
 	}
 	return newGrid(name, shape, cuts)

@@ -61,42 +61,7 @@ func TestAxisAgainstModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		start, length := m.cells()
-		if a.Cells() != int64(len(start)) {
-			t.Fatalf("%d cells, want %d", a.Cells(), len(start))
-		}
-		chunks, sizes := int64(0), []int64(nil)
-		for k := range start {
-			logical := max(0, min(length[k], m.extent-start[k]))
-			if logical > 0 {
-				chunks++
-				sizes = append(sizes, logical)
-			}
-			want := grid.Cell{Index: int64(k), Start: start[k], Edge: length[k], Logical: logical, Encoded: length[k]}
-			if c, ok := a.Cell(int64(k)); !ok || c != want {
-				t.Fatalf("cell %d is %+v (%v), want %+v", k, c, ok, want)
-			}
-			for i := start[k]; i < start[k]+length[k]; i++ {
-				chunk, within, ok := a.Locate(i)
-				if ok != (i < m.extent) || ok && (chunk != int64(k) || within != i-start[k]) {
-					t.Fatalf("element %d is at %d of chunk %d (%v)", i, within, chunk, ok)
-				}
-			}
-		}
-		if a.Chunks() != chunks || !slices.Equal(expand(a.Sizes()), sizes) {
-			t.Fatalf("%d chunks of sizes %v, want %d of %v", a.Chunks(), a.Sizes(), chunks, sizes)
-		}
-		if got := expand(slices.Collect(a.Edges())); !slices.Equal(got, length) {
-			t.Fatalf("edges %v, want %v", got, length)
-		}
-		for _, out := range []int64{-1, math.MinInt64, m.extent, math.MaxInt64} {
-			if _, _, ok := a.Locate(out); ok {
-				t.Fatalf("element %d was found", out)
-			}
-			if _, ok := a.Cell(out); ok && out >= a.Cells() {
-				t.Fatalf("cell %d was found", out)
-			}
-		}
+		checkAxis(t, a, m)
 	})
 }
 

@@ -2,10 +2,17 @@ package grid
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 
 	"varve.dev/zarr/internal/strictjson"
 )
+
+// ParseOptions says what is read beyond what is settled. The zero value reads that alone.
+type ParseOptions struct {
+	// EncodedShapes reads encoded_chunk_shapes, an experiment: zarr-extensions pull request 75 proposes them, and they may
+	// change before they are accepted.
+	EncodedShapes bool
+}
 
 // Parse returns the grid of an array of the given shape from its name and its configuration in metadata, a JSON
 // object that has already passed a strict reader. The kind is kept: a rectilinear grid of equal edges stays one.
@@ -14,12 +21,17 @@ import (
 //
 // Sources: zarr-specs v3 core, "Regular grids"; zarr-extensions, chunk-grids/rectilinear.
 func Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
+	return ParseOptions{}.Parse(shape, name, configuration)
+}
+
+// Parse is the function [Parse] with options.
+func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 	var cuts func(strictjson.Value) ([]Cut, error)
 	switch name {
 	case RegularName:
 		cuts = regularCuts
 	case RectilinearName:
-		cuts = rectilinearCuts
+		cuts = o.rectilinearCuts
 	default:
 		return nil, fmt.Errorf("%w: chunk grid %q", ErrUnsupported, name)
 	}
@@ -38,56 +50,60 @@ func Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 }
 
 func regularCuts(v strictjson.Value) ([]Cut, error) {
-	list, err := members(v, "chunk_shape")
+	m, err := members(v, []string{"chunk_shape"})
 	if err != nil {
 		return nil, err
 	}
-	return axisCuts(list[0], func(v strictjson.Value) (Cut, error) {
-		n, err := integer(v)
-		return Every(n), err
-	})
+	return axisCuts(m[0], everyCut)
 }
 
-func rectilinearCuts(v strictjson.Value) ([]Cut, error) {
-	m, err := members(v, "kind", "chunk_shapes")
+func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
+	m, err := members(v, []string{"kind", "chunk_shapes"}, "encoded_chunk_shapes")
 	if err != nil {
 		return nil, err
 	}
-	if kind, err := m[0].Str(); err != nil || kind != "inline" {
-		return nil, fmt.Errorf("%w: %w", ErrUnsupported, m[0].Errorf("kind %s of a rectilinear grid; only \"inline\" is defined", m[0].Raw()))
+	kind, shapes, encoded := m[0], m[1], m[2]
+	if name, err := kind.Str(); err != nil || name != "inline" {
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, kind.Errorf("kind %s of a rectilinear grid; only \"inline\" is defined", kind.Raw()))
 	}
-	return axisCuts(m[1], func(v strictjson.Value) (Cut, error) {
-		if v.Kind() != strictjson.Array {
-			n, err := integer(v)
-			return Every(n), err
-		}
-		return Cut{source: listSource(v)}, nil
-	})
+	cuts, err := axisCuts(shapes, shapeCut)
+	if err != nil || encoded.IsZero() {
+		return cuts, err
+	}
+	if !o.EncodedShapes {
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, encoded.Errorf("encoded_chunk_shapes are an experiment "+
+			"(zarr-extensions pull request 75, not yet accepted): turn on ParseOptions.EncodedShapes to read them"))
+	}
+	lengths, err := axisCuts(encoded, shapeCut)
+	if err != nil {
+		return nil, err
+	}
+	if len(lengths) != len(cuts) {
+		return nil, located(encoded, "%d axes, chunk_shapes has %d", len(lengths), len(cuts))
+	}
+	for i := range cuts {
+		cuts[i] = cuts[i].EncodedAs(lengths[i])
+	}
+	return cuts, nil
 }
 
-// members returns the named members of an object; all are required and no others are permitted.
-func members(v strictjson.Value, names ...string) ([]strictjson.Value, error) {
+// members returns the named members of an object, first the required ones, then those that may be missing.
+// No others are permitted.
+func members(v strictjson.Value, required []string, optional ...string) ([]strictjson.Value, error) {
 	if v.Kind() != strictjson.Object {
 		return nil, located(v, "configuration must be an object")
 	}
+	names := slices.Concat(required, optional)
 	found := make([]strictjson.Value, len(names))
-	missing := len(names)
-next:
 	for name, value := range v.Members() {
-		for i := range names {
-			if names[i] == name {
-				found[i] = value
-				missing--
-				continue next
-			}
+		i := slices.Index(names, name)
+		if i < 0 {
+			return nil, located(value, "unknown member %q of the configuration", name)
 		}
-		if name == "encoded_chunk_shapes" {
-			return nil, fmt.Errorf("%w: %w", ErrUnsupported, value.Errorf("encoded_chunk_shapes (zarr-extensions pull request 75, not yet accepted)"))
-		}
-		return nil, located(value, "unknown member %q of the configuration", name)
+		found[i] = value
 	}
-	if missing > 0 {
-		return nil, located(v, "configuration must have the members %q", names)
+	if slices.ContainsFunc(found[:len(required)], strictjson.Value.IsZero) {
+		return nil, located(v, "configuration must have the members %q", required)
 	}
 	return found, nil
 }
@@ -108,6 +124,21 @@ func axisCuts(list strictjson.Value, cut func(strictjson.Value) (Cut, error)) ([
 		cuts = append(cuts, c)
 	}
 	return cuts, nil
+}
+
+// everyCut reads a bare integer.
+func everyCut(v strictjson.Value) (Cut, error) {
+	n, err := integer(v)
+	return Every(n), err
+}
+
+// shapeCut reads a bare integer or a list.
+func shapeCut(v strictjson.Value) (Cut, error) {
+	if v.Kind() != strictjson.Array {
+		return everyCut(v)
+	}
+	c := listed(listSource(v))
+	return c, c.err
 }
 
 // listSource reads the edges of one axis: integers and pairs [length, count].
@@ -153,44 +184,4 @@ func integer(v strictjson.Value) (int64, error) {
 
 func located(v strictjson.Value, format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, v.Errorf(format, args...))
-}
-
-// AppendConfiguration appends the configuration of the grid as it stands in metadata: bare integers stay bare, and
-// a list is written with runs [length, count] where that has fewer items (zarr-python's spelling).
-func (g *Grid) AppendConfiguration(dst []byte) []byte {
-	if g.name == RegularName {
-		dst = append(dst, `{"chunk_shape": [`...)
-	} else {
-		dst = append(dst, `{"kind": "inline", "chunk_shapes": [`...)
-	}
-	for i, a := range g.axes {
-		dst = separate(dst, i)
-		if a.IsRegular() {
-			dst = strconv.AppendInt(dst, a.step, 10)
-			continue
-		}
-		dst = append(dst, '[')
-		first := len(dst)
-		for r := range a.Edges() {
-			dst = appendEdges(separate(dst, len(dst)-first), r)
-		}
-		dst = append(dst, ']')
-	}
-	return append(dst, "]}"...)
-}
-
-func appendEdges(dst []byte, r Run) []byte {
-	if r.Count == 1 {
-		return strconv.AppendInt(dst, r.Length, 10)
-	}
-	dst = strconv.AppendInt(append(dst, '['), r.Length, 10)
-	dst = strconv.AppendInt(append(dst, ", "...), r.Count, 10)
-	return append(dst, ']')
-}
-
-func separate(dst []byte, before int) []byte {
-	if before > 0 {
-		dst = append(dst, ", "...)
-	}
-	return dst
 }

@@ -28,7 +28,7 @@ func ParseCuts(shape []int64, text string) ([]Cut, error) {
 			return Cut{}, invalid("the chunks have more than the %d axes of the shape", len(shape))
 		}
 		if entry.Kind() == strictjson.Array {
-			return Cut{source: listSource(entry)}, nil
+			return shapeCut(entry)
 		}
 		return parseStep(entry, shape[i])
 	})

@@ -1,0 +1,74 @@
+package grid
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+)
+
+// AppendConfiguration appends the configuration of the grid as it stands in metadata: bare integers stay bare, and
+// a list is written with runs [length, count] where that has fewer items (zarr-python's spelling). Encoded lengths are written
+// where an axis has them.
+func (g *Grid) AppendConfiguration(dst []byte) []byte {
+	if g.name != RectilinearName {
+		return append(appendShapes(append(dst, `{"chunk_shape": `...), g.axes, Axis.appendShape), '}')
+	}
+	dst = appendShapes(append(dst, `{"kind": "inline", "chunk_shapes": `...), g.axes, Axis.appendShape)
+	if slices.ContainsFunc(g.axes, Axis.IsEncoded) {
+		dst = appendShapes(append(dst, `, "encoded_chunk_shapes": `...), g.axes, Axis.appendEncoded)
+	}
+	return append(dst, '}')
+}
+
+// appendShapes appends a list with an entry an axis.
+func appendShapes(dst []byte, axes []Axis, entry func(Axis, []byte) []byte) []byte {
+	dst = append(dst, '[')
+	for i, a := range axes {
+		dst = entry(a, separate(dst, i))
+	}
+	return append(dst, ']')
+}
+
+// appendShape appends how an axis is cut.
+func (a Axis) appendShape(dst []byte) []byte {
+	if a.IsRegular() {
+		return strconv.AppendInt(dst, a.step, 10)
+	}
+	return appendRuns(dst, a.Edges())
+}
+
+// appendEncoded appends with what lengths the cells of an axis are stored. A bare integer stands for all cells.
+func (a Axis) appendEncoded(dst []byte) []byte {
+	switch {
+	case a.stored == nil:
+		return a.appendShape(dst)
+	case a.stored.edges == nil:
+		return strconv.AppendInt(dst, a.stored.step, 10)
+	}
+	return appendRuns(dst, a.Encoded())
+}
+
+func appendRuns(dst []byte, runs iter.Seq[Run]) []byte {
+	dst = append(dst, '[')
+	first := len(dst)
+	for r := range runs {
+		dst = appendEdges(separate(dst, len(dst)-first), r)
+	}
+	return append(dst, ']')
+}
+
+func appendEdges(dst []byte, r Run) []byte {
+	if r.Count == 1 {
+		return strconv.AppendInt(dst, r.Length, 10)
+	}
+	dst = strconv.AppendInt(append(dst, '['), r.Length, 10)
+	dst = strconv.AppendInt(append(dst, ", "...), r.Count, 10)
+	return append(dst, ']')
+}
+
+func separate(dst []byte, before int) []byte {
+	if before > 0 {
+		dst = append(dst, ", "...)
+	}
+	return dst
+}

@@ -1,0 +1,213 @@
+package grid_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr/grid"
+)
+
+// months returns the lengths of months in days.
+func months(year int, month time.Month, count int) []int64 {
+	var days []int64
+	for i := range count {
+		days = append(days, int64(time.Date(year, month+time.Month(i)+1, 0, 0, 0, 0, 0, time.UTC).Day()))
+	}
+	return days
+}
+
+func sumOf(lengths []int64) (sum int64) {
+	for _, n := range lengths {
+		sum += n
+	}
+	return sum
+}
+
+func TestMonthsAreOnePeriod(t *testing.T) {
+	ones := slices.Repeat([]int64{1}, 100)
+	for _, tt := range []struct {
+		name  string
+		edges []int64
+		want  []grid.Repeated
+	}{
+		{"80 years", months(1950, time.January, 960), []grid.Repeated{{48, 20}}},
+		{"1901 to 2099", months(1901, time.January, 199*12), []grid.Repeated{{48, 49}, {36, 1}}},
+		{"in March", months(1950, time.March, 958), []grid.Repeated{{48, 19}, {46, 1}}},
+		{"30 years without leap days", slices.Repeat(months(2001, time.January, 12), 30), []grid.Repeated{{12, 30}}},
+		{"one odd chunk before", append([]int64{7}, months(1950, time.January, 960)...), []grid.Repeated{{1, 1}, {48, 20}}},
+		{"days behind", append(months(1950, time.January, 960), ones...), []grid.Repeated{{48, 20}, {100, 1}}},
+		{"both", slices.Concat([]int64{7, 9}, months(1950, time.January, 960), ones), []grid.Repeated{{2, 1}, {48, 20}, {100, 1}}},
+		{"many days behind", append(months(1950, time.January, 960), slices.Repeat(ones, 100)...), []grid.Repeated{{1, 1}, {48, 19}, {10047, 1}}},
+		{"two calendars", append(months(1950, time.January, 480), slices.Repeat([]int64{10, 10, 11, 10, 9}, 50)...), []grid.Repeated{{48, 10}, {5, 50}}},
+		{"through 1900", months(1890, time.January, 960), nil},
+		{"one year", months(1950, time.January, 12), []grid.Repeated{{12, 1}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := grid.NewAxis(sumOf(tt.edges), grid.Edges(tt.edges...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := a.Parts()
+			if tt.want != nil && !slices.Equal(got, tt.want) || len(got) > 4 {
+				t.Errorf("kept in parts of %v, want %v", got, tt.want)
+			}
+			checkAxis(t, a, model{sumOf(tt.edges), 0, tt.edges})
+		})
+	}
+}
+
+// drawPeriodic draws a list in which things repeat: stretches, patterns that repeat, and some noise between.
+func drawPeriodic(t *rapid.T) []int64 {
+	var edges []int64
+	for range rapid.IntRange(1, 4).Draw(t, "stretches") {
+		pattern := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 30).Draw(t, "pattern")
+		edges = append(edges, slices.Repeat(pattern, rapid.IntRange(1, 12).Draw(t, "repeats"))...)
+		edges = append(edges, pattern[:rapid.IntRange(0, len(pattern)-1).Draw(t, "rest")]...)
+	}
+	return edges
+}
+
+func TestPeriodicAgainstModel(t *testing.T) {
+	periodic := 0
+	rapid.Check(t, func(t *rapid.T) {
+		edges := drawPeriodic(t)
+		m := model{rapid.Int64Range(0, sumOf(edges)).Draw(t, "extent"), 0, edges}
+		a, err := grid.NewAxis(m.extent, m.cut())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(a.Parts(), func(p grid.Repeated) bool { return p.Repeats > 1 }) {
+			periodic++
+		}
+		checkAxis(t, a, m)
+		from := rapid.Int64Range(0, a.Cells()-1).Draw(t, "from")
+		to := rapid.Int64Range(from+1, a.Cells()).Draw(t, "to")
+		if got, want := a.Longest(grid.Interval{Start: from, Stop: to}), slices.Max(edges[from:to]); got != want {
+			t.Fatalf("the longest of cells %d to %d is %d, want %d", from, to, got, want)
+		}
+	})
+	t.Logf("%d lists were kept with periods", periodic)
+	if periodic == 0 {
+		t.Error("no list was kept with a period: the test tests nothing")
+	}
+}
+
+// checkAxis compares an axis with its model, cell by cell.
+func checkAxis(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, a grid.Axis, m model) {
+	t.Helper()
+	start, length := m.cells()
+	if a.Cells() != int64(len(start)) {
+		t.Fatalf("%d cells, want %d", a.Cells(), len(start))
+	}
+	chunks, sizes := int64(0), []int64(nil)
+	for k := range start {
+		logical := max(0, min(length[k], m.extent-start[k]))
+		if logical > 0 {
+			chunks++
+			sizes = append(sizes, logical)
+		}
+		want := grid.Cell{Index: int64(k), Start: start[k], Edge: length[k], Logical: logical, Encoded: length[k]}
+		if c, ok := a.Cell(int64(k)); !ok || c != want {
+			t.Fatalf("cell %d is %+v (%v), want %+v", k, c, ok, want)
+		}
+		for i := start[k]; i < start[k]+length[k]; i++ {
+			chunk, within, ok := a.Locate(i)
+			if ok != (i < m.extent) || ok && (chunk != int64(k) || within != i-start[k]) {
+				t.Fatalf("element %d is at %d of chunk %d (%v)", i, within, chunk, ok)
+			}
+		}
+	}
+	if a.Chunks() != chunks || !slices.Equal(expand(a.Sizes()), sizes) {
+		t.Fatalf("%d chunks of sizes %v, want %d of %v", a.Chunks(), a.Sizes(), chunks, sizes)
+	}
+	if got := slices.Collect(a.Edges()); !slices.Equal(expand(got), length) || !isMerged(got) {
+		t.Fatalf("edges %v, want %v in as few runs as possible", got, length)
+	}
+	for _, out := range []int64{-1, math.MinInt64, m.extent, math.MaxInt64} {
+		if _, _, ok := a.Locate(out); ok {
+			t.Fatalf("element %d was found", out)
+		}
+		if _, ok := a.Cell(out); ok && out >= a.Cells() {
+			t.Fatalf("cell %d was found", out)
+		}
+	}
+}
+
+// isMerged reports whether no two neighbours have one length.
+func isMerged(runs []grid.Run) bool {
+	for i := 1; i < len(runs); i++ {
+		if runs[i].Length == runs[i-1].Length {
+			return false
+		}
+	}
+	return true
+}
+
+// TestGrownAgainstModel lets a list grow edge by edge and run by run, and compares it with a list that was read at once.
+func TestGrownAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		edges := drawPeriodic(t)
+		if rapid.Bool().Draw(t, "long") {
+			for i := range int64(5000) {
+				edges = append(edges, 1+i*i%7)
+			}
+		}
+		a, err := grid.NewAxis(sumOf(edges), grid.Edges(edges...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if rapid.Bool().Draw(t, "resize") {
+				n := rapid.Int64Range(1, 9).Draw(t, "by")
+				edges = append(edges, n)
+				a, err = a.Resized(sumOf(edges))
+			} else {
+				more := drawPeriodic(t)
+				edges = append(edges, more...)
+				if a, err = a.Extended(asRuns(more)...); err == nil {
+					a, err = a.Resized(sumOf(edges))
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := grid.NewAxis(sumOf(edges), grid.Edges(edges...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !a.Equal(b) || !b.Equal(a) || len(a.Parts()) > 48 {
+			t.Fatalf("in %d parts it differs from the list read at once", len(a.Parts()))
+		}
+		c, err := grid.NewAxis(sumOf(edges), grid.Edges(append(edges[:len(edges)-2:len(edges)-2], edges[len(edges)-1], edges[len(edges)-2])...))
+		if err != nil || a.Equal(c) != (edges[len(edges)-1] == edges[len(edges)-2]) {
+			t.Fatalf("two edges changed places (%v), and equality is %v", err, a.Equal(c))
+		}
+		checkAxis(t, a, model{sumOf(edges), 0, edges})
+	})
+}
+
+// asRuns lists cells as runs of one, which is not the shortest way.
+func asRuns(lengths []int64) []grid.Run {
+	var runs []grid.Run
+	for _, n := range lengths {
+		runs = append(runs, grid.Run{Length: n, Count: 1})
+	}
+	return runs
+}
+
+func TestLookUpsDoNotAllocate(t *testing.T) {
+	a, err := grid.NewAxis(29220, grid.Edges(months(1950, time.January, 960)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { a.Locate(20000); a.Cell(700); a.Longest(grid.Interval{Start: 3, Stop: 900}) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
