@@ -130,6 +130,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	was, is := old.grid.Shape(), next.grid.Shape()
 	change := &publish.Change{Document: doc, Contained: func(document []byte) bool { return a.reaches(document, is) }}
 	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, old, b) }
+	trimmed := old.trimmed(next)
 	switch {
 	case g.data != nil:
 		if first, err := next.grid.Touched(g.region); err == nil {
@@ -143,6 +144,9 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	}
 	if slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] < p[0] }) {
 		change.Reclaim = func(ctx context.Context, b store.Batch) error { return old.cut(ctx, next, g.keepStale, b) }
+	}
+	if len(trimmed) > 0 {
+		old.trim(next, trimmed, change)
 	}
 	return change, nil
 }

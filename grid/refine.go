@@ -84,9 +84,9 @@ func union(a, b []Run) ([]Run, error) {
 		if steps == mostRuns {
 			return nil, fmt.Errorf("%w: the boundaries of both axes make more than %d runs", ErrUnsupported, mostRuns)
 		}
-		r := stretch(p, q)
+		r := common(p, q)
 		if r.Count == 0 {
-			r = stretch(q, p)
+			r = common(q, p)
 		}
 		if r.Count == 0 {
 			r = Run{min(p.left, q.left), 1}
@@ -98,9 +98,9 @@ func union(a, b []Run) ([]Run, error) {
 	return both, nil
 }
 
-// stretch returns as many equal cells as p and q can be seen to make together, where the cells of p are not longer:
+// common returns as many equal cells as p and q can be seen to make together, where the cells of p are not longer:
 // cells of p that fill cells of q, cells of p within one of q, or cells of one length that lie half a cell apart.
-func stretch(p, q *cursor) Run {
+func common(p, q *cursor) Run {
 	if !p.atStart() {
 		return Run{}
 	}

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
@@ -48,7 +50,9 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	}
 	if w.partly(n) {
 		found, err := w.readPart(ctx)
-		return w.orFill(found, err, skipFill)
+		if !errors.Is(err, codec.ErrCorrupt) {
+			return w.orFill(found, err, skipFill)
+		}
 	}
 	var room []byte // the part's own place, where it has the shape of the chunk
 	if data, ok := w.placed.Bytes(); ok && int64(len(data)) == n && w.wholeChunk() && w.Chain.InOrder() {

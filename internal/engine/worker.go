@@ -126,9 +126,8 @@ func (w *worker) stored(ctx context.Context, n int64) ([]byte, *budget.Buffer, e
 	return src, buffer, err
 }
 
-// decode reads the chunk, and w.chunk then shows its elements. They are in room, which has just its bytes, or where room is
-// nil in a buffer that the caller puts back. It is false where there is no such chunk; then nothing is taken.
-func (w *worker) decode(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+// decodeStored is decode of what is under the chunk's key.
+func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	if w.Chain.Plain() {
 		return w.decodePlain(ctx, n, room)
 	}

@@ -24,7 +24,12 @@ func (a *alone) stage(ctx context.Context, c *Change) error {
 	return err
 }
 
-func (a *alone) reclaim(ctx context.Context, c *Change) error { return a.batch(ctx, c.Reclaim) }
+func (a *alone) reclaim(ctx context.Context, c *Change) error {
+	if err := a.batch(ctx, c.Reclaim); err != nil {
+		return err
+	}
+	return a.batch(ctx, c.Tidy)
+}
 
 // publish writes the document on the condition that the present one is the one that was read, or without a condition where
 // the store knows none; then the lock, or the caller's word, keeps others away.

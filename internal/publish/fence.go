@@ -220,13 +220,15 @@ func (f *fence) isWitness(ctx context.Context) bool {
 
 // reclaim deletes and clears chunks that the published document does not describe.
 func (f *fence) reclaim(ctx context.Context, c *Change) error {
-	if c.Reclaim == nil {
-		return nil
-	}
-	b := &reclaiming{staging{f}, nil}
-	err := c.Reclaim(ctx, b)
-	if err == nil {
-		err = b.flush(ctx)
+	var err error
+	for _, work := range [...]func(context.Context, store.Batch) error{c.Reclaim, c.Tidy} {
+		b := &reclaiming{staging: staging{f}}
+		if work != nil && err == nil {
+			err = work(ctx, b)
+		}
+		if err == nil {
+			err = b.flush(ctx)
+		}
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return nil // another writer goes on: what is left is not visible, and is dealt with when its place is written to

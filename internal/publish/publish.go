@@ -54,7 +54,7 @@ type Document struct {
 
 // Change is what a plan asks for.
 type Change struct {
-	Document []byte
+	Document []byte                                   // nil where the one that is there stays, and there is only to reclaim
 	Stage    func(context.Context, store.Batch) error // nil where nothing is to be staged
 	// Witness is the first chunk that Stage puts, and puts before all others, where every plan on the same document that
 	// puts any of its chunks puts this one first. The zero Key says that there is none.
@@ -66,6 +66,8 @@ type Change struct {
 	// knows it; nil where nobody wants to know.
 	Published func(store.Version)
 	Reclaim   func(context.Context, store.Batch) error // nil where nothing is to be reclaimed
+	// Tidy removes what is of no use once what Reclaim wrote is durable; nil where nothing is.
+	Tidy func(context.Context, store.Batch) error
 	// Abandon deletes what was staged, where staging failed; nil where it may stay. Its errors are of no interest: what
 	// it leaves is not visible.
 	Abandon func(context.Context, store.Batch) error
@@ -101,6 +103,9 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	var run run = &alone{n, old}
 	if fenced {
 		run = newFence(n, old, change)
+	}
+	if change.Document == nil {
+		return run.reclaim(ctx, change)
 	}
 	if err = run.stage(ctx, change); err != nil {
 		return err

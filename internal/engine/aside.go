@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/store"
+)
+
+// A chunk whose edge becomes shorter has to be stored anew under the key that it has, while the document still, or already, says
+// otherwise. So the new chunk is first put aside, under a key that tells its shape; the document is published; and the chunk is moved
+// to its place. Whoever finds a chunk that does not decode looks aside, and so reads the right elements all the time.
+
+// asideDir is the directory, within that of the array, of chunks that are put aside.
+const asideDir = "__varve/aside/"
+
+// aside returns the key under which the worker's chunk is put aside.
+func (w *worker) aside() store.Key {
+	name := []byte(asideDir)
+	for i, n := range w.cell.Encoded {
+		if i > 0 {
+			name = append(name, 'x')
+		}
+		name = strconv.AppendInt(name, n, 10)
+	}
+	return w.Path.Key(string(w.Keys.AppendKey(append(name, '/'), w.part.Chunk)))
+}
+
+// decode reads the chunk, and w.chunk then shows its elements. They are in room, which has just its bytes, or where room is
+// nil in a buffer that the caller puts back. It is false where there is no such chunk; then nothing is taken.
+func (w *worker) decode(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	found, buffer, err := w.decodeStored(ctx, n, room)
+	if !errors.Is(err, codec.ErrCorrupt) {
+		return found, buffer, err
+	}
+	key, info := w.key, w.info
+	w.key = w.aside()
+	moved, buffer, asideErr := w.decodeStored(ctx, n, room)
+	w.key, w.info = key, info
+	if asideErr != nil || !moved {
+		return false, nil, err
+	}
+	return true, buffer, nil
+}
+
+// PutAside puts the stored chunks of the box aside in the shape that they have in the next array, which has the same keys. Of their
+// elements they keep those of the shape valid; all else is the fill value.
+func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid []int64, batch store.Batch) error {
+	indices, stop := iter.Pull2(a.Stored(ctx, cells))
+	defer stop()
+	var failed error
+	r, to := a.newRun(cells, math.MaxInt64), next.newRun(cells, math.MaxInt64)
+	type pair struct{ from, to *writer }
+	err := each(ctx, r.workers,
+		func(p *pair) bool {
+			index, err, more := indices()
+			if err != nil {
+				failed = err
+			}
+			copy(p.from.part.Chunk, index)
+			copy(p.to.part.Chunk, index)
+			return more && err == nil
+		},
+		func() *pair {
+			how := Writing{Batch: batch, Valid: valid, KeepFill: true}
+			return &pair{r.newWriter(how), to.newWriter(how)}
+		},
+		func(ctx context.Context, p *pair) error { return p.from.fail(p.from.putAside(ctx, p.to)) })
+	return errors.Join(failed, err)
+}
+
+// putAside writes the chunk of w as the next array has it to where it waits.
+func (w *writer) putAside(ctx context.Context, next *writer) error {
+	n, err := w.begin()
+	if err != nil {
+		return err
+	}
+	size, err := next.begin()
+	if err != nil {
+		return err
+	}
+	weight, err := w.bytes.Acquire(ctx, n*int64(3+w.Chain.Buffers()))
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	found, old, err := w.decode(ctx, n, nil)
+	defer old.Put()
+	if err != nil || !found {
+		return err
+	}
+	w.clearTail()
+	buffer := budget.Get(size)
+	defer buffer.Put()
+	next.show(buffer.Bytes(size))
+	grid.FillBytes(next.chunk.Data, next.Fill)
+	common := make(grid.Box, len(w.cell.Encoded))
+	for i := range common {
+		common[i].Stop = min(w.cell.Encoded[i], next.cell.Encoded[i])
+	}
+	grid.Copy(next.chunk.Sub(common), w.chunk.Sub(common))
+	next.key = next.aside()
+	return next.put(ctx, next.chunk, size)
+}
+
+// Aside yields the keys of the chunks that are put aside, and their indices; nil for those that are none of the array's.
+func (a *Array) Aside(ctx context.Context) iter.Seq2[AsideChunk, error] {
+	dir := a.Path.Key(asideDir + "-").Dir()
+	return func(yield func(AsideChunk, error) bool) {
+		for e, err := range store.List(ctx, a.Store, dir, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				return
+			}
+			if err != nil {
+				yield(AsideChunk{}, err)
+				return
+			}
+			if !yield(a.asideChunk(e.Name), nil) {
+				return
+			}
+		}
+	}
+}
+
+// AsideChunk is a chunk that is put aside.
+type AsideChunk struct {
+	Key   store.Key
+	Index []int64 // nil where the array has no such chunk, or has it in another shape
+}
+
+func (a *Array) asideChunk(name string) AsideChunk {
+	c := AsideChunk{Key: a.Path.Key(asideDir + name)}
+	_, key, _ := strings.Cut(name, "/")
+	index, ok := a.Keys.ParseKey(key, a.Grid.Rank(), nil)
+	if !ok {
+		return c
+	}
+	w := newWorker(&run{Array: a})
+	copy(w.part.Chunk, index)
+	if a.Grid.Cell(index, w.cell) && w.aside() == c.Key {
+		c.Index = index
+	}
+	return c
+}
+
+// Fetch moves a chunk that is put aside to its place, unless what is there decodes.
+func (a *Array) Fetch(ctx context.Context, c AsideChunk, batch store.Batch) error {
+	if c.Index == nil {
+		return nil
+	}
+	w, n, err := a.at(c.Index)
+	if err != nil {
+		return err
+	}
+	defer w.lock().Unlock()
+	found, buffer, err := w.decodeStored(ctx, n, nil)
+	buffer.Put()
+	if !errors.Is(err, codec.ErrCorrupt) {
+		return w.fail(err)
+	}
+	value, _, err := a.Store.Get(ctx, c.Key, store.Request{}, nil)
+	if errors.Is(err, fs.ErrNotExist) || found {
+		return nil
+	}
+	if err != nil {
+		return w.fail(err)
+	}
+	v := w.newWriter(Writing{Batch: batch})
+	v.worker, v.on = w, store.IfVersion(w.info.Version)
+	return w.fail(v.store(ctx, value))
+}

@@ -1,0 +1,114 @@
+package zarr
+
+import (
+	"context"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+)
+
+// trimmed returns the chunks that both states have, in the next one with a shorter edge: at the end of an axis whose last edge
+// is cut at the extent. No chunk is in two boxes.
+func (s *state) trimmed(next *state) []grid.Box {
+	var boxes []grid.Box
+	rest := grid.BoxOf(next.grid.Chunks())
+	for i := range rest {
+		a := next.grid.Axis(i)
+		is, ok := a.Cell(a.Chunks() - 1)
+		was, had := s.grid.Axis(i).Cell(is.Index)
+		if !ok || !had || was.Encoded == is.Encoded {
+			continue
+		}
+		cells := append(grid.Box(nil), rest...)
+		cells[i].Start = is.Index
+		boxes = append(boxes, cells)
+		rest[i].Stop = is.Index
+	}
+	return boxes
+}
+
+// trim adds to a change that the chunks of the boxes are stored anew: put aside before the document is published, and moved to
+// their places after it.
+func (s *state) trim(next *state, boxes []grid.Box, change *publish.Change) {
+	valid := s.grid.Shape()
+	for i, n := range next.grid.Shape() {
+		valid[i] = min(valid[i], n)
+	}
+	stage, reclaim := change.Stage, change.Reclaim
+	change.Stage = func(ctx context.Context, b store.Batch) error {
+		for _, cells := range boxes {
+			if err := s.engine.PutAside(ctx, next.engine, cells, valid, b); err != nil {
+				return err
+			}
+		}
+		if stage == nil {
+			return nil
+		}
+		return stage(ctx, b)
+	}
+	change.Reclaim = func(ctx context.Context, b store.Batch) error {
+		if err := next.fetchAside(ctx, b); err != nil || reclaim == nil {
+			return err
+		}
+		return reclaim(ctx, b)
+	}
+	change.Tidy = next.tidyAside
+}
+
+// fetchAside moves the chunks that are put aside to their places.
+func (s *state) fetchAside(ctx context.Context, b store.Batch) error {
+	for c, err := range s.engine.Aside(ctx) {
+		if err == nil {
+			err = s.engine.Fetch(ctx, c, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidyAside deletes what was put aside.
+func (s *state) tidyAside(ctx context.Context, b store.Batch) error {
+	for c, err := range s.engine.Aside(ctx) {
+		if err == nil {
+			err = b.Delete(ctx, c.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recover finishes, or undoes, what a writer that died has left of a change: chunks that it put aside.
+func (a *Array) recover(ctx context.Context) error {
+	s := a.state.Load()
+	left := false
+	for _, err := range s.engine.Aside(ctx) {
+		if err != nil {
+			return err
+		}
+		left = true
+		break
+	}
+	if !left {
+		return nil
+	}
+	_, leave, err := a.enter(ctx, allTurns)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return retry(ctx, func() error {
+		return publish.Update(ctx, a.publisher(), func(d publish.Document) (*publish.Change, error) {
+			s, err := a.known(d)
+			if err != nil {
+				return nil, err
+			}
+			a.state.Store(s)
+			return &publish.Change{Reclaim: s.fetchAside, Tidy: s.tidyAside}, nil
+		})
+	})
+}
