@@ -169,8 +169,15 @@ func (p *plate) drawMark(k *ink, m Mark) {
 	}
 	k.rect(x, y, width, height, `fill="`+markColour+`" fill-opacity=".12" stroke="`+markColour+`" stroke-width="2.5"`)
 	if m.Label != "" {
-		k.text(x+width/2, y+height/2+4, ` text-anchor="middle" font-weight="bold" fill="`+markColour+`"`, clip(m.Label, longText, p.more))
+		p.drawFlag(k, x+width/2, y+height/2, clip(m.Label, longText, p.more))
 	}
+}
+
+// drawFlag writes a label on a ground of its own, which can be read on every fill.
+func (p *plate) drawFlag(k *ink, x, y int, text string) {
+	w := textWidth(text) + 8
+	k.rect(x-w/2, y-7, w, 14, `rx="3" fill="`+markColour+`"`)
+	k.text(x, y+4, ` text-anchor="middle" font-size="11" fill="#fff"`, text)
 }
 
 // holds reports whether some of the chunks are in the grid.
