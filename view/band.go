@@ -85,7 +85,7 @@ func (t *text) label(p span) string {
 // fitting lays out the cells of an axis within a number of characters, lines included: every cell for itself if they are
 // few, else by runs, else with some left out. It is false where even that is too wide.
 func (t *text) fitting(a grid.Axis, width int) ([]band, bool) {
-	for _, list := range layouts(a) {
+	for _, list := range layouts(a, 24, 20) {
 		for _, s := range columnScales {
 			if b := t.bands(list, s, true); total(b)+1 <= width {
 				return b, true
@@ -95,13 +95,14 @@ func (t *text) fitting(a grid.Axis, width int) ([]band, bool) {
 	return nil, false
 }
 
-// layouts returns ways to draw the cells of an axis as columns, the most detailed first.
-func layouts(a grid.Axis) [][]span {
+// layouts returns ways to draw the cells of an axis, the most detailed first: up to few of them each for itself, then ever fewer
+// runs.
+func layouts(a grid.Axis, few int64, runs int) [][]span {
 	var all [][]span
-	if list, ok := single(a, 24); ok {
+	if list, ok := single(a, few); ok {
 		all = append(all, list)
 	}
-	for most := 20; most > 0; most-- {
+	for most := runs; most > 0; most-- {
 		all = append(all, spans(a, a.Cells(), most))
 	}
 	return all

@@ -1,4 +1,4 @@
-// Package view shows chunk grids to people: as a drawing in a terminal, and as one line of text an axis.
+// Package view shows chunk grids to people: as a drawing in a terminal, as a picture in SVG, and as one line of text an axis.
 //
 // A drawing has heavy lines around the array and light lines between chunks. Columns are the cells of the last axis,
 // rows those of the axis before it, and their lengths stand in the margins; what reaches beyond the array is dotted.
@@ -8,4 +8,7 @@
 //
 //	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
 //	fmt.Print(view.Grid(g, nil))
+//
+// A picture follows the same rules, with lengths true to scale where they differ little, and several grids side by side share
+// a scale ([SVGRow]).
 package view

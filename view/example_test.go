@@ -2,6 +2,8 @@ package view_test
 
 import (
 	"fmt"
+	"os"
+	"strings"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/view"
@@ -39,4 +41,37 @@ func ExampleSizes() {
 	}
 	fmt.Println(view.Sizes(a))
 	// Output: 365×4, 366, 1×10
+}
+
+func ExampleSVG() {
+	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	picture := view.SVG(g, &view.SVGOptions{Names: []string{"y", "x"}})
+	lines := strings.Split(string(picture), "\n")
+	fmt.Println(lines[1])
+	fmt.Println(lines[2])
+	// Output:
+	// <title>Chunk grid of 60 × 100 elements</title>
+	// <desc>y ↓  60 = 10, 20, 30; x → 100 = 25×4</desc>
+}
+
+// The months of spring, by days, beside steps of thirty days.
+func ExampleSVGRow() {
+	steps, err := grid.New([]int64{92}, grid.Every(30))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	months, err := grid.New([]int64{92}, grid.Edges(31, 30, 31))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	os.Stdout.Write(view.SVGRow("Spring",
+		view.Panel{Grid: steps, Options: &view.SVGOptions{Title: "regular"}},
+		view.Panel{Grid: months, Options: &view.SVGOptions{Title: "rectilinear"}},
+	))
 }

@@ -20,8 +20,8 @@ type GridOptions struct {
 	Axes []int
 	// Names are the names of the axes; nil or "" for those that have none.
 	Names []string
-	// Stored returns how many of the chunks in a box of chunk indices are stored. It is asked once for every block of the
-	// drawing. Nil draws all chunks alike.
+	// Stored returns how many of the chunks in a box of chunk indices are stored, a negative number where that would take too
+	// long to find out. It is asked once for every block of the drawing. Nil draws all chunks alike.
 	Stored func(chunks grid.Box) int64
 }
 
@@ -181,24 +181,15 @@ func (d *drawing) shade(row, column band) rune {
 	if !row.inside || !column.inside {
 		return d.beyond
 	}
-	if d.stored == nil {
-		return d.empty
-	}
-	box := grid.BoxOf(d.grid.Chunks())
-	if d.row >= 0 {
-		box[d.row] = row.cells
-	}
-	if d.column >= 0 {
-		box[d.column] = column.cells
-	}
-	all, ok := box.Len()
-	switch n := d.stored(box); {
-	case n == 0:
-		return d.empty
-	case ok && n == all:
+	switch d.presence(row.cells, column.cells) {
+	case someStored:
+		return d.some
+	case allStored:
 		return d.text.stored
+	case notLookedUp:
+		return d.unknown
 	}
-	return d.some
+	return d.empty
 }
 
 // legend explains the characters that fill the blocks.
@@ -209,6 +200,9 @@ func (d *drawing) legend(p *picture) string {
 	}
 	if d.stored != nil && p.shows(d.some) {
 		parts = append(parts, string(d.some)+" some stored")
+	}
+	if p.shows(d.unknown) {
+		parts = append(parts, string(d.unknown)+" not looked up")
 	}
 	if p.insideRows < len(p.rows) || p.insideColumns < len(p.columns) {
 		parts = append(parts, string(d.beyond)+" beyond the array")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -38,6 +39,16 @@ func irregular() (edges []int64, sum int64) {
 	return edges, sum
 }
 
+// eightyYears returns the lengths of the months from 1940 to 2019, in days.
+func eightyYears() (days []int64) {
+	for year := 1940; year < 2020; year++ {
+		for month := time.January; month <= time.December; month++ {
+			days = append(days, int64(time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()))
+		}
+	}
+	return days
+}
+
 func TestGrid(t *testing.T) {
 	huge := int64(1_000_000_000_000_000_000)
 	edges, sum := irregular()
@@ -63,6 +74,14 @@ func TestGrid(t *testing.T) {
 			&view.GridOptions{Names: []string{"time", "lat", "lon"}, Axes: []int{1, 0}}},
 		{"ties", []int64{10, 10, 10}, []grid.Cut{grid.Every(5), grid.Every(5), grid.Every(5)}, nil},
 		{"months", []int64{365}, []grid.Cut{grid.Edges(months...)}, nil},
+		{"century", []int64{29220}, []grid.Cut{grid.Edges(eightyYears()...)}, nil},
+		{"unknown", []int64{40_000, 30}, []grid.Cut{grid.Every(1), grid.Edges(10, 20)},
+			&view.GridOptions{ASCII: true, Stored: func(b grid.Box) int64 {
+				if n, _ := b.Len(); n < 10 {
+					return b[1].Intersect(grid.Interval{Stop: 1}).Len()
+				}
+				return -1
+			}}},
 		{"months-narrow", []int64{365}, []grid.Cut{grid.Edges(months...)}, &view.GridOptions{Width: 40}},
 		{"rank-0", nil, nil, &view.GridOptions{Stored: func(grid.Box) int64 { return 1 }}},
 		{"zero-extent", []int64{0, 5}, []grid.Cut{grid.Edges(2, 2), grid.Every(5)}, nil},
@@ -85,7 +104,11 @@ func TestGrid(t *testing.T) {
 
 func compare(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
+	compareFile(t, filepath.Join("testdata", name+".txt"), got)
+}
+
+func compareFile(t *testing.T, file, got string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ type text struct {
 	empty      rune // elements that are not stored, or nobody knows
 	some       rune // chunks of which some are stored
 	stored     rune
+	unknown    rune // chunks that were not looked up
 	beyond     rune // elements beyond the array
 	columnMark rune // several cells side by side
 	rowMark    rune // several cells below each other
@@ -22,12 +23,12 @@ var unicodeText = text{
 	junctions: []rune(" ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳" +
 		"╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈" +
 		"╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋"),
-	empty: ' ', some: '░', stored: '▒', beyond: '·', columnMark: '⋯', rowMark: '⋮', both: '⋱', times: "×", more: "…", down: "↓", right: "→",
+	empty: ' ', some: '░', stored: '▒', unknown: '╱', beyond: '·', columnMark: '⋯', rowMark: '⋮', both: '⋱', times: "×", more: "…", down: "↓", right: "→",
 }
 
 var asciiText = text{
 	junctions: []rune(" -=|++|++--=++++++===++++++" +
 		"|++|++|++++++++++++++++++++" +
 		"|++|++|++++++++++++++++++++"),
-	empty: ' ', some: '+', stored: '#', beyond: '.', columnMark: '~', rowMark: ':', both: '~', times: "x", more: "...", down: "v", right: ">",
+	empty: ' ', some: '+', stored: '#', unknown: '?', beyond: '.', columnMark: '~', rowMark: ':', both: '~', times: "x", more: "...", down: "v", right: ">",
 }

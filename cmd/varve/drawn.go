@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -12,15 +13,12 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// shadedChunks is the most chunks of an array of which the stored ones are looked up for a drawing.
-const shadedChunks = 4096
-
 // drawn is a grid that is to be shown, with what is known besides.
 type drawn struct {
 	title string
 	grid  *grid.Grid
-	array *zarr.Array                                              // nil where the grid is of no array, or of one that cannot be opened
-	each  func(ctx context.Context, use func(index []int64)) error // visits the stored chunks; nil where they are not known
+	array *zarr.Array                                                    // nil where the grid is of no array, or of one that cannot be opened
+	each  func(ctx context.Context, use func(index []int64) error) error // visits the stored chunks; nil where they are not known
 	names []string
 	axes  []int // that are drawn
 }
@@ -44,12 +42,11 @@ func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
 }
 
 func drawnArray(title string, a *zarr.Array) *drawn {
-	each := func(ctx context.Context, use func([]int64)) error {
+	each := func(ctx context.Context, use func([]int64) error) error {
 		for index, err := range a.StoredChunks(ctx) {
-			if err != nil {
+			if err := cmp.Or(err, use(index)); err != nil {
 				return err
 			}
-			use(index)
 		}
 		return nil
 	}
@@ -73,8 +70,15 @@ func drawnDocument(ctx context.Context, location string, reason error) (*drawn, 
 		d.names = append(d.names, *name)
 	}
 	if doc.counted {
-		d.each = func(ctx context.Context, use func([]int64)) error {
-			return doc.stored(ctx, func(index []int64, _ int64) { use(index) })
+		d.each = func(ctx context.Context, use func([]int64) error) error {
+			ctx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
+			err := doc.stored(ctx, func(index []int64, _ int64) {
+				if err := use(index); err != nil {
+					cancel(err)
+				}
+			})
+			return cmp.Or(context.Cause(ctx), err)
 		}
 	}
 	return d, nil
@@ -101,25 +105,6 @@ func (f *gridFlags) described() (*drawn, error) {
 func parseExtension(text string) (metadata.Extension, error) {
 	e, err := metadata.ParseExtension([]byte(text), metadata.Limits{})
 	return e, known(err)
-}
-
-// stored returns what counts the stored chunks of a box, nil where they are unknown or too many to look up.
-func (d *drawn) stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
-	if n, ok := d.grid.NumChunks(); d.each == nil || !ok || n > shadedChunks {
-		return nil, nil
-	}
-	var all [][]int64
-	if err := d.each(cmd.Context(), func(index []int64) { all = append(all, append([]int64{}, index...)) }); err != nil {
-		return nil, err
-	}
-	return func(chunks grid.Box) (n int64) {
-		for _, index := range all {
-			if chunks.Contains(index) {
-				n++
-			}
-		}
-		return n
-	}, nil
 }
 
 // chosenAxes returns the axes of --axes, nil where the choice is left to the drawing.

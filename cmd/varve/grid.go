@@ -17,8 +17,8 @@ import (
 
 // gridFlags are the flags of varve grid as they were given.
 type gridFlags struct {
-	shape, chunkGrid, locate, chunk, axes string
-	ascii                                 bool
+	shape, chunkGrid, locate, chunk, axes, svg string
+	ascii                                      bool
 }
 
 func newGridCommand() *cobra.Command {
@@ -27,6 +27,7 @@ func newGridCommand() *cobra.Command {
 		Use:   "grid [NODE]",
 		Short: "Draw the chunk grid of an array, and find elements and chunks in it",
 		Example: `  varve grid era5.zarr/t2m --locate 15,40
+  varve grid era5.zarr/t2m --svg grid.svg
   varve grid --shape 60,100 --chunk-grid '{"name":"regular","configuration":{"chunk_shape":[25,30]}}'`,
 		Args:              arguments("[NODE]"),
 		ValidArgsFunction: completeNode,
@@ -37,24 +38,35 @@ func newGridCommand() *cobra.Command {
 	checkedVar(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40: which chunk holds it", syntax(parseIntegers))
 	checkedVar(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", syntax(parseIntegers))
 	checkedVar(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0; by default those with the most chunks", syntax(parseAxes))
+	checkedVar(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", fileName)
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters only")
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := f.drawn(cmd, args)
-		if err != nil {
-			return err
-		}
-		if d.array != nil {
-			defer d.array.Close()
-		}
-		if d.axes, err = f.chosenAxes(d.grid.Rank()); err != nil {
-			return err
-		}
-		if wantsJSON(cmd) {
-			return f.printFacts(cmd, d)
-		}
+	c.RunE = f.run
+	return c
+}
+
+func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
+	if f.svg == "-" && wantsJSON(cmd) {
+		return badUsage("--svg - and --json both write to standard output: give --svg FILE")
+	}
+	d, err := f.drawn(cmd, args)
+	if err != nil {
+		return err
+	}
+	if d.array != nil {
+		defer d.array.Close()
+	}
+	if d.axes, err = f.chosenAxes(d.grid.Rank()); err != nil {
+		return err
+	}
+	if f.svg != "" {
+		err = f.printPicture(cmd, d)
+	} else if !wantsJSON(cmd) {
 		return f.print(cmd, d)
 	}
-	return c
+	if err != nil || !wantsJSON(cmd) {
+		return err
+	}
+	return f.printFacts(cmd, d)
 }
 
 // gridFacts is a grid as programs read it.
@@ -147,33 +159,27 @@ func (f *gridFlags) found(d *drawn) (*chunkFacts, error) {
 
 // print draws the grid for people, and says where what they asked for is.
 func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
-	var answers []string
-	if cmd.Flags().Changed("locate") {
-		l, err := f.located(d)
-		if err != nil {
-			return err
-		}
-		answers = append(answers, fmt.Sprintf("element %s is in chunk %s, at %s within it", tuple(l.Index), tuple(l.Chunk), tuple(l.Within)))
-	}
-	if cmd.Flags().Changed("chunk") {
-		c, err := f.found(d)
-		if err != nil {
-			return err
-		}
-		answers = append(answers, c.sentence(f.chunk, d.grid))
+	a, err := f.answer(cmd, d)
+	if err != nil {
+		return err
 	}
 	stored, err := d.stored(cmd)
 	if err != nil {
 		return err
 	}
 	w := cmd.OutOrStdout()
-	text := fmt.Sprintf("%s: %s in %s, %s\n\n", printable(d.title), shapeText(d.grid.Shape()), chunkCount(d.grid), d.grid.Name()) +
+	text := fmt.Sprintf("%s: %s\n\n", printable(d.title), d.summary()) +
 		view.Grid(d.grid, &view.GridOptions{Width: columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
-	if answers != nil {
-		text += "\n" + strings.Join(answers, "\n") + "\n"
+	if a.text != nil {
+		text += "\n" + strings.Join(a.text, "\n") + "\n"
 	}
 	_, err = io.WriteString(w, text)
 	return err
+}
+
+// summary says in a line what the grid is.
+func (d *drawn) summary() string {
+	return fmt.Sprintf("%s in %s, %s", shapeText(d.grid.Shape()), chunkCount(d.grid), d.grid.Name())
 }
 
 // sentence says what a chunk holds, or that there is no such chunk.

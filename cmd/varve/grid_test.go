@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -78,7 +80,10 @@ func TestGridFailures(t *testing.T) {
 		{"nothing", nil, 2, "invalid-argument"},
 		{"shape alone", []string{"--shape", "60"}, 2, "invalid-argument"},
 		{"both", append(described, "testdata/rect_2d.zarr"), 2, "invalid-argument"},
-		{"no pictures", append(described, "--svg", "x"), 2, "invalid-argument"},
+		{"two documents", append(described, "--svg", "-"), 2, "invalid-argument"},
+		{"no file", append(described, "--svg", ""), 2, "invalid-argument"},
+		{"no folder", append(described, "--svg", "testdata/none/x.svg"), 1, "not-found"},
+		{"picture of nothing", append(described, "--svg", "testdata/none.svg", "--locate", "60,0"), 1, "invalid-argument"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -126,5 +131,51 @@ func TestGridDrawing(t *testing.T) {
 	none := must(t, "", "grid", "testdata/rect_2d.zarr", "--chunk", "7,7")
 	if !strings.Contains(none, "(7,7) is no chunk: the grid has 3 × 4\n") {
 		t.Error(none)
+	}
+}
+
+func TestGridPicture(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "grid.svg")
+	args := []string{"grid", "testdata/rect_2d.zarr", "--locate", "15,40", "--chunk", "0,1", "--svg"}
+	if out := must(t, "", append(args, file)...); out != "" {
+		t.Errorf("printed %q", out)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := string(data)
+	for _, part := range []string{
+		"<title>rect_2d.zarr</title>", ">60 × 100 in 3 × 4 chunks, rectilinear</text>", ">stored</text>",
+		">element (15, 40) is in chunk (1, 1), at (5, 15) within it</text>", ">chunk (0, 1) holds the elements [0:10, 25:50], shape 10 × 25</text>",
+	} {
+		if strings.Count(picture, part) != 1 {
+			t.Errorf("%q is missing in\n%s", part, picture)
+		}
+	}
+	if n := strings.Count(picture, `fill-opacity=".12"`); n != 2 {
+		t.Errorf("%d chunks are marked", n)
+	}
+	if out := must(t, "", append(args, "-")...); out != picture {
+		t.Errorf("on standard output it is\n%s", out)
+	}
+	plain, both := must(t, "", "grid", "--json", "testdata/rect_2d.zarr"), must(t, "", "grid", "--json", "testdata/rect_2d.zarr", "--svg", file)
+	if plain != both {
+		t.Errorf("with a picture the facts are\n%s", both)
+	}
+	if data, err = os.ReadFile(file); err != nil || strings.Contains(string(data), "element") {
+		t.Errorf("the file was not replaced (%v)\n%s", err, data)
+	}
+	if turned := must(t, "", "grid", "testdata/rect_2d.zarr", "--axes", "1", "--svg", "-"); strings.Contains(turned, "rotate") {
+		t.Errorf("rows are drawn\n%s", turned)
+	}
+}
+
+// TestGridNoPicture checks that no file is made where the question fails.
+func TestGridNoPicture(t *testing.T) {
+	dir := t.TempDir()
+	_, _, status := execute(t, "", "grid", "testdata/rect_2d.zarr", "--locate", "60,0", "--svg", filepath.Join(dir, "grid.svg"))
+	if files, err := os.ReadDir(dir); status != 1 || err != nil || len(files) > 0 {
+		t.Errorf("status %d, files %v (%v)", status, files, err)
 	}
 }

@@ -29,7 +29,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"info"}, "NODE is missing"},
 		{[]string{"info", "a", "b"}, `unexpected argument "b"`},
 		{[]string{"info", "--nope", "a"}, "unknown flag: --nope"},
-		{[]string{"grid", "a", "--svg", "b"}, "unknown flag: --svg"},
+		{[]string{"grid", "a", "--svg", ""}, "the name of a file is needed"},
 		{[]string{"equal", "a"}, "B is missing"},
 		{[]string{"resize", "a"}, "--shape is missing"},
 		{[]string{"create", "a", "--shape", "3"}, "--dtype is missing"},

@@ -1,0 +1,212 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"varve.dev/zarr/grid"
+)
+
+// drawCells writes the cells of a plate; their corner is the origin.
+func (p *plate) drawCells(k *ink) {
+	p.drawShades(k)
+	p.drawBeyond(k)
+	var l lines
+	l.between(&p.columns, &p.rows, false)
+	l.between(&p.rows, &p.columns, true)
+	k.path(l.light.String(), "")
+	k.path(l.dashed.String(), ` stroke-dasharray="3 3"`)
+	k.path(l.dots.String(), ` stroke-width="3" stroke-linecap="round"`)
+	p.drawOutline(k)
+	for _, m := range p.marks {
+		p.drawMark(k, m)
+	}
+}
+
+// drawShades fills the blocks of which something is known, neighbours in a row at once.
+func (p *plate) drawShades(k *ink) {
+	for j, line := range p.shades {
+		row := p.rows.strips[j]
+		for from := 0; from < len(line); {
+			to := from
+			for to < len(line) && line[to] == line[from] {
+				to++
+			}
+			first, last := p.columns.strips[from], p.columns.strips[to-1]
+			if fill, ok := fills[line[from]]; ok {
+				k.rect(first.at, row.at, last.at+last.size-first.at, row.size, fill)
+			}
+			from = to
+		}
+	}
+}
+
+// drawBeyond hatches what is beyond the array: right of it, and below.
+func (p *plate) drawBeyond(k *ink) {
+	r, c := &p.rows, &p.columns
+	if c.inside < c.length && r.inside > 0 {
+		k.rect(c.inside, 0, c.length-c.inside, r.inside, beyondFill)
+	}
+	if r.inside < r.length {
+		k.rect(0, r.inside, c.length, r.length-r.inside, beyondFill)
+	}
+}
+
+// lines are the paths between cells.
+type lines struct {
+	light, dashed strings.Builder
+	dots          strings.Builder // where cells are left out
+}
+
+// segment appends a line from one place across a ruler to another: from left to right where across, else downwards.
+func segment(b *strings.Builder, at, from, to int, across bool) {
+	switch {
+	case from >= to:
+	case across:
+		fmt.Fprintf(b, "M%d %dH%d", from, at, to)
+	default:
+		fmt.Fprintf(b, "M%d %dV%d", at, from, to)
+	}
+}
+
+// between adds the lines between the strips of a ruler, which run along another, and the dots of the strips that are gaps.
+func (l *lines) between(r, other *ruler, across bool) {
+	for i, s := range r.strips {
+		if i > 0 && s.inside {
+			l.along(s.at, other, across)
+		}
+		l.beyond(s, i, r, other, across)
+		if s.gap {
+			l.dot(s, other, across)
+		}
+	}
+	if r.inside < r.length { // the last line is that of the array otherwise
+		segment(&l.dashed, r.length, 0, other.length, across)
+	} else {
+		segment(&l.dashed, r.length, other.inside, other.length, across)
+	}
+}
+
+// along draws a line within the array, where the other ruler has no gap.
+func (l *lines) along(at int, other *ruler, across bool) {
+	from := 0
+	for _, o := range other.strips {
+		if !o.inside {
+			break
+		}
+		if o.gap {
+			segment(&l.light, at, from, o.at, across)
+			from = o.at + o.size
+		}
+	}
+	segment(&l.light, at, from, other.inside, across)
+}
+
+// beyond draws the line before a strip where it is beyond the array. A cell that goes on has none.
+func (l *lines) beyond(s strip, i int, r, other *ruler, across bool) {
+	if s.joined {
+		return
+	}
+	from := other.inside
+	if !s.inside && (i == 0 || s.at > r.inside) {
+		from = 0
+	}
+	segment(&l.dashed, s.at, from, other.length, across)
+}
+
+// dot puts three dots into every block of a gap. Where both rulers have a gap they go downwards to the right, and only one of the two
+// draws them.
+func (l *lines) dot(s strip, other *ruler, across bool) {
+	for _, o := range other.strips {
+		if o.gap && across {
+			continue
+		}
+		for n := -1; n <= 1; n++ {
+			x, y := s.at+s.size/2+7*n, o.at+o.size/2
+			switch {
+			case across:
+				x, y = y, x
+			case o.gap:
+				y += 7 * n
+			}
+			fmt.Fprintf(&l.dots, "M%d %dh0", x, y)
+		}
+	}
+}
+
+// drawOutline draws the heavy line around the array, dotted where cells are left out.
+func (p *plate) drawOutline(k *ink) {
+	var solid, dotted strings.Builder
+	sides := func(r, other *ruler, across bool) {
+		for from, to := 0, 0; from < len(r.strips) && r.strips[from].inside; from = to {
+			first, end := r.strips[from], 0
+			for to = from; to < len(r.strips) && r.strips[to].inside && r.strips[to].gap == first.gap; to++ {
+				end = r.strips[to].at + r.strips[to].size
+			}
+			b := &solid
+			if first.gap {
+				b = &dotted
+			}
+			segment(b, 0, first.at, end, across)
+			segment(b, other.inside, first.at, end, across)
+		}
+	}
+	sides(&p.columns, &p.rows, true)
+	sides(&p.rows, &p.columns, false)
+	k.path(solid.String(), ` stroke-width="2.5" stroke-linecap="square"`)
+	k.path(dotted.String(), ` stroke-width="2.5" stroke-dasharray="2 4"`)
+}
+
+// drawMark outlines chunks, or the blocks that they are part of.
+func (p *plate) drawMark(k *ink, m Mark) {
+	if !p.holds(m.Chunks) {
+		return
+	}
+	x, width := p.columns.reach(m.Chunks, p.column)
+	y, height := p.rows.reach(m.Chunks, p.row)
+	if width == 0 || height == 0 {
+		return
+	}
+	k.rect(x, y, width, height, `fill="`+markColour+`" fill-opacity=".12" stroke="`+markColour+`" stroke-width="2.5"`)
+	if m.Label != "" {
+		p.drawFlag(k, x+width/2, y+height/2, clip(m.Label, longText, p.more))
+	}
+}
+
+// drawFlag writes a label on a ground of its own, which can be read on every fill.
+func (p *plate) drawFlag(k *ink, x, y int, text string) {
+	w := textWidth(text) + 8
+	k.rect(x-w/2, y-7, w, 14, `rx="3" fill="`+markColour+`"`)
+	k.text(x, y+4, ` text-anchor="middle" font-size="11" fill="#fff"`, text)
+}
+
+// holds reports whether some of the chunks are in the grid.
+func (p *plate) holds(chunks grid.Box) bool {
+	if len(chunks) != p.grid.Rank() {
+		return false
+	}
+	for i, n := range p.grid.Chunks() {
+		if chunks[i].Intersect(grid.Interval{Stop: n}).Len() == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// reach returns where the strips of the array begin that hold some of the chunks, and their size.
+func (r *ruler) reach(chunks grid.Box, axis int) (at, size int) {
+	in := grid.Interval{Stop: 1}
+	if axis >= 0 {
+		in = chunks[axis]
+	}
+	for _, s := range r.strips {
+		if !s.inside || s.cells.Intersect(in).Len() == 0 {
+			continue
+		}
+		if size == 0 {
+			at = s.at
+		}
+		size = s.at + s.size - at
+	}
+	return at, size
+}

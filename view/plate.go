@@ -1,0 +1,219 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"varve.dev/zarr/grid"
+)
+
+// longText is the most characters of a line of a picture.
+const longText = 100
+
+// plate is the picture of one grid, with its title above it and its legend and caption below.
+type plate struct {
+	*drawing
+	title         string
+	caption       []string
+	marks         []Mark
+	rows, columns ruler
+	shades        [][]presence // of the blocks within the extent
+}
+
+func newPlate(g *grid.Grid, opt *SVGOptions) *plate {
+	if opt == nil {
+		opt = new(SVGOptions)
+	}
+	d := newDrawing(g, &GridOptions{Axes: opt.Axes, Names: opt.Names, Stored: opt.Stored})
+	p := &plate{drawing: d, title: clip(opt.Title, longText, d.more), marks: opt.Marks}
+	p.rows, p.columns = singleRuler(44), singleRuler(64)
+	if d.row >= 0 {
+		p.rows = newRuler(&rowKind, g.Axis(d.row))
+	}
+	if d.column >= 0 {
+		p.columns = newRuler(&columnKind, g.Axis(d.column))
+	}
+	p.caption = p.remarks()
+	if opt.Caption != "" {
+		p.caption = append(p.caption, strings.Split(opt.Caption, "\n")...)
+	}
+	for i, line := range p.caption {
+		p.caption[i] = clip(line, longText, d.more)
+	}
+	p.look()
+	return p
+}
+
+// remarks says what the cells do not show.
+func (p *plate) remarks() []string {
+	var lines []string
+	for i, line := range p.axisLines() {
+		if p.isEmpty() || p.grid.Rank() == 0 || i != p.row && i != p.column {
+			lines = append(lines, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	if p.isEmpty() {
+		lines = append(lines, "no chunks")
+	}
+	return lines
+}
+
+// isEmpty reports whether there is no cell to draw.
+func (p *plate) isEmpty() bool { return len(p.rows.strips) == 0 || len(p.columns.strips) == 0 }
+
+// look asks what is stored, once for every block within the extent.
+func (p *plate) look() {
+	if p.stored == nil {
+		return
+	}
+	for _, row := range p.rows.strips {
+		if !row.inside {
+			break
+		}
+		var line []presence
+		for _, column := range p.columns.strips {
+			if column.inside {
+				line = append(line, p.presence(row.cells, column.cells))
+			}
+		}
+		p.shades = append(p.shades, line)
+	}
+}
+
+// left returns the pixels before the cells.
+func (p *plate) left() int {
+	n := 2
+	if p.row >= 0 {
+		n += lineHeight
+	}
+	if w := p.rows.labelWidth(); w > 0 {
+		n += w + 8
+	}
+	return n
+}
+
+// top returns the pixels above the cells.
+func (p *plate) top() int {
+	n := 2
+	if p.title != "" {
+		n += lineHeight + 6
+	}
+	if p.column >= 0 && !p.isEmpty() {
+		n += 2 * lineHeight
+	}
+	return n
+}
+
+// below returns the pixels from the upper edge of the cells to the end.
+func (p *plate) below() int {
+	n := 4 + len(p.caption)*lineHeight
+	if len(p.legend()) > 0 {
+		n += lineHeight
+	}
+	if !p.isEmpty() {
+		n += p.bodyHeight()
+	}
+	return n
+}
+
+// bodyHeight returns the pixels of the cells, and of the name of the rows if that is longer.
+func (p *plate) bodyHeight() int {
+	if p.row < 0 {
+		return p.rows.length
+	}
+	return max(p.rows.length, textWidth(p.heading(p.row)))
+}
+
+func (p *plate) width() int {
+	n := p.left() + p.columns.length + 2
+	for _, line := range append([]string{p.title + strings.Repeat(" ", len(p.title)/8)}, p.caption...) {
+		n = max(n, textWidth(line))
+	}
+	if p.column >= 0 {
+		n = max(n, p.left()+textWidth(p.heading(p.column)))
+	}
+	w := 0
+	for _, s := range p.legend() {
+		w += s.width()
+	}
+	return max(n, w)
+}
+
+// heading returns what stands beside an axis: its name, the way of its indices, and its extent.
+func (p *plate) heading(axis int) string {
+	return p.names[axis] + " → " + number(p.grid.Axis(axis).Extent())
+}
+
+// sample is an entry of a legend.
+type sample struct{ fill, text string }
+
+func (s sample) width() int { return swatch + 6 + textWidth(s.text) + 16 }
+
+// legend explains the fills that the picture has.
+func (p *plate) legend() []sample {
+	seen := map[presence]bool{}
+	for _, line := range p.shades {
+		for _, s := range line {
+			seen[s] = true
+		}
+	}
+	var list []sample
+	if p.stored != nil {
+		list = append(list, sample{fills[allStored], "stored"})
+	}
+	if seen[someStored] {
+		list = append(list, sample{fills[someStored], "some stored"})
+	}
+	if seen[notLookedUp] {
+		list = append(list, sample{fills[notLookedUp], "not looked up"})
+	}
+	if p.rows.inside < p.rows.length || p.columns.inside < p.columns.length {
+		list = append(list, sample{beyondFill, "beyond the array"})
+	}
+	return list
+}
+
+// draw writes the plate; the cells begin at the height y.
+func (p *plate) draw(k *ink, x, y int) {
+	if p.title != "" {
+		k.text(x, y-p.top()+14, ` font-size="13" font-weight="bold"`, p.title)
+	}
+	foot := y + 4
+	if !p.isEmpty() {
+		p.drawScales(k, x, y)
+		fmt.Fprintf(k, `<g transform="translate(%d.5 %d.5)">`+"\n", x+p.left(), y)
+		p.drawCells(k)
+		k.WriteString("</g>\n")
+		foot += p.bodyHeight()
+	}
+	if legend := p.legend(); len(legend) > 0 {
+		foot += lineHeight
+		at := x
+		for _, s := range legend {
+			k.rect(at, foot-10, swatch, 10, s.fill+` stroke="`+inkColour+`" stroke-width=".5"`)
+			k.text(at+swatch+6, foot-1, "", s.text)
+			at += s.width()
+		}
+	}
+	for _, line := range p.caption {
+		foot += lineHeight
+		k.text(x, foot-2, "", line)
+	}
+}
+
+// drawScales writes names and lengths beside the cells.
+func (p *plate) drawScales(k *ink, x, y int) {
+	left := x + p.left()
+	if p.column >= 0 {
+		k.text(left, y-lineHeight-6, "", p.heading(p.column))
+	}
+	for _, l := range p.columns.labels {
+		k.text(left+l.at+l.size/2, y-6, ` text-anchor="middle"`, l.text)
+	}
+	if p.row >= 0 {
+		k.text(0, 0, fmt.Sprintf(` transform="translate(%d %d) rotate(90)"`, x+4, y), p.heading(p.row))
+	}
+	for _, l := range p.rows.labels {
+		k.text(left-8, y+l.at+l.size/2+4, ` text-anchor="end"`, l.text)
+	}
+}

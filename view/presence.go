@@ -1,0 +1,37 @@
+package view
+
+import "varve.dev/zarr/grid"
+
+// presence says how many of the chunks of a block are stored.
+type presence int
+
+const (
+	noneStored presence = iota // or nobody asked
+	someStored
+	allStored
+	notLookedUp
+)
+
+// presence asks how many chunks of a block are stored. The block has all chunks of the axes that are not drawn.
+func (d *drawing) presence(rows, columns grid.Interval) presence {
+	if d.stored == nil {
+		return noneStored
+	}
+	box := grid.BoxOf(d.grid.Chunks())
+	if d.row >= 0 {
+		box[d.row] = rows
+	}
+	if d.column >= 0 {
+		box[d.column] = columns
+	}
+	all, ok := box.Len()
+	switch n := d.stored(box); {
+	case n < 0:
+		return notLookedUp
+	case n == 0:
+		return noneStored
+	case ok && n == all:
+		return allStored
+	}
+	return someStored
+}
