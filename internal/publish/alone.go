@@ -24,6 +24,8 @@ func (a *alone) stage(ctx context.Context, c *Change) error {
 	return err
 }
 
+func (a *alone) secure(context.Context) error { return nil }
+
 func (a *alone) reclaim(ctx context.Context, c *Change) error {
 	if err := a.batch(ctx, c.Reclaim); err != nil {
 		return err

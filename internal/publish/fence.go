@@ -58,6 +58,12 @@ func (f *fence) stage(ctx context.Context, c *Change) error {
 	return c.Stage(ctx, staging{f})
 }
 
+func (f *fence) secure(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.raise(ctx)
+}
+
 // staging is what chunks of a new region are written with.
 type staging struct{ f *fence }
 

@@ -93,16 +93,16 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	if err != nil {
 		return err
 	}
+	if err := n.isPending(ctx); err != nil {
+		return err
+	}
 	change, err := plan(old)
 	if err != nil || change == nil {
 		return err
 	}
-	if fenced && old.Version.IsZero() {
-		return fmt.Errorf("%w: it knows no versions", ErrUnsafe)
-	}
-	var run run = &alone{n, old}
-	if fenced {
-		run = newFence(n, old, change)
+	run, err := n.begin(old, change, fenced)
+	if err != nil {
+		return err
 	}
 	if change.Document == nil {
 		return run.reclaim(ctx, change)
@@ -123,8 +123,21 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 // run is one run of Update: how it stages, publishes and reclaims.
 type run interface {
 	stage(context.Context, *Change) error
+	// secure makes sure that no other writer publishes a plan on the document that was read.
+	secure(context.Context) error
 	publish(ctx context.Context, document []byte) (store.Version, error)
 	reclaim(context.Context, *Change) error
+}
+
+// begin returns the run of a change.
+func (n Node) begin(old Document, c *Change, fenced bool) (run, error) {
+	switch {
+	case !fenced:
+		return &alone{n, old}, nil
+	case old.Version.IsZero():
+		return nil, fmt.Errorf("%w: it knows no versions", ErrUnsafe)
+	}
+	return newFence(n, old, c), nil
 }
 
 // incomplete returns what went wrong after a change was published.

@@ -1,0 +1,243 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"varve.dev/zarr/store"
+)
+
+// ErrPending says that a change of several nodes, this one among them, was begun and not finished: [Recover] comes first.
+var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
+
+const (
+	pointerName   = "__varve/together.json"
+	journalPrefix = "__varve/together-"
+	// mostJournal is the most bytes of a journal.
+	mostJournal = 1 << 30
+)
+
+// journal is what several nodes are changed to. It is stored beside the first of them under a name that no other journal has.
+type journal struct {
+	Aborted bool          `json:"aborted,omitempty"` // nothing was changed, and nothing will be
+	Parts   []journalPart `json:"parts,omitempty"`
+
+	node Node
+	key  store.Key
+}
+
+// journalPart is what one node is changed to.
+type journalPart struct {
+	Path     string `json:"path"`
+	Was      string `json:"was"` // digest of the document that was planned on
+	Document string `json:"document"`
+
+	path store.Path
+}
+
+// pointerFile is what stands beside every node of a change of several.
+type pointerFile struct {
+	Journal string `json:"journal,omitempty"` // key of the journal; "" where the change is finished
+}
+
+func newJournal(n Node, id string) *journal {
+	return &journal{node: n, key: n.Path.Key(journalPrefix + id + ".json")}
+}
+
+func (j *journal) add(m *member) {
+	j.Parts = append(j.Parts, journalPart{m.node.Path.String(), digest(m.old.Bytes), string(m.change.Document), m.node.Path})
+}
+
+// digest identifies a document, whatever newlines are at its end.
+func digest(document []byte) string {
+	sum := sha256.Sum256(bytes.TrimRight(document, "\n"))
+	return hex.EncodeToString(sum[:])
+}
+
+// at returns another node of the same store.
+func (n Node) at(p store.Path) Node {
+	n.Path = p
+	return n
+}
+
+// isPending refuses a node that is part of an unfinished change.
+func (n Node) isPending(ctx context.Context) error {
+	key, _, err := n.pointer(ctx)
+	if err == nil && !key.IsZero() {
+		err = ErrPending
+	}
+	return err
+}
+
+// pointer returns the key of the journal that the node's pointer names, the zero Key where there is none.
+func (n Node) pointer(ctx context.Context) (store.Key, store.Info, error) {
+	data, info, err := n.Store.Get(ctx, n.Path.Key(pointerName), store.Request{Limit: 1 << 16}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return store.Key{}, info, nil
+	}
+	if err != nil {
+		return store.Key{}, info, err
+	}
+	var p pointerFile
+	if err := json.Unmarshal(data, &p); err != nil || p.Journal == "" {
+		return store.Key{}, info, nil // one that was emptied, or never was a pointer
+	}
+	key, err := store.ParseKey(p.Journal)
+	if err != nil {
+		return store.Key{}, info, nil
+	}
+	return key, info, nil
+}
+
+// point makes the node's pointer name a journal.
+func (n Node) point(ctx context.Context, journal store.Key) error {
+	old, info, err := n.pointer(ctx)
+	if err != nil {
+		return err
+	}
+	if !old.IsZero() {
+		return ErrPending
+	}
+	on := store.IfAbsent()
+	if !info.Version.IsZero() {
+		on = store.IfVersion(info.Version)
+	}
+	return n.putPointer(ctx, pointerFile{journal.String()}, on)
+}
+
+func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = n.putIf(ctx, n.Path.Key(pointerName), data, on)
+	return err
+}
+
+// putIf writes on a condition where the store knows some.
+func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.Condition) (store.Version, error) {
+	v, err := store.PutIf(ctx, n.Store, key, value, on, n.Durability)
+	if errors.Is(err, store.ErrUnsupported) {
+		v, err = store.Put(ctx, n.Store, key, value, n.Durability)
+	}
+	return v, err
+}
+
+// unpoint removes the node's pointer if it names the journal.
+func (n Node) unpoint(ctx context.Context, journal store.Key) error {
+	key, info, err := n.pointer(ctx)
+	if err != nil || key != journal {
+		return err
+	}
+	err = store.DeleteIf(ctx, n.Store, n.Path.Key(pointerName), info.Version)
+	if errors.Is(err, store.ErrUnsupported) {
+		err = n.putPointer(ctx, pointerFile{}, store.IfVersion(info.Version))
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return nil // somebody else did
+	}
+	return err
+}
+
+// write makes the decision. An answer that is lost is looked for.
+func (j *journal) write(ctx context.Context) error {
+	data, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil {
+		return nil
+	}
+	there, lookErr := j.node.readJournal(context.WithoutCancel(ctx), j.key)
+	switch {
+	case lookErr == nil && !there.Aborted:
+		return nil
+	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist) && errors.Is(err, store.ErrConflict):
+		return errors.Join(store.ErrConflict, err)
+	case errors.Is(lookErr, fs.ErrNotExist):
+		if j.node.abort(context.WithoutCancel(ctx), j.key) == nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// abort makes sure that a journal is never written.
+func (n Node) abort(ctx context.Context, key store.Key) error {
+	data, err := json.Marshal(journal{Aborted: true})
+	if err != nil {
+		return err
+	}
+	_, err = n.putIf(ctx, key, data, store.IfAbsent())
+	if errors.Is(err, store.ErrConflict) {
+		return ErrPending
+	}
+	return err
+}
+
+func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) {
+	data, _, err := n.Store.Get(ctx, key, store.Request{Limit: mostJournal}, nil)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{node: n, key: key}
+	if err := json.Unmarshal(data, j); err != nil {
+		return nil, fmt.Errorf("the journal %s is damaged: %w", key, err)
+	}
+	for i := range j.Parts {
+		p := &j.Parts[i]
+		if p.path, err = store.ParsePath(p.Path); err != nil {
+			return nil, fmt.Errorf("the journal %s is damaged: %w", key, err)
+		}
+	}
+	return j, nil
+}
+
+// publishTries is how often the document of a decided change is written anew because its answer was lost, or because others do the same.
+const publishTries = 8
+
+// publish writes the document that the journal has for a node, unless that was done.
+func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Version, error) {
+	var failed error
+	for range publishTries {
+		now, err := n.read(ctx)
+		if err != nil {
+			return store.Version{}, err
+		}
+		if digest(now.Bytes) != p.Was {
+			return now.Version, nil // it was done, and perhaps more since
+		}
+		on := store.IfVersion(now.Version)
+		version, err := n.putIf(ctx, n.key(), next([]byte(p.Document), now.Bytes), on)
+		if err == nil {
+			return version, nil
+		}
+		failed = err
+	}
+	return store.Version{}, failed
+}
+
+// close tells others of what was published, and removes the journal and the pointers to it.
+func (j *journal) close(ctx context.Context, after func(context.Context, []store.Path) error) error {
+	paths := make([]store.Path, len(j.Parts))
+	for i, p := range j.Parts {
+		paths[i] = p.path
+	}
+	if after != nil {
+		if err := after(ctx, paths); err != nil {
+			return err
+		}
+	}
+	for _, p := range j.Parts {
+		if err := j.node.at(p.path).unpoint(ctx, j.key); err != nil {
+			return err
+		}
+	}
+	return store.Delete(ctx, j.node.Store, j.key)
+}

@@ -1,0 +1,215 @@
+package publish
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/store"
+)
+
+// Part is one node of a change of several.
+type Part struct {
+	Node
+	Plan func(Document) (*Change, error)
+}
+
+// UpdateAll changes several nodes of one store: all of them or none. After the death of the writer, [Recover] finishes or
+// undoes what it had begun; every change of one of the nodes asks for it first. In this order:
+//
+//  1. Take all locks, plan on all documents, and stage everything.
+//  2. Write a pointer to the journal beside every node. Where there are no locks, raise all fences: whoever plans after
+//     that finds the pointer.
+//  3. Write the journal, which has all new documents. This is the change: before it nothing is visible, and after it everything will be.
+//  4. Publish the documents, and let after tell others, as the group whose metadata has copies of them.
+//  5. Remove the journal, then the pointers. Reclaim.
+func UpdateAll(ctx context.Context, parts []Part, after func(context.Context, []store.Path) error) (err error) {
+	parts = slices.Clone(parts)
+	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Path.String(), b.Path.String()) })
+	t := &together{after: after}
+	defer func() { err = t.end(err) }()
+	for _, p := range parts {
+		if err := t.plan(ctx, p); err != nil {
+			return err
+		}
+	}
+	if len(t.members) == 0 {
+		return nil
+	}
+	for _, m := range t.members {
+		if err := m.run.stage(ctx, m.change); err != nil {
+			return err
+		}
+	}
+	if err := t.decide(ctx); err != nil {
+		return err
+	}
+	return t.finish(context.WithoutCancel(ctx))
+}
+
+// together is one run of UpdateAll.
+type together struct {
+	members []*member
+	unlocks []func() error
+	after   func(context.Context, []store.Path) error
+	journal *journal
+	decided bool
+}
+
+// member is a node that has a change.
+type member struct {
+	node   Node
+	old    Document
+	change *Change
+	run    run
+}
+
+// end lets go of all locks.
+func (t *together) end(err error) error {
+	var unlockErrs error
+	for _, unlock := range slices.Backward(t.unlocks) {
+		unlockErrs = errors.Join(unlockErrs, unlock())
+	}
+	if t.decided {
+		return incomplete(err, unlockErrs)
+	}
+	return errors.Join(err, unlockErrs)
+}
+
+func (t *together) plan(ctx context.Context, p Part) error {
+	unlock, fenced, err := p.keepOthersAway(ctx)
+	if err != nil {
+		return err
+	}
+	t.unlocks = append(t.unlocks, unlock)
+	old, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.isPending(ctx); err != nil {
+		return err
+	}
+	change, err := p.Plan(old)
+	if err != nil || change == nil {
+		return err
+	}
+	run, err := p.begin(old, change, fenced)
+	t.members = append(t.members, &member{p.Node, old, change, run})
+	return err
+}
+
+// decide writes the pointers and the journal. An error that does not wrap [ErrOutcomeUnknown] says that nothing was decided.
+func (t *together) decide(ctx context.Context) error {
+	first := t.members[0].node
+	t.journal = newJournal(first, rand.Text())
+	for _, m := range t.members {
+		t.journal.add(m)
+	}
+	for _, m := range t.members {
+		if err := m.node.point(ctx, t.journal.key); err != nil {
+			return errors.Join(err, t.retract(ctx))
+		}
+	}
+	for _, m := range t.members {
+		if err := m.run.secure(ctx); err != nil {
+			return errors.Join(err, t.retract(ctx))
+		}
+	}
+	err := t.journal.write(ctx)
+	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+		return errors.Join(err, t.retract(ctx))
+	}
+	t.decided = err == nil
+	return err
+}
+
+// retract removes the pointers to a journal that was not written.
+func (t *together) retract(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs error
+	for _, m := range t.members {
+		errs = errors.Join(errs, m.node.unpoint(ctx, t.journal.key))
+	}
+	return errs
+}
+
+// finish publishes what was decided.
+func (t *together) finish(ctx context.Context) error {
+	for i, m := range t.members {
+		version, err := t.journal.publish(ctx, m.node, t.journal.Parts[i])
+		if err != nil {
+			return err
+		}
+		if m.change.Published != nil {
+			m.change.Published(version)
+		}
+	}
+	if err := t.journal.close(ctx, t.after); err != nil {
+		return err
+	}
+	for _, m := range t.members {
+		if err := m.run.reclaim(ctx, m.change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Recover finishes, or undoes, a change of several nodes whose writer died, if n is one of them. after is that of [UpdateAll].
+func Recover(ctx context.Context, n Node, after func(context.Context, []store.Path) error) error {
+	key, _, err := n.pointer(ctx)
+	if err != nil || key.IsZero() {
+		return err
+	}
+	j, err := n.readJournal(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return n.undo(ctx, key)
+	}
+	if err != nil {
+		return err
+	}
+	if j.Aborted {
+		return n.unpoint(ctx, key)
+	}
+	return j.redo(ctx, after)
+}
+
+// undo removes the pointer to a journal that was never written, once it is sure that it never will be.
+func (n Node) undo(ctx context.Context, journal store.Key) (err error) {
+	unlock, fenced, err := n.keepOthersAway(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if fenced {
+		if err := n.abort(ctx, journal); err != nil {
+			return err
+		}
+	} else if found, err := store.Exists(ctx, n.Store, journal); err != nil || found {
+		return errors.Join(err, ErrPending) // it was written while we waited for the lock: look again
+	}
+	return n.unpoint(ctx, journal)
+}
+
+// redo publishes what a journal has decided.
+func (j *journal) redo(ctx context.Context, after func(context.Context, []store.Path) error) (err error) {
+	for _, p := range j.Parts {
+		unlock, _, lockErr := j.node.at(p.path).keepOthersAway(ctx)
+		if lockErr != nil {
+			return lockErr
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	if found, err := store.Exists(ctx, j.node.Store, j.key); err != nil || !found {
+		return err // another writer has done it while we waited for the locks
+	}
+	for _, p := range j.Parts {
+		if _, err := j.publish(ctx, j.node.at(p.path), p); err != nil {
+			return err
+		}
+	}
+	return j.close(ctx, after)
+}
