@@ -40,10 +40,7 @@ func (c Calendar) Number(d Date) (int64, error) {
 	if last := c.lastDay(d.Year, d.Month); d.Day < 1 || d.Day > last || c.skips(d) {
 		return 0, invalid("date %v: calendar %v has no such day", d, c)
 	}
-	n := c.monthStart(d.Year*12+int64(d.Month)-1) + int64(d.Day) - 1
-	if c == Standard && d.Year == 1582 && d.Month == 10 && d.Day > 4 {
-		n -= 10
-	}
+	n := c.dayOf(d.Year*12+int64(d.Month)-1, d.Day)
 	if n < -maxDay || n > maxDay {
 		return 0, fmt.Errorf("%w: year %d", ErrOverflow, d.Year)
 	}
@@ -104,6 +101,17 @@ func (c Calendar) monthStart(month int64) int64 {
 	}
 	year := floorDiv(month, 12)
 	return c.yearStart(year) + int64(c.starts(year)[month-year*12])
+}
+
+// dayOf returns the number of a day of a month, or of the last one before it where the month has no such day.
+func (c Calendar) dayOf(month int64, day int) int64 {
+	year := floorDiv(month, 12)
+	d := Date{year, int(month-12*year) + 1, day}
+	d.Day = min(d.Day, c.lastDay(d.Year, d.Month))
+	if c == Standard && d.Year == 1582 && d.Month == 10 && d.Day > 4 {
+		d.Day = max(d.Day-10, 4)
+	}
+	return c.monthStart(month) + int64(d.Day) - 1
 }
 
 // yearStart returns the number of the first day of a year; of the standard calendar only parts can be asked for.

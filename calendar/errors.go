@@ -25,3 +25,6 @@ var (
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
+
+// onElement adds the index of the element to err.
+func onElement(i int64, err error) error { return fmt.Errorf("%w, at element %d", err, i) }

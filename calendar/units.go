@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,25 +41,25 @@ func ParseUnits(text string, c Calendar) (Units, error) {
 // lengths has the units of time by their names.
 var lengths = []struct {
 	nanos int64
-	names []string
+	short string
+	names []string // others
 }{
-	{7 * dayNanos, []string{"weeks", "week", "wk"}},
-	{dayNanos, []string{"days", "day", "d"}},
-	{3600e9, []string{"hours", "hour", "hrs", "hr", "h"}},
-	{60e9, []string{"minutes", "minute", "mins", "min"}},
-	{1e9, []string{"seconds", "second", "secs", "sec", "s"}},
-	{1e6, []string{"milliseconds", "millisecond", "millisecs", "millisec", "msecs", "msec", "ms"}},
-	{1e3, []string{"microseconds", "microsecond", "microsecs", "microsec", "us", "µs", "μs"}},
-	{1, []string{"nanoseconds", "nanosecond", "nanosecs", "nanosec", "nsecs", "nsec", "ns"}},
+	{7 * dayNanos, "w", []string{"weeks", "week", "wk"}},
+	{dayNanos, "d", []string{"days", "day"}},
+	{3600e9, "h", []string{"hours", "hour", "hrs", "hr"}},
+	{60e9, "min", []string{"minutes", "minute", "mins"}},
+	{1e9, "s", []string{"seconds", "second", "secs", "sec"}},
+	{1e6, "ms", []string{"milliseconds", "millisecond", "millisecs", "millisec", "msecs", "msec"}},
+	{1e3, "us", []string{"microseconds", "microsecond", "microsecs", "microsec", "µs", "μs"}},
+	{1, "ns", []string{"nanoseconds", "nanosecond", "nanosecs", "nanosec", "nsecs", "nsec"}},
 }
 
 // fixed returns the nanoseconds of a unit that always has the same length, 0 where there is none of that name.
 func fixed(name string) int64 {
 	for _, l := range lengths {
-		for _, n := range l.names {
-			if strings.EqualFold(n, name) {
-				return l.nanos
-			}
+		same := func(n string) bool { return strings.EqualFold(n, name) }
+		if same(l.short) || slices.ContainsFunc(l.names, same) {
+			return l.nanos
 		}
 	}
 	return 0

@@ -195,7 +195,7 @@ func TestUnitsRoundTrip(t *testing.T) {
 		if back, err := u.Count(at); err != nil || back != v {
 			t.Fatalf("%v is %d, %v, want %d", at, back, err, v)
 		}
-		if float, err := u.AtFloat(float64(v)); err != nil || float != at {
+		if float, err := u.AtFloat(float64(v)); err != nil || int64(float64(v)) == v && float != at {
 			t.Fatalf("%v is %v, %v, want %v", float64(v), float, err, at)
 		}
 		if u.CountFloat(at) != float64(v) {
