@@ -15,6 +15,7 @@ var (
 	// ErrOutOfRange says that an element has no time, since the coordinate is shorter. Extend the coordinate first.
 	ErrOutOfRange = errors.New("calendar: coordinate too short")
 	// ErrIrregular says that the values of a coordinate do not follow each other at one step, so that nobody knows the next.
+	// Give the values of new elements, too.
 	ErrIrregular = errors.New("calendar: coordinate cannot be continued")
 	// ErrUnaligned says that an index lies within a bucket, where its beginning is wanted.
 	ErrUnaligned = errors.New("calendar: not where a bucket begins")

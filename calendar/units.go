@@ -170,9 +170,10 @@ func (u Units) Count(t Instant) (int64, error) {
 	return sign * int64(n), nil
 }
 
-// CountFloat returns the number that an instant has, as exactly as a float64 holds it. It is NaN for zero units.
+// CountFloat returns the number that an instant has, as exactly as a float64 holds it. It is NaN for zero units and for instants
+// out of range.
 func (u Units) CountFloat(t Instant) float64 {
-	if u.length == 0 {
+	if u.length == 0 || t.check() != nil {
 		return math.NaN()
 	}
 	if n, err := u.Count(t); err == nil {

@@ -169,6 +169,9 @@ func TestValuesOutOfRange(t *testing.T) {
 			t.Errorf("%v: got %v", at, err)
 		}
 	}
+	if v := nanos.CountFloat(Instant{Day: math.MinInt64}); !math.IsNaN(v) {
+		t.Error(v)
+	}
 	for _, at := range []Instant{{Nano: 1}, {Nano: -1}, {Nano: dayNanos}} {
 		if _, err := u.Count(at); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%v: got %v", at, err)
