@@ -101,6 +101,7 @@ func TestCatTimes(t *testing.T) {
 		{"int8", `{"units": "days since 0001-01-01"}`, "[0,1,2]", "[0 1 2]\n"},
 		{"int8", `{"units": "months since 2000-01-01"}`, "[0,1,2]", "[0 1 2]\n"},
 		{"int8", `{"units": 5}`, "[0,1,2]", "[0 1 2]\n"},
+		{"int8", `{"units": "seconds since 2000-01-01 00:00:00.5"}`, "[0,1,2]", "[2000-01-01T00:00:00.5 2000-01-01T00:00:01.5 2000-01-01T00:00:02.5]\n"},
 		{"float64", `{"units": "seconds since 1970-01-01"}`, "[0.25,1e300,-1]", "[1970-01-01T00:00:00.25                 1e+300    1969-12-31T23:59:59]\n"},
 	} {
 		node := newNode(t, "--shape", "3", "--dtype", c.dtype, "--attributes", c.attributes)

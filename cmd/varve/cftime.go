@@ -1,13 +1,11 @@
 package main
 
 import (
-	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -59,67 +57,51 @@ func attribute(a *zarr.Array, name string) string {
 	return text
 }
 
-// timeAxis is what the numbers of a time coordinate count (CF conventions, "Time Coordinate").
-type timeAxis struct {
-	unit  time.Duration
-	since time.Time
-}
-
-// timeUnits are the units that are known, by the beginnings of their names.
-var timeUnits = []struct {
-	names []string
-	unit  time.Duration
-}{
-	{[]string{"days", "day", "d"}, 24 * time.Hour},
-	{[]string{"hours", "hour", "hr", "h"}, time.Hour},
-	{[]string{"minutes", "minute", "min"}, time.Minute},
-	{[]string{"seconds", "second", "sec", "s"}, time.Second},
-}
-
-// timeLayouts are the spellings of the moment that is counted from.
-var timeLayouts = []string{
-	"2006-1-2", "2006-1-2 15:4", "2006-1-2 15:4:5", "2006-1-2T15:4", "2006-1-2T15:4:5",
-}
+// timeAxis is what the numbers of a time coordinate count.
+type timeAxis struct{ calendar.Units }
 
 // parseTimeAxis reads units and calendar. Calendars other than the one in use are not converted: those numbers stay numbers,
-// and so do times of the standard calendar, which is the Julian one at first, that count from before 1582-10-15.
-func parseTimeAxis(units, calendar string) (timeAxis, bool) {
-	name, moment, ok := strings.Cut(units, " since ")
-	calendar = strings.ToLower(calendar)
-	if !ok || !slices.Contains([]string{"", "standard", "gregorian", "proleptic_gregorian"}, calendar) {
+// and so do times of the standard calendar, which is the Julian one at first, that count from before 1582-10-15. Units are
+// seconds to days.
+func parseTimeAxis(units, name string) (timeAxis, bool) {
+	c, err := calendar.Parse(name)
+	if err != nil || c != calendar.Standard && c != calendar.ProlepticGregorian {
 		return timeAxis{}, false
 	}
-	axis := timeAxis{}
-	for _, u := range timeUnits {
-		if slices.Contains(u.names, strings.ToLower(strings.TrimSpace(name))) {
-			axis.unit = u.unit
-		}
+	u, err := calendar.ParseUnits(units, calendar.ProlepticGregorian)
+	if err != nil || u.Length() < time.Second || u.Length() > 24*time.Hour {
+		return timeAxis{}, false
 	}
-	moment = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(moment), "Z"), " UTC")
-	for _, layout := range timeLayouts {
-		if t, err := time.Parse(layout, strings.TrimSpace(moment)); err == nil {
-			axis.since = t
-			julian := calendar != "proleptic_gregorian" && t.Before(time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC))
-			return axis, axis.unit > 0 && !julian
-		}
-	}
-	return timeAxis{}, false
+	reform, err := calendar.ProlepticGregorian.Number(calendar.Date{Year: 1582, Month: 10, Day: 15})
+	julian := c == calendar.Standard && u.Origin().Day < reform
+	return timeAxis{u}, err == nil && !julian
 }
 
 // at returns the time that a number stands for. It is false for NaN and for times beyond the years 1 to 9999.
 func (a timeAxis) at(number string) (string, bool) {
-	x, err := strconv.ParseFloat(number, 64)
-	seconds := x * a.unit.Seconds()
-	if err != nil || !(math.Abs(seconds) < 4e11) {
+	t, err := a.instant(number)
+	if err != nil {
 		return "", false
 	}
-	whole, fraction := math.Modf(seconds)
-	t := time.Unix(a.since.Unix()+int64(whole), int64(math.Round(fraction*1e6))*1e3).UTC()
-	if t.Year() < 1 || t.Year() > 9999 {
+	t = t.Round(time.Microsecond)
+	day, err := a.Calendar().Date(t.Day)
+	if err != nil || day.Year < 1 || day.Year > 9999 {
 		return "", false
 	}
-	if a.unit == 24*time.Hour && t.Equal(t.Truncate(a.unit)) {
-		return t.Format(time.DateOnly), true
+	if a.Length() == 24*time.Hour && t.Nano == 0 {
+		return day.String(), true
 	}
-	return t.Format("2006-01-02T15:04:05.999999"), true
+	return a.Calendar().Text(t), true
+}
+
+// instant reads a number as a whole one where it is.
+func (a timeAxis) instant(number string) (calendar.Instant, error) {
+	if v, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return a.At(v)
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return calendar.Instant{}, err
+	}
+	return a.AtFloat(v)
 }

@@ -1,0 +1,153 @@
+package calendar
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Continue returns the steps at which the values of a coordinate follow each other, so that one can tell the times of elements
+// that are still to come. The values are the first of an axis, two at least.
+//
+// Values are steps of months where they lie one number of months apart, all on the same day of the month and at the same time,
+// or all in the middle of their months (or years), or all on the last day. Else they are steps of equal
+// length, as exactly as float64 values can say. The times that are returned differ from values in the middle or at the end of
+// months by days, never by a month.
+//
+// Its errors wrap [ErrIrregular] where there is no such step, and else are those of [Edges].
+func Continue[T Number](values []T, u Units) (Steps, error) {
+	if len(values) < 2 {
+		return Steps{}, fmt.Errorf("%w: %d values tell no step; two are needed", ErrIrregular, len(values))
+	}
+	if err := increasing(values, u); err != nil {
+		return Steps{}, err
+	}
+	if s, ok := byMonths(values, u, sameDay|middle|lastDay); ok {
+		return s, nil
+	}
+	s, err := byLength(values, u)
+	if err != nil || len(values) == 2 {
+		if months, ok := byMonths(values, u, about); ok {
+			return months, nil
+		}
+	}
+	return s, err
+}
+
+// phase is where in their months values lie.
+type phase uint8
+
+const (
+	sameDay phase = 1 << iota // all on the day and at the time of the first one
+	lastDay                   // on the last day, at the time of the first one
+	middle                    // exactly in the middle of the month, or of the year where there is one value a year
+	about                     // on a day near the middle
+)
+
+// byMonths returns steps of months, where all values have one of the phases in common.
+func byMonths[T Number](values []T, u Units, wanted phase) (Steps, bool) {
+	start, _, err := at(u, values[0])
+	if err != nil {
+		return Steps{}, false
+	}
+	c := u.calendar
+	first, k := c.month(start.Day), int64(0)
+	for i, v := range values {
+		t, precision, err := at(u, v)
+		if err != nil {
+			return Steps{}, false
+		}
+		month := c.month(t.Day)
+		if i == 1 {
+			k = month - first
+		}
+		if i > 0 && (k < 1 || k > maxMonths || month != first+int64(i)*k) {
+			return Steps{}, false
+		}
+		if wanted &= c.phaseOf(t, start, precision); wanted == 0 {
+			return Steps{}, false
+		}
+	}
+	return Steps{c, start, Step{Months: k}}, true
+}
+
+// phaseOf returns where in its month a time lies, seen from the first one.
+func (c Calendar) phaseOf(t, first Instant, precision float64) (p phase) {
+	day := c.date(t.Day)
+	if t.Nano == first.Nano {
+		if day.Day == c.date(first.Day).Day {
+			p |= sameDay
+		}
+		if day.Day == c.lastDay(day.Year, day.Month) {
+			p |= lastDay
+		}
+	}
+	if day.Day >= 14 && day.Day <= 17 {
+		p |= about
+	}
+	month := c.month(t.Day)
+	year := floorDiv(month, 12) * 12
+	if c.isMiddle(t, month, month+1, precision) || c.isMiddle(t, year, year+12, precision) {
+		p |= middle
+	}
+	return p
+}
+
+// isMiddle reports whether a time is half-way between the beginnings of two months.
+func (c Calendar) isMiddle(t Instant, from, to int64, precision float64) bool {
+	start, stop := c.monthStart(from), c.monthStart(to)
+	half := Instant{Day: start + (stop-start)/2, Nano: (stop - start) % 2 * (dayNanos / 2)}
+	return t.from(half) <= precision
+}
+
+// byLength returns steps of equal length.
+func byLength[T Number](values []T, u Units) (Steps, error) {
+	n := len(values) - 1
+	start, before, err := at(u, values[0])
+	if err != nil {
+		return Steps{}, err
+	}
+	last, after, err := at(u, values[n])
+	if err != nil {
+		return Steps{}, err
+	}
+	length, ok := mean(start, last, n)
+	if !ok {
+		return Steps{}, fmt.Errorf("%w: steps of 292 years or more", ErrOverflow)
+	}
+	length = roundest(length, (before+after)/float64(n))
+	for i, v := range values {
+		t, precision, err := at(u, v)
+		if err != nil {
+			return Steps{}, err
+		}
+		want, ok := start.plus(int64(i), length)
+		if !ok || t.from(want) > before+precision {
+			return Steps{}, fmt.Errorf("%w: element %d is at %s, %v steps of %v after element 0 would be %s", ErrIrregular,
+				i, u.calendar.Text(t), i, time.Duration(length), u.calendar.Text(want))
+		}
+	}
+	return Steps{u.calendar, start, Step{Length: time.Duration(length)}}, nil
+}
+
+// mean returns the n-th part of the time between two instants in nanoseconds, rounded, at least 1.
+func mean(from, to Instant, n int) (int64, bool) {
+	hi, lo := to.since(from)
+	lo, carry := bits.Add64(lo, uint64(n)/2, 0)
+	if hi += carry; hi >= uint64(n) {
+		return 0, false
+	}
+	q, _ := bits.Div64(hi, lo, uint64(n))
+	return int64(max(q, 1)), q <= math.MaxInt64
+}
+
+// roundest returns the roundest length that is at most so many nanoseconds away.
+func roundest(length int64, tolerance float64) int64 {
+	for _, to := range [...]int64{1e9, 1e6, 1e3} {
+		if r := (length/to + length%to*2/to) * to; r > 0 && math.Abs(float64(r-length)) <= tolerance {
+			return r
+		}
+	}
+	return length
+}

@@ -1,0 +1,163 @@
+package calendar
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"varve.dev/zarr/internal/checked"
+)
+
+// Steps are the times of an axis without a coordinate: a start, the time of element 0, and one [Step] from each element to the
+// next. Steps of months keep the day of the month; in months that are too short for it they take the last day. The zero
+// value has no step, and no times.
+type Steps struct {
+	calendar Calendar
+	start    Instant
+	step     Step
+}
+
+// NewSteps returns the times that follow each other from start on. Its errors wrap [ErrInvalid] and [ErrOverflow].
+func NewSteps(start Instant, step Step, c Calendar) (Steps, error) {
+	if err := start.check(); err != nil {
+		return Steps{}, err
+	}
+	return Steps{c, start, step}, step.check()
+}
+
+// ParseSteps reads steps as texts: a start like [ParseInstant], a step like [ParseStep], a calendar like [Parse].
+// The errors are those of the three.
+func ParseSteps(start, step, calendarName string) (Steps, error) {
+	c, err := Parse(calendarName)
+	if err != nil {
+		return Steps{}, err
+	}
+	t, err := ParseInstant(start, c)
+	if err != nil {
+		return Steps{}, err
+	}
+	by, err := ParseStep(step)
+	if err != nil {
+		return Steps{}, err
+	}
+	return NewSteps(t, by, c)
+}
+
+// Calendar returns the calendar of the times.
+func (s Steps) Calendar() Calendar { return s.calendar }
+
+// Start returns the time of element 0.
+func (s Steps) Start() Instant { return s.start }
+
+// Step returns the time from each element to the next.
+func (s Steps) Step() Step { return s.step }
+
+// String returns start, step and calendar for people: "2024-01-31T18:00:00 by 1h (standard)".
+func (s Steps) String() string {
+	return fmt.Sprintf("%s by %v (%v)", s.calendar.Text(s.start), s.step, s.calendar)
+}
+
+// At returns the time of element i. Its errors wrap [ErrOutOfRange] for negative indices, [ErrInvalid] for zero steps
+// and [ErrOverflow].
+func (s Steps) At(i int64) (Instant, error) {
+	if err := s.step.check(); err != nil {
+		return Instant{}, err
+	}
+	if i < 0 {
+		return Instant{}, fmt.Errorf("%w: there is no element %d", ErrOutOfRange, i)
+	}
+	if s.step.Months == 0 {
+		t, ok := s.start.plus(i, int64(s.step.Length))
+		if !ok {
+			return t, s.overflow(i)
+		}
+		return t, nil
+	}
+	month, err := s.month(i)
+	return Instant{s.calendar.dayOf(month, s.calendar.date(s.start.Day).Day), s.start.Nano}, err
+}
+
+// Buckets returns where months or years begin in an axis with these times.
+func (s Steps) Buckets(unit Unit) Buckets { return Buckets{unit: unit, steps: &s} }
+
+// next returns the smallest index above i whose element begins a new bucket: the first one that is not before its end.
+func (s Steps) next(i int64, unit Unit) (int64, error) {
+	month, err := s.month(i)
+	if err != nil {
+		return 0, err
+	}
+	return s.reach(unit.after(month))
+}
+
+// first returns the first element of the bucket that holds element i.
+func (s Steps) first(i int64, unit Unit) (int64, error) {
+	month, err := s.month(i)
+	if unit == Year {
+		month = floorDiv(month, 12) * 12
+	}
+	if err != nil || month <= s.calendar.month(s.start.Day) {
+		return 0, err
+	}
+	return s.reach(month)
+}
+
+// reach returns the first element that is not before the beginning of a month, which is after the start.
+func (s Steps) reach(month int64) (int64, error) {
+	if k := s.step.Months; k > 0 {
+		return checked.CeilDiv(month-s.calendar.month(s.start.Day), k), nil
+	}
+	hi, lo := Instant{Day: s.calendar.monthStart(month)}.since(s.start)
+	length := uint64(s.step.Length)
+	if hi >= length {
+		return 0, s.overflow(math.MaxInt64)
+	}
+	i, rest := bits.Div64(hi, lo, length)
+	if rest > 0 {
+		i++
+	}
+	if i > math.MaxInt64 {
+		return 0, s.overflow(math.MaxInt64)
+	}
+	return int64(i), nil
+}
+
+// month returns the month of element i, counted from January of the year 0.
+func (s Steps) month(i int64) (int64, error) {
+	if s.step.Months == 0 {
+		t, err := s.At(i)
+		if err != nil {
+			return 0, err
+		}
+		return s.calendar.month(t.Day), nil
+	}
+	first := s.calendar.month(s.start.Day)
+	months, ok := checked.Mul(i, s.step.Months)
+	if !ok || months > maxMonths || first+months >= maxDay/31 {
+		return 0, s.overflow(i)
+	}
+	return first + months, nil
+}
+
+// limit returns an error where the first n elements have too many buckets to list.
+func (s Steps) limit(n int64, unit Unit) error {
+	first, err := s.month(0)
+	if err != nil {
+		return err
+	}
+	last, err := s.month(n - 1)
+	if err != nil {
+		return err
+	}
+	count := last - first
+	if unit == Year {
+		count = floorDiv(last, 12) - floorDiv(first, 12)
+	}
+	if min(count+1, n) > MaxBuckets {
+		return fmt.Errorf("%w: %d elements, %v", ErrLimit, n, s)
+	}
+	return nil
+}
+
+func (s Steps) overflow(i int64) error {
+	return fmt.Errorf("%w: element %d of %v", ErrOverflow, i, s)
+}

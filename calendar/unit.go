@@ -1,0 +1,62 @@
+package calendar
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Unit is what a bucket is: a month or a year of the calendar.
+type Unit uint8
+
+// The units that axes are cut by. The zero value is none of them.
+const (
+	Month Unit = iota + 1
+	Year
+)
+
+// ParseUnit reads "month" or "year", in capitals or not. Its error wraps [ErrInvalid].
+func ParseUnit(text string) (Unit, error) {
+	switch strings.ToLower(text) {
+	case "month", "months":
+		return Month, nil
+	case "year", "years":
+		return Year, nil
+	}
+	return 0, invalid("bucket %q: there are month and year", clip(text))
+}
+
+// String returns "month" or "year".
+func (u Unit) String() string {
+	switch u {
+	case Month:
+		return "month"
+	case Year:
+		return "year"
+	}
+	return fmt.Sprintf("Unit(%d)", uint8(u))
+}
+
+// check returns an error where the unit is none.
+func (u Unit) check() error {
+	if u != Month && u != Year {
+		return invalid("%v is no unit of buckets; there are month and year", u)
+	}
+	return nil
+}
+
+// after returns the month that begins the next bucket. Months are counted from January of the year 0.
+func (u Unit) after(month int64) int64 {
+	if u == Year {
+		return (floorDiv(month, 12) + 1) * 12
+	}
+	return month + 1
+}
+
+// month returns the month of a day, counted from January of the year 0. The day is in range.
+func (c Calendar) month(day int64) int64 {
+	d := c.date(day)
+	return d.Year*12 + int64(d.Month) - 1
+}
+
+// end returns the day on which the bucket of a day has ended.
+func (c Calendar) end(day int64, u Unit) int64 { return c.monthStart(u.after(c.month(day))) }
