@@ -79,7 +79,11 @@ func (c Cut) bind(extent int64) (Axis, error) {
 	case c.step < 1:
 		return Axis{}, invalid("chunk length must be at least 1, got %d", c.step)
 	}
-	return Axis{extent: extent, step: c.step, chunks: checked.CeilDiv(extent, c.step)}, nil
+	a := Axis{extent: extent, step: c.step, chunks: checked.CeilDiv(extent, c.step)}
+	if c.trimmed {
+		a.stored = trimmed
+	}
+	return a, nil
 }
 
 // boundAxis binds a list of edges to an extent.
@@ -228,6 +232,7 @@ func (a Axis) Equal(b Axis) bool {
 // Resized returns the axis with another extent. Listed edges are kept when it shrinks, and when it grows into cells
 // that are already there; growth beyond them adds one edge that covers the rest (zarr-python's rule). Where cells have
 // encoded lengths, what is new is stored with its own length, or with the one that all cells have in common if that is larger.
+// Where the last chunk is trimmed, a change that cuts or lengthens a stored chunk wraps [ErrInvalid].
 func (a Axis) Resized(extent int64) (Axis, error) {
 	if extent < 0 {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
@@ -250,8 +255,11 @@ func (a Axis) Resized(extent int64) (Axis, error) {
 
 // restepped is Resized for an axis whose cells follow the extent.
 func (a Axis) restepped(extent int64) (Axis, error) {
-	b, err := Every(a.step).bind(extent)
-	if err != nil || a.stored == nil {
+	if err := a.checkKept(extent); err != nil {
+		return Axis{}, err
+	}
+	b, err := Cut{step: a.step, trimmed: a.IsTrimmed()}.bind(extent)
+	if err != nil || !a.IsEncoded() {
 		return b, err
 	}
 	s := a.stored.first(b.chunks)

@@ -20,6 +20,23 @@ func (g *Grid) AppendConfiguration(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+// AppendListed is [Grid.AppendConfiguration] for programs that refuse bare integers in a rectilinear grid, as Icechunk 2.2 does:
+// every axis is written as a list, with as many edges as it has chunks and at least one. Such an axis does not follow the
+// extent any more ([Grid.Unlocked]). An axis whose edges would sum to more than 64 bits stays a bare integer.
+func (g *Grid) AppendListed(dst []byte) []byte {
+	if g.name != RectilinearName {
+		return g.AppendConfiguration(dst)
+	}
+	listed := *g
+	listed.axes = slices.Clone(g.axes)
+	for i, a := range g.axes {
+		if u, err := a.Unlocked(); err == nil {
+			listed.axes[i] = u
+		}
+	}
+	return listed.AppendConfiguration(dst)
+}
+
 // appendShapes appends a list with an entry an axis.
 func appendShapes(dst []byte, axes []Axis, entry func(Axis, []byte) []byte) []byte {
 	dst = append(dst, '[')

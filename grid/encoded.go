@@ -30,8 +30,10 @@ func (a Axis) withEncoded(c Cut) (Axis, error) {
 	switch {
 	case c.err != nil:
 		return Axis{}, c.err
-	case c.encoded != nil || c.trimmed || a.stored != nil:
-		return Axis{}, invalid("encoded lengths are Every, Edges or Runs, given once")
+	case a.IsTrimmed():
+		return Axis{}, invalid("a trimmed axis takes no encoded lengths: they are those of its chunks")
+	case c.encoded != nil || c.trimmed:
+		return Axis{}, invalid("encoded lengths are Every, Edges or Runs, and have none themselves")
 	case c.edges != nil:
 		return a.withEncodedEdges(c.edges)
 	}
@@ -122,7 +124,7 @@ func (s *stored) behind(cells int64, more []Run) (*stored, error) {
 	for _, r := range more {
 		longest = max(longest, r.Length)
 	}
-	if s.trimmed || s.edges == nil && longest <= s.step {
+	if s.edges == nil && longest <= s.step {
 		return s, nil
 	}
 	e, err := s.edges, error(nil)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr/grid"
@@ -51,9 +52,20 @@ func readFacts(t testing.TB) []fact {
 	return file.Rows
 }
 
-// expected tells whether a strict reader accepts the row, and whether that is a matter of taste.
+// older tells how many repairs there are for what zarr-python repairs: a note for each of the rows that a strict reader
+// refuses, but for those with booleans, which are no numbers here either. Integral floats are numbers and need no note.
+func (f *fact) older() int {
+	if f.Repaired && f.StrictOK != nil && !strings.Contains(f.Tag, "true") && !strings.Contains(f.Tag, "false") {
+		return 1
+	}
+	return 0
+}
+
+// expected tells whether the row is to be accepted, and whether that is a matter of taste.
 func (f *fact) expected() (ok, open bool) {
 	switch {
+	case f.older() > 0:
+		return f.OK, false
 	case f.StrictOK != nil:
 		return *f.StrictOK, false
 	case f.Huge:
@@ -63,7 +75,7 @@ func (f *fact) expected() (ok, open bool) {
 }
 
 func TestFacts(t *testing.T) {
-	accepted, refused := 0, 0
+	accepted, refused, repaired := 0, 0, 0
 	for _, f := range readFacts(t) {
 		t.Run(f.ID+" "+f.Tag, func(t *testing.T) {
 			shape, whole := integers(f.Shape)
@@ -84,14 +96,19 @@ func TestFacts(t *testing.T) {
 				return
 			}
 			accepted++
+			if n := len(g.Notes()); n != f.older() {
+				t.Errorf("notes %q, want %d", g.Notes(), f.older())
+			} else {
+				repaired += n
+			}
 			if f.OK {
 				checkFact(t, &f, g)
 			}
 		})
 	}
-	t.Logf("%d grids accepted, %d refused", accepted, refused)
-	if accepted < 300 || refused < 80 {
-		t.Errorf("only %d accepted and %d refused: rows are missing", accepted, refused)
+	t.Logf("%d grids accepted, %d of them repaired, %d refused", accepted, repaired, refused)
+	if accepted < 300 || repaired < 3 || refused < 80 {
+		t.Errorf("only %d accepted, %d repaired and %d refused: rows are missing", accepted, repaired, refused)
 	}
 }
 

@@ -22,14 +22,23 @@ type Grid struct {
 	name    string
 	axes    []Axis
 	regular bool
+	notes   []string
 }
 
 // New cuts an array of the given shape, one cut an axis. The form decides the kind of grid: with [Every] on all axes
-// it is regular, else rectilinear. Errors wrap [ErrInvalid] or [ErrOverflow] and say which axis is at fault.
+// it is regular, with [EveryTrimmed] on all bounded, else rectilinear. Errors wrap [ErrInvalid] or [ErrOverflow] and say which
+// axis is at fault.
 func New(shape []int64, cuts ...Cut) (*Grid, error) {
 	name := RegularName
-	if slices.ContainsFunc(cuts, func(c Cut) bool { return c.isListed() || c.encoded != nil }) {
-		name = RectilinearName
+	for i, c := range cuts {
+		switch {
+		case c.trimmed != cuts[0].trimmed:
+			return nil, onAxis(i, invalid("either all axes are trimmed or none: give an edge for every chunk instead"))
+		case c.trimmed:
+			name = BoundedName
+		case c.isListed() || c.encoded != nil:
+			name = RectilinearName
+		}
 	}
 	return newGrid(name, shape, cuts)
 }
@@ -62,11 +71,14 @@ func ofAxes(name string, axes []Axis) (*Grid, error) {
 		return nil, invalid("%d axes, at most %d are possible", len(axes), MaxRank)
 	}
 	regular := !slices.ContainsFunc(axes, func(a Axis) bool { return !a.IsRegular() })
-	return &Grid{name, axes, regular}, nil
+	return &Grid{name: name, axes: axes, regular: regular}, nil
 }
 
 // Name returns the name of the grid in metadata.
 func (g *Grid) Name() string { return g.name }
+
+// Notes returns what was repaired when the grid was read, a sentence each, nil where it was as it should be.
+func (g *Grid) Notes() []string { return slices.Clone(g.notes) }
 
 // Rank returns the number of axes.
 func (g *Grid) Rank() int { return len(g.axes) }

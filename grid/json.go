@@ -15,7 +15,8 @@ type ParseOptions struct {
 }
 
 // Parse returns the grid of an array of the given shape from its name and its configuration in metadata, a JSON
-// object that has already passed a strict reader. The kind is kept: a rectilinear grid of equal edges stays one.
+// object that has already passed a strict reader. The kind is kept: a rectilinear grid of equal edges stays one. Forms that
+// programs have written before are read as the specified grid that they stand for ([Grid.Notes]).
 // Unknown names wrap [ErrUnsupported]; everything else that is wrong wraps [ErrInvalid] or [ErrOverflow] and carries
 // the JSON pointer of the fault.
 //
@@ -26,13 +27,8 @@ func Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 
 // Parse is the function [Parse] with options.
 func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
-	var cuts func(strictjson.Value) ([]Cut, error)
-	switch name {
-	case RegularName:
-		cuts = regularCuts
-	case RectilinearName:
-		cuts = o.rectilinearCuts
-	default:
+	cuts := o.reader(name)
+	if cuts == nil && name != rectangularName {
 		return nil, fmt.Errorf("%w: chunk grid %q", ErrUnsupported, name)
 	}
 	if configuration == nil {
@@ -42,11 +38,27 @@ func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	if f := olderOf(name, v); f != nil {
+		return f.read(shape, v)
+	}
 	c, err := cuts(v)
 	if err != nil {
 		return nil, err
 	}
 	return newGrid(name, shape, c)
+}
+
+// reader returns what reads the configuration of a grid, nil where the name is not known.
+func (o ParseOptions) reader(name string) func(strictjson.Value) ([]Cut, error) {
+	switch name {
+	case RegularName:
+		return regularCuts
+	case BoundedName:
+		return boundedCuts
+	case RectilinearName:
+		return o.rectilinearCuts
+	}
+	return nil
 }
 
 func regularCuts(v strictjson.Value) ([]Cut, error) {
@@ -55,6 +67,14 @@ func regularCuts(v strictjson.Value) ([]Cut, error) {
 		return nil, err
 	}
 	return axisCuts(m[0], everyCut)
+}
+
+func boundedCuts(v strictjson.Value) ([]Cut, error) {
+	cuts, err := regularCuts(v)
+	for i := range cuts {
+		cuts[i].trimmed = true
+	}
+	return cuts, err
 }
 
 func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {

@@ -49,7 +49,7 @@ func (d *document) fill(a *Array, l Limits) (err error) {
 	if a.DataType, err = d.extension(dataType); err != nil {
 		return err
 	}
-	if a.ChunkGrid, err = d.extension(chunkGrid); err != nil {
+	if a.ChunkGrid, err = d.grid(); err != nil {
 		return err
 	}
 	if a.ChunkKeyEncoding, err = d.extension(chunkKeyEncoding); err != nil {
@@ -76,6 +76,42 @@ func (d *document) extension(f field) (Extension, error) {
 		return Extension{}, err
 	}
 	return newExtension(v)
+}
+
+// grid reads the chunk grid.
+func (d *document) grid() (Extension, error) {
+	v, err := d.required(chunkGrid)
+	if err != nil {
+		return Extension{}, err
+	}
+	if e, ok := draftGrid(v); ok {
+		return e, nil
+	}
+	return newExtension(v)
+}
+
+// draftGrid reads a chunk grid as ZEP 3's draft had it, with the name as "type" and all else beside it:
+// {"type": "rectangular", "separator": "/", "chunk_shape": [[5, 5, 10], 10]}. It is written as it was until the grid changes.
+func draftGrid(v strictjson.Value) (Extension, bool) {
+	if v.Kind() != strictjson.Object {
+		return Extension{}, false
+	}
+	configuration, name := []byte{'{'}, ""
+	for member, m := range v.Members() {
+		switch {
+		case member == "name":
+			return Extension{}, false
+		case member == "type":
+			name, _ = m.Str()
+			continue
+		case len(configuration) > 1:
+			configuration = append(configuration, ',')
+		}
+		configuration = append(append(strictjson.AppendQuote(configuration, member), ':'), m.Raw()...)
+	}
+	e := Extension{Name: name, Configuration: append(configuration, '}')}
+	e.read = &spelling{e, v.Raw()}
+	return e, name == "rectangular"
 }
 
 func (d *document) shape(a *Array, rank int) error {

@@ -229,3 +229,34 @@ func TestErrorPlace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDraftGrid reads the chunk grid of ZEP 3's draft, which has no name, and writes it as it was.
+func TestDraftGrid(t *testing.T) {
+	with := func(grid string) []byte {
+		return []byte(strings.Replace(arrayDoc(""), `{"name":"regular","configuration":{"chunk_shape":[4]}}`, grid, 1))
+	}
+	for _, grid := range []string{
+		`{"type":"rectangular","separator":"/","chunk_shape":[[3,5]]}`,
+		`{"separator":"/","chunk_shape":[[3,5]],"type":"rectangular"}`,
+	} {
+		a, err := ParseArray(with(grid), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := a.ChunkGrid; e.Name != "rectangular" || string(e.Configuration) != `{"separator":"/","chunk_shape":[[3,5]]}` {
+			t.Errorf("%s was read as %q %s", grid, e.Name, e.Configuration)
+		}
+		if got := string(a.ChunkGrid.Append(nil)); got != grid {
+			t.Errorf("%s was written as %s", grid, got)
+		}
+		again, err := ParseArray([]byte(mustMarshal(t, a)), Limits{})
+		if err != nil || again.ChunkGrid.Name != "rectangular" {
+			t.Errorf("written, it is read as %+v (%v)", again.ChunkGrid, err)
+		}
+	}
+	for _, grid := range []string{`{"type":"regular","chunk_shape":[4]}`, `{"type":7}`, `{"type":"rectangular","name":"regular"}`, `{}`} {
+		if _, err := ParseArray(with(grid), Limits{}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", grid, err)
+		}
+	}
+}

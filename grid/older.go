@@ -1,0 +1,179 @@
+package grid
+
+import (
+	"slices"
+
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// older are forms of chunk grids that programs have written before, or beside, the specified ones. Each is read as the
+// specified grid that stores the same chunks, and written as that. The first row that recognises a grid reads it.
+//
+// Two neighbours are not here: [BoundedName] is a kind of its own, which is kept, and 4.0 is a spelling of 4.
+var older = []olderForm{
+	{
+		name:   "rectangular, draft",
+		source: "ZEP 3, draft of 2022: https://zarr.dev/zeps/draft/ZEP0003.html",
+		is:     func(name string, v strictjson.Value) bool { return name == rectangularName && has(v, "separator") },
+		as:     RectilinearName,
+		cuts:   rectangularCuts,
+		note: `the chunk grid "rectangular" of ZEP 3's draft was read as "rectilinear"; ` +
+			`its separator is not looked at, chunk_key_encoding says how keys are made`,
+	},
+	{
+		name:   "rectangular",
+		source: "zarrs 0.11 to 0.24, experimental: https://docs.rs/zarrs/0.23.2/zarrs/array/chunk_grid/rectangular/index.html",
+		is:     func(name string, _ strictjson.Value) bool { return name == rectangularName },
+		as:     RectilinearName,
+		cuts:   rectangularCuts,
+		note:   `the chunk grid "rectangular" that zarrs wrote was read as "rectilinear"`,
+	},
+	{
+		name:   "regular with edges",
+		source: "zarr-python 3.2: https://github.com/zarr-developers/zarr-python/pull/3802, repaired since 3.4",
+		is:     func(name string, v strictjson.Value) bool { return name == RegularName && isMixed(v) },
+		as:     RectilinearName,
+		cuts:   mixedCuts,
+		note:   `a chunk grid named "regular" lists edges along some axes, as zarr-python 3.2 wrote it; it was read as "rectilinear"`,
+	},
+	{
+		name:   "chunks of length 0",
+		source: "zarr-python before 3.4, for arrays without elements",
+		is: func(name string, v strictjson.Value) bool {
+			return name == RegularName && slices.ContainsFunc(shapeOf(v), isZeroLength)
+		},
+		as:   RegularName,
+		cuts: zeroCuts,
+		note: `a chunk length of 0 was read as 1, which is the least there is; ` +
+			`no chunk can have been stored under it, so the array holds nothing but its fill value`,
+	},
+}
+
+const rectangularName = "rectangular" // of ZEP 3's draft
+
+// olderForm is a form of a chunk grid that is read, but not written.
+type olderForm struct {
+	name, source string
+	is           func(name string, configuration strictjson.Value) bool
+	as           string // name of the grid that it is read as
+	cuts         func(shape []int64, configuration strictjson.Value) ([]Cut, error)
+	note         string // what the reader of the array is told
+}
+
+// olderOf returns the form that a grid is recognised as, nil where it is none of them.
+func olderOf(name string, configuration strictjson.Value) *olderForm {
+	for i := range older {
+		if older[i].is(name, configuration) {
+			return &older[i]
+		}
+	}
+	return nil
+}
+
+// read returns the grid that the form stands for, with a note.
+func (f *olderForm) read(shape []int64, configuration strictjson.Value) (*Grid, error) {
+	cuts, err := f.cuts(shape, configuration)
+	if err != nil {
+		return nil, err
+	}
+	g, err := newGrid(f.as, shape, cuts)
+	if err != nil {
+		return nil, err
+	}
+	g.notes = []string{f.note}
+	return g, nil
+}
+
+// rectangularCuts reads bare integers and lists of edges, without runs, that end at the extent.
+func rectangularCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
+	m, err := members(v, []string{"chunk_shape"}, "separator")
+	if err != nil {
+		return nil, err
+	}
+	if s := m[1]; !s.IsZero() {
+		if _, err := s.Str(); err != nil {
+			return nil, located(s, "separator must be a string")
+		}
+	}
+	cuts, err := axisCuts(m[0], edgesCut)
+	for i := 0; err == nil && i < min(len(cuts), len(shape)); i++ {
+		if e := cuts[i].edges; e != nil && e.sum != shape[i] {
+			err = onAxis(i, invalid("the edges of a rectangular grid must sum to the extent %d, they sum to %d", shape[i], e.sum))
+		}
+	}
+	return cuts, err
+}
+
+// edgesCut reads a bare integer, or a list of such.
+func edgesCut(v strictjson.Value) (Cut, error) {
+	if v.Kind() == strictjson.Array {
+		for _, e := range v.Elements() {
+			if e.Kind() == strictjson.Array {
+				return Cut{}, located(e, "a rectangular grid has no runs, list every edge")
+			}
+		}
+	}
+	return shapeCut(v)
+}
+
+func mixedCuts(_ []int64, v strictjson.Value) ([]Cut, error) {
+	m, err := members(v, []string{"chunk_shape"})
+	if err != nil {
+		return nil, err
+	}
+	return axisCuts(m[0], shapeCut)
+}
+
+func zeroCuts(_ []int64, v strictjson.Value) ([]Cut, error) {
+	m, err := members(v, []string{"chunk_shape"})
+	if err != nil {
+		return nil, err
+	}
+	return axisCuts(m[0], func(v strictjson.Value) (Cut, error) {
+		if isZeroLength(v) {
+			return Every(1), nil
+		}
+		return everyCut(v)
+	})
+}
+
+// has reports whether v is an object with a member.
+func has(v strictjson.Value, name string) bool {
+	if v.Kind() != strictjson.Object {
+		return false
+	}
+	_, found := v.Member(name)
+	return found
+}
+
+// shapeOf returns the entries of chunk_shape, no more than there can be axes, none where there is no such list.
+func shapeOf(v strictjson.Value) []strictjson.Value {
+	if !has(v, "chunk_shape") {
+		return nil
+	}
+	list, _ := v.Member("chunk_shape")
+	if list.Kind() != strictjson.Array {
+		return nil
+	}
+	var entries []strictjson.Value
+	for i, e := range list.Elements() {
+		if i == MaxRank {
+			break
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// isMixed reports whether some, but not all entries of chunk_shape are lists. Where all are, nobody wrote them so.
+func isMixed(v strictjson.Value) bool {
+	entries := shapeOf(v)
+	isList := func(e strictjson.Value) bool { return e.Kind() == strictjson.Array }
+	isBare := func(e strictjson.Value) bool { return !isList(e) }
+	return slices.ContainsFunc(entries, isList) && slices.ContainsFunc(entries, isBare)
+}
+
+func isZeroLength(v strictjson.Value) bool {
+	n, err := v.Int64()
+	return err == nil && n == 0
+}

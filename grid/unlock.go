@@ -1,0 +1,51 @@
+package grid
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Unlocked returns the axis with listed edges, under which its chunks are stored as they are now. A regular axis of chunks of
+// length m gets as many edges m as it has chunks, at least one; the last reaches beyond the extent if its chunk does.
+// A trimmed axis gets edges that end at the extent. An axis with listed edges stays as it is.
+// A sum of edges beyond 64 bits is [ErrOverflow].
+func (a Axis) Unlocked() (Axis, error) {
+	if a.edges != nil {
+		return a, nil
+	}
+	runs := []Run{{a.step, max(1, a.chunks)}}
+	if a.IsTrimmed() && a.extent > 0 {
+		runs = a.Sizes()
+	}
+	e, err := newEdges(ofRuns(runs))
+	if err != nil {
+		return Axis{}, err
+	}
+	b, err := boundAxis(a.extent, e)
+	if !a.IsTrimmed() {
+		b.stored = a.stored
+	}
+	return b, err
+}
+
+// Unlocked returns the rectilinear grid that stores the same chunks with listed edges along the given axes, all where none is
+// given: they no longer follow the extent, and what is appended gets edges of its own. The other axes keep their step. A grid
+// of trimmed axes is unlocked as a whole, because no other grid has such axes. An axis that is not there wraps [ErrOutOfRange].
+func (g *Grid) Unlocked(axes ...int) (*Grid, error) {
+	for _, i := range axes {
+		if i < 0 || i >= len(g.axes) {
+			return nil, fmt.Errorf("%w: axis %d of a grid with %d axes", ErrOutOfRange, i, len(g.axes))
+		}
+	}
+	unlocked := slices.Clone(g.axes)
+	for i, a := range g.axes {
+		if len(axes) > 0 && g.name != BoundedName && !slices.Contains(axes, i) {
+			continue
+		}
+		var err error
+		if unlocked[i], err = a.Unlocked(); err != nil {
+			return nil, onAxis(i, err)
+		}
+	}
+	return ofAxes(RectilinearName, unlocked)
+}
