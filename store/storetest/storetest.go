@@ -7,6 +7,20 @@
 // Every store that is opened has to be empty. Where a store cannot be written to (it is no [store.Writer], or refuses
 // with [fs.ErrPermission]), it has to hold [Fixture] instead, and is tested by reading alone.
 // Checks of a power that a store lacks see to it that its lack is reported as [store.ErrUnsupported].
+//
+// # Tests of programs that use a store
+//
+// [Conditional] is an object store in miniature whose operations a test can fail, lose and hold up. [Stepper] runs several
+// clients of one in an order that the test decides, and [Explore] tries all orders:
+//
+//	storetest.Explore(func(choose func(n int) int) bool {
+//		st := storetest.NewStepper(memory.New())
+//		defer st.Close()
+//		st.Start(first)
+//		st.Start(second)
+//		st.Finish(choose, 2)
+//		return check(st)
+//	})
 package storetest
 
 import (
