@@ -65,7 +65,10 @@ var writing = []check{
 	{"Conditional", checkConditional},
 	{"Increments", checkIncrements},
 	{"Batch", checkBatch},
+	{"ConditionalBatch", checkConditionalBatch},
 	{"Delete", checkDelete},
+	{"DeleteIf", checkDeleteIf},
+	{"ConditionalRaces", checkConditionalRaces},
 	{"Lock", checkLock},
 	{"PutIfBelowLock", checkPutIfBelowLock},
 	{"CancelledWrite", checkCancelledWrite},
@@ -180,12 +183,17 @@ func (p *probe) refusesWrites() {
 	_, err = store.PutIf(p.ctx, p.s, key, nil, store.IfAbsent(), store.Sync)
 	p.refused(err, "PutIf")
 	p.refused(store.Delete(p.ctx, p.s, key), "Delete")
+	p.refused(store.DeleteIf(p.ctx, p.s, key, store.Version{}), "DeleteIf")
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	if err == nil {
 		err = b.Put(p.ctx, key, nil)
 		b.Discard()
 	}
 	p.refused(err, "NewBatch")
+	if b, err = store.NewBatch(p.ctx, p.s, store.Sync); err == nil {
+		p.refused(store.BatchPutIf(p.ctx, b, key, nil, store.IfAbsent()), "PutIf in a batch")
+		b.Discard()
+	}
 	if _, err := store.Stat(p.ctx, p.s, key); !errors.Is(err, fs.ErrNotExist) {
 		p.errorf("after refused writes: error is %v, want %v", err, fs.ErrNotExist)
 	}
