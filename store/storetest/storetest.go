@@ -7,6 +7,20 @@
 // Every store that is opened has to be empty. Where a store cannot be written to (it is no [store.Writer], or refuses
 // with [fs.ErrPermission]), it has to hold [Fixture] instead, and is tested by reading alone.
 // Checks of a power that a store lacks see to it that its lack is reported as [store.ErrUnsupported].
+//
+// # Tests of programs that use a store
+//
+// [Conditional] is an object store in miniature whose operations a test can fail, lose and hold up. [Stepper] runs several
+// clients of one in an order that the test decides, and [Explore] tries all orders:
+//
+//	storetest.Explore(func(choose func(n int) int) bool {
+//		st := storetest.NewStepper(memory.New())
+//		defer st.Close()
+//		st.Start(first)
+//		st.Start(second)
+//		st.Finish(choose, 2)
+//		return check(st)
+//	})
 package storetest
 
 import (
@@ -51,7 +65,10 @@ var writing = []check{
 	{"Conditional", checkConditional},
 	{"Increments", checkIncrements},
 	{"Batch", checkBatch},
+	{"ConditionalBatch", checkConditionalBatch},
 	{"Delete", checkDelete},
+	{"DeleteIf", checkDeleteIf},
+	{"ConditionalRaces", checkConditionalRaces},
 	{"Lock", checkLock},
 	{"PutIfBelowLock", checkPutIfBelowLock},
 	{"CancelledWrite", checkCancelledWrite},
@@ -166,12 +183,17 @@ func (p *probe) refusesWrites() {
 	_, err = store.PutIf(p.ctx, p.s, key, nil, store.IfAbsent(), store.Sync)
 	p.refused(err, "PutIf")
 	p.refused(store.Delete(p.ctx, p.s, key), "Delete")
+	p.refused(store.DeleteIf(p.ctx, p.s, key, store.Version{}), "DeleteIf")
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	if err == nil {
 		err = b.Put(p.ctx, key, nil)
 		b.Discard()
 	}
 	p.refused(err, "NewBatch")
+	if b, err = store.NewBatch(p.ctx, p.s, store.Sync); err == nil {
+		p.refused(store.BatchPutIf(p.ctx, b, key, nil, store.IfAbsent()), "PutIf in a batch")
+		b.Discard()
+	}
 	if _, err := store.Stat(p.ctx, p.s, key); !errors.Is(err, fs.ErrNotExist) {
 		p.errorf("after refused writes: error is %v, want %v", err, fs.ErrNotExist)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +66,53 @@ type broken struct {
 	*memory.Store
 	get func(out, dst []byte, info *store.Info, err error) ([]byte, error)
 	put func(s *memory.Store, key store.Key, value []byte) (store.Version, error)
+	del func(s *memory.Store, key store.Key, v store.Version) error // in place of DeleteIf
+	in  func(b store.Batch) store.Batch
+}
+
+func (b broken) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	if b.del != nil && ctx.Err() == nil {
+		return b.del(b.Store, key, v)
+	}
+	return b.Store.DeleteIf(ctx, key, v)
+}
+
+func (b broken) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
+	batch, err := b.Store.Batch(ctx, d)
+	if b.in != nil {
+		batch = b.in(batch)
+	}
+	return batch, err
+}
+
+// hasty is a batch that forgets conditions.
+type hasty struct {
+	store.Batch
+	putIf, deleteIf bool
+}
+
+func (h hasty) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
+	if h.putIf {
+		return h.Put(ctx, key, value)
+	}
+	return store.BatchPutIf(ctx, h.Batch, key, value, c)
+}
+
+func (h hasty) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	if h.deleteIf {
+		return h.Delete(ctx, key)
+	}
+	return store.BatchDeleteIf(ctx, h.Batch, key, v)
+}
+
+// lookFirst deletes on a condition in two steps, so that what is written in between is lost.
+func lookFirst(s *memory.Store, key store.Key, v store.Version) error {
+	info, err := s.Stat(context.Background(), key)
+	if err != nil || info.Version != v {
+		return store.ErrConflict
+	}
+	time.Sleep(time.Millisecond)
+	return s.Delete(context.Background(), key)
 }
 
 func (b broken) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -92,6 +140,7 @@ func (b broken) PutIf(
 }
 
 func TestFindsFaults(t *testing.T) {
+	var mu sync.Mutex
 	last := []byte(nil)
 	for name, c := range map[string]struct {
 		broken
@@ -106,14 +155,22 @@ func TestFindsFaults(t *testing.T) {
 			}
 			return out, err
 		}}, "Append"},
-		"wrong size":     {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Size++; return out, err }}, "Basic"},
-		"other error":    {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out, opaque(err) }}, "Missing"},
-		"cut range":      {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out[:len(out)/2], err }}, "Ranges"},
-		"one version":    {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Version = one; return out, err }}, "Versions"},
-		"wrong clock":    {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Modified = long; return out, err }}, "Stat"},
-		"no condition":   {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
+		"wrong size":   {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Size++; return out, err }}, "Basic"},
+		"other error":  {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out, opaque(err) }}, "Missing"},
+		"cut range":    {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out[:len(out)/2], err }}, "Ranges"},
+		"one version":  {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Version = one; return out, err }}, "Versions"},
+		"wrong clock":  {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Modified = long; return out, err }}, "Stat"},
+		"no condition": {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
+		"deletes blindly": {broken{del: func(s *memory.Store, k store.Key, _ store.Version) error {
+			return s.Delete(context.Background(), k)
+		}}, "DeleteIf"},
+		"looks first":    {broken{del: lookFirst}, "ConditionalRaces"},
+		"hasty writes":   {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
+		"hasty deletion": {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
 		"writes nothing": {broken{put: func(*memory.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
 		"writes the last value": {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			v, last = last, bytes.Clone(v)
 			return put(s, k, v)
 		}}, "Put"},
@@ -165,13 +222,12 @@ type shifted struct {
 	store.Store
 	store.Writer
 	by func(writes int) time.Duration
-	n  *int
+	n  *atomic.Int64
 }
 
 func (s shifted) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.Store.Get(ctx, key, q, dst)
-	*s.n++
-	info.Modified = info.Modified.Add(s.by(*s.n))
+	info.Modified = info.Modified.Add(s.by(int(s.n.Add(1))))
 	return out, info, err
 }
 
@@ -183,7 +239,7 @@ func TestFindsWrongClock(t *testing.T) {
 	} {
 		err := storetest.Test(func() (store.Store, error) {
 			m := memory.New()
-			return shifted{m, m, by, new(int)}, nil
+			return shifted{m, m, by, new(atomic.Int64)}, nil
 		})
 		if err == nil || !strings.Contains(err.Error(), "storetest: Modified") {
 			t.Errorf("%s: the suite says %v, want a failure of Modified", name, err)

@@ -3,7 +3,6 @@ package storetest
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -126,89 +125,6 @@ func checkPinned(p *probe) {
 	}
 }
 
-// putIf is PutIf with few arguments.
-func (p *probe) putIf(name, value string, cond store.Condition) (store.Version, error) {
-	return store.PutIf(p.ctx, p.s, store.MustKey(name), []byte(value), cond, store.Flush)
-}
-
-func checkConditional(p *probe) {
-	_, ok := p.s.(store.ConditionalWriter)
-	first, err := p.putIf("a/k", "one", store.IfAbsent())
-	if p.lacks(ok, err, "PutIf") {
-		return
-	}
-	p.is(err, nil, "PutIf absent")
-	_, info, err := p.get("a/k")
-	p.is(err, nil, "Get")
-	if first.IsZero() || first != info.Version {
-		p.errorf("PutIf says version %v, Get says %v", first, info.Version)
-	}
-	_, err = p.putIf("a/k", "two", store.IfAbsent())
-	p.is(err, store.ErrConflict, "PutIf absent of what exists")
-	second, err := p.putIf("a/k", "two", store.IfVersion(first))
-	p.is(err, nil, "PutIf version")
-	_, err = p.putIf("a/k", "three", store.IfVersion(first))
-	p.is(err, store.ErrConflict, "PutIf of an old version")
-	p.holds("a/k", []byte("two"))
-	for _, name := range []string{"a/none", "none/none"} {
-		_, err = p.putIf(name, "x", store.IfVersion(second))
-		p.is(err, store.ErrConflict, "PutIf version of nothing")
-		p.absent(name)
-	}
-	p.put("a/k", []byte("six")) // an unconditional write changes the version too
-	_, err = p.putIf("a/k", "two", store.IfVersion(second))
-	p.is(err, store.ErrConflict, "PutIf after Put")
-	p.holds("a/k", []byte("six"))
-}
-
-// Figures of [checkIncrements].
-const (
-	counters   = 8
-	increments = 50
-	tries      = 2000 // of one increment, so that a store which refuses all does not hang the suite
-)
-
-// checkIncrements counts from several goroutines by compare and swap: no increment may be lost.
-func checkIncrements(p *probe) {
-	if _, ok := p.s.(store.ConditionalWriter); !ok {
-		return
-	}
-	p.put("count", make([]byte, 8))
-	errs := make([]error, counters)
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			for range increments {
-				if errs[i] = p.increment(store.MustKey("count")); errs[i] != nil {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	p.is(errors.Join(errs...), nil, "incrementing")
-	p.holds("count", binary.LittleEndian.AppendUint64(nil, counters*increments))
-}
-
-// increment adds one to the number at key, however often others come first.
-func (p *probe) increment(key store.Key) error {
-	for range tries {
-		b, info, err := p.s.Get(p.ctx, key, store.Request{}, nil)
-		if err == nil && len(b) != 8 {
-			err = fmt.Errorf("counter is %s", brief(b))
-		}
-		if err != nil {
-			return err
-		}
-		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+1)
-		_, err = store.PutIf(p.ctx, p.s, key, b, store.IfVersion(info.Version), store.Flush)
-		if !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-	return fmt.Errorf("%d conflicts in a row", tries)
-}
-
 // checkBatch writes from several goroutines in one batch.
 func checkBatch(p *probe) {
 	for _, d := range []store.Durability{store.Sync, store.Flush} {
@@ -295,7 +211,27 @@ func checkCancelledWrite(p *probe) {
 	if d, ok := p.s.(store.Deleter); ok {
 		p.is(d.Delete(ctx, key), context.Canceled, "Delete")
 	}
+	now := p.version("k")
+	if d, ok := p.s.(store.ConditionalDeleter); ok {
+		p.is(d.DeleteIf(ctx, key, now), context.Canceled, "DeleteIf")
+	}
+	p.cancelledBatch(ctx, key, now)
 	p.holds("k", []byte("old"))
+}
+
+// cancelledBatch writes in a batch when it is too late.
+func (p *probe) cancelledBatch(ctx context.Context, key store.Key, now store.Version) {
+	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
+	p.is(err, nil, "NewBatch")
+	defer b.Discard()
+	p.is(b.Put(ctx, key, []byte("new")), context.Canceled, "Put in a batch")
+	for _, err := range []error{
+		store.BatchPutIf(ctx, b, key, []byte("new"), store.IfVersion(now)), store.BatchDeleteIf(ctx, b, key, now),
+	} {
+		if !errors.Is(err, store.ErrUnsupported) {
+			p.is(err, context.Canceled, "a conditional write in a batch")
+		}
+	}
 }
 
 // checkConcurrentReadWrite sees that readers find every value whole while it is replaced.

@@ -1,0 +1,298 @@
+package storetest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"varve.dev/zarr/store"
+)
+
+// putIf is PutIf with few arguments.
+func (p *probe) putIf(name, value string, cond store.Condition) (store.Version, error) {
+	return store.PutIf(p.ctx, p.s, store.MustKey(name), []byte(value), cond, store.Flush)
+}
+
+func checkConditional(p *probe) {
+	_, ok := p.s.(store.ConditionalWriter)
+	first, err := p.putIf("a/k", "one", store.IfAbsent())
+	if p.lacks(ok, err, "PutIf") {
+		return
+	}
+	p.is(err, nil, "PutIf absent")
+	_, info, err := p.get("a/k")
+	p.is(err, nil, "Get")
+	if first.IsZero() || first != info.Version {
+		p.errorf("PutIf says version %v, Get says %v", first, info.Version)
+	}
+	_, err = p.putIf("a/k", "two", store.IfAbsent())
+	p.is(err, store.ErrConflict, "PutIf absent of what exists")
+	second, err := p.putIf("a/k", "two", store.IfVersion(first))
+	p.is(err, nil, "PutIf version")
+	_, err = p.putIf("a/k", "three", store.IfVersion(first))
+	p.is(err, store.ErrConflict, "PutIf of an old version")
+	p.holds("a/k", []byte("two"))
+	for _, name := range []string{"a/none", "none/none"} {
+		_, err = p.putIf(name, "x", store.IfVersion(second))
+		p.is(err, store.ErrConflict, "PutIf version of nothing")
+		p.absent(name)
+	}
+	p.put("a/k", []byte("six")) // an unconditional write changes the version too
+	_, err = p.putIf("a/k", "two", store.IfVersion(second))
+	p.is(err, store.ErrConflict, "PutIf after Put")
+	p.holds("a/k", []byte("six"))
+}
+
+// version returns the version of the value at name.
+func (p *probe) version(name string) store.Version {
+	info, err := store.Stat(p.ctx, p.s, store.MustKey(name))
+	p.is(err, nil, "Stat %q", name)
+	return info.Version
+}
+
+func checkDeleteIf(p *probe) {
+	p.put("a/k", []byte("one"))
+	old := p.version("a/k")
+	_, ok := p.s.(store.ConditionalDeleter)
+	if p.lacks(ok, store.DeleteIf(p.ctx, p.s, store.MustKey("a/none"), old), "DeleteIf") {
+		return
+	}
+	p.deletesIf(func(key store.Key, v store.Version) error { return store.DeleteIf(p.ctx, p.s, key, v) })
+}
+
+// deletesIf checks one way to delete on a condition.
+func (p *probe) deletesIf(del func(key store.Key, v store.Version) error) {
+	key := store.MustKey("a/k")
+	p.put("a/k", []byte("one"))
+	old := p.version("a/k")
+	for _, name := range []string{"a/none", "none/none", "a", "a/k/below"} {
+		p.is(del(store.MustKey(name), old), store.ErrConflict, "DeleteIf of nothing at %q", name)
+	}
+	p.put("a/k", []byte("one")) // the same value is of another version
+	p.is(del(key, old), store.ErrConflict, "DeleteIf of an old version")
+	p.holds("a/k", []byte("one"))
+	now := p.version("a/k")
+	p.is(del(key, now), nil, "DeleteIf")
+	p.absent("a/k")
+	p.is(del(key, now), store.ErrConflict, "DeleteIf once more")
+	p.put("a/k", []byte("one"))
+	p.is(del(key, now), store.ErrConflict, "DeleteIf of a version from before a deletion")
+	p.holds("a/k", []byte("one"))
+}
+
+func checkConditionalBatch(p *probe) {
+	for _, d := range []store.Durability{store.Sync, store.Flush} {
+		b, err := store.NewBatch(p.ctx, p.s, d)
+		if err != nil {
+			p.errorf("NewBatch: %w", err)
+			return
+		}
+		p.batchPutIf(b)
+		p.batchDeleteIf(b)
+		p.is(b.Commit(p.ctx), nil, "Commit")
+		b.Discard()
+	}
+}
+
+// batchPutIf puts on conditions that hold and that do not. A store that cannot has to say so.
+func (p *probe) batchPutIf(b store.Batch) {
+	putIf := func(name, value string, cond store.Condition) error {
+		return store.BatchPutIf(p.ctx, b, store.MustKey(name), []byte(value), cond)
+	}
+	p.is(b.Put(p.ctx, store.MustKey("b/k"), []byte("one")), nil, "Put in a batch")
+	err := putIf("b/k", "two", store.IfAbsent())
+	if _, ok := p.s.(store.ConditionalWriter); !ok && errors.Is(err, store.ErrUnsupported) {
+		return
+	}
+	p.is(err, store.ErrConflict, "PutIf absent of what exists, in a batch")
+	first := p.version("b/k")
+	p.is(putIf("b/k", "two", store.IfVersion(first)), nil, "PutIf version in a batch")
+	p.holds("b/k", []byte("two")) // visible before the commit
+	p.is(putIf("b/k", "three", store.IfVersion(first)), store.ErrConflict, "PutIf of an old version in a batch")
+	for _, name := range []string{"b/none", "none/none"} {
+		p.is(putIf(name, "x", store.IfVersion(first)), store.ErrConflict, "PutIf version of nothing in a batch")
+		p.absent(name)
+	}
+	p.holds("b/k", []byte("two"))
+	p.onlyOneCreates(putIf)
+}
+
+// onlyOneCreates has several goroutines create each of several values.
+func (p *probe) onlyOneCreates(putIf func(name, value string, cond store.Condition) error) {
+	for round := range 10 {
+		name := fmt.Sprintf("b/new/%d/k", round)
+		errs := p.race(func(i int) error { return putIf(name, fmt.Sprint("value ", i), store.IfAbsent()) })
+		if winner := p.winner(errs, name); winner >= 0 {
+			p.holds(name, fmt.Append(nil, "value ", winner))
+		}
+		if _, ok := p.s.(store.Deleter); ok {
+			p.is(store.Delete(p.ctx, p.s, store.MustKey(name)), nil, "Delete %q", name)
+		}
+	}
+}
+
+// batchDeleteIf deletes on conditions. A store that cannot has to say so.
+func (p *probe) batchDeleteIf(b store.Batch) {
+	del := func(key store.Key, v store.Version) error { return store.BatchDeleteIf(p.ctx, b, key, v) }
+	p.put("a/k", []byte("one"))
+	err := del(store.MustKey("a/none"), p.version("a/k"))
+	if _, ok := p.s.(store.ConditionalDeleter); !ok && errors.Is(err, store.ErrUnsupported) {
+		return
+	}
+	p.deletesIf(del)
+}
+
+// racers is how many goroutines try the same.
+const racers = 8
+
+// race calls f from several goroutines at once.
+func (p *probe) race(f func(i int) error) []error {
+	errs := make([]error, racers)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = f(i) })
+	}
+	wg.Wait()
+	return errs
+}
+
+// winner returns which of those that raced for name succeeded, and notes it where that was not one of them.
+func (p *probe) winner(errs []error, name string) int {
+	winner, wins := -1, 0
+	for i, err := range errs {
+		if err == nil {
+			winner = i
+			wins++
+			continue
+		}
+		p.is(err, store.ErrConflict, "racing for %q", name)
+	}
+	if wins != 1 {
+		p.errorf("racing for %q: %d of %d succeeded, want one", name, wins, len(errs))
+		return -1
+	}
+	return winner
+}
+
+// checkConditionalRaces has deletions on a condition race with each other and with writes.
+func checkConditionalRaces(p *probe) {
+	_, writes := p.s.(store.ConditionalWriter)
+	_, deletes := p.s.(store.ConditionalDeleter)
+	if !writes || !deletes {
+		return
+	}
+	for round := range 10 {
+		deletes := func(i int) bool { return (i+round)%2 == 0 } // who is first does not always do the same
+		p.put("r/a/k", []byte("old"))
+		old := p.version("r/a/k")
+		errs := p.race(func(i int) error {
+			if deletes(i) {
+				return store.DeleteIf(p.ctx, p.s, store.MustKey("r/a/k"), old)
+			}
+			_, err := p.putIf("r/a/k", fmt.Sprint("value ", i), store.IfVersion(old))
+			return err
+		})
+		switch winner := p.winner(errs, "r/a/k"); {
+		case winner >= 0 && deletes(winner):
+			p.absent("r/a/k")
+		case winner >= 0:
+			p.holds("r/a/k", fmt.Append(nil, "value ", winner))
+		}
+	}
+	p.token()
+}
+
+// token has goroutines take turns by creating one value, alone in its directory, and deleting it.
+func (p *probe) token() {
+	const turns = 10
+	var held atomic.Int32
+	errs := p.race(func(int) error {
+		for range turns {
+			v, err := p.take("r/token/k")
+			if err != nil {
+				return err
+			}
+			if n := held.Add(1); n != 1 {
+				return fmt.Errorf("%d have it at once", n)
+			}
+			held.Add(-1)
+			if err := store.DeleteIf(p.ctx, p.s, store.MustKey("r/token/k"), v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	p.is(errors.Join(errs...), nil, "taking turns by PutIf absent and DeleteIf")
+}
+
+// take creates the value at name, however often others come first.
+func (p *probe) take(name string) (store.Version, error) {
+	for range tries {
+		v, err := p.putIf(name, "taken", store.IfAbsent())
+		if !errors.Is(err, store.ErrConflict) {
+			return v, err
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	return store.Version{}, fmt.Errorf("%d conflicts in a row", tries)
+}
+
+// Figures of [checkIncrements].
+const (
+	increments = 50
+	tries      = 2000 // of one increment, so that a store which refuses all does not hang the suite
+)
+
+// checkIncrements counts from several goroutines by compare and swap, outside of batches and inside: no increment may
+// be lost.
+func checkIncrements(p *probe) {
+	if _, ok := p.s.(store.ConditionalWriter); !ok {
+		return
+	}
+	p.increments("count", func(key store.Key, value []byte, cond store.Condition) error {
+		_, err := store.PutIf(p.ctx, p.s, key, value, cond, store.Flush)
+		return err
+	})
+	b, err := store.NewBatch(p.ctx, p.s, store.Flush)
+	p.is(err, nil, "NewBatch")
+	p.increments("batch/count", func(key store.Key, value []byte, cond store.Condition) error {
+		return store.BatchPutIf(p.ctx, b, key, value, cond)
+	})
+	p.is(b.Commit(p.ctx), nil, "Commit")
+}
+
+// increments counts at name, by one way to put on a condition.
+func (p *probe) increments(name string, putIf func(key store.Key, value []byte, cond store.Condition) error) {
+	p.put(name, make([]byte, 8))
+	errs := p.race(func(int) error {
+		for range increments {
+			if err := p.increment(store.MustKey(name), putIf); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	p.is(errors.Join(errs...), nil, "incrementing %q", name)
+	p.holds(name, binary.LittleEndian.AppendUint64(nil, racers*increments))
+}
+
+// increment adds one to the number at key, however often others come first.
+func (p *probe) increment(key store.Key, putIf func(key store.Key, value []byte, cond store.Condition) error) error {
+	for range tries {
+		b, info, err := p.s.Get(p.ctx, key, store.Request{}, nil)
+		if err == nil && len(b) != 8 {
+			err = fmt.Errorf("counter is %s", brief(b))
+		}
+		if err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+1)
+		if err = putIf(key, b, store.IfVersion(info.Version)); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("%d conflicts in a row", tries)
+}

@@ -1,0 +1,141 @@
+package storetest
+
+import (
+	"context"
+	"iter"
+
+	"varve.dev/zarr/store"
+)
+
+// ObjectStore has the powers of an object store that knows conditions: it has no locks, and nothing that makes several
+// writes one. A store in memory has these powers and more.
+type ObjectStore interface {
+	store.Store
+	store.Stater
+	store.Writer
+	store.ConditionalWriter
+	store.Deleter
+	store.ConditionalDeleter
+	store.Lister
+}
+
+// Op is one operation of a store.
+type Op struct {
+	Name string    // the method, as "PutIf"
+	Key  store.Key // what it works on; the directory of a List, zero where that is the root
+}
+
+// String returns the operation as a test tells it, "PutIf a/zarr.json".
+func (o Op) String() string { return o.Name + " " + o.Key.String() }
+
+// Hooks are called around each operation of a store, by the goroutine that operates. Either may be nil.
+// They may wait, which is how a test holds one client up while others go on.
+type Hooks struct {
+	// Before is called ahead of an operation. Where it fails, the operation does not happen, and fails with its error.
+	Before func(ctx context.Context, op Op) error
+	// After is called once an operation has happened, with what it says. The caller is told what After returns: another
+	// error is a response that was lost on its way.
+	After func(op Op, err error) error
+}
+
+// Conditional returns an object store in miniature: s with the powers of an [ObjectStore] and no others, and with hooks.
+// Every operation is one step. A listing is made whole when it begins, and is one step too.
+func Conditional(s ObjectStore, h Hooks) ObjectStore { return hooked{s, h} }
+
+type hooked struct {
+	s ObjectStore
+	h Hooks
+}
+
+// do runs act between the hooks.
+func (h hooked) do(ctx context.Context, name string, key store.Key, act func() error) error {
+	op := Op{name, key}
+	if h.h.Before != nil {
+		if err := h.h.Before(ctx, op); err != nil {
+			return err
+		}
+	}
+	err := act()
+	if h.h.After != nil {
+		err = h.h.After(op, err)
+	}
+	return err
+}
+
+func (h hooked) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) (out []byte, i store.Info, err error) {
+	err = h.do(ctx, "Get", key, func() (err error) {
+		out, i, err = h.s.Get(ctx, key, q, dst)
+		return err
+	})
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	return out, i, nil
+}
+
+func (h hooked) Stat(ctx context.Context, key store.Key) (i store.Info, err error) {
+	err = h.do(ctx, "Stat", key, func() (err error) {
+		i, err = h.s.Stat(ctx, key)
+		return err
+	})
+	if err != nil {
+		return store.Info{}, err
+	}
+	return i, nil
+}
+
+func (h hooked) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	return h.write(ctx, "Put", key, func() (store.Version, error) { return h.s.Put(ctx, key, value, d) })
+}
+
+func (h hooked) PutIf(
+	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
+) (store.Version, error) {
+	return h.write(ctx, "PutIf", key, func() (store.Version, error) { return h.s.PutIf(ctx, key, value, cond, d) })
+}
+
+// write is do for what returns a version.
+func (h hooked) write(
+	ctx context.Context, name string, key store.Key, act func() (store.Version, error),
+) (v store.Version, err error) {
+	err = h.do(ctx, name, key, func() (err error) {
+		v, err = act()
+		return err
+	})
+	if err != nil {
+		return store.Version{}, err
+	}
+	return v, nil
+}
+
+func (h hooked) Delete(ctx context.Context, key store.Key) error {
+	return h.do(ctx, "Delete", key, func() error { return h.s.Delete(ctx, key) })
+}
+
+func (h hooked) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	return h.do(ctx, "DeleteIf", key, func() error { return h.s.DeleteIf(ctx, key, v) })
+}
+
+func (h hooked) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		var entries []store.Entry
+		err := h.do(ctx, "List", store.Path{}.Key(dir.String()), func() error {
+			for e, err := range h.s.List(ctx, dir, deep) {
+				if err != nil {
+					return err
+				}
+				entries = append(entries, e)
+			}
+			return nil
+		})
+		if err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}

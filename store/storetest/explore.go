@@ -1,0 +1,41 @@
+package storetest
+
+import "fmt"
+
+// choice is one decision of a run: the option taken, of how many.
+type choice struct{ taken, of int }
+
+// Explore calls run once for every sequence of choices that run can make, and returns how often that was.
+// In run, choose(n) returns a number from 0 to n-1. Between two runs only the choices may differ: where run asks for
+// another number of options than it did after the same choices before, Explore panics. A run that returns false is the last.
+//
+// The runs come in order, those that choose 0 everywhere first, so a run that fails is found again.
+func Explore(run func(choose func(n int) int) (more bool)) (runs int) {
+	var path []choice
+	for {
+		depth := 0
+		more := run(func(n int) int {
+			if n <= 1 {
+				return 0
+			}
+			if depth == len(path) {
+				path = append(path, choice{0, n})
+			}
+			c := path[depth]
+			if c.of != n {
+				panic(fmt.Sprintf("storetest: choice %d of the run is of %d options, and was of %d before", depth, n, c.of))
+			}
+			depth++
+			return c.taken
+		})
+		runs++
+		path = path[:depth]
+		for len(path) > 0 && path[len(path)-1].taken+1 == path[len(path)-1].of {
+			path = path[:len(path)-1]
+		}
+		if !more || len(path) == 0 {
+			return runs
+		}
+		path[len(path)-1].taken++
+	}
+}

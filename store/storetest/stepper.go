@@ -1,0 +1,279 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/store"
+)
+
+var (
+	// ErrRefused is what a client sees of an operation that [Stepper.Refuse] kept from happening.
+	ErrRefused = errors.New("storetest: the operation was refused")
+	// ErrLost is what a client sees of an operation whose response [Stepper.Lose] lost. The operation has happened.
+	ErrLost = errors.New("storetest: the response was lost")
+	// ErrCrashed is what a client sees of every operation after [Stepper.Crash]. None of them happens.
+	ErrCrashed = errors.New("storetest: the client has crashed")
+)
+
+// errExit is what is said of a client that ended its goroutine instead of returning.
+var errExit = errors.New("storetest: the client ended without an answer")
+
+// Stepper runs several clients of one store, each on a goroutine of its own, one operation at a time and only when it is
+// told to: a test that decides who is next decides in which order everything happens. Between two calls of its methods
+// every client waits ahead of its next operation or has ended.
+//
+// A client with goroutines of its own may have several operations waiting. They have their turns as they came, which is
+// not the same every time. A client must not wait for another one but through the store, and has to end when its
+// operations fail for good. An operation whose context is done takes no turn.
+//
+// The methods are for the one goroutine of the test, which calls [Stepper.Close] in the end.
+type Stepper struct {
+	s       ObjectStore
+	clients []*client
+	trace   Trace
+}
+
+// NewStepper returns a stepper without clients. All that it will have share s.
+func NewStepper(s ObjectStore) *Stepper { return &Stepper{s: s} }
+
+// Start starts a client that runs f, lets it go on to its first operation, and returns its number, counted from 0.
+// The store that f is given is the client's own handle on what all share; it is an [ObjectStore].
+func (t *Stepper) Start(f func(s store.Store) error) (i int) {
+	c := newClient()
+	t.clients = append(t.clients, c)
+	go c.run(f, Conditional(t.s, Hooks{Before: c.before, After: c.after}))
+	c.wait()
+	return len(t.clients) - 1
+}
+
+// Next returns the operation that client i waits to do, and false where it has ended.
+func (t *Stepper) Next(i int) (Op, bool) {
+	c := t.clients[i]
+	if c.ended {
+		return Op{}, false
+	}
+	return c.next.op, true
+}
+
+// Ready returns the numbers of the clients that have not ended, in order.
+func (t *Stepper) Ready() []int {
+	var ready []int
+	for i, c := range t.clients {
+		if !c.ended {
+			ready = append(ready, i)
+		}
+	}
+	return ready
+}
+
+// Err returns what client i said in the end, and nil where it has not ended.
+func (t *Stepper) Err(i int) error { return t.clients[i].err }
+
+// Step lets client i do one operation and go on to its next one. Done tells that it has ended instead of coming to a
+// next one; op is zero where it had ended before.
+func (t *Stepper) Step(i int) (op Op, done bool) { return t.turn(i, happens) }
+
+// Refuse is [Stepper.Step] with an operation that does not happen; the client sees [ErrRefused].
+func (t *Stepper) Refuse(i int) (op Op, done bool) { return t.turn(i, refused) }
+
+// Lose is [Stepper.Step] with an operation that happens; what it says is lost, and the client sees [ErrLost].
+func (t *Stepper) Lose(i int) (op Op, done bool) { return t.turn(i, lost) }
+
+// Crash makes the operation that client i waits to do, and all that follow, fail with [ErrCrashed] and without effect,
+// and waits until the client ends. For one that dies with an operation under way, call [Stepper.Lose] before.
+func (t *Stepper) Crash(i int) {
+	c := t.clients[i]
+	if c.ended {
+		return
+	}
+	t.trace = append(t.trace, Turn{Client: i, Fate: "crash"})
+	c.crash()
+}
+
+// Close crashes all clients that have not ended, and waits until they have.
+func (t *Stepper) Close() {
+	for _, c := range t.clients {
+		c.crash()
+	}
+}
+
+// Finish steps the clients until all have ended. Choose is asked who is next, wherever that is open: 0 stands for the one
+// that was last, as long as it has not ended. That one is interrupted at most so often as interrupts says, in all; a
+// negative number is no limit. Most faults of order show with one interrupt or two, and the orders with few are few.
+func (t *Stepper) Finish(choose func(n int) int, interrupts int) {
+	last := -1
+	for {
+		ready := t.Ready()
+		if len(ready) == 0 {
+			return
+		}
+		at := slices.Index(ready, last)
+		switch {
+		case at < 0:
+			last = ready[choose(len(ready))]
+		case interrupts != 0:
+			ready = slices.Insert(slices.Delete(ready, at, at+1), 0, last)
+			if next := ready[choose(len(ready))]; next != last {
+				last = next
+				interrupts--
+			}
+		}
+		t.Step(last)
+	}
+}
+
+// Trace returns what has happened so far, for the message of a test that fails.
+func (t *Stepper) Trace() Trace { return slices.Clone(t.trace) }
+
+func (t *Stepper) turn(i int, f fate) (op Op, done bool) {
+	c := t.clients[i]
+	op, done = c.turn(f)
+	if op != (Op{}) {
+		t.trace = append(t.trace, Turn{i, op, f.String()})
+	}
+	return op, done
+}
+
+// Turn is one step of one client.
+type Turn struct {
+	Client int
+	Op     Op     // zero for a crash
+	Fate   string // "" for an operation that happened, "refused", "lost", "crash"
+}
+
+// Trace is the turns of a run, first to last.
+type Trace []Turn
+
+// String returns a line for every turn, "1: PutIf a/zarr.json lost".
+func (t Trace) String() string {
+	var b strings.Builder
+	for _, turn := range t {
+		fmt.Fprintf(&b, "%d: %s\n", turn.Client, strings.TrimSpace(turn.Op.String()+" "+turn.Fate))
+	}
+	return b.String()
+}
+
+// fate is how an operation goes on.
+type fate int
+
+const (
+	happens fate = iota
+	refused
+	lost
+)
+
+func (f fate) String() string { return [...]string{"", "refused", "lost"}[f] }
+
+// request is one operation that waits for its turn.
+type request struct {
+	op   Op
+	turn chan fate
+	over chan struct{} // closed when it has happened, or will not
+}
+
+// client is one client as the stepper sees it.
+type client struct {
+	asks    chan *request
+	done    chan error    // what the client said in the end
+	crashed chan struct{} // closed for one whose operations fail
+
+	// What the operation under way shares with its hooks; there is one at most.
+	running *request
+	fate    fate
+
+	next  *request // waits for its turn
+	ended bool
+	err   error
+}
+
+func newClient() *client {
+	return &client{asks: make(chan *request), done: make(chan error, 1), crashed: make(chan struct{})}
+}
+
+// run is the goroutine of the client. A test that ends in the middle of f ends the client.
+func (c *client) run(f func(s store.Store) error, s ObjectStore) {
+	err := errExit
+	defer func() { c.done <- err }()
+	err = f(s)
+}
+
+// before asks for a turn and waits for it.
+func (c *client) before(ctx context.Context, op Op) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := &request{op, make(chan fate), make(chan struct{})}
+	select {
+	case c.asks <- r:
+	case <-c.crashed:
+		return ErrCrashed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case f := <-r.turn:
+		if f == refused {
+			close(r.over)
+			return ErrRefused
+		}
+		c.running, c.fate = r, f
+		return nil
+	case <-c.crashed:
+		return ErrCrashed
+	case <-ctx.Done():
+		close(r.over)
+		return ctx.Err()
+	}
+}
+
+// after ends a turn.
+func (c *client) after(_ Op, err error) error {
+	if c.fate == lost {
+		err = ErrLost
+	}
+	close(c.running.over)
+	return err
+}
+
+// wait waits until the client asks for a turn or ends.
+func (c *client) wait() {
+	select {
+	case c.next = <-c.asks:
+	case c.err = <-c.done:
+		c.ended, c.next = true, nil
+	}
+}
+
+// turn gives the client its turn. An operation that the client has given up has none.
+func (c *client) turn(f fate) (op Op, done bool) {
+	for !c.ended {
+		r := c.next
+		select {
+		case r.turn <- f:
+			<-r.over
+			c.wait()
+			return r.op, c.ended
+		case <-r.over:
+			c.wait()
+		}
+	}
+	return Op{}, true
+}
+
+// crash fails what the client does from now on, and waits for its end. A client that has ended may have goroutines left.
+func (c *client) crash() {
+	select {
+	case <-c.crashed:
+		return
+	default:
+		close(c.crashed)
+	}
+	if !c.ended {
+		c.err = <-c.done
+		c.ended, c.next = true, nil
+	}
+}
