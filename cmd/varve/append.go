@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -35,45 +38,68 @@ of that axis are listed; regular chunks are filled up first. Nothing that is sto
 		if len(args) > 1 && strings.Contains(args[1], "=") {
 			return unsupported("appending to several arrays of a group (%s) is not supported yet: append to each of them", args[1])
 		}
-		opt, err := change.options()
-		if err != nil {
-			return err
-		}
-		return grow(cmd, args[0], slices.Concat(args[1:], []string{""})[0], *name, *axis, opt)
+		return grow(cmd, args[0], slices.Concat(args[1:], []string{""})[0], *name, *axis, change)
 	}
 	return c
 }
 
-func grow(cmd *cobra.Command, location, file, formatName string, axis int, opt *zarr.Options) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, opt)
+func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *change) error {
+	p, err := c.policy(cmd)
+	if err != nil {
+		return err
+	}
+	expect, err := c.expected(cmd)
+	if err != nil {
+		return err
+	}
+	a, err := zarr.OpenArray(cmd.Context(), location, c.options())
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	v, err := openValues(cmd, file, formatName, a.Type())
-	if err != nil {
-		return err
-	}
-	defer v.close()
 	before := a.Shape()
 	at := axis
 	if axis < 0 {
 		at += len(before)
 	}
-	if err := continues(v, before, at); err != nil {
-		return err
-	}
-	data, err := v.all()
-	if err == nil {
-		err = wholePlanes(v, before, at, data)
-	}
+	data, err := addition(cmd, file, formatName, a, at)
 	if err != nil {
 		return err
 	}
-	if err := a.AppendBytes(cmd.Context(), axis, data, nil); err != nil {
+	opt := &zarr.AppendOptions{Expect: expect}
+	if opt.Grow, err = c.policyAlong(cmd.Context(), p, location, a, at); err != nil {
 		return err
 	}
-	return reshaped(cmd, location, before, a)
+	if err := a.AppendBytes(cmd.Context(), axis, data, opt); err != nil {
+		return err
+	}
+	return reshaped(cmd, location, before, a.Shape())
+}
+
+// addition reads what is to be appended to an array along an axis, in host byte order.
+func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int) (data []byte, err error) {
+	v, err := openValues(cmd, file, formatName, a.Type())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.close()) }()
+	shape := a.Shape()
+	if err := continues(v, shape, axis); err != nil {
+		return nil, err
+	}
+	if data, err = v.all(); err != nil {
+		return nil, err
+	}
+	return data, wholePlanes(v, shape, axis, data)
+}
+
+// policyAlong returns the policy for an axis that grows.
+func (c *change) policyAlong(ctx context.Context, p growthPolicy, location string, a *zarr.Array, axis int) (grid.Growth, error) {
+	if axis < 0 || axis >= a.Rank() {
+		return grid.Growth{}, nil // the library refuses the axis
+	}
+	b, err := c.times.buckets(ctx, p.unit, location, a.Shape()[axis])
+	return p.along(b), err
 }
 
 // continues refuses values whose shape is not that of the array but for the axis that grows; one plane may lack that axis.
