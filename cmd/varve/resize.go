@@ -83,7 +83,7 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 	if len(shape) == 0 {
 		return nil, badArgument("--grow calendar:%v: the array has no axis", p.unit)
 	}
-	b, err := c.times.buckets(cmd.Context(), p.unit, location, shape[0])
+	b, err := c.times.buckets(cmd.Context(), p.unit, location, shape[0], nil)
 	policies := make([]grid.Growth, len(shape))
 	policies[0] = p.along(b)
 	return policies, err

@@ -64,9 +64,11 @@ func (t *times) steps() (calendar.Steps, error) {
 	return s, nil
 }
 
-// buckets returns where months or years begin along an axis of the array at a location that has the given extent. What is
-// appended is to follow the coordinate where more is known of it than is stored.
-func (t *times) buckets(ctx context.Context, unit calendar.Unit, location string, extent int64) (calendar.Buckets, error) {
+// given are the elements that are about to be appended, in host byte order, by the location of their array.
+type given map[string][]byte
+
+// buckets returns where months or years begin along an axis of the array at a location that has the given extent.
+func (t *times) buckets(ctx context.Context, unit calendar.Unit, location string, extent int64, g given) (calendar.Buckets, error) {
 	if unit == 0 {
 		return calendar.Buckets{}, nil
 	}
@@ -75,18 +77,24 @@ func (t *times) buckets(ctx context.Context, unit calendar.Unit, location string
 		return s.Buckets(unit), err
 	}
 	c, err := readCoordinate(ctx, beside(location, t.coordinate))
+	if err == nil {
+		err = c.add(g[c.name])
+	}
 	if err != nil {
 		return calendar.Buckets{}, err
 	}
 	return c.buckets(unit, extent)
 }
 
+// sameNode returns one spelling of a location.
+func sameNode(location string) string { return strings.TrimRight(location, "/") }
+
 // beside returns the location of a coordinate: beside a node, or wherever it says itself.
 func beside(location, name string) string {
 	if strings.Contains(name, "/") {
-		return name
+		return sameNode(name)
 	}
-	location = strings.TrimRight(location, "/")
+	location = sameNode(location)
 	return location[:strings.LastIndexByte(location, '/')+1] + name
 }
 
