@@ -387,3 +387,19 @@ func TestGridAlgebra(t *testing.T) {
 		})
 	}
 }
+
+func BenchmarkRefine(b *testing.B) {
+	lengths := make([]int64, 100_000)
+	for i := range lengths {
+		lengths[i] = int64(28 + i%4)
+	}
+	list := grid.Edges(lengths...)
+	extent := newAxis(b, 0, list).Covered()
+	x, y := newAxis(b, extent, list), newAxis(b, extent, grid.Every(100))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := x.Refine(y); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
