@@ -2,11 +2,13 @@ package zarr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/store"
 )
 
@@ -60,16 +62,13 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 			return nil, a.fail("read chunk", err)
 		}
 		data := make([]byte, n)
-		found, err := s.engine.ReadChunk(ctx, index, data)
-		if err != nil {
-			return nil, a.fail("read chunk", err)
-		}
-		now := s
-		if !found {
-			now, err = a.fresh(ctx, s)
-		}
-		if now == s || err != nil {
+		suspect, err := s.engine.ReadChunk(ctx, index, data, engine.Reading{Since: s.since()})
+		if suspect == engine.Certain && !errors.Is(err, ErrCorrupt) {
 			return data, a.fail("read chunk", err)
+		}
+		now, staleErr := a.fresh(ctx, s)
+		if now == s || staleErr != nil {
+			return data, a.fail("read chunk", errors.Join(err, staleErr))
 		}
 		s = now
 	}

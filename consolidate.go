@@ -34,16 +34,19 @@ func (h *Hierarchy) recordIn(ctx context.Context, n node, path string, raw []byt
 	})
 }
 
-// refreshAbove makes the consolidated metadata of the groups above a node agree with the node's document as it is.
-// Groups that do not list the node stay as they are.
-func (h *Hierarchy) refreshAbove(ctx context.Context, n node) error {
-	member := n.path
-	for p := member; !p.IsRoot(); {
-		p = p.Parent()
+// refreshAbove makes the consolidated metadata of the groups above some nodes agree with the documents that these have now: one
+// change of each group. Groups that do not list a node stay as they are. n has the options.
+func (h *Hierarchy) refreshAbove(ctx context.Context, n node, members ...store.Path) error {
+	groups := map[store.Path][]string{}
+	for _, m := range members {
+		for p := m; !p.IsRoot(); {
+			p = p.Parent()
+			groups[p] = append(groups[p], strings.TrimSuffix(p.Rel(m.Key(documentName)), "/"+documentName))
+		}
+	}
+	for p, paths := range groups {
 		n.path = p
-		path := p.Rel(member.Key(documentName))
-		path = strings.TrimSuffix(path, "/"+documentName)
-		err := h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) { return h.refreshed(ctx, n, g, path) })
+		err := h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) { return h.refreshed(ctx, n, g, paths) })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", ErrIncomplete, "/"+p.String(), err)
 		}
@@ -51,23 +54,24 @@ func (h *Hierarchy) refreshAbove(ctx context.Context, n node) error {
 	return nil
 }
 
-// refreshed returns the change of a group that makes its entry at path agree with the document there, or none.
-func (h *Hierarchy) refreshed(ctx context.Context, n node, g *metadata.Group, path string) (*publish.Change, error) {
-	l := n.options.Limits
-	old, err := g.Consolidated.Entry(path, l.metadata())
-	if old == nil || errors.Is(err, fs.ErrNotExist) {
+// refreshed returns the change of a group that makes its entries at the paths agree with the documents there, or none.
+func (h *Hierarchy) refreshed(ctx context.Context, n node, g *metadata.Group, paths []string) (*publish.Change, error) {
+	l, c := n.options.Limits, g.Consolidated
+	for _, path := range paths {
+		old, err := c.Entry(path, l.metadata())
+		if old == nil && err == nil {
+			continue // the group does not list it
+		}
+		raw, _, err := h.store.Get(ctx, n.path.Key(path+"/"+documentName), store.Request{Limit: l.document()}, nil)
+		if err != nil {
+			return nil, err
+		}
+		if c, err = c.With(path, bytes.TrimSpace(raw), l.metadata()); err != nil {
+			return nil, err
+		}
+	}
+	if c == g.Consolidated {
 		return nil, nil
-	}
-	raw, _, err := h.store.Get(ctx, n.path.Key(path+"/"+documentName), store.Request{Limit: l.document()}, nil)
-	if err != nil {
-		return nil, err
-	}
-	if was, err := old.Marshal(l.metadata()); err == nil && bytes.Equal(bytes.TrimSpace(was), bytes.TrimSpace(raw)) {
-		return nil, nil
-	}
-	c, err := g.Consolidated.With(path, raw, l.metadata())
-	if err != nil {
-		return nil, err
 	}
 	doc, err := g.WithConsolidated(c).Marshal(l.metadata())
 	return &publish.Change{Document: doc}, err

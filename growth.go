@@ -38,20 +38,21 @@ func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) 
 		return err
 	}
 	defer leave()
-	return retry(ctx, func() error {
-		return a.update(ctx, func(old *state) (*publish.Change, *state, error) {
-			g, err := plan(old)
-			if err != nil || g == nil {
-				return nil, nil, err
-			}
-			next, err := a.with(old, g.grid)
-			if err != nil {
-				return nil, nil, err
-			}
-			c, err := a.stage(old, next, g)
-			return c, next, err
-		})
-	})
+	return a.update(ctx, func(old *state) (*publish.Change, *state, error) { return a.grow(old, plan) })
+}
+
+// grow returns the change that plan makes of a state, and the state that it leads to.
+func (a *Array) grow(old *state, plan func(*state) (*growth, error)) (*publish.Change, *state, error) {
+	g, err := plan(old)
+	if err != nil || g == nil {
+		return nil, nil, err
+	}
+	next, err := a.with(old, g.grid)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := a.stage(old, next, g)
+	return c, next, err
 }
 
 // retry does something until no other writer comes first, with pauses.
@@ -72,13 +73,31 @@ func retry(ctx context.Context, do func() error) (err error) {
 	return fmt.Errorf("%w; gave up after %d tries", err, changeTries)
 }
 
-// update publishes a change that plan makes of the newest state, and the state that it leads to.
+// update publishes a change that plan makes of the newest state, and the state that it leads to. Where another writer publishes
+// first it plans again, and where one died it finishes what that one had begun.
 func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Change, *state, error)) error {
 	if err := a.writable(); err != nil {
 		return err
 	}
-	published := false
-	err := publish.Update(ctx, a.publisher(), func(d publish.Document) (*publish.Change, error) {
+	published := a.state.Load()
+	err := retry(ctx, func() error {
+		err := publish.Update(ctx, a.publisher(), a.planned(plan))
+		if errors.Is(err, publish.ErrPending) {
+			err = errors.Join(a.finishOthers(ctx), err)
+		}
+		return err
+	})
+	if now := a.state.Load(); now != published && (err == nil || errors.Is(err, ErrIncomplete)) {
+		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node, a.path))
+	}
+	return err
+}
+
+// planned returns the plan on a document that is made on the state which it describes. Once the change is published, the array
+// has the state that it leads to.
+func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) func(publish.Document) (*publish.Change, error) {
+	return func(d publish.Document) (*publish.Change, error) {
+		now := time.Now()
 		old, err := a.known(d)
 		if err != nil {
 			return nil, err
@@ -93,15 +112,11 @@ func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Chan
 		}
 		change.Published = func(v store.Version) {
 			next.version = v
+			next.confirm(now)
 			a.state.Store(next)
-			published = true
 		}
 		return change, nil
-	})
-	if published {
-		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node))
 	}
-	return err
 }
 
 // known returns the state that a document describes: the present one where it is of that version.

@@ -159,6 +159,11 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 			return nil, inDocument(err) // not a: an interface that holds a nil pointer is not nil
 		}
 		a.state.Load().confirm(now)
+		if opt.Write {
+			if err := a.recover(ctx); err != nil {
+				return nil, err
+			}
+		}
 		return a, nil
 	case *metadata.Group:
 		return &Group{node: base, doc: doc}, nil

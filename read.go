@@ -52,12 +52,13 @@ const readTries = 16
 
 // read fills what room returns for a selection with its elements. A chunk that is not stored, that is newer than the state
 // which the read began with, or that does not decode may be one that another program has deleted, or written for another grid:
-// where the document is newer too, the read begins anew. Chunks are written before the document that describes them, so
-// one that is not newer than a document is what that document says.
+// where the document is newer too, the read begins anew, unless all that has changed is that the array has grown behind
+// the chunks that were read. Chunks are written before the document that describes them, so one that is not newer than
+// a document is what that document says.
 func (a *Array) read(
 	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
 ) error {
-	s := a.state.Load()
+	s, grown := a.state.Load(), false
 	for range readTries {
 		r, err := s.resolve(sel, t)
 		if err != nil {
@@ -72,16 +73,33 @@ func (a *Array) read(
 			return err
 		}
 		suspect, err := s.engine.Read(ctx, r, view, engine.Reading{Zeroed: zeroed, Since: s.since()})
-		if !suspect && !errors.Is(err, ErrCorrupt) {
+		if suspect == engine.Certain && !errors.Is(err, ErrCorrupt) {
 			return err
 		}
 		now, staleErr := a.fresh(ctx, s)
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
+		grown = err == nil && s.grewTo(now, selection.NewPlan(r, s.grid).Touched())
+		if grown && suspect == engine.Newer {
+			return nil
+		}
 		s = now
 	}
+	if grown {
+		return nil // a chunk that is not stored was not stored, again and again
+	}
 	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
+}
+
+// grewTo reports whether the array has only grown from s to now as far as these chunks are concerned: each is still the same cell.
+func (s *state) grewTo(now *state, chunks grid.Box) bool {
+	for i, n := range now.grid.Shape() {
+		if i >= s.grid.Rank() || n < s.grid.Axis(i).Extent() {
+			return false
+		}
+	}
+	return s.engine.Keys == now.engine.Keys && s.typ == now.typ && s.grid.SameCells(now.grid, chunks)
 }
 
 // Select returns what a selection means for the array as it is: its shape and how many elements it has.

@@ -82,8 +82,11 @@ func (s *state) tidyAside(ctx context.Context, b store.Batch) error {
 	return nil
 }
 
-// recover finishes, or undoes, what a writer that died has left of a change: chunks that it put aside.
+// recover finishes, or undoes, what a writer that died has left: a change of several arrays, and chunks that it put aside.
 func (a *Array) recover(ctx context.Context) error {
+	if err := retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
+		return err
+	}
 	s := a.state.Load()
 	left := false
 	for _, err := range s.engine.Aside(ctx) {
@@ -101,14 +104,7 @@ func (a *Array) recover(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	return retry(ctx, func() error {
-		return publish.Update(ctx, a.publisher(), func(d publish.Document) (*publish.Change, error) {
-			s, err := a.known(d)
-			if err != nil {
-				return nil, err
-			}
-			a.state.Store(s)
-			return &publish.Change{Reclaim: s.fetchAside, Tidy: s.tidyAside}, nil
-		})
+	return a.update(ctx, func(s *state) (*publish.Change, *state, error) {
+		return &publish.Change{Reclaim: s.fetchAside, Tidy: s.tidyAside}, s, nil
 	})
 }

@@ -174,6 +174,7 @@ func TestRefine(t *testing.T) {
 		{"a huge run and few cells", runs(1e18, grid.Run{Length: 1, Count: 1e18}), newAxis(t, 1e18, grid.Edges(1e17, 1e17, 8e17)), "1000000000000000000 [[[1, 1000000000000000000]]]"},
 		{"huge runs", runs(1e18, grid.Run{Length: 2, Count: 5e17}), newAxis(t, 1e18, grid.Edges(99999, 1e18)), "1000000000000000000 [[[2, 49999], [1, 2], [2, 499999999999950000]]]"},
 		{"huge runs half a cell apart", runs(1e18, grid.Run{Length: 2, Count: 5e17}), runs(1e18, grid.Run{Length: 1, Count: 1}, grid.Run{Length: 2, Count: 5e17}), "1000000000000000000 [[[1, 1000000000000000000]]]"},
+		{"half a cell apart for less than a run", newAxis(t, 7, grid.Edges(1, 2, 2, 2)), newAxis(t, 7, grid.Edges(2, 3, 2)), "7 [[[1, 3], [2, 2]]]"},
 		{"too many runs", newAxis(t, 1e18, grid.Every(2)), newAxis(t, 1e18, grid.Every(3)), "not supported"},
 		{"empty", newAxis(t, 0, grid.Every(2)), newAxis(t, 0, grid.Edges(3)), "0 [2]"},
 		{"other extents", newAxis(t, 1, grid.Every(2)), newAxis(t, 2, grid.Every(2)), "extents 1 and 2"},
@@ -384,5 +385,21 @@ func TestGridAlgebra(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+func BenchmarkRefine(b *testing.B) {
+	lengths := make([]int64, 100_000)
+	for i := range lengths {
+		lengths[i] = int64(28 + i%4)
+	}
+	list := grid.Edges(lengths...)
+	extent := newAxis(b, 0, list).Covered()
+	x, y := newAxis(b, extent, list), newAxis(b, extent, grid.Every(100))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := x.Refine(y); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

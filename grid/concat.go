@@ -42,7 +42,7 @@ func (a Axis) endsWhole() error {
 	if !ok || !c.IsBoundary() {
 		return nil
 	}
-	return fmt.Errorf("%w: chunk %d stores %d elements of which %d belong to the array, so that chunks behind it need encoded edges: cut it exactly first",
+	return fmt.Errorf("%w: chunk %d stores %d elements of which %d belong to the array; with chunks behind it that needs encoded edges",
 		ErrUnsupported, c.Index, c.Encoded, c.Logical)
 }
 

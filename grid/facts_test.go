@@ -53,9 +53,10 @@ func readFacts(t testing.TB) []fact {
 }
 
 // older tells how many repairs there are for what zarr-python repairs: a note for each of the rows that a strict reader
-// refuses, but for those with booleans, which are no numbers here either. Integral floats are numbers and need no note.
+// refuses, but for those with booleans, which are no numbers here either, and for the chunk length 0 of an axis with
+// elements. Integral floats are numbers and need no note.
 func (f *fact) older() int {
-	if f.Repaired && f.StrictOK != nil && !strings.Contains(f.Tag, "true") && !strings.Contains(f.Tag, "false") {
+	if f.Repaired && f.StrictOK != nil && f.Tag != "malformed regular zero" && !strings.Contains(f.Tag, "true") && !strings.Contains(f.Tag, "false") {
 		return 1
 	}
 	return 0
@@ -107,7 +108,7 @@ func TestFacts(t *testing.T) {
 		})
 	}
 	t.Logf("%d grids accepted, %d of them repaired, %d refused", accepted, repaired, refused)
-	if accepted < 300 || repaired < 3 || refused < 80 {
+	if accepted < 300 || repaired < 2 || refused < 80 {
 		t.Errorf("only %d accepted, %d repaired and %d refused: rows are missing", accepted, repaired, refused)
 	}
 }

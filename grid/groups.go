@@ -30,10 +30,11 @@ func Groups[L cmp.Ordered](labels []L) (Cut, error) {
 
 // disorder says what is wrong with label i, before which all ascend.
 func disorder[L cmp.Ordered](labels []L, i int) error {
+	label, before := fmt.Sprint(labels[i]), fmt.Sprint(labels[i-1])
 	if at, again := slices.BinarySearch(labels[:i], labels[i]); again {
-		return invalid("label %.80q at index %d belongs to the group that begins at index %d and has ended: sort the elements by label", fmt.Sprint(labels[i]), i, at)
+		return invalid("label %.80q at index %d belongs to the group that begins at index %d and has ended: sort the elements by label", label, i, at)
 	}
-	return invalid("label %.80q at index %d comes after %.80q, which is larger: sort the elements by label", fmt.Sprint(labels[i]), i, fmt.Sprint(labels[i-1]))
+	return invalid("label %.80q at index %d comes after %.80q, which is larger: sort the elements by label", label, i, before)
 }
 
 // Counts cuts an axis into groups of the given numbers of elements, and returns their sum, which is the extent of the

@@ -9,9 +9,9 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// mostRuns bounds how many runs of equal edges one operation makes: more than a metadata document of 64 MiB
-// holds in practice, and little enough to be refused in good time.
-const mostRuns = 1 << 24
+// mostRuns bounds what one operation makes of a few numbers: so many runs of equal edges take 64 MiB, and are about
+// as many as a metadata document holds.
+const mostRuns = 1 << 22
 
 // Growth says how the region is cut that an axis gains. It describes the new region only: an edge that reaches beyond
 // the extent is filled before a new one begins. The zero Growth is [AppendOne]. Lengths that are wrong show when an

@@ -277,3 +277,17 @@ func TestGrownByOneIsResized(t *testing.T) {
 		}
 	})
 }
+
+func BenchmarkGrown(b *testing.B) {
+	a := newAxis(b, 365*80, grid.Runs(grid.Run{Length: 365, Count: 80}))
+	for _, g := range []grid.Growth{grid.AppendOne(), grid.Fixed(30), grid.Pattern(31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)} {
+		b.Run(g.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.Grown(365*180, g); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

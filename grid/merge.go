@@ -83,7 +83,7 @@ func (m *merger) flush() {
 
 // add adds cells of one length; the last cell that it makes stays open.
 func (m *merger) add(r Run) {
-	if fit := min(r.Count, (m.longest-m.open)/r.Length); m.open > 0 && fit > 0 {
+	if fit := min(r.Count, (m.longest-m.open)/r.Length); fit > 0 {
 		m.open += fit * r.Length
 		r.Count -= fit
 	}

@@ -44,8 +44,7 @@ var older = []olderForm{
 		},
 		as:   RegularName,
 		cuts: zeroCuts,
-		note: `a chunk length of 0 was read as 1, which is the least there is; ` +
-			`no chunk can have been stored under it, so the array holds nothing but its fill value`,
+		note: `a chunk length of 0 along an axis without elements was read as 1, which is the least there is`,
 	},
 }
 
@@ -124,13 +123,15 @@ func mixedCuts(_ []int64, v strictjson.Value) ([]Cut, error) {
 	return axisCuts(m[0], shapeCut)
 }
 
-func zeroCuts(_ []int64, v strictjson.Value) ([]Cut, error) {
+// zeroCuts reads 0 as 1 along axes without elements. With elements there is no telling what was meant.
+func zeroCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
 	m, err := members(v, []string{"chunk_shape"})
 	if err != nil {
 		return nil, err
 	}
+	axis := -1
 	return axisCuts(m[0], func(v strictjson.Value) (Cut, error) {
-		if isZeroLength(v) {
+		if axis++; isZeroLength(v) && axis < len(shape) && shape[axis] == 0 {
 			return Every(1), nil
 		}
 		return everyCut(v)

@@ -27,8 +27,8 @@ func TestOlderForms(t *testing.T) {
 			"rectilinear", `{"kind": "inline", "chunk_shapes": [5, [[5, 2]]]}`, "zarr-python 3.2"},
 		{"zarr-python 3.2, runs", []int64{10, 30}, "regular", `{"chunk_shape": [5,[[5,4],10]]}`,
 			"rectilinear", `{"kind": "inline", "chunk_shapes": [5, [[5, 4], 10]]}`, "zarr-python 3.2"},
-		{"length 0", []int64{0, 7}, "regular", `{"chunk_shape": [0, 7]}`, "regular", `{"chunk_shape": [1, 7]}`, "0 was read as 1"},
-		{"length 0 of some", []int64{10}, "regular", `{"chunk_shape": [0.0]}`, "regular", `{"chunk_shape": [1]}`, "fill value"},
+		{"length 0", []int64{0, 7}, "regular", `{"chunk_shape": [0, 7]}`, "regular", `{"chunk_shape": [1, 7]}`, "without elements"},
+		{"length 0 as a fraction", []int64{0}, "regular", `{"chunk_shape": [0.0]}`, "regular", `{"chunk_shape": [1]}`, "without elements"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g, err := grid.Parse(tt.shape, tt.grid, []byte(tt.config))

@@ -80,9 +80,10 @@ func (c *cursor) advance(n int64) {
 func union(a, b []Run) ([]Run, error) {
 	var both []Run
 	p, q := newCursor(a), newCursor(b)
+	most := mostRuns + len(a) + len(b) // lists of single cells never make more than they have
 	for steps := 0; len(p.runs) > 0; steps++ {
-		if steps == mostRuns {
-			return nil, fmt.Errorf("%w: the boundaries of both axes make more than %d runs", ErrUnsupported, mostRuns)
+		if steps == most {
+			return nil, fmt.Errorf("%w: the boundaries of both axes make more than %d runs", ErrUnsupported, most)
 		}
 		r := common(p, q)
 		if r.Count == 0 {

@@ -11,7 +11,7 @@ import (
 // The pieces are about equal in elements and come in C order of their first elements; along the first axis with enough chunks they differ
 // from the ideal by at most one row of chunks. It takes O(n log runs), however many chunks there are.
 //
-// A region that does not lie within the array wraps [ErrOutOfRange], an n below 1 or above 2^24 [ErrInvalid]. An empty region
+// A region that does not lie within the array wraps [ErrOutOfRange], an n below 1 or above 2^22 [ErrInvalid]. An empty region
 // has no pieces.
 func (g *Grid) SafeWrites(region Box, n int) ([]Box, error) {
 	chunks, err := g.Touched(region)

@@ -133,6 +133,10 @@ func TestSafeWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	scalar, _ := grid.New(nil)
+	uneven, err := grid.New([]int64{101, 2}, grid.Edges(100, 1), grid.Every(1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name   string
 		g      *grid.Grid
@@ -146,11 +150,14 @@ func TestSafeWrites(t *testing.T) {
 		{"along the second", domains, grid.Box{{0, 9}, {0, 44}}, 3, "[[{0 9} {0 10}] [{0 9} {10 26}] [{0 9} {26 44}]]"},
 		{"along both", domains, grid.Box{{0, 18}, {0, 18}}, 3, "[[{0 10} {0 10}] [{0 10} {10 18}] [{10 18} {0 18}]]"},
 		{"more than chunks", domains, grid.Box{{0, 18}, {0, 18}}, 9, "[[{0 10} {0 10}] [{0 10} {10 18}] [{10 18} {0 10}] [{10 18} {10 18}]]"},
+		{"C order, whatever is cut first", domains, grid.Box{{0, 18}, {10, 26}}, 4, "[[{0 10} {10 18}] [{0 10} {18 26}] [{10 18} {10 18}] [{10 18} {18 26}]]"},
+		{"C order after rows across the second axis", domains, grid.Box{{10, 26}, {10, 34}}, 6, "[[{10 18} {10 18}] [{10 18} {18 26}] [{10 18} {26 34}] [{18 26} {10 18}] [{18 26} {18 26}] [{18 26} {26 34}]]"},
+		{"a long row that takes no more", uneven, grid.Box{{0, 101}, {0, 2}}, 4, "[[{0 100} {0 1}] [{0 100} {1 2}] [{100 101} {0 1}] [{100 101} {1 2}]]"},
 		{"empty", domains, grid.Box{{0, 18}, {7, 7}}, 9, "[]"},
 		{"huge", huge, grid.Box{{0, 1e18}, {0, 1e18}}, 3, "[[{0 333333333333333333} {0 1000000000000000000}] [{333333333333333333 666666666666666666} {0 1000000000000000000}] [{666666666666666666 1000000000000000000} {0 1000000000000000000}]]"},
 		{"no axes", scalar, grid.Box{}, 3, "[[]]"},
 		{"nothing to write with", domains, grid.Box{{0, 44}, {0, 44}}, 0, "not into 0"},
-		{"hostile", huge, grid.Box{{0, 1e18}, {0, 1e18}}, math.MaxInt, "not into 9223372036854775807"},
+		{"hostile", huge, grid.Box{{0, 1e18}, {0, 1e18}}, math.MaxInt, "4194304 pieces, not into"},
 		{"outside", domains, grid.Box{{0, 45}, {0, 44}}, 1, "axis 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,7 +48,8 @@ func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 	case s > TrimExact:
 		return Axis{}, invalid("%v is no shrink policy", s)
 	case s == TrimExact && a.IsRegular() && extent > 0 && extent%a.step != 0:
-		return Axis{}, invalid("%v to the extent %d on an axis whose last chunk is stored with all its %d elements: unlock turns it into a list", s, extent, a.step)
+		return Axis{}, invalid("%v to the extent %d on an axis whose last chunk is stored with all its %d elements: unlock turns it into a list",
+			s, extent, a.step)
 	}
 	b, err := a.Resized(extent)
 	if err != nil || s == KeepEdges || a.IsRegular() {

@@ -18,13 +18,13 @@ func (a *Array) at(index []int64) (*worker, int64, error) {
 	return w, n, w.fail(err)
 }
 
-// ReadChunk fills dst with the elements of one chunk in its encoded shape. It reports whether the chunk is stored;
-// where it is not, dst is the fill value.
-func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte) (bool, error) {
+// ReadChunk fills dst with the elements of one chunk in its encoded shape, with the fill value where it is not stored.
+func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, how Reading) (Suspicion, error) {
 	w, n, err := a.at(index)
 	if err != nil {
-		return false, err
+		return Certain, err
 	}
+	w.since = how.Since
 	room := dst
 	if !w.Chain.InOrder() {
 		room = nil
@@ -33,13 +33,17 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte) (bool,
 	defer buffer.Put()
 	switch {
 	case err != nil:
-		return false, w.fail(err)
+		return Certain, w.fail(err)
 	case !found:
+		w.suspect(Missing)
 		grid.FillBytes(dst, a.Fill)
 	case room == nil:
+		w.examine(w.info)
 		grid.Copy(grid.Contiguous(dst, w.cell.Encoded, a.Size), w.chunk)
+	default:
+		w.examine(w.info)
 	}
-	return found, nil
+	return Suspicion(w.suspicion.Load()), nil
 }
 
 // WriteChunk stores the elements of one chunk in its encoded shape.

@@ -99,11 +99,11 @@ const minBudget = 64 << 20
 // run is what the workers of one operation share.
 type run struct {
 	*Array
-	bytes   *budget.Budget
-	cores   cores
-	workers int
-	since   time.Time   // the grid is known to be right for chunks that were written before
-	suspect atomic.Bool // it may be wrong for one that was read
+	bytes     *budget.Budget
+	cores     cores
+	workers   int
+	since     time.Time // the grid is known to be right for chunks that were written before
+	suspicion atomic.Int32
 }
 
 // newRun prepares an operation that touches chunks of the box, at most as many as most.

@@ -21,24 +21,33 @@ type Reading struct {
 	Since time.Time
 }
 
+// Suspicion tells whether the array may have another grid by now, so that what was read may belong elsewhere.
+type Suspicion int32
+
+// How certain a read is.
+const (
+	Certain Suspicion = iota // every chunk was written while the grid was known
+	Newer                    // a chunk was written later
+	Missing                  // a chunk is not stored
+)
+
 // Read fills dst, whose shape is that of the selection with every axis kept, with the selected elements. Chunks that are
-// not stored are the fill value. suspect tells that the array may have another grid by now, so that what was read may
-// belong elsewhere: a chunk is not stored, or was written after the time that the grid is known for.
+// not stored are the fill value.
 //
 // After an error dst may hold anything.
-func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, how Reading) (suspect bool, err error) {
+func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, how Reading) (Suspicion, error) {
 	if sel.Len() == 0 {
-		return false, ctx.Err()
+		return Certain, ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	r := a.newRun(plan.Touched(), sel.Len())
 	r.since = how.Since
 	skipFill := how.Zeroed && grid.AllEqual(a.Fill, []byte{0})
-	err = each(ctx, r.workers,
+	err := each(ctx, r.workers,
 		func(w *worker) bool { return plan.Next(w.part) },
 		func() *worker { return newWorker(r) },
 		func(ctx context.Context, w *worker) error { return w.fail(w.read(ctx, dst, skipFill)) })
-	return r.suspect.Load(), err
+	return Suspicion(r.suspicion.Load()), err
 }
 
 // read reads the part of one chunk to its place in dst.
@@ -78,7 +87,14 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 // examine makes the read suspect if the chunk was written after the time that the grid is known for, or if nobody knows when.
 func (w *worker) examine(info store.Info) {
 	if info.Modified.IsZero() || info.Modified.After(w.since) {
-		w.suspect.Store(true)
+		w.suspect(Newer)
+	}
+}
+
+// suspect raises the suspicion of the read.
+func (r *run) suspect(s Suspicion) {
+	for old := r.suspicion.Load(); old < int32(s); old = r.suspicion.Load() {
+		r.suspicion.CompareAndSwap(old, int32(s))
 	}
 }
 
@@ -87,7 +103,7 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	if err != nil || found {
 		return err
 	}
-	w.suspect.Store(true)
+	w.suspect(Missing)
 	if !skipFill {
 		grid.Fill(w.placed, w.Fill)
 	}

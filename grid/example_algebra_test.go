@@ -1,0 +1,129 @@
+package grid_test
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/grid"
+)
+
+// Every process of an ocean model has a domain of its own, which is wider at the border. Chunks that are the domains
+// let all of them write at the same time, and fewer processes share them without touching a chunk twice.
+func ExampleGrid_SafeWrites() {
+	domains := grid.Edges(10, 8, 8, 8, 10)
+	g, err := grid.New([]int64{44, 44}, domains, domains)
+	if err != nil {
+		panic(err)
+	}
+	all, err := g.SafeWrites(grid.BoxOf(g.Shape()), 25)
+	if err != nil {
+		panic(err)
+	}
+	for _, rank := range []int{0, 7, 24} {
+		fmt.Println("rank", rank, "of", len(all), "writes", all[rank])
+	}
+	interior := grid.Box{{10, 34}, {10, 34}}
+	four, err := g.SafeWrites(interior, 4)
+	if err != nil {
+		panic(err)
+	}
+	for rank, piece := range four {
+		fmt.Println("rank", rank, "of", len(four), "writes", piece)
+	}
+	// Output:
+	// rank 0 of 25 writes [{0 10} {0 10}]
+	// rank 7 of 25 writes [{10 18} {18 26}]
+	// rank 24 of 25 writes [{34 44} {34 44}]
+	// rank 0 of 4 writes [{10 18} {10 18}]
+	// rank 1 of 4 writes [{10 18} {18 34}]
+	// rank 2 of 4 writes [{18 26} {10 34}]
+	// rank 3 of 4 writes [{26 34} {10 34}]
+}
+
+// Forecasts of one model have had ensembles of different sizes. Joined along one axis, the members of a forecast are a
+// chunk, and none is padded.
+func ExampleGrid_Concat() {
+	archive := func(forecasts, members int64) *grid.Grid {
+		g, err := grid.New([]int64{forecasts * members, 721, 1440}, grid.Runs(grid.Run{Length: members, Count: forecasts}), grid.Every(721), grid.Every(1440))
+		if err != nil {
+			panic(err)
+		}
+		return g
+	}
+	g, err := archive(1040, 11).Concat(0, archive(365, 31), archive(2, 51))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(g.Shape(), g.Chunks())
+	fmt.Printf("%s\n", g.AppendConfiguration(nil))
+	// Output:
+	// [22857 721 1440] [1407 1 1]
+	// {"kind": "inline", "chunk_shapes": [[[11, 1040], [31, 365], [51, 2]], 721, 1440]}
+}
+
+// Copying from fortnights to months goes by the cells of both.
+func ExampleGrid_Refine() {
+	fortnights, err := grid.New([]int64{59}, grid.Every(14))
+	if err != nil {
+		panic(err)
+	}
+	months, err := grid.New([]int64{59}, grid.Edges(31, 28))
+	if err != nil {
+		panic(err)
+	}
+	both, err := fortnights.Refine(months)
+	if err != nil {
+		panic(err)
+	}
+	for c := range both.All() {
+		from, _, _ := fortnights.Locate(c.Start)
+		to, _, _ := months.Locate(c.Start)
+		fmt.Println(c.Box(), "from", from, "to", to)
+	}
+	// Output:
+	// [{0 14}] from [0] to [0]
+	// [{14 28}] from [1] to [0]
+	// [{28 31}] from [2] to [0]
+	// [{31 42}] from [2] to [1]
+	// [{42 56}] from [3] to [1]
+	// [{56 59}] from [4] to [1]
+}
+
+// An array of the region that a user has asked for has the chunks that are there, clipped.
+func ExampleGrid_Restrict() {
+	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
+	if err != nil {
+		panic(err)
+	}
+	r, err := g.Restrict(grid.Box{{5, 35}, {25, 90}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%v %s\n", r.Shape(), r.AppendConfiguration(nil))
+	whole, err := g.Align(grid.Box{{5, 35}, {25, 90}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(whole)
+	// Output:
+	// [30 65] {"kind": "inline", "chunk_shapes": [[5, 20, 5], 25]}
+	// [{0 60} {25 100}]
+}
+
+// Small chunks are merged as long as they stay below a length, and history is put before what is there.
+func ExampleAxis_MergedUpTo() {
+	a, err := grid.NewAxis(12, grid.Edges(1, 1, 1, 1, 5, 1, 1, 1))
+	if err != nil {
+		panic(err)
+	}
+	if a, err = a.MergedUpTo(4); err != nil {
+		panic(err)
+	}
+	fmt.Println(a.Sizes())
+	if a, err = a.Shifted(10); err != nil {
+		panic(err)
+	}
+	fmt.Println(a.Sizes())
+	// Output:
+	// [{4 1} {5 1} {3 1}]
+	// [{10 1} {4 1} {5 1} {3 1}]
+}

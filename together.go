@@ -1,0 +1,129 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+)
+
+// Addition is what one array of a group is to grow by.
+type Addition struct {
+	Path string // of the array, relative to the group
+	Axis int
+	Data []byte // elements in C order and the byte order of the host, as for [Array.AppendBytes]
+	Type dtype.Type
+	// Options say how the array grows; nil stands for the zero AppendOptions.
+	Options *AppendOptions
+}
+
+// Add returns the addition of elements to an array of a group.
+func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Addition {
+	return Addition{path, axis, bytesOf(src), dtype.Of[T](), opt}
+}
+
+// Append grows several arrays of the group together, as all variables along a dimension with their coordinate: all of them
+// or none, whenever a writer dies. Readers who use the group's consolidated metadata see the arrays without the new elements
+// or all of them with; others may see one array grow before another. The arrays grow as [Append] makes them.
+//
+// An Addition without Type has elements of the array's own.
+func (g *Group) Append(ctx context.Context, additions ...Addition) error {
+	if err := g.writable(); err != nil {
+		return g.fail("append", err)
+	}
+	arrays := make([]*Array, len(additions))
+	seen := map[string]bool{}
+	for i, add := range additions {
+		a, err := g.OpenArray(ctx, add.Path, nil)
+		if err != nil {
+			return err
+		}
+		if seen[a.Path()] {
+			return a.fail("append", badArgument("the array is named twice"))
+		}
+		seen[a.Path()], arrays[i] = true, a
+	}
+	return g.fail("append", g.append(ctx, arrays, additions))
+}
+
+func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
+	leave, err := enterAll(ctx, arrays)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	parts := make([]publish.Part, len(arrays))
+	for i, a := range arrays {
+		plan, err := a.addition(additions[i])
+		if err != nil {
+			return a.fail("append", err)
+		}
+		parts[i] = publish.Part{Node: a.publisher(), Plan: plan}
+	}
+	return retry(ctx, func() error {
+		err := publish.UpdateAll(ctx, parts, g.hierarchy.refreshAll(g.options))
+		if !errors.Is(err, publish.ErrPending) {
+			return err
+		}
+		for _, a := range arrays {
+			if err := a.finishOthers(ctx); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
+// addition returns the plan of one array.
+func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change, error), error) {
+	axis, err := a.axis(add.Axis)
+	if err != nil {
+		return nil, err
+	}
+	if add.Type.IsZero() {
+		add.Type = a.Type()
+	}
+	plan := a.planned(func(old *state) (*publish.Change, *state, error) {
+		return a.grow(old, func(s *state) (*growth, error) { return s.appended(axis, add.Type, add.Data, add.Options.orZero()) })
+	})
+	return func(d publish.Document) (*publish.Change, error) {
+		c, err := plan(d)
+		return c, a.fail("append", err)
+	}, nil
+}
+
+// enterAll waits for all turns at every array, in the order of their places so that nobody waits in a circle.
+func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
+	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
+	var leaves []func()
+	leave = func() {
+		for _, l := range leaves {
+			l()
+		}
+	}
+	for _, a := range sorted {
+		_, l, err := a.enter(ctx, allTurns)
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		leaves = append(leaves, l)
+	}
+	return leave, nil
+}
+
+// refreshAll returns what makes consolidated metadata agree with several nodes at once.
+func (h *Hierarchy) refreshAll(opt Options) func(context.Context, []store.Path) error {
+	return func(ctx context.Context, members []store.Path) error {
+		return h.refreshAbove(ctx, node{hierarchy: h, options: opt}, members...)
+	}
+}
+
+// finishOthers finishes, or undoes, a change of several arrays, this one among them, whose writer died.
+func (a *Array) finishOthers(ctx context.Context) error {
+	return publish.Recover(ctx, a.publisher(), a.hierarchy.refreshAll(a.options))
+}

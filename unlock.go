@@ -1,0 +1,35 @@
+package zarr
+
+import (
+	"context"
+
+	"varve.dev/zarr/grid"
+)
+
+// UnlockOptions says how axes become lists. A nil *UnlockOptions means the zero UnlockOptions.
+type UnlockOptions struct {
+	// Axes are the numbers of the axes; nil stands for all.
+	Axes []int
+	// Trim stores the last chunk of every axis anew, without what reaches beyond the array, so that appends never write to it
+	// again. Otherwise its edge reaches beyond the extent until appends have filled it.
+	Trim bool
+}
+
+// Unlock lists the chunk lengths of axes that have one length, so that the array can grow by any length: a regular grid
+// becomes a rectilinear one, by its document alone. Listed axes stay as they are, but for what Trim asks for.
+func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
+	var o UnlockOptions
+	if opt != nil {
+		o = *opt
+	}
+	return a.fail("unlock", a.change(ctx, func(s *state) (*growth, error) {
+		g, err := s.grid.Unlocked(o.Axes...)
+		if err == nil && o.Trim {
+			g, err = g.Shrunk(g.Shape(), grid.TrimExact)
+		}
+		if err != nil || sameEdges(g, s.grid) {
+			return nil, err
+		}
+		return &growth{grid: g}, nil
+	}))
+}
