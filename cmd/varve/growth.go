@@ -50,7 +50,7 @@ func parseCalendar(text string) (calendar.Unit, error) {
 // change is what the commands that change an extent have in common.
 type change struct {
 	grow, expect string
-	singleWriter bool
+	singleWriter *bool
 	times        times
 }
 
@@ -59,9 +59,14 @@ func changeFlags(c *cobra.Command) *change {
 	checkedVar(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", syntax(parsePolicy))
 	f.times.flags(c)
 	checkedVar(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", syntax(parseShape))
-	c.Flags().BoolVar(&f.singleWriter, "single-writer", false, "nobody else writes: permits growth on stores without locks")
+	f.singleWriter = singleWriterFlag(c)
 	propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	return f
+}
+
+// singleWriterFlag gives a command the flag --single-writer.
+func singleWriterFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("single-writer", false, "nobody else writes: permits the change on stores without locks")
 }
 
 // policy returns what --grow says. Flags that contradict it are wrong usage.
@@ -75,7 +80,7 @@ func (c *change) policy(cmd *cobra.Command) (growthPolicy, error) {
 
 // options returns the options that the flags ask for.
 func (c *change) options() *zarr.Options {
-	return &zarr.Options{Write: true, SingleWriter: c.singleWriter}
+	return &zarr.Options{Write: true, SingleWriter: *c.singleWriter}
 }
 
 // expected returns the shape of --expect, nil where it is not given.
