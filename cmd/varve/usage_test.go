@@ -48,6 +48,25 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"resize", "a", "--shape", "1,2", "--shrink", "some"}, `"some"`},
 		{[]string{"append", "a", "--grow", "fast"}, `"fast"`},
 		{[]string{"append", "a", "--grow", "fixed:"}, `"fixed:"`},
+		{[]string{"append", "a", "--grow", "fixed:0"}, `"fixed:0"`},
+		{[]string{"append", "a", "--grow", "pattern:31,-1"}, "-1"},
+		{[]string{"append", "a", "--grow", "preplanned:[]"}, `"preplanned:[]"`},
+		{[]string{"append", "a", "--grow", "calendar:week"}, "there are month and year"},
+		{[]string{"append", "a", "--grow", "calendar:month"}, "--time COORD"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--time", ""}, "name of a coordinate"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-01-01"}, "--step is missing"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--step", "1d"}, "--start is missing"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-30", "--step", "1d"}, "2020-02-30"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--step", "1m"}, "minutes (min) or months (mo)"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--step", "1d", "--calendar", "maya"}, "maya"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--time", "time"}, "--time excludes --start"},
+		{[]string{"append", "a", "--time", "time"}, "--time goes with --grow calendar:month"},
+		{[]string{"unlock", "a", "--axis", "q"}, `"q" is no whole number`},
+		{[]string{"unlock"}, "NODE is missing"},
+		{[]string{"append", "a", "--expect", "1,x"}, `"x"`},
+		{[]string{"append", "a", "--axis", "q"}, `"q" is no whole number`},
+		{[]string{"append", "a", "--axis", "99999999999999999999"}, `"99999999999999999999" is no whole number`},
+		{[]string{"resize", "a", "--shape", "3", "--step", "1d"}, "--step goes with --grow calendar:month"},
 		{[]string{"attrs", "a", "set", "units", "K"}, "not JSON"},
 		{[]string{"create", "a", "--group", "--attributes", "[]"}, "--attributes"},
 		{[]string{"create", "a", "--group", "--dtype", "int8"}, "--group and --dtype exclude each other"},
@@ -81,6 +100,9 @@ func TestFailures(t *testing.T) {
 	group := fixture(t, "group_consolidated.zarr")
 	parent := t.TempDir()
 	absent := filepath.Join(parent, "absent")
+	regular := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[3]")
+	must(t, "", "resize", regular, "--shape", "1")
+	planned := newNode(t, "--shape", "1", "--dtype", "int8", "--chunks", "[[3,4]]")
 	create := func(more ...string) []string {
 		return append([]string{"create", absent, "--shape", "10", "--dtype", "int8"}, more...)
 	}
@@ -99,18 +121,26 @@ func TestFailures(t *testing.T) {
 		{[]string{"write", array, "--value", "1.5"}, "invalid-argument", "1.5"},
 		{[]string{"write", array, "--value", "1", "--select", "0:1:0"}, "invalid-argument", "step"},
 		{[]string{"write", array, "-"}, "invalid-argument", "ends after 0 bytes"},
-		{[]string{"append", array, "--grow", "calendar:month"}, "unsupported", "calendar:month"},
 		{[]string{"append", group, "one=a.npy", "two=b.npy"}, "unsupported", "one=a.npy"},
 		{[]string{"append", array, "--axis", "2"}, "invalid-argument", "axis 2"},
 		{[]string{"append", array, "--axis", "-3"}, "invalid-argument", "axis"},
 		{[]string{"append", array}, "invalid-argument", "no values were given"},
-		{[]string{"append", array, "--grow", "fixed:5"}, "unsupported", "fixed:5"},
 		{[]string{"cat", array, "--select", "::-1"}, "invalid-argument", "step"},
 		{[]string{"cat", array, "--select", "99999999999999999999"}, "invalid-argument", "whole number"},
 		{[]string{"grid", array, "--axes", "2"}, "invalid-argument", "the array has 2 axes"},
 		{[]string{"resize", array, "--shape", "1"}, "invalid-argument", "shape"},
-		{[]string{"resize", array, "--shape", "1,2", "--shrink", "trim-exact"}, "unsupported", "trim-exact"},
-		{[]string{"resize", array, "--shape", "1,2", "--keep-stale"}, "unsupported", "--keep-stale"},
+		{[]string{"resize", regular, "--shape", "2", "--grow", "fixed:5"}, "invalid-argument", "unlock"},
+		{[]string{"resize", regular, "--shape", "2", "--grow", "calendar:year", "--start", "2000-01-01", "--step", "1d"}, "invalid-argument", "unlock"},
+		{[]string{"resize", regular, "--shape", "1", "--shrink", "trim-exact"}, "invalid-argument", "unlock"},
+		{[]string{"resize", array, "--shape", "99,100", "--grow", "preplanned:[30]"}, "invalid-argument", "9 elements before the extent"},
+		{[]string{"resize", planned, "--shape", "2", "--grow", "preplanned:[3,3]"}, "invalid-argument", "contradicts"},
+		{[]string{"resize", array, "--shape", "99,100", "--grow", "calendar:month", "--time", "nowhere"}, "not-found", "nowhere"},
+		{[]string{"resize", array, "--shape", "99,100", "--grow", "calendar:month", "--start", "2000-01-02", "--step", "1d"}, "invalid-argument", "end at element 60"},
+		{[]string{"resize", array, "--shape", "99,100", "--expect", "60,99"}, "conflict", "[60 100]"},
+		{[]string{"unlock", array, "--axis", "2"}, "invalid-argument", "axis 2"},
+		{[]string{"unlock", array, "--axis", "-3"}, "invalid-argument", "axis -3"},
+		{[]string{"unlock", group}, "invalid-argument", "it is a group"},
+		{[]string{"unlock", absent}, "not-found", "absent"},
 		{[]string{"attrs", array, "get", "units"}, "not-found", `"units"`},
 		{[]string{"attrs", array, "unset", "units"}, "not-found", `"units"`},
 		{[]string{"rm", "--yes", absent}, "not-found", "absent"},
@@ -130,7 +160,7 @@ func TestFailures(t *testing.T) {
 		{create("--dimension-names", "a,b"), "invalid-argument", "names"},
 	} {
 		out, errs, status := execute(t, "", c.args...)
-		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) || !named(errs, array, group, parent) {
+		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) || !named(errs, array, group, parent, regular, planned, filepath.Dir(array)) {
 			t.Errorf("%q: status %d, %q, %q", c.args, status, out, errs)
 		}
 		out, errs, status = execute(t, "", append(c.args, "--json")...)
