@@ -38,13 +38,13 @@ var older = []olderForm{
 	},
 	{
 		name:   "chunks of length 0",
-		source: "zarr-python before 3.4, for arrays without elements",
+		source: "zarr-python before 3.4, for axes of extent 0",
 		is: func(name string, v strictjson.Value) bool {
 			return name == RegularName && slices.ContainsFunc(shapeOf(v), isZeroLength)
 		},
 		as:   RegularName,
 		cuts: zeroCuts,
-		note: `a chunk length of 0 along an axis without elements was read as 1, which is the least there is`,
+		note: `the chunk length 0 of an axis without elements was read as 1, which is the least there is`,
 	},
 }
 
@@ -123,19 +123,15 @@ func mixedCuts(_ []int64, v strictjson.Value) ([]Cut, error) {
 	return axisCuts(m[0], shapeCut)
 }
 
-// zeroCuts reads 0 as 1 along axes without elements. With elements there is no telling what was meant.
+// zeroCuts reads a length of 0 as 1 where the axis has no elements. Where it has some, 0 is a fault: no chunk could be stored.
 func zeroCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
-	m, err := members(v, []string{"chunk_shape"})
-	if err != nil {
-		return nil, err
-	}
-	axis := -1
-	return axisCuts(m[0], func(v strictjson.Value) (Cut, error) {
-		if axis++; isZeroLength(v) && axis < len(shape) && shape[axis] == 0 {
-			return Every(1), nil
+	cuts, err := regularCuts(v)
+	for i := 0; i < min(len(cuts), len(shape)); i++ {
+		if cuts[i].step == 0 && shape[i] == 0 {
+			cuts[i].step = 1
 		}
-		return everyCut(v)
-	})
+	}
+	return cuts, err
 }
 
 // has reports whether v is an object with a member.

@@ -27,8 +27,8 @@ func TestOlderForms(t *testing.T) {
 			"rectilinear", `{"kind": "inline", "chunk_shapes": [5, [[5, 2]]]}`, "zarr-python 3.2"},
 		{"zarr-python 3.2, runs", []int64{10, 30}, "regular", `{"chunk_shape": [5,[[5,4],10]]}`,
 			"rectilinear", `{"kind": "inline", "chunk_shapes": [5, [[5, 4], 10]]}`, "zarr-python 3.2"},
-		{"length 0", []int64{0, 7}, "regular", `{"chunk_shape": [0, 7]}`, "regular", `{"chunk_shape": [1, 7]}`, "without elements"},
-		{"length 0 as a fraction", []int64{0}, "regular", `{"chunk_shape": [0.0]}`, "regular", `{"chunk_shape": [1]}`, "without elements"},
+		{"length 0", []int64{0, 7}, "regular", `{"chunk_shape": [0, 7]}`, "regular", `{"chunk_shape": [1, 7]}`, "was read as 1"},
+		{"length 0, twice", []int64{0, 0}, "regular", `{"chunk_shape": [0.0, 0]}`, "regular", `{"chunk_shape": [1, 1]}`, "0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g, err := grid.Parse(tt.shape, tt.grid, []byte(tt.config))
@@ -60,6 +60,7 @@ func TestOlderFormsRefused(t *testing.T) {
 		{"separator", "rectangular", `{"chunk_shape": [5], "separator": 5}`, "/separator"},
 		{"nothing but lists", "regular", `{"chunk_shape": [[5,5]]}`, "/chunk_shape/0"},
 		{"a list and zero", "regular", `{"chunk_shape": [0, [5,5]]}`, "at least 1"},
+		{"length 0 of some elements", "regular", `{"chunk_shape": [0]}`, "at least 1, got 0"},
 		{"negative", "regular", `{"chunk_shape": [-1]}`, "at least 1"},
 		{"a boolean", "regular", `{"chunk_shape": [false]}`, "/chunk_shape/0"},
 		{"a word", "regular", `{"chunk_shape": ["0"]}`, "/chunk_shape/0"},

@@ -95,11 +95,14 @@ func TestPeriodicAgainstModel(t *testing.T) {
 	}
 }
 
-// checkAxis compares an axis with its model, cell by cell.
-func checkAxis(t interface {
+// failer is a test of package testing or of rapid.
+type failer interface {
 	Helper()
-	Fatalf(string, ...any)
-}, a grid.Axis, m model) {
+	Fatalf(format string, args ...any)
+}
+
+// checkAxis compares an axis with its model, cell by cell.
+func checkAxis(t failer, a grid.Axis, m model) {
 	t.Helper()
 	start, length := m.cells()
 	if a.Cells() != int64(len(start)) {
