@@ -213,7 +213,11 @@ func (c chunking) cutAxes(ctx context.Context, shape []int64, location string, w
 func (a axisText) cut(ctx context.Context, extent int64, location string, when *times, read fileReader) (grid.Cut, error) {
 	switch {
 	case a.unit != 0:
-		b, err := when.buckets(ctx, a.unit, location, extent, nil)
+		l, err := when.timeline(ctx, a.unit, location, nil)
+		if err != nil {
+			return grid.Cut{}, err
+		}
+		b, err := l.buckets(extent)
 		if err != nil {
 			return grid.Cut{}, err
 		}

@@ -28,12 +28,13 @@ func TestCreateChunks(t *testing.T) {
 		{"60,30", `["calendar:month", 7]`, []string{"--start", "2024-02-20", "--step", "1d"}, "[[10,31,30],7]"},
 		{"4,60", `[[1,3], "calendar:month"]`, []string{"--start", "2024-02-20", "--step", "1d"}, "[[1,3],[10,31,30]]"},
 		{"60,4", `["calendar:month", -1]`, []string{"--start", "2024-02-20", "--step", "1d"}, "[[10,31,30],4]"},
-		{"10,10", "5", []string{"--list-edges"}, "[[[5,2]],[[5,2]]]"},
+		{"10,10", "5", []string{"--list-edges"}, "every [5,5]"},
 		{"10,10", "[[4,6],5]", []string{"--list-edges"}, "[[4,6],[[5,2]]]"},
-		{"10,10", "auto", []string{"--list-edges"}, "[[10],[10]]"},
+		{"10,10", "auto", []string{"--list-edges"}, "every [10,10]"},
 		{"10,7", "bounded:4", nil, "every [4,4]"},
 		{"10,7", "bounded:[4,-1]", nil, "every [4,7]"},
-		{"10,7", "bounded:[4,4]", []string{"--list-edges"}, "[[[4,2],2],[4,3]]"},
+		{"10,7", "bounded:[4,4]", []string{"--list-edges"}, "every [4,4]"},
+		{"60,4,5", "calendar:month", []string{"--start", "2024-02-20", "--step", "1d", "--list-edges"}, "[[10,31,30],[4],[5]]"},
 	} {
 		node := newNode(t, append([]string{"--shape", c.shape, "--dtype", "int8", "--chunks", c.chunks}, c.args...)...)
 		got := chunkShapes(t, node)

@@ -48,7 +48,7 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
 	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, [10,20], [[10,20,30],25], calendar:month, groups:FILE …", syntax(parseChunking))
 	c.times.flags(cmd)
-	f.BoolVar(&c.listed, "list-edges", false, "list the chunks of every axis: for programs that refuse a bare length in a rectilinear grid")
+	f.BoolVar(&c.listed, "list-edges", false, "where an axis has a list of chunks, list those of the others, too: for programs that refuse a bare length beside a list")
 	propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list", syntax(parseCodecs))
@@ -185,6 +185,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 
 // complete adds to a specification what the other flags say.
 func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
+	s.ListAxes = c.listed
 	if s.Chunks, err = c.cuts(cmd, location, s); err != nil {
 		return err
 	}
@@ -218,9 +219,6 @@ func (c *creation) cuts(cmd *cobra.Command, location string, s *zarr.Spec) ([]gr
 	}
 	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
 	g, err := chunks.grid(cmd.Context(), s.Shape, s.Type, location, &c.times, read)
-	if err == nil && c.listed {
-		g, err = g.Unlocked()
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string // part of the message
 	}
+	group := fixture(t, "group_consolidated.zarr")
 	create := func(flag, value string) usage {
 		return usage{[]string{"create", "a", "--shape", "10", "--dtype", "int8", flag, value}, flag}
 	}
@@ -37,7 +38,14 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"create", "a", "--shape", "3", "--from", "x.npy"}, "shape"},
 		{[]string{"create", "a", "--codecs", `["bytes"]`, "--compressor", "none"}, "--codecs and --compressor exclude each other"},
 		{[]string{"write", "a", "b", "--value", "1"}, "exclude each other"},
-		{[]string{"append", "a", "b", "c"}, `unexpected argument "c"`},
+		{[]string{"append", "a", "b", "c"}, `unexpected argument "b"`},
+		{[]string{"append", "a", "b=x", "c"}, `unexpected argument "c"`},
+		{[]string{"append", group, "one=a.npy", "one=b.npy"}, "one is named twice"},
+		{[]string{"append", group, "one=a.npy", "/one/=b.npy"}, "one is named twice"},
+		{[]string{"append", group, "one=-", "deep/two=-"}, "standard input can be one file only"},
+		{[]string{"append", group, "=a.npy"}, "name of an array is missing"},
+		{[]string{"append", group, "one="}, "name of a file is missing"},
+		{[]string{"append", group, "one=a", "--expect", "1,2"}, "the length of the axis"},
 		{[]string{"export", "a", "--format", "xml"}, `"xml"`},
 		{[]string{"attrs", "a", "frob"}, "none of get, set and unset"},
 		{[]string{"attrs", "a", "set", "k"}, "JSON is missing"},
@@ -128,7 +136,13 @@ func TestFailures(t *testing.T) {
 		{[]string{"write", array, "--value", "1.5"}, "invalid-argument", "1.5"},
 		{[]string{"write", array, "--value", "1", "--select", "0:1:0"}, "invalid-argument", "step"},
 		{[]string{"write", array, "-"}, "invalid-argument", "ends after 0 bytes"},
-		{[]string{"append", group, "one=a.npy", "two=b.npy"}, "unsupported", "one=a.npy"},
+		{[]string{"append", group, "one=a.npy", "none=b.npy"}, "not-found", "a.npy"},
+		{[]string{"append", group, "none=b.npy"}, "not-found", "none"},
+		{[]string{"append", group, "deep=b.npy"}, "invalid-argument", "it is a group"},
+		{[]string{"append", group, "one=-", "--axis", "2"}, "invalid-argument", "axis 2"},
+		{[]string{"append", array, "one=a.npy", "two=b.npy"}, "invalid-argument", "NAME=FILE"},
+		{[]string{"append", array, "one=a.npy"}, "not-found", "one=a.npy"},
+		{[]string{"append", absent, "one=a.npy"}, "not-found", "absent"},
 		{[]string{"append", array, "--axis", "2"}, "invalid-argument", "axis 2"},
 		{[]string{"append", array, "--axis", "-3"}, "invalid-argument", "axis"},
 		{[]string{"append", array}, "invalid-argument", "no values were given"},
