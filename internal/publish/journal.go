@@ -234,6 +234,9 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 	var failed error
 	for range publishTries {
 		now, err := n.read(ctx)
+		if errors.Is(err, fs.ErrNotExist) {
+			return store.Version{}, nil // removed since
+		}
 		if err != nil {
 			return store.Version{}, err
 		}
