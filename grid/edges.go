@@ -17,7 +17,8 @@ type Run struct {
 type edges struct {
 	parts []part // in order, at least one
 	cells int64
-	sum   int64 // elements covered by all cells
+	sum   int64   // elements covered by all cells
+	only  [1]part // the room for parts where there is one, to have it near
 }
 
 // part is a stretch of a list: a table that is repeated.
@@ -60,12 +61,18 @@ func newEdges(source runSource) (*edges, error) {
 
 // plain returns a list in which nothing repeats.
 func plain(t table) *edges {
-	return &edges{parts: []part{{table: t, repeats: 1}}, cells: t.cells, sum: t.sum}
+	e := new(edges)
+	e.parts = e.only[:0]
+	e.append(t, 1)
+	return e
 }
 
 // inParts keeps a list that was measured in parts, one a stretch.
 func inParts[S comparable](list []S, cut []stretch, source func([]S) runSource) *edges {
-	e := &edges{parts: make([]part, 0, len(cut))}
+	e := new(edges)
+	if e.parts = e.only[:0]; len(cut) > 1 {
+		e.parts = make([]part, 0, len(cut))
+	}
 	for _, s := range cut {
 		if s.period == 1 {
 			s.period, s.repeats = s.repeats, 1 // that is a run
@@ -86,12 +93,11 @@ func (e *edges) append(t table, repeats int64) {
 
 // find returns the cell that holds element i, which has to lie within [0, sum), and the cell's first element.
 func (e *edges) find(i int64) (cell, start int64) {
-	p := &e.parts[0]
-	if len(e.parts) == 1 && p.repeats == 1 {
-		return p.table.find(i)
-	}
+	p := &e.only[0]
 	if len(e.parts) > 1 {
 		p = e.partAt(func(p *part) bool { return p.offset <= i })
+	} else if p.repeats == 1 {
+		return p.find(i)
 	}
 	turn := quotient(i-p.offset, p.sum)
 	cell, start = p.index+turn*p.cells, p.offset+turn*p.sum
@@ -101,7 +107,7 @@ func (e *edges) find(i int64) (cell, start int64) {
 
 // at returns first element and length of cell k, which has to lie within [0, cells).
 func (e *edges) at(k int64) (start, length int64) {
-	p := &e.parts[0]
+	p := &e.only[0]
 	if len(e.parts) > 1 {
 		p = e.partAt(func(p *part) bool { return p.index <= k })
 	}
@@ -163,9 +169,6 @@ func sourceOf(parts []part) runSource {
 		return nil
 	}
 }
-
-// appended returns the list with one more edge.
-func (e *edges) appended(length int64) (*edges, error) { return e.joined(ofRuns([]Run{{length, 1}})) }
 
 // joined returns the list followed by another. A long list is not read again: what comes behind it becomes a part of its own,
 // or is put into the last one while that is short. Periods are then found within what is new, until there are too many parts.

@@ -85,7 +85,7 @@ func (f *olderForm) read(shape []int64, configuration strictjson.Value) (*Grid, 
 
 // rectangularCuts reads bare integers and lists of edges, without runs, that end at the extent.
 func rectangularCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
-	m, err := members(v, []string{"chunk_shape"}, "separator")
+	m, err := members(v, 1, "chunk_shape", "separator")
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func edgesCut(v strictjson.Value) (Cut, error) {
 }
 
 func mixedCuts(_ []int64, v strictjson.Value) ([]Cut, error) {
-	m, err := members(v, []string{"chunk_shape"})
+	m, err := members(v, 1, "chunk_shape")
 	if err != nil {
 		return nil, err
 	}

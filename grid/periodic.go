@@ -87,8 +87,12 @@ func prefixPeriod[S comparable](list []S, border []int32) int {
 			matched++
 		}
 		border[i] = int32(matched)
-		if length := i + 1; matched > most && 2*matched >= length {
-			p := length - matched
+		length := i + 1
+		p := length - matched // never less than before
+		if 2*p > len(list) {
+			break
+		}
+		if matched > most && length >= 2*p {
 			if saved := (length/p - 1) * p; saved > most {
 				period, most = p, saved
 			}
