@@ -6,7 +6,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Run is a stretch of neighbouring cells of equal length.
+// Run is a section of neighbouring cells of equal length.
 type Run struct {
 	Length int64 // elements a cell
 	Count  int64 // cells
@@ -21,7 +21,7 @@ type edges struct {
 	only  [1]part // the room for parts where there is one, to have it near
 }
 
-// part is a stretch of a list: a table that is repeated.
+// part is a section of a list: a table that is repeated.
 type part struct {
 	table
 	repeats int64 // at least 1
@@ -67,8 +67,8 @@ func plain(t table) *edges {
 	return e
 }
 
-// inParts keeps a list that was measured in parts, one a stretch.
-func inParts[S comparable](list []S, cut []stretch, source func([]S) runSource) *edges {
+// inParts keeps a list that was measured in parts, one a section.
+func inParts[S comparable](list []S, cut []section, source func([]S) runSource) *edges {
 	e := new(edges)
 	if e.parts = e.only[:0]; len(cut) > 1 {
 		e.parts = make([]part, 0, len(cut))
