@@ -6,7 +6,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Run is a section of neighbouring cells of equal length.
+// Run is a stretch of neighbouring cells of equal length.
 type Run struct {
 	Length int64 // elements a cell
 	Count  int64 // cells
@@ -21,7 +21,7 @@ type edges struct {
 	only  [1]part // the room for parts where there is one, to have it near
 }
 
-// part is a section of a list: a table that is repeated.
+// part is a stretch of a list: a table that is repeated.
 type part struct {
 	table
 	repeats int64 // at least 1
