@@ -19,6 +19,8 @@ type edges struct {
 	cells int64
 	sum   int64   // elements covered by all cells
 	only  [1]part // the room for parts where there is one, to have it near
+
+	isPlain bool // there is one part, and nothing repeats
 }
 
 // part is a stretch of a list: a table that is repeated.
@@ -64,6 +66,7 @@ func plain(t table) *edges {
 	e := new(edges)
 	e.parts = e.only[:0]
 	e.append(t, 1)
+	e.isPlain = true
 	return e
 }
 
@@ -93,27 +96,46 @@ func (e *edges) append(t table, repeats int64) {
 
 // find returns the cell that holds element i, which has to lie within [0, sum), and the cell's first element.
 func (e *edges) find(i int64) (cell, start int64) {
-	p := &e.only[0]
-	if len(e.parts) > 1 {
-		p = e.partAt(func(p *part) bool { return p.offset <= i })
-	} else if p.repeats == 1 {
-		return p.find(i)
+	t := &e.only[0].table
+	if !e.isPlain {
+		t, cell, start = e.turnOf(i)
+		i -= start
 	}
-	turn := quotient(i-p.offset, p.sum)
-	cell, start = p.index+turn*p.cells, p.offset+turn*p.sum
-	k, s := p.find(i - start)
-	return cell + k, start + s
+	r := search(t.start[:len(t.start)-1], i)
+	if t.first == nil {
+		return cell + int64(r), start + t.start[r]
+	}
+	q := quotient(i-t.start[r], t.length[r])
+	return cell + t.first[r] + q, start + t.start[r] + q*t.length[r]
 }
 
 // at returns first element and length of cell k, which has to lie within [0, cells).
 func (e *edges) at(k int64) (start, length int64) {
-	p := &e.only[0]
-	if len(e.parts) > 1 {
-		p = e.partAt(func(p *part) bool { return p.index <= k })
+	t := &e.only[0].table
+	if !e.isPlain {
+		var first int64
+		t, first, start = e.turnAt(k)
+		k -= first
 	}
+	if t.first == nil {
+		return start + t.start[k], t.start[k+1] - t.start[k]
+	}
+	r := search(t.first, k)
+	return start + t.start[r] + (k-t.first[r])*t.length[r], t.length[r]
+}
+
+// turnOf returns the table that holds element i, with the first cell and the first element of that repetition.
+func (e *edges) turnOf(i int64) (t *table, cell, start int64) {
+	p := e.partAt(func(p *part) bool { return p.offset <= i })
+	turn := quotient(i-p.offset, p.sum)
+	return &p.table, p.index + turn*p.cells, p.offset + turn*p.sum
+}
+
+// turnAt is turnOf for cell k.
+func (e *edges) turnAt(k int64) (t *table, cell, start int64) {
+	p := e.partAt(func(p *part) bool { return p.index <= k })
 	turn := quotient(k-p.index, p.cells)
-	start, length = p.table.at(k - p.index - turn*p.cells)
-	return p.offset + turn*p.sum + start, length
+	return &p.table, p.index + turn*p.cells, p.offset + turn*p.sum
 }
 
 // partAt returns the last part that begins soon enough, as the first does.
