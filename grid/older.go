@@ -22,7 +22,7 @@ var older = []olderForm{
 	},
 	{
 		name:   "rectangular",
-		source: "zarrs 0.11 to 0.24, experimental: https://docs.rs/zarrs/0.23.2/zarrs/array/chunk_grid/rectangular/index.html",
+		source: "zarrs up to 0.24, experimental: https://docs.rs/zarrs/0.23.2/zarrs/array/chunk_grid/rectangular/index.html",
 		is:     func(name string, _ strictjson.Value) bool { return name == rectangularName },
 		as:     RectilinearName,
 		cuts:   rectangularCuts,
@@ -38,7 +38,7 @@ var older = []olderForm{
 	},
 	{
 		name:   "chunks of length 0",
-		source: "zarr-python before 3.4, for axes of extent 0",
+		source: "older zarr-python, for axes of extent 0; repaired by zarr-python 3.4 (core/metadata/repair.py)",
 		is: func(name string, v strictjson.Value) bool {
 			return name == RegularName && slices.ContainsFunc(shapeOf(v), isZeroLength)
 		},
