@@ -20,7 +20,7 @@ const (
 	pointerName   = "__varve/pending.json"
 	journalPrefix = "__varve/together-"
 	// mostJournal and mostPointer are the most bytes of a journal and of a pointer.
-	mostJournal = 1 << 30
+	mostJournal = 256 << 20
 	mostPointer = 16 << 20
 )
 
