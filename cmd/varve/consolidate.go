@@ -54,11 +54,15 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 	return d.print(cmd.OutOrStdout(), location, dry)
 }
 
-// print tells what differed.
+// print tells what differed. Where there was nothing to differ from, a number is enough.
 func (d *drift) print(w io.Writer, location string, dry bool) error {
 	done := "the metadata of " + plural(int64(d.Nodes), "node") + " is in the group's document now"
 	if dry {
 		done = plural(int64(d.Nodes), "node") + " below the group, nothing was changed"
+	}
+	if !d.Consolidated {
+		_, err := fmt.Fprintf(w, "%s  %s\n", printable(location), done)
+		return err
 	}
 	if _, err := fmt.Fprintf(w, "%s  %s: %s\n", printable(location), done, d.text()); err != nil {
 		return err

@@ -15,7 +15,7 @@ func consolidated(t *testing.T) string {
 	for _, name := range []string{"a", "b", "deep/c"} {
 		must(t, "", "create", group+"/"+name, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
 	}
-	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is in the group's document now: 4 new, 0 changed, 0 gone\n  new      a\n  new      b\n") {
+	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is in the group's document now\n") {
 		t.Error(out)
 	}
 	return group
