@@ -31,8 +31,10 @@ func TestConsolidate(t *testing.T) {
 	must(t, "[1]", "append", group+"/a", "--format", "json")
 	must(t, "", "rm", "--yes", group+"/b")
 	must(t, "", "create", group+"/deep/d", "--shape", "1", "--dtype", "int8")
-	if out := must(t, "", "info", group); strings.Contains(out, "older") {
-		t.Error(out)
+	for _, name := range []string{"", "/a", "/deep/d", "/deep"} {
+		if out := must(t, "", "info", group+name); strings.Contains(out, "older") {
+			t.Error(out)
+		}
 	}
 	if out := decode(t, must(t, "", "consolidate", group, "--dry-run", "--json")); fmt.Sprint(out["new"], out["changed"], out["gone"], out["nodes"]) != "[] [] [] 4" || out["consolidated"] != true {
 		t.Error(out)
@@ -64,6 +66,12 @@ func TestConsolidateAnew(t *testing.T) {
 	}
 	if out := decode(t, must(t, "", "info", group, "--json")); !strings.Contains(fmt.Sprint(out["notes"]), note) {
 		t.Error(out)
+	}
+	for name, older := range map[string]bool{"a": true, "b": false, "new": true} {
+		out := must(t, "", "info", group+"/"+name+"/")
+		if strings.Contains(out, "the consolidated metadata of "+group+" is older than this array") != older {
+			t.Errorf("%s: %s", name, out)
+		}
 	}
 	before, _ := os.ReadFile(filepath.Join(group, "zarr.json"))
 	out := decode(t, must(t, "", "consolidate", group, "--dry-run", "--json"))
