@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -75,6 +76,21 @@ type groupFacts struct {
 	Format     int             `json:"zarr_format"`
 	Attributes json.RawMessage `json:"attributes"`
 	Members    []string        `json:"members"`
+	Notes      []string        `json:"notes,omitempty"`
+}
+
+// mostCompared is how many nodes info compares with the group's consolidated metadata.
+const mostCompared = 1000
+
+// addNotes tells where consolidated metadata is older than the nodes.
+func (f *groupFacts) addNotes(ctx context.Context) {
+	d, err := findDrift(ctx, f.Path, mostCompared)
+	switch {
+	case err != nil:
+		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+oneLine(err))
+	case d.Consolidated && !d.isNone():
+		f.Notes = append(f.Notes, "consolidated metadata is older than the nodes ("+d.text()+"): varve consolidate makes it new")
+	}
 }
 
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
@@ -89,6 +105,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 		members = append(members, m)
 		facts.Members = append(facts.Members, m.Name())
 	}
+	facts.addNotes(cmd.Context())
 	if wantsJSON(cmd) {
 		return errors.Join(printJSON(cmd, facts), bad)
 	}
@@ -97,6 +114,9 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	s.attributes(facts.Attributes)
 	for i, m := range members {
 		s.add(label("members", i), memberText(m))
+	}
+	for i, n := range facts.Notes {
+		s.add(label("notes", i), n)
 	}
 	return errors.Join(s.print(cmd.OutOrStdout()), bad)
 }
