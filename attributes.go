@@ -18,7 +18,7 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 		if err != nil {
 			return nil, nil, err
 		}
-		doc, err := old.doc.WithAttributes(raw)
+		doc, err := old.document().WithAttributes(raw)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -22,6 +22,8 @@ type growth struct {
 	region    grid.Box
 	data      []byte
 	keepStale bool
+	vacate    *room // whose chunks are deleted
+	complete  *room // whose chunks have to be stored
 }
 
 const (
@@ -60,7 +62,7 @@ func retry(ctx context.Context, do func() error) (err error) {
 	pause := time.Millisecond
 	for range changeTries {
 		var final *unexpected
-		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) {
+		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || errors.Is(err, publish.ErrHeld) {
 			return err
 		}
 		select {
@@ -79,9 +81,14 @@ func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Chan
 	if err := a.writable(); err != nil {
 		return err
 	}
+	return a.updateAs(ctx, a.publisher(), plan)
+}
+
+// updateAs is update by one who may hold the array.
+func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *state) (*publish.Change, *state, error)) error {
 	published := a.state.Load()
 	err := retry(ctx, func() error {
-		err := publish.Update(ctx, a.publisher(), a.planned(plan))
+		err := publish.Update(ctx, n, a.planned(plan))
 		if errors.Is(err, publish.ErrPending) {
 			err = errors.Join(a.finishOthers(ctx), err)
 		}
@@ -129,11 +136,23 @@ func (a *Array) known(d publish.Document) (*state, error) {
 
 // with returns the state with another grid.
 func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
-	ext := s.doc.ChunkGrid
+	ext := s.document().ChunkGrid
 	if !sameEdges(g, s.grid) {
-		ext = metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(nil)}
+		ext = gridExtension(g)
 	}
 	return a.bindGrid(s.doc.Resized(g.Shape(), ext), g, store.Version{})
+}
+
+// document returns the document of the state as it is written: with a chunk grid that is specified, whatever was read.
+func (s *state) document() *metadata.Array {
+	if len(s.grid.Notes()) == 0 {
+		return s.doc
+	}
+	return s.doc.Resized(s.grid.Shape(), gridExtension(s.grid))
+}
+
+func gridExtension(g *grid.Grid) metadata.Extension {
+	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(nil)}
 }
 
 // stage returns the change from one state to the next.
@@ -154,6 +173,12 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 			change.Witness = next.engine.Key(index)
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }
+	case g.complete != nil:
+		change.Stage = func(ctx context.Context, _ store.Batch) error { return old.checkStored(ctx, g.complete) }
+		change.Abandon = nil
+	case g.vacate != nil:
+		change.Stage = func(ctx context.Context, b store.Batch) error { return old.vacate(ctx, g.vacate, b) }
+		change.Abandon = nil
 	case !g.keepStale && slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }):
 		change.Stage = func(ctx context.Context, b store.Batch) error { return old.expose(ctx, next, b) }
 	}

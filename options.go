@@ -24,8 +24,19 @@ type Options struct {
 	StoreFill bool
 	// Durability says when writes survive a power cut; the zero value is [store.Sync]: when the call returns.
 	Durability store.Durability
-	// SingleWriter says that nobody else changes the node, which permits to grow it on a store without locks.
+	// SingleWriter says that nobody else changes the node, which permits to grow it on a store that has neither locks nor
+	// conditional writes.
 	SingleWriter bool
+	// Experimental permits what is proposed but not settled.
+	Experimental Experimental
+}
+
+// Experimental permits to read and to write what is proposed for Zarr but not settled, and may never be: other programs
+// may misread it. Without it such arrays are refused.
+type Experimental struct {
+	// EncodedShapes permits chunks that are stored longer than their edges, as those at the ends of concatenated files
+	// ("encoded_chunk_shapes", zarr-extensions pull request 75; [grid.Cut.EncodedAs]).
+	EncodedShapes bool
 }
 
 func (o *Options) orZero() Options {

@@ -22,6 +22,9 @@ type Spec struct {
 	// Chunks says how every axis is cut. The form decides the kind of grid: with [grid.Every] on all axes it is regular, else
 	// rectilinear. Nil chooses regular chunks of about 1 MiB and less, more for large arrays ([grid.Auto]).
 	Chunks []grid.Cut
+	// ListAxes writes every axis of a rectilinear grid as a list of edges, for programs that refuse a bare integer there
+	// (Icechunk 2.2). Such an axis does not follow the extent when the array grows.
+	ListAxes bool
 	// FillValue is the JSON of the value that stands where nothing was written, as in metadata: 0, "NaN", [0, 1].
 	// Nil is zero.
 	FillValue []byte
@@ -60,6 +63,11 @@ func (s *Spec) document(l Limits) (*metadata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.ListAxes && g.Name() == grid.RectilinearName {
+		if g, err = g.Unlocked(); err != nil {
+			return nil, err
+		}
+	}
 	names, err := s.names()
 	if err != nil {
 		return nil, err
@@ -70,7 +78,7 @@ func (s *Spec) document(l Limits) (*metadata.Array, error) {
 	}
 	return &metadata.Array{
 		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name()},
-		ChunkGrid:        metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(nil)},
+		ChunkGrid:        gridExtension(g),
 		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: s.codecs(),
 		DimensionNames: names, Attributes: attributes,
 	}, nil

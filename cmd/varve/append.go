@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,69 +13,132 @@ import (
 
 func newAppendCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "append NODE [FILE|-]",
-		Short: "Grow an array by the values of a file or of standard input",
-		Long: `Grow an array by the values of a file or of standard input.
+		Use:   "append NODE [FILE|-], append GROUP NAME=FILE …",
+		Short: "Grow an array, or several of a group together, by the values of files or of standard input",
+		Long: `Grow an array, or several of a group together, by the values of files or of standard input.
 
 The values have to be as long as the array along all axes but the one that grows. They are one new chunk where the chunks
-of that axis are listed; regular chunks are filled up first. Nothing that is stored already is moved.`,
+of that axis are listed; regular chunks are filled up first. Nothing that is stored already is moved.
+
+With NAME=FILE, as t2m=a.npy time=b.npy, all arrays named grow or none does, whatever happens meanwhile. Names are relative to the
+group, and so is the COORD of --time, which may be one of those that grow. The policy holds for all of them that have listed chunks.
+
+` + policiesText,
 		Example: `  varve append era5.zarr/t2m day.npy
+  varve append era5.zarr t2m=t2m.npy time=time.npy --grow calendar:month --time time
   cat day.raw | varve append era5.zarr/t2m --axis 0`,
-		Args:              cobra.ArbitraryArgs,
+		Args:              appendArguments,
 		ValidArgsFunction: completeNode,
 	}
 	axis := c.Flags().Int("axis", 0, "the `AXIS` that grows; -1 is the last")
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
-	c.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 && strings.Contains(args[1], "=") {
-			return nil // refused as not supported when it runs
-		}
-		return arguments("NODE", "[FILE]")(cmd, args)
-	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 && strings.Contains(args[1], "=") {
-			return unsupported("appending to several arrays of a group (%s) is not supported yet: append to each of them", args[1])
+			many, err := isGroup(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if many {
+				return growAll(cmd, args[0], args[1:], *name, *axis, change)
+			}
+			if len(args) > 2 {
+				return badArgument("NAME=FILE names an array of a group, and this is an array")
+			}
 		}
-		opt, err := change.options()
-		if err != nil {
-			return err
-		}
-		return grow(cmd, args[0], slices.Concat(args[1:], []string{""})[0], *name, *axis, opt)
+		return grow(cmd, args[0], slices.Concat(args[1:], []string{""})[0], *name, *axis, change)
 	}
 	return c
 }
 
-func grow(cmd *cobra.Command, location, file, formatName string, axis int, opt *zarr.Options) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, opt)
+// appendArguments checks the number of arguments: a file for an array, any number of names and files for a group.
+func appendArguments(cmd *cobra.Command, args []string) error {
+	if len(args) < 3 {
+		return arguments("NODE", "[FILE]")(cmd, args)
+	}
+	for _, arg := range args[1:] {
+		if !strings.Contains(arg, "=") {
+			return fmt.Errorf("unexpected argument %q: several arrays of a group are NAME=FILE each", arg)
+		}
+	}
+	return nil
+}
+
+func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *change) error {
+	p, err := c.policy(cmd)
+	if err != nil {
+		return err
+	}
+	expect, err := c.expected(cmd)
+	if err != nil {
+		return err
+	}
+	a, err := zarr.OpenArray(cmd.Context(), location, c.options())
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	v, err := openValues(cmd, file, formatName, a.Type())
-	if err != nil {
-		return err
-	}
-	defer v.close()
-	before := a.Shape()
 	at := axis
 	if axis < 0 {
-		at += len(before)
+		at += a.Rank()
 	}
-	if err := continues(v, before, at); err != nil {
+	data, planes, err := addition(cmd, file, formatName, a, at)
+	if err != nil {
 		return err
 	}
-	data, err := v.all()
+	opt := &zarr.AppendOptions{Expect: expect}
+	l, err := c.times.timeline(cmd.Context(), p.unit, location, given{sameNode(location): data})
 	if err == nil {
-		err = wholePlanes(v, before, at, data)
+		err = p.place(l, a, at, opt)
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.AppendBytes(cmd.Context(), axis, data, nil); err != nil {
+	if err := a.AppendBytes(cmd.Context(), axis, data, opt); err != nil {
 		return err
 	}
-	return reshaped(cmd, location, before, a)
+	before, after := shapesAround(a, at, planes)
+	return reshaped(cmd, location, before, after)
+}
+
+// addition reads what is to be appended to an array along an axis, in host byte order, and counts its planes.
+func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int) (data []byte, planes int64, err error) {
+	v, err := openValues(cmd, file, formatName, a.Type())
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, v.close()) }()
+	shape := a.Shape()
+	if err := continues(v, shape, axis); err != nil {
+		return nil, 0, err
+	}
+	if data, err = v.all(); err != nil {
+		return nil, 0, err
+	}
+	planes, err = wholePlanes(v, shape, axis, data)
+	return data, planes, err
+}
+
+// place makes the policy for an axis that grows a part of the options.
+func (p growthPolicy) place(l timeline, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
+	if axis < 0 || axis >= a.Rank() {
+		return nil // the library refuses the axis
+	}
+	shape := a.Shape()
+	b, err := l.buckets(shape[axis])
+	if _, ends := b.Len(); ends && p.unit != 0 && opt.Expect == nil {
+		opt.Expect = shape // times that are known one by one are those of the elements behind just this extent
+	}
+	opt.Grow = p.along(b)
+	return err
+}
+
+// shapesAround returns the shapes of an array before and after it has grown. Others may have appended before it did.
+func shapesAround(a *zarr.Array, axis int, planes int64) (before, after []int64) {
+	after = a.Shape()
+	before = slices.Clone(after)
+	before[axis] -= planes
+	return before, after
 }
 
 // continues refuses values whose shape is not that of the array but for the axis that grows; one plane may lack that axis.
@@ -95,10 +160,10 @@ func continues(v *values, shape []int64, axis int) error {
 	return onAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
 }
 
-// wholePlanes refuses data that is no whole number of planes, or nothing at all.
-func wholePlanes(v *values, shape []int64, axis int, data []byte) error {
+// wholePlanes counts the planes in data, and refuses what is no whole number of them, or nothing at all.
+func wholePlanes(v *values, shape []int64, axis int, data []byte) (int64, error) {
 	if axis < 0 || axis >= len(shape) {
-		return nil // the library refuses the axis
+		return 0, nil // the library refuses the axis
 	}
 	plane, ok := checked.Product(slices.Delete(slices.Clone(shape), axis, axis+1)...)
 	if ok {
@@ -106,11 +171,12 @@ func wholePlanes(v *values, shape []int64, axis int, data []byte) error {
 	}
 	switch n := int64(len(data)); {
 	case !ok || plane == 0:
-		return nil
+		return 0, nil
 	case n == 0:
-		return onAxis(axis, "no values were given: %s is empty", v.name)
+		return 0, onAxis(axis, "no values were given: %s is empty", v.name)
 	case n%plane != 0:
-		return onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n, "byte"), plural(plane, "byte"))
+		return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n, "byte"), plural(plane, "byte"))
+	default:
+		return n / plane, nil
 	}
-	return nil
 }

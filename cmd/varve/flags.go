@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,4 +84,14 @@ func exclusive(cmd *cobra.Command, names ...string) error {
 		return badUsage("%s exclude each other", strings.Join(given, " and "))
 	}
 	return nil
+}
+
+// flagError says in plain words what is wrong with a flag whose value is to be a number.
+func flagError(_ *cobra.Command, err error) error {
+	var number *strconv.NumError
+	var value *pflag.InvalidValueError
+	if errors.As(err, &number) && errors.As(err, &value) {
+		return fmt.Errorf("--%s: %q is no whole number that fits", value.GetFlag().Name, value.GetValue())
+	}
+	return err
 }

@@ -40,11 +40,12 @@ func newRoot() *cobra.Command {
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),
-		newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(),
+		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
 		newAttributesCommand(), newRemoveCommand(),
 		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
 	} {

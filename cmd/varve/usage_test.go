@@ -20,6 +20,7 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string // part of the message
 	}
+	group := fixture(t, "group_consolidated.zarr")
 	create := func(flag, value string) usage {
 		return usage{[]string{"create", "a", "--shape", "10", "--dtype", "int8", flag, value}, flag}
 	}
@@ -37,7 +38,14 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"create", "a", "--shape", "3", "--from", "x.npy"}, "shape"},
 		{[]string{"create", "a", "--codecs", `["bytes"]`, "--compressor", "none"}, "--codecs and --compressor exclude each other"},
 		{[]string{"write", "a", "b", "--value", "1"}, "exclude each other"},
-		{[]string{"append", "a", "b", "c"}, `unexpected argument "c"`},
+		{[]string{"append", "a", "b", "c"}, `unexpected argument "b"`},
+		{[]string{"append", "a", "b=x", "c"}, `unexpected argument "c"`},
+		{[]string{"append", group, "one=a.npy", "one=b.npy"}, "one is named twice"},
+		{[]string{"append", group, "one=a.npy", "/one/=b.npy"}, "one is named twice"},
+		{[]string{"append", group, "one=-", "deep/two=-"}, "standard input can be one file only"},
+		{[]string{"append", group, "=a.npy"}, "name of an array is missing"},
+		{[]string{"append", group, "one="}, "name of a file is missing"},
+		{[]string{"append", group, "one=a", "--expect", "1,2"}, "the length of the axis"},
 		{[]string{"export", "a", "--format", "xml"}, `"xml"`},
 		{[]string{"attrs", "a", "frob"}, "none of get, set and unset"},
 		{[]string{"attrs", "a", "set", "k"}, "JSON is missing"},
@@ -48,6 +56,25 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"resize", "a", "--shape", "1,2", "--shrink", "some"}, `"some"`},
 		{[]string{"append", "a", "--grow", "fast"}, `"fast"`},
 		{[]string{"append", "a", "--grow", "fixed:"}, `"fixed:"`},
+		{[]string{"append", "a", "--grow", "fixed:0"}, `"fixed:0"`},
+		{[]string{"append", "a", "--grow", "pattern:31,-1"}, "-1"},
+		{[]string{"append", "a", "--grow", "preplanned:[]"}, `"preplanned:[]"`},
+		{[]string{"append", "a", "--grow", "calendar:week"}, "there are month and year"},
+		{[]string{"append", "a", "--grow", "calendar:month"}, "--time COORD"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--time", ""}, "name of a coordinate"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-01-01"}, "--step is missing"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--step", "1d"}, "--start is missing"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-30", "--step", "1d"}, "2020-02-30"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--step", "1m"}, "minutes (min) or months (mo)"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--step", "1d", "--calendar", "maya"}, "maya"},
+		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--time", "time"}, "--time excludes --start"},
+		{[]string{"append", "a", "--time", "time"}, "--time goes with --grow calendar:month"},
+		{[]string{"unlock", "a", "--axis", "q"}, `"q" is no whole number`},
+		{[]string{"unlock"}, "NODE is missing"},
+		{[]string{"append", "a", "--expect", "1,x"}, `"x"`},
+		{[]string{"append", "a", "--axis", "q"}, `"q" is no whole number`},
+		{[]string{"append", "a", "--axis", "99999999999999999999"}, `"99999999999999999999" is no whole number`},
+		{[]string{"resize", "a", "--shape", "3", "--step", "1d"}, "--step goes with --grow calendar:month"},
 		{[]string{"attrs", "a", "set", "units", "K"}, "not JSON"},
 		{[]string{"create", "a", "--group", "--attributes", "[]"}, "--attributes"},
 		{[]string{"create", "a", "--group", "--dtype", "int8"}, "--group and --dtype exclude each other"},
@@ -56,6 +83,13 @@ func TestUsageErrors(t *testing.T) {
 		create("--codecs", "{}"), create("--codecs", "[]"), create("--codecs", `["bytes", 5]`),
 		create("--compressor", "lz4"), create("--compressor", "zstd:x"), create("--chunk-key-encoding", "v3/"), create("--chunk-key-encoding", "v3"),
 		create("--chunks", "[2"), create("--chunks", "{}"), create("--chunks", "many"), create("--chunks", ""), create("--chunks", "calendar:"),
+		create("--chunks", "calendar:week"), create("--chunks", "groups:"), create("--chunks", `["weeks"]`), create("--chunks", `["groups:"]`),
+		create("--chunks", "0B"), create("--chunks", "99999EiB"), create("--chunks", "8 parsec"), create("--chunks", "bounded:"), create("--chunks", "bounded:x"),
+		create("--chunks", "calendar:month"), create("--time", "time"), create("--step", "1d"),
+		{[]string{"plan"}, "--shape is missing"},
+		{[]string{"plan", "--shape", "5"}, "--dtype is missing"},
+		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--target", "8"}, "no size"},
+		{[]string{"plan", "a"}, `unexpected argument "a"`},
 		create("--zarr-format", "7"), create("--attributes", "{"),
 		{[]string{"cat", "a", "--select", "a"}, `"a" is no index`},
 		{[]string{"cat", "a", "--select", "1:2:3:4"}, `"1:2:3:4"`},
@@ -81,6 +115,9 @@ func TestFailures(t *testing.T) {
 	group := fixture(t, "group_consolidated.zarr")
 	parent := t.TempDir()
 	absent := filepath.Join(parent, "absent")
+	regular := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[3]")
+	must(t, "", "resize", regular, "--shape", "1")
+	planned := newNode(t, "--shape", "1", "--dtype", "int8", "--chunks", "[[3,4]]")
 	create := func(more ...string) []string {
 		return append([]string{"create", absent, "--shape", "10", "--dtype", "int8"}, more...)
 	}
@@ -99,18 +136,32 @@ func TestFailures(t *testing.T) {
 		{[]string{"write", array, "--value", "1.5"}, "invalid-argument", "1.5"},
 		{[]string{"write", array, "--value", "1", "--select", "0:1:0"}, "invalid-argument", "step"},
 		{[]string{"write", array, "-"}, "invalid-argument", "ends after 0 bytes"},
-		{[]string{"append", array, "--grow", "calendar:month"}, "unsupported", "calendar:month"},
-		{[]string{"append", group, "one=a.npy", "two=b.npy"}, "unsupported", "one=a.npy"},
+		{[]string{"append", group, "one=a.npy", "none=b.npy"}, "not-found", "a.npy"},
+		{[]string{"append", group, "none=b.npy"}, "not-found", "none"},
+		{[]string{"append", group, "deep=b.npy"}, "invalid-argument", "it is a group"},
+		{[]string{"append", group, "one=-", "--axis", "2"}, "invalid-argument", "axis 2"},
+		{[]string{"append", array, "one=a.npy", "two=b.npy"}, "invalid-argument", "NAME=FILE"},
+		{[]string{"append", array, "one=a.npy"}, "not-found", "one=a.npy"},
+		{[]string{"append", absent, "one=a.npy"}, "not-found", "absent"},
 		{[]string{"append", array, "--axis", "2"}, "invalid-argument", "axis 2"},
 		{[]string{"append", array, "--axis", "-3"}, "invalid-argument", "axis"},
 		{[]string{"append", array}, "invalid-argument", "no values were given"},
-		{[]string{"append", array, "--grow", "fixed:5"}, "unsupported", "fixed:5"},
 		{[]string{"cat", array, "--select", "::-1"}, "invalid-argument", "step"},
 		{[]string{"cat", array, "--select", "99999999999999999999"}, "invalid-argument", "whole number"},
 		{[]string{"grid", array, "--axes", "2"}, "invalid-argument", "the array has 2 axes"},
 		{[]string{"resize", array, "--shape", "1"}, "invalid-argument", "shape"},
-		{[]string{"resize", array, "--shape", "1,2", "--shrink", "trim-exact"}, "unsupported", "trim-exact"},
-		{[]string{"resize", array, "--shape", "1,2", "--keep-stale"}, "unsupported", "--keep-stale"},
+		{[]string{"resize", regular, "--shape", "2", "--grow", "fixed:5"}, "invalid-argument", "unlock"},
+		{[]string{"resize", regular, "--shape", "2", "--grow", "calendar:year", "--start", "2000-01-01", "--step", "1d"}, "invalid-argument", "unlock"},
+		{[]string{"resize", regular, "--shape", "1", "--shrink", "trim-exact"}, "invalid-argument", "unlock"},
+		{[]string{"resize", array, "--shape", "99,100", "--grow", "preplanned:[30]"}, "invalid-argument", "9 elements before the extent"},
+		{[]string{"resize", planned, "--shape", "2", "--grow", "preplanned:[3,3]"}, "invalid-argument", "contradicts"},
+		{[]string{"resize", array, "--shape", "99,100", "--grow", "calendar:month", "--time", "nowhere"}, "not-found", "nowhere"},
+		{[]string{"resize", array, "--shape", "99,100", "--grow", "calendar:month", "--start", "2000-01-02", "--step", "1d"}, "invalid-argument", "end at element 60"},
+		{[]string{"resize", array, "--shape", "99,100", "--expect", "60,99"}, "conflict", "[60 100]"},
+		{[]string{"unlock", array, "--axis", "2"}, "invalid-argument", "axis 2"},
+		{[]string{"unlock", array, "--axis", "-3"}, "invalid-argument", "axis -3"},
+		{[]string{"unlock", group}, "invalid-argument", "it is a group"},
+		{[]string{"unlock", absent}, "not-found", "absent"},
 		{[]string{"attrs", array, "get", "units"}, "not-found", `"units"`},
 		{[]string{"attrs", array, "unset", "units"}, "not-found", `"units"`},
 		{[]string{"rm", "--yes", absent}, "not-found", "absent"},
@@ -120,9 +171,11 @@ func TestFailures(t *testing.T) {
 		{[]string{"create", absent, "--shape", "1", "--dtype", "string"}, "unsupported", "string"},
 		{create("--shards", "5"), "unsupported", "--shards"},
 		{create("--zarr-format", "2"), "unsupported", "--zarr-format 2"},
-		{create("--chunks", "8MiB"), "unsupported", "8MiB"},
-		{create("--chunks", "calendar:month"), "unsupported", "calendar:month"},
-		{create("--chunks", "groups:labels.txt"), "unsupported", "groups:labels.txt"},
+		{create("--chunks", "calendar:month", "--time", "nowhere"), "not-found", "nowhere"},
+		{create("--chunks", "groups:"+absent), "not-found", "absent"},
+		{create("--chunks", "groups:"+filepath.Join(array, "zarr.json")), "invalid-argument", "one for every element"},
+		{create("--chunks", "bounded:[[5,5]]"), "invalid-argument", "axis 0"},
+		{create("--chunks", `["calendar:month", 5]`, "--start", "2020-01-01", "--step", "1d"), "invalid-argument", "2 entries for 1 axis"},
 		{create("--chunks", "[[3,4]]"), "invalid-argument", "axis 0"},
 		{create("--chunks", "[0]"), "invalid-argument", "--chunks"},
 		{create("--fill", "300"), "invalid-argument", "--fill 300"},
@@ -130,7 +183,7 @@ func TestFailures(t *testing.T) {
 		{create("--dimension-names", "a,b"), "invalid-argument", "names"},
 	} {
 		out, errs, status := execute(t, "", c.args...)
-		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) || !named(errs, array, group, parent) {
+		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "varve: ") || !strings.Contains(errs, c.want) || !named(errs, array, group, parent, regular, planned, filepath.Dir(array)) {
 			t.Errorf("%q: status %d, %q, %q", c.args, status, out, errs)
 		}
 		out, errs, status = execute(t, "", append(c.args, "--json")...)

@@ -17,10 +17,11 @@ import (
 var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
 
 const (
-	pointerName   = "__varve/together.json"
+	pointerName   = "__varve/pending.json"
 	journalPrefix = "__varve/together-"
-	// mostJournal is the most bytes of a journal.
+	// mostJournal and mostPointer are the most bytes of a journal and of a pointer.
 	mostJournal = 1 << 30
+	mostPointer = 16 << 20
 )
 
 // journal is what several nodes are changed to. It is stored beside the first of them under a name that no other journal has.
@@ -41,10 +42,17 @@ type journalPart struct {
 	path store.Path
 }
 
-// pointerFile is what stands beside every node of a change of several.
+// pointerFile is what stands beside a node that has something pending: a change of several nodes, or a holder.
 type pointerFile struct {
-	Journal string `json:"journal,omitempty"` // key of the journal; "" where the change is finished
+	Journal string          `json:"journal,omitempty"` // key of the journal
+	Holder  string          `json:"holder,omitempty"`  // who alone may change the node
+	Note    json.RawMessage `json:"note,omitempty"`    // of the holder
+
+	info store.Info
 }
+
+// isEmpty reports whether nothing is pending.
+func (p *pointerFile) isEmpty() bool { return p.Journal == "" && p.Holder == "" }
 
 func newJournal(n Node, id string) *journal {
 	return &journal{node: n, key: n.Path.Key(journalPrefix + id + ".json")}
@@ -66,49 +74,63 @@ func (n Node) at(p store.Path) Node {
 	return n
 }
 
-// isPending refuses a node that is part of an unfinished change.
+// isPending refuses a node that is part of an unfinished change, or that somebody else holds.
 func (n Node) isPending(ctx context.Context) error {
-	key, _, err := n.pointer(ctx)
-	if err == nil && !key.IsZero() {
-		err = ErrPending
+	p, err := n.pointer(ctx)
+	switch {
+	case err != nil:
+		return err
+	case p.Journal != "":
+		return ErrPending
+	case p.Holder != "" && p.Holder != n.Holder:
+		return fmt.Errorf("%w by %s: %s", ErrHeld, p.Holder, p.Note)
+	case p.Holder != n.Holder:
+		return fmt.Errorf("%w: %s does not hold it any more", store.ErrConflict, n.Holder)
 	}
-	return err
+	return nil
 }
 
-// pointer returns the key of the journal that the node's pointer names, the zero Key where there is none.
-func (n Node) pointer(ctx context.Context) (store.Key, store.Info, error) {
-	data, info, err := n.Store.Get(ctx, n.Path.Key(pointerName), store.Request{Limit: 1 << 16}, nil)
+// pointer returns what is pending at the node.
+func (n Node) pointer(ctx context.Context) (pointerFile, error) {
+	var p pointerFile
+	data, info, err := n.Store.Get(ctx, n.Path.Key(pointerName), store.Request{Limit: mostPointer}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
-		return store.Key{}, info, nil
+		return p, nil
 	}
 	if err != nil {
-		return store.Key{}, info, err
+		return p, err
 	}
-	var p pointerFile
-	if err := json.Unmarshal(data, &p); err != nil || p.Journal == "" {
-		return store.Key{}, info, nil // one that was emptied, or never was a pointer
+	if err := json.Unmarshal(data, &p); err != nil {
+		return p, fmt.Errorf("%s is damaged: %w", n.Path.Key(pointerName), err)
+	}
+	p.info = info
+	return p, nil
+}
+
+// journal returns the key of the journal that the node's pointer names, the zero Key where it names none.
+func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
+	p, err := n.pointer(ctx)
+	if err != nil || p.Journal == "" {
+		return store.Key{}, p, err
 	}
 	key, err := store.ParseKey(p.Journal)
-	if err != nil {
-		return store.Key{}, info, nil
-	}
-	return key, info, nil
+	return key, p, err
 }
 
-// point makes the node's pointer name a journal.
-func (n Node) point(ctx context.Context, journal store.Key) error {
-	old, info, err := n.pointer(ctx)
+// point makes the node's pointer say something where it says nothing.
+func (n Node) point(ctx context.Context, to pointerFile) error {
+	old, err := n.pointer(ctx)
 	if err != nil {
 		return err
 	}
-	if !old.IsZero() {
+	if !old.isEmpty() {
 		return ErrPending
 	}
 	on := store.IfAbsent()
-	if !info.Version.IsZero() {
-		on = store.IfVersion(info.Version)
+	if !old.info.Version.IsZero() {
+		on = store.IfVersion(old.info.Version)
 	}
-	return n.putPointer(ctx, pointerFile{journal.String()}, on)
+	return n.putPointer(ctx, to, on)
 }
 
 func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition) error {
@@ -131,13 +153,18 @@ func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.C
 
 // unpoint removes the node's pointer if it names the journal.
 func (n Node) unpoint(ctx context.Context, journal store.Key) error {
-	key, info, err := n.pointer(ctx)
+	key, p, err := n.journal(ctx)
 	if err != nil || key != journal {
 		return err
 	}
-	err = store.DeleteIf(ctx, n.Store, n.Path.Key(pointerName), info.Version)
+	return n.clearPointer(ctx, p)
+}
+
+// clearPointer removes the node's pointer unless somebody else has changed it.
+func (n Node) clearPointer(ctx context.Context, p pointerFile) error {
+	err := store.DeleteIf(ctx, n.Store, n.Path.Key(pointerName), p.info.Version)
 	if errors.Is(err, store.ErrUnsupported) {
-		err = n.putPointer(ctx, pointerFile{}, store.IfVersion(info.Version))
+		err = n.putPointer(ctx, pointerFile{}, store.IfVersion(p.info.Version))
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return nil // somebody else did
@@ -207,6 +234,9 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 	var failed error
 	for range publishTries {
 		now, err := n.read(ctx)
+		if errors.Is(err, fs.ErrNotExist) {
+			return store.Version{}, nil // removed since
+		}
 		if err != nil {
 			return store.Version{}, err
 		}

@@ -42,8 +42,9 @@ type Node struct {
 	Path         store.Path
 	Document     string // name of the metadata document, "zarr.json"
 	Durability   store.Durability
-	SingleWriter bool  // the caller knows that nobody else writes
-	Limit        int64 // most bytes of the document
+	SingleWriter bool   // the caller knows that nobody else writes
+	Limit        int64  // most bytes of the document
+	Holder       string // who changes the node, where it may be held; see [Hold]
 }
 
 // Document is the metadata document of a node at one time.

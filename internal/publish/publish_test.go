@@ -163,7 +163,7 @@ func grow(d publish.Document) (*publish.Change, error) {
 }
 
 const (
-	staged    = "lock a, get a/zarr.json, get a/__varve/together.json, batch, put a/c/1, commit"
+	staged    = "lock a, get a/zarr.json, get a/__varve/pending.json, batch, put a/c/1, commit"
 	published = staged + ", put-if a/zarr.json"
 	reclaimed = published + ", batch, delete a/c/0, commit"
 )
@@ -177,8 +177,8 @@ func TestUpdateOrder(t *testing.T) {
 		{"everything", grow, reclaimed + ", unlock a"},
 		{"document only", func(publish.Document) (*publish.Change, error) {
 			return &publish.Change{Document: []byte("new")}, nil
-		}, "lock a, get a/zarr.json, get a/__varve/together.json, put-if a/zarr.json, unlock a"},
-		{"nothing", func(publish.Document) (*publish.Change, error) { return nil, nil }, "lock a, get a/zarr.json, get a/__varve/together.json, unlock a"},
+		}, "lock a, get a/zarr.json, get a/__varve/pending.json, put-if a/zarr.json, unlock a"},
+		{"nothing", func(publish.Document) (*publish.Change, error) { return nil, nil }, "lock a, get a/zarr.json, get a/__varve/pending.json, unlock a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, n := prepared(t)
@@ -199,11 +199,11 @@ func TestUpdateFaults(t *testing.T) {
 	for _, tt := range []struct{ fail, log, document string }{
 		{"lock a", "lock a", "old"},
 		{"get a/zarr.json", "lock a, get a/zarr.json, unlock a", "old"},
-		{"put a/c/1", "lock a, get a/zarr.json, get a/__varve/together.json, batch, put a/c/1, unlock a", "old"},
+		{"put a/c/1", "lock a, get a/zarr.json, get a/__varve/pending.json, batch, put a/c/1, unlock a", "old"},
 		{"put-if a/zarr.json", published + ", get a/zarr.json, unlock a", "old"},
 		{"delete a/c/0", published + ", batch, delete a/c/0, unlock a", "old+new"},
 		{"unlock a", reclaimed + ", unlock a", "old+new"},
-		{"batch", "lock a, get a/zarr.json, get a/__varve/together.json, batch, unlock a", "old"},
+		{"batch", "lock a, get a/zarr.json, get a/__varve/pending.json, batch, unlock a", "old"},
 		{"commit", staged + ", unlock a", "old"},
 	} {
 		t.Run(tt.fail, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (t *together) decide(ctx context.Context) error {
 		t.journal.add(m)
 	}
 	for _, m := range t.members {
-		if err := m.node.point(ctx, t.journal.key); err != nil {
+		if err := m.node.point(ctx, pointerFile{Journal: t.journal.key.String()}); err != nil {
 			return errors.Join(err, t.retract(ctx))
 		}
 	}
@@ -160,7 +160,7 @@ func (t *together) finish(ctx context.Context) error {
 
 // Recover finishes, or undoes, a change of several nodes whose writer died, if n is one of them. after is that of [UpdateAll].
 func Recover(ctx context.Context, n Node, after func(context.Context, []store.Path) error) error {
-	key, _, err := n.pointer(ctx)
+	key, _, err := n.journal(ctx)
 	if err != nil || key.IsZero() {
 		return err
 	}
@@ -198,6 +198,9 @@ func (n Node) undo(ctx context.Context, journal store.Key) (err error) {
 func (j *journal) redo(ctx context.Context, after func(context.Context, []store.Path) error) (err error) {
 	for _, p := range j.Parts {
 		unlock, _, lockErr := j.node.at(p.path).keepOthersAway(ctx)
+		if errors.Is(lockErr, fs.ErrNotExist) {
+			continue // the node was removed since
+		}
 		if lockErr != nil {
 			return lockErr
 		}

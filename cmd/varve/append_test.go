@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// numbers returns a JSON list of n numbers from first on.
+func numbers(first, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprint(first + i)
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+func TestAppendPolicies(t *testing.T) {
+	for _, c := range []struct {
+		name, chunks string
+		args         []string
+		more         int
+		want         string
+	}{
+		{"append one", "[[4,6]]", nil, 5, "[[4,6,5]]"},
+		{"overhang first", "[[4,8]]", nil, 5, "[[4,8,3]]"},
+		{"overhang only", "[[4,8]]", nil, 2, "[[4,8]]"},
+		{"repeat last", "[[4,6]]", []string{"--grow", "repeat-last"}, 7, "[[4,6,6,6]]"},
+		{"fixed", "[[4,6]]", []string{"--grow", "fixed:4"}, 7, "[[4,6,4,4]]"},
+		{"pattern", "[[4,6]]", []string{"--grow", "pattern:3,2"}, 7, "[[4,6,3,2,3]]"},
+		{"preplanned", "[[4,6]]", []string{"--grow", "preplanned:[[3,4]]"}, 7, "[[4,6,3,3,3,3]]"},
+		{"preplanned within the plan", "[[4,6,5,5]]", []string{"--grow", "preplanned:[5,5]"}, 7, "[[4,6,5,5]]"},
+		{"month", "[[4,6]]", []string{"--grow", "calendar:month", "--start", "2024-02-20", "--step", "1d"}, 5, "[[4,6,31]]"},
+		{"days of 360", "[[4,6]]", []string{"--grow", "calendar:month", "--start", "2024-02-21", "--step", "1d", "--calendar", "360_day"}, 31, "[[4,6,30,30]]"},
+		{"hours", "[[4,6]]", []string{"--grow", "calendar:month", "--start", "2024-02-29T14:00", "--step", "1h"}, 1, "[[4,6,744]]"},
+		{"months of a year", "[[4,6]]", []string{"--grow", "calendar:year", "--start", "2024-03-01", "--step", "1mo"}, 13, "[[4,6,12,12]]"},
+	} {
+		node := newNode(t, "--shape", "10", "--dtype", "int16", "--chunks", c.chunks)
+		must(t, numbers(0, 10), "write", node, "--format", "json")
+		out := decode(t, must(t, numbers(10, c.more), append([]string{"append", node, "--format", "json", "--json"}, c.args...)...))
+		if fmt.Sprint(out["shape_before"], out["shape"]) != fmt.Sprintf("[10] [%d]", 10+c.more) || out["path"] != node {
+			t.Errorf("%s: %v", c.name, out)
+		}
+		if got := chunkShapes(t, node); expanded(t, got) != expanded(t, c.want) {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+		if got := must(t, "", "export", node, "--format", "json"); got != numbers(0, 10+c.more)+"\n" {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
+
+// timed creates a group with an array of ten elements, in the given chunks, and a coordinate beside it.
+func timed(t *testing.T, chunks, values, dtype, attributes string) (array string) {
+	t.Helper()
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	array = group + "/t2m"
+	must(t, "", "create", array, "--shape", "10", "--dtype", "int8", "--chunks", chunks)
+	length := fmt.Sprint(strings.Count(values, ",") + 1)
+	must(t, "", "create", group+"/time", "--shape", length, "--dtype", dtype, "--chunks", "[["+length+"]]", "--attributes", attributes)
+	must(t, values, "write", group+"/time", "--format", "json")
+	return array
+}
+
+const sinceLeapYear = `{"units": "days since 2024-02-20", "calendar": "proleptic_gregorian"}`
+
+func TestAppendByCoordinate(t *testing.T) {
+	irregular := `[0,1,2,3,4,5,6,7,8,9,12,13,20,41,42]`
+	for _, c := range []struct {
+		name, values, dtype, attributes, unit string
+		more                                  int
+		want                                  string
+	}{
+		{"what is there", numbers(0, 10), "int32", sinceLeapYear, "month", 5, "[[4,6,31]]"},
+		{"what is to come", numbers(0, 15), "int64", sinceLeapYear, "month", 5, "[[4,6,31]]"},
+		{"irregular", irregular, "float64", sinceLeapYear, "month", 5, "[[4,6,3,2]]"},
+		{"hours", "[0,24,48,72,96,120,144,168,192,216]", "float32", `{"units": "hours since 2024-12-22"}`, "year", 1, "[[4,6,365]]"},
+		{"no leap", numbers(0, 10), "uint16", `{"units": "days since 2024-01-19", "calendar": "365_day"}`, "month", 5, ""},
+		{"middle of months", "[15.5,45,74.5,105,135.5,166,196.5,227.5,258,288.5]", "float64", `{"units": "days since 2001-01-01", "calendar": "noleap"}`, "year", 3, ""},
+		{"middle of months from March on", "[74.5,105,135.5,166,196.5,227.5,258,288.5,319,349.5]", "float64", `{"units": "days since 2001-01-01", "calendar": "noleap"}`, "year", 3, "[[4,6,12]]"},
+	} {
+		array := timed(t, "[[4,6]]", c.values, c.dtype, c.attributes)
+		args := []string{"append", array, "--format", "json", "--grow", "calendar:" + c.unit, "--time", "time"}
+		if c.want == "" {
+			_, errs, status := execute(t, numbers(10, c.more), args...)
+			if status != 1 || !strings.Contains(errs, "end at element 10") || !strings.Contains(errs, array) {
+				t.Errorf("%s: status %d, %s", c.name, status, errs)
+			}
+			continue
+		}
+		must(t, numbers(10, c.more), args...)
+		if got := chunkShapes(t, array); expanded(t, got) != expanded(t, c.want) {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAppendToCoordinate cuts a coordinate by itself: its old numbers and the new ones.
+func TestAppendToCoordinate(t *testing.T) {
+	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
+	coordinate := strings.TrimSuffix(array, "t2m") + "time"
+	must(t, "[11,13,20,42]", "append", coordinate+"/", "--format", "json", "--grow", "calendar:month", "--time", "time")
+	if got := chunkShapes(t, coordinate); expanded(t, got) != "[[10,3,1]]" {
+		t.Error(got)
+	}
+	if got := must(t, "", "export", coordinate, "--select", "8:", "--format", "json"); got != "[8,9,11,13,20,42]\n" {
+		t.Error(got)
+	}
+}
+
+func TestAppendByWrongCoordinate(t *testing.T) {
+	for _, c := range []struct {
+		name, values, dtype, attributes, want string
+	}{
+		{"shorter than the axis", numbers(0, 9), "int32", sinceLeapYear, "has 9 elements, the axis has 10"},
+		{"irregular and at its end", "[0,1,2,3,4,5,6,7,9,11]", "int32", sinceLeapYear, "coordinate too short"},
+		{"falls", "[9,8,7,6,5,4,3,2,1,0]", "int32", sinceLeapYear, "times have to increase"},
+		{"no number", `[0,1,2,3,4,5,6,7,8,"NaN"]`, "float64", sinceLeapYear, "times have to increase"},
+		{"no units", numbers(0, 10), "int32", `{}`, "no attribute units"},
+		{"wrong units", numbers(0, 10), "int32", `{"units": "K"}`, "days since 1950-01-01"},
+		{"wrong calendar", numbers(0, 10), "int32", `{"units": "days since 2024-02-20", "calendar": "maya"}`, "maya"},
+		{"months", numbers(0, 10), "int32", `{"units": "months since 2024-02-20"}`, "no fixed length"},
+		{"truths", "[true,true,true,true,true,true,true,true,true,true]", "bool", sinceLeapYear, "type bool"},
+		{"too large", "[0,1,2,3,4,5,6,7,8,18446744073709551615]", "uint64", sinceLeapYear, "at index 9 is no time"},
+	} {
+		array := timed(t, "[[4,6]]", c.values, c.dtype, c.attributes)
+		out, errs, status := execute(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", "time", "--json")
+		facts, _ := decode(t, errs)["error"].(map[string]any)
+		message, _ := facts["message"].(string)
+		if status != 1 || out != "" || facts["kind"] != "invalid-argument" || facts["path"] != array || !strings.Contains(message, c.want) {
+			t.Errorf("%s: status %d, %s", c.name, status, errs)
+		}
+	}
+}
+
+// TestAppendByOtherNodes takes coordinates that are elsewhere, of another rank, or longer than anything that is read.
+func TestAppendByOtherNodes(t *testing.T) {
+	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
+	elsewhere := filepath.Join(t.TempDir(), "c.zarr")
+	coordinateNode(t, elsewhere, "12", "days since 2024-02-20", numbers(0, 12))
+	must(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", elsewhere)
+	if got := chunkShapes(t, array); got != "[[4,6,31]]" {
+		t.Error(got)
+	}
+	plane := newNode(t, "--shape", "3,4", "--dtype", "int8")
+	endless := newNode(t, "--shape", "1000000000000000000", "--dtype", "int8", "--chunks", "[1000000]", "--attributes", sinceLeapYear)
+	for node, want := range map[string]string{plane: "one axis", endless: "16,777,216 are read at most"} {
+		_, errs, status := execute(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", node)
+		if status != 1 || !strings.Contains(errs, want) {
+			t.Errorf("status %d, %s", status, errs)
+		}
+	}
+}
+
+// TestAppendExpects repeats an append of which nobody knows how it ended.
+func TestAppendExpects(t *testing.T) {
+	node := newNode(t, "--shape", "2,3", "--dtype", "int8", "--chunks", "[[2],3]")
+	args := []string{"append", node, "--format", "json", "--expect", "2,3", "--json"}
+	must(t, "[[1,2,3]]", args...)
+	_, errs, status := execute(t, "[[1,2,3]]", args...)
+	facts, _ := decode(t, errs)["error"].(map[string]any)
+	if status != 1 || facts["kind"] != "conflict" || !strings.Contains(errs, "the shape is [3 3], [2 3] was expected") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, "[[1,2,3]]", "append", node, "--format", "json", "--expect", "3,3")
+}
+
+func TestCompletionOfPolicies(t *testing.T) {
+	for flag, want := range map[string]string{"--grow": "repeat-last\n", "--step": "1mo\n", "--calendar": "noleap\n"} {
+		if out, _, status := execute(t, "", "__complete", "append", flag, ""); status != 0 || !strings.Contains(out, want) {
+			t.Errorf("status %d, %q", status, out)
+		}
+	}
+	if out, _, status := execute(t, "", "__complete", "resize", "--shrink", ""); status != 0 || !strings.Contains(out, "trim-exact\n") {
+		t.Errorf("status %d, %q", status, out)
+	}
+}

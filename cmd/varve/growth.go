@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/grid"
+)
+
+// policiesText explains the growth policies in the help of commands.
+const policiesText = `A POLICY says how the chunks of a listed axis are cut where the ones that are there do not reach. A chunk that reaches
+beyond the extent is filled before a new one begins.
+  append-one          one chunk for all that is new (the default)
+  repeat-last         chunks of the length of the last one
+  fixed:N             chunks of N elements
+  pattern:31,28,31    chunks of these lengths in turn, from the first one on
+  preplanned:[…]      all of these chunks, also beyond the extent: a JSON list of lengths and runs [length, count]
+  calendar:month      a chunk a month, or calendar:year. When the elements are is said by a coordinate that counts in CF
+                      units, --time COORD, or by --start DATE, which is element 0, and --step 1d, in --calendar NAME.
+                      COORD is the name of an array beside the one that grows, or with a slash in it a NODE.`
+
+// policyWords begin the growth policies; those that end in ":" are followed by more.
+var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"}
+
+// growthPolicy is what --grow says.
+type growthPolicy struct {
+	growth grid.Growth
+	unit   calendar.Unit // of a calendar's policy, which is no growth before there are times; else 0
+}
+
+// parsePolicy reads a growth policy.
+func parsePolicy(text string) (p growthPolicy, err error) {
+	if err := policy(policyWords...)(text); err != nil {
+		return p, err
+	}
+	if p.growth, err = grid.ParseGrowth(text); errors.Is(err, grid.ErrCalendar) {
+		p.unit, err = parseCalendar(text)
+	}
+	return p, err
+}
+
+// parseCalendar reads calendar:month and calendar:year.
+func parseCalendar(text string) (calendar.Unit, error) {
+	return calendar.ParseUnit(strings.TrimPrefix(text, "calendar:"))
+}
+
+// change is what the commands that change an extent have in common.
+type change struct {
+	grow, expect string
+	singleWriter *bool
+	times        times
+}
+
+func changeFlags(c *cobra.Command) *change {
+	f := new(change)
+	checkedVar(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", syntax(parsePolicy))
+	f.times.flags(c)
+	checkedVar(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", syntax(parseShape))
+	f.singleWriter = singleWriterFlag(c)
+	propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
+	return f
+}
+
+// singleWriterFlag gives a command the flag --single-writer.
+func singleWriterFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("single-writer", false, "nobody else writes: permits the change on stores without locks")
+}
+
+// policy returns what --grow says. Flags that contradict it are wrong usage.
+func (c *change) policy(cmd *cobra.Command) (growthPolicy, error) {
+	p, err := parsePolicy(c.grow)
+	if err != nil {
+		return p, badUsage("--grow %s: %w", c.grow, err)
+	}
+	return p, c.times.check(cmd, p.unit, "--grow")
+}
+
+// options returns the options that the flags ask for.
+func (c *change) options() *zarr.Options {
+	return &zarr.Options{Write: true, SingleWriter: *c.singleWriter}
+}
+
+// expected returns the shape of --expect, nil where it is not given.
+func (c *change) expected(cmd *cobra.Command) ([]int64, error) {
+	if !cmd.Flags().Changed("expect") {
+		return nil, nil
+	}
+	return parseShape(c.expect)
+}
+
+// along returns the policy for an axis whose elements are at the given times. Without them a calendar has none.
+func (p growthPolicy) along(b calendar.Buckets) grid.Growth {
+	if p.unit == 0 {
+		return p.growth
+	}
+	return grid.ByBoundaries("calendar:"+p.unit.String(), func(at int64) (int64, error) {
+		if err := b.Fits(at); errors.Is(err, calendar.ErrUnaligned) {
+			return 0, badArgument("the chunks that are there end at element %d: %w; append with another policy up to where one begins", at, err)
+		} else if err != nil {
+			return 0, badArgument("%w", err)
+		}
+		next, err := b.Next(at)
+		if err != nil {
+			return 0, badArgument("%w", err)
+		}
+		return next, nil
+	})
+}

@@ -1,0 +1,305 @@
+package zarr
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// Reservation is room behind the end of an array that several writers, goroutines or programs, fill at one time, each its
+// own parts. Nobody sees the elements before [Reservation.Publish], which makes all of them visible by one write of the
+// document. As long as there is a reservation nobody else can change the array's document: they fail with [ErrConflict].
+// A reservation outlives the program that made it, until it is published or cancelled.
+type Reservation struct {
+	array  *Array
+	holder string
+	note   reservationNote
+}
+
+// reservationNote is what is stored of a reservation.
+type reservationNote struct {
+	Axis    int     `json:"axis"`
+	Start   int64   `json:"start"`   // first element
+	Lengths []int64 `json:"lengths"` // elements of each part
+}
+
+// Reserve makes room behind the end of an axis, a part for each length, in elements. An axis with listed edges gets an edge for
+// each part, published at once, so that every writer knows its chunks; it must not have edges beyond its extent. On a
+// regular axis the parts have to begin where chunks do, so that no two writers share one.
+func (a *Array) Reserve(ctx context.Context, axis int, lengths ...int64) (*Reservation, error) {
+	r, err := a.reserve(ctx, axis, lengths)
+	return r, a.fail("reserve", err)
+}
+
+func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reservation, error) {
+	if err := a.writable(); err != nil {
+		return nil, err
+	}
+	axis, err := a.axis(axis)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.reload(ctx, a.state.Load())
+	if err != nil {
+		return nil, err
+	}
+	note := reservationNote{axis, s.grid.Axis(axis).Extent(), slices.Clone(lengths)}
+	r := &Reservation{a, "reservation " + rand.Text(), note}
+	if _, err := r.grown(s); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(note)
+	if err != nil {
+		return nil, err
+	}
+	if err := publish.Hold(ctx, r.publisher(), raw); err != nil {
+		return nil, err
+	}
+	err = r.change(ctx, func(s *state) (*growth, error) {
+		next, err := r.grown(s)
+		if err != nil {
+			return nil, err
+		}
+		planned, err := next.Resized(s.grid.Shape())
+		return &growth{grid: planned, keepStale: true, vacate: &room{next, r.region(s)}}, err
+	})
+	if err != nil {
+		return nil, errors.Join(err, publish.Release(context.WithoutCancel(ctx), r.publisher()))
+	}
+	return r, nil
+}
+
+// Reservation returns the reservation that the array has, as another program finds it. Without one the error wraps
+// [fs.ErrNotExist].
+func (a *Array) Reservation(ctx context.Context) (*Reservation, error) {
+	holder, raw, err := publish.Holder(ctx, a.publisher())
+	if err == nil && holder == "" {
+		err = notFound("the array has no reservation")
+	}
+	r := &Reservation{array: a, holder: holder}
+	if err == nil {
+		err = json.Unmarshal(raw, &r.note)
+	}
+	if err == nil && (r.note.Axis < 0 || r.note.Axis >= a.Rank()) {
+		err = fmt.Errorf("%w: a reservation of axis %d", ErrInvalidMetadata, r.note.Axis)
+	}
+	if err != nil {
+		return nil, a.fail("reservation", err)
+	}
+	return r, nil
+}
+
+// publisher describes the array to package publish, as its holder.
+func (r *Reservation) publisher() publish.Node {
+	n := r.array.publisher()
+	n.Holder = r.holder
+	return n
+}
+
+// change publishes a change of the array as its holder.
+func (r *Reservation) change(ctx context.Context, plan func(*state) (*growth, error)) error {
+	a := r.array
+	_, leave, err := a.enter(ctx, allTurns)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return a.updateAs(ctx, r.publisher(), func(old *state) (*publish.Change, *state, error) { return a.grow(old, plan) })
+}
+
+// grown returns the grid of the array with all parts.
+func (r *Reservation) grown(s *state) (*grid.Grid, error) {
+	axis := s.grid.Axis(r.note.Axis)
+	if axis.Extent() != r.note.Start {
+		return nil, fmt.Errorf("%w: the reservation begins at %d, axis %d now ends at %d", ErrConflict, r.note.Start, r.note.Axis, axis.Extent())
+	}
+	sum, runs := r.note.Start, make([]grid.Run, len(r.note.Lengths))
+	for i, n := range r.note.Lengths {
+		if axis.IsRegular() && sum%axis.Step() != 0 {
+			return nil, badArgument("part %d begins at %d, within a chunk of %d along axis %d: choose lengths that end chunks, or unlock the axis", i, sum, axis.Step(), r.note.Axis)
+		}
+		if n < 1 {
+			return nil, badArgument("part %d has the length %d, at least 1 is needed", i, n)
+		}
+		if sum += n; sum < 0 {
+			return nil, ErrOverflow
+		}
+		runs[i] = grid.Run{Length: n, Count: 1}
+	}
+	shape := s.grid.Shape()
+	shape[r.note.Axis] = sum
+	growth := make([]grid.Growth, len(shape))
+	if !axis.IsRegular() {
+		growth[r.note.Axis] = grid.Preplanned(runs...)
+	}
+	return s.grid.Grown(shape, growth...)
+}
+
+// Parts returns the number of parts.
+func (r *Reservation) Parts() int { return len(r.note.Lengths) }
+
+// Region returns the elements of a part, numbered as they will be in the array.
+func (r *Reservation) Region(part int) grid.Box {
+	box := grid.BoxOf(r.array.Shape())
+	start := r.note.Start
+	for _, n := range r.note.Lengths[:part] {
+		start += n
+	}
+	box[r.note.Axis] = grid.Interval{Start: start, Stop: start + r.note.Lengths[part]}
+	return box
+}
+
+// region returns the elements of all parts.
+func (r *Reservation) region(s *state) grid.Box {
+	box := grid.BoxOf(s.grid.Shape())
+	stop := r.note.Start
+	for _, n := range r.note.Lengths {
+		stop += n
+	}
+	box[r.note.Axis] = grid.Interval{Start: r.note.Start, Stop: stop}
+	return box
+}
+
+// WritePart stores the elements of a part, in C order. Any number of goroutines and programs may write parts at one time, in any
+// order, and each part as often as is needed.
+func WritePart[T dtype.Element](ctx context.Context, r *Reservation, part int, src []T) error {
+	return r.array.fail("write part", r.write(ctx, part, dtype.Of[T](), bytesOf(src)))
+}
+
+// WritePartBytes is [WritePart] for an array of any type: src has the elements in the byte order of the host.
+func (r *Reservation) WritePartBytes(ctx context.Context, part int, src []byte) error {
+	return r.array.fail("write part", r.write(ctx, part, r.array.Type(), src))
+}
+
+func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []byte) error {
+	a := r.array
+	if err := a.writable(); err != nil {
+		return err
+	}
+	if part < 0 || part >= r.Parts() {
+		return badArgument("part %d of %d", part, r.Parts())
+	}
+	_, leave, err := a.enter(ctx, 1)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s, err := a.fresh(ctx, a.state.Load())
+	if err != nil {
+		return err
+	}
+	if holder, _, err := publish.Holder(ctx, a.publisher()); err != nil || holder != r.holder {
+		return errors.Join(err, fmt.Errorf("%w: the reservation has ended", ErrConflict))
+	}
+	if t != s.typ {
+		return badArgument("the elements are %s, not %s", s.typ, t)
+	}
+	g, err := r.grown(s)
+	if err != nil {
+		return err
+	}
+	next, err := a.with(s, g)
+	if err != nil {
+		return err
+	}
+	sel, err := selection.Resolve(selection.Region(r.Region(part)), g.Shape())
+	if err != nil {
+		return err
+	}
+	view, err := next.source(sel, src)
+	if err != nil {
+		return err
+	}
+	how := engine.Writing{Valid: s.grid.Shape(), KeepFill: true}
+	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		how.Batch = b
+		return next.engine.Write(ctx, sel, view, how)
+	})
+}
+
+// Publish makes the elements of all parts visible by one write of the document, and ends the reservation. Where a chunk
+// was not written, the error wraps [fs.ErrNotExist] and names it; nothing is visible then, and the reservation goes on.
+func (r *Reservation) Publish(ctx context.Context) error {
+	return r.end(ctx, "publish", func(s *state) (*growth, error) {
+		g, err := r.grown(s)
+		return &growth{grid: g, keepStale: true, complete: &room{g, r.region(s)}}, err
+	})
+}
+
+// Cancel gives the room back: what was written is deleted, edges that were added are removed, and the reservation ends.
+func (r *Reservation) Cancel(ctx context.Context) error {
+	return r.end(ctx, "cancel", func(s *state) (*growth, error) {
+		filled, err := r.grown(s)
+		if err != nil {
+			return nil, err
+		}
+		g, err := s.grid.Shrunk(s.grid.Shape(), grid.TrimEdges)
+		return &growth{grid: g, keepStale: true, vacate: &room{filled, r.region(s)}}, err
+	})
+}
+
+func (r *Reservation) end(ctx context.Context, op string, plan func(*state) (*growth, error)) error {
+	err := r.array.writable()
+	if err == nil {
+		err = r.change(ctx, plan)
+	}
+	if err == nil {
+		err = publish.Release(context.WithoutCancel(ctx), r.publisher())
+	}
+	return r.array.fail(op, err)
+}
+
+// room is a region behind the end of an array, in the grid that the array has with it.
+type room struct {
+	grid   *grid.Grid
+	region grid.Box
+}
+
+// vacate deletes the chunks of a room. Where others cannot be kept away, they are left to be overwritten.
+func (s *state) vacate(ctx context.Context, r *room, b store.Batch) error {
+	cells, err := s.roomOf(r)
+	if err != nil || publish.Fenced(b) {
+		return err
+	}
+	return s.engine.Delete(ctx, cells, b)
+}
+
+// checkStored looks whether all chunks of a room are stored.
+func (s *state) checkStored(ctx context.Context, r *room) error {
+	cells, err := s.roomOf(r)
+	if err != nil {
+		return err
+	}
+	for index := range cells.Indices() {
+		found, err := store.Exists(ctx, s.engine.Store, s.engine.Key(index))
+		if err == nil && !found {
+			err = fmt.Errorf("not written yet: %w", fs.ErrNotExist)
+		}
+		if err != nil {
+			return &engine.ChunkError{Key: s.engine.Key(index).String(), Index: slices.Clone(index), Err: err}
+		}
+	}
+	return nil
+}
+
+// roomOf returns the chunks of a room, without those that the array has already.
+func (s *state) roomOf(r *room) (grid.Box, error) {
+	cells, err := r.grid.Touched(r.region)
+	for i := range cells {
+		if r.region[i].Start > 0 {
+			cells[i].Start = max(cells[i].Start, s.grid.Axis(i).Chunks())
+		}
+	}
+	return cells, err
+}

@@ -1,0 +1,122 @@
+package zarr_test
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// TestReserve fills parts at one time, from two programs, in stores with and without locks: nothing is visible before all is.
+func TestReserve(t *testing.T) {
+	locked := memory.New()
+	for name, s := range map[string]store.Store{"locks": locked, "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+		for path, cut := range map[string]grid.Cut{"listed": grid.Edges(2, 1), "regular": grid.Every(3)} {
+			ctx, path := t.Context(), name+"/"+path
+			a, err := zarr.On(s).CreateArray(ctx, path, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := zarr.Write(ctx, a, nil, []int8{1, 2, 3}); err != nil {
+				t.Fatal(err)
+			}
+			r, err := a.Reserve(ctx, 0, 3, 6, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := zarr.On(s).OpenArray(ctx, path, &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, err := b.Reservation(ctx)
+			if err != nil || q.Parts() != 3 {
+				t.Fatalf("the other program finds %v, %v", q, err)
+			}
+			if err := zarr.Append(ctx, b, 0, []int8{9}, nil); !errors.Is(err, zarr.ErrConflict) {
+				t.Errorf("an append meanwhile: %v", err)
+			}
+			if err := zarr.WritePart(ctx, r, 1, []int8{7, 8, 9, 10, 11, 12}); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Publish(ctx); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("published without all parts: %v", err)
+			}
+			var wg sync.WaitGroup
+			for part, data := range map[int][]int8{0: {4, 5, 6}, 2: {0, 0}} {
+				wg.Go(func() {
+					if err := zarr.WritePart(ctx, q, part, data); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if got, err := zarr.Read[int8](ctx, b, nil); err != nil || !slices.Equal(got.Data, []int8{1, 2, 3}) {
+				t.Errorf("before: %v, %v", got.Data, err)
+			}
+			if err := q.Publish(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Refresh(ctx); err != nil {
+				t.Fatal(err)
+			}
+			want := []int8{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0}
+			if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
+				t.Errorf("after: %v, %v", got.Data, err)
+			}
+			if err := zarr.WritePart(ctx, r, 0, []int8{4, 5, 6}); !errors.Is(err, zarr.ErrConflict) {
+				t.Errorf("a part after it was published: %v", err)
+			}
+			if err := zarr.Append(ctx, a, 0, []int8{15}, nil); err != nil {
+				t.Errorf("an append afterwards: %v", err)
+			}
+		}
+	}
+}
+
+// TestCancelReservation gives room back: the edges are gone, and what was written never shows.
+func TestCancelReservation(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}}
+	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Reserve(ctx, 0, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Grid().Cells()[0]; got != 4 {
+		t.Errorf("%d cells, want 4", got)
+	}
+	if err := zarr.WritePart(ctx, r, 0, []int8{4, 5, 6}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Cancel(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Reservation(ctx); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a reservation is left: %v", err)
+	}
+	if err := a.Resize(ctx, []int64{7}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, make([]int8, 7)) || a.Grid().Cells()[0] != 3 {
+		t.Errorf("%v in %d cells, %v", got.Data, a.Grid().Cells()[0], err)
+	}
+	for _, tt := range []struct {
+		axis    int
+		lengths []int64
+	}{{1, []int64{1}}, {0, []int64{0}}, {0, []int64{1, -1}}} {
+		if _, err := a.Reserve(ctx, tt.axis, tt.lengths...); !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Errorf("axis %d, %v: %v", tt.axis, tt.lengths, err)
+		}
+	}
+}
