@@ -131,9 +131,12 @@ func lookAgain(t *testing.T, a *zarr.Array, label string) state {
 	return state{b.Shape, b.Data, string(g.AppendConfiguration(nil))}
 }
 
+// long reports whether tests that try many states are to try more of them.
+func long() bool { return os.Getenv("VARVE_LONG") != "" }
+
 // randomImages is how many images are drawn for every point besides those that every power cut is tried with.
 func randomImages() int {
-	if os.Getenv("VARVE_LONG") != "" {
+	if long() {
 		return 30
 	}
 	return 4
