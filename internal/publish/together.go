@@ -159,11 +159,11 @@ func (t *together) finish(ctx context.Context) error {
 }
 
 // Recover finishes, or undoes, a change of several nodes whose writer died, if n is one of them. It reports whether there was one,
-// so that the document may be another one now. after is that of [UpdateAll].
+// so that the document may be another one now, or whether somebody holds the node. after is that of [UpdateAll].
 func Recover(ctx context.Context, n Node, after func(context.Context, []store.Path) error) (found bool, err error) {
-	key, _, err := n.journal(ctx)
+	key, p, err := n.journal(ctx)
 	if err != nil || key.IsZero() {
-		return false, err
+		return p.Holder != "", err
 	}
 	j, err := n.readJournal(ctx, key)
 	switch {
