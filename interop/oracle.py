@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import zarr
+from zarr.core.metadata.v3 import RectilinearChunkGridMetadata
 
 zarr.config.set({"array.rectilinear_chunks": True})
 
@@ -57,13 +58,30 @@ def resize(request):
     open_array(request).resize(tuple(request["shape"]))
 
 
+def declared(grid):
+    """Name and declared edges, written as Go writes slices."""
+    if isinstance(grid, RectilinearChunkGridMetadata):
+        name, axes = "rectilinear", grid.chunk_shapes
+    else:
+        name, axes = "regular", grid.chunk_shape
+    texts = [str(a) if isinstance(a, int) else "[" + " ".join(map(str, a)) + "]" for a in axes]
+    return name + " [" + " ".join(texts) + "]"
+
+
+def chunk_sizes(array):
+    if array.read_chunk_sizes != array.write_chunk_sizes:
+        raise ValueError(f"chunks to read {array.read_chunk_sizes} and to write {array.write_chunk_sizes}")
+    return array.write_chunk_sizes
+
+
 def read(request):
     array = zarr.open_array(request["path"], mode="r")
     np.ascontiguousarray(array[...], dtype=array.dtype.newbyteorder("<")).tofile(request["data"])
     return {
         "shape": array.shape,
         "type": str(array.dtype),
-        "sizes": array.write_chunk_sizes,
+        "grid": declared(array.metadata.chunk_grid),
+        "sizes": chunk_sizes(array),
         "fill": np.asarray(array.fill_value, array.dtype).tobytes().hex(),
         "names": array.metadata.dimension_names,
         "attributes": dict(array.attrs),
