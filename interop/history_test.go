@@ -15,6 +15,7 @@ import (
 
 // TestHistories has both implementations change the same arrays by turns, and read them after every change.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	p, seed := startPython(t), seed(t)
 	done := map[string]int{}
 	for i := range cases() / 2 {

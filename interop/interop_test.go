@@ -45,6 +45,7 @@ type tree struct {
 
 // TestArrays has each implementation write random arrays that both read.
 func TestArrays(t *testing.T) {
+	t.Parallel()
 	p, seed := startPython(t), seed(t)
 	for _, writer := range []implementation{p, varve{}} {
 		for i := range cases() {
@@ -66,6 +67,7 @@ func TestArrays(t *testing.T) {
 
 // TestGroups has each implementation write a hierarchy that both read.
 func TestGroups(t *testing.T) {
+	t.Parallel()
 	p, seed := startPython(t), seed(t)
 	for _, writer := range []implementation{p, varve{}} {
 		t.Run(writer.name(), func(t *testing.T) {
