@@ -127,9 +127,9 @@ func (h *Hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 	return nil
 }
 
-// isRemains reports whether a name may be that of chunks, or of the directory that holds them.
+// isRemains reports whether a name may be that of chunks, of the directory that holds them, or of what a change puts aside.
 func isRemains(name string) bool {
-	return name == "c" || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
+	return name == "c" || name == "__varve" || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
 }
 
 // makeParents creates the groups above a node that are missing, from the root on.

@@ -50,20 +50,8 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.reload(ctx, a.state.Load())
-	if err != nil {
-		return nil, err
-	}
-	note := reservationNote{axis, s.grid.Axis(axis).Extent(), slices.Clone(lengths)}
-	r := &Reservation{a, "reservation " + rand.Text(), note}
-	if _, err := r.grown(s); err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(note)
-	if err != nil {
-		return nil, err
-	}
-	if err := publish.Hold(ctx, r.publisher(), raw); err != nil {
+	r := &Reservation{array: a, holder: "reservation " + rand.Text()}
+	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
 		return nil, err
 	}
 	err = r.change(ctx, func(s *state) (*growth, error) {
@@ -78,6 +66,28 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 		return nil, errors.Join(err, publish.Release(context.WithoutCancel(ctx), r.publisher()))
 	}
 	return r, nil
+}
+
+// hold makes the reservation the holder of the array as it is now.
+func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error {
+	a := r.array
+	s, err := a.reload(ctx, a.state.Load())
+	if err != nil {
+		return err
+	}
+	r.note = reservationNote{axis, s.grid.Axis(axis).Extent(), slices.Clone(lengths)}
+	if _, err := r.grown(s); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(r.note)
+	if err != nil {
+		return err
+	}
+	err = publish.Hold(ctx, r.publisher(), raw)
+	if errors.Is(err, publish.ErrPending) {
+		err = errors.Join(a.finishOthers(ctx), err)
+	}
+	return err
 }
 
 // Reservation returns the reservation that the array has, as another program finds it. Without one the error wraps

@@ -55,6 +55,61 @@ func BenchmarkParseMillionEdges(b *testing.B) {
 	b.ReportMetric(float64(heldBytes(&g))/1e6, "held-B/edge")
 }
 
+func BenchmarkParseMonths(b *testing.B) {
+	config := grid.OfAxis(axisOf(b, months(1950, time.January, 960))).AppendConfiguration(nil)
+	b.SetBytes(int64(len(config)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := grid.Parse([]int64{29220}, grid.RectilinearName, config); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	const many = 1000
+	grids := make([]*grid.Grid, many)
+	for i := range grids {
+		grids[i], _ = grid.Parse([]int64{29220}, grid.RectilinearName, config)
+	}
+	b.ReportMetric(float64(heldBytes(&grids))/many, "held-B")
+}
+
+func axisOf(b *testing.B, edges []int64) grid.Axis {
+	a, err := grid.NewAxis(sumOf(edges), grid.Edges(edges...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return a
+}
+
+// BenchmarkGrow adds an edge to many: the same one again and again, or one behind the other.
+func BenchmarkGrow(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	edges := make([]int64, 1_000_000)
+	for i := range edges {
+		edges[i] = 1 + r.Int64N(100_000)
+	}
+	a := axisOf(b, edges)
+	for _, again := range []bool{true, false} {
+		name := "edges=1e6/first"
+		if !again {
+			name = "edges=1e6/next"
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			grown := a
+			for i := int64(1); b.Loop(); i++ {
+				next, err := grown.Resized(grown.Extent() + 1 + i%1000)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if !again {
+					grown = next
+				}
+			}
+		})
+	}
+}
+
 // heldBytes returns how much memory is free again without *v.
 func heldBytes[V any](v *V) uint64 {
 	var with, without runtime.MemStats

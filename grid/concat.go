@@ -2,6 +2,8 @@ package grid
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"varve.dev/zarr/internal/checked"
 )
@@ -10,22 +12,15 @@ import (
 // are kept of the last axis only. Axes without elements leave no trace, except for the edges that the last one lists.
 // Regular axes of one step stay regular where all but the last end with a full chunk; else the result is a list.
 //
-// A last chunk that stores more than belongs to its axis can stand only at the end: elsewhere it wraps [ErrUnsupported].
-// An extent or a sum of edges beyond 64 bits is [ErrOverflow].
+// Where a chunk that stores more than belongs to its axis comes to stand before others, as the padded last chunk of a file does,
+// the result has encoded lengths beside its edges ([Cut.EncodedAs]). An extent or a sum of edges beyond 64 bits is [ErrOverflow].
 func (a Axis) Concat(others ...Axis) (Axis, error) {
 	all := append([]Axis{a}, others...)
 	var parts []Axis
-	before := 0 // the part that comes before
 	for i, p := range all {
-		if p.extent == 0 && (i < len(all)-1 || p.IsRegular()) {
-			continue
+		if p.extent > 0 || i == len(all)-1 && !p.IsRegular() {
+			parts = append(parts, p)
 		}
-		if len(parts) > 0 {
-			if err := all[before].endsWhole(); err != nil {
-				return Axis{}, fmt.Errorf("part %d: %w", before, err)
-			}
-		}
-		parts, before = append(parts, p), i
 	}
 	switch len(parts) {
 	case 0:
@@ -36,42 +31,51 @@ func (a Axis) Concat(others ...Axis) (Axis, error) {
 	return join(parts)
 }
 
-// endsWhole refuses an axis that nothing can follow.
-func (a Axis) endsWhole() error {
-	c, ok := a.Cell(a.chunks - 1)
-	if !ok || !c.IsBoundary() {
-		return nil
-	}
-	return fmt.Errorf("%w: chunk %d stores %d elements of which %d belong to the array; with chunks behind it that needs encoded edges",
-		ErrUnsupported, c.Index, c.Encoded, c.Logical)
-}
-
-// join joins axes, all but the last of which end with a whole chunk.
+// join joins axes.
 func join(parts []Axis) (Axis, error) {
 	last := parts[len(parts)-1]
-	extent, step := int64(0), last.step
-	for _, p := range parts {
-		if p.step != step {
-			step = 0
-		}
+	extent, regular := int64(0), last.IsRegular()
+	for i, p := range parts {
+		regular = regular && p.step == last.step && p.stored == last.stored && (i == len(parts)-1 || p.extent%p.step == 0)
 		var ok bool
 		if extent, ok = checked.Add(extent, p.extent); !ok {
 			return Axis{}, fmt.Errorf("%w: the sum of the extents", ErrOverflow)
 		}
 	}
-	if step > 0 {
-		return NewAxis(extent, Every(step))
+	if regular {
+		last.extent, last.chunks = extent, checked.CeilDiv(extent, last.step)
+		return last, nil
 	}
-	var runs []Run
+	var edges, encoded []Run
 	for _, p := range parts[:len(parts)-1] {
-		for _, r := range p.Sizes() {
+		edges = appendFirst(edges, slices.Values(p.Sizes()), p.chunks)
+		encoded = appendFirst(encoded, p.Encoded(), p.chunks)
+	}
+	if last.IsTrimmed() {
+		edges = appendFirst(edges, slices.Values(last.Sizes()), last.chunks)
+	} else {
+		edges = appendFirst(edges, last.Edges(), last.Cells())
+	}
+	encoded = appendFirst(encoded, last.Encoded(), last.Cells())
+	cut := Runs(edges...)
+	if !slices.Equal(edges, encoded) {
+		cut = cut.EncodedAs(Runs(encoded...))
+	}
+	return NewAxis(extent, cut)
+}
+
+// appendFirst appends the first n lengths of a list.
+func appendFirst(runs []Run, list iter.Seq[Run], n int64) []Run {
+	for r := range list {
+		r.Count = min(r.Count, n)
+		if n -= r.Count; r.Count > 0 {
 			runs = appendRun(runs, r)
 		}
+		if n == 0 {
+			break
+		}
 	}
-	for r := range last.Edges() {
-		runs = appendRun(runs, r)
-	}
-	return NewAxis(extent, Runs(runs...))
+	return runs
 }
 
 // Concat returns the grid of arrays one behind the other along an axis, joined as [Axis.Concat] does it. All other axes

@@ -17,7 +17,10 @@ type Run struct {
 type edges struct {
 	parts []part // in order, at least one
 	cells int64
-	sum   int64 // elements covered by all cells
+	sum   int64   // elements covered by all cells
+	only  [1]part // the room for parts where there is one, to have it near
+
+	isPlain bool // there is one part, and nothing repeats
 }
 
 // part is a stretch of a list: a table that is repeated.
@@ -60,12 +63,19 @@ func newEdges(source runSource) (*edges, error) {
 
 // plain returns a list in which nothing repeats.
 func plain(t table) *edges {
-	return &edges{parts: []part{{table: t, repeats: 1}}, cells: t.cells, sum: t.sum}
+	e := new(edges)
+	e.parts = e.only[:0]
+	e.append(t, 1)
+	e.isPlain = true
+	return e
 }
 
-// inParts keeps a list that was measured in parts, one a stretch.
-func inParts[S comparable](list []S, cut []stretch, source func([]S) runSource) *edges {
-	e := &edges{parts: make([]part, 0, len(cut))}
+// inParts keeps a list that was measured in parts, one a section.
+func inParts[S comparable](list []S, cut []section, source func([]S) runSource) *edges {
+	e := new(edges)
+	if e.parts = e.only[:0]; len(cut) > 1 {
+		e.parts = make([]part, 0, len(cut))
+	}
 	for _, s := range cut {
 		if s.period == 1 {
 			s.period, s.repeats = s.repeats, 1 // that is a run
@@ -86,28 +96,46 @@ func (e *edges) append(t table, repeats int64) {
 
 // find returns the cell that holds element i, which has to lie within [0, sum), and the cell's first element.
 func (e *edges) find(i int64) (cell, start int64) {
-	p := &e.parts[0]
-	if len(e.parts) == 1 && p.repeats == 1 {
-		return p.table.find(i)
+	t := &e.only[0].table
+	if !e.isPlain {
+		t, cell, start = e.turnOf(i)
+		i -= start
 	}
-	if len(e.parts) > 1 {
-		p = e.partAt(func(p *part) bool { return p.offset <= i })
+	r := search(t.start[:len(t.start)-1], i)
+	if t.first == nil {
+		return cell + int64(r), start + t.start[r]
 	}
-	turn := quotient(i-p.offset, p.sum)
-	cell, start = p.index+turn*p.cells, p.offset+turn*p.sum
-	k, s := p.find(i - start)
-	return cell + k, start + s
+	q := quotient(i-t.start[r], t.length[r])
+	return cell + t.first[r] + q, start + t.start[r] + q*t.length[r]
 }
 
 // at returns first element and length of cell k, which has to lie within [0, cells).
 func (e *edges) at(k int64) (start, length int64) {
-	p := &e.parts[0]
-	if len(e.parts) > 1 {
-		p = e.partAt(func(p *part) bool { return p.index <= k })
+	t := &e.only[0].table
+	if !e.isPlain {
+		var first int64
+		t, first, start = e.turnAt(k)
+		k -= first
 	}
+	if t.first == nil {
+		return start + t.start[k], t.start[k+1] - t.start[k]
+	}
+	r := search(t.first, k)
+	return start + t.start[r] + (k-t.first[r])*t.length[r], t.length[r]
+}
+
+// turnOf returns the table that holds element i, with the first cell and the first element of that repetition.
+func (e *edges) turnOf(i int64) (t *table, cell, start int64) {
+	p := e.partAt(func(p *part) bool { return p.offset <= i })
+	turn := quotient(i-p.offset, p.sum)
+	return &p.table, p.index + turn*p.cells, p.offset + turn*p.sum
+}
+
+// turnAt is turnOf for cell k.
+func (e *edges) turnAt(k int64) (t *table, cell, start int64) {
+	p := e.partAt(func(p *part) bool { return p.index <= k })
 	turn := quotient(k-p.index, p.cells)
-	start, length = p.table.at(k - p.index - turn*p.cells)
-	return p.offset + turn*p.sum + start, length
+	return &p.table, p.index + turn*p.cells, p.offset + turn*p.sum
 }
 
 // partAt returns the last part that begins soon enough, as the first does.
@@ -149,9 +177,6 @@ func (p *part) longest(cells Interval) int64 {
 	return max(p.table.longest(Interval{from, p.cells}), p.table.longest(Interval{0, to - p.cells}))
 }
 
-// source returns the runs as a source, with neighbours of one length merged.
-func (e *edges) source() runSource { return sourceOf(e.parts) }
-
 func sourceOf(parts []part) runSource {
 	return func(add func(length, count int64) error) error {
 		w := walk{parts: parts}
@@ -163,9 +188,6 @@ func sourceOf(parts []part) runSource {
 		return nil
 	}
 }
-
-// appended returns the list with one more edge.
-func (e *edges) appended(length int64) (*edges, error) { return e.joined(ofRuns([]Run{{length, 1}})) }
 
 // joined returns the list followed by another. A long list is not read again: what comes behind it becomes a part of its own,
 // or is put into the last one while that is short. Periods are then found within what is new, until there are too many parts.

@@ -39,6 +39,3 @@ func onAxis(axis int, err error) error {
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
-
-// errStop ends a walk early.
-var errStop = errors.New("stop")

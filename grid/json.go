@@ -62,7 +62,7 @@ func (o ParseOptions) reader(name string) func(strictjson.Value) ([]Cut, error) 
 }
 
 func regularCuts(v strictjson.Value) ([]Cut, error) {
-	m, err := members(v, []string{"chunk_shape"})
+	m, err := members(v, 1, "chunk_shape")
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func boundedCuts(v strictjson.Value) ([]Cut, error) {
 }
 
 func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
-	m, err := members(v, []string{"kind", "chunk_shapes"}, "encoded_chunk_shapes")
+	m, err := members(v, 2, "kind", "chunk_shapes", "encoded_chunk_shapes")
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +107,12 @@ func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 	return cuts, nil
 }
 
-// members returns the named members of an object, first the required ones, then those that may be missing.
-// No others are permitted.
-func members(v strictjson.Value, required []string, optional ...string) ([]strictjson.Value, error) {
+// members returns the named members of an object. The first ones are required, the others may be missing, and no more are
+// permitted.
+func members(v strictjson.Value, required int, names ...string) ([]strictjson.Value, error) {
 	if v.Kind() != strictjson.Object {
 		return nil, located(v, "configuration must be an object")
 	}
-	names := slices.Concat(required, optional)
 	found := make([]strictjson.Value, len(names))
 	for name, value := range v.Members() {
 		i := slices.Index(names, name)
@@ -122,8 +121,8 @@ func members(v strictjson.Value, required []string, optional ...string) ([]stric
 		}
 		found[i] = value
 	}
-	if slices.ContainsFunc(found[:len(required)], strictjson.Value.IsZero) {
-		return nil, located(v, "configuration must have the members %q", required)
+	if slices.ContainsFunc(found[:required], strictjson.Value.IsZero) {
+		return nil, located(v, "configuration must have the members %q", names[:required])
 	}
 	return found, nil
 }

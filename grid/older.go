@@ -22,7 +22,7 @@ var older = []olderForm{
 	},
 	{
 		name:   "rectangular",
-		source: "zarrs 0.11 to 0.24, experimental: https://docs.rs/zarrs/0.23.2/zarrs/array/chunk_grid/rectangular/index.html",
+		source: "zarrs up to 0.24, experimental: https://docs.rs/zarrs/0.23.2/zarrs/array/chunk_grid/rectangular/index.html",
 		is:     func(name string, _ strictjson.Value) bool { return name == rectangularName },
 		as:     RectilinearName,
 		cuts:   rectangularCuts,
@@ -38,7 +38,7 @@ var older = []olderForm{
 	},
 	{
 		name:   "chunks of length 0",
-		source: "zarr-python before 3.4, for axes of extent 0",
+		source: "older zarr-python, for axes of extent 0; repaired by zarr-python 3.4 (core/metadata/repair.py)",
 		is: func(name string, v strictjson.Value) bool {
 			return name == RegularName && slices.ContainsFunc(shapeOf(v), isZeroLength)
 		},
@@ -85,7 +85,7 @@ func (f *olderForm) read(shape []int64, configuration strictjson.Value) (*Grid, 
 
 // rectangularCuts reads bare integers and lists of edges, without runs, that end at the extent.
 func rectangularCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
-	m, err := members(v, []string{"chunk_shape"}, "separator")
+	m, err := members(v, 1, "chunk_shape", "separator")
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func edgesCut(v strictjson.Value) (Cut, error) {
 }
 
 func mixedCuts(_ []int64, v strictjson.Value) ([]Cut, error) {
-	m, err := members(v, []string{"chunk_shape"})
+	m, err := members(v, 1, "chunk_shape")
 	if err != nil {
 		return nil, err
 	}

@@ -17,45 +17,45 @@ const (
 	mostCuts = 3
 )
 
-// stretch is a part of a list that holds its first period entries repeats times.
-type stretch struct{ from, period, repeats int }
+// section is a part of a list that holds its first period entries repeats times.
+type section struct{ from, period, repeats int }
 
-func (s stretch) to() int    { return s.from + s.period*s.repeats }
-func (s stretch) saved() int { return s.period * max(0, s.repeats-1) }
+func (s section) to() int    { return s.from + s.period*s.repeats }
+func (s section) saved() int { return s.period * max(0, s.repeats-1) }
 
-// periods cuts a list into stretches, in order and without a gap; it returns nil where nothing repeats that is worth it.
+// periods cuts a list into sections, in order and without a gap; it returns nil where nothing repeats that is worth it.
 // It takes linear time, and changes the list for a while.
-func periods[S comparable](list []S) []stretch {
+func periods[S comparable](list []S) []section {
 	if len(list) <= leastSaved || len(list) > math.MaxInt32 {
 		return nil
 	}
-	cut := appendStretches(nil, list, 0, make([]int32, len(list)), mostCuts)
+	cut := appendSections(nil, list, 0, make([]int32, len(list)), mostCuts)
 	if len(cut) == 1 && cut[0].repeats == 1 {
 		return nil
 	}
 	return cut
 }
 
-// appendStretches cuts out the stretch that saves most and goes on with what is left and right of it.
-func appendStretches[S comparable](dst []stretch, list []S, at int, border []int32, cuts int) []stretch {
+// appendSections cuts out the section that saves most and goes on with what is left and right of it.
+func appendSections[S comparable](dst []section, list []S, at int, border []int32, cuts int) []section {
 	if len(list) == 0 {
 		return dst
 	}
-	var s stretch
+	var s section
 	if cuts > 0 && len(list) > leastSaved {
-		s = longestStretch(list, border)
+		s = bestSection(list, border)
 	}
 	if s.saved() < max(leastSaved, len(list)/leastShare) {
-		return append(dst, stretch{at, len(list), 1})
+		return append(dst, section{at, len(list), 1})
 	}
-	dst = appendStretches(dst, list[:s.from], at, border, cuts-1)
-	dst = append(dst, stretch{at + s.from, s.period, s.repeats})
-	return appendStretches(dst, list[s.to():], at+s.to(), border, cuts-1)
+	dst = appendSections(dst, list[:s.from], at, border, cuts-1)
+	dst = append(dst, section{at + s.from, s.period, s.repeats})
+	return appendSections(dst, list[s.to():], at+s.to(), border, cuts-1)
 }
 
-// longestStretch looks for a period at the start, at the end and in the middle of a list, and returns the stretch that
+// bestSection looks for a period at the start, at the end and in the middle of a list, and returns the section that
 // saves most. border has room for a number an entry.
-func longestStretch[S comparable](list []S, border []int32) stretch {
+func bestSection[S comparable](list []S, border []int32) section {
 	n := len(list)
 	best := grow(list, 0, prefixPeriod(list, border))
 	if best.saved() >= n/2 {
@@ -65,7 +65,7 @@ func longestStretch[S comparable](list []S, border []int32) stretch {
 	period := prefixPeriod(list, border)
 	slices.Reverse(list)
 	middle := prefixPeriod(list[n/2:], border)
-	for _, s := range []stretch{grow(list, n-period, period), grow(list, n/2, middle)} {
+	for _, s := range []section{grow(list, n-period, period), grow(list, n/2, middle)} {
 		if s.saved() > best.saved() {
 			best = s
 		}
@@ -87,8 +87,12 @@ func prefixPeriod[S comparable](list []S, border []int32) int {
 			matched++
 		}
 		border[i] = int32(matched)
-		if length := i + 1; matched > most && 2*matched >= length {
-			p := length - matched
+		length := i + 1
+		p := length - matched // never less than before
+		if 2*p > len(list) {
+			break
+		}
+		if matched > most && length >= 2*p {
 			if saved := (length/p - 1) * p; saved > most {
 				period, most = p, saved
 			}
@@ -97,11 +101,11 @@ func prefixPeriod[S comparable](list []S, border []int32) int {
 	return period
 }
 
-// grow returns the stretch with a period that surrounds one of its repetitions, in whole repetitions.
+// grow returns the section with a period that surrounds one of its repetitions, in whole repetitions.
 // Where it reaches the end but not the start of the list, what is left over is left at the start.
-func grow[S comparable](list []S, from, period int) stretch {
+func grow[S comparable](list []S, from, period int) section {
 	if period == 0 {
-		return stretch{}
+		return section{}
 	}
 	to := from + period
 	for to < len(list) && list[to] == list[to-period] {
@@ -114,5 +118,5 @@ func grow[S comparable](list []S, from, period int) stretch {
 	if from > 0 && to == len(list) {
 		from = to - repeats*period
 	}
-	return stretch{from, period, repeats}
+	return section{from, period, repeats}
 }

@@ -152,8 +152,8 @@ func isMerged(runs []grid.Run) bool {
 	return true
 }
 
-// TestExtendedAgainstModel lets a list grow edge by edge and run by run, and compares it with a list that was read at once.
-func TestExtendedAgainstModel(t *testing.T) {
+// TestLengthenedAgainstModel lets a list grow edge by edge and run by run, and compares it with a list that was read at once.
+func TestLengthenedAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		edges := drawPeriodic(t)
 		if rapid.Bool().Draw(t, "long") {

@@ -1,5 +1,7 @@
 package grid
 
+import "fmt"
+
 import "strconv"
 
 // Shrink says what becomes of the edges of an axis behind its extent. The zero Shrink is [KeepEdges].
@@ -60,6 +62,9 @@ func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 
 // trimmed drops the listed edges behind the extent, but never the first, and cuts the last at the extent where that is wanted.
 func (a Axis) trimmed(exact bool) (Axis, error) {
+	if exact && a.IsEncoded() {
+		return Axis{}, fmt.Errorf("%w: trimming edges exactly where chunks are stored longer than their edges", ErrUnsupported)
+	}
 	if exact && a.extent > 0 {
 		return NewAxis(a.extent, Runs(a.Sizes()...))
 	}
@@ -72,7 +77,11 @@ func (a Axis) trimmed(exact bool) (Axis, error) {
 			break
 		}
 	}
-	return NewAxis(a.extent, Runs(kept...))
+	b, err := NewAxis(a.extent, Runs(kept...))
+	if err == nil && a.IsEncoded() {
+		b.stored = a.stored.first(b.Cells())
+	}
+	return b, err
 }
 
 // Shrunk returns the grid of an array of another shape, each axis as [Axis.Shrunk] makes it. Axes that gain elements stay as

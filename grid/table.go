@@ -53,25 +53,6 @@ func (t *table) run(r int) Run {
 	return Run{t.length[r], span / t.length[r]}
 }
 
-// find returns the cell that holds element i, which has to lie within [0, sum), and the cell's first element.
-func (t *table) find(i int64) (cell, start int64) {
-	r := search(t.start[:len(t.start)-1], i)
-	if t.first == nil {
-		return int64(r), t.start[r]
-	}
-	q := quotient(i-t.start[r], t.length[r])
-	return t.first[r] + q, t.start[r] + q*t.length[r]
-}
-
-// at returns first element and length of cell k, which has to lie within [0, cells).
-func (t *table) at(k int64) (start, length int64) {
-	if t.first == nil {
-		return t.start[k], t.start[k+1] - t.start[k]
-	}
-	r := search(t.first, k)
-	return t.start[r] + (k-t.first[r])*t.length[r], t.length[r]
-}
-
 // longest returns the largest length of the cells in the interval, which is not empty.
 func (t *table) longest(cells Interval) int64 {
 	var longest int64

@@ -45,7 +45,7 @@ func newRoot() *cobra.Command {
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),
-		newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
+		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
 		newAttributesCommand(), newRemoveCommand(),
 		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
 	} {

@@ -67,23 +67,40 @@ func (t *times) steps() (calendar.Steps, error) {
 // given are the elements that are about to be appended, in host byte order, by the location of their array.
 type given map[string][]byte
 
-// buckets returns where months or years begin along an axis of the array at a location that has the given extent.
-func (t *times) buckets(ctx context.Context, unit calendar.Unit, location string, extent int64, g given) (calendar.Buckets, error) {
-	if unit == 0 {
-		return calendar.Buckets{}, nil
+// timeline says where months or years begin along axes that have the same times.
+type timeline struct {
+	unit       calendar.Unit // 0 where nobody asks
+	steps      calendar.Steps
+	coordinate *coordinate // nil where there are steps
+}
+
+// timeline returns the times that the flags say, for arrays at or beside a location.
+func (t *times) timeline(ctx context.Context, unit calendar.Unit, location string, g given) (l timeline, err error) {
+	l.unit = unit
+	switch {
+	case unit == 0:
+		return l, nil
+	case t.coordinate == "":
+		l.steps, err = t.steps()
+		return l, err
 	}
-	if t.coordinate == "" {
-		s, err := t.steps()
-		return s.Buckets(unit), err
-	}
-	c, err := readCoordinate(ctx, beside(location, t.coordinate))
+	l.coordinate, err = readCoordinate(ctx, beside(location, t.coordinate))
 	if err == nil {
-		err = c.add(g[c.name])
+		err = l.coordinate.add(g[l.coordinate.name])
 	}
-	if err != nil {
-		return calendar.Buckets{}, err
+	return l, err
+}
+
+// buckets returns where months or years begin along an axis of the given extent.
+func (l timeline) buckets(extent int64) (calendar.Buckets, error) {
+	switch {
+	case l.unit == 0:
+		return calendar.Buckets{}, nil
+	case l.coordinate == nil:
+		return l.steps.Buckets(l.unit), nil
+	default:
+		return l.coordinate.buckets(l.unit, extent)
 	}
-	return c.buckets(unit, extent)
 }
 
 // sameNode returns one spelling of a location.

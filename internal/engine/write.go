@@ -236,7 +236,7 @@ func (w *writer) remove(ctx context.Context) error {
 	}
 	if v := w.on.Version(); !v.IsZero() {
 		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
-		if !errors.Is(err, store.ErrUnsupported) {
+		if _, conditional := w.Store.(store.ConditionalWriter); conditional || !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	pointerName   = "__varve/pending.json"
 	journalPrefix = "__varve/together-"
 	// mostJournal and mostPointer are the most bytes of a journal and of a pointer.
-	mostJournal = 1 << 30
+	mostJournal = 256 << 20
 	mostPointer = 16 << 20
 )
 
@@ -234,6 +234,9 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 	var failed error
 	for range publishTries {
 		now, err := n.read(ctx)
+		if errors.Is(err, fs.ErrNotExist) {
+			return store.Version{}, nil // removed since
+		}
 		if err != nil {
 			return store.Version{}, err
 		}

@@ -198,6 +198,9 @@ func (n Node) undo(ctx context.Context, journal store.Key) (err error) {
 func (j *journal) redo(ctx context.Context, after func(context.Context, []store.Path) error) (err error) {
 	for _, p := range j.Parts {
 		unlock, _, lockErr := j.node.at(p.path).keepOthersAway(ctx)
+		if errors.Is(lockErr, fs.ErrNotExist) {
+			continue // the node was removed since
+		}
 		if lockErr != nil {
 			return lockErr
 		}
