@@ -89,8 +89,13 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 	published := a.state.Load()
 	err := retry(ctx, func() error {
 		err := publish.Update(ctx, n, a.planned(plan))
-		if errors.Is(err, publish.ErrPending) {
+		switch {
+		case errors.Is(err, publish.ErrPending):
 			err = errors.Join(a.finishOthers(ctx), err)
+		case errors.Is(err, publish.ErrHeld):
+			if ended, endErr := a.endPublished(ctx, ""); ended || endErr != nil {
+				err = errors.Join(endErr, publish.ErrPending) // so that this is tried again
+			}
 		}
 		return err
 	})

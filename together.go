@@ -123,7 +123,16 @@ func (h *Hierarchy) refreshAll(opt Options) func(context.Context, []store.Path) 
 	}
 }
 
-// finishOthers finishes, or undoes, a change of several arrays, this one among them, whose writer died.
+// finishOthers finishes, or undoes, what a writer who died had begun: a change of several arrays, this one among them, or
+// the end of a reservation. The array then has the state that this leads to.
 func (a *Array) finishOthers(ctx context.Context) error {
-	return publish.Recover(ctx, a.publisher(), a.hierarchy.refreshAll(a.options))
+	found, err := publish.Recover(ctx, a.publisher(), a.hierarchy.refreshAll(a.options))
+	if !found || err != nil {
+		return err
+	}
+	if _, err := a.reload(ctx, a.state.Load()); err != nil {
+		return err
+	}
+	_, err = a.endPublished(ctx, "")
+	return err
 }

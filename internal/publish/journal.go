@@ -253,7 +253,8 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 	return store.Version{}, failed
 }
 
-// close tells others of what was published, and removes the journal and the pointers to it.
+// close tells others of what was published, and removes the journal and then the pointers to it: nobody may find a journal, and do
+// again what it says, once a node without a pointer can be changed, perhaps back to what it was.
 func (j *journal) close(ctx context.Context, after func(context.Context, []store.Path) error) error {
 	paths := make([]store.Path, len(j.Parts))
 	for i, p := range j.Parts {
@@ -264,10 +265,13 @@ func (j *journal) close(ctx context.Context, after func(context.Context, []store
 			return err
 		}
 	}
+	if err := store.Delete(ctx, j.node.Store, j.key); err != nil {
+		return err
+	}
 	for _, p := range j.Parts {
 		if err := j.node.at(p.path).unpoint(ctx, j.key); err != nil {
 			return err
 		}
 	}
-	return store.Delete(ctx, j.node.Store, j.key)
+	return nil
 }
