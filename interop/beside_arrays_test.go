@@ -67,8 +67,8 @@ func randomEdges() (lengths []int64, extent int64) {
 	return lengths, extent
 }
 
-// months returns how many days the months of eighty years have, and their sum.
-func months() (lengths []int64, extent int64) {
+// eightyYears returns how many days the months of eighty years have, and their sum.
+func eightyYears() (lengths []int64, extent int64) {
 	for m := range 80 * 12 {
 		days := int64(time.Date(1946, time.Month(m+2), 0, 0, 0, 0, 0, time.UTC).Day())
 		lengths, extent = append(lengths, days), extent+days

@@ -17,7 +17,7 @@ import (
 
 // lookups opens an array whose chunks are the months of eighty years, and finds the chunks of indices.
 func (b *beside) lookups() {
-	lengths, extent := months()
+	lengths, extent := eightyYears()
 	path := b.array([]int64{extent}, grid.Edges(lengths...))
 	b.openings("80 years of months", path, 20, 200, 100)
 	indices, sum := make([]int64, 100_000), int64(0)
