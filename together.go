@@ -117,13 +117,27 @@ func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 }
 
 // refreshAll returns what makes consolidated metadata agree with several nodes at once.
-func (h *Hierarchy) refreshAll(opt Options) func(context.Context, []store.Path) error {
-	return func(ctx context.Context, members []store.Path) error {
-		return h.refreshAbove(ctx, node{hierarchy: h, options: opt}, members...)
+func (h *Hierarchy) refreshAll(opt Options) publish.After {
+	return func(ctx context.Context, journal store.Key, members []store.Path) error {
+		return h.refreshAbove(ctx, node{hierarchy: h, options: opt}, journal, members...)
 	}
 }
 
 // finishOthers finishes, or undoes, a change of several arrays, this one among them, whose writer died.
-func (a *Array) finishOthers(ctx context.Context) error {
-	return publish.Recover(ctx, a.publisher(), a.hierarchy.refreshAll(a.options))
+func (n *node) finishOthers(ctx context.Context) error {
+	if err := publish.Recover(ctx, n.publisher(), n.hierarchy.refreshAll(n.options)); err != nil {
+		return &othersError{err}
+	}
+	return nil
+}
+
+// othersError is what went wrong with a change of other writers. What became of that says nothing of one's own.
+type othersError struct{ err error }
+
+func (o *othersError) Error() string {
+	return "finishing a change that another writer began: " + o.err.Error()
+}
+
+func (o *othersError) Is(target error) bool {
+	return target != ErrIncomplete && target != ErrOutcomeUnknown && errors.Is(o.err, target)
 }
