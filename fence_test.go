@@ -193,6 +193,16 @@ type chooser struct {
 	fault func(kinds int) int // 0 is none
 }
 
+// randomly makes random choices, and a fault in one of twelve operations as long as there may be one.
+func randomly(r *rand.Rand) chooser {
+	return chooser{r.IntN, func(kinds int) int {
+		if r.IntN(12) > 0 {
+			return noFault
+		}
+		return r.IntN(kinds)
+	}}
+}
+
 // Kinds of faults.
 const (
 	noFault = iota
@@ -227,6 +237,9 @@ func (s *scene) set(inner storetest.ObjectStore) error {
 	a, err := zarr.On(inner).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
 	if err == nil && len(s.was) > 0 {
 		err = zarr.Write(ctx, a, nil, s.was)
+	}
+	if err == nil {
+		err = a.UpdateAttributes(ctx, func(object []byte) ([]byte, error) { return object, nil }) // so that there is a newline
 	}
 	for key, n := range s.left {
 		left := make([]byte, 4*n)
@@ -473,13 +486,7 @@ func (p *theatre) explore(t *testing.T, s *scene, b bounds, most int) (runs int)
 func (p *theatre) sample(t *testing.T, s *scene, b bounds, seed uint64, times int) int {
 	for i := range times {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		by := chooser{r.IntN, func(kinds int) int {
-			if r.IntN(12) > 0 {
-				return noFault
-			}
-			return r.IntN(kinds)
-		}}
-		if trace, err := p.play(s, b, by); err != nil {
+		if trace, err := p.play(s, b, randomly(r)); err != nil {
 			t.Errorf("%s (prompt %t), seed %d, run %d: %v\n%v", s.name, p.prompt, seed, i, err, trace)
 			return i
 		}
@@ -503,6 +510,7 @@ var scenes = []scene{
 	{name: "a grower of edges", spec: edges(2, 1), was: numbers(1, 3), deeds: []deed{appends(0, 101, 102), resizes(nil, 6), appends(0, 301)}},
 	{name: "a shrinker", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 5), appends(0, 301)}},
 	{name: "a shrinker of edges", spec: edges(2, 1, 2), was: numbers(1, 5), deeds: []deed{appends(0, 101, 102), resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), appends(0, 301)}},
+	{name: "there and back", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 8), resizes(nil, 6)}},
 	{name: "attributes", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), annotates(`{"k":1}`), appends(0, 301)}},
 	{name: "a writer at the border", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(5, 77), appends(0, 301)}},
 	{name: "a writer of fill values at the border", spec: every(6, 4), was: []int32{1, 2, 3, 4, 0, 6},
