@@ -104,15 +104,16 @@ func resizes(opt *zarr.ResizeOptions, shape ...int64) deed {
 	}, model: func(c content) (content, bool) { return c.resized(shape...), true }}
 }
 
-func writes(at int64, value int32) deed {
-	return deed{name: fmt.Sprintf("write %d at %d", value, at), plain: true, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
-		return zarr.Write(ctx, a, selection.Box{{at, at + 1}}, []int32{value})
+func writes(at int64, data ...int32) deed {
+	end := at + int64(len(data))
+	return deed{name: fmt.Sprintf("write %d at %d", data, at), plain: true, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+		return zarr.Write(ctx, a, selection.Box{{at, end}}, data)
 	}, model: func(c content) (content, bool) {
-		if at >= c.shape[0] {
+		if end > c.shape[0] {
 			return c, false
 		}
 		c.rows = slices.Clone(c.rows)
-		c.rows[at] = value
+		copy(c.rows[at:], data)
 		return c, true
 	}}
 }
@@ -513,6 +514,9 @@ var scenes = []scene{
 	{name: "there and back", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 8), resizes(nil, 6)}},
 	{name: "attributes", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), annotates(`{"k":1}`), appends(0, 301)}},
 	{name: "a writer at the border", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(5, 77), appends(0, 301)}},
+	{name: "a writer of all of the last chunk", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(4, 77, 78), appends(0, 301)}},
+	{name: "fill values where nothing is stored", spec: every(6, 4), was: []int32{1, 2, 3, 4, 0, 0},
+		deeds: []deed{appends(0, 0, 0, 0), appends(0, 201), appends(0, 0)}},
 	{name: "a writer of fill values at the border", spec: every(6, 4), was: []int32{1, 2, 3, 4, 0, 6},
 		deeds: []deed{appends(0, 0), writes(5, 0), appends(0, 301)}},
 	{name: "a reader", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), reads(2), resizes(nil, 5)}},

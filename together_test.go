@@ -351,7 +351,9 @@ func (m *mortal) DeleteIf(ctx context.Context, key store.Key, v store.Version) e
 }
 
 // Batch begins a batch whose writes are counted like others.
-func (m *mortal) Batch(context.Context, store.Durability) (store.Batch, error) { return mortalBatch{m}, nil }
+func (m *mortal) Batch(context.Context, store.Durability) (store.Batch, error) {
+	return mortalBatch{m}, nil
+}
 
 type mortalBatch struct{ *mortal }
 
