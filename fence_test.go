@@ -104,15 +104,16 @@ func resizes(opt *zarr.ResizeOptions, shape ...int64) deed {
 	}, model: func(c content) (content, bool) { return c.resized(shape...), true }}
 }
 
-func writes(at int64, value int32) deed {
-	return deed{name: fmt.Sprintf("write %d at %d", value, at), plain: true, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
-		return zarr.Write(ctx, a, selection.Box{{at, at + 1}}, []int32{value})
+func writes(at int64, data ...int32) deed {
+	end := at + int64(len(data))
+	return deed{name: fmt.Sprintf("write %d at %d", data, at), plain: true, do: func(ctx context.Context, a *zarr.Array, _ func(zarr.Block[int32])) error {
+		return zarr.Write(ctx, a, selection.Box{{at, end}}, data)
 	}, model: func(c content) (content, bool) {
-		if at >= c.shape[0] {
+		if end > c.shape[0] {
 			return c, false
 		}
 		c.rows = slices.Clone(c.rows)
-		c.rows[at] = value
+		copy(c.rows[at:], data)
 		return c, true
 	}}
 }
@@ -193,6 +194,16 @@ type chooser struct {
 	fault func(kinds int) int // 0 is none
 }
 
+// randomly makes random choices, and a fault in one of twelve operations as long as there may be one.
+func randomly(r *rand.Rand) chooser {
+	return chooser{r.IntN, func(kinds int) int {
+		if r.IntN(12) > 0 {
+			return noFault
+		}
+		return r.IntN(kinds)
+	}}
+}
+
 // Kinds of faults.
 const (
 	noFault = iota
@@ -227,6 +238,9 @@ func (s *scene) set(inner storetest.ObjectStore) error {
 	a, err := zarr.On(inner).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
 	if err == nil && len(s.was) > 0 {
 		err = zarr.Write(ctx, a, nil, s.was)
+	}
+	if err == nil {
+		err = a.UpdateAttributes(ctx, func(object []byte) ([]byte, error) { return object, nil }) // so that there is a newline
 	}
 	for key, n := range s.left {
 		left := make([]byte, 4*n)
@@ -473,13 +487,7 @@ func (p *theatre) explore(t *testing.T, s *scene, b bounds, most int) (runs int)
 func (p *theatre) sample(t *testing.T, s *scene, b bounds, seed uint64, times int) int {
 	for i := range times {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		by := chooser{r.IntN, func(kinds int) int {
-			if r.IntN(12) > 0 {
-				return noFault
-			}
-			return r.IntN(kinds)
-		}}
-		if trace, err := p.play(s, b, by); err != nil {
+		if trace, err := p.play(s, b, randomly(r)); err != nil {
 			t.Errorf("%s (prompt %t), seed %d, run %d: %v\n%v", s.name, p.prompt, seed, i, err, trace)
 			return i
 		}
@@ -503,8 +511,12 @@ var scenes = []scene{
 	{name: "a grower of edges", spec: edges(2, 1), was: numbers(1, 3), deeds: []deed{appends(0, 101, 102), resizes(nil, 6), appends(0, 301)}},
 	{name: "a shrinker", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 5), appends(0, 301)}},
 	{name: "a shrinker of edges", spec: edges(2, 1, 2), was: numbers(1, 5), deeds: []deed{appends(0, 101, 102), resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), appends(0, 301)}},
+	{name: "there and back", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), resizes(nil, 8), resizes(nil, 6)}},
 	{name: "attributes", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), annotates(`{"k":1}`), appends(0, 301)}},
 	{name: "a writer at the border", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(5, 77), appends(0, 301)}},
+	{name: "a writer of all of the last chunk", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), writes(4, 77, 78), appends(0, 301)}},
+	{name: "fill values where nothing is stored", spec: every(6, 4), was: []int32{1, 2, 3, 4, 0, 0},
+		deeds: []deed{appends(0, 0, 0, 0), appends(0, 201), appends(0, 0)}},
 	{name: "a writer of fill values at the border", spec: every(6, 4), was: []int32{1, 2, 3, 4, 0, 6},
 		deeds: []deed{appends(0, 0), writes(5, 0), appends(0, 301)}},
 	{name: "a reader", spec: every(6, 4), was: numbers(1, 6), deeds: []deed{appends(0, 101, 102, 103), reads(2), resizes(nil, 5)}},

@@ -101,7 +101,7 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 		return err
 	})
 	if now := a.state.Load(); now != published && (err == nil || errors.Is(err, ErrIncomplete)) {
-		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node, a.path))
+		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node, store.Key{}, a.path))
 	}
 	return err
 }

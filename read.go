@@ -60,21 +60,24 @@ func (a *Array) read(
 	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
 ) error {
 	s, grown := a.state.Load(), false
+	var r *selection.Resolved
+	var dst []byte
+	var err error
 	for range readTries {
-		r, err := s.resolve(sel, t)
-		if err != nil {
-			return err
-		}
-		dst, err := room(r)
-		if err != nil {
-			return err
+		if !grown { // elsewhere what was selected is still what is asked for
+			if r, err = s.resolve(sel, t); err != nil {
+				return err
+			}
+			if dst, err = room(r); err != nil {
+				return err
+			}
 		}
 		view, err := s.view(r, dst)
 		if err != nil {
 			return err
 		}
-		suspect, err := s.engine.Read(ctx, r, view, engine.Reading{Zeroed: zeroed, Since: s.since()})
-		if suspect == engine.Certain && !errors.Is(err, ErrCorrupt) {
+		suspect, err := s.engine.Read(ctx, r, view, engine.Reading{Zeroed: zeroed && !grown, Since: s.since()})
+		if !errors.Is(err, ErrCorrupt) && (err != nil || suspect == engine.Certain) {
 			return err
 		}
 		now, staleErr := a.fresh(ctx, s)

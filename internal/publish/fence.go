@@ -41,8 +41,7 @@ type fence struct {
 	mu       sync.Mutex
 	document Document // as it is now, for all this writer knows
 	raised   bool
-	claimed  bool          // the witness is ours
-	version  store.Version // of the witness, as we wrote it
+	claimed  bool // the witness is ours
 }
 
 // generations is how many numbers of newlines a document may end in.
@@ -74,28 +73,34 @@ type staging struct{ f *fence }
 // Put stores a chunk that the document as it was read does not describe.
 func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
 	f := s.f
-	version, err := f.putIf(ctx, key, value, store.IfAbsent())
+	_, err := f.putIf(ctx, key, value, store.IfAbsent())
 	if errors.Is(err, store.ErrConflict) {
-		version, err = f.overwrite(ctx, key, value)
+		err = f.overwrite(ctx, key, value)
 	}
+	return f.claim(key, err)
+}
+
+// claim notes that a chunk is ours unless putting it failed.
+func (f *fence) claim(key store.Key, err error) error {
 	if err == nil && key == f.change.Witness {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.claimed, f.version = true, version
+		f.claimed = true
 	}
 	return err
 }
 
 // overwrite replaces what is under the key of a new chunk, once nobody can publish it.
-func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) (store.Version, error) {
+func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) error {
 	info, err := store.Stat(ctx, f.Store, key)
 	if err != nil {
-		return store.Version{}, gone(err, key)
+		return gone(err, key)
 	}
 	if err := f.stand(ctx, key); err != nil {
-		return store.Version{}, err
+		return err
 	}
-	return f.putIf(ctx, key, value, store.IfVersion(info.Version))
+	_, err = f.putIf(ctx, key, value, store.IfVersion(info.Version))
+	return err
 }
 
 // PutIf changes a chunk that the document describes, which was read as the condition says.
@@ -106,13 +111,8 @@ func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store
 			return err
 		}
 	}
-	version, err := f.putIf(ctx, key, value, c)
-	if err == nil && key == f.change.Witness {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.claimed, f.version = true, version
-	}
-	return err
+	_, err := f.putIf(ctx, key, value, c)
+	return f.claim(key, err)
 }
 
 // Delete is refused: see [fence].
@@ -210,22 +210,13 @@ func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.
 			}
 		case same(there.Bytes, f.document.Bytes):
 			return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
-		case bytes.Equal(there.Bytes, document) && (f.change.Witness.IsZero() || f.isWitness(ctx)):
+		case bytes.Equal(there.Bytes, document):
 			return there.Version, nil
 		default:
 			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
 		}
 	}
 	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
-}
-
-// isWitness reports whether the witness is still as this writer left it. Whoever published another plan wrote it anew.
-func (f *fence) isWitness(ctx context.Context) bool {
-	if !f.claimed {
-		return false
-	}
-	info, err := store.Stat(ctx, f.Store, f.change.Witness)
-	return err == nil && info.Version == f.version
 }
 
 // reclaim deletes and clears chunks that the published document does not describe.
