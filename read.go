@@ -52,8 +52,9 @@ const readTries = 16
 
 // read fills what room returns for a selection with its elements. A chunk that is not stored, that is newer than the state
 // which the read began with, or that does not decode may be one that another program has deleted, or written for another grid:
-// where the document is newer too, the read begins anew, unless all that has changed is that the array has grown behind
-// the chunks that were read. Chunks are written before the document that describes them, so one that is not newer than
+// where the document is newer too, the read begins anew. Where all that has changed is that the array has grown behind the
+// chunks that were read, that is done once: it may also have shrunk and grown again, but an array to which others
+// append all the time has to be read at last. Chunks are written before the document that describes them, so one that is not newer than
 // a document is what that document says.
 func (a *Array) read(
 	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
@@ -80,8 +81,9 @@ func (a *Array) read(
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
+		before := grown
 		grown = err == nil && s.grewTo(now, selection.NewPlan(r, s.grid).Touched())
-		if grown && suspect == engine.Newer {
+		if before && grown && suspect == engine.Newer {
 			return nil
 		}
 		s = now

@@ -50,24 +50,11 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.reload(ctx, a.state.Load())
-	if err != nil {
-		return nil, err
+	if len(lengths) == 0 {
+		return nil, badArgument("a reservation without parts: give a length for each")
 	}
-	end := s.grid.Axis(axis)
-	if !end.IsRegular() && end.Covered() > end.Extent() {
-		return nil, badArgument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
-	}
-	note := reservationNote{axis, end.Extent(), slices.Clone(lengths)}
-	r := &Reservation{a, "reservation " + rand.Text(), note}
-	if _, err := r.grown(s); err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(note)
-	if err != nil {
-		return nil, err
-	}
-	if err := publish.Hold(ctx, r.publisher(), raw); err != nil {
+	r := &Reservation{array: a, holder: "reservation " + rand.Text()}
+	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
 		return nil, err
 	}
 	err = r.change(ctx, func(s *state) (*growth, error) {
@@ -82,6 +69,32 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 		return nil, errors.Join(err, publish.Release(context.WithoutCancel(ctx), r.publisher()))
 	}
 	return r, nil
+}
+
+// hold makes the reservation the holder of the array as it is now.
+func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error {
+	a := r.array
+	s, err := a.reload(ctx, a.state.Load())
+	if err != nil {
+		return err
+	}
+	end := s.grid.Axis(axis)
+	if !end.IsRegular() && end.Covered() > end.Extent() {
+		return badArgument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
+	}
+	r.note = reservationNote{axis, end.Extent(), slices.Clone(lengths)}
+	if _, err := r.grown(s); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(r.note)
+	if err != nil {
+		return err
+	}
+	err = publish.Hold(ctx, r.publisher(), raw)
+	if errors.Is(err, publish.ErrPending) {
+		err = errors.Join(a.finishOthers(ctx), err)
+	}
+	return err
 }
 
 // Reservation returns the reservation that the array has, as another program finds it. Without one the error wraps
@@ -104,13 +117,31 @@ func (a *Array) reservation(ctx context.Context) (*Reservation, error) {
 		return nil, err
 	}
 	r := &Reservation{array: a, holder: holder}
-	if err := json.Unmarshal(raw, &r.note); err != nil {
-		return nil, fmt.Errorf("%w: the note of a reservation: %w", ErrInvalidMetadata, err)
+	err = json.Unmarshal(raw, &r.note)
+	if err == nil {
+		err = r.note.check(a.Rank())
 	}
-	if r.note.Axis < 0 || r.note.Axis >= a.Rank() {
-		return nil, fmt.Errorf("%w: a reservation of axis %d", ErrInvalidMetadata, r.note.Axis)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the note of %.100s (remove __varve/pending.json if no writer is at work): %w", ErrInvalidMetadata, holder, err)
 	}
 	return r, nil
+}
+
+// check refuses a note that no reservation of an array with so many axes can have.
+func (n reservationNote) check(rank int) error {
+	if n.Axis < 0 || n.Axis >= rank {
+		return fmt.Errorf("axis %d of an array with %d axes", n.Axis, rank)
+	}
+	sum := n.Start
+	for i, length := range n.Lengths {
+		if sum += length; length < 1 || sum < 0 {
+			return fmt.Errorf("part %d has the length %d", i, length)
+		}
+	}
+	if n.Start < 0 || len(n.Lengths) == 0 {
+		return fmt.Errorf("%d parts from element %d on", len(n.Lengths), n.Start)
+	}
+	return nil
 }
 
 // endPublished ends a reservation whose elements were published by a writer who died before it could end it, and
@@ -178,8 +209,11 @@ func (r *Reservation) grown(s *state) (*grid.Grid, error) {
 // Parts returns the number of parts.
 func (r *Reservation) Parts() int { return len(r.note.Lengths) }
 
-// Region returns the elements of a part, numbered as they will be in the array.
+// Region returns the elements of a part, numbered as they will be in the array; nil where there is no such part.
 func (r *Reservation) Region(part int) grid.Box {
+	if part < 0 || part >= r.Parts() {
+		return nil
+	}
 	box := grid.BoxOf(r.array.Shape())
 	start := r.note.Start
 	for _, n := range r.note.Lengths[:part] {

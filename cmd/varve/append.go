@@ -21,7 +21,8 @@ The values have to be as long as the array along all axes but the one that grows
 of that axis are listed; regular chunks are filled up first. Nothing that is stored already is moved.
 
 With NAME=FILE, as t2m=a.npy time=b.npy, all arrays named grow or none does, whatever happens meanwhile. Names are relative to the
-group, and so is the COORD of --time, which may be one of those that grow. The policy holds for all of them that have listed chunks.
+group, and so is the COORD of --time, which may be one of those that grow. The policy holds for all of them that have listed chunks,
+and --expect is the length of the axis before it grows.
 
 ` + policiesText,
 		Example: `  varve append era5.zarr/t2m day.npy

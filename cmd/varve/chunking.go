@@ -69,6 +69,9 @@ func parseChunking(text string) (chunking, error) {
 		return c, err
 	}
 	v, err := chunksJSON(text)
+	if err != nil && !strings.HasPrefix(text, "[") {
+		return c, errors.New("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number or list either")
+	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
 		c.axes, err = axisTexts(v)
 		return c, err
@@ -92,7 +95,7 @@ func axisWord(text string) (axis axisText, ok bool, err error) {
 	case word == "calendar":
 		axis.unit, err = calendar.ParseUnit(rest)
 	case word == "groups" && rest == "":
-		err = errors.New("the name of a file is needed behind groups:")
+		err = errors.New("groups: is to be followed by the name of a file")
 	case word == "groups":
 		axis.groups = rest
 	default:

@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),
 		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
-		newAttributesCommand(), newRemoveCommand(),
+		newAttributesCommand(), newRemoveCommand(), newConsolidateCommand(),
 		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)

@@ -99,30 +99,30 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName stri
 }
 
 // open opens the array and reads the file.
-func (in *input) open(cmd *cobra.Command, g *zarr.Group, location, formatName string, axis int, expect []int64) (err error) {
-	if in.array, err = g.OpenArray(cmd.Context(), in.name, nil); err != nil {
+func (i *input) open(cmd *cobra.Command, g *zarr.Group, location, formatName string, axis int, expect []int64) (err error) {
+	if i.array, err = g.OpenArray(cmd.Context(), i.name, nil); err != nil {
 		return err
 	}
-	rank := in.array.Rank()
-	if in.axis = axis; axis < 0 {
-		in.axis += rank
+	rank := i.array.Rank()
+	if i.axis = axis; axis < 0 {
+		i.axis += rank
 	}
-	at := sameNode(location) + "/" + in.name
-	if in.axis < 0 || in.axis >= rank {
+	at := sameNode(location) + "/" + i.name
+	if i.axis < 0 || i.axis >= rank {
 		return on(cmd.Name(), at, badArgument("axis %d of an array with %s", axis, plural(int64(rank), "axis")))
 	}
 	if expect != nil {
-		in.opt.Expect = in.array.Shape()
-		in.opt.Expect[in.axis] = expect[0]
+		i.opt.Expect = i.array.Shape()
+		i.opt.Expect[i.axis] = expect[0]
 	}
-	in.data, in.planes, err = addition(cmd, in.file, formatName, in.array, in.axis)
+	i.data, i.planes, err = addition(cmd, i.file, formatName, i.array, i.axis)
 	return on(cmd.Name(), at, err)
 }
 
 // dimension returns the name of the axis that grows, "" where it has none.
-func (in *input) dimension() string {
-	if names := in.array.DimensionNames(); names != nil {
-		return names[in.axis]
+func (i *input) dimension() string {
+	if names := i.array.DimensionNames(); names != nil {
+		return names[i.axis]
 	}
 	return ""
 }
@@ -143,10 +143,10 @@ func sameGrowth(inputs []*input) error {
 	return nil
 }
 
-func (in *input) extent() int64 { return in.array.Shape()[in.axis] }
+func (i *input) extent() int64 { return i.array.Shape()[i.axis] }
 
 // isListed reports whether the chunks of the axis that grows are a list, which a policy can lengthen.
-func (in *input) isListed() bool { return !in.array.Grid().Axis(in.axis).IsRegular() }
+func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
 
 // placeAll makes the policy a part of the options of all arrays whose chunks are listed. Regular chunks follow the extent; a
 // policy that is of no use to any array is refused.

@@ -84,7 +84,7 @@ func runPairs(sizes [][]grid.Run) [][][2]int64 {
 }
 
 // errNoSize says that a text does not look like a size at all.
-var errNoSize = errors.New("no size")
+var errNoSize = errors.New("a number with a unit is needed, as 8MiB or 500kB")
 
 // sizeText is a number and a unit: 8MiB, 1.5 GiB, 500kB, 100 B.
 var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGTPE]?)(i?)B$`)

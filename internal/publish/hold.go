@@ -36,7 +36,11 @@ func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 	if err != nil {
 		return err
 	}
-	return run.secure(ctx) // whoever has planned already cannot publish, and whoever plans now finds the holder
+	// Whoever has planned already cannot publish, and whoever plans from now on finds the holder.
+	if err := run.secure(ctx); err != nil {
+		return errors.Join(err, Release(context.WithoutCancel(ctx), n))
+	}
+	return nil
 }
 
 // Holder returns who holds a node, and the note; "" where nobody does.

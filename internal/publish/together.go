@@ -198,6 +198,9 @@ func (n Node) undo(ctx context.Context, journal store.Key) (err error) {
 func (j *journal) redo(ctx context.Context, after func(context.Context, []store.Path) error) (err error) {
 	for _, p := range j.Parts {
 		unlock, _, lockErr := j.node.at(p.path).keepOthersAway(ctx)
+		if errors.Is(lockErr, fs.ErrNotExist) {
+			continue // the node was removed since
+		}
 		if lockErr != nil {
 			return lockErr
 		}
@@ -207,7 +210,12 @@ func (j *journal) redo(ctx context.Context, after func(context.Context, []store.
 		return err // another writer has done it while we waited for the locks
 	}
 	for _, p := range j.Parts {
-		if _, err := j.publish(ctx, j.node.at(p.path), p); err != nil {
+		n := j.node.at(p.path)
+		ours, err := j.names(ctx, n)
+		if err == nil && ours {
+			_, err = j.publish(ctx, n, p)
+		}
+		if err != nil {
 			return err
 		}
 	}
