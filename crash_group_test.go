@@ -196,7 +196,7 @@ func TestCrashTogether(t *testing.T) {
 						t.Fatal(err)
 					}
 					points++
-					for label, image := range disk.Images(uint64(n), randomImages()) {
+					for label, image := range disk.Images(uint64(n), randomImages()/4) {
 						images++
 						goOn := images%8 == 0 || long()
 						c.check(t, image, consolidated, err == nil, goOn, fmt.Sprintf("operation %d, %s", n, label))
@@ -210,7 +210,7 @@ func TestCrashTogether(t *testing.T) {
 		}
 	}
 	t.Logf("%d points, %d images", points, images)
-	if points < 650 || images < 7800 {
+	if points < 750 || images < 6800 {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }

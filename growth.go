@@ -144,7 +144,7 @@ func (a *Array) known(d publish.Document) (*state, error) {
 func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
 	ext := s.document().ChunkGrid
 	if !sameEdges(g, s.grid) {
-		ext = gridExtension(g)
+		ext = gridExtension(g, len(ext.Configuration))
 	}
 	return a.bindGrid(s.doc.Resized(g.Shape(), ext), g, store.Version{})
 }
@@ -154,11 +154,12 @@ func (s *state) document() *metadata.Array {
 	if len(s.grid.Notes()) == 0 {
 		return s.doc
 	}
-	return s.doc.Resized(s.grid.Shape(), gridExtension(s.grid))
+	return s.doc.Resized(s.grid.Shape(), gridExtension(s.grid, 0))
 }
 
-func gridExtension(g *grid.Grid) metadata.Extension {
-	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(nil)}
+// gridExtension returns how the grid stands in a document, where that has been about so many bytes.
+func gridExtension(g *grid.Grid, bytes int) metadata.Extension {
+	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(make([]byte, 0, bytes+64))}
 }
 
 // stage returns the change from one state to the next.
