@@ -22,8 +22,8 @@ type growth struct {
 	region    grid.Box
 	data      []byte
 	keepStale bool
-	vacate    *room // whose chunks are deleted
-	complete  *room // whose chunks have to be stored
+	vacate    *room        // whose chunks are deleted
+	complete  *Reservation // whose parts have to be written
 }
 
 const (
@@ -179,7 +179,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }
 	case g.complete != nil:
-		change.Stage = func(ctx context.Context, _ store.Batch) error { return old.checkStored(ctx, g.complete) }
+		change.Stage = func(ctx context.Context, _ store.Batch) error { return g.complete.check(ctx, old, g.grid) }
 		change.Abandon = nil
 	case g.vacate != nil:
 		change.Stage = func(ctx context.Context, b store.Batch) error { return old.vacate(ctx, g.vacate, b) }

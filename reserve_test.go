@@ -120,3 +120,37 @@ func TestCancelReservation(t *testing.T) {
 		}
 	}
 }
+
+// TestReserveLeftovers has chunks of others under the keys of a part, from before the reservation and after it: the part is
+// not written, and they never show.
+func TestReserveLeftovers(t *testing.T) {
+	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+		ctx := t.Context()
+		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}, Codecs: plain()}
+		a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "a/c/2", "xxx") // of an append that died
+		r, err := a.Reserve(ctx, 0, 3, 1)
+		if err == nil {
+			err = zarr.WritePart(ctx, r, 1, []int8{7})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "a/c/2", "yyy") // of one that was planned before and goes on
+		if err := r.Publish(ctx); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: published without a part: %v", name, err)
+		}
+		if err := zarr.WritePart(ctx, r, 0, []int8{4, 5, 6}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Publish(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int8{0, 0, 0, 4, 5, 6, 7}) {
+			t.Errorf("%s: %v, %v", name, got.Data, err)
+		}
+	}
+}
