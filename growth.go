@@ -242,6 +242,16 @@ func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) erro
 // has no locks to keep those away who write the same chunks.
 const mostClaimed = 1 << 16
 
+// tooManyClaimed is the [ErrUnsafeConcurrentWrite] of a change that has to store more chunks of fill values than is reasonable.
+type tooManyClaimed struct{}
+
+func (tooManyClaimed) Error() string {
+	return fmt.Sprintf("growing without elements over more than %d chunks in a store without locks: "+
+		"grow in smaller steps, append the elements, or say that this is the only writer (SingleWriter)", mostClaimed)
+}
+
+func (tooManyClaimed) Is(target error) bool { return target == ErrUnsafeConcurrentWrite }
+
 // expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
 // cut chunks is cleared, and what a writer that died left under the keys of new chunks is deleted.
 func (s *state) expose(ctx context.Context, next *state, b store.Batch) error {
@@ -294,8 +304,10 @@ func (s *state) claim(ctx context.Context, next *state, b store.Batch) error {
 	for cells := range grid.BoxOf(next.grid.Chunks()).Subtract(kept) {
 		n, ok := cells.Len()
 		if left -= n; !ok || left < 0 {
-			return fmt.Errorf("%w: growing without elements over more than %d chunks", ErrUnsafeConcurrentWrite, mostClaimed)
+			return tooManyClaimed{}
 		}
+	}
+	for cells := range grid.BoxOf(next.grid.Chunks()).Subtract(kept) {
 		if err := next.engine.Claim(ctx, cells, engine.Writing{Batch: b, Valid: s.grid.Shape(), KeepFill: true}); err != nil {
 			return err
 		}

@@ -70,8 +70,24 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	return r, nil
 }
 
-// hold makes the reservation the holder of the array as it is now.
+// hold makes the reservation the holder of the array as it is now, once what a dead writer left is finished.
 func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error {
+	a := r.array
+	if _, err := a.endPublished(ctx, ""); err != nil {
+		return err
+	}
+	err := publish.Free(ctx, a.publisher())
+	if err == nil {
+		err = r.holdFree(ctx, axis, lengths)
+	}
+	if errors.Is(err, publish.ErrPending) {
+		err = errors.Join(a.finishOthers(ctx), err)
+	}
+	return err
+}
+
+// holdFree is hold of an array that nobody seems to hold.
+func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) error {
 	a := r.array
 	s, err := a.reload(ctx, a.state.Load())
 	if err != nil {
@@ -89,11 +105,7 @@ func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error
 	if err != nil {
 		return err
 	}
-	err = publish.Hold(ctx, r.publisher(), raw)
-	if errors.Is(err, publish.ErrPending) {
-		err = errors.Join(a.finishOthers(ctx), err)
-	}
-	return err
+	return publish.Hold(ctx, r.publisher(), raw)
 }
 
 // Reservation returns the reservation that the array has, as another program finds it. Without one the error wraps

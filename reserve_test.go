@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -152,5 +153,43 @@ func TestReserveLeftovers(t *testing.T) {
 		if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int8{0, 0, 0, 4, 5, 6, 7}) {
 			t.Errorf("%s: %v, %v", name, got.Data, err)
 		}
+	}
+}
+
+// TestReservedArray says who holds an array to all who want to change it, and to one who has given it back that it has.
+func TestReservedArray(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "g/a", edges(2), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := h.OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Reserve(ctx, 0, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]func() error{
+		"reserve":      func() error { _, err := a.Reserve(ctx, 0, 2); return err },
+		"resize":       func() error { return a.Resize(ctx, []int64{1}, nil) },
+		"group append": func() error { return g.Append(ctx, zarr.Add("a", 0, []int32{1}, nil)) },
+	} {
+		if err := try(); !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "held by reservation") || !strings.Contains(err.Error(), "g/a") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r.Region(-1) != nil || r.Region(2) != nil || len(r.Region(1)) != 1 {
+		t.Error("the regions of parts that are none")
+	}
+	if err := r.Cancel(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Cancel(ctx); !errors.Is(err, zarr.ErrConflict) || strings.Contains(err.Error(), "tries") {
+		t.Errorf("cancelled twice: %v", err)
+	}
+	if _, err := a.Reserve(ctx, 0); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Errorf("no parts: %v", err)
 	}
 }
