@@ -23,8 +23,8 @@ type growth struct {
 	region    grid.Box
 	data      []byte
 	keepStale bool
-	vacate    *room // whose chunks are deleted
-	complete  *room // whose chunks have to be stored
+	vacate    *room        // whose chunks are deleted
+	complete  *Reservation // whose parts have to be written
 }
 
 const (
@@ -180,7 +180,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }
 	case g.complete != nil:
-		change.Stage = func(ctx context.Context, _ store.Batch) error { return old.checkStored(ctx, g.complete) }
+		change.Stage = func(ctx context.Context, _ store.Batch) error { return g.complete.check(ctx, old, g.grid) }
 		change.Abandon = nil
 	case g.vacate != nil:
 		change.Stage = func(ctx context.Context, b store.Batch) error { return old.vacate(ctx, g.vacate, b) }
@@ -262,6 +262,16 @@ func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) erro
 // has no locks to keep those away who write the same chunks.
 const mostClaimed = 1 << 16
 
+// tooManyClaimed is the [ErrUnsafeConcurrentWrite] of a change that has to store more chunks of fill values than is reasonable.
+type tooManyClaimed struct{}
+
+func (tooManyClaimed) Error() string {
+	return fmt.Sprintf("growing without elements over more than %d chunks in a store without locks: "+
+		"grow in smaller steps, append the elements, or say that this is the only writer (SingleWriter)", mostClaimed)
+}
+
+func (tooManyClaimed) Is(target error) bool { return target == ErrUnsafeConcurrentWrite }
+
 // expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
 // cut chunks is cleared, unless that is to be kept, and what a writer that died left under the keys of new chunks is deleted.
 func (s *state) expose(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
@@ -328,7 +338,7 @@ func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.
 	for _, cells := range boxes {
 		n, ok := cells.Len()
 		if left -= n; !ok || left < 0 {
-			return fmt.Errorf("%w: growing without elements over more than %d chunks", ErrUnsafeConcurrentWrite, mostClaimed)
+			return tooManyClaimed{}
 		}
 	}
 	for _, cells := range boxes {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"varve.dev/zarr/dtype"
@@ -71,8 +70,24 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	return r, nil
 }
 
-// hold makes the reservation the holder of the array as it is now.
+// hold makes the reservation the holder of the array as it is now, once what a dead writer left is finished.
 func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error {
+	a := r.array
+	if _, err := a.endPublished(ctx, ""); err != nil {
+		return err
+	}
+	err := publish.Free(ctx, a.publisher())
+	if err == nil {
+		err = r.holdFree(ctx, axis, lengths)
+	}
+	if errors.Is(err, publish.ErrPending) {
+		err = errors.Join(a.finishOthers(ctx), err)
+	}
+	return err
+}
+
+// holdFree is hold of an array that nobody seems to hold.
+func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) error {
 	a := r.array
 	s, err := a.reload(ctx, a.state.Load())
 	if err != nil {
@@ -90,11 +105,7 @@ func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error
 	if err != nil {
 		return err
 	}
-	err = publish.Hold(ctx, r.publisher(), raw)
-	if errors.Is(err, publish.ErrPending) {
-		err = errors.Join(a.finishOthers(ctx), err)
-	}
-	return err
+	return publish.Hold(ctx, r.publisher(), raw)
 }
 
 // Reservation returns the reservation that the array has, as another program finds it. Without one the error wraps
@@ -155,7 +166,7 @@ func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
 	if err != nil || s.grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
 		return false, err
 	}
-	return true, publish.Release(ctx, r.publisher())
+	return true, r.release(ctx)
 }
 
 // publisher describes the array to package publish, as its holder.
@@ -285,10 +296,14 @@ func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []b
 		return err
 	}
 	how := engine.Writing{Valid: s.grid.Shape(), KeepFill: true}
-	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+	err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		how.Batch = b
 		return next.engine.Write(ctx, sel, view, how)
 	})
+	if err != nil {
+		return err
+	}
+	return r.markWritten(ctx, part)
 }
 
 // Publish makes the elements of all parts visible by one write of the document, and ends the reservation. Where a chunk
@@ -296,7 +311,7 @@ func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []b
 func (r *Reservation) Publish(ctx context.Context) error {
 	err := r.end(ctx, "publish", func(s *state) (*growth, error) {
 		g, err := r.grown(s)
-		return &growth{grid: g, keepStale: true, complete: &room{g, r.region(s)}}, err
+		return &growth{grid: g, keepStale: true, complete: r}, err
 	})
 	if errors.Is(err, ErrConflict) {
 		if ended, _ := r.array.endPublished(ctx, r.holder); ended {
@@ -324,7 +339,7 @@ func (r *Reservation) end(ctx context.Context, op string, plan func(*state) (*gr
 		err = r.change(ctx, plan)
 	}
 	if err == nil {
-		err = publish.Release(context.WithoutCancel(ctx), r.publisher())
+		err = r.release(context.WithoutCancel(ctx))
 	}
 	return r.array.fail(op, err)
 }
@@ -342,24 +357,6 @@ func (s *state) vacate(ctx context.Context, r *room, b store.Batch) error {
 		return err
 	}
 	return s.engine.Delete(ctx, cells, b)
-}
-
-// checkStored looks whether all chunks of a room are stored.
-func (s *state) checkStored(ctx context.Context, r *room) error {
-	cells, err := s.roomOf(r)
-	if err != nil {
-		return err
-	}
-	for index := range cells.Indices() {
-		found, err := store.Exists(ctx, s.engine.Store, s.engine.Key(index))
-		if err == nil && !found {
-			err = fmt.Errorf("not written yet: %w", fs.ErrNotExist)
-		}
-		if err != nil {
-			return &engine.ChunkError{Key: s.engine.Key(index).String(), Index: slices.Clone(index), Err: err}
-		}
-	}
-	return nil
 }
 
 // roomOf returns the chunks of a room, without those that the array has already.

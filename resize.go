@@ -25,7 +25,8 @@ type ResizeOptions struct {
 // it held before it once shrank; chunks that it shrinks by are deleted after readers have been told. What it costs
 // follows what is added and removed, not the array.
 //
-// Errors are those of [Append].
+// Errors are those of [Append]. In a store without locks new chunks of fill values are stored; more than 65,536 of them
+// wrap [ErrUnsafeConcurrentWrite].
 func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) error {
 	var o ResizeOptions
 	if opt != nil {

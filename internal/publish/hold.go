@@ -12,6 +12,18 @@ import (
 // ErrHeld says that a node may be changed by its holder only.
 var ErrHeld = fmt.Errorf("%w: the node is held", store.ErrConflict)
 
+// noHolder is the [ErrHeld] of one who holds a node no more.
+type noHolder string
+
+func (h noHolder) Error() string {
+	return fmt.Sprintf("%v: %s does not hold the node any more", store.ErrConflict, string(h))
+}
+
+func (h noHolder) Is(target error) bool { return target == ErrHeld || target == store.ErrConflict }
+
+// Free returns why n.Holder may not change a node: [ErrPending] or [ErrHeld].
+func Free(ctx context.Context, n Node) error { return n.isPending(ctx) }
+
 // Hold gives a node to a holder: from then on [Update] refuses everybody who is not n.Holder, until [Release]. The note is
 // for those who find the node held. A node that somebody holds already wraps [ErrHeld].
 func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {

@@ -88,7 +88,7 @@ func (n Node) isPending(ctx context.Context) error {
 	case p.Holder != "" && p.Holder != n.Holder:
 		return fmt.Errorf("%w by %.100s: %.200s", ErrHeld, p.Holder, p.Note)
 	case p.Holder != n.Holder:
-		return fmt.Errorf("%w: %s does not hold it any more", store.ErrConflict, n.Holder)
+		return noHolder(n.Holder)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func isJournal(k store.Key) bool {
 
 // damaged returns the error of a file beside a node that no writer has left in this form.
 func damaged(key store.Key, err error) error {
-	return fmt.Errorf("%w: %s is damaged (remove it if no writer is at work): %w", metadata.ErrInvalid, key, err)
+	return fmt.Errorf("%w: %s is damaged (remove it if no writer is at work): %v", metadata.ErrInvalid, key, err)
 }
 
 // point makes the node's pointer say something where it says nothing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -94,7 +95,7 @@ func (t *together) plan(ctx context.Context, p Part) error {
 		return err
 	}
 	if err := p.isPending(ctx); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", p.Path, err)
 	}
 	change, err := p.Plan(old)
 	if err != nil || change == nil {
