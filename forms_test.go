@@ -23,6 +23,7 @@ func TestOlderForms(t *testing.T) {
 	for _, tt := range []struct{ name, shape, grid, written, note string }{
 		{"draft", "[6]", `{"type": "rectangular", "separator": "/", "chunk_shape": [[1, 2, 3]]}`, `"chunk_shapes": [[1, 2, 3]]`, "ZEP 3"},
 		{"rectangular", "[6]", `{"name": "rectangular", "configuration": {"chunk_shape": [[1, 2, 3]]}}`, `"chunk_shapes": [[1, 2, 3]]`, "zarrs"},
+		{"codec", "[6]", `{"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[1, 2, 3]]}}`, `"codecs": [{"name": "bytes"`, "endian"},
 		{"mixed", "[6, 1]", `{"name": "regular", "configuration": {"chunk_shape": [[1, 2, 3], 1]}}`, `"chunk_shapes": [[1, 2, 3], 1]`, "3.2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -33,7 +34,11 @@ func TestOlderForms(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			put("zarr.json", fmt.Sprintf(formDocument, tt.shape, tt.grid))
+			document := fmt.Sprintf(formDocument, tt.shape, tt.grid)
+			if tt.name == "codec" {
+				document = strings.Replace(document, `"bytes"`, `"endian"`, 1)
+			}
+			put("zarr.json", document)
 			column := strings.Repeat("/0", strings.Count(tt.shape, ","))
 			for i, chunk := range []string{"\x01", "\x02\x03", "\x04\x05\x06"} {
 				put(fmt.Sprintf("c/%d%s", i, column), chunk)
