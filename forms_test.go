@@ -141,3 +141,29 @@ func TestListAxes(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestSpecGrid creates arrays from grids as they are: with their names, and with edges beyond the extent.
+func TestSpecGrid(t *testing.T) {
+	ctx := t.Context()
+	for _, configuration := range []string{`{"kind": "inline", "chunk_shapes": [4]}`, `{"kind": "inline", "chunk_shapes": [[4, 6, [5, 2]]]}`} {
+		g, err := grid.Parse([]int64{10}, grid.RectilinearName, []byte(configuration))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := a.Metadata().ChunkGrid; e.Name != grid.RectilinearName || string(e.Configuration) != configuration || !a.Grid().Equal(g) {
+			t.Errorf("%s is %s %s", configuration, e.Name, e.Configuration)
+		}
+		for _, spec := range []zarr.Spec{
+			{Shape: []int64{9}, Type: dtype.Of[int8](), Grid: g},
+			{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g, Chunks: []grid.Cut{grid.Every(4)}},
+		} {
+			if _, err := zarr.On(memory.New()).CreateArray(ctx, "a", spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+				t.Errorf("%v: %v", spec, err)
+			}
+		}
+	}
+}
