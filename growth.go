@@ -142,19 +142,27 @@ func (a *Array) known(d publish.Document) (*state, error) {
 
 // with returns the state with another grid.
 func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
-	ext := s.document().ChunkGrid
+	doc := s.document()
+	ext := doc.ChunkGrid
 	if !sameEdges(g, s.grid) {
 		ext = gridExtension(g, len(ext.Configuration))
 	}
-	return a.bindGrid(s.doc.Resized(g.Shape(), ext), g, store.Version{})
+	return a.bindGrid(doc.Resized(g.Shape(), ext), g, store.Version{})
 }
 
-// document returns the document of the state as it is written: with a chunk grid that is specified, whatever was read.
+// document returns the document of the state as it is written: with a chunk grid and codecs that are specified, whatever was read.
 func (s *state) document() *metadata.Array {
-	if len(s.grid.Notes()) == 0 {
+	codecs, renamed := presentCodecs(s.doc.Codecs)
+	ext := s.doc.ChunkGrid
+	switch {
+	case len(s.grid.Notes()) > 0:
+		ext = gridExtension(s.grid, 0)
+	case !renamed:
 		return s.doc
 	}
-	return s.doc.Resized(s.grid.Shape(), gridExtension(s.grid, 0))
+	doc := s.doc.Resized(s.grid.Shape(), ext)
+	doc.Codecs = codecs
+	return doc
 }
 
 // gridExtension returns how the grid stands in a document, where that has been about so many bytes.

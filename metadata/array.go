@@ -84,6 +84,20 @@ func (d *document) grid() (Extension, error) {
 	if err != nil {
 		return Extension{}, err
 	}
+	return newGrid(v)
+}
+
+// ParseChunkGrid is [ParseExtension] for a chunk_grid alone, which may also have the form of ZEP 3's draft.
+func ParseChunkGrid(raw []byte, l Limits) (Extension, error) {
+	v, err := strictjson.Parse(raw, l.json())
+	if err != nil {
+		return Extension{}, located(err)
+	}
+	e, err := newGrid(v)
+	return e, located(err)
+}
+
+func newGrid(v strictjson.Value) (Extension, error) {
 	if e, ok := draftGrid(v); ok {
 		return e, nil
 	}
