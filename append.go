@@ -79,7 +79,7 @@ func (s *state) appended(axis int, t dtype.Type, src []byte, opt AppendOptions) 
 	}
 	from := shape[axis]
 	if shape[axis] += count; shape[axis] < 0 {
-		return nil, ErrOverflow
+		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %d more than %d", ErrOverflow, count, from)}
 	}
 	policies := make([]grid.Growth, len(shape))
 	policies[axis] = opt.Grow

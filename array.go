@@ -105,9 +105,6 @@ func (a *Array) FillValue() []byte { return bytes.Clone(a.state.Load().fill) }
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
 func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attributes) }
 
-// Notes says in what respects the array was not read as it is stored, because an older program wrote it so: one sentence each.
-func (a *Array) Notes() []string { return a.state.Load().grid.Notes() }
-
 // Metadata returns the document that describes the array. It is not to be changed.
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
 

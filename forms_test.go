@@ -23,6 +23,7 @@ func TestOlderForms(t *testing.T) {
 	for _, tt := range []struct{ name, shape, grid, written, note string }{
 		{"draft", "[6]", `{"type": "rectangular", "separator": "/", "chunk_shape": [[1, 2, 3]]}`, `"chunk_shapes": [[1, 2, 3]]`, "ZEP 3"},
 		{"rectangular", "[6]", `{"name": "rectangular", "configuration": {"chunk_shape": [[1, 2, 3]]}}`, `"chunk_shapes": [[1, 2, 3]]`, "zarrs"},
+		{"codec", "[6]", `{"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[1, 2, 3]]}}`, `"codecs": [{"name": "bytes"`, "endian"},
 		{"mixed", "[6, 1]", `{"name": "regular", "configuration": {"chunk_shape": [[1, 2, 3], 1]}}`, `"chunk_shapes": [[1, 2, 3], 1]`, "3.2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -33,7 +34,11 @@ func TestOlderForms(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			put("zarr.json", fmt.Sprintf(formDocument, tt.shape, tt.grid))
+			document := fmt.Sprintf(formDocument, tt.shape, tt.grid)
+			if tt.name == "codec" {
+				document = strings.Replace(document, `"bytes"`, `"endian"`, 1)
+			}
+			put("zarr.json", document)
 			column := strings.Repeat("/0", strings.Count(tt.shape, ","))
 			for i, chunk := range []string{"\x01", "\x02\x03", "\x04\x05\x06"} {
 				put(fmt.Sprintf("c/%d%s", i, column), chunk)
@@ -134,5 +139,31 @@ func TestListAxes(t *testing.T) {
 	}
 	if got := string(a.Metadata().ChunkGrid.Configuration); got != `{"kind": "inline", "chunk_shapes": [[1, 2], [[2, 3]]]}` {
 		t.Error(got)
+	}
+}
+
+// TestSpecGrid creates arrays from grids as they are: with their names, and with edges beyond the extent.
+func TestSpecGrid(t *testing.T) {
+	ctx := t.Context()
+	for _, configuration := range []string{`{"kind": "inline", "chunk_shapes": [4]}`, `{"kind": "inline", "chunk_shapes": [[4, 6, [5, 2]]]}`} {
+		g, err := grid.Parse([]int64{10}, grid.RectilinearName, []byte(configuration))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := a.Metadata().ChunkGrid; e.Name != grid.RectilinearName || string(e.Configuration) != configuration || !a.Grid().Equal(g) {
+			t.Errorf("%s is %s %s", configuration, e.Name, e.Configuration)
+		}
+		for _, spec := range []zarr.Spec{
+			{Shape: []int64{9}, Type: dtype.Of[int8](), Grid: g},
+			{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g, Chunks: []grid.Cut{grid.Every(4)}},
+		} {
+			if _, err := zarr.On(memory.New()).CreateArray(ctx, "a", spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+				t.Errorf("%v: %v", spec, err)
+			}
+		}
 	}
 }

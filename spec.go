@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/zstd"
@@ -22,6 +23,9 @@ type Spec struct {
 	// Chunks says how every axis is cut. The form decides the kind of grid: with [grid.Every] on all axes it is regular, else
 	// rectilinear. Nil chooses regular chunks of about 1 MiB and less, more for large arrays ([grid.Auto]).
 	Chunks []grid.Cut
+	// Grid is a grid that there is already, in place of Chunks: that of another array, or one that was read ([grid.Parse]). It
+	// is kept as it is, with its name and with edges beyond the extent, and has to be of the same shape.
+	Grid *grid.Grid
 	// ListAxes writes every axis of a rectilinear grid as a list of edges, for programs that refuse a bare integer there
 	// (Icechunk 2.2). Such an axis does not follow the extent when the array grows.
 	ListAxes bool
@@ -78,14 +82,21 @@ func (s *Spec) document(l Limits) (*metadata.Array, error) {
 	}
 	return &metadata.Array{
 		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name()},
-		ChunkGrid:        gridExtension(g),
+		ChunkGrid:        gridExtension(g, 0),
 		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: s.codecs(),
 		DimensionNames: names, Attributes: attributes,
 	}, nil
 }
 
 func (s *Spec) grid() (*grid.Grid, error) {
-	if s.Chunks != nil {
+	switch {
+	case s.Grid != nil && s.Chunks != nil:
+		return nil, badArgument("both Chunks and Grid are given, only one can be meant")
+	case s.Grid != nil && !slices.Equal(s.Grid.Shape(), s.Shape):
+		return nil, badArgument("the grid is of shape %v, the array of shape %v", s.Grid.Shape(), s.Shape)
+	case s.Grid != nil:
+		return s.Grid, nil
+	case s.Chunks != nil:
 		return grid.New(s.Shape, s.Chunks...)
 	}
 	return grid.Regular(s.Shape, grid.Auto(s.Shape, int64(s.Type.Size())))

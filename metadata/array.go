@@ -84,6 +84,20 @@ func (d *document) grid() (Extension, error) {
 	if err != nil {
 		return Extension{}, err
 	}
+	return newGrid(v)
+}
+
+// ParseChunkGrid is [ParseExtension] for a chunk_grid alone, which may also have the form of ZEP 3's draft.
+func ParseChunkGrid(raw []byte, l Limits) (Extension, error) {
+	v, err := strictjson.Parse(raw, l.json())
+	if err != nil {
+		return Extension{}, located(err)
+	}
+	e, err := newGrid(v)
+	return e, located(err)
+}
+
+func newGrid(v strictjson.Value) (Extension, error) {
 	if e, ok := draftGrid(v); ok {
 		return e, nil
 	}
@@ -211,9 +225,9 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 func (a *Array) Marshal(l Limits) ([]byte, error) {
 	w := newWriter(l, "array")
 	w.member(shape).shape(a.Shape)
-	w.member(dataType).extension(a.DataType, a.DataType.appendType(nil))
-	w.member(chunkGrid).extension(a.ChunkGrid, a.ChunkGrid.Append(nil))
-	w.member(chunkKeyEncoding).extension(a.ChunkKeyEncoding, a.ChunkKeyEncoding.Append(nil))
+	w.member(dataType).extension(a.DataType, Extension.appendType)
+	w.member(chunkGrid).extension(a.ChunkGrid, Extension.Append)
+	w.member(chunkKeyEncoding).extension(a.ChunkKeyEncoding, Extension.Append)
 	w.member(fillValue).raw(a.FillValue)
 	w.member(codecs).extensions(a.Codecs)
 	if a.StorageTransformers != nil {

@@ -179,6 +179,32 @@ func TestExtension(t *testing.T) {
 	}
 }
 
+// TestParseChunkGrid reads a chunk grid alone as it is read within a document.
+func TestParseChunkGrid(t *testing.T) {
+	for spelled, want := range map[string]string{
+		`{"name":"regular","configuration":{"chunk_shape":[4]}}`:            `regular {"chunk_shape":[4]}`,
+		`{"type":"rectangular","chunk_shape":[[1,2]]}`:                      `rectangular {"chunk_shape":[[1,2]]}`,
+		`{"type":"rectangular","separator":"/","chunk_shape":[[1,2]]}`:      `rectangular {"separator":"/","chunk_shape":[[1,2]]}`,
+		`{"name":"rectangular","configuration":{"chunk_shape":[[1,2]]}}`:    `rectangular {"chunk_shape":[[1,2]]}`,
+		`{"name":"regular","type":"regular","configuration":{}}`:            "",
+		`{"type":"regular","chunk_shape":[4]}`:                              "",
+		`{"type":"rectangular","type":"rectangular","chunk_shape":[[1,2]]}`: "",
+		`{"type":"rectangular","chunk_shape":[[1,2]]`:                       "",
+		`[]`: "",
+	} {
+		e, err := ParseChunkGrid([]byte(spelled), Limits{})
+		if want == "" {
+			if !errors.Is(err, ErrInvalid) {
+				t.Errorf("%s: %v", spelled, err)
+			}
+			continue
+		}
+		if got := e.Name + " " + string(e.Configuration); err != nil || got != want {
+			t.Errorf("%s: %s, %v", spelled, got, err)
+		}
+	}
+}
+
 func TestAttributes(t *testing.T) {
 	raw := []byte(`{ "a" : 1.0 , "b":[1, 2],"c":null }`)
 	for key, want := range map[string]string{"a": "1.0", "b": "[1, 2]", "c": "null"} {

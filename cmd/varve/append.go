@@ -74,8 +74,11 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *ch
 	if err != nil {
 		return err
 	}
-	a, err := zarr.OpenArray(cmd.Context(), location, c.options())
+	a, err := zarr.OpenArray(cmd.Context(), location, c.options(cmd))
 	if err != nil {
+		if many, _ := isGroup(cmd, location); many {
+			err = badArgument("it is a group: say which of its arrays grow, as NAME=FILE")
+		}
 		return err
 	}
 	defer a.Close()
@@ -83,7 +86,7 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *ch
 	if axis < 0 {
 		at += a.Rank()
 	}
-	data, planes, err := addition(cmd, file, formatName, a, at)
+	data, planes, err := addition(cmd, file, formatName, a, at, true)
 	if err != nil {
 		return err
 	}
@@ -102,8 +105,9 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *ch
 	return reshaped(cmd, location, before, after)
 }
 
-// addition reads what is to be appended to an array along an axis, in host byte order, and counts its planes.
-func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int) (data []byte, planes int64, err error) {
+// addition reads what is to be appended to an array along an axis, in host byte order, and counts its planes. There may be none
+// where a file of no length says so and nothing else grows.
+func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (data []byte, planes int64, err error) {
 	v, err := openValues(cmd, file, formatName, a.Type())
 	if err != nil {
 		return nil, 0, err
@@ -115,6 +119,9 @@ func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis i
 	}
 	if data, err = v.all(); err != nil {
 		return nil, 0, err
+	}
+	if len(data) == 0 && v.shape != nil && alone {
+		return nil, 0, nil
 	}
 	planes, err = wholePlanes(v, shape, axis, data)
 	return data, planes, err

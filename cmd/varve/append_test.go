@@ -55,6 +55,33 @@ func TestAppendPolicies(t *testing.T) {
 	}
 }
 
+// TestAppendNothing appends a file of no length, which changes nothing.
+func TestAppendNothing(t *testing.T) {
+	node := newNode(t, "--shape", "3,2", "--dtype", "int8", "--chunks", "[[1,2],2]")
+	empty := filepath.Join(t.TempDir(), "none.npy")
+	must(t, "", "create", node+"0", "--shape", "0,2", "--dtype", "int8")
+	must(t, "", "export", node+"0", "-o", empty)
+	before := must(t, "", "info", node, "--json")
+	for _, args := range [][]string{{empty}, {empty, "--grow", "fixed:2"}, {empty, "--axis", "-2"}} {
+		if got := must(t, "", append([]string{"append", node}, args...)...); got != node+"  3 × 2 → 3 × 2\n" {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+	if after := must(t, "", "info", node, "--json"); after != before {
+		t.Error(after)
+	}
+	if _, errs, status := execute(t, "", "append", node, empty, "--axis", "1"); status != 1 || !strings.Contains(errs, "does not continue") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if _, errs, status := execute(t, "", "append", filepath.Dir(node), empty); status != 1 || strings.Contains(errs, "NAME=FILE") {
+		t.Errorf("status %d, %s", status, errs) // there is no group
+	}
+	must(t, "", "create", filepath.Dir(node), "--group")
+	if _, errs, status := execute(t, "", "append", filepath.Dir(node), empty); status != 1 || !strings.Contains(errs, "NAME=FILE") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
 // timed creates a group with an array of ten elements, in the given chunks, and a coordinate beside it.
 func timed(t *testing.T, chunks, values, dtype, attributes string) (array string) {
 	t.Helper()

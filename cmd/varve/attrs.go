@@ -57,7 +57,7 @@ func attributes(cmd *cobra.Command, args []string) error {
 			return badUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
 		}
 	}
-	n, err := zarr.Open(cmd.Context(), location, forWriting)
+	n, err := zarr.Open(cmd.Context(), location, writing(cmd))
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
 )
 
 // chunksHelp explains the values of --chunks in the help of commands.
@@ -28,14 +28,16 @@ const chunksHelp = `CHUNKS say how the axes are cut:
                       line each, of labels, one an element and sorted, or of counts, one a group: a list as long as the axis
                       is labels, one that sums to its length is counts.
   ["calendar:month",36,-1]    words and lengths together, an entry an axis
+  {"name": …}         a whole chunk_grid object, as it stands in metadata
   bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only as far as the array reaches. Few programs read it.`
 
 // chunking is what --chunks says before there is a shape.
 type chunking struct {
 	text    string
-	size    int64      // bytes of a chunk; 0 for anything else
-	trimmed bool       // the last chunks are, see grid.EveryTrimmed
-	lengths string     // JSON as grid.ParseCuts reads it; "" for anything else
+	size    int64  // bytes of a chunk; 0 for anything else
+	trimmed bool   // the last chunks are, see grid.EveryTrimmed
+	lengths string // JSON as grid.ParseCuts reads it; "" for anything else
+	object  *metadata.Extension
 	axes    []axisText // an entry an axis; the axes that have none are whole
 	whole   bool       // there are such axes
 }
@@ -52,6 +54,11 @@ func parseChunking(text string) (chunking, error) {
 	c := chunking{text: text}
 	if text == "auto" {
 		return c, nil
+	}
+	if strings.HasPrefix(text, "{") {
+		e, err := parseChunkGrid(text)
+		c.object = &e
+		return c, err
 	}
 	if rest, ok := strings.CutPrefix(text, "bounded:"); ok {
 		c.trimmed, c.lengths = true, rest
@@ -70,7 +77,7 @@ func parseChunking(text string) (chunking, error) {
 	}
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(text, "[") {
-		return c, errors.New("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number or list either")
+		return c, errors.New("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either")
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
 		c.axes, err = axisTexts(v)
@@ -153,20 +160,30 @@ func (c chunking) unit() calendar.Unit {
 // fileReader reads a file by its name.
 type fileReader func(name string) ([]byte, error)
 
-// grid returns the chunk grid of an array that is to be at a location.
-func (c chunking) grid(ctx context.Context, shape []int64, t dtype.Type, location string, when *times, read fileReader) (*grid.Grid, error) {
-	g, err := c.cut(ctx, shape, t, location, when, read)
+// site is where an array is to be, and what its chunks may be taken from.
+type site struct {
+	location string
+	when     *times
+	read     fileReader
+	how      grid.ParseOptions
+}
+
+// grid returns the chunk grid of an array that is to be at a site.
+func (c chunking) grid(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
+	g, err := c.cut(ctx, shape, t, at)
 	if err != nil && !isUsage(err) {
 		err = badArgument("--chunks %s: %w", shorten(c.text, 200), err)
 	}
 	return g, err
 }
 
-func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, location string, when *times, read fileReader) (*grid.Grid, error) {
+func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
 	size := int64(t.Size())
 	switch {
+	case c.object != nil:
+		return at.how.Parse(shape, c.object.Name, c.object.Configuration)
 	case c.axes != nil:
-		return c.cutAxes(ctx, shape, location, when, read)
+		return c.cutAxes(ctx, shape, at)
 	case c.size > 0:
 		chunk, err := grid.Target(shape, size, c.size)
 		if err != nil {
@@ -194,7 +211,7 @@ func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, location
 }
 
 // cutAxes cuts every axis as its entry says.
-func (c chunking) cutAxes(ctx context.Context, shape []int64, location string, when *times, read fileReader) (*grid.Grid, error) {
+func (c chunking) cutAxes(ctx context.Context, shape []int64, at site) (*grid.Grid, error) {
 	if n := len(c.axes); n > len(shape) || n < len(shape) && !c.whole {
 		return nil, fmt.Errorf("%s for %s", plural(int64(n), "entry"), plural(int64(len(shape)), "axis"))
 	}
@@ -205,7 +222,7 @@ func (c chunking) cutAxes(ctx context.Context, shape []int64, location string, w
 			continue
 		}
 		var err error
-		if cuts[i], err = c.axes[i].cut(ctx, n, location, when, read); err != nil {
+		if cuts[i], err = c.axes[i].cut(ctx, n, at); err != nil {
 			return nil, &grid.AxisError{Axis: i, Err: err}
 		}
 	}
@@ -213,10 +230,10 @@ func (c chunking) cutAxes(ctx context.Context, shape []int64, location string, w
 }
 
 // cut cuts an axis of the given extent.
-func (a axisText) cut(ctx context.Context, extent int64, location string, when *times, read fileReader) (grid.Cut, error) {
+func (a axisText) cut(ctx context.Context, extent int64, at site) (grid.Cut, error) {
 	switch {
 	case a.unit != 0:
-		l, err := when.timeline(ctx, a.unit, location, nil)
+		l, err := at.when.timeline(ctx, a.unit, at.location, nil)
 		if err != nil {
 			return grid.Cut{}, err
 		}
@@ -227,7 +244,7 @@ func (a axisText) cut(ctx context.Context, extent int64, location string, when *
 		edges, err := b.Covering(max(1, extent)) // an axis needs an edge
 		return grid.Edges(edges...), err
 	case a.groups != "":
-		data, err := read(a.groups)
+		data, err := at.read(a.groups)
 		if err != nil {
 			return grid.Cut{}, err
 		}
@@ -242,20 +259,4 @@ func (a axisText) cut(ctx context.Context, extent int64, location string, when *
 		return grid.Cut{}, err
 	}
 	return cuts[0], nil
-}
-
-// cutsOf returns how the axes of a grid are cut. Those of a bounded grid are trimmed.
-func cutsOf(g *grid.Grid) []grid.Cut {
-	cuts := make([]grid.Cut, g.Rank())
-	for i := range cuts {
-		switch a := g.Axis(i); {
-		case a.IsTrimmed():
-			cuts[i] = grid.EveryTrimmed(a.Step())
-		case a.IsRegular():
-			cuts[i] = grid.Every(a.Step())
-		default:
-			cuts[i] = grid.Runs(slices.Collect(a.Edges())...)
-		}
-	}
-	return cuts
 }

@@ -24,7 +24,9 @@ info says so, --dry-run shows where, and another consolidate makes it new.`,
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what differs")
 	singleWriter := singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return consolidate(cmd, args[0], *dry, &zarr.Options{Write: !*dry, SingleWriter: *singleWriter})
+		o := writing(cmd)
+		o.Write, o.SingleWriter = !*dry, *singleWriter
+		return consolidate(cmd, args[0], *dry, o)
 	}
 	return c
 }

@@ -24,8 +24,8 @@ type coordinate struct {
 const mostTimes = 1 << 24
 
 // readCoordinate reads the array at a location, which has to be a time coordinate as CF has it.
-func readCoordinate(ctx context.Context, location string) (*coordinate, error) {
-	a, err := zarr.OpenArray(ctx, location, nil)
+func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
+	a, err := zarr.OpenArray(ctx, location, opt)
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
 	}

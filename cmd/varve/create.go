@@ -96,14 +96,16 @@ func (c *creation) check(cmd *cobra.Command) error {
 	return badUsage("--zarr-format %d; 2 and 3 are known", c.format)
 }
 
-func (c *creation) options() *zarr.CreateOptions { return &zarr.CreateOptions{Overwrite: c.overwrite} }
+func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
+	return &zarr.CreateOptions{Options: *writing(cmd), Overwrite: c.overwrite}
+}
 
 func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	attributes, err := c.attributesJSON()
 	if err != nil {
 		return err
 	}
-	g, err := zarr.CreateGroup(cmd.Context(), location, attributes, c.options())
+	g, err := zarr.CreateGroup(cmd.Context(), location, attributes, c.options(cmd))
 	if err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 			return err
 		}
 	}
-	a, err := zarr.CreateArray(cmd.Context(), location, *spec, c.options())
+	a, err := zarr.CreateArray(cmd.Context(), location, *spec, c.options(cmd))
 	if data != nil && errors.Is(err, zarr.ErrIncomplete) {
 		return c.undo(cmd, location, err) // an array without its values
 	}
@@ -152,7 +154,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 // undo deletes an array that lacks its values, also after an interrupt, and returns err with what became of the array.
 func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 	note := "the new array was deleted again"
-	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, forWriting); failed != nil {
+	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, writing(cmd)); failed != nil {
 		note = "the new array lacks values and could not be deleted: " + oneLine(failed)
 	}
 	if c.overwrite {
@@ -186,7 +188,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 // complete adds to a specification what the other flags say.
 func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
 	s.ListAxes = c.listed
-	if s.Chunks, err = c.cuts(cmd, location, s); err != nil {
+	if s.Grid, err = c.grid(cmd, location, s); err != nil {
 		return err
 	}
 	if c.fill != "" {
@@ -211,18 +213,14 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	return err
 }
 
-// cuts returns how the axes are cut.
-func (c *creation) cuts(cmd *cobra.Command, location string, s *zarr.Spec) ([]grid.Cut, error) {
+// grid returns the chunk grid.
+func (c *creation) grid(cmd *cobra.Command, location string, s *zarr.Spec) (*grid.Grid, error) {
 	chunks, err := parseChunking(c.chunks)
 	if err != nil {
 		return nil, badUsage("--chunks: %w", err)
 	}
 	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
-	g, err := chunks.grid(cmd.Context(), s.Shape, s.Type, location, &c.times, read)
-	if err != nil {
-		return nil, err
-	}
-	return cutsOf(g), nil
+	return chunks.grid(cmd.Context(), s.Shape, s.Type, site{location, &c.times, read, gridOptions(cmd)})
 }
 
 // parseType reads the name of a data type.

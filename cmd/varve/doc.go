@@ -16,7 +16,8 @@
 //   - wantsJSON(cmd) tells whether --json was given; printJSON(cmd, v) prints one document. Members that do not apply are null.
 //   - Contexts come from cmd.Context(): Ctrl-C cancels them.
 //   - Short is one sentence without a final period, Example one or two lines that work.
-//   - openNode and openArray open a location for reading. Flags whose text has a grammar are made by checkedVar (shapeFlag,
+//   - openNode and openArray open a location for reading. Other openings take reading(cmd) or writing(cmd), which carry what
+//     --experimental permits; gridOptions(cmd) does so for a chunk grid alone. Flags whose text has a grammar are made by checkedVar (shapeFlag,
 //     selectionFlag, formatFlag), so that malformed text is wrong usage before any work begins.
 //   - Commands that change an extent share changeFlags, which has the policies of growth and the times that a calendar needs;
 //     singleWriterFlag alone is for other changes. propose makes a shell complete the values of a flag.

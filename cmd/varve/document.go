@@ -27,7 +27,7 @@ type document struct {
 
 // readDocument reads the document of an array at a location, also one that asks for more than this program knows.
 // It is nil where nothing can be said of one.
-func readDocument(ctx context.Context, location string) *document {
+func readDocument(ctx context.Context, location string, how grid.ParseOptions) *document {
 	s, err := file.Open(localPath(location), &file.Options{ReadOnly: true})
 	if err != nil {
 		return nil
@@ -43,18 +43,18 @@ func readDocument(ctx context.Context, location string) *document {
 		return nil
 	}
 	d := &document{Array: doc, location: location}
-	d.understand()
+	d.understand(how)
 	return d
 }
 
 // understand makes what can be made of the document, and notes what cannot.
-func (d *document) understand() {
+func (d *document) understand(how grid.ParseOptions) {
 	var err error
 	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.miss("data type", d.DataType.Name, err) {
 		_, err = d.dtype.ParseFill(d.FillValue)
 		d.miss("fill value", compact(d.FillValue), err)
 	}
-	if d.grid, err = grid.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {
+	if d.grid, err = how.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {
 		d.grid = nil
 	}
 	d.keys, err = metadata.ParseKeyEncoding(d.ChunkKeyEncoding)

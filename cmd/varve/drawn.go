@@ -32,11 +32,11 @@ func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
 	case len(args) == 0 && !(shaped && described):
 		return nil, badUsage("NODE is missing, or both --shape and --chunk-grid")
 	case len(args) == 0:
-		return f.described()
+		return f.described(gridOptions(cmd))
 	}
 	a, err := openArray(cmd, args[0])
 	if err != nil {
-		return drawnDocument(cmd.Context(), args[0], err)
+		return drawnDocument(cmd, args[0], err)
 	}
 	return drawnArray(args[0], a), nil
 }
@@ -54,11 +54,11 @@ func drawnArray(title string, a *zarr.Array) *drawn {
 }
 
 // drawnDocument returns the grid of an array that cannot be opened for another reason.
-func drawnDocument(ctx context.Context, location string, reason error) (*drawn, error) {
+func drawnDocument(cmd *cobra.Command, location string, reason error) (*drawn, error) {
 	if !undecodable(reason) {
 		return nil, reason
 	}
-	doc := readDocument(ctx, location)
+	doc := readDocument(cmd.Context(), location, gridOptions(cmd))
 	if doc == nil || doc.grid == nil {
 		return nil, reason
 	}
@@ -85,25 +85,25 @@ func drawnDocument(ctx context.Context, location string, reason error) (*drawn, 
 }
 
 // described returns the grid that --shape and --chunk-grid describe.
-func (f *gridFlags) described() (*drawn, error) {
+func (f *gridFlags) described(how grid.ParseOptions) (*drawn, error) {
 	shape, err := parseShape(f.shape)
 	if err != nil {
 		return nil, err
 	}
-	e, err := parseExtension(f.chunkGrid)
+	e, err := parseChunkGrid(f.chunkGrid)
 	if err != nil {
 		return nil, on("parse", "--chunk-grid", err)
 	}
-	g, err := grid.Parse(shape, e.Name, e.Configuration)
+	g, err := how.Parse(shape, e.Name, e.Configuration)
 	if err != nil {
 		return nil, on("parse", "--chunk-grid", err)
 	}
 	return &drawn{title: "array", grid: g}, nil
 }
 
-// parseExtension reads the object of a point of extension.
-func parseExtension(text string) (metadata.Extension, error) {
-	e, err := metadata.ParseExtension([]byte(text), metadata.Limits{})
+// parseChunkGrid reads a chunk_grid object, also as ZEP 3's draft had it.
+func parseChunkGrid(text string) (metadata.Extension, error) {
+	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
 	return e, known(err)
 }
 

@@ -30,7 +30,7 @@ func FuzzChunking(f *testing.F) {
 		shape := []int64{max(n, 0), max(m, 0)}
 		when := &times{start: "2024-02-20", step: "1d"}
 		read := func(string) ([]byte, error) { return file, nil }
-		g, err := c.grid(t.Context(), shape, dtype.Of[int16](), "a", when, read)
+		g, err := c.grid(t.Context(), shape, dtype.Of[int16](), site{"a", when, read, grid.ParseOptions{}})
 		if err != nil {
 			if k := zarr.Kind(err); k != "invalid-argument" && k != "overflow" && k != "unsupported" && k != "limit" {
 				t.Fatalf("%q: kind %s of %v", text, k, err)
@@ -40,7 +40,7 @@ func FuzzChunking(f *testing.F) {
 		if !slices.Equal(g.Shape(), shape) {
 			t.Fatalf("%q: shape %v", text, g.Shape())
 		}
-		again, err := grid.New(shape, cutsOf(g)...)
+		again, err := grid.Parse(shape, g.Name(), g.AppendConfiguration(nil))
 		if err != nil || string(again.AppendConfiguration(nil)) != string(g.AppendConfiguration(nil)) || again.Name() != g.Name() {
 			t.Fatalf("%q: %v (%v), then %v", text, g, err, again)
 		}

@@ -34,7 +34,7 @@ func newGridCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	shapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
-	checkedVar(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", syntax(parseExtension))
+	checkedVar(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", syntax(parseChunkGrid))
 	checkedVar(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40: which chunk holds it", syntax(parseIntegers))
 	checkedVar(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", syntax(parseIntegers))
 	checkedVar(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0; by default those with the most chunks", syntax(parseAxes))

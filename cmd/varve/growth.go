@@ -79,8 +79,10 @@ func (c *change) policy(cmd *cobra.Command) (growthPolicy, error) {
 }
 
 // options returns the options that the flags ask for.
-func (c *change) options() *zarr.Options {
-	return &zarr.Options{Write: true, SingleWriter: *c.singleWriter}
+func (c *change) options(cmd *cobra.Command) *zarr.Options {
+	o := writing(cmd)
+	o.SingleWriter = *c.singleWriter
+	return o
 }
 
 // expected returns the shape of --expect, nil where it is not given.

@@ -41,6 +41,7 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 
 func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
 	facts := describe(location, a.Metadata())
+	facts.Notes = append(facts.Notes, a.Notes()...)
 	facts.addGrid(a.Grid())
 	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a.Path(), a.Metadata())...)
 	facts.addSize(a.Type())
@@ -57,7 +58,7 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 	if !undecodable(reason) {
 		return reason
 	}
-	doc := readDocument(cmd.Context(), location)
+	doc := readDocument(cmd.Context(), location, gridOptions(cmd))
 	if doc == nil {
 		return reason
 	}

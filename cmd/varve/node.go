@@ -9,17 +9,14 @@ import (
 	"varve.dev/zarr"
 )
 
-// forWriting are the options of nodes that are to be changed.
-var forWriting = &zarr.Options{Write: true}
-
 // openNode opens the node that an argument names, for reading.
 func openNode(cmd *cobra.Command, location string) (zarr.Node, error) {
-	return zarr.Open(cmd.Context(), location, nil)
+	return zarr.Open(cmd.Context(), location, reading(cmd))
 }
 
 // openArray opens the array that an argument names, for reading.
 func openArray(cmd *cobra.Command, location string) (*zarr.Array, error) {
-	return zarr.OpenArray(cmd.Context(), location, nil)
+	return zarr.OpenArray(cmd.Context(), location, reading(cmd))
 }
 
 // completeNode proposes the members of the group that has been typed so far, besides files.

@@ -30,7 +30,7 @@ func remove(cmd *cobra.Command, location string, yes bool) error {
 			return badArgument("nothing was deleted")
 		}
 	}
-	if err := zarr.Delete(cmd.Context(), location, forWriting); err != nil {
+	if err := zarr.Delete(cmd.Context(), location, writing(cmd)); err != nil {
 		return err
 	}
 	if wantsJSON(cmd) {

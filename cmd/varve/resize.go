@@ -60,7 +60,7 @@ func resize(cmd *cobra.Command, location, text string, c *change, opt *zarr.Resi
 	if err != nil {
 		return err
 	}
-	a, err := zarr.OpenArray(cmd.Context(), location, c.options())
+	a, err := zarr.OpenArray(cmd.Context(), location, c.options(cmd))
 	if err != nil {
 		return err
 	}

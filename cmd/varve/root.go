@@ -42,6 +42,8 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
+	experimentalVar(root.PersistentFlags())
+	propose(root, experimentalFlag, "encoded-shapes")
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),

@@ -5,14 +5,19 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 )
 
 // times are the flags that say when the elements along an axis are.
-type times struct{ coordinate, start, step, calendar string }
+type times struct {
+	coordinate, start, step, calendar string
+	reading                           func() *zarr.Options // of the coordinate
+}
 
 func (t *times) flags(c *cobra.Command) {
 	f := c.Flags()
+	t.reading = func() *zarr.Options { return reading(c) }
 	f.StringVar(&t.coordinate, "time", "", "for calendars: the `COORD` that says when elements are")
 	f.StringVar(&t.start, "start", "", "for calendars, without a coordinate: the `DATE` of element 0, as 1979-01-01 or 1979-01-01T06:00")
 	checkedVar(f, &t.step, "step", "", "for calendars: the `TIME` from one element to the next, as 1d, 6h, 30min or 1mo", syntax(calendar.ParseStep))
@@ -79,7 +84,7 @@ func (t *times) timeline(ctx context.Context, unit calendar.Unit, location strin
 		l.steps, err = t.steps()
 		return l, err
 	}
-	l.coordinate, err = readCoordinate(ctx, beside(location, t.coordinate))
+	l.coordinate, err = readCoordinate(ctx, beside(location, t.coordinate), t.reading())
 	if err == nil {
 		err = l.coordinate.add(g[l.coordinate.name])
 	}

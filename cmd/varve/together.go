@@ -72,7 +72,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName stri
 	if err != nil {
 		return err
 	}
-	g, err := zarr.OpenGroup(cmd.Context(), location, c.options())
+	g, err := zarr.OpenGroup(cmd.Context(), location, c.options(cmd))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (i *input) open(cmd *cobra.Command, g *zarr.Group, location, formatName str
 		i.opt.Expect = i.array.Shape()
 		i.opt.Expect[i.axis] = expect[0]
 	}
-	i.data, i.planes, err = addition(cmd, i.file, formatName, i.array, i.axis)
+	i.data, i.planes, err = addition(cmd, i.file, formatName, i.array, i.axis, false)
 	return on(cmd.Name(), at, err)
 }
 

@@ -27,7 +27,9 @@ it is. With --trim it is written once, just as far as the array reaches, and app
 	c.Flags().IntSliceVar(&opt.Axes, "axis", nil, "the `AXES` that are listed, as 0,2; -1 is the last; all by default")
 	singleWriter := singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return unlock(cmd, args[0], opt, &zarr.Options{Write: true, SingleWriter: *singleWriter})
+		o := writing(cmd)
+		o.SingleWriter = *singleWriter
+		return unlock(cmd, args[0], opt, o)
 	}
 	return c
 }

@@ -70,6 +70,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--time", "time"}, "--time excludes --start"},
 		{[]string{"append", "a", "--time", "time"}, "--time goes with --grow calendar:month"},
 		{[]string{"unlock", "a", "--axis", "q"}, `"q" is no whole number`},
+		{[]string{"info", "a", "--experimental", "warp"}, "there is encoded-shapes"},
+		{[]string{"create", "a", "--shape", "3", "--dtype", "int8", "--chunks", `{"name":`}, "--chunks"},
 		{[]string{"consolidate"}, "GROUP is missing"},
 		{[]string{"unlock"}, "NODE is missing"},
 		{[]string{"append", "a", "--expect", "1,x"}, `"x"`},

@@ -40,7 +40,7 @@ a stream that breaks off or goes on too long changes nothing.`,
 }
 
 func fill(cmd *cobra.Command, location, sel, value string) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, forWriting)
+	a, err := zarr.OpenArray(cmd.Context(), location, writing(cmd))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 }
 
 func write(cmd *cobra.Command, location, sel, file, formatName string) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, forWriting)
+	a, err := zarr.OpenArray(cmd.Context(), location, writing(cmd))
 	if err != nil {
 		return err
 	}

@@ -93,6 +93,16 @@ func (n Node) isPending(ctx context.Context) error {
 	return nil
 }
 
+// Pending returns [ErrPending] where a node is part of an unfinished change of several that has another journal; the zero Key
+// is no journal. The documents of such nodes do not go together.
+func Pending(ctx context.Context, n Node, journal store.Key) error {
+	key, _, err := n.journal(ctx)
+	if err == nil && !key.IsZero() && key != journal {
+		err = ErrPending
+	}
+	return err
+}
+
 // pointer returns what is pending at the node.
 func (n Node) pointer(ctx context.Context) (pointerFile, error) {
 	var p pointerFile
@@ -279,7 +289,8 @@ func (j *journal) names(ctx context.Context, n Node) (bool, error) {
 // publishTries is how often the document of a decided change is written anew because its answer was lost, or because others do the same.
 const publishTries = 8
 
-// publish writes the document that the journal has for a node, unless that was done.
+// publish writes the document that the journal has for a node, unless that was done. The version is zero where others did it,
+// and perhaps more since: a document that is as before is that of a time when the node's pointer names the journal, or a later one.
 func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Version, error) {
 	var failed error
 	for range publishTries {
@@ -291,7 +302,10 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 			return store.Version{}, err
 		}
 		if digest(now.Bytes) != p.Was {
-			return now.Version, nil // it was done, and perhaps more since
+			return store.Version{}, nil
+		}
+		if key, _, err := n.journal(ctx); err != nil || key != j.key {
+			return store.Version{}, err
 		}
 		on := store.IfVersion(now.Version)
 		version, err := n.putIf(ctx, n.key(), next([]byte(p.Document), now.Bytes), on)
@@ -305,13 +319,13 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 
 // close tells others of what was published, and removes the journal and then the pointers to it: nobody may find a journal, and do
 // again what it says, once a node without a pointer can be changed, perhaps back to what it was.
-func (j *journal) close(ctx context.Context, after func(context.Context, []store.Path) error) error {
+func (j *journal) close(ctx context.Context, after After) error {
 	paths := make([]store.Path, len(j.Parts))
 	for i, p := range j.Parts {
 		paths[i] = p.path
 	}
 	if after != nil {
-		if err := after(ctx, paths); err != nil {
+		if err := after(ctx, j.key, paths); err != nil {
 			return err
 		}
 	}

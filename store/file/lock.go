@@ -24,7 +24,7 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 		release, err = s.wait(ctx, func() (func() error, error) { return s.tryLock(name) })
 	}
 	if err != nil {
-		return nil, fail("locking", dir.String(), err)
+		return nil, fail("locking", name, err)
 	}
 	return sync.OnceValue(func() error {
 		// Removed while it is held: who waits for this file finds it replaced and takes the new one.
