@@ -109,7 +109,8 @@ func (n node) notPending(ctx context.Context, journal store.Key, path string) er
 func finishMember(ctx context.Context, err error) error {
 	var p *pendingMember
 	if errors.As(err, &p) {
-		return errors.Join(p.member.finishOthers(ctx), err)
+		_, failed := p.member.finishTogether(ctx)
+		return errors.Join(failed, err)
 	}
 	return err
 }

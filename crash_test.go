@@ -3,17 +3,18 @@ package zarr_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/file"
 )
 
@@ -22,150 +23,46 @@ type crashCase struct {
 	name   string
 	spec   zarr.Spec // of the array before; without a type there is none
 	run    func(ctx context.Context, h *zarr.Hierarchy) error
-	expect func(old []int32) (shape []int64, data []int32) // the array afterwards
-	loose  bool                                            // chunk by chunk old or new, not all at once
-	gone   bool                                            // there may be no array in between
-}
-
-func openArray(ctx context.Context, h *zarr.Hierarchy) (*zarr.Array, error) {
-	return h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1})
-}
-
-func numbers(from, n int32) []int32 {
-	data := make([]int32, n)
-	for i := range data {
-		data[i] = from + int32(i)
-	}
-	return data
-}
-
-func edges(n ...int64) zarr.Spec {
-	sum := int64(0)
-	for _, l := range n {
-		sum += l
-	}
-	return zarr.Spec{Shape: []int64{sum}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(n...)}}
-}
-
-func every(extent, step int64) zarr.Spec {
-	return zarr.Spec{Shape: []int64{extent}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(step)}}
-}
-
-func change(do func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Hierarchy) error {
-	return func(ctx context.Context, h *zarr.Hierarchy) error {
-		a, err := openArray(ctx, h)
-		if err != nil {
-			return err
-		}
-		return do(ctx, a)
-	}
-}
-
-func resize(n int64) func(context.Context, *zarr.Hierarchy) error {
-	return change(func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{n}, nil) })
-}
-
-func appendTo(data []int32) func(context.Context, *zarr.Hierarchy) error {
-	return change(func(ctx context.Context, a *zarr.Array) error { return zarr.Append(ctx, a, 0, data, nil) })
-}
-
-// resized is what an array of one axis holds when its extent is changed.
-func resized(n int) func(old []int32) ([]int64, []int32) {
-	return func(old []int32) ([]int64, []int32) {
-		return []int64{int64(n)}, append(slices.Clone(old[:min(n, len(old))]), make([]int32, max(0, n-len(old)))...)
-	}
-}
-
-func appended(data []int32) func(old []int32) ([]int64, []int32) {
-	return func(old []int32) ([]int64, []int32) {
-		return []int64{int64(len(old) + len(data))}, append(slices.Clone(old), data...)
-	}
-}
-
-var crashCases = []crashCase{
-	{name: "create", run: func(ctx context.Context, h *zarr.Hierarchy) error {
-		_, err := h.CreateArray(ctx, "g/a", edges(1, 2, 3), nil)
-		return err
-	}, expect: func([]int32) ([]int64, []int32) { return []int64{6}, make([]int32, 6) }},
-	{name: "write", spec: edges(1, 2, 3), loose: true, run: change(func(ctx context.Context, a *zarr.Array) error {
-		return zarr.Write(ctx, a, selection.Box{{0, 5}}, numbers(101, 5))
-	}), expect: func(old []int32) ([]int64, []int32) {
-		return []int64{6}, append(numbers(101, 5), old[5])
-	}},
-	{name: "append to edges", spec: edges(1, 2, 3), run: appendTo(numbers(7, 4)), expect: appended(numbers(7, 4))},
-	{name: "append fill value", spec: edges(1, 2, 3), run: appendTo(make([]int32, 2)), expect: appended(make([]int32, 2))},
-	{name: "append to regular chunks", spec: every(6, 4), run: appendTo(numbers(7, 7)), expect: appended(numbers(7, 7))},
-	{name: "grow", spec: every(6, 4), run: resize(11), expect: resized(11)},
-	{name: "grow edges", spec: edges(1, 2, 3), run: resize(9), expect: resized(9)},
-	{name: "shrink", spec: edges(1, 2, 3), run: resize(2), expect: resized(2)},
-	{name: "shrink regular chunks", spec: every(9, 4), run: resize(3), expect: resized(3)},
-	{name: "shrink to nothing", spec: every(9, 4), run: resize(0), expect: resized(0)},
-	{name: "overwrite", spec: edges(1, 2, 3), gone: true, run: func(ctx context.Context, h *zarr.Hierarchy) error {
-		_, err := h.CreateArray(ctx, "g/a", every(5, 4), &zarr.CreateOptions{Overwrite: true})
-		return err
-	}, expect: func([]int32) ([]int64, []int32) { return []int64{5}, make([]int32, 5) }},
-	{name: "delete", spec: edges(1, 2, 3), run: func(ctx context.Context, h *zarr.Hierarchy) error {
-		return h.Delete(ctx, "g", &zarr.Options{Write: true})
-	}, expect: func([]int32) ([]int64, []int32) { return nil, nil }},
-	{name: "attributes", spec: every(6, 4), run: change(func(ctx context.Context, a *zarr.Array) error {
-		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "K"}`), nil })
-	}), expect: func(old []int32) ([]int64, []int32) { return []int64{6}, old }},
-	{name: "shrink and grow", spec: edges(1, 2, 3), run: change(func(ctx context.Context, a *zarr.Array) error {
-		if err := a.Resize(ctx, []int64{5}, nil); err != nil {
-			return err
-		}
-		return zarr.Append(ctx, a, 0, numbers(50, 1), nil)
-	}), expect: nil},
-}
-
-// prepare returns a disk that holds the case's array, durably, with the numbers from 1 on.
-func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, []int32) {
-	t.Helper()
-	ctx := context.Background()
-	disk := vfs.NewDisk()
-	h := zarr.On(file.On(disk, nil))
-	if c.spec.Type.IsZero() {
-		if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
-			t.Fatal(err)
-		}
-		return disk, nil
-	}
-	a, err := h.CreateArray(ctx, "g/a", c.spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := numbers(1, int32(c.spec.Shape[0]))
-	if err := zarr.Write(ctx, a, nil, data); err != nil {
-		t.Fatal(err)
-	}
-	return disk, data
+	expect func(old state) []state // what the array becomes in turn, in the end the last
+	loose  bool                    // chunk by chunk old or new, not all at once
+	gone   bool                    // there may be no array in between
 }
 
 // state is what a reader finds: a nil shape is no array.
 type state struct {
 	shape []int64
 	data  []int32
+	grid  string // the configuration of the grid; "" where it is of no interest
 }
 
-func look(t *testing.T, disk *vfs.Disk, label string) state {
-	t.Helper()
-	ctx := context.Background()
-	a, err := zarr.On(file.On(disk, &file.Options{ReadOnly: true})).OpenArray(ctx, "g/a", nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return state{}
-	}
-	if err != nil {
-		t.Fatalf("%s: %v", label, err)
-	}
-	b, err := zarr.Read[int32](ctx, a, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", label, err)
-	}
-	return state{b.Shape, b.Data}
-}
+// ofRows returns the state of an array of one axis.
+func ofRows(rows []int32) state { return state{shape: []int64{int64(len(rows))}, data: rows} }
 
 func (s state) equal(o state) bool {
-	return slices.Equal(s.shape, o.shape) && slices.Equal(s.data, o.data)
+	return slices.Equal(s.shape, o.shape) && slices.Equal(s.data, o.data) && (s.grid == o.grid || s.grid == "" || o.grid == "")
+}
+
+// resized returns the state in another shape: what is new is the fill value.
+func (s state) resized(shape ...int64) state {
+	to := state{shape: slices.Clone(shape), data: make([]int32, count(shape))}
+	i := 0
+	for index := range grid.BoxOf(shape).Indices() {
+		if grid.BoxOf(s.shape).Contains(index) {
+			at := int64(0)
+			for axis, n := range s.shape {
+				at = at*n + index[axis]
+			}
+			to.data[i] = s.data[at]
+		}
+		i++
+	}
+	return to
+}
+
+// cut returns the state with a grid.
+func (s state) cut(configuration string) state {
+	s.grid = configuration
+	return s
 }
 
 // isMixOf reports whether every element is that of one state or the other.
@@ -181,33 +78,92 @@ func (s state) isMixOf(a, b state) bool {
 	return true
 }
 
+// prepare returns a disk that holds the case's array, durably, with the numbers from 1 on.
+func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, state) {
+	t.Helper()
+	ctx := context.Background()
+	disk := vfs.NewDisk()
+	h := zarr.On(file.On(disk, nil))
+	if c.spec.Type.IsZero() {
+		if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		return disk, state{}
+	}
+	a, err := h.CreateArray(ctx, "g/a", c.spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := numbers(1, int32(count(c.spec.Shape)))
+	if err := zarr.Write(ctx, a, nil, data); err != nil {
+		t.Fatal(err)
+	}
+	return disk, state{c.spec.Shape, data, string(a.Grid().AppendConfiguration(nil))}
+}
+
+// look opens the array for reading and reads it.
+func look(t *testing.T, disk *vfs.Disk, label string) state {
+	t.Helper()
+	a, err := zarr.On(file.On(disk, &file.Options{ReadOnly: true})).OpenArray(context.Background(), "g/a", nil)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("%s: %v", label, err)
+	}
+	return lookAgain(t, a, label)
+}
+
+// lookAgain reads an array that is open; nil is no array.
+func lookAgain(t *testing.T, a *zarr.Array, label string) state {
+	t.Helper()
+	if a == nil {
+		return state{}
+	}
+	b, err := zarr.Read[int32](context.Background(), a, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return state{}
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", label, err)
+	}
+	g, err := grid.Parse(b.Shape, a.Grid().Name(), a.Grid().AppendConfiguration(nil))
+	if err != nil {
+		t.Fatalf("%s: a block of shape %v of the grid %s: %v", label, b.Shape, a.Grid().AppendConfiguration(nil), err)
+	}
+	return state{b.Shape, b.Data, string(g.AppendConfiguration(nil))}
+}
+
+// long reports whether tests that try many states are to try more of them.
+func long() bool { return os.Getenv("VARVE_LONG") != "" }
+
+// randomImages is how many images are drawn for every point besides those that every power cut is tried with.
+func randomImages() int {
+	if long() {
+		return 30
+	}
+	return 4
+}
+
 // TestCrash stops the machine before every operation on the file system, and looks at every image that a power cut may
-// leave: the old state or the new one, whole, and the new one once the call has returned. The array can then be
-// grown, and what it grows by is fill value whatever the dead writer left.
+// leave: the old state or the new one, whole, and the new one once the call has returned. So do readers that were opened
+// before the change, and those that come while it stands still. Whoever opens the array for writing then leaves nothing of
+// the dead writer, and can make the array grow; what it grows by is fill value.
 func TestCrash(t *testing.T) {
 	points, images := 0, 0
-	random := 4
-	if os.Getenv("VARVE_LONG") != "" {
-		random = 60
-	}
 	for _, c := range crashCases {
 		t.Run(c.name, func(t *testing.T) {
 			for n := int64(0); ; n++ {
-				disk, data := c.prepare(t)
-				old := state{data: data}
-				if data != nil {
-					old.shape = []int64{int64(len(data))}
-				}
+				disk, old := c.prepare(t)
+				early := reader(t, disk)
 				stop, stopped := vfs.StopAt(n)
 				err := c.run(context.Background(), zarr.On(file.On(vfs.Hook(disk, stop), nil)))
 				if !stopped() && err != nil {
 					t.Fatal(err)
 				}
 				points++
-				for label, image := range disk.Images(uint64(n), random) {
+				for label, image := range disk.Images(uint64(n), randomImages()) {
 					images++
-					c.check(t, image, old, err == nil, label)
+					c.check(t, image, old, err == nil, fmt.Sprintf("operation %d, %s", n, label))
 				}
+				c.checkReaders(t, disk, early, old, err == nil, fmt.Sprintf("operation %d", n))
 				if !stopped() {
 					return
 				}
@@ -215,22 +171,53 @@ func TestCrash(t *testing.T) {
 		})
 	}
 	t.Logf("%d points, %d images", points, images)
-	if points < 250 || images < 3000 {
+	if points < 2900 || images < 34_000 {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }
 
+// reader opens the array of a disk for reading, nil where there is none.
+func reader(t *testing.T, disk *vfs.Disk) *zarr.Array {
+	t.Helper()
+	a, err := zarr.On(file.On(disk, nil)).OpenArray(context.Background(), "g/a", nil)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// checkReaders reads from the disk as it stands when the writer stops: with a reader that was opened before it began, and with a
+// new one. Both are asked again after the next writer.
+func (c *crashCase) checkReaders(t *testing.T, disk *vfs.Disk, early *zarr.Array, old state, done bool, label string) {
+	t.Helper()
+	late := reader(t, disk)
+	if early != nil {
+		got := lookAgain(t, early, label+", reader from before")
+		c.expectOne(t, got.cut(""), old, false, label+", reader from before") // it may know of a grid that has grown behind what it read
+	}
+	c.check(t, disk, old, done, label+", no power cut")
+	if late == nil {
+		return
+	}
+	if got, want := lookAgain(t, late, label), look(t, disk, label); got.shape[0] == want.shape[0] && !got.equal(want) {
+		t.Fatalf("%s: a reader that stays open sees %v after the next writer, want %v", label, got, want)
+	}
+}
+
+// check looks at an image, and goes on from there.
 func (c *crashCase) check(t *testing.T, image *vfs.Disk, old state, done bool, label string) {
 	t.Helper()
 	got := look(t, image, label)
-	states := []state{old}
-	switch {
-	case c.expect != nil:
-		shape, data := c.expect(old.data)
-		states = append(states, state{shape, data})
-	default: // shrink to 5, then append
-		states = append(states, state{[]int64{5}, old.data[:5]}, state{[]int64{6}, append(slices.Clone(old.data[:5]), 50)})
+	c.expectOne(t, got, old, done, label)
+	if got.shape != nil {
+		growOver(t, image, got, label)
 	}
+}
+
+// expectOne expects one of the states that the array may be in, the last one where the call has returned.
+func (c *crashCase) expectOne(t *testing.T, got, old state, done bool, label string) {
+	t.Helper()
+	states := append([]state{old}, c.expect(old)...)
 	last := states[len(states)-1]
 	if c.gone {
 		states = append(states, state{})
@@ -242,20 +229,49 @@ func (c *crashCase) check(t *testing.T, image *vfs.Disk, old state, done bool, l
 	default:
 		t.Fatalf("%s: found %v, want one of %v", label, got, states)
 	}
-	if got.shape != nil {
-		c.growOver(t, image, got, label)
+}
+
+// growOver makes the array grow over whatever is left, first without elements and then with some.
+func growOver(t *testing.T, disk *vfs.Disk, got state, label string) {
+	t.Helper()
+	ctx := context.Background()
+	h := zarr.On(file.On(disk, nil))
+	a, err := openArray(ctx, h)
+	if err != nil {
+		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
+	}
+	wantTidy(t, h, label)
+	shape := slices.Clone(got.shape)
+	shape[0] += 20
+	want := got.resized(shape...)
+	if err := a.Resize(ctx, shape, nil); err != nil {
+		t.Fatalf("%s: growing afterwards: %v", label, err)
+	}
+	if grown := look(t, disk, label); !grown.equal(want) {
+		t.Fatalf("%s: grew to %v, want %v", label, grown, want)
+	}
+	shape[0]++
+	want = want.resized(shape...)
+	row := numbers(900, int32(count(shape[1:])))
+	copy(want.data[len(want.data)-len(row):], row)
+	if err := zarr.Append(ctx, a, 0, row, nil); err != nil {
+		t.Fatalf("%s: appending afterwards: %v", label, err)
+	}
+	if grown := look(t, disk, label); !grown.equal(want) {
+		t.Fatalf("%s: grew to %v, want %v", label, grown, want)
 	}
 }
 
-// growOver grows the array over whatever is left.
-func (c *crashCase) growOver(t *testing.T, image *vfs.Disk, got state, label string) {
+// wantTidy expects nothing to be left of what dead writers kept for themselves.
+func wantTidy(t *testing.T, h *zarr.Hierarchy, label string) {
 	t.Helper()
-	if err := resize(got.shape[0]+20)(context.Background(), zarr.On(file.On(image, nil))); err != nil {
-		t.Fatalf("%s: growing afterwards: %v", label, err)
-	}
-	shape, data := resized(int(got.shape[0]) + 20)(got.data)
-	if grown := look(t, image, label); !grown.equal(state{shape, data}) {
-		t.Fatalf("%s: grew to %v, want %v", label, grown, data)
+	for e, err := range store.List(context.Background(), h.Store(), store.Path{}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(e.Name, "__") {
+			t.Fatalf("%s: %s is left", label, e.Name)
+		}
 	}
 }
 
@@ -266,11 +282,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range crashCases {
 		for _, fault := range []error{syscall.ENOSPC, syscall.EIO, fs.ErrPermission} {
 			for n := int64(0); ; n++ {
-				disk, data := c.prepare(t)
-				old := state{data: data}
-				if data != nil {
-					old.shape = []int64{int64(len(data))}
-				}
+				disk, old := c.prepare(t)
 				fail, failed := vfs.FailAt(n, fault)
 				err := c.run(context.Background(), zarr.On(file.On(vfs.Hook(disk, fail), nil)))
 				if !failed() {
@@ -283,9 +295,12 @@ func TestFaults(t *testing.T) {
 				if err != nil && !errors.Is(err, fault) && !errors.Is(err, zarr.ErrDurability) {
 					t.Fatalf("%s, operation %d: %v does not wrap %v", c.name, n, err, fault)
 				}
-				c.check(t, disk, old, err == nil, c.name)
+				c.check(t, disk, old, err == nil, fmt.Sprintf("%s, operation %d: %v", c.name, n, fault))
 			}
 		}
 	}
 	t.Logf("%d faults", faults)
+	if faults < 8000 {
+		t.Errorf("only %d faults were tried", faults)
+	}
 }

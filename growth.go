@@ -90,8 +90,13 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 	published := a.state.Load()
 	err := retry(ctx, func() error {
 		err := publish.Update(ctx, n, a.planned(plan))
-		if errors.Is(err, publish.ErrPending) {
+		switch {
+		case errors.Is(err, publish.ErrPending):
 			err = errors.Join(a.finishOthers(ctx), err)
+		case errors.Is(err, publish.ErrHeld):
+			if ended, endErr := a.endPublished(ctx, ""); ended || endErr != nil {
+				err = errors.Join(endErr, publish.ErrPending) // so that this is tried again
+			}
 		}
 		return err
 	})
@@ -179,8 +184,8 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	case g.vacate != nil:
 		change.Stage = func(ctx context.Context, b store.Batch) error { return old.vacate(ctx, g.vacate, b) }
 		change.Abandon = nil
-	case !g.keepStale && slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }):
-		change.Stage = func(ctx context.Context, b store.Batch) error { return old.expose(ctx, next, b) }
+	case slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }):
+		change.Stage = func(ctx context.Context, b store.Batch) error { return old.expose(ctx, next, g.keepStale, b) }
 	}
 	if slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] < p[0] }) {
 		change.Reclaim = func(ctx context.Context, b store.Batch) error { return old.cut(ctx, next, g.keepStale, b) }
@@ -257,12 +262,12 @@ func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) erro
 const mostClaimed = 1 << 16
 
 // expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
-// cut chunks is cleared, and what a writer that died left under the keys of new chunks is deleted.
-func (s *state) expose(ctx context.Context, next *state, b store.Batch) error {
+// cut chunks is cleared, unless that is to be kept, and what a writer that died left under the keys of new chunks is deleted.
+func (s *state) expose(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
 	if publish.Fenced(b) {
-		return s.claim(ctx, next, b)
+		return s.claim(ctx, next, keepStale, b)
 	}
-	if err := next.deleteNew(ctx, s, b); err != nil {
+	if err := next.deleteNew(ctx, s, b); err != nil || keepStale {
 		return err
 	}
 	for _, cells := range s.cutBy(next, func(was, is int64) bool { return is > was }) {
@@ -291,8 +296,9 @@ func (s *state) cutBy(other *state, interests func(here, there int64) bool) []gr
 }
 
 // claim is expose where only a fence keeps others away: every chunk that the new region touches is written, so that nobody who
-// planned on the old document can write it later. The witnesses of all axes that grow come first.
-func (s *state) claim(ctx context.Context, next *state, b store.Batch) error {
+// planned on the old document can write it later. The witnesses of all axes that grow come first. With keepStale, chunks
+// that the array has already stay as they are.
+func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
 	kept := grid.BoxOf(next.grid.Chunks())
 	var boxes []grid.Box
 	for i := range kept {
@@ -300,6 +306,10 @@ func (s *state) claim(ctx context.Context, next *state, b store.Batch) error {
 			continue
 		}
 		kept[i].Stop = s.firstTouched(i)
+		if chunks := s.grid.Axis(i).Chunks(); keepStale && kept[i].Stop < chunks {
+			kept[i].Stop = chunks
+			continue
+		}
 		witness, first := s.witness(i), make(grid.Box, len(kept))
 		for k, at := range witness {
 			first[k] = grid.Interval{Start: at, Stop: at + 1}

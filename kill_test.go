@@ -173,7 +173,7 @@ func afterKill(t *testing.T, h *zarr.Hierarchy, rows []int32, seed uint64, made 
 	if err != nil {
 		t.Fatal(err)
 	}
-	was, is, found := state{[]int64{int64(len(rows))}, rows}, state{[]int64{int64(len(next))}, next}, state{[]int64{int64(len(got))}, got}
+	was, is, found := ofRows(rows), ofRows(next), ofRows(got)
 	if !found.equal(was) && !found.equal(is) && (s.op != "write" || !found.isMixOf(was, is)) {
 		t.Fatalf("after %d changes, killed in %s (child seed %d): %v, want %v or %v", made, s.op, seed, got, rows, next)
 	}

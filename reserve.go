@@ -50,20 +50,11 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.reload(ctx, a.state.Load())
-	if err != nil {
-		return nil, err
+	if len(lengths) == 0 {
+		return nil, badArgument("a reservation without parts: give a length for each")
 	}
-	note := reservationNote{axis, s.grid.Axis(axis).Extent(), slices.Clone(lengths)}
-	r := &Reservation{a, "reservation " + rand.Text(), note}
-	if _, err := r.grown(s); err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(note)
-	if err != nil {
-		return nil, err
-	}
-	if err := publish.Hold(ctx, r.publisher(), raw); err != nil {
+	r := &Reservation{array: a, holder: "reservation " + rand.Text()}
+	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
 		return nil, err
 	}
 	err = r.change(ctx, func(s *state) (*growth, error) {
@@ -80,24 +71,91 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	return r, nil
 }
 
+// hold makes the reservation the holder of the array as it is now.
+func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error {
+	a := r.array
+	s, err := a.reload(ctx, a.state.Load())
+	if err != nil {
+		return err
+	}
+	end := s.grid.Axis(axis)
+	if !end.IsRegular() && end.Covered() > end.Extent() {
+		return badArgument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
+	}
+	r.note = reservationNote{axis, end.Extent(), slices.Clone(lengths)}
+	if _, err := r.grown(s); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(r.note)
+	if err != nil {
+		return err
+	}
+	err = publish.Hold(ctx, r.publisher(), raw)
+	if errors.Is(err, publish.ErrPending) {
+		err = errors.Join(a.finishOthers(ctx), err)
+	}
+	return err
+}
+
 // Reservation returns the reservation that the array has, as another program finds it. Without one the error wraps
 // [fs.ErrNotExist].
 func (a *Array) Reservation(ctx context.Context) (*Reservation, error) {
-	holder, raw, err := publish.Holder(ctx, a.publisher())
-	if err == nil && holder == "" {
+	r, err := a.reservation(ctx)
+	if err == nil && r == nil {
 		err = notFound("the array has no reservation")
-	}
-	r := &Reservation{array: a, holder: holder}
-	if err == nil {
-		err = json.Unmarshal(raw, &r.note)
-	}
-	if err == nil && (r.note.Axis < 0 || r.note.Axis >= a.Rank()) {
-		err = fmt.Errorf("%w: a reservation of axis %d", ErrInvalidMetadata, r.note.Axis)
 	}
 	if err != nil {
 		return nil, a.fail("reservation", err)
 	}
 	return r, nil
+}
+
+// reservation returns the reservation that the array has, nil where it has none.
+func (a *Array) reservation(ctx context.Context) (*Reservation, error) {
+	holder, raw, err := publish.Holder(ctx, a.publisher())
+	if err != nil || holder == "" {
+		return nil, err
+	}
+	r := &Reservation{array: a, holder: holder}
+	err = json.Unmarshal(raw, &r.note)
+	if err == nil {
+		err = r.note.check(a.Rank())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the note of %.100s (remove __varve/pending.json if no writer is at work): %w", ErrInvalidMetadata, holder, err)
+	}
+	return r, nil
+}
+
+// check refuses a note that no reservation of an array with so many axes can have.
+func (n reservationNote) check(rank int) error {
+	if n.Axis < 0 || n.Axis >= rank {
+		return fmt.Errorf("axis %d of an array with %d axes", n.Axis, rank)
+	}
+	sum := n.Start
+	for i, length := range n.Lengths {
+		if sum += length; length < 1 || sum < 0 {
+			return fmt.Errorf("part %d has the length %d", i, length)
+		}
+	}
+	if n.Start < 0 || len(n.Lengths) == 0 {
+		return fmt.Errorf("%d parts from element %d on", len(n.Lengths), n.Start)
+	}
+	return nil
+}
+
+// endPublished ends a reservation whose elements were published by a writer who died before it could end it, and
+// reports whether there was such a one. A holder that is not "" is the only one of interest.
+func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
+	r, err := a.reservation(ctx)
+	if err != nil || r == nil || holder != "" && r.holder != holder {
+		return false, err
+	}
+	s, err := a.reload(ctx, a.state.Load()) // now that the holder is known: an older document could look like a published one
+	if err != nil || s.grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
+		return false, err
+	}
+	return true, publish.Release(ctx, r.publisher())
 }
 
 // publisher describes the array to package publish, as its holder.
@@ -122,7 +180,9 @@ func (r *Reservation) change(ctx context.Context, plan func(*state) (*growth, er
 func (r *Reservation) grown(s *state) (*grid.Grid, error) {
 	axis := s.grid.Axis(r.note.Axis)
 	if axis.Extent() != r.note.Start {
-		return nil, fmt.Errorf("%w: the reservation begins at %d, axis %d now ends at %d", ErrConflict, r.note.Start, r.note.Axis, axis.Extent())
+		begins := s.grid.Shape()
+		begins[r.note.Axis] = r.note.Start
+		return nil, &unexpected{s.grid.Shape(), begins}
 	}
 	sum, runs := r.note.Start, make([]grid.Run, len(r.note.Lengths))
 	for i, n := range r.note.Lengths {
@@ -149,8 +209,11 @@ func (r *Reservation) grown(s *state) (*grid.Grid, error) {
 // Parts returns the number of parts.
 func (r *Reservation) Parts() int { return len(r.note.Lengths) }
 
-// Region returns the elements of a part, numbered as they will be in the array.
+// Region returns the elements of a part, numbered as they will be in the array; nil where there is no such part.
 func (r *Reservation) Region(part int) grid.Box {
+	if part < 0 || part >= r.Parts() {
+		return nil
+	}
 	box := grid.BoxOf(r.array.Shape())
 	start := r.note.Start
 	for _, n := range r.note.Lengths[:part] {
@@ -231,10 +294,16 @@ func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []b
 // Publish makes the elements of all parts visible by one write of the document, and ends the reservation. Where a chunk
 // was not written, the error wraps [fs.ErrNotExist] and names it; nothing is visible then, and the reservation goes on.
 func (r *Reservation) Publish(ctx context.Context) error {
-	return r.end(ctx, "publish", func(s *state) (*growth, error) {
+	err := r.end(ctx, "publish", func(s *state) (*growth, error) {
 		g, err := r.grown(s)
 		return &growth{grid: g, keepStale: true, complete: &room{g, r.region(s)}}, err
 	})
+	if errors.Is(err, ErrConflict) {
+		if ended, _ := r.array.endPublished(ctx, r.holder); ended {
+			return nil // this is done again because the reservation could not be ended
+		}
+	}
+	return err
 }
 
 // Cancel gives the room back: what was written is deleted, edges that were added are removed, and the reservation ends.

@@ -14,8 +14,8 @@ type ResizeOptions struct {
 	Grow []grid.Growth
 	// Shrink says what becomes of listed edges beyond the extent, also where the extent stays. The zero value is [grid.KeepEdges].
 	Shrink grid.Shrink
-	// KeepStale leaves what chunks hold beyond the extent, so that old values come back when the array grows again: what
-	// zarr-python does.
+	// KeepStale leaves what chunks hold beyond the extent, so that old values come back when the array grows again with it: what
+	// zarr-python does. Chunks that lie wholly beyond the extent are deleted all the same.
 	KeepStale bool
 	// Expect is the shape that the array has to have before; nil stands for any. Another one wraps [ErrConflict].
 	Expect []int64

@@ -123,12 +123,14 @@ func (h *Hierarchy) refreshAll(opt Options) publish.After {
 	}
 }
 
-// finishOthers finishes, or undoes, a change of several arrays, this one among them, whose writer died.
-func (n *node) finishOthers(ctx context.Context) error {
-	if err := publish.Recover(ctx, n.publisher(), n.hierarchy.refreshAll(n.options)); err != nil {
-		return &othersError{err}
+// finishTogether finishes, or undoes, a change of several nodes, this one among them, whose writer died. It reports whether
+// there was one, or whether somebody holds the node.
+func (n *node) finishTogether(ctx context.Context) (bool, error) {
+	found, err := publish.Recover(ctx, n.publisher(), n.hierarchy.refreshAll(n.options))
+	if err != nil {
+		err = &othersError{err}
 	}
-	return nil
+	return found, err
 }
 
 // othersError is what went wrong with a change of other writers. What became of that says nothing of one's own.
@@ -140,4 +142,18 @@ func (o *othersError) Error() string {
 
 func (o *othersError) Is(target error) bool {
 	return target != ErrIncomplete && target != ErrOutcomeUnknown && errors.Is(o.err, target)
+}
+
+// finishOthers finishes, or undoes, what a writer who died had begun: a change of several arrays, this one among them, or
+// the end of a reservation. The array then has the state that this leads to.
+func (a *Array) finishOthers(ctx context.Context) error {
+	found, err := a.finishTogether(ctx)
+	if !found || err != nil {
+		return err
+	}
+	if _, err := a.reload(ctx, a.state.Load()); err != nil {
+		return err
+	}
+	_, err = a.endPublished(ctx, "")
+	return err
 }

@@ -177,9 +177,6 @@ func (p *part) longest(cells Interval) int64 {
 	return max(p.table.longest(Interval{from, p.cells}), p.table.longest(Interval{0, to - p.cells}))
 }
 
-// source returns the runs as a source, with neighbours of one length merged.
-func (e *edges) source() runSource { return sourceOf(e.parts) }
-
 func sourceOf(parts []part) runSource {
 	return func(add func(length, count int64) error) error {
 		w := walk{parts: parts}

@@ -18,6 +18,9 @@ func (g *Grid) SameCells(o *Grid, cells Box) bool {
 
 // sameCells reports whether the first n cells are the same in both axes.
 func (a Axis) sameCells(b Axis, n int64) bool {
+	if n == 0 {
+		return true
+	}
 	if a.Cells() < n || b.Cells() < n {
 		return false
 	}

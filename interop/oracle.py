@@ -5,11 +5,15 @@ Data goes through files, in C order and little endian. An answer is {"ok": ...} 
 
 import json
 import sys
+import warnings
 
 import numpy as np
 import zarr
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.metadata.v3 import RectilinearChunkGridMetadata
 
 zarr.config.set({"array.rectilinear_chunks": True})
+warnings.simplefilter("ignore")  # data types and consolidated metadata that are not in the specification yet
 
 
 def open_array(request):
@@ -57,13 +61,33 @@ def resize(request):
     open_array(request).resize(tuple(request["shape"]))
 
 
+def declared(grid):
+    """Name and declared edges, written as Go writes slices."""
+    if isinstance(grid, RectilinearChunkGridMetadata):
+        name, axes = "rectilinear", grid.chunk_shapes
+    else:
+        name, axes = "regular", grid.chunk_shape
+    texts = [str(a) if isinstance(a, int) else "[" + " ".join(map(str, a)) + "]" for a in axes]
+    return name + " [" + " ".join(texts) + "]"
+
+
+def chunk_sizes(array):
+    if array.read_chunk_sizes != array.write_chunk_sizes:
+        raise ValueError(f"chunks to read {array.read_chunk_sizes} and to write {array.write_chunk_sizes}")
+    return array.write_chunk_sizes
+
+
 def read(request):
-    array = zarr.open_array(request["path"], mode="r")
+    if request["member"]:
+        array = zarr.open_consolidated(request["path"], mode="r")[request["member"]]
+    else:
+        array = zarr.open_array(request["path"], mode="r")
     np.ascontiguousarray(array[...], dtype=array.dtype.newbyteorder("<")).tofile(request["data"])
     return {
         "shape": array.shape,
         "type": str(array.dtype),
-        "sizes": array.write_chunk_sizes,
+        "grid": declared(array.metadata.chunk_grid),
+        "sizes": chunk_sizes(array),
         "fill": np.asarray(array.fill_value, array.dtype).tobytes().hex(),
         "names": array.metadata.dimension_names,
         "attributes": dict(array.attrs),
@@ -75,13 +99,41 @@ def create_group(request):
 
 
 def members(request):
-    group = zarr.open_group(request["path"], mode="r")
+    if request["consolidated"]:
+        group = zarr.open_consolidated(request["path"], mode="r")
+    else:
+        group = zarr.open_group(request["path"], mode="r", use_consolidated=False)
     found = group.members(max_depth=None)
     kinds = {path: "group" if isinstance(node, zarr.Group) else "array" for path, node in found}
     return {"attributes": dict(group.attrs), "members": kinds}
 
 
-operations = {f.__name__: f for f in (version, create, write, append, resize, read, create_group, members)}
+def consolidate(request):
+    zarr.consolidate_metadata(request["path"])
+
+
+def consolidated(request):
+    """The documents that the consolidated metadata of a group stands for, as zarr-python writes them."""
+    group = zarr.open_consolidated(request["path"], mode="r")
+    nodes = group.metadata.consolidated_metadata.flattened_metadata
+    prototype = default_buffer_prototype()
+    return {path: json.loads(node.to_buffer_dict(prototype)["zarr.json"].to_bytes()) for path, node in nodes.items()}
+
+
+def auto(request):
+    """Chunk shapes that are chosen for arrays of bytes strings, whose type says the size of an element."""
+    chosen = []
+    for case in request["cases"]:
+        dtype = np.dtype(f"S{case['size']}")
+        array = zarr.create_array({}, shape=tuple(case["shape"]), dtype=dtype, chunks="auto")
+        chosen.append(array.chunks)
+    return chosen
+
+
+operations = {
+    f.__name__: f
+    for f in (version, create, write, append, resize, read, create_group, members, consolidate, consolidated, auto)
+}
 
 for line in sys.stdin:
     request = json.loads(line)

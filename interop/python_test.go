@@ -33,6 +33,11 @@ type request struct {
 	Shape      []int64        `json:"shape"`
 	Axis       int            `json:"axis"`
 	Attributes map[string]any `json:"attributes"`
+
+	// Member is an array of the group at Path, opened by the group's consolidated metadata.
+	Member       string     `json:"member"`
+	Consolidated bool       `json:"consolidated"`
+	Cases        []autoCase `json:"cases,omitempty"`
 }
 
 // startPython starts the interpreter, or skips the test where there is none.
@@ -155,12 +160,16 @@ func (p *python) members(t *testing.T, path string) tree {
 	return found
 }
 
-func (p *python) read(t *testing.T, path string) state {
+func (p *python) read(t *testing.T, path string) state { return p.readMember(t, path, "") }
+
+// readMember reads the array at path, or a member of the group there by the group's consolidated metadata.
+func (p *python) readMember(t *testing.T, path, member string) state {
+	t.Helper()
 	var answer struct {
 		state
 		Fill string
 	}
-	p.ask(t, request{Op: "read", Path: path, Data: p.scratch}, &answer)
+	p.ask(t, request{Op: "read", Path: path, Member: member, Data: p.scratch}, &answer)
 	s := answer.state
 	var err error
 	if s.Fill, err = hex.DecodeString(answer.Fill); err != nil {

@@ -5,19 +5,19 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 )
 
 // respell gives the document of an array another spelling of the same grid, as any writer might have chosen: every grid may be
 // stored as rectilinear, and equal edges may stand one by one or as runs of any length. It gives edges that reach beyond the
 // array back to one that zarr-python created.
-func respell(t *testing.T, r *rand.Rand, path string, chunks []cut) {
-	if r.IntN(2) == 0 && !slices.ContainsFunc(chunks, func(c cut) bool { return c.edges != nil }) {
+func respell(t *testing.T, r *rand.Rand, path string, s *spec) {
+	if r.IntN(2) == 0 && !s.listed() {
 		return
 	}
-	shapes := make([]any, len(chunks))
-	for i, c := range chunks {
+	s.rectilinear = true
+	shapes := make([]any, len(s.Chunks))
+	for i, c := range s.Chunks {
 		if shapes[i] = c.step; c.edges != nil {
 			shapes[i] = randomRuns(r, c.edges)
 		}

@@ -3,6 +3,7 @@ package interop
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 )
@@ -19,6 +20,31 @@ type spec struct {
 	Keys        keys           `json:"keys"`
 	Names       []*string      `json:"names"`
 	Attributes  map[string]any `json:"attributes"`
+
+	ListAxes    bool `json:"-"` // no number among lists; Varve's only
+	rectilinear bool // by name, even where no axis is listed
+}
+
+// listed reports whether an axis has a list of edges.
+func (s spec) listed() bool {
+	return slices.ContainsFunc(s.Chunks, func(c cut) bool { return c.edges != nil })
+}
+
+// grid returns the name of the chunk grid and the declared edges, a number or a list for every axis.
+func (s spec) grid() string {
+	name := "regular"
+	if s.rectilinear || s.listed() {
+		name = "rectilinear"
+	}
+	return fmt.Sprint(name, " ", s.Chunks)
+}
+
+// String writes a number or a list.
+func (c cut) String() string {
+	if c.edges != nil {
+		return fmt.Sprint(c.edges)
+	}
+	return fmt.Sprint(c.step)
 }
 
 // cut is how an axis is cut: at every step elements, or at edges where they are not nil.

@@ -2,6 +2,9 @@ package interop
 
 import (
 	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
 	"testing"
 
 	"varve.dev/zarr"
@@ -22,7 +25,7 @@ func (varve) create(t *testing.T, path string, s spec) {
 	check(t, err)
 	a, err := zarr.CreateArray(t.Context(), path, zarr.Spec{
 		Shape: s.Shape, Type: typ, Chunks: cuts(s.Chunks), FillValue: fill, Codecs: s.codecs(t),
-		KeyEncoding: s.Keys.encoding(), DimensionNames: plain(s.Names), Attributes: s.Attributes,
+		ListAxes: s.ListAxes, KeyEncoding: s.Keys.encoding(), DimensionNames: plain(s.Names), Attributes: s.Attributes,
 	}, nil)
 	check(t, err)
 	check(t, a.Close())
@@ -55,7 +58,7 @@ func (varve) read(t *testing.T, path string) state {
 	r, err := a.Select(nil)
 	check(t, err)
 	s := state{
-		Shape: a.Shape(), Type: a.Type().Name(), Sizes: sizes(a.Grid()), Fill: a.FillValue(),
+		Shape: a.Shape(), Type: a.Type().Name(), Grid: declared(a.Grid()), Sizes: sizes(a.Grid()), Fill: a.FillValue(),
 		Names: pointers(a.DimensionNames()), Data: make([]byte, r.Len()*int64(a.Type().Size())),
 	}
 	decode(t, a.Attributes(), &s.Attributes)
@@ -116,18 +119,35 @@ func cuts(chunks []cut) []grid.Cut {
 	return list
 }
 
+// declared returns the name of a grid and all its edges, also those beyond the extents; see [spec.grid].
+func declared(g *grid.Grid) string {
+	chunks := make([]cut, g.Rank())
+	for i := range chunks {
+		if a := g.Axis(i); a.IsRegular() {
+			chunks[i].step = a.Step()
+		} else {
+			chunks[i].edges = single(a.Edges())
+		}
+	}
+	return fmt.Sprint(g.Name(), " ", chunks)
+}
+
 // sizes returns the logical lengths of the chunks along every axis, one by one.
 func sizes(g *grid.Grid) [][]int64 {
 	all := make([][]int64, g.Rank())
 	for i, runs := range g.Sizes() {
-		all[i] = []int64{}
-		for _, r := range runs {
-			for range r.Count {
-				all[i] = append(all[i], r.Length)
-			}
-		}
+		all[i] = single(slices.Values(runs))
 	}
 	return all
+}
+
+// single returns the lengths of runs one by one.
+func single(runs iter.Seq[grid.Run]) []int64 {
+	lengths := []int64{}
+	for r := range runs {
+		lengths = append(lengths, slices.Repeat([]int64{r.Length}, int(r.Count))...)
+	}
+	return lengths
 }
 
 // plain returns names as Varve has them, with "" for none.

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,35 +13,56 @@ import (
 
 func newAppendCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "append NODE [FILE|-]",
-		Short: "Grow an array by the values of a file or of standard input",
-		Long: `Grow an array by the values of a file or of standard input.
+		Use:   "append NODE [FILE|-], append GROUP NAME=FILE …",
+		Short: "Grow an array, or several of a group together, by the values of files or of standard input",
+		Long: `Grow an array, or several of a group together, by the values of files or of standard input.
 
 The values have to be as long as the array along all axes but the one that grows. They are one new chunk where the chunks
 of that axis are listed; regular chunks are filled up first. Nothing that is stored already is moved.
 
+With NAME=FILE, as t2m=a.npy time=b.npy, all arrays named grow or none does, whatever happens meanwhile. Names are relative to the
+group, and so is the COORD of --time, which may be one of those that grow. The policy holds for all of them that have listed chunks,
+and --expect is the length of the axis before it grows.
+
 ` + policiesText,
 		Example: `  varve append era5.zarr/t2m day.npy
-  cat day.raw | varve append era5.zarr/t2m --axis 0 --grow calendar:month --time time`,
-		Args:              cobra.ArbitraryArgs,
+  varve append era5.zarr t2m=t2m.npy time=time.npy --grow calendar:month --time time
+  cat day.raw | varve append era5.zarr/t2m --axis 0`,
+		Args:              appendArguments,
 		ValidArgsFunction: completeNode,
 	}
 	axis := c.Flags().Int("axis", 0, "the `AXIS` that grows; -1 is the last")
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
-	c.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 && strings.Contains(args[1], "=") {
-			return nil // refused as not supported when it runs
-		}
-		return arguments("NODE", "[FILE]")(cmd, args)
-	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 && strings.Contains(args[1], "=") {
-			return unsupported("appending to several arrays of a group (%s) is not supported yet: append to each of them", args[1])
+			many, err := isGroup(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if many {
+				return growAll(cmd, args[0], args[1:], *name, *axis, change)
+			}
+			if len(args) > 2 {
+				return badArgument("NAME=FILE names an array of a group, and this is an array")
+			}
 		}
 		return grow(cmd, args[0], slices.Concat(args[1:], []string{""})[0], *name, *axis, change)
 	}
 	return c
+}
+
+// appendArguments checks the number of arguments: a file for an array, any number of names and files for a group.
+func appendArguments(cmd *cobra.Command, args []string) error {
+	if len(args) < 3 {
+		return arguments("NODE", "[FILE]")(cmd, args)
+	}
+	for _, arg := range args[1:] {
+		if !strings.Contains(arg, "=") {
+			return fmt.Errorf("unexpected argument %q: several arrays of a group are NAME=FILE each", arg)
+		}
+	}
+	return nil
 }
 
 func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *change) error {
@@ -67,7 +88,11 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *ch
 		return err
 	}
 	opt := &zarr.AppendOptions{Expect: expect}
-	if err := c.place(cmd.Context(), p, location, a, at, given{sameNode(location): data}, opt); err != nil {
+	l, err := c.times.timeline(cmd.Context(), p.unit, location, given{sameNode(location): data})
+	if err == nil {
+		err = p.place(l, a, at, opt)
+	}
+	if err != nil {
 		return err
 	}
 	if err := a.AppendBytes(cmd.Context(), axis, data, opt); err != nil {
@@ -96,12 +121,12 @@ func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis i
 }
 
 // place makes the policy for an axis that grows a part of the options.
-func (c *change) place(ctx context.Context, p growthPolicy, location string, a *zarr.Array, axis int, g given, opt *zarr.AppendOptions) error {
+func (p growthPolicy) place(l timeline, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
 	if axis < 0 || axis >= a.Rank() {
 		return nil // the library refuses the axis
 	}
 	shape := a.Shape()
-	b, err := c.times.buckets(ctx, p.unit, location, shape[axis], g)
+	b, err := l.buckets(shape[axis])
 	if _, ends := b.Len(); ends && p.unit != 0 && opt.Expect == nil {
 		opt.Expect = shape // times that are known one by one are those of the elements behind just this extent
 	}

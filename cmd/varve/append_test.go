@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -172,7 +176,72 @@ func TestCompletionOfPolicies(t *testing.T) {
 			t.Errorf("status %d, %q", status, out)
 		}
 	}
+	if out, _, status := execute(t, "", "__complete", "create", "--chunks", ""); status != 0 || !strings.Contains(out, "calendar:month\n") {
+		t.Errorf("status %d, %q", status, out)
+	}
 	if out, _, status := execute(t, "", "__complete", "resize", "--shrink", ""); status != 0 || !strings.Contains(out, "trim-exact\n") {
 		t.Errorf("status %d, %q", status, out)
+	}
+}
+
+// TestAppendRefuses gives policies and data that do not fit, and checks that nothing has changed.
+func TestAppendRefuses(t *testing.T) {
+	regular := []string{"--chunks", "[4]"}
+	listed := []string{"--chunks", "[[4,6]]"}
+	for _, c := range []struct {
+		name, kind, want string
+		create, args     []string
+	}{
+		{"fixed on regular chunks", "invalid-argument", "unlock", regular, []string{"--grow", "fixed:3"}},
+		{"pattern on regular chunks", "invalid-argument", "unlock", regular, []string{"--grow", "pattern:3,2"}},
+		{"plan on regular chunks", "invalid-argument", "unlock", regular, []string{"--grow", "preplanned:[3]"}},
+		{"calendar on regular chunks", "invalid-argument", "unlock", regular, []string{"--grow", "calendar:month", "--start", "2024-02-20", "--step", "1d"}},
+		{"plan that is too short", "invalid-argument", "1 elements before the extent", listed, []string{"--grow", "preplanned:[2]"}},
+		{"plan that contradicts", "invalid-argument", "contradicts", []string{"--chunks", "[[4,6,5]]"}, []string{"--grow", "preplanned:[3,3]"}},
+		{"sum beyond 64 bits", "overflow", "growth", listed, []string{"--grow", "preplanned:[9223372036854775807]"}},
+		{"within a month", "invalid-argument", "within a month that has elements 0 to 28", listed, []string{"--grow", "calendar:month", "--start", "2024-02-01", "--step", "1d"}},
+		{"within a year", "invalid-argument", "end at element 10", listed, []string{"--grow", "calendar:year", "--start", "2024-02-01", "--step", "1d"}},
+		{"other shape before", "conflict", "[9] was expected", listed, []string{"--expect", "9"}},
+		{"other rank before", "conflict", "[10 1] was expected", listed, []string{"--expect", "10,1"}},
+		{"no such axis", "invalid-argument", "axis 1", listed, []string{"--axis", "1"}},
+	} {
+		node := newNode(t, append([]string{"--shape", "10", "--dtype", "int8"}, c.create...)...)
+		before := chunkShapes(t, node)
+		out, errs, status := execute(t, "[1,2,3]", append([]string{"append", node, "--format", "json", "--json"}, c.args...)...)
+		facts, _ := decode(t, errs)["error"].(map[string]any)
+		message, _ := facts["message"].(string)
+		if status != 1 || out != "" || facts["kind"] != c.kind || facts["op"] != "append" || facts["path"] != node || !strings.Contains(message, c.want) {
+			t.Errorf("%s: status %d, %s", c.name, status, errs)
+		}
+		if got := decode(t, must(t, "", "info", "--json", node)); fmt.Sprint(got["shape"]) != "[10]" || chunkShapes(t, node) != before {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// TestAppendAtOnce appends from several commands at once: nothing is lost, whoever comes first.
+func TestAppendAtOnce(t *testing.T) {
+	node := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[[1]]")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 3 {
+				var errs bytes.Buffer
+				in := strings.NewReader(fmt.Sprintf("[%d,%d]", i, i))
+				if run(t.Context(), []string{"append", node, "--format", "json", "--grow", "fixed:3"}, streams{in, io.Discard, &errs}) != 0 {
+					t.Error(errs.String())
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var got []int
+	if err := json.Unmarshal([]byte(must(t, "", "export", node, "--format", "json")), &got); err != nil || len(got) != 24 {
+		t.Fatal(got, err)
+	}
+	for i := 0; i < len(got); i += 2 {
+		if got[i] != got[i+1] {
+			t.Error(got)
+		}
 	}
 }

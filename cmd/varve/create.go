@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,8 @@ type creation struct {
 	codecs, compressor, keys   string
 	names, attributes, from    string
 	format                     int
-	group, overwrite           bool
+	group, overwrite, listed   bool
+	times                      times
 }
 
 func newCreateCommand() *cobra.Command {
@@ -30,12 +30,14 @@ func newCreateCommand() *cobra.Command {
 		Short: "Create an array or a group",
 		Long: `Create an array or a group.
 
-Groups above it that are missing are created, too. --chunks is auto or JSON: 10 for every axis, [10,20], or lists of edges
-and runs [length, count] for axes that are cut unevenly: [[10,20,30],25], [[[25,4],10],[50,50]].
+Groups above it that are missing are created, too.
+
+` + chunksHelp + `
 
 With --overwrite what is there is removed first and the new array written then, so a failure in between leaves neither; file
 and flags are checked before. Where the values of --from cannot be written, the new array is deleted again.`,
 		Example: `  varve create era5.zarr/t2m --shape 1826,36,72 --dtype float32 --chunks '[[365,365,365,366,365],36,72]'
+  varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
   varve create era5.zarr/mask --from mask.npy --compressor gzip:5
   varve create era5.zarr/soil --group --attributes '{"depth": 4}'`,
 		Args: arguments("NODE"),
@@ -44,7 +46,10 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f := cmd.Flags()
 	shapeFlag(cmd, &c.shape, "length of every axis, `60,100`; empty for rank 0")
 	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
-	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, or JSON as 10, [10,20] or [[10,20,30],25]", checkChunks)
+	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, [10,20], [[10,20,30],25], calendar:month, groups:FILE …", syntax(parseChunking))
+	c.times.flags(cmd)
+	f.BoolVar(&c.listed, "list-edges", false, "where an axis has a list of chunks, list those of the others, too: for programs that refuse a bare length beside a list")
+	propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default", syntax(parseCompressor))
@@ -55,7 +60,7 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f.IntVar(&c.format, "zarr-format", 3, "`VERSION` of the format: 3")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
-	notYet(cmd, "shards=", "index-location=", "time=", "start=", "step=")
+	notYet(cmd, "shards=", "index-location=")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.check(cmd); err != nil {
 			return err
@@ -74,6 +79,13 @@ func (c *creation) check(cmd *cobra.Command) error {
 		if err := exclusive(cmd, pair[:]...); err != nil {
 			return err
 		}
+	}
+	chunks, err := parseChunking(c.chunks)
+	if err != nil {
+		return badUsage("--chunks: %w", err)
+	}
+	if err := c.times.check(cmd, chunks.unit(), "--chunks"); err != nil {
+		return err
 	}
 	switch c.format {
 	case 3:
@@ -110,7 +122,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if data != nil {
 		defer data.close()
 	}
-	if err := c.complete(spec); err != nil {
+	if err := c.complete(cmd, location, spec); err != nil {
 		return err
 	}
 	if data != nil {
@@ -172,8 +184,9 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 }
 
 // complete adds to a specification what the other flags say.
-func (c *creation) complete(s *zarr.Spec) (err error) {
-	if s.Chunks, err = c.cuts(s.Shape); err != nil {
+func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
+	s.ListAxes = c.listed
+	if s.Chunks, err = c.cuts(cmd, location, s); err != nil {
 		return err
 	}
 	if c.fill != "" {
@@ -198,38 +211,18 @@ func (c *creation) complete(s *zarr.Spec) (err error) {
 	return err
 }
 
-// cuts returns how the axes are cut, nil for the library's choice.
-func (c *creation) cuts(shape []int64) ([]grid.Cut, error) {
-	text := strings.TrimSpace(c.chunks)
-	if text == "auto" {
-		return nil, nil
-	}
-	if plannedChunks.MatchString(text) {
-		return nil, unsupported("--chunks %q is not supported yet, only auto and JSON", text)
-	}
-	cuts, err := grid.ParseCuts(shape, text)
-	if err == nil {
-		_, err = grid.New(shape, cuts...)
-	}
+// cuts returns how the axes are cut.
+func (c *creation) cuts(cmd *cobra.Command, location string, s *zarr.Spec) ([]grid.Cut, error) {
+	chunks, err := parseChunking(c.chunks)
 	if err != nil {
-		return nil, badArgument("--chunks %s: %w", text, err)
+		return nil, badUsage("--chunks: %w", err)
 	}
-	return cuts, nil
-}
-
-// plannedChunks are the words for chunks that a later version knows.
-var plannedChunks = regexp.MustCompile(`^([0-9.]+ ?[KMGT]?i?B|calendar:.+|groups:.+)$`)
-
-// checkChunks refuses text that cuts no array.
-func checkChunks(text string) error {
-	if text = strings.TrimSpace(text); text == "auto" || plannedChunks.MatchString(text) {
-		return nil
+	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
+	g, err := chunks.grid(cmd.Context(), s.Shape, s.Type, location, &c.times, read)
+	if err != nil {
+		return nil, err
 	}
-	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
-	if err == nil && v.Kind() != strictjson.Number && v.Kind() != strictjson.Array {
-		err = v.Errorf("a number or a list is needed")
-	}
-	return err
+	return cutsOf(g), nil
 }
 
 // parseType reads the name of a data type.

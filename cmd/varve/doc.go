@@ -18,6 +18,8 @@
 //   - Short is one sentence without a final period, Example one or two lines that work.
 //   - openNode and openArray open a location for reading. Flags whose text has a grammar are made by checkedVar (shapeFlag,
 //     selectionFlag, formatFlag), so that malformed text is wrong usage before any work begins.
+//   - Commands that change an extent share changeFlags, which has the policies of growth and the times that a calendar needs;
+//     singleWriterFlag alone is for other changes. propose makes a shell complete the values of a flag.
 //   - Errors that do not name a node get that of the command line: messages leave it out. Those about an axis come from onAxis.
 //   - Tests call execute(t, stdin, args...), which runs the command in-process and returns what it printed and its status.
 package main

@@ -76,6 +76,7 @@ func (f *arrayFacts) addGrid(g *grid.Grid) {
 	f.grid, f.IsRegular, f.GridShape, f.GridCells = g, &regular, g.Chunks(), g.Cells()
 	f.WriteSizes = runPairs(g.Sizes())
 	f.ReadSizes = f.WriteSizes
+	f.Notes = append(f.Notes, g.Notes()...)
 	for i := range g.Rank() {
 		if a := g.Axis(i); a.Cells() > a.Chunks() {
 			f.Notes = append(f.Notes, fmt.Sprintf("axis %d has %s beyond the extent", i, plural(a.Cells()-a.Chunks(), "cell")))

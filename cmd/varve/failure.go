@@ -26,6 +26,12 @@ type usageError struct{ error }
 // badUsage returns an error for arguments that are malformed or contradict each other: status 2.
 func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// isUsage reports whether an error is wrong usage.
+func isUsage(err error) bool {
+	var u usageError
+	return errors.As(err, &u)
+}
+
 // verdict is an answer that is status 1. Programs have read it on standard output.
 type verdict string
 
@@ -90,9 +96,8 @@ func subject(cmd *cobra.Command) string {
 
 // failed returns the error that the work of a command ended in as a failure that names operation and node.
 func failed(cmd *cobra.Command, err error) error {
-	var u usageError
 	var v verdict
-	if !errors.As(err, &u) && !errors.As(err, &v) {
+	if !isUsage(err) && !errors.As(err, &v) {
 		err = on(cmd.Name(), subject(cmd), err)
 	}
 	return &failure{err}
@@ -104,9 +109,8 @@ func report(cmd *cobra.Command, args []string, err error) int {
 		return 0
 	}
 	var f *failure
-	var u usageError
 	var v verdict
-	usage := !errors.As(err, &f) || errors.As(err, &u)
+	usage := !errors.As(err, &f) || isUsage(err)
 	switch programs := slices.Contains(args, "--json") || wantsJSON(cmd); {
 	case programs && errors.As(err, &v):
 	case programs:

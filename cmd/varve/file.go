@@ -5,8 +5,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 )
 
 // replaceFile makes a file of what write writes: beside its place at first, so that no half of it is ever seen there.
@@ -38,4 +42,22 @@ func writeThrough(name string, write func(w *bufio.Writer) error) error {
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
 	return cmp.Or(write(w), w.Flush(), f.Close())
+}
+
+// readWhole returns what a file holds, or standard input for "-".
+func readWhole(cmd *cobra.Command, name string) ([]byte, error) {
+	var r io.Reader = patient{cmd.Context(), cmd.InOrStdin()}
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r = f
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxNested+1))
+	if err == nil && len(data) > maxNested {
+		err = fmt.Errorf("%w: %s has more than %s", zarr.ErrLimit, name, byteCount(maxNested))
+	}
+	return data, err
 }

@@ -95,3 +95,9 @@ func flagError(_ *cobra.Command, err error) error {
 	}
 	return err
 }
+
+// propose makes a shell complete the value of a flag.
+func propose(c *cobra.Command, flag string, words ...string) {
+	// The error would be that there is no such flag.
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -41,6 +42,7 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
 	facts := describe(location, a.Metadata())
 	facts.addGrid(a.Grid())
+	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a.Path(), a.Metadata())...)
 	facts.addSize(a.Type())
 	if stats {
 		if err := facts.addStored(cmd, a); err != nil {
@@ -75,6 +77,21 @@ type groupFacts struct {
 	Format     int             `json:"zarr_format"`
 	Attributes json.RawMessage `json:"attributes"`
 	Members    []string        `json:"members"`
+	Notes      []string        `json:"notes,omitempty"`
+}
+
+// mostCompared is how many nodes info compares with the group's consolidated metadata.
+const mostCompared = 1000
+
+// addNotes tells where consolidated metadata is older than the nodes.
+func (f *groupFacts) addNotes(ctx context.Context) {
+	d, err := findDrift(ctx, f.Path, mostCompared)
+	switch {
+	case err != nil:
+		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+oneLine(err))
+	case d.Consolidated && !d.isNone():
+		f.Notes = append(f.Notes, "consolidated metadata is older than the nodes ("+d.text()+"): varve consolidate makes it new")
+	}
 }
 
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
@@ -89,6 +106,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 		members = append(members, m)
 		facts.Members = append(facts.Members, m.Name())
 	}
+	facts.addNotes(cmd.Context())
 	if wantsJSON(cmd) {
 		return errors.Join(printJSON(cmd, facts), bad)
 	}
@@ -97,6 +115,9 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	s.attributes(facts.Attributes)
 	for i, m := range members {
 		s.add(label("members", i), memberText(m))
+	}
+	for i, n := range facts.Notes {
+		s.add(label("notes", i), n)
 	}
 	return errors.Join(s.print(cmd.OutOrStdout()), bad)
 }

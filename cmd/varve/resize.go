@@ -83,7 +83,11 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 	if len(shape) == 0 {
 		return nil, badArgument("--grow calendar:%v: the array has no axis", p.unit)
 	}
-	b, err := c.times.buckets(cmd.Context(), p.unit, location, shape[0], nil)
+	l, err := c.times.timeline(cmd.Context(), p.unit, location, nil)
+	if err != nil {
+		return nil, err
+	}
+	b, err := l.buckets(shape[0])
 	policies := make([]grid.Growth, len(shape))
 	policies[0] = p.along(b)
 	return policies, err

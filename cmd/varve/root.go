@@ -45,8 +45,8 @@ func newRoot() *cobra.Command {
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),
-		newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
-		newAttributesCommand(), newRemoveCommand(),
+		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
+		newAttributesCommand(), newRemoveCommand(), newConsolidateCommand(),
 		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -33,13 +36,16 @@ func count(n int64) string {
 	return s
 }
 
-// plural returns a number with what is counted: 1 chunk, 2,000 chunks, 3 axes.
+// plural returns a number with what is counted: 1 chunk, 2,000 chunks, 3 axes, 4 entries.
 func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	if noun == "axis" {
+	switch noun {
+	case "axis":
 		return count(n) + " axes"
+	case "entry":
+		return count(n) + " entries"
 	}
 	return count(n) + " " + noun + "s"
 }
@@ -75,4 +81,33 @@ func runPairs(sizes [][]grid.Run) [][][2]int64 {
 		}
 	}
 	return axes
+}
+
+// errNoSize says that a text does not look like a size at all.
+var errNoSize = errors.New("a number with a unit is needed, as 8MiB or 500kB")
+
+// sizeText is a number and a unit: 8MiB, 1.5 GiB, 500kB, 100 B.
+var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGTPE]?)(i?)B$`)
+
+// parseSize reads a number of bytes as people write it. KiB, MiB … are powers of 1024, kB, MB … of 1000. A text that is no
+// number with a unit is errNoSize.
+func parseSize(text string) (int64, error) {
+	m := sizeText.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil || m[2] == "" && m[3] != "" {
+		return 0, errNoSize
+	}
+	number, _ := new(big.Rat).SetString(m[1]) // the expression takes numbers only
+	base := int64(1000)
+	if m[3] != "" {
+		base = 1024
+	}
+	if m[2] != "" {
+		power := int64(strings.Index("KMGTPE", strings.ToUpper(m[2])) + 1)
+		number.Mul(number, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(base), big.NewInt(power), nil)))
+	}
+	bytes := new(big.Int).Quo(number.Num(), number.Denom())
+	if !bytes.IsInt64() || bytes.Sign() == 0 {
+		return 0, fmt.Errorf("%s: at least 1 B and less than 8 EiB are possible", text)
+	}
+	return bytes.Int64(), nil
 }

@@ -29,17 +29,18 @@ func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 	if err := free.isPending(ctx); err != nil {
 		return err
 	}
+	if err := n.point(ctx, pointerFile{Holder: n.Holder, Note: note}); err != nil {
+		return err
+	}
 	run, err := n.begin(old, &Change{}, fenced)
 	if err != nil {
 		return err
 	}
-	if err = n.point(ctx, pointerFile{Holder: n.Holder, Note: note}); err == nil {
-		err = run.secure(ctx) // whoever has planned already cannot publish, and whoever plans now finds the holder
+	// Whoever has planned already cannot publish, and whoever plans from now on finds the holder.
+	if err := run.secure(ctx); err != nil {
+		return errors.Join(err, Release(context.WithoutCancel(ctx), n))
 	}
-	if err != nil {
-		err = errors.Join(err, Release(context.WithoutCancel(ctx), n))
-	}
-	return err
+	return nil
 }
 
 // Holder returns who holds a node, and the note; "" where nobody does.

@@ -162,23 +162,23 @@ func (t *together) finish(ctx context.Context) error {
 	return nil
 }
 
-// Recover finishes, or undoes, a change of several nodes whose writer died, if n is one of them. after is that of [UpdateAll].
-func Recover(ctx context.Context, n Node, after After) error {
-	key, _, err := n.journal(ctx)
+// Recover finishes, or undoes, a change of several nodes whose writer died, if n is one of them. It reports whether there was one,
+// so that the document may be another one now, or whether somebody holds the node. after is that of [UpdateAll].
+func Recover(ctx context.Context, n Node, after After) (found bool, err error) {
+	key, p, err := n.journal(ctx)
 	if err != nil || key.IsZero() {
-		return err
+		return p.Holder != "", err
 	}
 	j, err := n.readJournal(ctx, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return n.undo(ctx, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, n.undo(ctx, key)
+	case err != nil:
+		return true, err
+	case j.Aborted:
+		return true, n.unpoint(ctx, key)
 	}
-	if err != nil {
-		return err
-	}
-	if j.Aborted {
-		return n.unpoint(ctx, key)
-	}
-	return j.redo(ctx, after)
+	return true, j.redo(ctx, after)
 }
 
 // undo removes the pointer to a journal that was never written, once it is sure that it never will be.

@@ -46,7 +46,11 @@ func TestOvertaken(t *testing.T) {
 		if err := publish.Pending(ctx, b, op.Key); err != nil {
 			t.Errorf("pending for one who knows: %v", err)
 		}
-		return errors.Join(err, publish.Recover(ctx, b, nil), publish.Update(ctx, a, becomes("old")))
+		found, recoverErr := publish.Recover(ctx, b, nil)
+		if !found {
+			t.Error("there was nothing to be finished")
+		}
+		return errors.Join(err, recoverErr, publish.Update(ctx, a, becomes("old")))
 	}})
 	two := mine
 	two.Path = b.Path
@@ -72,5 +76,35 @@ func TestOvertaken(t *testing.T) {
 		if err != nil || strings.Contains(e.Name, "__varve") {
 			t.Errorf("%s is left (%v)", e.Name, err)
 		}
+	}
+}
+
+// TestDecidedLost loses the answer to the write of the journal, after which others find it, do what it says, and remove it.
+func TestDecidedLost(t *testing.T) {
+	for name, others := range map[string]bool{"found by others": true, "there": false} {
+		t.Run(name, func(t *testing.T) {
+			shared, ctx := memory.New(), t.Context()
+			n := publish.Node{Store: storetest.Conditional(shared, storetest.Hooks{}), Path: at(t, "a"), Document: "zarr.json"}
+			if _, err := shared.Put(ctx, store.MustKey("a/zarr.json"), []byte("old"), store.Flush); err != nil {
+				t.Fatal(err)
+			}
+			mine, lost := n, false
+			mine.Store = storetest.Conditional(shared, storetest.Hooks{After: func(op storetest.Op, err error) error {
+				if op.Name != "PutIf" || !strings.Contains(op.Key.String(), "__varve/together-") || lost {
+					return err
+				}
+				if lost = true; others {
+					_, err = publish.Recover(ctx, n, nil)
+				}
+				return errors.Join(err, errFault)
+			}})
+			if err := publish.UpdateAll(ctx, []publish.Part{{Node: mine, Plan: becomes("new")}}, nil); err != nil {
+				t.Error(err)
+			}
+			got, _, err := shared.Get(ctx, store.MustKey("a/zarr.json"), store.Request{}, nil)
+			if err != nil || strings.TrimSpace(string(got)) != "new" {
+				t.Errorf("the document is %q (%v)", got, err)
+			}
+		})
 	}
 }

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// chunksHelp explains the values of --chunks in the help of commands.
+const chunksHelp = `CHUNKS say how the axes are cut:
+  auto                chunks of about 1 MiB and less, more for large arrays (the default)
+  8MiB                chunks of this size, or a little less; also 500kB, 1.5GiB
+  10                  chunks of 10 elements along every axis; -1 is the whole axis
+  [10,20]             an entry an axis: chunks of 10 and 20
+  [[10,20,30],25]     lists of lengths and of runs [length, count], for axes that are cut unevenly
+  calendar:month      a chunk a month along axis 0, or calendar:year; the other axes are whole. When the elements are is said by
+                      a coordinate that counts in CF units, --time COORD, or by --start DATE, which is element 0, and
+                      --step 1d, in --calendar NAME. COORD is the name of an array beside the new one, or with a slash in
+                      it a NODE. The last month is declared as a whole, so that growth fills it.
+  groups:FILE         a chunk a group along axis 0; the other axes are whole. FILE is a .npy file, a JSON list, or text with a
+                      line each, of labels, one an element and sorted, or of counts, one a group: a list as long as the axis
+                      is labels, one that sums to its length is counts.
+  ["calendar:month",36,-1]    words and lengths together, an entry an axis
+  bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only as far as the array reaches. Few programs read it.`
+
+// chunking is what --chunks says before there is a shape.
+type chunking struct {
+	text    string
+	size    int64      // bytes of a chunk; 0 for anything else
+	trimmed bool       // the last chunks are, see grid.EveryTrimmed
+	lengths string     // JSON as grid.ParseCuts reads it; "" for anything else
+	axes    []axisText // an entry an axis; the axes that have none are whole
+	whole   bool       // there are such axes
+}
+
+// axisText is how one axis is to be cut: by months or years, by groups of a file, or as JSON.
+type axisText struct {
+	unit           calendar.Unit
+	groups, length string
+}
+
+// parseChunking reads the text of --chunks.
+func parseChunking(text string) (chunking, error) {
+	text = strings.TrimSpace(text)
+	c := chunking{text: text}
+	if text == "auto" {
+		return c, nil
+	}
+	if rest, ok := strings.CutPrefix(text, "bounded:"); ok {
+		c.trimmed, c.lengths = true, rest
+		_, err := chunksJSON(rest)
+		return c, err
+	}
+	if axis, ok, err := axisWord(text); ok {
+		c.axes, c.whole = []axisText{axis}, true
+		return c, err
+	}
+	if size, err := parseSize(text); err == nil {
+		c.size = size
+		return c, nil
+	} else if !errors.Is(err, errNoSize) {
+		return c, err
+	}
+	v, err := chunksJSON(text)
+	if err != nil && !strings.HasPrefix(text, "[") {
+		return c, errors.New("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number or list either")
+	}
+	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
+		c.axes, err = axisTexts(v)
+		return c, err
+	}
+	c.lengths = text
+	return c, err
+}
+
+// chunksJSON reads a number or a list.
+func chunksJSON(text string) (strictjson.Value, error) {
+	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
+	if err == nil && v.Kind() != strictjson.Number && v.Kind() != strictjson.Array {
+		err = v.Errorf("a number or a list is needed")
+	}
+	return v, err
+}
+
+// axisWord reads a word for one axis; it is false where there is none of these words.
+func axisWord(text string) (axis axisText, ok bool, err error) {
+	switch word, rest, _ := strings.Cut(text, ":"); {
+	case word == "calendar":
+		axis.unit, err = calendar.ParseUnit(rest)
+	case word == "groups" && rest == "":
+		err = errors.New("groups: is to be followed by the name of a file")
+	case word == "groups":
+		axis.groups = rest
+	default:
+		return axis, false, nil
+	}
+	return axis, true, err
+}
+
+func hasWords(list strictjson.Value) bool {
+	for _, e := range list.Elements() {
+		if e.Kind() == strictjson.String {
+			return true
+		}
+	}
+	return false
+}
+
+// axisTexts reads a list of words and lengths.
+func axisTexts(list strictjson.Value) ([]axisText, error) {
+	if list.Len() > grid.MaxRank {
+		return nil, list.Errorf("%d axes, at most %d are possible", list.Len(), grid.MaxRank)
+	}
+	axes := make([]axisText, 0, list.Len())
+	for _, e := range list.Elements() {
+		if e.Kind() != strictjson.String {
+			axes = append(axes, axisText{length: string(e.Raw())})
+			continue
+		}
+		text, err := e.Str()
+		if err != nil {
+			return nil, err
+		}
+		axis, ok, err := axisWord(text)
+		if !ok {
+			err = fmt.Errorf("%q: there are calendar:month, calendar:year and groups:FILE", shorten(text, 40))
+		}
+		if err != nil {
+			return nil, e.Errorf("%w", err)
+		}
+		axes = append(axes, axis)
+	}
+	return axes, nil
+}
+
+// unit returns the calendar unit of the first axis that has one, 0 where none has.
+func (c chunking) unit() calendar.Unit {
+	for _, a := range c.axes {
+		if a.unit != 0 {
+			return a.unit
+		}
+	}
+	return 0
+}
+
+// fileReader reads a file by its name.
+type fileReader func(name string) ([]byte, error)
+
+// grid returns the chunk grid of an array that is to be at a location.
+func (c chunking) grid(ctx context.Context, shape []int64, t dtype.Type, location string, when *times, read fileReader) (*grid.Grid, error) {
+	g, err := c.cut(ctx, shape, t, location, when, read)
+	if err != nil && !isUsage(err) {
+		err = badArgument("--chunks %s: %w", shorten(c.text, 200), err)
+	}
+	return g, err
+}
+
+func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, location string, when *times, read fileReader) (*grid.Grid, error) {
+	size := int64(t.Size())
+	switch {
+	case c.axes != nil:
+		return c.cutAxes(ctx, shape, location, when, read)
+	case c.size > 0:
+		chunk, err := grid.Target(shape, size, c.size)
+		if err != nil {
+			return nil, err
+		}
+		return grid.Regular(shape, chunk)
+	case c.lengths == "":
+		return grid.Regular(shape, grid.Auto(shape, size))
+	}
+	cuts, err := grid.ParseCuts(shape, c.lengths)
+	if err != nil {
+		return nil, err
+	}
+	g, err := grid.New(shape, cuts...)
+	if err != nil || !c.trimmed {
+		return g, err
+	}
+	chunk := make([]int64, g.Rank())
+	for i := range chunk {
+		if chunk[i] = g.Axis(i).Step(); chunk[i] == 0 {
+			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks have one length an axis, not a list")}
+		}
+	}
+	return grid.Bounded(shape, chunk)
+}
+
+// cutAxes cuts every axis as its entry says.
+func (c chunking) cutAxes(ctx context.Context, shape []int64, location string, when *times, read fileReader) (*grid.Grid, error) {
+	if n := len(c.axes); n > len(shape) || n < len(shape) && !c.whole {
+		return nil, fmt.Errorf("%s for %s", plural(int64(n), "entry"), plural(int64(len(shape)), "axis"))
+	}
+	cuts := make([]grid.Cut, len(shape))
+	for i, n := range shape {
+		cuts[i] = grid.Every(max(1, n))
+		if i >= len(c.axes) {
+			continue
+		}
+		var err error
+		if cuts[i], err = c.axes[i].cut(ctx, n, location, when, read); err != nil {
+			return nil, &grid.AxisError{Axis: i, Err: err}
+		}
+	}
+	return grid.New(shape, cuts...)
+}
+
+// cut cuts an axis of the given extent.
+func (a axisText) cut(ctx context.Context, extent int64, location string, when *times, read fileReader) (grid.Cut, error) {
+	switch {
+	case a.unit != 0:
+		l, err := when.timeline(ctx, a.unit, location, nil)
+		if err != nil {
+			return grid.Cut{}, err
+		}
+		b, err := l.buckets(extent)
+		if err != nil {
+			return grid.Cut{}, err
+		}
+		edges, err := b.Covering(max(1, extent)) // an axis needs an edge
+		return grid.Edges(edges...), err
+	case a.groups != "":
+		data, err := read(a.groups)
+		if err != nil {
+			return grid.Cut{}, err
+		}
+		return groupCut(a.groups, data, extent)
+	}
+	cuts, err := grid.ParseCuts([]int64{extent}, "["+a.length+"]")
+	if err != nil {
+		var on *grid.AxisError
+		if errors.As(err, &on) {
+			err = on.Err
+		}
+		return grid.Cut{}, err
+	}
+	return cuts[0], nil
+}
+
+// cutsOf returns how the axes of a grid are cut. Those of a bounded grid are trimmed.
+func cutsOf(g *grid.Grid) []grid.Cut {
+	cuts := make([]grid.Cut, g.Rank())
+	for i := range cuts {
+		switch a := g.Axis(i); {
+		case a.IsTrimmed():
+			cuts[i] = grid.EveryTrimmed(a.Step())
+		case a.IsRegular():
+			cuts[i] = grid.Every(a.Step())
+		default:
+			cuts[i] = grid.Runs(slices.Collect(a.Edges())...)
+		}
+	}
+	return cuts
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+func newConsolidateCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "consolidate GROUP",
+		Short: "Copy the metadata of all nodes below a group into the group's own document",
+		Long: `Copy the metadata of all nodes below a group into the group's own document, so that a reader learns of all of them at once.
+
+Varve keeps the copy up to date when it changes a node. After another program has changed one it is older than the nodes are:
+info says so, --dry-run shows where, and another consolidate makes it new.`,
+		Example: `  varve consolidate era5.zarr
+  varve consolidate era5.zarr --dry-run --json`,
+		Args:              arguments("GROUP"),
+		ValidArgsFunction: completeNode,
+	}
+	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what differs")
+	singleWriter := singleWriterFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		return consolidate(cmd, args[0], *dry, &zarr.Options{Write: !*dry, SingleWriter: *singleWriter})
+	}
+	return c
+}
+
+func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Options) error {
+	g, err := zarr.OpenGroup(cmd.Context(), location, opt)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	d, err := findDrift(cmd.Context(), location, 0)
+	if err != nil {
+		return err
+	}
+	if !dry {
+		if err := g.Consolidate(cmd.Context()); err != nil {
+			return err
+		}
+	}
+	if wantsJSON(cmd) {
+		return printJSON(cmd, struct {
+			Path   string `json:"path"`
+			DryRun bool   `json:"dry_run"`
+			*drift
+		}{location, dry, d})
+	}
+	return d.print(cmd.OutOrStdout(), location, dry)
+}
+
+// print tells what differed. Where there was nothing to differ from, a number is enough.
+func (d *drift) print(w io.Writer, location string, dry bool) error {
+	done := "the metadata of " + plural(int64(d.Nodes), "node") + " is in the group's document now"
+	if dry {
+		done = plural(int64(d.Nodes), "node") + " below the group, nothing was changed"
+	}
+	if !d.Consolidated {
+		_, err := fmt.Fprintf(w, "%s  %s\n", printable(location), done)
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "%s  %s: %s\n", printable(location), done, d.text()); err != nil {
+		return err
+	}
+	for _, list := range []struct {
+		what  string
+		paths []string
+	}{{"new", d.New}, {"changed", d.Changed}, {"gone", d.Gone}} {
+		for i, path := range list.paths {
+			if i == shownPaths {
+				path = fmt.Sprintf("… %s more", count(int64(len(list.paths)-i)))
+			}
+			if _, err := fmt.Fprintf(w, "  %-7s  %s\n", list.what, printable(path)); err != nil {
+				return err
+			}
+			if i == shownPaths {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// shownPaths is how many paths of one kind people are shown.
+const shownPaths = 20

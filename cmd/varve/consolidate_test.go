@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// consolidated creates a group with four nodes, and consolidates it.
+func consolidated(t *testing.T) string {
+	t.Helper()
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	for _, name := range []string{"a", "b", "deep/c"} {
+		must(t, "", "create", group+"/"+name, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
+	}
+	if out := must(t, "", "consolidate", group); !strings.Contains(out, "the metadata of 4 nodes is in the group's document now\n") {
+		t.Error(out)
+	}
+	return group
+}
+
+func TestConsolidate(t *testing.T) {
+	group := consolidated(t)
+	document, err := os.ReadFile(filepath.Join(group, "zarr.json"))
+	if err != nil || !strings.Contains(compact(document), `"consolidated_metadata":{"kind":"inline"`) {
+		t.Errorf("%s, %v", document, err)
+	}
+	// What varve changes keeps it up to date.
+	must(t, "[1]", "append", group+"/a", "--format", "json")
+	must(t, "", "rm", "--yes", group+"/b")
+	must(t, "", "create", group+"/deep/d", "--shape", "1", "--dtype", "int8")
+	for _, name := range []string{"", "/a", "/deep/d", "/deep"} {
+		if out := must(t, "", "info", group+name); strings.Contains(out, "older") {
+			t.Error(out)
+		}
+	}
+	if out := decode(t, must(t, "", "consolidate", group, "--dry-run", "--json")); fmt.Sprint(out["new"], out["changed"], out["gone"], out["nodes"]) != "[] [] [] 4" || out["consolidated"] != true {
+		t.Error(out)
+	}
+}
+
+// drifted is a consolidated group whose nodes another program has changed.
+func drifted(t *testing.T) string {
+	t.Helper()
+	group := consolidated(t)
+	document, err := os.ReadFile(filepath.Join(group, "a", "zarr.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, filepath.Join(group, "a", "zarr.json"), strings.Replace(string(document), `"attributes": {}`, `"attributes": {"by": "another"}`, 1))
+	overwrite(t, filepath.Join(group, "new", "zarr.json"), string(document))
+	overwrite(t, filepath.Join(group, "no node", "file"), "")
+	if err := os.RemoveAll(filepath.Join(group, "deep", "c")); err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+func TestConsolidateAnew(t *testing.T) {
+	group := drifted(t)
+	const note = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone)"
+	if out := must(t, "", "info", group); !strings.Contains(out, note) {
+		t.Error(out)
+	}
+	if out := decode(t, must(t, "", "info", group, "--json")); !strings.Contains(fmt.Sprint(out["notes"]), note) {
+		t.Error(out)
+	}
+	for name, older := range map[string]bool{"a": true, "b": false, "new": true} {
+		out := must(t, "", "info", group+"/"+name+"/")
+		if strings.Contains(out, "the consolidated metadata of "+group+" is older than this array") != older {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+	before, _ := os.ReadFile(filepath.Join(group, "zarr.json"))
+	out := decode(t, must(t, "", "consolidate", group, "--dry-run", "--json"))
+	if fmt.Sprint(out["new"], out["changed"], out["gone"], out["nodes"], out["dry_run"]) != "[new] [a] [deep/c] 4 true" {
+		t.Error(out)
+	}
+	if after, _ := os.ReadFile(filepath.Join(group, "zarr.json")); string(after) != string(before) {
+		t.Error("a dry run changed the document")
+	}
+	if out := must(t, "", "consolidate", group, "--dry-run"); !strings.Contains(out, "4 nodes below the group, nothing was changed: 1 new, 1 changed, 1 gone\n") || !strings.Contains(out, "  gone     deep/c\n") {
+		t.Error(out)
+	}
+	must(t, "", "consolidate", group)
+	if out := must(t, "", "consolidate", group, "--dry-run"); !strings.Contains(out, "no node differs") {
+		t.Error(out)
+	}
+	if out := must(t, "", "info", group); strings.Contains(out, "older") {
+		t.Error(out)
+	}
+}
+
+// TestConsolidateManyNodes shows some of the paths only, and info looks at no more nodes than it may.
+func TestConsolidateManyNodes(t *testing.T) {
+	group := consolidated(t)
+	document, err := os.ReadFile(filepath.Join(group, "a", "zarr.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range mostCompared {
+		overwrite(t, filepath.Join(group, fmt.Sprintf("n%04d", i), "zarr.json"), string(document))
+	}
+	if out := must(t, "", "info", group); !strings.Contains(out, "996 new, 0 changed, 0 gone") {
+		t.Error(out)
+	}
+	if out := must(t, "", "consolidate", group, "--dry-run"); !strings.Contains(out, "  new      … 980 more\n") {
+		t.Error(out)
+	}
+}
+
+func TestConsolidateDamaged(t *testing.T) {
+	group := consolidated(t)
+	overwrite(t, filepath.Join(group, "b", "zarr.json"), `{"zarr_format": 3, "node_type": "array"}`)
+	for _, more := range []string{"--json", "--dry-run"} {
+		_, errs, status := execute(t, "", "consolidate", group, "--json", more)
+		facts, _ := decode(t, errs)["error"].(map[string]any)
+		if status != 1 || facts["kind"] != "invalid-metadata" || !strings.Contains(errs, "/b") {
+			t.Errorf("status %d, %s", status, errs)
+		}
+	}
+	if out := must(t, "", "info", group); !strings.Contains(out, "could not be compared") {
+		t.Error(out)
+	}
+}
+
+// TestInfoTellsRepairs shows what was read in another way than it is stored.
+func TestInfoTellsRepairs(t *testing.T) {
+	node := newNode(t, "--shape", "8", "--dtype", "int8", "--chunks", "[4]")
+	name := filepath.Join(node, "zarr.json")
+	document, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(compact(document), `"chunk_shape":[4]`, `"chunk_shape":[[3,5]]`, 1)
+	text = strings.Replace(text, `"name":"regular"`, `"name":"rectangular"`, 1)
+	overwrite(t, name, text)
+	if out := must(t, "", "info", node); !strings.Contains(out, `notes`) || !strings.Contains(out, `"rectangular" that zarrs wrote was read as "rectilinear"`) {
+		t.Error(out)
+	}
+	out := decode(t, must(t, "", "info", node, "--json"))
+	if notes, _ := out["notes"].([]any); len(notes) != 1 || fmt.Sprint(out["grid_shape"]) != "[2]" {
+		t.Error(out)
+	}
+}

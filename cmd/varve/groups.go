@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// mostLabels is how many labels or counts a file may have.
+const mostLabels = 1 << 26
+
+// labelList are the labels or counts of a file, as they are spelled.
+type labelList struct {
+	texts []string
+	words bool // numbers among them are texts, too
+}
+
+// groupCut cuts an axis into groups, by a file with a label for every element, or with the number of elements of every group.
+func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
+	list, err := readLabels(name, data)
+	if err != nil {
+		return grid.Cut{}, fmt.Errorf("%s: %w", name, err)
+	}
+	cut, err := list.cut(extent)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return cut, err
+}
+
+// readLabels reads a .npy file, a JSON list, or text with a label on every line, whichever it looks like.
+func readLabels(name string, data []byte) (labelList, error) {
+	text := bytes.TrimSpace(data)
+	switch {
+	case bytes.HasPrefix(data, []byte("\x93NUMPY")):
+		return labelsOfNPY(name, data)
+	case bytes.HasPrefix(text, []byte("[")):
+		return labelsOfJSON(text)
+	default:
+		return labelsOfLines(string(data))
+	}
+}
+
+func labelsOfNPY(name string, data []byte) (l labelList, err error) {
+	v := &values{name: name, r: bytes.NewReader(data), total: int64(len(data)), whole: true}
+	if err := v.openNPY(); err != nil {
+		return l, err
+	}
+	if len(v.shape) != 1 {
+		return l, fmt.Errorf("labels and counts have one axis, it has shape %v", v.shape)
+	}
+	if k := v.typ.Kind(); k != dtype.Int && k != dtype.Uint && k != dtype.Float {
+		return l, fmt.Errorf("elements of type %s are neither labels nor counts", v.typ)
+	}
+	block, err := v.all()
+	if err != nil {
+		return l, err
+	}
+	var text []byte
+	for elem := range slices.Chunk(block, v.typ.Size()) {
+		text = v.typ.AppendText(text[:0], elem)
+		if err := l.add(string(text)); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+func labelsOfJSON(text []byte) (l labelList, err error) {
+	list, err := strictjson.Parse(text, strictjson.Limits{Size: maxNested})
+	if err != nil {
+		return l, err
+	}
+	for i, e := range list.Elements() {
+		word := string(e.Raw())
+		isWord := e.Kind() == strictjson.String
+		if isWord {
+			if word, err = e.Str(); err != nil {
+				return l, err
+			}
+		}
+		switch {
+		case !isWord && e.Kind() != strictjson.Number:
+			err = e.Errorf("a number or a text is needed")
+		case i > 0 && isWord != l.words:
+			err = e.Errorf("numbers and texts cannot be mixed")
+		default:
+			l.words = isWord
+			err = l.add(word)
+		}
+		if err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+func labelsOfLines(text string) (l labelList, err error) {
+	text = strings.TrimRight(text, "\r\n")
+	if text == "" {
+		return l, nil
+	}
+	i := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		i++
+		if line = strings.TrimSpace(line); line == "" {
+			return l, fmt.Errorf("line %d is empty", i)
+		}
+		if err := l.add(line); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+func (l *labelList) add(text string) error {
+	if len(l.texts) == mostLabels {
+		return fmt.Errorf("more than %s labels or counts", count(mostLabels))
+	}
+	l.texts = append(l.texts, text)
+	return nil
+}
+
+// cut tells labels from counts: a list as long as the axis is labels, one that sums to its extent is counts.
+func (l labelList) cut(extent int64) (grid.Cut, error) {
+	n := int64(len(l.texts))
+	counts, whole := numbersOf(l, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+	var byCounts grid.Cut
+	var sum int64
+	var wrong error
+	if whole {
+		byCounts, sum, wrong = grid.Counts(counts)
+	}
+	areCounts := whole && wrong == nil && sum == extent
+	switch {
+	case n == extent && areCounts && n > 1: // ones, everywhere
+		return grid.Cut{}, fmt.Errorf("%s of 1 can be labels, all in one group, or counts: --chunks %d is one chunk, --chunks 1 are chunks of one element", plural(n, "entry"), extent)
+	case areCounts:
+		return byCounts, nil
+	case n == extent:
+		return l.labels(counts, whole)
+	case wrong != nil:
+		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: %w", plural(n, "entry"), count(extent), wrong)
+	case whole:
+		return grid.Cut{}, fmt.Errorf("%s are no labels for an axis of %s, and no counts: their sum is %s", plural(n, "entry"), count(extent), count(sum))
+	}
+	return grid.Cut{}, fmt.Errorf("%s for an axis of %s: there has to be one for every element", plural(n, "label"), count(extent))
+}
+
+// labels compares labels as numbers where all are, else as texts.
+func (l labelList) labels(whole []int64, isWhole bool) (grid.Cut, error) {
+	if isWhole {
+		return grid.Groups(whole)
+	}
+	if large, ok := numbersOf(l, func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }); ok {
+		return grid.Groups(large)
+	}
+	if reals, ok := numbersOf(l, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }); ok {
+		return grid.Groups(reals)
+	}
+	return grid.Groups(l.texts)
+}
+
+// numbersOf reads all entries as numbers; it is false where one is none.
+func numbersOf[T any](l labelList, parse func(string) (T, error)) ([]T, bool) {
+	if l.words {
+		return nil, false
+	}
+	numbers := make([]T, 0, len(l.texts))
+	for _, text := range l.texts {
+		v, err := parse(text)
+		if err != nil {
+			return nil, false
+		}
+		numbers = append(numbers, v)
+	}
+	return numbers, true
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+// isGroup reports whether a group is at a location.
+func isGroup(cmd *cobra.Command, location string) (bool, error) {
+	n, err := openNode(cmd, location)
+	if err != nil {
+		return false, err
+	}
+	_, is := n.(*zarr.Group)
+	return is, n.Close()
+}
+
+// input is what one array of a group is to grow by.
+type input struct {
+	name   string // relative to the group
+	file   string
+	array  *zarr.Array
+	axis   int
+	data   []byte
+	planes int64
+	opt    zarr.AppendOptions
+}
+
+// parseInputs reads NAME=FILE. Only one file can be standard input.
+func parseInputs(args []string) ([]*input, error) {
+	inputs := make([]*input, len(args))
+	seen, streams := map[string]bool{}, 0
+	for i, arg := range args {
+		name, file, _ := strings.Cut(arg, "=")
+		name = strings.Trim(name, "/")
+		switch {
+		case name == "":
+			return nil, badUsage("%q: the name of an array is missing", arg)
+		case file == "":
+			return nil, badUsage("%q: the name of a file is missing", arg)
+		case seen[name]:
+			return nil, badUsage("%q: %s is named twice", arg, name)
+		case file == "-":
+			streams++
+		}
+		if seen[name] = true; streams > 1 {
+			return nil, badUsage("%q: standard input can be one file only", arg)
+		}
+		inputs[i] = &input{name: name, file: file}
+	}
+	return inputs, nil
+}
+
+// growAll appends to several arrays of a group: all of them or none.
+func growAll(cmd *cobra.Command, location string, args []string, formatName string, axis int, c *change) error {
+	p, err := c.policy(cmd)
+	if err != nil {
+		return err
+	}
+	expect, err := c.expected(cmd)
+	if err == nil && expect != nil && len(expect) != 1 {
+		err = badUsage("--expect %s: for a group it is the length of the axis that grows, which all arrays have to have", c.expect)
+	}
+	if err != nil {
+		return err
+	}
+	inputs, err := parseInputs(args)
+	if err != nil {
+		return err
+	}
+	g, err := zarr.OpenGroup(cmd.Context(), location, c.options())
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	for _, in := range inputs {
+		if err := in.open(cmd, g, location, formatName, axis, expect); err != nil {
+			return err
+		}
+	}
+	if err := sameGrowth(inputs); err != nil {
+		return err
+	}
+	if err := c.placeAll(cmd, p, location, inputs); err != nil {
+		return err
+	}
+	additions := make([]zarr.Addition, len(inputs))
+	for i, in := range inputs {
+		additions[i] = zarr.Addition{Path: in.name, Axis: in.axis, Data: in.data, Options: &in.opt}
+	}
+	if err := g.Append(cmd.Context(), additions...); err != nil {
+		return err
+	}
+	return grown(cmd, location, inputs)
+}
+
+// open opens the array and reads the file.
+func (i *input) open(cmd *cobra.Command, g *zarr.Group, location, formatName string, axis int, expect []int64) (err error) {
+	if i.array, err = g.OpenArray(cmd.Context(), i.name, nil); err != nil {
+		return err
+	}
+	rank := i.array.Rank()
+	if i.axis = axis; axis < 0 {
+		i.axis += rank
+	}
+	at := sameNode(location) + "/" + i.name
+	if i.axis < 0 || i.axis >= rank {
+		return on(cmd.Name(), at, badArgument("axis %d of an array with %s", axis, plural(int64(rank), "axis")))
+	}
+	if expect != nil {
+		i.opt.Expect = i.array.Shape()
+		i.opt.Expect[i.axis] = expect[0]
+	}
+	i.data, i.planes, err = addition(cmd, i.file, formatName, i.array, i.axis)
+	return on(cmd.Name(), at, err)
+}
+
+// dimension returns the name of the axis that grows, "" where it has none.
+func (i *input) dimension() string {
+	if names := i.array.DimensionNames(); names != nil {
+		return names[i.axis]
+	}
+	return ""
+}
+
+// sameGrowth refuses inputs that would make one dimension as long in one array and longer in another.
+func sameGrowth(inputs []*input) error {
+	first := map[string]*input{}
+	for _, in := range inputs {
+		name := in.dimension()
+		f, known := first[name]
+		if !known {
+			first[name] = in
+		}
+		if known && name != "" && f.extent() == in.extent() && f.planes != in.planes {
+			return badArgument("dimension %q would grow by %d in %s and by %d in %s", name, f.planes, f.name, in.planes, in.name)
+		}
+	}
+	return nil
+}
+
+func (i *input) extent() int64 { return i.array.Shape()[i.axis] }
+
+// isListed reports whether the chunks of the axis that grows are a list, which a policy can lengthen.
+func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
+
+// placeAll makes the policy a part of the options of all arrays whose chunks are listed. Regular chunks follow the extent; a
+// policy that is of no use to any array is refused.
+func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*input) error {
+	g := given{}
+	for _, in := range inputs {
+		g[sameNode(location)+"/"+in.name] = in.data
+	}
+	times := c.times
+	own := sameNode(location) + "/" + times.coordinate
+	if _, grows := g[own]; times.coordinate != "" && (grows || !strings.Contains(times.coordinate, "/")) {
+		times.coordinate = own
+	}
+	l, err := times.timeline(cmd.Context(), p.unit, location, g)
+	if err != nil {
+		return err
+	}
+	someListed := slices.ContainsFunc(inputs, (*input).isListed)
+	for _, in := range inputs {
+		if someListed && !in.isListed() {
+			continue
+		}
+		if err := p.place(l, in.array, in.axis, &in.opt); err != nil {
+			return on(cmd.Name(), sameNode(location)+"/"+in.name, err)
+		}
+	}
+	return nil
+}
+
+// growthFacts is how one array of a group has grown, as programs read it.
+type growthFacts struct {
+	Path   string  `json:"path"` // relative to the group
+	Before []int64 `json:"shape_before"`
+	Shape  []int64 `json:"shape"`
+}
+
+// grown tells how the arrays have grown.
+func grown(cmd *cobra.Command, location string, inputs []*input) (err error) {
+	arrays := make([]growthFacts, len(inputs))
+	for i, in := range inputs {
+		f := growthFacts{Path: in.name}
+		if in.array.Refresh(cmd.Context()) == nil {
+			f.Before, f.Shape = shapesAround(in.array, in.axis, in.planes)
+		} else { // what was appended is there even if it cannot be looked at
+			f.Before, f.Shape = in.array.Shape(), in.array.Shape()
+			f.Shape[in.axis] += in.planes
+		}
+		arrays[i] = f
+	}
+	if wantsJSON(cmd) {
+		return printJSON(cmd, map[string]any{"path": location, "arrays": arrays})
+	}
+	for _, f := range arrays {
+		err = errors.Join(err, reshaped(cmd, sameNode(location)+"/"+f.Path, f.Before, f.Shape))
+	}
+	return err
+}

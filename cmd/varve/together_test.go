@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// archive creates a group with two fields and a coordinate of ten days from 2024-02-20 on.
+func archive(t *testing.T) string {
+	t.Helper()
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	names := []string{"--dimension-names", "time,x"}
+	must(t, "", append([]string{"create", group + "/t2m", "--shape", "10,2", "--dtype", "int16", "--chunks", "[[4,6],2]"}, names...)...)
+	must(t, "", append([]string{"create", group + "/deep/wind", "--shape", "10,2", "--dtype", "int8", "--chunks", "[4,2]"}, names...)...)
+	coordinateNode(t, group+"/time", "10", "days since 2024-02-20", numbers(0, 10))
+	return group
+}
+
+// files writes JSON into files and returns their names.
+func files(t *testing.T, content ...string) []string {
+	t.Helper()
+	names := make([]string, len(content))
+	for i, text := range content {
+		names[i] = filepath.Join(t.TempDir(), "values.json")
+		overwrite(t, names[i], text)
+	}
+	return names
+}
+
+func TestAppendTogether(t *testing.T) {
+	group := archive(t)
+	f := files(t, "[[1,2],[3,4],[5,6]]", "[[1,2],[3,4],[5,6]]", numbers(10, 3))
+	inputs := []string{"t2m=" + f[0], "/deep/wind=" + f[1], "time=" + f[2]}
+	out := decode(t, must(t, "", append([]string{"append", group + "/", "--grow", "calendar:month", "--time", "time", "--expect", "10", "--json"}, inputs...)...))
+	want := "[map[path:t2m shape:[13 2] shape_before:[10 2]] map[path:deep/wind shape:[13 2] shape_before:[10 2]] map[path:time shape:[13] shape_before:[10]]]"
+	if got := fmt.Sprint(out["arrays"]); got != want || out["path"] != group+"/" {
+		t.Error(out)
+	}
+	for name, want := range map[string]string{"t2m": "[[4,6,31],2]", "deep/wind": "every [4,2]", "time": "[[10,31]]"} {
+		if got := chunkShapes(t, group+"/"+name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+	if got := must(t, "", "export", group+"/t2m", "--select", "10:", "--format", "json"); got != "[[1,2],[3,4],[5,6]]\n" {
+		t.Error(got)
+	}
+	// The same again, as after a lost answer.
+	_, errs, status := execute(t, "", append([]string{"append", group, "--expect", "10", "--json"}, inputs...)...)
+	facts, _ := decode(t, errs)["error"].(map[string]any)
+	if status != 1 || facts["kind"] != "conflict" || !strings.Contains(errs, "[13 2]") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	text := must(t, numbers(13, 3), append([]string{"append", group, "--format", "json"}, inputs[0], inputs[1], "time=-")...)
+	if want := group + "/t2m  13 × 2 → 16 × 2\n"; !strings.HasPrefix(text, want) || strings.Count(text, "\n") != 3 {
+		t.Error(text)
+	}
+}
+
+// TestAppendTogetherOrNotAtAll gives inputs of which one does not fit, and looks at all arrays.
+func TestAppendTogetherOrNotAtAll(t *testing.T) {
+	group := archive(t)
+	for name, c := range map[string]struct {
+		t2m, wind, time string
+		args            []string
+		want            string
+	}{
+		"other shape":     {"[[1,2]]", "[[1,2,3]]", "[10]", nil, "does not continue shape"},
+		"other type":      {"[[1,2]]", "[[1,300]]", "[10]", nil, "300"},
+		"more of one":     {"[[1,2]]", "[[1,2],[3,4]]", "[10]", nil, `dimension "time" would grow by 1 in t2m and by 2 in deep/wind`},
+		"nothing":         {"[[1,2]]", "[[1,2]]", "[]", nil, "no values were given"},
+		"times that fall": {"[[1,2]]", "[[1,2]]", "[3]", []string{"--grow", "calendar:month", "--time", "time"}, "times have to increase"},
+		"edges that do not fit": {"[[1,2]]", "[[1,2]]", "[10]",
+			[]string{"--grow", "calendar:month", "--start", "2024-02-21", "--step", "1d"}, "end at element 10"},
+		"a plan that is too short": {"[[1,2],[1,2]]", "[[1,2],[1,2]]", "[10,11]", []string{"--grow", "preplanned:[1]"}, "1 elements before the extent"},
+		"other length":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--expect", "11"}, "[11"},
+		"no coordinate":            {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "times"}, "times"},
+		"not the time":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "deep/wind"}, "a coordinate has one axis"},
+	} {
+		f := files(t, c.t2m, c.wind, c.time)
+		args := append([]string{"append", group, "t2m=" + f[0], "deep/wind=" + f[1], "time=" + f[2]}, c.args...)
+		out, errs, status := execute(t, "", args...)
+		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, c.want) || !strings.Contains(errs, group) {
+			t.Errorf("%s: status %d, %s", name, status, errs)
+		}
+		for array, want := range map[string]string{"t2m": "[10 2]", "deep/wind": "[10 2]", "time": "[10]"} {
+			if got := decode(t, must(t, "", "info", "--json", group+"/"+array)); fmt.Sprint(got["shape"]) != want {
+				t.Errorf("%s: %s has shape %v", name, array, got["shape"])
+			}
+		}
+	}
+}
+
+// TestAppendTogetherByTimesOneByOne takes times that follow no step: those that are there and those that are appended.
+func TestAppendTogetherByTimesOneByOne(t *testing.T) {
+	group := archive(t)
+	f := files(t, "[[1,2],[3,4],[5,6]]", "[12,13,45]")
+	must(t, "", "append", group, "t2m="+f[0], "time="+f[1], "--grow", "calendar:month", "--time", "time")
+	if got := chunkShapes(t, group+"/t2m"); got != "[[4,6,2,1],2]" {
+		t.Error(got)
+	}
+	regular := files(t, "[[1,2]]")[0]
+	_, errs, status := execute(t, "", "append", group, "deep/wind="+regular, "--grow", "fixed:3")
+	if status != 1 || !strings.Contains(errs, "unlock") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// TestAppendFileWithEqualsSign appends to an array from a file whose name looks like the input of a group.
+func TestAppendFileWithEqualsSign(t *testing.T) {
+	node := newNode(t, "--shape", "1", "--dtype", "int8", "--chunks", "[[1]]")
+	file := filepath.Join(t.TempDir(), "day=1.json")
+	overwrite(t, file, "[5]")
+	must(t, "", "append", node, file)
+	if got := must(t, "", "cat", node); got != "[0 5]\n" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,213 @@
+package interop
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+)
+
+// TestHistories has both implementations change the same arrays by turns, and read them after every change.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	p, seed := startPython(t), seed(t)
+	done := map[string]int{}
+	for i := range cases() / 2 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, uint64(i)<<32))
+			s := randomSpec(r)
+			for len(s.Shape) == 0 {
+				s = randomSpec(r)
+			}
+			h := &history{p: p, r: r, spec: s, path: filepath.Join(t.TempDir(), "a.zarr"), want: randomBlock(r, s, s.Shape), done: done}
+			first := h.turn()
+			first.create(t, h.path, s)
+			respell(t, r, h.path, &h.spec)
+			first.write(t, h.path, h.want.data)
+			h.compare(t)
+			for range 6 {
+				h.step(t)
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	}
+	t.Log(done)
+}
+
+// history is an array that changes, and what it has to hold.
+type history struct {
+	p     *python
+	r     *rand.Rand
+	spec  spec // its Shape is that of the beginning, its Chunks are those of now
+	path  string
+	want  block
+	was   []int64        // shape before the last resize
+	stale bool           // what was cut off may come back when zarr-python grows the array
+	done  map[string]int // how often each thing was done, by all histories
+	ours  bool           // zarr-python only reads
+}
+
+func (h *history) turn() implementation {
+	if h.ours {
+		return varve{}
+	}
+	return pick[implementation](h.r, h.p, varve{})
+}
+
+// step makes a change and has both implementations read.
+func (h *history) step(t *testing.T) {
+	pick(h.r, h.append, h.append, h.append, h.resize, h.resize, h.resize, h.overwrite, h.unlock, h.reserve, h.reserve)(t)
+	h.compare(t)
+}
+
+// compare has both implementations read.
+func (h *history) compare(t *testing.T) {
+	t.Helper()
+	want := h.spec.state(h.want)
+	for _, reader := range []implementation{h.p, varve{}} {
+		compare(t, reader, reader.read(t, h.path), want)
+	}
+}
+
+func (h *history) count(t *testing.T, format string, a ...any) {
+	t.Logf(format, a...)
+	name, _, _ := strings.Cut(fmt.Sprintf(format, a...), ":")
+	h.done[name]++
+}
+
+// more returns elements to append, n planes along an axis.
+func (h *history) more(axis int, n int64) block {
+	shape := slices.Clone(h.want.shape)
+	shape[axis] = n
+	return randomBlock(h.r, h.spec, shape)
+}
+
+func (h *history) append(t *testing.T) {
+	who, axis, n := h.turn(), h.r.IntN(len(h.want.shape)), 1+h.r.Int64N(6)
+	more := h.more(axis, n)
+	from := h.want.shape[axis]
+	growth, after := grid.AppendOne(), h.spec.Chunks[axis].grown(from+n)
+	switch {
+	case len(more.data) == 0 && h.ours:
+		return
+	case len(more.data) == 0:
+		who = h.p // no bytes do not say how many empty planes they are
+	case who.name() == "varve":
+		growth, after = randomGrowth(h.r, h.spec.Chunks[axis], from, from+n)
+	}
+	h.count(t, "%s appends by %s: %v along axis %d to %v", who.name(), kind(growth), more.shape, axis, h.want.shape)
+	if who.name() == "varve" {
+		change(t, h.path, func(a *zarr.Array) error {
+			counted := axis - h.r.IntN(2)*len(more.shape) // from either end
+			return a.AppendBytes(t.Context(), counted, more.data, &zarr.AppendOptions{Grow: growth, Expect: h.want.shape})
+		})
+	} else {
+		who.append(t, h.path, axis, more)
+	}
+	h.want = h.want.appended(axis, more, h.spec.Fill)
+	h.spec.Chunks[axis] = after
+}
+
+// kind returns the first word of a policy.
+func kind(g grid.Growth) string {
+	word, _, _ := strings.Cut(g.String(), ":")
+	return word
+}
+
+// randomShape returns another shape: the one before, or one of which an axis is other than now, or several are.
+func (h *history) randomShape() (shape []int64, grows, shrinks bool) {
+	shape = slices.Clone(h.want.shape)
+	if h.was != nil && h.r.IntN(2) == 0 {
+		shape = h.was
+	} else {
+		h.otherShape(shape)
+	}
+	h.was = h.want.shape
+	for i, n := range shape {
+		grows = grows || n > h.want.shape[i]
+		shrinks = shrinks || n < h.want.shape[i]
+	}
+	return shape, grows, shrinks
+}
+
+// otherShape changes an axis, or several.
+func (h *history) otherShape(shape []int64) {
+	for {
+		i := h.r.IntN(len(shape))
+		shape[i] = max(0, h.want.shape[i]+h.r.Int64N(11)-5)
+		if h.r.IntN(3) > 0 {
+			break
+		}
+	}
+}
+
+func (h *history) resize(t *testing.T) {
+	who := h.turn()
+	shape, grows, shrinks := h.randomShape()
+	if grows && h.stale {
+		who = varve{}
+	}
+	var opt zarr.ResizeOptions
+	if who.name() == "varve" {
+		opt = zarr.ResizeOptions{Grow: make([]grid.Growth, len(shape)), KeepStale: !grows && h.r.IntN(4) == 0, Expect: h.want.shape}
+		if opt.Shrink = pick(h.r, grid.KeepEdges, grid.TrimEdges, grid.TrimExact); !h.spec.listed() {
+			opt.Shrink = grid.KeepEdges // the chunks of a regular grid cannot be cut
+		}
+	}
+	chunks := slices.Clone(h.spec.Chunks)
+	for i, c := range chunks {
+		switch was := h.want.shape[i]; {
+		case shape[i] <= was:
+			chunks[i] = c.shrunk(shape[i], opt.Shrink)
+		case who.name() == "varve":
+			opt.Grow[i], chunks[i] = randomGrowth(h.r, c, was, shape[i])
+		default:
+			chunks[i] = c.grown(shape[i])
+		}
+	}
+	h.count(t, "%s resizes by %v: %v to %v", who.name(), opt.Shrink, h.want.shape, shape)
+	if who.name() == "varve" {
+		change(t, h.path, func(a *zarr.Array) error { return a.Resize(t.Context(), shape, &opt) })
+	} else {
+		who.resize(t, h.path, shape)
+	}
+	h.stale = h.stale || shrinks && (who.name() != "varve" || opt.KeepStale)
+	h.want, h.spec.Chunks = h.want.resized(shape, h.spec.Fill), chunks
+}
+
+func (h *history) overwrite(t *testing.T) {
+	who := h.turn()
+	h.count(t, "%s writes: %v", who.name(), h.want.shape)
+	h.want = randomBlock(h.r, h.spec, h.want.shape)
+	who.write(t, h.path, h.want.data)
+}
+
+// unlock has Varve list some axes, or all.
+func (h *history) unlock(t *testing.T) {
+	opt := zarr.UnlockOptions{Trim: h.r.IntN(2) == 0}
+	for i := range h.want.shape {
+		if h.r.IntN(2) == 0 {
+			opt.Axes = append(opt.Axes, i)
+		}
+	}
+	h.count(t, "varve unlocks: axes %v, trim %v", opt.Axes, opt.Trim)
+	change(t, h.path, func(a *zarr.Array) error { return a.Unlock(t.Context(), &opt) })
+	chunks := slices.Clone(h.spec.Chunks)
+	for i, extent := range h.want.shape {
+		if opt.Axes == nil || slices.Contains(opt.Axes, i) {
+			chunks[i] = chunks[i].unlocked(extent)
+		}
+		if opt.Trim {
+			chunks[i] = chunks[i].shrunk(extent, grid.TrimExact)
+		}
+	}
+	h.spec.Chunks, h.spec.rectilinear = chunks, true
+}
