@@ -282,9 +282,9 @@ func (p *theatre) play(s *scene, b bounds, by chooser) (storetest.Trace, error) 
 	defer watchdog.Stop()
 	for i, d := range s.deeds {
 		r.stepper.Start(func(stepped store.Store) error {
-			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten}
-			place := fmt.Sprintf("%s%s-%d/a", programPrefix, p.name, i)
-			a, err := zarr.On(view).OpenArray(ctx, place, &zarr.Options{Write: d.model != nil, Concurrency: 1})
+			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
+			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten, name: name}
+			a, err := zarr.On(view).OpenArray(ctx, name+"/a", &zarr.Options{Write: d.model != nil, Concurrency: 1})
 			if err != nil {
 				return err
 			}

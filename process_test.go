@@ -1,6 +1,7 @@
 package zarr_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,6 +24,7 @@ type process struct {
 	direct, stepped storetest.ObjectStore
 	begun           atomic.Bool           // before, no operation waits for its turn
 	quiet           func(key string) bool // keys that are only ever read, which wait for no turn
+	name            string                // of the program, which journals have in their paths
 }
 
 // programPrefix begins the names under which programs have what they share.
@@ -51,7 +53,24 @@ func (p *process) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	if err != nil {
 		return nil, store.Info{}, err
 	}
-	return s.Get(ctx, key, q, dst)
+	out, info, err := s.Get(ctx, key, q, dst)
+	if err == nil && isJournal(key) {
+		out = bytes.ReplaceAll(out, []byte(anyProgram), []byte(p.name+"/"))
+	}
+	return out, info, err
+}
+
+// anyProgram stands in the journals that programs share for the name of each.
+const anyProgram = "@program/"
+
+func isJournal(key store.Key) bool { return strings.Contains(key.String(), "__varve/") }
+
+// common returns a value as programs share it.
+func (p *process) common(key store.Key, value []byte) []byte {
+	if isJournal(key) {
+		return bytes.ReplaceAll(value, []byte(p.name+"/"), []byte(anyProgram))
+	}
+	return value
 }
 
 func (p *process) Stat(ctx context.Context, key store.Key) (store.Info, error) {
@@ -67,7 +86,7 @@ func (p *process) Put(ctx context.Context, key store.Key, value []byte, d store.
 	if err != nil {
 		return store.Version{}, err
 	}
-	return s.Put(ctx, key, value, d)
+	return s.Put(ctx, key, p.common(key, value), d)
 }
 
 func (p *process) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
@@ -75,7 +94,7 @@ func (p *process) PutIf(ctx context.Context, key store.Key, value []byte, c stor
 	if err != nil {
 		return store.Version{}, err
 	}
-	return s.PutIf(ctx, key, value, c, d)
+	return s.PutIf(ctx, key, p.common(key, value), c, d)
 }
 
 func (p *process) Delete(ctx context.Context, key store.Key) error {

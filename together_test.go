@@ -32,8 +32,8 @@ type joint struct {
 	more pair // what it appends
 }
 
-// together appends to both arrays.
-func together(data ...int32) joint {
+// both appends to both arrays.
+func both(data ...int32) joint {
 	return joint{fmt.Sprint("both ", data), func(ctx context.Context, g *zarr.Group, _ func(pair)) error {
 		return g.Append(ctx, zarr.Add("x", 0, data, nil), zarr.Add("y", 0, data, nil))
 	}, pair{data, data}}
@@ -146,8 +146,10 @@ func (p *theatre) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace
 	var saw []pair
 	for i, act := range acts {
 		r.stepper.Start(func(stepped store.Store) error {
-			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: func(name string) bool { return name == "zarr.json" }}
-			g, err := programGroup(view, fmt.Sprintf("%s%s-%d/g", programPrefix, p.name, i))
+			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
+			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), name: name}
+			view.quiet = func(key string) bool { return key == "zarr.json" }
+			g, err := programGroup(view, name+"/g")
 			if err != nil {
 				return err
 			}
@@ -162,7 +164,7 @@ func (p *theatre) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace
 	}
 	fates, told, err := r.jointFates(acts)
 	if err == nil {
-		err = judgeJoint(&process{direct: inner}, programPrefix+"/g", was, acts, fates, saw)
+		err = judgeJoint(&process{direct: inner, name: programPrefix}, programPrefix+"/g", was, acts, fates, saw)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, strings.Join(told, "\n"))
@@ -210,7 +212,7 @@ func judgeJoint(s store.Store, place string, was pair, acts []joint, fates []fat
 	if !possible(was, acts, fates, func(q pair, whole bool) bool { return whole && q.equal(is) }) {
 		return fmt.Errorf("the arrays hold %v", is)
 	}
-	if err := together(901, 902).do(ctx, g, nil); err != nil {
+	if err := both(901, 902).do(ctx, g, nil); err != nil {
 		return fmt.Errorf("the next append: %w", err)
 	}
 	want := pair{append(is.x, 901, 902), append(is.y, 901, 902)}
@@ -242,10 +244,10 @@ func stored(ctx context.Context, g *zarr.Group) (p pair, err error) {
 
 // jointScenes are what programs do to one group at one time.
 var jointScenes = [][]joint{
-	{together(101, 102), looks(3)},
-	{together(101, 102), together(201), looks(2)},
-	{together(101, 102), single(301), looks(2)},
-	{together(101, 102), single(301), together(201)},
+	{both(101, 102), looks(3)},
+	{both(101, 102), both(201), looks(2)},
+	{both(101, 102), single(301), looks(2)},
+	{both(101, 102), single(301), both(201)},
 }
 
 // TestFenceTogether lets programs append to both arrays of a group, and to one of them, in a store without locks, in many orders
@@ -381,7 +383,7 @@ func TestLockedTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, act := m, together(101, 102)
+			p, act := m, both(101, 102)
 			g, err := programGroup(&p, "g")
 			if err != nil {
 				t.Fatal(err)

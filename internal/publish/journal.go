@@ -265,10 +265,23 @@ func (j *journal) write(ctx context.Context) error {
 		return errors.Join(store.ErrConflict, err)
 	case errors.Is(lookErr, fs.ErrNotExist):
 		if j.node.abort(context.WithoutCancel(ctx), j.key) == nil {
-			return err
+			return j.missed(context.WithoutCancel(ctx), err)
 		}
 	}
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// missed tells what became of a journal that is not there, and will not be, although the answer to its write is lost: others may have
+// found it, and removed it once they had published what it says.
+func (j *journal) missed(ctx context.Context, lost error) error {
+	now, err := j.node.at(j.Parts[0].path).read(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(lost, err))
+	case digest(now.Bytes) == j.Parts[0].Was:
+		return lost
+	}
+	return nil
 }
 
 // abort makes sure that a journal is never written.
@@ -348,7 +361,7 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 		if digest(now.Bytes) != p.Was {
 			return store.Version{}, nil
 		}
-		if key, _, err := n.journal(ctx); err != nil || key != j.key {
+		if ours, err := j.names(ctx, n); err != nil || !ours {
 			return store.Version{}, err
 		}
 		on := store.IfVersion(now.Version)

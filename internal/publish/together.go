@@ -215,12 +215,7 @@ func (j *journal) redo(ctx context.Context, after After) (err error) {
 		return err // another writer has done it while we waited for the locks
 	}
 	for _, p := range j.Parts {
-		n := j.node.at(p.path)
-		ours, err := j.names(ctx, n)
-		if err == nil && ours {
-			_, err = j.publish(ctx, n, p)
-		}
-		if err != nil {
+		if _, err := j.publish(ctx, j.node.at(p.path), p); err != nil {
 			return err
 		}
 	}
