@@ -6,7 +6,7 @@ export GOFLAGS ?= -buildvcs=false
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . cmd/varve interop
 
-.PHONY: help demo build test check unit fuzz interop bench cross clean
+.PHONY: help demo build test check unit fuzz interop bench beside cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,10 @@ interop: ## compare with zarr-python, which is installed in a cache folder when 
 
 bench: ## the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
+
+beside: ## measure beside zarr-python, in one run of a few minutes
+	@sh interop/setup
+	@cd interop && VARVE_BESIDE=1 go test -count=1 -timeout 10m -v -run '^TestBeside$$' .
 
 cross: ## build and vet for other systems and processors
 	@sh .ci/cross

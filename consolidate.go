@@ -35,8 +35,9 @@ func (h *Hierarchy) recordIn(ctx context.Context, n node, path string, raw []byt
 }
 
 // refreshAbove makes the consolidated metadata of the groups above some nodes agree with the documents that these have now: one
-// change of each group. Groups that do not list a node stay as they are. n has the options.
-func (h *Hierarchy) refreshAbove(ctx context.Context, n node, members ...store.Path) error {
+// change of each group. Groups that do not list a node stay as they are. n has the options, and journal is that of the change
+// that the nodes are part of, if they are.
+func (h *Hierarchy) refreshAbove(ctx context.Context, n node, journal store.Key, members ...store.Path) error {
 	groups := map[store.Path][]string{}
 	for _, m := range members {
 		for p := m; !p.IsRoot(); {
@@ -46,7 +47,7 @@ func (h *Hierarchy) refreshAbove(ctx context.Context, n node, members ...store.P
 	}
 	for p, paths := range groups {
 		n.path = p
-		err := h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) { return h.refreshed(ctx, n, g, paths) })
+		err := h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) { return h.refreshed(ctx, n, g, journal, paths) })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", ErrIncomplete, "/"+p.String(), err)
 		}
@@ -54,8 +55,11 @@ func (h *Hierarchy) refreshAbove(ctx context.Context, n node, members ...store.P
 	return nil
 }
 
-// refreshed returns the change of a group that makes its entries at the paths agree with the documents there, or none.
-func (h *Hierarchy) refreshed(ctx context.Context, n node, g *metadata.Group, paths []string) (*publish.Change, error) {
+// refreshed returns the change of a group that makes its entries at the paths agree with the documents there, or none. A document
+// counts only while its node is part of no other change of several: that one has perhaps not published all of them.
+func (h *Hierarchy) refreshed(
+	ctx context.Context, n node, g *metadata.Group, journal store.Key, paths []string,
+) (*publish.Change, error) {
 	l, c := n.options.Limits, g.Consolidated
 	for _, path := range paths {
 		old, err := c.Entry(path, l.metadata())
@@ -64,6 +68,9 @@ func (h *Hierarchy) refreshed(ctx context.Context, n node, g *metadata.Group, pa
 		}
 		raw, _, err := h.store.Get(ctx, n.path.Key(path+"/"+documentName), store.Request{Limit: l.document()}, nil)
 		if err != nil {
+			return nil, err
+		}
+		if err := n.notPending(ctx, journal, path); err != nil {
 			return nil, err
 		}
 		if c, err = c.With(path, bytes.TrimSpace(raw), l.metadata()); err != nil {
@@ -75,6 +82,37 @@ func (h *Hierarchy) refreshed(ctx context.Context, n node, g *metadata.Group, pa
 	}
 	doc, err := g.WithConsolidated(c).Marshal(l.metadata())
 	return &publish.Change{Document: doc}, err
+}
+
+// pendingMember says that a member of a group is part of an unfinished change of several nodes.
+type pendingMember struct {
+	member node
+	err    error
+}
+
+func (p *pendingMember) Error() string { return p.err.Error() }
+func (p *pendingMember) Unwrap() error { return p.err }
+
+// notPending refuses a member of n that is part of an unfinished change of several nodes with another journal.
+func (n node) notPending(ctx context.Context, journal store.Key, path string) error {
+	var err error
+	if n.path, err = n.path.Join(path); err != nil {
+		return err
+	}
+	if err = publish.Pending(ctx, n.publisher(), journal); errors.Is(err, publish.ErrPending) {
+		err = &pendingMember{n, err}
+	}
+	return err
+}
+
+// finishMember finishes the change of several nodes that err is about, if it is about one. The error stays.
+func finishMember(ctx context.Context, err error) error {
+	var p *pendingMember
+	if errors.As(err, &p) {
+		_, othersErr := p.member.finishTogether(ctx)
+		return errors.Join(othersErr, err)
+	}
+	return err
 }
 
 // changeConsolidated publishes a change of a group that has consolidated metadata, if one is to be made.
@@ -90,10 +128,10 @@ func (h *Hierarchy) changeConsolidated(ctx context.Context, n node, change func(
 	if err != nil {
 		return err
 	}
-	if c, err := plan(publish.Document{Bytes: document}); c == nil || err != nil {
+	if c, err := plan(publish.Document{Bytes: document}); err == nil && c == nil || err != nil && !errors.Is(err, publish.ErrPending) {
 		return err
 	}
-	return retry(ctx, func() error { return publish.Update(ctx, n.publisher(), plan) })
+	return retry(ctx, func() error { return finishMember(ctx, publish.Update(ctx, n.publisher(), plan)) })
 }
 
 // Consolidate stores a copy of the documents of all nodes below the group in the group's own document, so that a reader who
@@ -106,7 +144,7 @@ func (g *Group) Consolidate(ctx context.Context) error {
 		return g.fail("consolidate", err)
 	}
 	return g.fail("consolidate", retry(ctx, func() error {
-		return publish.Update(ctx, g.publisher(), func(d publish.Document) (*publish.Change, error) {
+		return finishMember(ctx, publish.Update(ctx, g.publisher(), func(d publish.Document) (*publish.Change, error) {
 			l := g.options.Limits.metadata()
 			doc, err := metadata.ParseGroup(d.Bytes, l)
 			if err != nil {
@@ -119,7 +157,7 @@ func (g *Group) Consolidate(ctx context.Context) error {
 			}
 			raw, err := doc.WithConsolidated(c).Marshal(l)
 			return &publish.Change{Document: raw}, err
-		})
+		}))
 	}))
 }
 
@@ -131,6 +169,9 @@ func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, 
 			var raw []byte
 			if err == nil {
 				raw, _, err = g.hierarchy.store.Get(ctx, g.path.Key(m.Path+"/"+documentName), store.Request{Limit: g.options.Limits.document()}, nil)
+			}
+			if err == nil {
+				err = g.notPending(ctx, store.Key{}, m.Path)
 			}
 			if err != nil {
 				*failed = err

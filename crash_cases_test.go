@@ -128,9 +128,9 @@ func months() grid.Growth {
 }
 
 // crashCases are changes of every kind that this package makes.
-var crashCases = slices.Concat(createCases, growthCases, shrinkCases, unlockCases)
+var crashCases = slices.Concat(crashCreations, crashGrowths, crashShrinks, crashUnlocks)
 
-var createCases = []crashCase{
+var crashCreations = []crashCase{
 	{name: "create", run: func(ctx context.Context, h *zarr.Hierarchy) error {
 		_, err := h.CreateArray(ctx, "g/a", edges(1, 2, 3), nil)
 		return err
@@ -150,7 +150,7 @@ var createCases = []crashCase{
 	}), expect: func(old state) []state { return []state{old} }},
 }
 
-var growthCases = []crashCase{
+var crashGrowths = []crashCase{
 	{name: "append to edges", spec: edges(1, 2, 3), run: appendTo(numbers(7, 4)), expect: appended(numbers(7, 4), list("[1, 2, 3, 4]"))},
 	{name: "append fill value", spec: edges(1, 2, 3), run: appendTo(make([]int32, 2)), expect: appended(make([]int32, 2), "")},
 	{name: "append to regular chunks", spec: every(6, 4), run: appendTo(numbers(7, 7)), expect: appended(numbers(7, 7), "")},
@@ -183,7 +183,7 @@ var growthCases = []crashCase{
 		}},
 }
 
-var shrinkCases = []crashCase{
+var crashShrinks = []crashCase{
 	{name: "shrink", spec: edges(1, 2, 3), run: resize(2), expect: becomes(list("[1, 2, 3]"), 2)},
 	{name: "shrink regular chunks", spec: every(9, 4), run: resize(3), expect: becomes("", 3)},
 	{name: "shrink to nothing", spec: every(9, 4), run: resize(0), expect: becomes("", 0)},
@@ -227,7 +227,7 @@ var shrinkCases = []crashCase{
 		}},
 }
 
-var unlockCases = []crashCase{
+var crashUnlocks = []crashCase{
 	{name: "unlock", spec: every(6, 4), run: change(unlocking(nil)), expect: becomes(list("[[4, 2]]"), 6)},
 	{name: "unlock and append", spec: every(6, 4), run: inTurn(unlocking(nil), appending(numbers(7, 4), grid.AppendOne())),
 		expect: func(old state) []state {

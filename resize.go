@@ -14,8 +14,8 @@ type ResizeOptions struct {
 	Grow []grid.Growth
 	// Shrink says what becomes of listed edges beyond the extent, also where the extent stays. The zero value is [grid.KeepEdges].
 	Shrink grid.Shrink
-	// KeepStale leaves what chunks hold beyond the extent, so that old values come back when the array grows again: what
-	// zarr-python does.
+	// KeepStale leaves what chunks hold beyond the extent, so that old values come back when the array grows again with it: what
+	// zarr-python does. Chunks that lie wholly beyond the extent are deleted all the same.
 	KeepStale bool
 	// Expect is the shape that the array has to have before; nil stands for any. Another one wraps [ErrConflict].
 	Expect []int64
@@ -25,7 +25,8 @@ type ResizeOptions struct {
 // it held before it once shrank; chunks that it shrinks by are deleted after readers have been told. What it costs
 // follows what is added and removed, not the array.
 //
-// Errors are those of [Append].
+// Errors are those of [Append]. In a store without locks new chunks of fill values are stored; more than 65,536 of them
+// wrap [ErrUnsafeConcurrentWrite].
 func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) error {
 	var o ResizeOptions
 	if opt != nil {

@@ -82,7 +82,7 @@ func (s *Spec) document(l Limits) (*metadata.Array, error) {
 	}
 	return &metadata.Array{
 		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name()},
-		ChunkGrid:        gridExtension(g),
+		ChunkGrid:        gridExtension(g, 0),
 		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: s.codecs(),
 		DimensionNames: names, Attributes: attributes,
 	}, nil

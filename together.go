@@ -117,16 +117,16 @@ func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 }
 
 // refreshAll returns what makes consolidated metadata agree with several nodes at once.
-func (h *Hierarchy) refreshAll(opt Options) func(context.Context, []store.Path) error {
-	return func(ctx context.Context, members []store.Path) error {
-		return h.refreshAbove(ctx, node{hierarchy: h, options: opt}, members...)
+func (h *Hierarchy) refreshAll(opt Options) publish.After {
+	return func(ctx context.Context, journal store.Key, members []store.Path) error {
+		return h.refreshAbove(ctx, node{hierarchy: h, options: opt}, journal, members...)
 	}
 }
 
 // finishOthers finishes, or undoes, what a writer who died had begun: a change of several arrays, this one among them, or
 // the end of a reservation. The array then has the state that this leads to.
 func (a *Array) finishOthers(ctx context.Context) error {
-	found, err := publish.Recover(ctx, a.publisher(), a.hierarchy.refreshAll(a.options))
+	found, err := a.finishTogether(ctx)
 	if !found || err != nil {
 		return err
 	}
@@ -135,4 +135,24 @@ func (a *Array) finishOthers(ctx context.Context) error {
 	}
 	_, err = a.endPublished(ctx, "")
 	return err
+}
+
+// finishTogether finishes, or undoes, a change of several nodes, this one among them, whose writer died. It reports whether
+// there was one, or whether somebody holds the node.
+func (n *node) finishTogether(ctx context.Context) (found bool, err error) {
+	if found, err = publish.Recover(ctx, n.publisher(), n.hierarchy.refreshAll(n.options)); err != nil {
+		err = &othersError{err}
+	}
+	return found, err
+}
+
+// othersError is what went wrong with a change of other writers. What became of that says nothing of one's own.
+type othersError struct{ err error }
+
+func (o *othersError) Error() string {
+	return "finishing a change that another writer began: " + o.err.Error()
+}
+
+func (o *othersError) Is(target error) bool {
+	return target != ErrIncomplete && target != ErrOutcomeUnknown && errors.Is(o.err, target)
 }

@@ -8,7 +8,7 @@ import (
 
 // UnlockOptions says how axes become lists. A nil *UnlockOptions means the zero UnlockOptions.
 type UnlockOptions struct {
-	// Axes are the numbers of the axes; nil stands for all.
+	// Axes are the numbers of the axes, -1 for the last one; nil stands for all.
 	Axes []int
 	// Trim stores the last chunk of every axis anew, without what reaches beyond the array, so that appends never write to it
 	// again. Otherwise its edge reaches beyond the extent until appends have filled it.
@@ -22,8 +22,15 @@ func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 	if opt != nil {
 		o = *opt
 	}
+	axes := make([]int, len(o.Axes))
+	for i, axis := range o.Axes {
+		var err error
+		if axes[i], err = a.axis(axis); err != nil {
+			return a.fail("unlock", err)
+		}
+	}
 	return a.fail("unlock", a.change(ctx, func(s *state) (*growth, error) {
-		g, err := s.grid.Unlocked(o.Axes...)
+		g, err := s.grid.Unlocked(axes...)
 		if err == nil && o.Trim {
 			g, err = g.Shrunk(g.Shape(), grid.TrimExact)
 		}

@@ -1,5 +1,10 @@
 // Package interop checks Varve against zarr-python, in both directions and in the same directories.
 //
+// Arrays are written by one and read by both. In histories both change one array by turns, Varve with every policy of growth and
+// with reservations, and both read it after each change: shape, declared edges, chunk sizes and all elements have to be
+// those of a model that has nothing in common with either. Groups are read by their consolidated metadata alone. Two things
+// are left out: grids that zarr-python does not know, and that it lets old values come back where an array shrank and grows.
+//
 // Its tests need an interpreter with zarr-python 3.4, which the script setup prepares in a cache folder; $ZARR_PYTHON
 // names another one. Without an interpreter they are skipped, except where $CI is "true": there that is a failure. Cases are
 // random: a failing test prints the seed, and $VARVE_SEED repeats it.

@@ -31,7 +31,7 @@ func TestHistories(t *testing.T) {
 			respell(t, r, h.path, &h.spec)
 			first.write(t, h.path, h.want.data)
 			h.compare(t)
-			for range 5 {
+			for range 6 {
 				h.step(t)
 				if t.Failed() {
 					return
@@ -49,15 +49,22 @@ type history struct {
 	spec  spec // its Shape is that of the beginning, its Chunks are those of now
 	path  string
 	want  block
+	was   []int64        // shape before the last resize
 	stale bool           // what was cut off may come back when zarr-python grows the array
 	done  map[string]int // how often each thing was done, by all histories
+	ours  bool           // zarr-python only reads
 }
 
-func (h *history) turn() implementation { return pick[implementation](h.r, h.p, varve{}) }
+func (h *history) turn() implementation {
+	if h.ours {
+		return varve{}
+	}
+	return pick[implementation](h.r, h.p, varve{})
+}
 
 // step makes a change and has both implementations read.
 func (h *history) step(t *testing.T) {
-	pick(h.r, h.append, h.append, h.resize, h.resize, h.overwrite, h.unlock, h.reserve)(t)
+	pick(h.r, h.append, h.append, h.append, h.resize, h.resize, h.resize, h.overwrite, h.unlock, h.reserve, h.reserve)(t)
 	h.compare(t)
 }
 
@@ -89,6 +96,8 @@ func (h *history) append(t *testing.T) {
 	from := h.want.shape[axis]
 	growth, after := grid.AppendOne(), h.spec.Chunks[axis].grown(from+n)
 	switch {
+	case len(more.data) == 0 && h.ours:
+		return
 	case len(more.data) == 0:
 		who = h.p // no bytes do not say how many empty planes they are
 	case who.name() == "varve":
@@ -97,7 +106,8 @@ func (h *history) append(t *testing.T) {
 	h.count(t, "%s appends by %s: %v along axis %d to %v", who.name(), kind(growth), more.shape, axis, h.want.shape)
 	if who.name() == "varve" {
 		change(t, h.path, func(a *zarr.Array) error {
-			return a.AppendBytes(t.Context(), axis, more.data, &zarr.AppendOptions{Grow: growth, Expect: h.want.shape})
+			counted := axis - h.r.IntN(2)*len(more.shape) // from either end
+			return a.AppendBytes(t.Context(), counted, more.data, &zarr.AppendOptions{Grow: growth, Expect: h.want.shape})
 		})
 	} else {
 		who.append(t, h.path, axis, more)
@@ -112,20 +122,31 @@ func kind(g grid.Growth) string {
 	return word
 }
 
-// randomShape returns another shape: one axis is other than now, or several are.
+// randomShape returns another shape: the one before, or one of which an axis is other than now, or several are.
 func (h *history) randomShape() (shape []int64, grows, shrinks bool) {
 	shape = slices.Clone(h.want.shape)
-	for first := h.r.IntN(len(shape)); ; first = h.r.IntN(len(shape)) {
-		shape[first] = max(0, h.want.shape[first]+h.r.Int64N(11)-5)
-		if h.r.IntN(3) > 0 {
-			break
-		}
+	if h.was != nil && h.r.IntN(2) == 0 {
+		shape = h.was
+	} else {
+		h.otherShape(shape)
 	}
+	h.was = h.want.shape
 	for i, n := range shape {
 		grows = grows || n > h.want.shape[i]
 		shrinks = shrinks || n < h.want.shape[i]
 	}
 	return shape, grows, shrinks
+}
+
+// otherShape changes an axis, or several.
+func (h *history) otherShape(shape []int64) {
+	for {
+		i := h.r.IntN(len(shape))
+		shape[i] = max(0, h.want.shape[i]+h.r.Int64N(11)-5)
+		if h.r.IntN(3) > 0 {
+			break
+		}
+	}
 }
 
 func (h *history) resize(t *testing.T) {

@@ -65,6 +65,31 @@ func TestArrays(t *testing.T) {
 	}
 }
 
+// TestListAxes has Varve write an axis of one length as a list where another axis is one.
+func TestListAxes(t *testing.T) {
+	t.Parallel()
+	p, seed := startPython(t), seed(t)
+	for i := range cases() / 5 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, uint64(i)<<48))
+			s := randomSpec(r)
+			s.ListAxes = true
+			path := filepath.Join(t.TempDir(), "a.zarr")
+			varve{}.create(t, path, s)
+			if s.listed() {
+				for i, c := range s.Chunks {
+					s.Chunks[i] = c.unlocked(s.Shape[i])
+				}
+			}
+			data := randomBlock(r, s, s.Shape)
+			pick[implementation](r, p, varve{}).write(t, path, data.data)
+			for _, reader := range []implementation{p, varve{}} {
+				compare(t, reader, reader.read(t, path), s.state(data))
+			}
+		})
+	}
+}
+
 // TestGroups has each implementation write a hierarchy that both read.
 func TestGroups(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,12 @@ func (h *history) reserve(t *testing.T) {
 	from, c := h.want.shape[axis], h.spec.Chunks[axis]
 	lengths := randomLengths(h.r, 1+h.r.IntN(4))
 	switch {
-	case len(h.more(axis, 1).data) == 0 || c.edges != nil && c.covered() != from || c.edges == nil && from%c.step != 0:
-		h.append(t) // no room that begins with a chunk
+	case len(h.more(axis, 1).data) == 0:
+		h.append(t)
+		return
+	case c.edges != nil && c.covered() != from || c.edges == nil && from%c.step != 0:
+		h.refuse(t, axis, lengths)
+		h.append(t)
 		return
 	case c.edges == nil:
 		for i := range lengths[1:] {
@@ -37,6 +41,9 @@ func (h *history) reserve(t *testing.T) {
 	before := h.spec.Chunks[axis]
 	h.spec.Chunks[axis] = c
 	h.compare(t)
+	if h.r.IntN(3) == 0 {
+		h.overwrite(t)
+	}
 
 	parts := h.parts(axis, lengths)
 	if h.r.IntN(3) == 0 && h.cancelled(t, mine, axis, parts) {
@@ -50,6 +57,18 @@ func (h *history) reserve(t *testing.T) {
 		}
 	}
 	check(t, errors.Join(first.Close(), second.Close()))
+}
+
+// refuse wants no room to be reserved that would begin within a chunk.
+func (h *history) refuse(t *testing.T, axis int, lengths []int64) {
+	t.Helper()
+	h.count(t, "varve refuses to reserve: behind %v along axis %d", h.want.shape, axis)
+	change(t, h.path, func(a *zarr.Array) error {
+		if _, err := a.Reserve(t.Context(), axis, lengths...); !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Errorf("reserving within a chunk: %v", err)
+		}
+		return nil
+	})
 }
 
 func (h *history) open(t *testing.T) *zarr.Array {

@@ -21,6 +21,7 @@ type spec struct {
 	Names       []*string      `json:"names"`
 	Attributes  map[string]any `json:"attributes"`
 
+	ListAxes    bool `json:"-"` // no number among lists; Varve's only
 	rectilinear bool // by name, even where no axis is listed
 }
 

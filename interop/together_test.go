@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -11,15 +12,14 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/grid"
 )
 
-// TestTogether appends to all arrays of a group whose metadata one implementation has consolidated, and has zarr-python read
-// them by that alone.
+// TestTogether has Varve append to all arrays of a group whose metadata one implementation has consolidated, or change single
+// ones, and has zarr-python read them by the consolidated metadata alone.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
-	for i := range cases() / 15 {
+	for i := range cases() / 30 {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(i)<<16))
 			f := randomFamily(t, r, p)
@@ -28,8 +28,8 @@ func TestTogether(t *testing.T) {
 			} else {
 				p.ask(t, request{Op: "consolidate", Path: f.path}, nil)
 			}
-			for range 3 {
-				f.grow(t)
+			for range 5 {
+				f.step(t)
 				f.compare(t)
 			}
 			f.compareConsolidated(t)
@@ -47,9 +47,8 @@ type family struct {
 
 // relative is an array of a family.
 type relative struct {
-	spec spec
-	axis int // along which it grows
-	want block
+	history
+	axis int // along which it grows with the others
 }
 
 // randomFamily has both implementations create the nodes of a group by turns.
@@ -68,10 +67,11 @@ func randomFamily(t *testing.T, r *rand.Rand, p *python) *family {
 				s.Chunks[i].edges = c.sizes(s.Shape[i]) // nothing beyond the array, as zarr-python wants it
 			}
 		}
-		a := &relative{s, r.IntN(len(s.Shape)), randomBlock(r, s, s.Shape)}
-		turn().create(t, filepath.Join(f.path, name), s)
-		turn().write(t, filepath.Join(f.path, name), a.want.data)
-		f.arrays[name] = a
+		path := filepath.Join(f.path, name)
+		h := history{p: p, r: r, spec: s, path: path, want: randomBlock(r, s, s.Shape), done: map[string]int{}, ours: true}
+		turn().create(t, path, s)
+		turn().write(t, path, h.want.data)
+		f.arrays[name] = &relative{h, r.IntN(len(s.Shape))}
 	}
 	return f
 }
@@ -89,21 +89,52 @@ func (f *family) consolidate(t *testing.T) {
 	f.change(t, func(g *zarr.Group) error { return g.Consolidate(t.Context()) })
 }
 
-// grow appends the same number of planes to every array.
+// step grows all arrays, or changes one of them in any way.
+func (f *family) step(t *testing.T) {
+	if f.r.IntN(2) == 0 {
+		f.grow(t)
+		return
+	}
+	name := pick(f.r, slices.Sorted(maps.Keys(f.arrays))...)
+	t.Log(name)
+	f.arrays[name].step(t)
+}
+
+// grow appends the same number of planes to every array that can take any, the first time perhaps with an array that
+// is expected to be another: then nothing grows.
 func (f *family) grow(t *testing.T) {
 	n := 1 + f.r.Int64N(5)
 	var all []zarr.Addition
+	next := map[string]func(){}
 	for name, a := range sorted(f.arrays) {
-		from := a.want.shape[a.axis]
-		shape := slices.Clone(a.want.shape)
-		shape[a.axis] = n
-		more := randomBlock(f.r, a.spec, shape)
-		var growth grid.Growth
-		growth, a.spec.Chunks[a.axis] = randomGrowth(f.r, a.spec.Chunks[a.axis], from, from+n)
+		from, more := a.want.shape[a.axis], a.more(a.axis, n)
+		if len(more.data) == 0 {
+			continue
+		}
+		growth, after := randomGrowth(f.r, a.spec.Chunks[a.axis], from, from+n)
+		t.Logf("%s grows from %v by %v", name, a.want.shape, growth)
 		all = append(all, zarr.Addition{Path: name, Axis: a.axis, Data: more.data, Options: &zarr.AppendOptions{Grow: growth}})
-		a.want = a.want.appended(a.axis, more, a.spec.Fill)
+		next[name] = func() {
+			a.spec.Chunks[a.axis], a.want = after, a.want.appended(a.axis, more, a.spec.Fill)
+		}
+	}
+	f.r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	if len(all) > 0 && f.r.IntN(3) == 0 {
+		last := all[len(all)-1].Options
+		last.Expect = []int64{}
+		f.change(t, func(g *zarr.Group) error {
+			if err := g.Append(t.Context(), all...); !errors.Is(err, zarr.ErrConflict) {
+				t.Errorf("appending to another array than expected: %v", err)
+			}
+			return nil
+		})
+		f.compare(t)
+		last.Expect = nil
 	}
 	f.change(t, func(g *zarr.Group) error { return g.Append(t.Context(), all...) })
+	for _, grown := range next {
+		grown()
+	}
 }
 
 // compare has zarr-python read every array by the consolidated metadata and without, and Varve as it always does.

@@ -25,7 +25,7 @@ func (varve) create(t *testing.T, path string, s spec) {
 	check(t, err)
 	a, err := zarr.CreateArray(t.Context(), path, zarr.Spec{
 		Shape: s.Shape, Type: typ, Chunks: cuts(s.Chunks), FillValue: fill, Codecs: s.codecs(t),
-		KeyEncoding: s.Keys.encoding(), DimensionNames: plain(s.Names), Attributes: s.Attributes,
+		ListAxes: s.ListAxes, KeyEncoding: s.Keys.encoding(), DimensionNames: plain(s.Names), Attributes: s.Attributes,
 	}, nil)
 	check(t, err)
 	check(t, a.Close())

@@ -225,9 +225,9 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 func (a *Array) Marshal(l Limits) ([]byte, error) {
 	w := newWriter(l, "array")
 	w.member(shape).shape(a.Shape)
-	w.member(dataType).extension(a.DataType, a.DataType.appendType(nil))
-	w.member(chunkGrid).extension(a.ChunkGrid, a.ChunkGrid.Append(nil))
-	w.member(chunkKeyEncoding).extension(a.ChunkKeyEncoding, a.ChunkKeyEncoding.Append(nil))
+	w.member(dataType).extension(a.DataType, Extension.appendType)
+	w.member(chunkGrid).extension(a.ChunkGrid, Extension.Append)
+	w.member(chunkKeyEncoding).extension(a.ChunkKeyEncoding, Extension.Append)
 	w.member(fillValue).raw(a.FillValue)
 	w.member(codecs).extensions(a.Codecs)
 	if a.StorageTransformers != nil {

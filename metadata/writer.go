@@ -73,18 +73,23 @@ func (w *writer) extensions(list []Extension) {
 	for i, e := range list {
 		w.open(i)
 		w.at = at + "/" + strconv.Itoa(i)
-		w.extension(e, e.Append(nil))
+		w.extension(e, Extension.Append)
 	}
 	w.close(len(list))
 }
 
-// extension writes e as it is spelled. A configuration that is not one JSON object is refused.
-func (w *writer) extension(e Extension, spelled []byte) {
-	if e.Configuration != nil && !e.asRead() {
+// extension writes e as spell appends it. A configuration that is not one JSON value is refused here, and one that is no
+// object where the document is read again.
+func (w *writer) extension(e Extension, spell func(Extension, []byte) []byte) {
+	if e.asRead() {
+		w.raw(spell(e, nil))
+		return
+	}
+	if e.Configuration != nil {
 		_, err := strictjson.Parse(e.Configuration, w.limits.json())
 		w.fail(strictjson.Prefix(err, "/configuration"))
 	}
-	w.raw(spelled)
+	w.buf = spell(e, w.buf) // all else of it is made here
 }
 
 // open begins element i of an array, close ends one of n elements.
@@ -124,7 +129,7 @@ func (w *writer) kept(list []member) {
 	}
 }
 
-// document ends the document and reads it again.
+// document ends the document and reads it again. White space changes its size and nothing else.
 func (w *writer) document() ([]byte, error) {
 	if w.err != nil {
 		return nil, w.err
@@ -134,7 +139,7 @@ func (w *writer) document() ([]byte, error) {
 		return nil, err
 	}
 	doc := append(strictjson.AppendIndent(make([]byte, 0, 2*len(w.buf)), w.buf), '\n')
-	if _, err := strictjson.Parse(doc, w.limits.json()); err != nil {
+	if err := w.limits.json().Check(len(doc)); err != nil {
 		return nil, located(err)
 	}
 	return doc, nil

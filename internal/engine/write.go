@@ -21,7 +21,7 @@ type Writing struct {
 	// KeepFill stores chunks that hold only the fill value; otherwise they are deleted, unless the array keeps them anyway.
 	KeepFill bool
 	// Shared says that others may make the array grow meanwhile, so that a chunk which reaches beyond it is read even if
-	// all its elements are written.
+	// all its elements are written, and is never deleted: they would take it for one that nobody has.
 	Shared bool
 	// FirstAlone puts the first chunk before all others.
 	FirstAlone bool
@@ -186,7 +186,7 @@ func (w *writer) clearTail() bool {
 
 // put stores the elements that v shows as the chunk, n bytes decoded.
 func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
-	if !w.KeepFill && v.AllEqual(w.Fill) {
+	if !w.KeepFill && !(w.Shared && w.cell.IsBoundary()) && v.AllEqual(w.Fill) {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}

@@ -19,9 +19,11 @@ import (
 //     fence first: it rewrites the document, on the condition that it is still the one that was planned on, with one more
 //     newline at its end. That makes every other plan on that document fail when it publishes. Then, object by
 //     object, it reads the version, sees that the fence still stands, and overwrites on the condition that the version is still that one.
-//   - What is under a key may also be of a plan on the fenced document. Where such plans all begin with one chunk (the
-//     witness), there is only one that could write it without raising a fence of its own, so one fence is enough.
-//     Elsewhere the fence is raised again for every such object.
+//   - What is under a key may also be of a plan on the fenced document. Where all plans that put a chunk begin with one
+//     and the same (the witness), there is only one that could write it without raising a fence of its own, so one fence is
+//     enough. Elsewhere the fence is raised again for every such object.
+//   - A fence whose answer is lost may be that of another writer, who is then about to overwrite what this one has put: all is
+//     planned anew.
 //   - The document is published on the condition that the fence stands, or where none was needed that the document is still the
 //     one that was read.
 //
@@ -29,7 +31,9 @@ import (
 // fill values is stored instead.
 //
 // Newlines are counted up to [generations], also from one published document to the next, so that no document
-// soon has the bytes of an earlier one, which stores whose versions are hashes could not tell apart.
+// soon has the bytes of an earlier one, which stores whose versions are hashes could not tell apart. Of chunks they cannot tell
+// that they were written again with the same bytes. There it must not happen that a writer has raised its fence, and what
+// it overwrites then takes longer than another one needs to plan, write and publish twice.
 type fence struct {
 	Node
 	change *Change
@@ -37,8 +41,7 @@ type fence struct {
 	mu       sync.Mutex
 	document Document // as it is now, for all this writer knows
 	raised   bool
-	claimed  bool          // the witness is ours
-	version  store.Version // of the witness, as we wrote it
+	claimed  bool // the witness is ours
 }
 
 // generations is how many numbers of newlines a document may end in.
@@ -70,45 +73,46 @@ type staging struct{ f *fence }
 // Put stores a chunk that the document as it was read does not describe.
 func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
 	f := s.f
-	version, err := f.putIf(ctx, key, value, store.IfAbsent())
+	_, err := f.putIf(ctx, key, value, store.IfAbsent())
 	if errors.Is(err, store.ErrConflict) {
-		version, err = f.overwrite(ctx, key, value)
+		err = f.overwrite(ctx, key, value)
 	}
+	return f.claim(key, err)
+}
+
+// claim notes that a chunk is ours unless putting it failed.
+func (f *fence) claim(key store.Key, err error) error {
 	if err == nil && key == f.change.Witness {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.claimed, f.version = true, version
+		f.claimed = true
 	}
 	return err
 }
 
 // overwrite replaces what is under the key of a new chunk, once nobody can publish it.
-func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) (store.Version, error) {
+func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) error {
 	info, err := store.Stat(ctx, f.Store, key)
 	if err != nil {
-		return store.Version{}, gone(err, key)
+		return gone(err, key)
 	}
-	if err := f.stand(ctx, true); err != nil {
-		return store.Version{}, err
+	if err := f.stand(ctx, key); err != nil {
+		return err
 	}
-	return f.putIf(ctx, key, value, store.IfVersion(info.Version))
+	_, err = f.putIf(ctx, key, value, store.IfVersion(info.Version))
+	return err
 }
 
 // PutIf changes a chunk that the document describes, which was read as the condition says.
 func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
 	f := s.f
 	if !c.Absent() {
-		if err := f.stand(ctx, false); err != nil {
+		if err := f.stand(ctx, key); err != nil {
 			return err
 		}
 	}
-	version, err := f.putIf(ctx, key, value, c)
-	if err == nil && key == f.change.Witness {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.claimed, f.version = true, version
-	}
-	return err
+	_, err := f.putIf(ctx, key, value, c)
+	return f.claim(key, err)
 }
 
 // Delete is refused: see [fence].
@@ -136,12 +140,12 @@ func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.
 	return version, err
 }
 
-// stand makes sure that no other plan on the document can be published any more. fresh says that the object at hand may be of
-// a plan on the fenced document.
-func (f *fence) stand(ctx context.Context, fresh bool) error {
+// stand makes sure that no other plan on the document can be published any more, once the version of the object under the key
+// is known. The fence that stands is enough where that cannot be of a plan on the fenced document.
+func (f *fence) stand(ctx context.Context, key store.Key) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.raised || fresh && !f.claimed {
+	if !f.raised || !f.claimed || f.change.Guarded == nil || !f.change.Guarded(key) {
 		return f.raise(ctx)
 	}
 	info, err := store.Stat(ctx, f.Store, f.key())
@@ -151,29 +155,29 @@ func (f *fence) stand(ctx context.Context, fresh bool) error {
 	return err
 }
 
-// raise rewrites the document with other white space at its end. An answer that is lost leaves open whether the bytes that
-// are there are ours, so it is done again.
+// raise rewrites the document with other white space at its end. Where the answer is lost and the document is another one, that may
+// be the fence of somebody else.
 func (f *fence) raise(ctx context.Context) error {
+	var err error
 	for range fenceTries {
 		document := next(f.document.Bytes, f.document.Bytes)
-		version, err := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
-		if err == nil {
+		version, putErr := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
+		if putErr == nil {
 			f.document, f.raised = Document{document, version}, true
 			return nil
 		}
-		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) || ctx.Err() != nil {
+		if err = putErr; errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) || ctx.Err() != nil {
 			return err
 		}
-		there, lookErr := f.read(ctx)
+		info, lookErr := store.Stat(ctx, f.Store, f.key())
 		if lookErr != nil {
 			return errors.Join(err, lookErr)
 		}
-		if !same(there.Bytes, f.document.Bytes) {
-			return fmt.Errorf("%w: the metadata was replaced", store.ErrConflict)
+		if info.Version != f.document.Version {
+			return fmt.Errorf("%w: another writer may have begun a change: %w", store.ErrConflict, err)
 		}
-		f.document = there
 	}
-	return fmt.Errorf("%w: too many writers at once", store.ErrConflict)
+	return err
 }
 
 func (f *fence) publish(ctx context.Context, document []byte) (store.Version, error) {
@@ -191,7 +195,9 @@ func (f *fence) publish(ctx context.Context, document []byte) (store.Version, er
 }
 
 // settle finds out what became of the document where the answer to its write is lost. It may still be on its way: it is known not to
-// be published once the document is another one than it was written for.
+// be published once the document is another one than it was written for. It is known to be published where it is there, newlines
+// included: who else plans on the same document and writes the witness has raised a fence more. A later document tells nothing,
+// since a rival may have put the same elements first.
 func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.Version, error) {
 	for range fenceTries {
 		there, err := f.read(ctx)
@@ -204,24 +210,13 @@ func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.
 			}
 		case same(there.Bytes, f.document.Bytes):
 			return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
-		case f.isWitness(ctx) && f.change.Contained != nil && f.change.Contained(there.Bytes):
+		case bytes.Equal(there.Bytes, document):
 			return there.Version, nil
-		case f.change.Witness.IsZero() && bytes.Equal(there.Bytes, document):
-			return there.Version, nil // whoever wrote it, it says what was asked for
 		default:
 			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
 		}
 	}
 	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
-}
-
-// isWitness reports whether the witness is still as this writer left it. Whoever published another plan wrote it anew.
-func (f *fence) isWitness(ctx context.Context) bool {
-	if !f.claimed {
-		return false
-	}
-	info, err := store.Stat(ctx, f.Store, f.change.Witness)
-	return err == nil && info.Version == f.version
 }
 
 // reclaim deletes and clears chunks that the published document does not describe.
@@ -282,7 +277,7 @@ func (b *reclaiming) flush(ctx context.Context) error {
 	}
 	pending := b.pending
 	b.pending = nil
-	if err := b.f.stand(ctx, true); err != nil {
+	if err := b.f.stand(ctx, store.Key{}); err != nil {
 		return err
 	}
 	for _, o := range pending {

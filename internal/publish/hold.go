@@ -12,6 +12,18 @@ import (
 // ErrHeld says that a node may be changed by its holder only.
 var ErrHeld = fmt.Errorf("%w: the node is held", store.ErrConflict)
 
+// noHolder is the [ErrHeld] of one who holds a node no more.
+type noHolder string
+
+func (h noHolder) Error() string {
+	return fmt.Sprintf("%v: %s does not hold the node any more", store.ErrConflict, string(h))
+}
+
+func (h noHolder) Is(target error) bool { return target == ErrHeld || target == store.ErrConflict }
+
+// Free returns why n.Holder may not change a node: [ErrPending] or [ErrHeld].
+func Free(ctx context.Context, n Node) error { return n.isPending(ctx) }
+
 // Hold gives a node to a holder: from then on [Update] refuses everybody who is not n.Holder, until [Release]. The note is
 // for those who find the node held. A node that somebody holds already wraps [ErrHeld].
 func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
@@ -29,18 +41,17 @@ func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 	if err := free.isPending(ctx); err != nil {
 		return err
 	}
-	if err := n.point(ctx, pointerFile{Holder: n.Holder, Note: note}); err != nil {
-		return err
-	}
 	run, err := n.begin(old, &Change{}, fenced)
 	if err != nil {
 		return err
 	}
-	// Whoever has planned already cannot publish, and whoever plans from now on finds the holder.
-	if err := run.secure(ctx); err != nil {
-		return errors.Join(err, Release(context.WithoutCancel(ctx), n))
+	if err = n.point(ctx, pointerFile{Holder: n.Holder, Note: note}); err == nil {
+		err = run.secure(ctx) // whoever has planned already cannot publish, and whoever plans now finds the holder
 	}
-	return nil
+	if err != nil {
+		err = errors.Join(err, Release(context.WithoutCancel(ctx), n))
+	}
+	return err
 }
 
 // Holder returns who holds a node, and the note; "" where nobody does.

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -19,6 +21,7 @@ var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", sto
 const (
 	pointerName   = "__varve/pending.json"
 	journalPrefix = "__varve/together-"
+	journalSuffix = ".json"
 	// mostJournal and mostPointer are the most bytes of a journal and of a pointer.
 	mostJournal = 256 << 20
 	mostPointer = 16 << 20
@@ -55,7 +58,7 @@ type pointerFile struct {
 func (p *pointerFile) isEmpty() bool { return p.Journal == "" && p.Holder == "" }
 
 func newJournal(n Node, id string) *journal {
-	return &journal{node: n, key: n.Path.Key(journalPrefix + id + ".json")}
+	return &journal{node: n, key: n.Path.Key(journalPrefix + id + journalSuffix)}
 }
 
 func (j *journal) add(m *member) {
@@ -83,11 +86,21 @@ func (n Node) isPending(ctx context.Context) error {
 	case p.Journal != "":
 		return ErrPending
 	case p.Holder != "" && p.Holder != n.Holder:
-		return fmt.Errorf("%w by %s: %s", ErrHeld, p.Holder, p.Note)
+		return fmt.Errorf("%w by %.100s: %.200s", ErrHeld, p.Holder, p.Note)
 	case p.Holder != n.Holder:
-		return fmt.Errorf("%w: %s does not hold it any more", store.ErrConflict, n.Holder)
+		return noHolder(n.Holder)
 	}
 	return nil
+}
+
+// Pending returns [ErrPending] where a node is part of an unfinished change of several that has another journal; the zero Key
+// is no journal. The documents of such nodes do not go together.
+func Pending(ctx context.Context, n Node, journal store.Key) error {
+	key, _, err := n.journal(ctx)
+	if err == nil && !key.IsZero() && key != journal {
+		err = ErrPending
+	}
+	return err
 }
 
 // pointer returns what is pending at the node.
@@ -101,7 +114,7 @@ func (n Node) pointer(ctx context.Context) (pointerFile, error) {
 		return p, err
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
-		return p, fmt.Errorf("%s is damaged: %w", n.Path.Key(pointerName), err)
+		return p, damaged(n.Path.Key(pointerName), err)
 	}
 	p.info = info
 	return p, nil
@@ -114,7 +127,24 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 		return store.Key{}, p, err
 	}
 	key, err := store.ParseKey(p.Journal)
-	return key, p, err
+	if err == nil && !isJournal(key) {
+		err = fmt.Errorf("%s is no journal", key)
+	}
+	if err != nil {
+		return store.Key{}, p, damaged(n.Path.Key(pointerName), err)
+	}
+	return key, p, nil
+}
+
+// isJournal reports whether a key is the name of a journal. What else a pointer names is not written and not deleted.
+func isJournal(k store.Key) bool {
+	name := k.Dir().Name() + "/" + k.Base()
+	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)
+}
+
+// damaged returns the error of a file beside a node that no writer has left in this form.
+func damaged(key store.Key, err error) error {
+	return fmt.Errorf("%w: %s is damaged (remove it if no writer is at work): %v", metadata.ErrInvalid, key, err)
 }
 
 // point makes the node's pointer say something where it says nothing.
@@ -137,6 +167,9 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
+	}
+	if len(data) > mostPointer {
+		return fmt.Errorf("%w: a note of %d bytes, at most %d can be read again", store.ErrTooLarge, len(data), mostPointer)
 	}
 	_, err = n.putIf(ctx, n.Path.Key(pointerName), data, on)
 	return err
@@ -178,6 +211,9 @@ func (j *journal) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(data) > mostJournal {
+		return fmt.Errorf("%w: a journal of %d bytes, at most %d can be read again; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
+	}
 	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil {
 		return nil
 	}
@@ -214,22 +250,47 @@ func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) 
 		return nil, err
 	}
 	j := &journal{node: n, key: key}
-	if err := json.Unmarshal(data, j); err != nil {
-		return nil, fmt.Errorf("the journal %s is damaged: %w", key, err)
+	err = json.Unmarshal(data, j)
+	if err == nil && !j.Aborted {
+		err = j.check()
 	}
+	if err != nil {
+		return nil, damaged(key, err)
+	}
+	return j, nil
+}
+
+// check refuses a journal that no writer has written: one that names a node twice, or not the one that it was found by, or stands
+// elsewhere than beside the first.
+func (j *journal) check() (err error) {
+	found := false
 	for i := range j.Parts {
 		p := &j.Parts[i]
 		if p.path, err = store.ParsePath(p.Path); err != nil {
-			return nil, fmt.Errorf("the journal %s is damaged: %w", key, err)
+			return err
+		}
+		found = found || p.path == j.node.Path
+		if i > 0 && p.path.String() <= j.Parts[i-1].path.String() {
+			return fmt.Errorf("its nodes %q and %q are not in order", j.Parts[i-1].path, p.path)
 		}
 	}
-	return j, nil
+	if !found || j.key.Dir().Parent() != j.Parts[0].path {
+		return fmt.Errorf("it is not that of node %q", j.node.Path)
+	}
+	return nil
+}
+
+// names reports whether the pointer of one of the nodes still names the journal. Otherwise the node is another one by now.
+func (j *journal) names(ctx context.Context, n Node) (bool, error) {
+	key, _, err := n.journal(ctx)
+	return key == j.key, err
 }
 
 // publishTries is how often the document of a decided change is written anew because its answer was lost, or because others do the same.
 const publishTries = 8
 
-// publish writes the document that the journal has for a node, unless that was done.
+// publish writes the document that the journal has for a node, unless that was done. The version is zero where others did it,
+// and perhaps more since: a document that is as before is that of a time when the node's pointer names the journal, or a later one.
 func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Version, error) {
 	var failed error
 	for range publishTries {
@@ -241,7 +302,10 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 			return store.Version{}, err
 		}
 		if digest(now.Bytes) != p.Was {
-			return now.Version, nil // it was done, and perhaps more since
+			return store.Version{}, nil
+		}
+		if key, _, err := n.journal(ctx); err != nil || key != j.key {
+			return store.Version{}, err
 		}
 		on := store.IfVersion(now.Version)
 		version, err := n.putIf(ctx, n.key(), next([]byte(p.Document), now.Bytes), on)
@@ -255,13 +319,13 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 
 // close tells others of what was published, and removes the journal and then the pointers to it: nobody may find a journal, and do
 // again what it says, once a node without a pointer can be changed, perhaps back to what it was.
-func (j *journal) close(ctx context.Context, after func(context.Context, []store.Path) error) error {
+func (j *journal) close(ctx context.Context, after After) error {
 	paths := make([]store.Path, len(j.Parts))
 	for i, p := range j.Parts {
 		paths[i] = p.path
 	}
 	if after != nil {
-		if err := after(ctx, paths); err != nil {
+		if err := after(ctx, j.key, paths); err != nil {
 			return err
 		}
 	}

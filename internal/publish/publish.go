@@ -60,9 +60,9 @@ type Change struct {
 	// Witness is the first chunk that Stage puts, and puts before all others, where every plan on the same document that
 	// puts any of its chunks puts this one first. The zero Key says that there is none.
 	Witness store.Key
-	// Contained reports whether a document that somebody may have published since goes at least as far as this one. It is asked where
-	// the answer to publishing is lost; nil stands for no.
-	Contained func(document []byte) bool
+	// Guarded reports whether every plan on the same document that puts the chunk under a key puts the witness first; nil stands for
+	// none. It is asked only once the witness is put.
+	Guarded func(key store.Key) bool
 	// Published is called, under the lock, as soon as the document is published, with its version where the store
 	// knows it; nil where nobody wants to know.
 	Published func(store.Version)

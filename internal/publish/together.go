@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -17,6 +18,10 @@ type Part struct {
 	Plan func(Document) (*Change, error)
 }
 
+// After tells others of the nodes that a change of several has published. The journal of the change is what tells these
+// nodes' pointers from those of a change that came since.
+type After func(ctx context.Context, journal store.Key, nodes []store.Path) error
+
 // UpdateAll changes several nodes of one store: all of them or none. After the death of the writer, [Recover] finishes or
 // undoes what it had begun; every change of one of the nodes asks for it first. In this order:
 //
@@ -26,7 +31,7 @@ type Part struct {
 //  3. Write the journal, which has all new documents. This is the change: before it nothing is visible, and after it everything will be.
 //  4. Publish the documents, and let after tell others, as the group whose metadata has copies of them.
 //  5. Remove the journal, then the pointers. Reclaim.
-func UpdateAll(ctx context.Context, parts []Part, after func(context.Context, []store.Path) error) (err error) {
+func UpdateAll(ctx context.Context, parts []Part, after After) (err error) {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Path.String(), b.Path.String()) })
 	t := &together{after: after}
@@ -54,7 +59,7 @@ func UpdateAll(ctx context.Context, parts []Part, after func(context.Context, []
 type together struct {
 	members []*member
 	unlocks []func() error
-	after   func(context.Context, []store.Path) error
+	after   After
 	journal *journal
 	decided bool
 }
@@ -90,7 +95,7 @@ func (t *together) plan(ctx context.Context, p Part) error {
 		return err
 	}
 	if err := p.isPending(ctx); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", p.Path, err)
 	}
 	change, err := p.Plan(old)
 	if err != nil || change == nil {
@@ -160,7 +165,7 @@ func (t *together) finish(ctx context.Context) error {
 
 // Recover finishes, or undoes, a change of several nodes whose writer died, if n is one of them. It reports whether there was one,
 // so that the document may be another one now, or whether somebody holds the node. after is that of [UpdateAll].
-func Recover(ctx context.Context, n Node, after func(context.Context, []store.Path) error) (found bool, err error) {
+func Recover(ctx context.Context, n Node, after After) (found bool, err error) {
 	key, p, err := n.journal(ctx)
 	if err != nil || key.IsZero() {
 		return p.Holder != "", err
@@ -195,7 +200,7 @@ func (n Node) undo(ctx context.Context, journal store.Key) (err error) {
 }
 
 // redo publishes what a journal has decided.
-func (j *journal) redo(ctx context.Context, after func(context.Context, []store.Path) error) (err error) {
+func (j *journal) redo(ctx context.Context, after After) (err error) {
 	for _, p := range j.Parts {
 		unlock, _, lockErr := j.node.at(p.path).keepOthersAway(ctx)
 		if errors.Is(lockErr, fs.ErrNotExist) {
@@ -210,7 +215,12 @@ func (j *journal) redo(ctx context.Context, after func(context.Context, []store.
 		return err // another writer has done it while we waited for the locks
 	}
 	for _, p := range j.Parts {
-		if _, err := j.publish(ctx, j.node.at(p.path), p); err != nil {
+		n := j.node.at(p.path)
+		ours, err := j.names(ctx, n)
+		if err == nil && ours {
+			_, err = j.publish(ctx, n, p)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 // no branch predictor can guess; counting digits with arithmetic takes a third of the time.
 
 const (
+	ones     = 0x0101010101010101
 	zeros    = 0x3030303030303030 // '0' eight times
 	toHigh   = 0x7676767676767676 // carries whatever is above 9 into the high bit
 	highBits = 0x8080808080808080
@@ -47,4 +48,21 @@ func eightDigits(d []byte, n int) (int64, bool) {
 	const even = 0x000000ff000000ff
 	x = (x&even)*(100+1000000<<32) + (x>>16&even)*(1+10000<<32)
 	return int64(x >> 32), true
+}
+
+// plainBytes goes on from i while the next eight bytes are what lists of numbers are made of, and returns where it ends: there,
+// or in the seven bytes behind, may be a quote, a bracket, a letter or the end.
+func plainBytes(d []byte, i int) int {
+	const (
+		quotes  = '"' * ones
+		letters = 0xc0 * ones // brackets and letters have one of these bits; digits, signs, commas and white space have none
+	)
+	for ; len(d)-i >= 8; i += 8 {
+		x := binary.LittleEndian.Uint64(d[i:])
+		y := x ^ quotes
+		if (x&letters)|((y-ones)&^y&highBits) != 0 {
+			break
+		}
+	}
+	return i
 }

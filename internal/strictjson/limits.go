@@ -25,6 +25,14 @@ func (l Limits) size() int64 {
 	return min(l.Size, maxSize)
 }
 
+// Check returns the [*Error] with which [Parse] refuses a document of so many bytes, or nil.
+func (l Limits) Check(bytes int) error {
+	if size := l.size(); int64(bytes) > size {
+		return &Error{Err: because(ErrLimit, "document of %d bytes, at most %d are allowed", bytes, size)}
+	}
+	return nil
+}
+
 func (l Limits) depth() int {
 	if l.Depth <= 0 {
 		return defaultDepth

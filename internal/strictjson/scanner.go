@@ -9,8 +9,8 @@ import (
 // The bytes must not be changed as long as the value is in use. A refusal is an [*Error] that wraps
 // [ErrSyntax], [ErrDuplicate], [ErrUnicode] or [ErrLimit].
 func Parse(data []byte, l Limits) (Value, error) {
-	if size := l.size(); int64(len(data)) > size {
-		return Value{}, &Error{Err: because(ErrLimit, "document of %d bytes, at most %d are allowed", len(data), size)}
+	if err := l.Check(len(data)); err != nil {
+		return Value{}, err
 	}
 	var room [24]key
 	s := scanner{data: data, depth: l.depth(), keys: room[:0]}

@@ -45,7 +45,7 @@ func skipContainer(doc []byte, i int) int {
 	for depth := 0; i < len(doc); {
 		c := doc[i]
 		if !brackets[c] {
-			i++
+			i = plainBytes(doc, i+1)
 			continue
 		}
 		switch c {

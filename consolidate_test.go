@@ -1,0 +1,160 @@
+package zarr_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// listed returns an array as the consolidated metadata of the root group shows it.
+func listed(t *testing.T, s store.Store, path string) *zarr.Array {
+	t.Helper()
+	g, err := zarr.On(s).OpenGroup(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m, err := range g.Members(t.Context(), true) {
+		if err != nil || m.Err != nil {
+			t.Fatal(err, m.Err)
+		}
+		if a, ok := m.Node.(*zarr.Array); ok && m.Path == path {
+			return a
+		}
+	}
+	t.Fatalf("%s is not listed", path)
+	return nil
+}
+
+// TestConsolidatedFollows changes arrays below groups that have consolidated metadata, its own and zarr-python's: the groups show
+// the same as the arrays after every change.
+func TestConsolidatedFollows(t *testing.T) {
+	own := memory.New()
+	if _, err := zarr.On(own).CreateArray(t.Context(), "deep/two", every(6, 4), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"deep", ""} {
+		g, err := zarr.On(own).OpenGroup(t.Context(), path, &zarr.Options{Write: true})
+		if err == nil {
+			err = g.Consolidate(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, s := range map[string]store.Store{
+		"own": own, "zarr-python": copyStore(t, "group_consolidated.zarr"), "zarr-python, fenced": conditional(copyStore(t, "group_consolidated.zarr")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			a, err := zarr.On(s).OpenArray(ctx, "deep/two", &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := func(n int64) []byte {
+				shape := a.Shape()
+				shape[0] = n
+				return make([]byte, count(shape)*int64(a.Type().Size()))
+			}
+			shape := func(n int64) []int64 { return append([]int64{n}, a.Shape()[1:]...) }
+			for step, do := range []func() error{
+				func() error { return a.AppendBytes(ctx, 0, rows(3), nil) },
+				func() error { return a.Unlock(ctx, nil) },
+				func() error { return a.AppendBytes(ctx, 0, rows(5), &zarr.AppendOptions{Grow: grid.Fixed(2)}) },
+				func() error { return a.Resize(ctx, shape(2), &zarr.ResizeOptions{Shrink: grid.TrimExact}) },
+				func() error { return a.Resize(ctx, shape(9), nil) },
+				func() error {
+					return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "K"}`), nil })
+				},
+				func() error {
+					r, err := a.Reserve(ctx, 0, 2)
+					if err == nil {
+						err = r.WritePartBytes(ctx, 0, rows(2))
+					}
+					if err == nil {
+						err = r.Publish(ctx)
+					}
+					return err
+				},
+				func() error {
+					g, err := zarr.On(s).OpenGroup(ctx, "deep", &zarr.Options{Write: true})
+					if err == nil {
+						err = g.Append(ctx, zarr.Addition{Path: "two", Data: rows(1)})
+					}
+					if err == nil {
+						err = a.Refresh(ctx)
+					}
+					return err
+				},
+			} {
+				if err := do(); err != nil {
+					t.Fatalf("step %d: %v", step, err)
+				}
+				b := listed(t, s, "deep/two")
+				if got, want := described(b), described(a); got != want {
+					t.Fatalf("step %d: the group shows %s, the array is %s", step, got, want)
+				}
+			}
+		})
+	}
+}
+
+// described returns all of an array's document that changes.
+func described(a *zarr.Array) string {
+	return strings.Join(strings.Fields(fmt.Sprint(a.Shape(), a.Grid().Name(), string(a.Grid().AppendConfiguration(nil)), string(a.Attributes()))), "")
+}
+
+// TestConsolidatedStays leaves groups alone that have no consolidated metadata, or none of the array.
+func TestConsolidatedStays(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	h := zarr.On(s)
+	g, err := h.CreateGroup(ctx, "g", nil, nil)
+	if err == nil {
+		err = g.Consolidate(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(3)}}
+	if _, err := h.CreateArray(ctx, "g/a", spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	document := func(path string) string {
+		data, _, err := s.Get(context.Background(), store.MustKey(path), store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	put(t, s, "g/b/zarr.json", strings.Replace(document("g/a/zarr.json"), "3", "3", 1)) // by a program that tells nobody
+	root, group := document("zarr.json"), document("g/zarr.json")
+	b, err := h.OpenArray(ctx, "g/b", &zarr.Options{Write: true})
+	if err == nil {
+		err = zarr.Append(ctx, b, 0, numbers(1, 2), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if document("zarr.json") != root || document("g/zarr.json") != group {
+		t.Error("a group that does not list the array was changed")
+	}
+	if names := members(t, h, "g", true); !slices.Equal(names, []string{"array a"}) {
+		t.Errorf("the group lists %q", names)
+	}
+	if g, err = h.OpenGroup(ctx, "g", &zarr.Options{Write: true}); err == nil {
+		err = g.Consolidate(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := members(t, h, "g", true); !slices.Equal(names, []string{"array a", "array b"}) {
+		t.Errorf("consolidated again it lists %q", names)
+	}
+}

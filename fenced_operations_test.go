@@ -1,0 +1,77 @@
+package zarr_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// fencedCases are calls on the array "a" of a store without locks, and all that they may ask of it.
+var fencedCases = []struct {
+	name string
+	spec zarr.Spec
+	left string // key of a chunk that a program which died has left
+	run  func(ctx context.Context, a *zarr.Array) error
+	ops  string
+}{
+	{"append to edges", lattice(), "", appendRows(8), "2 Get document, 1 Get journal, 2 PutIf chunk, 1 PutIf document"},
+	{"append behind full chunks", every(8, 4), "", appendRows(12), "2 Get document, 1 Get journal, 3 PutIf chunk, 1 PutIf document"},
+	{"append over what was left", every(8, 4), "a/c/2", appendRows(8), "2 Get document, 1 Get journal, 3 PutIf chunk, 2 PutIf document, 1 Stat chunk"},
+	{"append behind a part of a chunk", every(6, 4), "", appendRows(4), "1 Get chunk, 2 Get document, 1 Get journal, 2 PutIf chunk, 2 PutIf document"},
+	{"grow", every(8, 4), "", resizeTo(16), "2 Get document, 1 Get journal, 2 PutIf chunk, 1 PutIf document"},
+	{"shrink", every(8, 4), "", resizeTo(4), "1 DeleteIf chunk, 2 Get document, 1 Get journal, 2 PutIf document, 1 Stat chunk"},
+}
+
+// TestFencedOperations counts what calls ask of a store without locks. An append to listed edges puts its chunks and the
+// document, and gets the document and the journal; the second document is that of the group, which might have consolidated metadata.
+func TestFencedOperations(t *testing.T) {
+	for _, tt := range fencedCases {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, counts := t.Context(), map[string]int{}
+			s := storetest.Conditional(memory.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
+				counts[op.Name+" "+kindOf(op.Key)]++
+				return err
+			}})
+			a, err := zarr.On(s).CreateArray(ctx, "a", tt.spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
+			if err == nil {
+				err = writePart(nil, int32(count(tt.spec.Shape)))(ctx, a)
+			}
+			if err == nil && tt.left != "" {
+				_, err = s.Put(ctx, store.MustKey(tt.left), []byte("left"), store.Flush)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(counts)
+			if err := tt.run(ctx, a); err != nil {
+				t.Fatal(err)
+			}
+			var words []string
+			for _, op := range slices.Sorted(maps.Keys(counts)) {
+				words = append(words, fmt.Sprintf("%d %s", counts[op], op))
+			}
+			if got := strings.Join(words, ", "); got != tt.ops {
+				t.Errorf("%s\nwant %s", got, tt.ops)
+			}
+		})
+	}
+}
+
+// kindOf says what is under a key.
+func kindOf(key store.Key) string {
+	switch {
+	case key.Base() == "zarr.json":
+		return "document"
+	case strings.Contains(key.String(), "__varve"):
+		return "journal"
+	}
+	return "chunk"
+}

@@ -1,0 +1,210 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// document is the key of the document of the node "a".
+var document = store.MustKey("a/zarr.json")
+
+// unlocked is a store without locks in which the node "a" has a document, and chunks 1 to 3 are left over. What others do
+// at one time goes through others.
+type unlocked struct {
+	t      *testing.T
+	others *memory.Store
+	node   publish.Node
+	// do is called before and after every write of the document; what it returns is the answer. It may be nil.
+	do func(before bool) error
+}
+
+func newUnlocked(t *testing.T) *unlocked {
+	u := &unlocked{t: t, others: memory.New()}
+	at := func(before bool) func(op storetest.Op) error {
+		return func(op storetest.Op) error {
+			if op.Name == "PutIf" && op.Key == document && u.do != nil {
+				return u.do(before)
+			}
+			return nil
+		}
+	}
+	s := storetest.Conditional(u.others, storetest.Hooks{
+		Before: func(_ context.Context, op storetest.Op) error { return at(true)(op) },
+		After:  func(op storetest.Op, err error) error { return errors.Join(err, at(false)(op)) },
+	})
+	u.node = publish.Node{Store: s, Path: document.Dir(), Document: "zarr.json"}
+	u.put("a/zarr.json", "old\n")
+	for _, key := range []string{"a/c/1", "a/c/2", "a/c/3"} {
+		u.put(key, "left")
+	}
+	return u
+}
+
+// put is a write of somebody else.
+func (u *unlocked) put(key, value string) {
+	u.t.Helper()
+	if _, err := u.others.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+func (u *unlocked) wants(key, value string) {
+	u.t.Helper()
+	got, _, err := u.others.Get(context.Background(), store.MustKey(key), store.Request{}, nil)
+	if err != nil || string(got) != value {
+		u.t.Errorf("%s is %q (%v), want %q", key, got, err, value)
+	}
+}
+
+// puts is a change that puts chunks in an order, of which the witness is the first.
+func puts(witness string, guarded string, keys ...string) func(publish.Document) (*publish.Change, error) {
+	return func(publish.Document) (*publish.Change, error) {
+		c := &publish.Change{Document: []byte("new"), Stage: func(ctx context.Context, b store.Batch) error {
+			for _, key := range keys {
+				if err := b.Put(ctx, store.MustKey(key), []byte("ours")); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		if witness != "" {
+			c.Witness = store.MustKey(witness)
+			c.Guarded = func(key store.Key) bool { return strings.Contains(guarded, key.Base()) }
+		}
+		return c, nil
+	}
+}
+
+// TestFencesRaised counts the fences that a change raises over what was left under the keys of its chunks: one where the witness
+// guards them all, one more for each that it does not guard, and one for each as long as it is not put.
+func TestFencesRaised(t *testing.T) {
+	for name, tt := range map[string]struct {
+		plan   func(publish.Document) (*publish.Change, error)
+		fences int
+	}{
+		"guarded":         {puts("a/c/1", "123", "a/c/1", "a/c/2", "a/c/3"), 1},
+		"one is not":      {puts("a/c/1", "12", "a/c/1", "a/c/2", "a/c/3"), 2},
+		"no witness":      {puts("", "", "a/c/1", "a/c/2", "a/c/3"), 3},
+		"not yet put":     {puts("a/c/3", "123", "a/c/1", "a/c/2", "a/c/3"), 3},
+		"nothing is left": {puts("a/c/4", "4", "a/c/4"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUnlocked(t)
+			if err := publish.Update(t.Context(), u.node, tt.plan); err != nil {
+				t.Fatal(err)
+			}
+			u.wants("a/zarr.json", "new"+strings.Repeat("\n", 2+tt.fences))
+		})
+	}
+}
+
+// TestFenceOfAnother loses the answer to a fence, which somebody else raises instead: what he is about to overwrite is not
+// to be published.
+func TestFenceOfAnother(t *testing.T) {
+	u := newUnlocked(t)
+	u.do = func(bool) error {
+		u.do = nil
+		u.put("a/zarr.json", "old\n\n")
+		return errFault
+	}
+	if err := publish.Update(t.Context(), u.node, puts("a/c/1", "1", "a/c/1")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("error is %v", err)
+	}
+	u.wants("a/c/1", "left")
+	u.wants("a/zarr.json", "old\n\n")
+}
+
+// TestFenceRepeated loses the answer to a fence that was not raised: it is raised again.
+func TestFenceRepeated(t *testing.T) {
+	u := newUnlocked(t)
+	u.do = func(bool) error {
+		u.do = nil
+		return errFault
+	}
+	if err := publish.Update(t.Context(), u.node, puts("a/c/1", "1", "a/c/1")); err != nil {
+		t.Error(err)
+	}
+	u.wants("a/zarr.json", "new\n\n\n")
+}
+
+// TestPublishedLost loses the answer to the write of a document, and lets somebody else write before it is looked for.
+func TestPublishedLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		theirs string // "" for none
+		want   error
+	}{
+		"nobody else":      {"", nil},
+		"a fence upon it":  {"new\n\n\n", publish.ErrOutcomeUnknown},
+		"a change upon it": {"newer\n\n\n", publish.ErrOutcomeUnknown},
+		"a fence instead":  {"old\n\n", store.ErrConflict},
+		"a change instead": {"other\n\n", publish.ErrOutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUnlocked(t)
+			u.do = func(before bool) error {
+				if before {
+					return nil
+				}
+				u.do = nil
+				if tt.theirs != "" {
+					u.put("a/zarr.json", tt.theirs)
+				}
+				return errFault
+			}
+			if err := publish.Update(t.Context(), u.node, puts("a/c/4", "4", "a/c/4")); !errors.Is(err, tt.want) {
+				t.Errorf("error is %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// late is a store in which the first write of "new" comes later than its failure.
+type late struct {
+	storetest.ObjectStore
+	write func() error
+}
+
+func (l *late) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
+	if l.write == nil && strings.HasPrefix(string(value), "new") {
+		l.write = func() error {
+			_, err := l.ObjectStore.PutIf(context.Background(), key, value, c, d)
+			return err
+		}
+		return store.Version{}, errFault
+	}
+	return l.ObjectStore.PutIf(ctx, key, value, c, d)
+}
+
+// TestPublishedLate lets the write of a document come after it was said to have failed: it fails then.
+func TestPublishedLate(t *testing.T) {
+	u := newUnlocked(t)
+	l := &late{ObjectStore: u.node.Store.(storetest.ObjectStore)}
+	u.node.Store = l
+	if err := publish.Update(t.Context(), u.node, puts("a/c/4", "4", "a/c/4")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("error is %v", err)
+	}
+	if err := l.write(); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("the late write: %v", err)
+	}
+	u.wants("a/zarr.json", "old\n\n")
+}
+
+// TestHoldFails takes a node whose fence cannot be raised: nobody holds it then.
+func TestHoldFails(t *testing.T) {
+	u := newUnlocked(t)
+	u.node.Holder = "me"
+	u.do = func(bool) error { return errFault }
+	if err := publish.Hold(t.Context(), u.node, nil); !errors.Is(err, errFault) {
+		t.Errorf("error is %v", err)
+	}
+	if holder, _, err := publish.Holder(t.Context(), u.node); err != nil || holder != "" {
+		t.Errorf("%q holds it (%v)", holder, err)
+	}
+}

@@ -1,0 +1,127 @@
+"""What operations cost in zarr-python: one operation a process.
+
+The only argument is a JSON object: the name of the operation, the directory of an array, and how often to try. The answer is a
+line of JSON; "seconds" is the best time of one call.
+"""
+
+import gc
+import json
+import pathlib
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+import zarr
+from zarr.core.buffer import cpu
+from zarr.storage import MemoryStore
+
+zarr.config.set({"array.rectilinear_chunks": True})
+
+
+def best(request, do):
+    """Return the time of a call in the fastest of some rounds of calls."""
+    seconds = []
+    for _ in range(request["rounds"]):
+        gc.collect()
+        start = time.perf_counter()
+        for _ in range(request["times"]):
+            do()
+        seconds.append((time.perf_counter() - start) / request["times"])
+    return {"seconds": min(seconds)}
+
+
+def place(request):
+    """Return the directory, or a store in memory with all that is in it."""
+    if not request["memory"]:
+        return request["path"]
+    root = pathlib.Path(request["path"])
+    files = [f for f in root.rglob("*") if f.is_file()]
+    return MemoryStore({f.relative_to(root).as_posix(): cpu.Buffer.from_bytes(f.read_bytes()) for f in files})
+
+
+def version(request):
+    return {"text": f"zarr-python {zarr.__version__}, NumPy {np.__version__}, Python {sys.version.split()[0]}"}
+
+
+def shrink(request):
+    array = zarr.open_array(place(request), mode="r+")
+    return best(request, lambda: array.resize((array.shape[0] - 1,)))
+
+
+def append(request):
+    array = zarr.open_array(place(request), mode="r+")
+    data = np.ones((request["length"], *array.shape[1:]), array.dtype)
+    return best(request, lambda: array.append(data))
+
+
+def open_array(request):
+    store = place(request)
+    return best(request, lambda: zarr.open_array(store, mode="r"))
+
+
+def point(request):
+    array, i = zarr.open_array(place(request), mode="r"), request["length"]
+    return best(request, lambda: array[i])
+
+
+def points(request):
+    """Read one element as a list of indices, which looks its chunk up in another way."""
+    array, i = zarr.open_array(place(request), mode="r"), [request["length"]]
+    return best(request, lambda: array.oindex[i])
+
+
+def axis(request):
+    return zarr.open_array(place(request), mode="r")._chunk_grid.dimensions[0]
+
+
+def indices(request):
+    return np.fromfile(request["indices"], dtype="<i8")
+
+
+def find(request):
+    look, every = axis(request).index_to_chunk, indices(request).tolist()
+
+    def do():
+        for i in every:
+            look(i)
+
+    return best(request, do) | {"sum": sum(map(look, every))}
+
+
+def find_all(request):
+    """Find the chunks of all indices in one call."""
+    look, every = axis(request).indices_to_chunks, indices(request)
+    return best(request, lambda: look(every)) | {"sum": int(look(every).sum())}
+
+
+def held(request):
+    store = place(request)
+    zarr.open_array(store, mode="r")
+    tracemalloc.start()
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    arrays = [zarr.open_array(store, mode="r") for _ in range(request["times"])]
+    gc.collect()
+    return {"bytes": (tracemalloc.get_traced_memory()[0] - before) / len(arrays)}
+
+
+def moved():
+    """Return the bytes that this process has read and written so far."""
+    lines = pathlib.Path("/proc/self/io").read_text().splitlines()
+    return np.array([int(line.split()[1]) for line in lines[:2]])
+
+
+def traffic(request):
+    """Append once, and count bytes where Linux does."""
+    array = zarr.open_array(place(request), mode="r+")
+    data = np.ones((request["length"], *array.shape[1:]), array.dtype)
+    first, before = moved(), moved()
+    array.append(data)
+    read, written = moved() - before - (before - first)
+    return {"read": int(read), "written": int(written)}
+
+
+operations = (version, shrink, append, open_array, point, points, find, find_all, held, traffic)
+request = json.loads(sys.argv[1])
+print(json.dumps({f.__name__: f for f in operations}[request["op"]](request)))

@@ -1,0 +1,77 @@
+package interop
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"varve.dev/zarr"
+	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// array makes an array of uncompressed elements in a directory, which zarr-python reads as well, and returns its path.
+func (b *beside) array(shape []int64, cuts ...grid.Cut) string {
+	path := b.fresh()
+	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
+		Shape: shape, Type: dtype.Of[float32](), Chunks: cuts,
+		Codecs: []metadata.Extension{zarrbytes.Extension("little")},
+	}, nil)
+	check(b.T, err)
+	check(b.T, a.Close())
+	return path
+}
+
+// put stores ones in a part of an array.
+func (b *beside) put(path string, box selection.Box) {
+	a := b.open(path, store.Flush)
+	check(b.T, zarr.Fill[float32](b.Context(), a, box, 1))
+	check(b.T, a.Close())
+}
+
+func (b *beside) open(path string, d store.Durability) *zarr.Array {
+	a, err := zarr.OpenArray(b.Context(), path, &zarr.Options{Write: true, Durability: d})
+	check(b.T, err)
+	return a
+}
+
+// loaded returns a store in memory with all that is in a directory.
+func (b *beside) loaded(path string) *zarr.Hierarchy {
+	s, dir := memory.New(), os.DirFS(path)
+	check(b.T, fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		value, err := fs.ReadFile(dir, name)
+		check(b.T, err)
+		_, err = s.Put(b.Context(), store.MustKey(name), value, store.Sync)
+		return err
+	}))
+	return zarr.On(s)
+}
+
+// randomEdges returns a million lengths without any order, and their sum.
+func randomEdges() (lengths []int64, extent int64) {
+	r := rand.New(rand.NewPCG(1, 2))
+	lengths = make([]int64, 1_000_000)
+	for i := range lengths {
+		lengths[i] = 1 + r.Int64N(1000)
+		extent += lengths[i]
+	}
+	return lengths, extent
+}
+
+// eightyYears returns how many days the months of eighty years have, and their sum.
+func eightyYears() (lengths []int64, extent int64) {
+	for m := range 80 * 12 {
+		days := int64(time.Date(1946, time.Month(m+2), 0, 0, 0, 0, 0, time.UTC).Day())
+		lengths, extent = append(lengths, days), extent+days
+	}
+	return lengths, extent
+}

@@ -1,0 +1,125 @@
+package interop
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// durable are the ways to write in a local store: as Varve does unless told otherwise, and as zarr-python does.
+var durable = []struct {
+	what string
+	d    store.Durability
+}{{"local, synced", store.Sync}, {"local, not synced", store.Flush}}
+
+// shrinks takes an element, which is a chunk, from arrays of many chunks. The last ones are stored, and no others.
+func (b *beside) shrinks() {
+	const chunks, rounds = 10_000_000, 10
+	for _, g := range []struct {
+		what   string
+		cut    grid.Cut
+		rounds int // of zarr-python
+	}{{"10^7 regular chunks", grid.Every(1), rounds}, {"a run of 10^7 edges", grid.Runs(grid.Run{Length: 1, Count: chunks}), 1}} {
+		fresh := func() string {
+			path := b.array([]int64{chunks}, g.cut)
+			b.put(path, selection.Box{{chunks - rounds, chunks}})
+			return path
+		}
+		measure := func(a *zarr.Array) float64 {
+			defer a.Close()
+			return best(rounds, 1, func() { check(b.T, a.Resize(b.Context(), []int64{a.Shape()[0] - 1}, nil)) })
+		}
+		r := besideRequest{Op: "shrink", Path: fresh(), Rounds: g.rounds, Times: 1}
+		python := b.zarr(r)
+		for _, way := range durable {
+			b.seconds(g.what+": shrink by one, "+way.what, measure(b.open(fresh(), way.d)), python)
+		}
+		r.Path, r.Memory = fresh(), true
+		b.seconds(g.what+": shrink by one, memory", measure(b.writable(r.Path)), b.zarr(r))
+	}
+}
+
+// writable opens an array that is copied into memory.
+func (b *beside) writable(path string) *zarr.Array {
+	a, err := b.loaded(path).OpenArray(b.Context(), "", &zarr.Options{Write: true})
+	check(b.T, err)
+	return a
+}
+
+// appends appends a chunk to an open array of a million edges.
+func (b *beside) appends() {
+	lengths, extent := randomEdges()
+	fresh := func() string { return b.array([]int64{extent}, grid.Edges(lengths...)) }
+	data := slices.Repeat([]float32{1}, 500)
+	what := "10^6 random edges: append a chunk, "
+	measure := func(a *zarr.Array) float64 {
+		defer a.Close()
+		return best(10, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) })
+	}
+	r := besideRequest{Op: "append", Path: fresh(), Rounds: 5, Times: 1, Length: int64(len(data))}
+	python := b.zarr(r)
+	for _, way := range durable {
+		b.seconds(what+way.what, measure(b.open(fresh(), way.d)), python)
+	}
+	r.Path, r.Memory = fresh(), true
+	b.seconds(what+"memory", measure(b.writable(r.Path)), b.zarr(r))
+	b.traffic("10^6 random edges: append a chunk", fresh(), fresh(), data, int64(len(data)))
+}
+
+// days appends a day of 90 × 180 values to eighty years and a half, in chunks of 365 days, where the last year is one chunk
+// that is filled to the half, or is in chunks of a day.
+func (b *beside) days() {
+	const past, half, lat, lon = 80 * 365, 182, 90, 180
+	data := slices.Repeat([]float32{2}, lat*lon)
+	for _, g := range []struct {
+		what string
+		cut  grid.Cut
+	}{
+		{"a day on 80 years, 365 days a chunk", grid.Every(365)},
+		{"a day on 80 years, listed: years, then days", grid.Runs(grid.Run{Length: 365, Count: 80}, grid.Run{Length: 1, Count: half})},
+	} {
+		fresh := func() string {
+			path := b.array([]int64{past + half, lat, lon}, g.cut, grid.Every(lat), grid.Every(lon))
+			b.put(path, selection.Box{{past, past + half}, {0, lat}, {0, lon}})
+			return path
+		}
+		python := b.zarr(besideRequest{Op: "append", Path: fresh(), Rounds: 10, Times: 1, Length: 1})
+		for _, way := range durable {
+			a := b.open(fresh(), way.d)
+			b.seconds(g.what+": append, "+way.what, best(10, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) }), python)
+			check(b.T, a.Close())
+		}
+		b.traffic(g.what+": append", fresh(), fresh(), data, 1)
+	}
+}
+
+// traffic counts the bytes that an append of some length reads and writes, where the system counts them.
+func (b *beside) traffic(what, mine, other string, data []float32, length int64) {
+	if _, err := os.Stat("/proc/self/io"); err != nil {
+		return
+	}
+	a := b.open(mine, store.Sync)
+	defer a.Close()
+	first, before := b.moved(), b.moved()
+	check(b.T, zarr.Append(b.Context(), a, 0, data, nil))
+	after := b.moved()
+	python := b.zarr(besideRequest{Op: "traffic", Path: other, Length: length})
+	for i, p := range []float64{python.Read, python.Written} {
+		count := after[i] - before[i] - (before[i] - first[i]) // to look is to read
+		b.sizes(what+", "+[]string{"bytes read", "bytes written"}[i], count, p)
+	}
+}
+
+// moved returns the bytes that this process has read and written so far, as Linux counts them.
+func (b *beside) moved() (bytes [2]float64) {
+	text, err := os.ReadFile("/proc/self/io")
+	check(b.T, err)
+	_, err = fmt.Sscanf(string(text), "rchar: %f\nwchar: %f\n", &bytes[0], &bytes[1])
+	check(b.T, err)
+	return bytes
+}

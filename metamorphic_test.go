@@ -1,0 +1,258 @@
+package zarr_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/iofs"
+	"varve.dev/zarr/store/memory"
+)
+
+// variant is one of several arrays that go through the same history: how it is cut, stored and grown is its own affair.
+type variant struct {
+	name   string
+	h      *zarr.Hierarchy
+	a      *zarr.Array
+	opt    zarr.Options
+	grow   grid.Growth // of listed axes
+	shrink grid.Shrink
+	by     string // how it is appended to
+	trim   bool   // when it is unlocked
+}
+
+// drawVariant creates an array of the shape in a store of its own.
+func drawVariant(t *rapid.T, i int, typ dtype.Type, shape []int64, fill []byte) *variant {
+	stores := map[string]func() store.Store{
+		"memory":      func() store.Store { return memory.New() },
+		"local":       func() store.Store { return file.On(vfs.NewDisk(), nil) },
+		"conditional": func() store.Store { return conditional(memory.New()) },
+	}
+	kind := rapid.SampledFrom([]string{"memory", "local", "conditional"}).Draw(t, "store")
+	v := &variant{
+		h: zarr.On(stores[kind]()),
+		opt: zarr.Options{
+			Write: true, StoreFill: rapid.Bool().Draw(t, "store fill"),
+			Concurrency: rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "concurrency"),
+			Budget:      rapid.SampledFrom([]int64{0, 1, 100}).Draw(t, "budget"),
+		},
+		grow: rapid.SampledFrom([]grid.Growth{
+			grid.AppendOne(), grid.RepeatLast(), grid.Fixed(2), grid.Pattern(1, 3), grid.Preplanned(grid.Run{Length: 2, Count: 20}), halves(),
+		}).Draw(t, "policy"),
+		shrink: rapid.SampledFrom([]grid.Shrink{grid.KeepEdges, grid.TrimEdges, grid.TrimExact}).Draw(t, "shrink"),
+		by:     rapid.SampledFrom([]string{"append", "group", "reservation", "resize and write"}).Draw(t, "by"),
+		trim:   rapid.Bool().Draw(t, "trim"),
+	}
+	v.name = fmt.Sprintf("variant %d (%s, %v, %v, by %s)", i, kind, v.grow, v.shrink, v.by)
+	spec := zarr.Spec{Shape: shape, Type: typ, FillValue: fill, Codecs: drawCodecs(t, typ, len(shape)), KeyEncoding: rapid.SampledFrom(
+		[]metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash}).Draw(t, "keys")}
+	for _, n := range shape {
+		spec.Chunks = append(spec.Chunks, drawCut(t, n))
+	}
+	a, err := v.h.CreateArray(context.Background(), "g/a", spec, &zarr.CreateOptions{Options: v.opt})
+	if err != nil {
+		t.Fatalf("%s: %v", v.name, err)
+	}
+	v.a = a
+	return v
+}
+
+// halves ends an edge at every even element that is far enough away.
+func halves() grid.Growth {
+	return grid.ByBoundaries("calendar:halves", func(at int64) (int64, error) { return (at/4 + 1) * 4, nil })
+}
+
+// drawCut draws chunks of one length, or edges that may reach beyond the extent.
+func drawCut(t *rapid.T, extent int64) grid.Cut {
+	if rapid.Bool().Draw(t, "every") {
+		return grid.Every(rapid.Int64Range(1, 6).Draw(t, "step"))
+	}
+	var edges []int64
+	for left := extent; left > 0 || len(edges) == 0; left -= edges[len(edges)-1] {
+		edges = append(edges, rapid.Int64Range(1, 5).Draw(t, "edge"))
+	}
+	return grid.Edges(append(edges, rapid.SliceOfN(rapid.Int64Range(1, 3), 0, 2).Draw(t, "beyond")...)...)
+}
+
+// append adds planes along an axis in the variant's own way.
+func (v *variant) append(ctx context.Context, axis int, planes []int64, data []byte) error {
+	opt := &zarr.AppendOptions{Expect: v.a.Shape()}
+	if !v.a.Grid().Axis(axis).IsRegular() {
+		opt.Grow = v.grow
+	}
+	switch v.by {
+	case "group":
+		g, err := v.h.OpenGroup(ctx, "g", &v.opt)
+		if err == nil {
+			err = g.Append(ctx, zarr.Addition{Path: "a", Axis: axis, Data: data, Options: opt})
+		}
+		if err == nil {
+			err = v.a.Refresh(ctx)
+		}
+		return v.orAppendOne(ctx, axis, data, err)
+	case "reservation":
+		r, err := v.a.Reserve(ctx, axis, planes[axis])
+		if errors.Is(err, zarr.ErrInvalidArgument) {
+			break // within a chunk, or edges beyond the array
+		}
+		if err == nil {
+			err = r.WritePartBytes(ctx, 0, data)
+		}
+		if err == nil {
+			err = r.Publish(ctx)
+		}
+		return err
+	case "resize and write":
+		shape := v.a.Shape()
+		region := grid.BoxOf(shape)
+		region[axis] = grid.Interval{Start: shape[axis], Stop: shape[axis] + planes[axis]}
+		shape[axis] += planes[axis]
+		if err := v.resize(ctx, shape); err != nil {
+			return err
+		}
+		return v.a.WriteBytes(ctx, selection.Region(region), data)
+	}
+	return v.orAppendOne(ctx, axis, data, v.a.AppendBytes(ctx, axis, data, opt))
+}
+
+// orAppendOne appends with the default policy where a plan does not go with the edges that are there.
+func (v *variant) orAppendOne(ctx context.Context, axis int, data []byte, err error) error {
+	if errors.Is(err, zarr.ErrInvalidArgument) {
+		return v.a.AppendBytes(ctx, axis, data, nil)
+	}
+	return err
+}
+
+// resize gives the array another shape with the variant's policies where they go with its axes.
+func (v *variant) resize(ctx context.Context, shape []int64) error {
+	err := v.a.Resize(ctx, shape, &zarr.ResizeOptions{Grow: []grid.Growth{v.grow}, Shrink: v.shrink})
+	if errors.Is(err, zarr.ErrInvalidArgument) {
+		return v.a.Resize(ctx, shape, nil)
+	}
+	return err
+}
+
+// compare reads the variant through its own handle, and through files that hold the same.
+func (v *variant) compare(t *rapid.T, m *model) {
+	ctx := context.Background()
+	compareAs(t, v.name, v.a, m)
+	files := fstest.MapFS{}
+	for e, err := range store.List(ctx, v.h.Store(), store.Path{}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _, err := v.h.Store().Get(ctx, store.MustKey(e.Name), store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name] = &fstest.MapFile{Data: data}
+	}
+	a, err := zarr.On(iofs.New(files)).OpenArray(ctx, "g/a", nil)
+	if err != nil {
+		t.Fatalf("%s, as files: %v", v.name, err)
+	}
+	compareAs(t, v.name+", as files", a, m)
+}
+
+func compareAs(t *rapid.T, name string, a *zarr.Array, m *model) {
+	got := make([]byte, len(m.data))
+	if !slices.Equal(a.Shape(), m.shape) {
+		t.Fatalf("%s: shape %v, want %v", name, a.Shape(), m.shape)
+	}
+	if err := a.ReadBytes(context.Background(), nil, got); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if !bytes.Equal(got, m.data) {
+		t.Fatalf("%s, grid %s, shape %v: elements are %x, want %x", name, a.Grid().AppendConfiguration(nil), m.shape, got, m.data)
+	}
+}
+
+// TestMetamorphic takes arrays of different grids, policies, codecs, keys, options and stores through one history: after every
+// step all have the same shape and the same elements, which do not depend on how an array is cut.
+func TestMetamorphic(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		typ := rapid.SampledFrom([]dtype.Type{dtype.Of[uint8](), dtype.Of[int32](), dtype.Of[float64]()}).Draw(t, "type")
+		shape := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 3).Draw(t, "shape")
+		fill := []byte(rapid.SampledFrom([]string{"0", "7"}).Draw(t, "fill"))
+		variants := make([]*variant, 3)
+		for i := range variants {
+			variants[i] = drawVariant(t, i, typ, shape, fill)
+		}
+		m := newModel(shape, variants[0].a.FillValue())
+		all := func(do func(v *variant) error) {
+			for _, v := range variants {
+				if err := do(v); err != nil {
+					t.Fatalf("%s: %v", v.name, err)
+				}
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				for _, v := range variants {
+					v.compare(t, m)
+				}
+			},
+			"write": func(t *rapid.T) {
+				sel, at := drawSelection(t, m.shape)
+				data := drawValues(t, variants[0].a, count(at[1]))
+				all(func(v *variant) error { return v.a.WriteBytes(ctx, sel, data) })
+				grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], m.size))
+			},
+			"append": func(t *rapid.T) {
+				axis := rapid.IntRange(0, len(m.shape)-1).Draw(t, "axis")
+				shape, planes := slices.Clone(m.shape), slices.Clone(m.shape)
+				planes[axis] = rapid.Int64Range(1, 4).Draw(t, "planes")
+				if count(planes) == 0 || count(m.shape) > 2000 {
+					return
+				}
+				data := drawValues(t, variants[0].a, count(planes))
+				all(func(v *variant) error { return v.append(ctx, axis, planes, data) })
+				from := make([]int64, len(shape))
+				from[axis] = shape[axis]
+				shape[axis] += planes[axis]
+				m.resize(shape)
+				grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(data, planes, m.size))
+			},
+			"resize": func(t *rapid.T) {
+				shape := make([]int64, len(m.shape))
+				for i := range shape {
+					shape[i] = rapid.Int64Range(0, 12).Draw(t, "extent")
+				}
+				all(func(v *variant) error { return v.resize(ctx, shape) })
+				m.resize(shape)
+			},
+			"unlock": func(t *rapid.T) {
+				all(func(v *variant) error { return v.a.Unlock(ctx, &zarr.UnlockOptions{Trim: v.trim}) })
+			},
+			"reopen": func(t *rapid.T) {
+				all(func(v *variant) (err error) {
+					v.a, err = v.h.OpenArray(ctx, "g/a", &v.opt)
+					return err
+				})
+			},
+			"consolidate": func(t *rapid.T) {
+				all(func(v *variant) error {
+					g, err := v.h.OpenGroup(ctx, "g", &v.opt)
+					if err == nil {
+						err = g.Consolidate(ctx)
+					}
+					return err
+				})
+			},
+		})
+	})
+}

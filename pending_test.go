@@ -1,0 +1,136 @@
+package zarr_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// notes are files beside an array that no writer has left there: what they name must not be touched.
+var notes = map[string]string{
+	"a document":      `{"journal": "b/zarr.json"}`,
+	"its document":    `{"journal": "a/zarr.json"}`,
+	"a file":          `{"journal": "b/new"}`,
+	"itself":          `{"journal": "a/__varve/pending.json"}`,
+	"outside":         `{"journal": "../__varve/together-1.json"}`,
+	"other nodes":     `{"journal": "b/__varve/together-others.json"}`,
+	"a node twice":    `{"journal": "a/__varve/together-twice.json"}`,
+	"no nodes":        `{"journal": "a/__varve/together-none.json"}`,
+	"elsewhere":       `{"journal": "b/__varve/together-elsewhere.json"}`,
+	"no object":       `[]`,
+	"no number":       `1e999`,
+	"cut short":       `{"journal`,
+	"without note":    `{"holder": "x"}`,
+	"no axis":         `{"holder": "x", "note": {"axis": 7, "start": 4, "lengths": [1]}}`,
+	"no parts":        `{"holder": "x", "note": null}`,
+	"negative length": `{"holder": "x", "note": {"axis": 0, "start": 4, "lengths": [-4]}}`,
+	"negative start":  `{"holder": "x", "note": {"axis": 0, "start": -4, "lengths": [8]}}`,
+	"too long":        `{"holder": "x", "note": {"axis": 0, "start": 4, "lengths": [9223372036854775807]}}`,
+}
+
+var journals = map[string]string{
+	"b/__varve/together-others.json":    `{"parts": [{"path": "b"}]}`,
+	"a/__varve/together-twice.json":     `{"parts": [{"path": "a"}, {"path": "a"}]}`,
+	"a/__varve/together-none.json":      `{}`,
+	"b/__varve/together-elsewhere.json": `{"parts": [{"path": "a"}, {"path": "b"}]}`,
+}
+
+// TestDamagedNotes opens arrays beside which somebody has left notes that make no sense: this is an error that names the file, at
+// once, and nothing is changed.
+func TestDamagedNotes(t *testing.T) {
+	for name, note := range notes {
+		for kind, open := range map[string]func() store.Store{
+			"memory":     func() store.Store { return memory.New() },
+			"conditions": func() store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+			"file":       func() store.Store { return openStore(t, t.TempDir()) },
+		} {
+			t.Run(name+" in "+kind, func(t *testing.T) {
+				s := open()
+				h := zarr.On(s)
+				for _, path := range []string{"a", "b"} {
+					if _, err := h.CreateArray(t.Context(), path, edges(4), nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for key, journal := range journals {
+					put(t, s, key, journal)
+				}
+				put(t, s, "a/__varve/pending.json", note)
+				before := namesIn(t, s)
+				if err := soon(t, func() error {
+					_, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+					return err
+				}); !errors.Is(err, zarr.ErrInvalidMetadata) {
+					t.Errorf("opened for writing: %v", err)
+				}
+				if after := namesIn(t, s); !slices.Equal(after, before) {
+					t.Errorf("there is now %v, there was %v", after, before)
+				}
+				if _, err := h.OpenArray(t.Context(), "a", nil); err != nil {
+					t.Errorf("opened for reading: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// namesIn returns the names of everything in a store.
+func namesIn(t *testing.T, s store.Store) []string {
+	t.Helper()
+	var names []string
+	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// soon returns what do returns, unless that takes too long.
+func soon(t *testing.T, do func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(10 * time.Second):
+		t.Fatal("this does not end")
+		return nil
+	}
+}
+
+// TestForeignJournal opens an array beside which a journal stands that names another array as well: that one, whose own note
+// names no journal, is left alone.
+func TestForeignJournal(t *testing.T) {
+	s := memory.New()
+	h := zarr.On(s)
+	for _, path := range []string{"a", "b"} {
+		if _, err := h.CreateArray(t.Context(), path, edges(4), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, _, err := s.Get(t.Context(), store.MustKey("b/zarr.json"), store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(was)
+	put(t, s, "a/__varve/pending.json", `{"journal": "a/__varve/together-1.json"}`)
+	put(t, s, "a/__varve/together-1.json", `{"parts": [{"path": "a", "was": ""}, {"path": "b", "was": "`+hex.EncodeToString(sum[:])+`", "document": "{}"}]}`)
+	if _, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true}); err != nil {
+		t.Error(err)
+	}
+	if is, _, err := s.Get(t.Context(), store.MustKey("b/zarr.json"), store.Request{}, nil); err != nil || !slices.Equal(is, was) {
+		t.Errorf("the other array has the document %s, %v", is, err)
+	}
+}

@@ -1,0 +1,218 @@
+package zarr_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/memory"
+)
+
+// huge is a store in memory that seems to hold a value of eight bytes under the key of every chunk; those that are deleted are
+// not stored one by one. It counts what it is asked for.
+type huge struct {
+	*memory.Store
+	mu    sync.Mutex
+	gone  map[string]bool
+	asked int
+	lists []string
+}
+
+func (s *huge) ask() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+}
+
+// stands reports whether a key is that of a chunk which nothing was done to.
+func (s *huge) stands(ctx context.Context, key store.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, _ := store.Exists(ctx, s.Store, key)
+	return !found && !s.gone[key.String()] && strings.HasPrefix(key.String(), "a/c/")
+}
+
+func (s *huge) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	s.ask()
+	if s.stands(ctx, key) {
+		return append(dst, "eight by"...), store.Info{Size: 8}, nil
+	}
+	return s.Store.Get(ctx, key, q, dst)
+}
+
+func (s *huge) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	s.ask()
+	if s.stands(ctx, key) {
+		return store.Info{Size: 8}, nil
+	}
+	return s.Store.Stat(ctx, key)
+}
+
+func (s *huge) Delete(ctx context.Context, key store.Key) error {
+	s.ask()
+	s.mu.Lock()
+	s.gone[key.String()] = true
+	s.mu.Unlock()
+	return s.Store.Delete(ctx, key)
+}
+
+func (s *huge) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	s.lists = append(s.lists, dir.String())
+	return s.Store.List(ctx, dir, deep)
+}
+
+func (s *huge) Batch(context.Context, store.Durability) (store.Batch, error) {
+	return hugeBatch{s}, nil
+}
+
+// hugeBatch does at once what it is told.
+type hugeBatch struct{ s *huge }
+
+func (b hugeBatch) Put(ctx context.Context, key store.Key, value []byte) error {
+	b.s.ask()
+	_, err := b.s.Store.Put(ctx, key, value, store.Flush)
+	return err
+}
+
+func (b hugeBatch) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
+func (b hugeBatch) Commit(context.Context) error                    { return nil }
+func (b hugeBatch) Discard()                                        {}
+
+// newHuge returns an array of chunks of two float32 in such a store.
+func newHuge(t testing.TB, shape []int64, cuts ...grid.Cut) (*huge, *zarr.Array) {
+	t.Helper()
+	s := &huge{Store: memory.New(), gone: map[string]bool{}}
+	a, err := zarr.On(s).CreateArray(context.Background(), "a", zarr.Spec{Shape: shape, Type: dtype.Of[float32](), Chunks: cuts, Codecs: plain()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.asked, s.lists = 0, nil
+	return s, a
+}
+
+// TestShrinkByOne takes one chunk off arrays of up to 10^15: the store is asked the same few things for all, and lists nothing.
+func TestShrinkByOne(t *testing.T) {
+	for _, chunks := range []int64{10, 1e7, 1e15} {
+		for name, cut := range map[string]grid.Cut{"listed": grid.Runs(grid.Run{Length: 2, Count: chunks}), "regular": grid.Every(2)} {
+			for _, how := range []grid.Shrink{grid.KeepEdges, grid.TrimEdges} {
+				s, a := newHuge(t, []int64{2 * chunks}, cut)
+				if err := a.Resize(t.Context(), []int64{2 * (chunks - 1)}, &zarr.ResizeOptions{Shrink: how}); err != nil {
+					t.Fatal(err)
+				}
+				last := fmt.Sprintf("a/c/%d", chunks-1)
+				if len(s.gone) != 1 || !s.gone[last] || len(s.lists) > 0 || s.asked > 5 {
+					t.Errorf("%s, %d chunks: %d questions, listings of %q, %v deleted", name, chunks, s.asked, s.lists, s.gone)
+				}
+			}
+		}
+	}
+}
+
+// TestSparseShrink shrinks and grows an array of 10^18 cells of which three are stored, by most of them and back: the store
+// is asked for what is stored, not for what could be.
+func TestSparseShrink(t *testing.T) {
+	const cells = int64(1e18)
+	for name, cut := range map[string]grid.Cut{"listed": grid.Runs(grid.Run{Length: 2, Count: cells}), "regular": grid.Every(2)} {
+		ctx, s := t.Context(), newTally()
+		a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{2 * cells}, Type: dtype.Of[int32](), Chunks: []grid.Cut{cut}, Codecs: plain()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []int64{0, cells, 2*cells - 2} {
+			if err := zarr.Write(ctx, a, selection.Box{{at, at + 2}}, []int32{1, 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.taken()
+		for _, tt := range []struct {
+			extent int64
+			most   int
+			chunks string
+		}{
+			{2*cells - 1, 9, fmt.Sprintf("a/c/%d", cells-1)},
+			{2 * cells, 9, fmt.Sprintf("a/c/%d", cells-1)},
+			{3, 12, fmt.Sprintf("a/c/%d a/c/%d", cells/2, cells-1)},
+			{2 * cells, 9, ""},
+		} {
+			if err := a.Resize(ctx, []int64{tt.extent}, nil); err != nil {
+				t.Fatalf("%s, to %d: %v", name, tt.extent, err)
+			}
+			n := 0
+			for _, c := range s.count {
+				n += c
+			}
+			ops, chunks, _ := s.taken()
+			if n > tt.most || tt.chunks != "" && !strings.Contains(chunks, strings.Fields(tt.chunks)[0]) {
+				t.Errorf("%s, to %d: %s (%s)", name, tt.extent, ops, chunks)
+			}
+		}
+		if b, err := zarr.Read[int32](ctx, a, selection.Box{{2*cells - 2, 2 * cells}}); err != nil || !slices.Equal(b.Data, []int32{0, 0}) {
+			t.Errorf("%s: %v, %v", name, b.Data, err)
+		}
+		if b, err := zarr.Read[int32](ctx, a, selection.Box{{0, 4}}); err != nil || !slices.Equal(b.Data, []int32{1, 2, 0, 0}) {
+			t.Errorf("%s: %v, %v", name, b.Data, err)
+		}
+	}
+}
+
+// TestSlabListing removes a slab of an array with many chunks in a directory: no other directory is opened.
+func TestSlabListing(t *testing.T) {
+	ctx, disk := t.Context(), vfs.NewDisk()
+	var mu sync.Mutex
+	var opened []string
+	s := file.On(vfs.Hook(disk, func(op vfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if op.Kind == "readdir" {
+			opened = append(opened, op.Name)
+		}
+		return nil
+	}), nil)
+	a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{
+		Shape: []int64{6, 40, 40}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1), grid.Every(1), grid.Every(1)}, Codecs: plain(),
+	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plane := range []int64{1, 4, 5} {
+		if err := zarr.Fill(ctx, a, selection.Box{{plane, plane + 1}, {0, 40}, {0, 40}}, uint8(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened = nil
+	if err := a.Resize(ctx, []int64{4, 40, 40}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range opened {
+		if dir != "a" && dir != "a/c" && !strings.HasPrefix(dir, "a/c/4") && !strings.HasPrefix(dir, "a/c/5") {
+			t.Errorf("%s was listed", dir)
+		}
+	}
+	if len(opened) == 0 || len(opened) > 2+2*(1+40) {
+		t.Errorf("%d directories were listed", len(opened))
+	}
+	left := 0
+	for e, err := range store.List(ctx, s, store.Path{}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(e.Name, "a/c/4") || strings.HasPrefix(e.Name, "a/c/5") {
+			t.Errorf("%s is left", e.Name)
+		}
+		left++
+	}
+	if left != 1600+2 {
+		t.Errorf("%d values are left, want the plane that stays and two documents", left)
+	}
+}
