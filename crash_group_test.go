@@ -228,6 +228,9 @@ func TestCrashTogetherAndBack(t *testing.T) {
 				err = appendTogether(ctx, g, datasetRows, 4)
 			}
 			if !stopped() {
+				if err != nil {
+					t.Fatal(err)
+				}
 				break
 			}
 			label := fmt.Sprintf("%s, operation %d", path, n)

@@ -16,15 +16,15 @@ import (
 
 // notes are files beside an array that no writer has left there: what they name must not be touched.
 var notes = map[string]string{
-	"a document":      `{"journal": "b/zarr.json"}`,
-	"its document":    `{"journal": "a/zarr.json"}`,
-	"a file":          `{"journal": "b/new"}`,
-	"itself":          `{"journal": "a/__varve/pending.json"}`,
-	"outside":         `{"journal": "../__varve/together-1.json"}`,
-	"other nodes":     `{"journal": "b/__varve/together-others.json"}`,
-	"a node twice":    `{"journal": "a/__varve/together-twice.json"}`,
-	"no nodes":        `{"journal": "a/__varve/together-none.json"}`,
-	"elsewhere":       `{"journal": "b/__varve/together-elsewhere.json"}`,
+	"a document":      `{"journal": "../b/zarr.json"}`,
+	"its document":    `{"journal": "zarr.json"}`,
+	"a file":          `{"journal": "../b/new"}`,
+	"itself":          `{"journal": "__varve/pending.json"}`,
+	"outside":         `{"journal": "../../__varve/together-1.json"}`,
+	"other nodes":     `{"journal": "../b/__varve/together-others.json"}`,
+	"a node twice":    `{"journal": "__varve/together-twice.json"}`,
+	"no nodes":        `{"journal": "__varve/together-none.json"}`,
+	"elsewhere":       `{"journal": "../b/__varve/together-elsewhere.json"}`,
 	"no object":       `[]`,
 	"no number":       `1e999`,
 	"cut short":       `{"journal`,
@@ -37,10 +37,10 @@ var notes = map[string]string{
 }
 
 var journals = map[string]string{
-	"b/__varve/together-others.json":    `{"parts": [{"path": "b"}]}`,
-	"a/__varve/together-twice.json":     `{"parts": [{"path": "a"}, {"path": "a"}]}`,
+	"b/__varve/together-others.json":    `{"parts": [{"path": ""}]}`,
+	"a/__varve/together-twice.json":     `{"parts": [{"path": ""}, {"path": ""}]}`,
 	"a/__varve/together-none.json":      `{}`,
-	"b/__varve/together-elsewhere.json": `{"parts": [{"path": "a"}, {"path": "b"}]}`,
+	"b/__varve/together-elsewhere.json": `{"parts": [{"path": "../a"}, {"path": ""}]}`,
 }
 
 // TestDamagedNotes opens arrays beside which somebody has left notes that make no sense: this is an error that names the file, at
@@ -125,8 +125,8 @@ func TestForeignJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(was)
-	put(t, s, "a/__varve/pending.json", `{"journal": "a/__varve/together-1.json"}`)
-	put(t, s, "a/__varve/together-1.json", `{"parts": [{"path": "a", "was": ""}, {"path": "b", "was": "`+hex.EncodeToString(sum[:])+`", "document": "{}"}]}`)
+	put(t, s, "a/__varve/pending.json", `{"journal": "__varve/together-1.json"}`)
+	put(t, s, "a/__varve/together-1.json", `{"parts": [{"path": "", "was": ""}, {"path": "../b", "was": "`+hex.EncodeToString(sum[:])+`", "document": "{}"}]}`)
 	if _, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true}); err != nil {
 		t.Error(err)
 	}

@@ -11,7 +11,8 @@ type UnlockOptions struct {
 	// Axes are the numbers of the axes, -1 for the last one; nil stands for all.
 	Axes []int
 	// Trim stores the last chunk of every axis anew, without what reaches beyond the array, so that appends never write to it
-	// again. Otherwise its edge reaches beyond the extent until appends have filled it.
+	// again. Otherwise its edge reaches beyond the extent until appends have filled it. In a store without locks nobody may write
+	// to these chunks meanwhile, since what is stored anew could be older.
 	Trim bool
 }
 

@@ -67,8 +67,7 @@ func (a *Array) writeView(
 		return err
 	}
 	defer leave()
-	s := a.state.Load()
-	r, err := s.resolve(sel, t)
+	s, border, err := a.forWriting(ctx, sel, t)
 	if err != nil {
 		return err
 	}
@@ -85,10 +84,29 @@ func (a *Array) writeView(
 			return s.engine.Write(ctx, r, v, engine.Writing{Batch: b, Shared: shared})
 		})
 	}
-	if s.atBorder(r) {
+	if border {
 		return a.withoutGrowth(ctx, turns, s, write)
 	}
 	return write(s, false)
+}
+
+// forWriting returns the newest state, and whether a selection touches its border; there [Array.withoutGrowth] looks for the newest
+// one. Another program may have cut the array in another way: under a key that has another chunk now, one of the old length
+// would be damage.
+func (a *Array) forWriting(ctx context.Context, sel selection.Selection, t dtype.Type) (s *state, border bool, err error) {
+	s = a.state.Load()
+	r, err := s.resolve(sel, t)
+	if err != nil || s.atBorder(r) || a.options.SingleWriter {
+		return s, err == nil && s.atBorder(r), err
+	}
+	now, err := a.fresh(ctx, s)
+	if err != nil || now == s {
+		return s, false, err
+	}
+	if r, err = now.resolve(sel, t); err != nil {
+		return now, false, err
+	}
+	return now, now.atBorder(r), nil
 }
 
 // withoutGrowth runs write with the newest state while no other program can make the array grow or shrink. In a store without
@@ -98,11 +116,23 @@ func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write fun
 	if err != nil {
 		return err
 	}
-	if s, err = a.fresh(ctx, s); err == nil {
-		err = write(s, !locked && !a.options.SingleWriter)
+	shared := !locked && !a.options.SingleWriter
+	for range writeTries {
+		if s, err = a.fresh(ctx, s); err == nil {
+			err = write(s, shared)
+		}
+		if !shared || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrConflict) {
+			break
+		}
+		if now, staleErr := a.fresh(ctx, s); now == s || staleErr != nil {
+			break // the chunk is as it is because of nobody else
+		}
 	}
 	return errors.Join(err, release())
 }
+
+// writeTries is how often a write at the border is done anew because others changed the array meanwhile.
+const writeTries = 32
 
 // atBorder reports whether a selection touches chunks that reach beyond the array. Another program may have made the
 // array grow into them, and what it stored there must not be taken for leftovers.

@@ -19,7 +19,7 @@ var durable = []struct {
 
 // shrinks takes an element, which is a chunk, from arrays of many chunks. The last ones are stored, and no others.
 func (b *beside) shrinks() {
-	const chunks, rounds = 10_000_000, 10
+	const chunks, rounds = 10_000_000, 20
 	for _, g := range []struct {
 		what   string
 		cut    grid.Cut
@@ -59,9 +59,9 @@ func (b *beside) appends() {
 	what := "10^6 random edges: append a chunk, "
 	measure := func(a *zarr.Array) float64 {
 		defer a.Close()
-		return best(10, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) })
+		return best(20, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) })
 	}
-	r := besideRequest{Op: "append", Path: fresh(), Rounds: 5, Times: 1, Length: int64(len(data))}
+	r := besideRequest{Op: "append", Path: fresh(), Rounds: 8, Times: 1, Length: int64(len(data))}
 	python := b.zarr(r)
 	for _, way := range durable {
 		b.seconds(what+way.what, measure(b.open(fresh(), way.d)), python)
@@ -91,7 +91,7 @@ func (b *beside) days() {
 		python := b.zarr(besideRequest{Op: "append", Path: fresh(), Rounds: 10, Times: 1, Length: 1})
 		for _, way := range durable {
 			a := b.open(fresh(), way.d)
-			b.seconds(g.what+": append, "+way.what, best(10, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) }), python)
+			b.seconds(g.what+": append, "+way.what, best(20, 1, func() { check(b.T, zarr.Append(b.Context(), a, 0, data, nil)) }), python)
 			check(b.T, a.Close())
 		}
 		b.traffic(g.what+": append", fresh(), fresh(), data, 1)

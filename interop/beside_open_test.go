@@ -57,7 +57,7 @@ func (b *beside) file(numbers []int64) string {
 func (b *beside) openings(what, path string, rounds, times, pythonTimes int) {
 	h := b.loaded(path)
 	varve := best(rounds, times, func() { b.opened(h) })
-	b.seconds(what+": open, memory", varve, b.zarr(besideRequest{Op: "open_array", Path: path, Memory: true, Rounds: 5, Times: max(1, pythonTimes/10)}))
+	b.seconds(what+": open, memory", varve, b.zarr(besideRequest{Op: "open_array", Path: path, Memory: true, Rounds: 8, Times: max(1, pythonTimes/10)}))
 	weighed := b.zarr(besideRequest{Op: "held", Path: path, Memory: true, Times: max(2, pythonTimes)})
 	b.sizes(what+": held by an open array", b.held(h, max(2, times)), weighed.Bytes)
 }
@@ -97,7 +97,7 @@ func (b *beside) opens() {
 	path := b.array([]int64{extent}, grid.Edges(lengths...))
 	i := extent / 2
 	b.put(path, selection.Box{{i, i + 1}})
-	b.openings("10^6 random edges", path, 5, 1, 1)
+	b.openings("10^6 random edges", path, 20, 1, 1)
 	a := b.opened(b.loaded(path))
 	one := make([]float32, 1)
 	varve := best(10, 1000, func() { check(b.T, zarr.ReadInto(b.Context(), a, selection.Box{{i, i + 1}}, one)) })

@@ -58,7 +58,22 @@ func (f *fence) stage(ctx context.Context, c *Change) error {
 	if c.Stage == nil {
 		return nil
 	}
-	return c.Stage(ctx, staging{f})
+	err := c.Stage(ctx, staging{f})
+	if err == nil || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
+		return err
+	}
+	// What another writer has published meanwhile may be why chunks are not as the plan expects them.
+	if info, lookErr := store.Stat(ctx, f.Store, f.key()); lookErr == nil && info.Version != f.present() {
+		return fmt.Errorf("%w while chunks were written: %w", store.ErrConflict, err)
+	}
+	return err
+}
+
+// present returns the version of the document as far as this writer knows.
+func (f *fence) present() store.Version {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.document.Version
 }
 
 func (f *fence) secure(ctx context.Context) error {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/metadata"
@@ -38,8 +40,8 @@ type journal struct {
 
 // journalPart is what one node is changed to.
 type journalPart struct {
-	Path     string `json:"path"`
-	Was      string `json:"was"` // digest of the document that was planned on
+	Path     string `json:"path"` // from the node that the journal is beside, as ../t2m
+	Was      string `json:"was"`  // digest of the document that was planned on
 	Document string `json:"document"`
 
 	path store.Path
@@ -47,7 +49,7 @@ type journalPart struct {
 
 // pointerFile is what stands beside a node that has something pending: a change of several nodes, or a holder.
 type pointerFile struct {
-	Journal string          `json:"journal,omitempty"` // key of the journal
+	Journal string          `json:"journal,omitempty"` // key of the journal, from this node, as ../t2m/__varve/together-X.json
 	Holder  string          `json:"holder,omitempty"`  // who alone may change the node
 	Note    json.RawMessage `json:"note,omitempty"`    // of the holder
 
@@ -62,7 +64,41 @@ func newJournal(n Node, id string) *journal {
 }
 
 func (j *journal) add(m *member) {
-	j.Parts = append(j.Parts, journalPart{m.node.Path.String(), digest(m.old.Bytes), string(m.change.Document), m.node.Path})
+	at := relative(j.home(), m.node.Path.String())
+	j.Parts = append(j.Parts, journalPart{at, digest(m.old.Bytes), string(m.change.Document), m.node.Path})
+}
+
+// home returns the path of the node that the journal is beside.
+func (j *journal) home() store.Path { return j.key.Dir().Parent() }
+
+// relative returns how a place is called from a node. What stands beside nodes says so, because a store may be opened at
+// any directory above them.
+func relative(from store.Path, to string) string {
+	a, b := segments(from.String()), segments(to)
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	up := slices.Repeat([]string{".."}, len(a))
+	return strings.Join(append(up, b...), "/")
+}
+
+func segments(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path, "/")
+}
+
+// resolve returns the place that is called so from a node. One above the root of the store wraps [store.ErrInvalidKey].
+func resolve(from store.Path, place string) (string, error) {
+	to := path.Join(from.String(), place)
+	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {
+		return "", fmt.Errorf("%w: %q leads out of the store: open it at a directory above", store.ErrInvalidKey, place)
+	}
+	if to == "." {
+		to = ""
+	}
+	return to, nil
 }
 
 // digest identifies a document, whatever newlines are at its end.
@@ -126,7 +162,11 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	if err != nil || p.Journal == "" {
 		return store.Key{}, p, err
 	}
-	key, err := store.ParseKey(p.Journal)
+	var key store.Key
+	place, err := resolve(n.Path, p.Journal)
+	if err == nil {
+		key, err = store.ParseKey(place)
+	}
 	if err == nil && !isJournal(key) {
 		err = fmt.Errorf("%s is no journal", key)
 	}
@@ -262,11 +302,15 @@ func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) 
 
 // check refuses a journal that no writer has written: one that names a node twice, or not the one that it was found by, or stands
 // elsewhere than beside the first.
-func (j *journal) check() (err error) {
+func (j *journal) check() error {
 	found := false
 	for i := range j.Parts {
 		p := &j.Parts[i]
-		if p.path, err = store.ParsePath(p.Path); err != nil {
+		place, err := resolve(j.home(), p.Path)
+		if err == nil {
+			p.path, err = store.ParsePath(place)
+		}
+		if err != nil {
 			return err
 		}
 		found = found || p.path == j.node.Path
@@ -274,7 +318,7 @@ func (j *journal) check() (err error) {
 			return fmt.Errorf("its nodes %q and %q are not in order", j.Parts[i-1].path, p.path)
 		}
 	}
-	if !found || j.key.Dir().Parent() != j.Parts[0].path {
+	if !found || j.home() != j.Parts[0].path {
 		return fmt.Errorf("it is not that of node %q", j.node.Path)
 	}
 	return nil

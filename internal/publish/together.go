@@ -114,7 +114,7 @@ func (t *together) decide(ctx context.Context) error {
 		t.journal.add(m)
 	}
 	for _, m := range t.members {
-		if err := m.node.point(ctx, pointerFile{Journal: t.journal.key.String()}); err != nil {
+		if err := m.node.point(ctx, pointerFile{Journal: relative(m.node.Path, t.journal.key.String())}); err != nil {
 			return errors.Join(err, t.retract(ctx))
 		}
 	}

@@ -1,0 +1,97 @@
+package zarr_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// program is the store as one program has it, which takes no turns with others.
+type program struct{ storetest.ObjectStore }
+
+// TestWriteAfterRecut writes with an array that was opened before another program cut its chunks in another way.
+func TestWriteAfterRecut(t *testing.T) {
+	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+		for form, spec := range map[string]zarr.Spec{"raw": raw(edges(4, 4, 2)), "compressed": edges(4, 4, 2)} {
+			ctx, h := t.Context(), zarr.On(s)
+			if _, err := h.CreateArray(ctx, form, spec, nil); err != nil {
+				t.Fatal(err)
+			}
+			var programs [2]*zarr.Array
+			for i := range programs {
+				a, err := h.OpenArray(ctx, form, &zarr.Options{Write: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				programs[i] = a
+			}
+			a, b := programs[0], programs[1]
+			err := zarr.Write(ctx, a, nil, numbers(1, 10))
+			if err == nil {
+				err = b.Resize(ctx, []int64{6}, &zarr.ResizeOptions{Shrink: grid.TrimExact})
+			}
+			if err == nil {
+				err = zarr.Append(ctx, b, 0, numbers(7, 6), nil)
+			}
+			if err == nil {
+				err = zarr.Write(ctx, a, selection.Box{{4, 8}}, numbers(-8, 4)) // a chunk of the old grid
+			}
+			if err != nil {
+				t.Fatalf("%s, %s: %v", name, form, err)
+			}
+			want := []int32{1, 2, 3, 4, -8, -7, -6, -5, 9, 10, 11, 12}
+			if got, err := zarr.Read[int32](ctx, b, nil); err != nil || !slices.Equal(got.Data, want) {
+				t.Errorf("%s, %s: %v, %v", name, form, got.Data, err)
+			}
+		}
+	}
+}
+
+// TestRecutMeanwhile cuts the last chunk in another way after another program has looked at the document, and before it reads the
+// chunk to append to it, or to write to it.
+func TestRecutMeanwhile(t *testing.T) {
+	for name, act := range map[string]func(context.Context, *zarr.Array) error{
+		"append": func(ctx context.Context, a *zarr.Array) error { return zarr.Append(ctx, a, 0, numbers(7, 3), nil) },
+		"write": func(ctx context.Context, a *zarr.Array) error {
+			return zarr.Write(ctx, a, selection.Box{{5, 6}}, numbers(-6, 1))
+		},
+	} {
+		ctx := t.Context()
+		s := storetest.Conditional(memory.New(), storetest.Hooks{})
+		other, err := zarr.On(&program{s}).CreateArray(ctx, "a", raw(every(6, 4)), nil)
+		if err == nil {
+			err = zarr.Write(ctx, other, nil, numbers(1, 6))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		armed := false
+		hooked := storetest.Conditional(s, storetest.Hooks{After: func(op storetest.Op, err error) error {
+			if known := op.Name == "Get" && op.Key.Base() == "pending.json" || op.Name == "Stat" && op.Key.Base() == "zarr.json"; known && armed {
+				armed = false
+				return errors.Join(err, other.Unlock(ctx, &zarr.UnlockOptions{Trim: true}))
+			}
+			return err
+		}})
+		a, err := zarr.On(&program{hooked}).OpenArray(ctx, "a", &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		armed = true
+		if err := act(ctx, a); err != nil || armed {
+			t.Errorf("%s: %v, nothing happened meanwhile: %v", name, err, armed)
+		}
+		want := map[string][]int32{"append": numbers(1, 9), "write": {1, 2, 3, 4, 5, -6}}[name]
+		if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
+			t.Errorf("%s: %v, %v", name, got.Data, err)
+		}
+	}
+}
