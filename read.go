@@ -66,6 +66,10 @@ func (a *Array) read(
 	for range readTries {
 		if !grown { // elsewhere what was selected is still what is asked for
 			if r, err = s.resolve(sel, t); err != nil {
+				if now, staleErr := a.fresh(ctx, s); staleErr == nil && now != s {
+					s = now // what is not there may have been appended by somebody else
+					continue
+				}
 				return err
 			}
 			if dst, err = room(r); err != nil {

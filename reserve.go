@@ -325,10 +325,15 @@ func (r *Reservation) Publish(ctx context.Context) error {
 func (r *Reservation) Cancel(ctx context.Context) error {
 	return r.end(ctx, "cancel", func(s *state) (*growth, error) {
 		filled, err := r.grown(s)
+		if other := (*unexpected)(nil); errors.As(err, &other) {
+			return nil, nil // another program took no notice of the reservation: there is nothing to give back
+		}
 		if err != nil {
 			return nil, err
 		}
-		g, err := s.grid.Shrunk(s.grid.Shape(), grid.TrimEdges)
+		shrink := make([]grid.Shrink, s.grid.Rank())
+		shrink[r.note.Axis] = grid.TrimEdges
+		g, err := s.grid.Shrunk(s.grid.Shape(), shrink...)
 		return &growth{grid: g, keepStale: true, vacate: &room{filled, r.region(s)}}, err
 	})
 }

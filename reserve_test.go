@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
 	"varve.dev/zarr/store/storetest"
@@ -191,5 +192,58 @@ func TestReservedArray(t *testing.T) {
 	}
 	if _, err := a.Reserve(ctx, 0); !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Errorf("no parts: %v", err)
+	}
+}
+
+// TestCancelKeepsOtherAxes gives back what was reserved and nothing else, also where another program took no notice of it.
+func TestCancelKeepsOtherAxes(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	spec := zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(4), grid.Edges(2, 3, 4)}}
+	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Reserve(ctx, 0, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Cancel(ctx); err != nil || !slices.Equal(a.Grid().Cells(), []int64{1, 3}) {
+		t.Errorf("cells %v, %v", a.Grid().Cells(), err)
+	}
+	if r, err = a.Reserve(ctx, 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	doc, _, err := s.Get(ctx, store.MustKey("a/zarr.json"), store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "a/zarr.json", strings.Replace(string(doc), `"shape": [4, 2]`, `"shape": [6, 2]`, 1))
+	if err := r.Cancel(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Append(ctx, a, 0, []int8{1, 2}, nil); err != nil || a.Shape()[0] != 7 {
+		t.Errorf("an append afterwards: %v, shape %v", err, a.Shape())
+	}
+}
+
+// TestReadBeyond reads what another program has appended since the array was opened.
+func TestReadBeyond(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "a", edges(4), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.OpenArray(ctx, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Append(ctx, a, 0, make([]int32, 1), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := zarr.Read[int32](ctx, b, selection.Box{{4, 5}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := zarr.Read[int32](ctx, b, selection.Box{{4, 6}}); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Errorf("what nobody has appended: %v", err)
 	}
 }

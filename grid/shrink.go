@@ -86,15 +86,25 @@ func (a Axis) trimmed(exact bool) (Axis, error) {
 
 // Shrunk returns the grid of an array of another shape, each axis as [Axis.Shrunk] makes it. Axes that gain elements stay as
 // they are: [Grid.Grown] makes those longer, and comes after it. TrimExact passes by regular axes as long as an axis is listed.
-func (g *Grid) Shrunk(shape []int64, s Shrink) (*Grid, error) {
+//
+// Without a policy it is KeepEdges for all axes, with one it is that policy for all, else there is one policy an axis.
+func (g *Grid) Shrunk(shape []int64, policies ...Shrink) (*Grid, error) {
 	if len(shape) != len(g.axes) {
 		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
 	}
+	if n := len(policies); n > 1 && n != len(g.axes) {
+		return nil, invalid("%d shrink policies for %d axes: give none, one, or one an axis", n, len(g.axes))
+	}
 	axes := make([]Axis, len(shape))
 	for i, a := range g.axes {
-		how := s
-		if s == TrimExact && a.IsRegular() && !g.regular {
-			how = KeepEdges
+		how := KeepEdges
+		switch {
+		case len(policies) == 1:
+			if how = policies[0]; how == TrimExact && a.IsRegular() && !g.regular {
+				how = KeepEdges
+			}
+		case len(policies) > 1:
+			how = policies[i]
 		}
 		if axes[i] = a; shape[i] <= a.extent {
 			var err error
