@@ -404,3 +404,55 @@ func TestLockedTogether(t *testing.T) {
 		t.Errorf("only %d points", points)
 	}
 }
+
+// TestBesideTogether lets a program that has appended to x tell the group so just when another one has published a longer x, and not
+// yet y: the consolidated metadata never shows the one without the other.
+func TestBesideTogether(t *testing.T) {
+	inner := stores["counted"]()
+	if _, err := setPair(inner); err != nil {
+		t.Fatal(err)
+	}
+	s := storetest.NewStepper(inner)
+	defer s.Close()
+	start := func(name string, act joint) int {
+		return s.Start(func(stepped store.Store) error {
+			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), name: programPrefix + name}
+			view.begun.Store(true)
+			g, err := programGroup(view, view.name+"/g")
+			if err != nil {
+				return err
+			}
+			return act.do(t.Context(), g, nil)
+		})
+	}
+	until := func(i, writes int, key string) {
+		for writes > 0 {
+			op, ended := s.Step(i)
+			if op.Name == "PutIf" && op.Key.String() == key {
+				writes--
+			}
+			if ended {
+				t.Fatalf("the program has ended: %v\n%v", s.Err(i), s.Trace())
+			}
+		}
+	}
+	beside := start("beside", single(301))
+	until(beside, 2, "g/x/zarr.json") // the fence and the document
+	s.Step(beside)                    // the group
+	all := start("all", both(101, 102))
+	until(all, 3, "g/x/zarr.json") // two fences and the document
+	for _, ended := s.Next(beside); ended; _, ended = s.Next(beside) {
+		s.Step(beside)
+		g, err := programGroup(&process{direct: inner, name: programPrefix}, programPrefix+"/g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := shown(t.Context(), g)
+		if err != nil || len(p.x)/7 != len(p.y)/7 { // 5 or 6 and 5, 8 and 7
+			t.Fatalf("the consolidated metadata shows %v (%v)\n%v", p, err, s.Trace())
+		}
+	}
+	if err := s.Err(beside); err != nil {
+		t.Error(err)
+	}
+}
