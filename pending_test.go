@@ -21,7 +21,6 @@ var notes = map[string]string{
 	"a file":          `{"journal": "b/new"}`,
 	"itself":          `{"journal": "a/__varve/pending.json"}`,
 	"outside":         `{"journal": "../__varve/together-1.json"}`,
-	"other nodes":     `{"journal": "b/__varve/together-others.json"}`,
 	"a node twice":    `{"journal": "a/__varve/together-twice.json"}`,
 	"no nodes":        `{"journal": "a/__varve/together-none.json"}`,
 	"elsewhere":       `{"journal": "b/__varve/together-elsewhere.json"}`,
@@ -37,7 +36,6 @@ var notes = map[string]string{
 }
 
 var journals = map[string]string{
-	"b/__varve/together-others.json":    `{"parts": [{"path": "b"}]}`,
 	"a/__varve/together-twice.json":     `{"parts": [{"path": "a"}, {"path": "a"}]}`,
 	"a/__varve/together-none.json":      `{}`,
 	"b/__varve/together-elsewhere.json": `{"parts": [{"path": "a"}, {"path": "b"}]}`,

@@ -260,22 +260,20 @@ func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) 
 	return j, nil
 }
 
-// check refuses a journal that no writer has written: one that names a node twice, or not the one that it was found by, or stands
-// elsewhere than beside the first.
+// check refuses a journal that no writer has written: one that names no node, or one twice, or that stands elsewhere than beside the
+// first.
 func (j *journal) check() (err error) {
-	found := false
 	for i := range j.Parts {
 		p := &j.Parts[i]
 		if p.path, err = store.ParsePath(p.Path); err != nil {
 			return err
 		}
-		found = found || p.path == j.node.Path
 		if i > 0 && p.path.String() <= j.Parts[i-1].path.String() {
 			return fmt.Errorf("its nodes %q and %q are not in order", j.Parts[i-1].path, p.path)
 		}
 	}
-	if !found || j.key.Dir().Parent() != j.Parts[0].path {
-		return fmt.Errorf("it is not that of node %q", j.node.Path)
+	if len(j.Parts) == 0 || j.key.Dir().Parent() != j.Parts[0].path {
+		return errors.New("it does not stand beside its first node")
 	}
 	return nil
 }
