@@ -247,3 +247,26 @@ func TestReadBeyond(t *testing.T) {
 		t.Errorf("what nobody has appended: %v", err)
 	}
 }
+
+// TestGroupAppendDimensions refuses to make arrays that share a dimension grow by different lengths.
+func TestGroupAppendDimensions(t *testing.T) {
+	ctx := t.Context()
+	g, err := zarr.On(memory.New()).CreateGroup(ctx, "g", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"x", "y"} {
+		spec := edges(4)
+		spec.DimensionNames = []string{"time"}
+		if _, err := g.CreateArray(ctx, name, spec, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = g.Append(ctx, zarr.Add("x", 0, []int32{1}, nil), zarr.Add("y", 0, []int32{1, 2}, nil))
+	if !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "time") {
+		t.Errorf("different lengths: %v", err)
+	}
+	if err := g.Append(ctx, zarr.Add("x", 0, []int32{1}, nil), zarr.Add("y", 0, []int32{1}, nil)); err != nil {
+		t.Error(err)
+	}
+}

@@ -13,6 +13,7 @@ type ResizeOptions struct {
 	// what one policy means for several axes. The zero value is [grid.AppendOne].
 	Grow []grid.Growth
 	// Shrink says what becomes of listed edges beyond the extent, also where the extent stays. The zero value is [grid.KeepEdges].
+	// While [grid.TrimExact] stores last chunks anew in a store without locks, nobody may write to them.
 	Shrink grid.Shrink
 	// KeepStale leaves what chunks hold beyond the extent, so that old values come back when the array grows again with it: what
 	// zarr-python does. Chunks that lie wholly beyond the extent are deleted all the same.

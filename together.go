@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
@@ -56,6 +57,9 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		return err
 	}
 	defer leave()
+	if err := checkDimensions(arrays, additions); err != nil {
+		return err
+	}
 	parts := make([]publish.Part, len(arrays))
 	for i, a := range arrays {
 		plan, err := a.addition(additions[i])
@@ -76,6 +80,36 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		}
 		return err
 	})
+}
+
+// checkDimensions refuses additions after which arrays that share a dimension, and are of one length along it, would not be so any more.
+func checkDimensions(arrays []*Array, additions []Addition) error {
+	type length struct {
+		path      string
+		was, more int64
+	}
+	seen := map[string]length{}
+	for i, a := range arrays {
+		axis, err := a.axis(additions[i].Axis)
+		if err != nil {
+			return a.fail("append", err)
+		}
+		names, s := a.DimensionNames(), a.state.Load()
+		if names == nil || names[axis] == "" {
+			continue
+		}
+		more, err := s.planes(axis, len(additions[i].Data))
+		if err != nil {
+			return a.fail("append", err)
+		}
+		is, other := length{a.Path(), s.grid.Axis(axis).Extent(), more}, seen[names[axis]]
+		if other.path != "" && other.was == is.was && other.more != is.more {
+			err := badArgument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
+			return a.fail("append", &grid.AxisError{Axis: axis, Err: err})
+		}
+		seen[names[axis]] = is
+	}
+	return nil
 }
 
 // addition returns the plan of one array.

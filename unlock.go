@@ -31,6 +31,9 @@ func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 		}
 	}
 	return a.fail("unlock", a.change(ctx, func(s *state) (*growth, error) {
+		if s.grid.Rank() == 0 {
+			return nil, nil // there is nothing to list
+		}
 		g, err := s.grid.Unlocked(axes...)
 		if err == nil && o.Trim {
 			g, err = g.Shrunk(g.Shape(), grid.TrimExact)

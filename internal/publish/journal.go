@@ -162,11 +162,11 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	if err != nil || p.Journal == "" {
 		return store.Key{}, p, err
 	}
-	var key store.Key
 	place, err := resolve(n.Path, p.Journal)
-	if err == nil {
-		key, err = store.ParseKey(place)
+	if err != nil {
+		return store.Key{}, p, outside(n.Path.Key(pointerName), err)
 	}
+	key, err := store.ParseKey(place)
 	if err == nil && !isJournal(key) {
 		err = fmt.Errorf("%s is no journal", key)
 	}
@@ -180,6 +180,11 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 func isJournal(k store.Key) bool {
 	name := k.Dir().Name() + "/" + k.Base()
 	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)
+}
+
+// outside returns the error of a file beside a node that names what the store does not have.
+func outside(key store.Key, err error) error {
+	return fmt.Errorf("%w: %s: %v", metadata.ErrInvalid, key, err)
 }
 
 // damaged returns the error of a file beside a node that no writer has left in this form.
@@ -307,7 +312,10 @@ func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) 
 	if err == nil && !j.Aborted {
 		err = j.check()
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, metadata.ErrInvalid):
+		return nil, err
+	case err != nil:
 		return nil, damaged(key, err)
 	}
 	return j, nil
@@ -320,10 +328,10 @@ func (j *journal) check() error {
 	for i := range j.Parts {
 		p := &j.Parts[i]
 		place, err := resolve(j.home(), p.Path)
-		if err == nil {
-			p.path, err = store.ParsePath(place)
-		}
 		if err != nil {
+			return outside(j.key, err)
+		}
+		if p.path, err = store.ParsePath(place); err != nil {
 			return err
 		}
 		found = found || p.path == j.node.Path
