@@ -56,7 +56,7 @@ var unlocks = []struct {
 	{"the other axis of a list", []int64{3, 5}, []grid.Cut{grid.Edges(2, 2), grid.Every(3)}, nil, "[[2, 2]], [[3, 2]]", ""},
 	{"a list", []int64{3}, []grid.Cut{grid.Edges(2, 2)}, nil, "", ""},
 	{"a list, trimmed", []int64{3}, []grid.Cut{grid.Edges(2, 2)}, &zarr.UnlockOptions{Trim: true}, "[2, 1]", "1"},
-	{"no axes", []int64{}, []grid.Cut{}, nil, " ", ""},
+	{"no axes", []int64{}, []grid.Cut{}, nil, "", ""},
 }
 
 // TestUnlock lists the chunks of arrays: the elements stay, no chunk is touched but those that are trimmed, and appends to a
