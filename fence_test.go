@@ -397,10 +397,26 @@ func (r *run) judge() error {
 	return r.goOn(is)
 }
 
-// permits tells what a program may be told that is no fault of the store's: a region that has gone, another writer
-// who is always first.
+// permits tells what a program may be told that is no fault of the store's: a region that has gone, others who were always
+// first. Programs that wait for their turns here do so whatever pauses they make, so that these do not help them to get on.
 func (r *run) permits(err error) bool {
+	if errors.Is(err, zarr.ErrConflict) {
+		overtaken.Add(1)
+		return true
+	}
 	return errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrOutcomeUnknown)
+}
+
+// overtaken is how many programs gave up because others were always first.
+var overtaken atomic.Int64
+
+// rarely expects few programs to have given up in so many runs.
+func rarely(t *testing.T, runs int64) {
+	t.Helper()
+	n := overtaken.Swap(0)
+	if t.Logf("%d runs, %d programs gave up", runs, n); n > 1+runs/200 {
+		t.Errorf("in %d runs %d programs gave up", runs, n)
+	}
 }
 
 func isFault(err error) bool {
@@ -569,7 +585,7 @@ func TestFence(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d runs", runs.Load())
+	rarely(t, runs.Load())
 	if want := int64(len(scenes) * len(stores) * (5*times + most)); runs.Load() < want && !t.Failed() {
 		t.Errorf("%d runs, want at least %d", runs.Load(), want)
 	}
