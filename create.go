@@ -91,7 +91,10 @@ func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, overw
 	if err != nil {
 		return version, err
 	}
-	return version, h.recordMember(ctx, n, raw)
+	if err := h.recordMember(ctx, n, raw); err != nil {
+		return version, fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", ErrIncomplete, err)
+	}
+	return version, nil
 }
 
 // replace removes what is at a node's place and publishes another document there. A place without a node is only

@@ -349,9 +349,20 @@ func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.
 			return tooManyClaimed{}
 		}
 	}
+	how := engine.Writing{Batch: b, Valid: s.grid.Shape(), KeepFill: true}
 	for _, cells := range boxes {
-		if err := next.engine.Claim(ctx, cells, engine.Writing{Batch: b, Valid: s.grid.Shape(), KeepFill: true}); err != nil {
+		// Readers still know the chunks that there are, so these keep their shape, even if another axis is trimmed.
+		there, old := slices.Clone(cells), grid.BoxOf(s.grid.Chunks())
+		for i := range there {
+			there[i] = there[i].Intersect(old[i])
+		}
+		if err := s.engine.Claim(ctx, there, how); err != nil {
 			return err
+		}
+		for added := range cells.Subtract(there) {
+			if err := next.engine.Claim(ctx, added, how); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
