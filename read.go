@@ -50,10 +50,13 @@ func (a *Array) readInto(ctx context.Context, sel selection.Selection, t dtype.T
 // readTries is how often a read begins anew because the array was changed under it.
 const readTries = 16
 
+// grownLooks is how often a read begins anew where the array seems to have grown and nothing else.
+const grownLooks = 3
+
 // read fills what room returns for a selection with its elements. A chunk that is not stored, that is newer than the state
 // which the read began with, or that does not decode may be one that another program has deleted, or written for another grid:
 // where the document is newer too, the read begins anew. Where all that has changed is that the array has grown behind the
-// chunks that were read, that is done once: it may also have shrunk and grown again, but an array to which others
+// chunks that were read, that is done [grownLooks] times: it may also have shrunk and grown again, but an array to which others
 // append all the time has to be read at last. Chunks are written before the document that describes them, so one that is not newer than
 // a document is what that document says.
 func (a *Array) read(
@@ -63,6 +66,7 @@ func (a *Array) read(
 	var r *selection.Resolved
 	var dst []byte
 	var err error
+	looks := 0
 	for range readTries {
 		if !grown { // elsewhere what was selected is still what is asked for
 			if r, err = s.resolve(sel, t); err != nil {
@@ -88,9 +92,11 @@ func (a *Array) read(
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
-		before := grown
 		grown = err == nil && s.grewTo(now, selection.NewPlan(r, s.grid).Touched())
-		if before && grown && suspect == engine.Newer {
+		if !grown {
+			looks = -1
+		}
+		if looks++; looks > grownLooks && suspect == engine.Newer {
 			return nil
 		}
 		s = now
