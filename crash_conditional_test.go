@@ -49,6 +49,7 @@ func (i *interruption) happened() bool { return i.operation.Load() > i.n }
 // dies before or after it, or its answer is lost. Readers from before and from afterwards see the old array or the new one, whole,
 // and a change that failed for good is not there. The next writer can make the array grow.
 func TestCrashConditional(t *testing.T) {
+	oneByOne(t)
 	points := 0
 	for _, c := range crashCases {
 		t.Run(c.name, func(t *testing.T) {

@@ -178,6 +178,7 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 // TestCrashTogether stops the machine before every operation of a change of several arrays. Readers of the group's metadata
 // always see all arrays before the change, or all after it; once the arrays were opened for writing, so does everybody.
 func TestCrashTogether(t *testing.T) {
+	oneByOne(t)
 	points, images := 0, 0
 	for _, c := range groupCases {
 		for _, consolidated := range []bool{true, false} {
@@ -218,6 +219,7 @@ func TestCrashTogether(t *testing.T) {
 // TestCrashTogetherAndBack makes one array what it was before a change whose writer died, and then opens the others: what the
 // dead writer had decided is not done twice.
 func TestCrashTogetherAndBack(t *testing.T) {
+	oneByOne(t)
 	ctx := context.Background()
 	for _, path := range []string{"deep/mask", "time", "value"} {
 		for n := int64(0); ; n++ {

@@ -73,6 +73,7 @@ func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 // TestCrashReserve stops the machine before every operation of a reservation from its beginning to its end. Readers see nothing of
 // it, or all. Another program finds what it left, and finishes or cancels it.
 func TestCrashReserve(t *testing.T) {
+	oneByOne(t)
 	points, images := 0, 0
 	for _, c := range []crashCase{
 		{name: "published, listed", spec: edges(1, 4, 3), run: reserve(false), expect: appended(numbers(9, 6), list("[1, 4, 3, 4, 2]"))},

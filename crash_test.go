@@ -134,6 +134,15 @@ func lookAgain(t *testing.T, a *zarr.Array, label string) state {
 // long reports whether tests that try many states are to try more of them.
 func long() bool { return os.Getenv("VARVE_LONG") != "" }
 
+// oneByOne skips a test that does one thing after another, many times over, under the race detector: it has nothing to find there
+// and takes ten times as long. make test runs such tests without it.
+func oneByOne(t *testing.T) {
+	t.Helper()
+	if detector {
+		t.Skip("runs without the race detector")
+	}
+}
+
 // randomImages is how many images are drawn for every point besides those that every power cut is tried with.
 func randomImages() int {
 	if long() {
@@ -147,6 +156,7 @@ func randomImages() int {
 // before the change, and those that come while it stands still. Whoever opens the array for writing then leaves nothing of
 // the dead writer, and can make the array grow, which is tried on every fifth image, or on all; what it grows by is fill value.
 func TestCrash(t *testing.T) {
+	oneByOne(t)
 	points, images := 0, 0
 	for _, c := range crashCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -278,6 +288,7 @@ func wantTidy(t *testing.T, h *zarr.Hierarchy, label string) {
 // TestFaults fails every operation on the file system once, as a full disk and a broken one do: the error says so,
 // and the array is the old one or the new one.
 func TestFaults(t *testing.T) {
+	oneByOne(t)
 	faults := 0
 	for _, c := range crashCases {
 		for _, fault := range []error{syscall.ENOSPC, syscall.EIO, fs.ErrPermission} {

@@ -35,6 +35,7 @@ func imagesOf(disk *vfs.Disk) map[string]func() *vfs.Disk {
 
 // TestCrashTwice stops the machine in a change, and the next writer again while it finishes what the first one left.
 func TestCrashTwice(t *testing.T) {
+	oneByOne(t)
 	ctx, images := context.Background(), 0
 	stride := int64(31)
 	if long() {

@@ -556,6 +556,7 @@ func board(rows, columns int64) zarr.Spec {
 // order with one fault, and in random orders with and without faults. Whatever happens, the array holds what was said to
 // be done, once and whole, and nothing of what was said to have failed.
 func TestFence(t *testing.T) {
+	oneByOne(t)
 	all, most, times := []bounds{{1, 0}, {0, 1}}, 100, 20
 	if os.Getenv("VARVE_LONG") != "" {
 		all, most, times = []bounds{{1, 0}, {0, 1}, {2, 0}, {1, 1}}, 400, 200

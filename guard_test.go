@@ -186,6 +186,7 @@ func littleEndian(v []int32) []byte {
 // under way.
 // Readers without the times of chunks do read what is elsewhere.
 func TestGuard(t *testing.T) {
+	oneByOne(t)
 	histories := 3000
 	if os.Getenv("VARVE_LONG") != "" {
 		histories = 30_000

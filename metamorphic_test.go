@@ -183,6 +183,7 @@ func compareAs(t *rapid.T, name string, a *zarr.Array, m *model) {
 // TestMetamorphic takes arrays of different grids, policies, codecs, keys, options and stores through one history: after every
 // step all have the same shape and the same elements, which do not depend on how an array is cut.
 func TestMetamorphic(t *testing.T) {
+	oneByOne(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		typ := rapid.SampledFrom([]dtype.Type{dtype.Of[uint8](), dtype.Of[int32](), dtype.Of[float64]()}).Draw(t, "type")

@@ -253,6 +253,7 @@ var jointScenes = [][]joint{
 // TestFenceTogether lets programs append to both arrays of a group, and to one of them, in a store without locks, in many orders
 // and with faults. Both arrays have grown or none, and who reads the consolidated metadata never sees one without the other.
 func TestFenceTogether(t *testing.T) {
+	oneByOne(t)
 	most, times := 40, 20
 	if os.Getenv("VARVE_LONG") != "" {
 		most, times = 800, 300
