@@ -37,15 +37,20 @@ func (s *state) trim(next *state, boxes []grid.Box, change *publish.Change) {
 	}
 	stage, reclaim := change.Stage, change.Reclaim
 	change.Stage = func(ctx context.Context, b store.Batch) error {
+		if stage != nil { // it may store chunks that were not stored
+			if err := stage(ctx, b); err != nil {
+				return err
+			}
+		}
 		for _, cells := range boxes {
+			for i, old := range grid.BoxOf(s.grid.Chunks()) {
+				cells[i] = cells[i].Intersect(old) // others are new, and have their shape already
+			}
 			if err := s.engine.PutAside(ctx, next.engine, cells, valid, b); err != nil {
 				return err
 			}
 		}
-		if stage == nil {
-			return nil
-		}
-		return stage(ctx, b)
+		return nil
 	}
 	change.Reclaim = func(ctx context.Context, b store.Batch) error {
 		if err := next.fetchAside(ctx, b); err != nil || reclaim == nil {
