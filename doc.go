@@ -29,7 +29,12 @@
 //
 // [Append] and [Array.Resize] change the extents. Chunks are written first and the metadata document last, in one step, so a
 // reader finds the old array or the new one, whole, and so does whoever comes after a crash. An append to listed edges writes
-// the new chunk and the document and reads no chunk, however large the array is.
+// the new chunk and the document and reads no chunk, however large the array is. Which edges it gets is told by a policy
+// ([AppendOptions.Grow]: [grid.Fixed], [grid.Pattern], [grid.ByBoundaries] with package calendar …), which edges go by another
+// ([ResizeOptions.Shrink]).
+//
+// [Array.Unlock] makes a regular array grow like that. [Array.Reserve] lets several writers fill what will be seen at once;
+// [Group.Append] makes several arrays grow together, and [Group.Consolidate] tells readers of all of them at once.
 //
 // # Guarantees
 //
