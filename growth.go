@@ -2,17 +2,11 @@ package zarr
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
-	"time"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -26,13 +20,6 @@ type growth struct {
 	vacate    *room        // whose chunks are deleted
 	complete  *Reservation // whose parts have to be written
 }
-
-const (
-	// changeTries is how often a change is planned anew because another writer published first.
-	changeTries = 32
-	// longestPause is the longest time between two tries.
-	longestPause = 50 * time.Millisecond
-)
 
 // change publishes a change that plan makes of the newest state. Where another writer publishes first, it plans again.
 func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) error {
@@ -56,118 +43,6 @@ func (a *Array) grow(old *state, plan func(*state) (*growth, error)) (*publish.C
 	}
 	c, err := a.stage(old, next, g)
 	return c, next, err
-}
-
-// retry does something until no other writer comes first, with pauses.
-func retry(ctx context.Context, do func() error) (err error) {
-	pause := time.Millisecond
-	for range changeTries {
-		var final *unexpected
-		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || errors.Is(err, publish.ErrHeld) {
-			return err
-		}
-		select {
-		case <-time.After(rand.N(pause)):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		pause = min(2*pause, longestPause)
-	}
-	return fmt.Errorf("%w; gave up after %d tries", err, changeTries)
-}
-
-// update publishes a change that plan makes of the newest state, and the state that it leads to. Where another writer publishes
-// first it plans again, and where one died it finishes what that one had begun.
-func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Change, *state, error)) error {
-	if err := a.writable(); err != nil {
-		return err
-	}
-	return a.updateAs(ctx, a.publisher(), plan)
-}
-
-// updateAs is update by one who may hold the array.
-func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *state) (*publish.Change, *state, error)) error {
-	published := a.state.Load()
-	err := retry(ctx, func() error {
-		err := publish.Update(ctx, n, a.planned(plan))
-		switch {
-		case errors.Is(err, publish.ErrPending):
-			err = errors.Join(a.finishOthers(ctx), err)
-		case errors.Is(err, publish.ErrHeld):
-			if ended, endErr := a.endPublished(ctx, ""); ended || endErr != nil {
-				err = errors.Join(endErr, publish.ErrPending) // so that this is tried again
-			}
-		}
-		return err
-	})
-	if now := a.state.Load(); now != published && (err == nil || errors.Is(err, ErrIncomplete)) {
-		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node, store.Key{}, a.path))
-	}
-	return err
-}
-
-// planned returns the plan on a document that is made on the state which it describes. Once the change is published, the array
-// has the state that it leads to.
-func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) func(publish.Document) (*publish.Change, error) {
-	return func(d publish.Document) (*publish.Change, error) {
-		now := time.Now()
-		old, err := a.known(d)
-		if err != nil {
-			return nil, err
-		}
-		change, next, err := plan(old)
-		if err != nil {
-			return nil, err
-		}
-		if change == nil {
-			a.state.Store(old)
-			return nil, nil
-		}
-		change.Published = func(v store.Version) {
-			next.version = v
-			next.confirm(now)
-			a.state.Store(next)
-		}
-		return change, nil
-	}
-}
-
-// known returns the state that a document describes: the present one where it is of that version.
-func (a *Array) known(d publish.Document) (*state, error) {
-	if s := a.state.Load(); s != nil && s.version == d.Version && !d.Version.IsZero() {
-		return s, nil
-	}
-	return a.parse(d.Bytes, d.Version)
-}
-
-// with returns the state with another grid.
-func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
-	doc := s.document()
-	ext := doc.ChunkGrid
-	if !sameEdges(g, s.grid) {
-		ext = gridExtension(g, len(ext.Configuration))
-	}
-	return a.bindGrid(doc.Resized(g.Shape(), ext), g, store.Version{})
-}
-
-// document returns the document of the state as it is written: with a chunk grid and codecs that are specified, whatever was read.
-func (s *state) document() *metadata.Array {
-	codecs, renamed := presentCodecs(s.doc.Codecs)
-	ext := s.doc.ChunkGrid
-	switch {
-	case len(s.grid.Notes()) > 0:
-		ext = gridExtension(s.grid, 0)
-	case !renamed:
-		return s.doc
-	}
-	doc := s.doc.Resized(s.grid.Shape(), ext)
-	doc.Codecs = codecs
-	return doc
-}
-
-// gridExtension returns how the grid stands in a document, where that has been about so many bytes.
-func gridExtension(g *grid.Grid, bytes int) metadata.Extension {
-	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(make([]byte, 0, bytes+64))}
 }
 
 // stage returns the change from one state to the next.
@@ -214,34 +89,6 @@ func pairs(was, is []int64) [][2]int64 {
 	return p
 }
 
-// firstTouched returns the index along an axis of the first chunk that growing along it touches.
-func (s *state) firstTouched(axis int) int64 {
-	a := s.grid.Axis(axis)
-	last, ok := a.Cell(a.Chunks() - 1)
-	if ok && last.Start+last.Edge > a.Extent() {
-		return last.Index
-	}
-	return a.Chunks()
-}
-
-// witness returns the index of the chunk that everybody puts first who makes the array grow along an axis.
-func (s *state) witness(axis int) []int64 {
-	index := make([]int64, s.grid.Rank())
-	index[axis] = s.firstTouched(axis)
-	return index
-}
-
-// guarded reports whether only who makes the array grow along the axis can put a chunk of the next state: who makes it grow along
-// another one has another witness.
-func (s *state) guarded(next *state, axis int, key store.Key) bool {
-	name, ok := strings.CutPrefix("/"+key.String(), strings.TrimSuffix("/"+next.engine.Path.String(), "/")+"/")
-	index, parsed := next.engine.Keys.ParseKey(name, s.grid.Rank(), nil)
-	for i := range index {
-		parsed = parsed && (i == axis || index[i] < s.firstTouched(i))
-	}
-	return ok && parsed
-}
-
 // write stores the elements of a region that was the shape before does not have.
 func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch) error {
 	r, err := selection.Resolve(selection.Region(g.region), s.grid.Shape())
@@ -265,20 +112,6 @@ func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) erro
 	}
 	return nil
 }
-
-// mostClaimed is how many chunks of fill values may be stored while an array grows without elements, where the store
-// has no locks to keep those away who write the same chunks.
-const mostClaimed = 1 << 16
-
-// tooManyClaimed is the [ErrUnsafeConcurrentWrite] of a change that has to store more chunks of fill values than is reasonable.
-type tooManyClaimed struct{}
-
-func (tooManyClaimed) Error() string {
-	return fmt.Sprintf("growing without elements over more than %d chunks in a store without locks: "+
-		"grow in smaller steps, append the elements, or say that this is the only writer (SingleWriter)", mostClaimed)
-}
-
-func (tooManyClaimed) Is(target error) bool { return target == ErrUnsafeConcurrentWrite }
 
 // expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
 // cut chunks is cleared, unless that is to be kept, and what a writer that died left under the keys of new chunks is deleted.
@@ -312,72 +145,6 @@ func (s *state) cutBy(other *state, interests func(here, there int64) bool) []gr
 		boxes = append(boxes, cells)
 	}
 	return boxes
-}
-
-// claim is expose where only a fence keeps others away: every chunk that the new region touches is written, so that nobody who
-// planned on the old document can write it later. The witnesses of all axes that grow come first. With keepStale, chunks
-// that the array has already stay as they are.
-func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
-	kept := grid.BoxOf(next.grid.Chunks())
-	var boxes []grid.Box
-	for i := range kept {
-		if next.grid.Axis(i).Extent() <= s.grid.Axis(i).Extent() {
-			continue
-		}
-		kept[i].Stop = s.firstTouched(i)
-		if chunks := s.grid.Axis(i).Chunks(); keepStale && kept[i].Stop < chunks {
-			kept[i].Stop = chunks
-			continue
-		}
-		witness, first := s.witness(i), make(grid.Box, len(kept))
-		for k, at := range witness {
-			first[k] = grid.Interval{Start: at, Stop: at + 1}
-		}
-		known := slices.ContainsFunc(boxes, func(b grid.Box) bool { return slices.Equal(b, first) })
-		if !known && grid.BoxOf(next.grid.Chunks()).Contains(witness) {
-			boxes = append(boxes, first)
-		}
-	}
-	firsts := slices.Clone(boxes)
-	for cells := range grid.BoxOf(next.grid.Chunks()).Subtract(kept) {
-		boxes = append(boxes, without(cells, firsts)...)
-	}
-	left := int64(mostClaimed)
-	for _, cells := range boxes {
-		n, ok := cells.Len()
-		if left -= n; !ok || left < 0 {
-			return tooManyClaimed{}
-		}
-	}
-	how := engine.Writing{Batch: b, Valid: s.grid.Shape(), KeepFill: true}
-	for _, cells := range boxes {
-		// Readers still know the chunks that there are, so these keep their shape, even if another axis is trimmed.
-		there, old := slices.Clone(cells), grid.BoxOf(s.grid.Chunks())
-		for i := range there {
-			there[i] = there[i].Intersect(old[i])
-		}
-		if err := s.engine.Claim(ctx, there, how); err != nil {
-			return err
-		}
-		for added := range cells.Subtract(there) {
-			if err := next.engine.Claim(ctx, added, how); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// without returns what is left of a box without others.
-func without(cells grid.Box, others []grid.Box) []grid.Box {
-	if len(others) == 0 {
-		return []grid.Box{cells}
-	}
-	var left []grid.Box
-	for rest := range cells.Subtract(others[0]) {
-		left = append(left, without(rest, others[1:])...)
-	}
-	return left
 }
 
 // cut deletes the chunks that the next state does not have any more, and clears what it cut off from others.

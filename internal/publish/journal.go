@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"slices"
 	"strings"
 
 	"varve.dev/zarr/metadata"
@@ -47,18 +45,6 @@ type journalPart struct {
 	path store.Path
 }
 
-// pointerFile is what stands beside a node that has something pending: a change of several nodes, or a holder.
-type pointerFile struct {
-	Journal string          `json:"journal,omitempty"` // key of the journal, from this node, as ../t2m/__varve/together-X.json
-	Holder  string          `json:"holder,omitempty"`  // who alone may change the node
-	Note    json.RawMessage `json:"note,omitempty"`    // of the holder
-
-	info store.Info
-}
-
-// isEmpty reports whether nothing is pending.
-func (p *pointerFile) isEmpty() bool { return p.Journal == "" && p.Holder == "" }
-
 func newJournal(n Node, id string) *journal {
 	return &journal{node: n, key: n.Path.Key(journalPrefix + id + journalSuffix)}
 }
@@ -70,36 +56,6 @@ func (j *journal) add(m *member) {
 
 // home returns the path of the node that the journal is beside.
 func (j *journal) home() store.Path { return j.key.Dir().Parent() }
-
-// relative returns how a place is called from a node. What stands beside nodes says so, because a store may be opened at
-// any directory above them.
-func relative(from store.Path, to string) string {
-	a, b := segments(from.String()), segments(to)
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	up := slices.Repeat([]string{".."}, len(a))
-	return strings.Join(append(up, b...), "/")
-}
-
-func segments(path string) []string {
-	if path == "" {
-		return nil
-	}
-	return strings.Split(path, "/")
-}
-
-// resolve returns the place that is called so from a node. One above the root of the store wraps [store.ErrInvalidKey].
-func resolve(from store.Path, place string) (string, error) {
-	to := path.Join(from.String(), place)
-	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {
-		return "", fmt.Errorf("%w: %q leads out of the store: open it at a directory above", store.ErrInvalidKey, place)
-	}
-	if to == "." {
-		to = ""
-	}
-	return to, nil
-}
 
 // digest identifies a document, whatever newlines are at its end.
 func digest(document []byte) string {
@@ -113,22 +69,6 @@ func (n Node) at(p store.Path) Node {
 	return n
 }
 
-// isPending refuses a node that is part of an unfinished change, or that somebody else holds.
-func (n Node) isPending(ctx context.Context) error {
-	p, err := n.pointer(ctx)
-	switch {
-	case err != nil:
-		return err
-	case p.Journal != "":
-		return ErrPending
-	case p.Holder != "" && p.Holder != n.Holder:
-		return fmt.Errorf("%w by %.100s: %.200s", ErrHeld, p.Holder, p.Note)
-	case p.Holder != n.Holder:
-		return noHolder(n.Holder)
-	}
-	return nil
-}
-
 // Pending returns [ErrPending] where a node is part of an unfinished change of several that has another journal; the zero Key
 // is no journal. The documents of such nodes do not go together.
 func Pending(ctx context.Context, n Node, journal store.Key) error {
@@ -137,23 +77,6 @@ func Pending(ctx context.Context, n Node, journal store.Key) error {
 		err = ErrPending
 	}
 	return err
-}
-
-// pointer returns what is pending at the node.
-func (n Node) pointer(ctx context.Context) (pointerFile, error) {
-	var p pointerFile
-	data, info, err := n.Store.Get(ctx, n.Path.Key(pointerName), store.Request{Limit: mostPointer}, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return p, nil
-	}
-	if err != nil {
-		return p, err
-	}
-	if err := json.Unmarshal(data, &p); err != nil {
-		return p, damaged(n.Path.Key(pointerName), err)
-	}
-	p.info = info
-	return p, nil
 }
 
 // journal returns the key of the journal that the node's pointer names, the zero Key where it names none.
@@ -192,34 +115,6 @@ func damaged(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s is damaged (remove it if no writer is at work): %v", metadata.ErrInvalid, key, err)
 }
 
-// point makes the node's pointer say something where it says nothing.
-func (n Node) point(ctx context.Context, to pointerFile) error {
-	old, err := n.pointer(ctx)
-	if err != nil {
-		return err
-	}
-	if !old.isEmpty() {
-		return ErrPending
-	}
-	on := store.IfAbsent()
-	if !old.info.Version.IsZero() {
-		on = store.IfVersion(old.info.Version)
-	}
-	return n.putPointer(ctx, to, on)
-}
-
-func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition) error {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	if len(data) > mostPointer {
-		return fmt.Errorf("%w: a note of %d bytes, at most %d can be read again", store.ErrTooLarge, len(data), mostPointer)
-	}
-	_, err = n.putIf(ctx, n.Path.Key(pointerName), data, on)
-	return err
-}
-
 // putIf writes on a condition where the store knows some.
 func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.Condition) (store.Version, error) {
 	v, err := store.PutIf(ctx, n.Store, key, value, on, n.Durability)
@@ -227,27 +122,6 @@ func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.C
 		v, err = store.Put(ctx, n.Store, key, value, n.Durability)
 	}
 	return v, err
-}
-
-// unpoint removes the node's pointer if it names the journal.
-func (n Node) unpoint(ctx context.Context, journal store.Key) error {
-	key, p, err := n.journal(ctx)
-	if err != nil || key != journal {
-		return err
-	}
-	return n.clearPointer(ctx, p)
-}
-
-// clearPointer removes the node's pointer unless somebody else has changed it.
-func (n Node) clearPointer(ctx context.Context, p pointerFile) error {
-	err := store.DeleteIf(ctx, n.Store, n.Path.Key(pointerName), p.info.Version)
-	if errors.Is(err, store.ErrUnsupported) {
-		err = n.putPointer(ctx, pointerFile{}, store.IfVersion(p.info.Version))
-	}
-	if errors.Is(err, store.ErrConflict) {
-		return nil // somebody else did
-	}
-	return err
 }
 
 // write makes the decision. An answer that is lost is looked for.

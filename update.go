@@ -1,0 +1,133 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+const (
+	// changeTries is how often a change is planned anew because another writer published first.
+	changeTries = 32
+	// longestPause is the longest time between two tries.
+	longestPause = 50 * time.Millisecond
+)
+
+// retry does something until no other writer comes first, with pauses.
+func retry(ctx context.Context, do func() error) (err error) {
+	pause := time.Millisecond
+	for range changeTries {
+		var final *unexpected
+		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || errors.Is(err, publish.ErrHeld) {
+			return err
+		}
+		select {
+		case <-time.After(rand.N(pause)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause = min(2*pause, longestPause)
+	}
+	return fmt.Errorf("%w; gave up after %d tries", err, changeTries)
+}
+
+// update publishes a change that plan makes of the newest state, and the state that it leads to. Where another writer publishes
+// first it plans again, and where one died it finishes what that one had begun.
+func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Change, *state, error)) error {
+	if err := a.writable(); err != nil {
+		return err
+	}
+	return a.updateAs(ctx, a.publisher(), plan)
+}
+
+// updateAs is update by one who may hold the array.
+func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *state) (*publish.Change, *state, error)) error {
+	published := a.state.Load()
+	err := retry(ctx, func() error {
+		err := publish.Update(ctx, n, a.planned(plan))
+		switch {
+		case errors.Is(err, publish.ErrPending):
+			err = errors.Join(a.finishOthers(ctx), err)
+		case errors.Is(err, publish.ErrHeld):
+			if ended, endErr := a.endPublished(ctx, ""); ended || endErr != nil {
+				err = errors.Join(endErr, publish.ErrPending) // so that this is tried again
+			}
+		}
+		return err
+	})
+	if now := a.state.Load(); now != published && (err == nil || errors.Is(err, ErrIncomplete)) {
+		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node, store.Key{}, a.path))
+	}
+	return err
+}
+
+// planned returns the plan on a document that is made on the state which it describes. Once the change is published, the array
+// has the state that it leads to.
+func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) func(publish.Document) (*publish.Change, error) {
+	return func(d publish.Document) (*publish.Change, error) {
+		now := time.Now()
+		old, err := a.known(d)
+		if err != nil {
+			return nil, err
+		}
+		change, next, err := plan(old)
+		if err != nil {
+			return nil, err
+		}
+		if change == nil {
+			a.state.Store(old)
+			return nil, nil
+		}
+		change.Published = func(v store.Version) {
+			next.version = v
+			next.confirm(now)
+			a.state.Store(next)
+		}
+		return change, nil
+	}
+}
+
+// known returns the state that a document describes: the present one where it is of that version.
+func (a *Array) known(d publish.Document) (*state, error) {
+	if s := a.state.Load(); s != nil && s.version == d.Version && !d.Version.IsZero() {
+		return s, nil
+	}
+	return a.parse(d.Bytes, d.Version)
+}
+
+// with returns the state with another grid.
+func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
+	doc := s.document()
+	ext := doc.ChunkGrid
+	if !sameEdges(g, s.grid) {
+		ext = gridExtension(g, len(ext.Configuration))
+	}
+	return a.bindGrid(doc.Resized(g.Shape(), ext), g, store.Version{})
+}
+
+// document returns the document of the state as it is written: with a chunk grid and codecs that are specified, whatever was read.
+func (s *state) document() *metadata.Array {
+	codecs, renamed := presentCodecs(s.doc.Codecs)
+	ext := s.doc.ChunkGrid
+	switch {
+	case len(s.grid.Notes()) > 0:
+		ext = gridExtension(s.grid, 0)
+	case !renamed:
+		return s.doc
+	}
+	doc := s.doc.Resized(s.grid.Shape(), ext)
+	doc.Codecs = codecs
+	return doc
+}
+
+// gridExtension returns how the grid stands in a document, where that has been about so many bytes.
+func gridExtension(g *grid.Grid, bytes int) metadata.Extension {
+	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(make([]byte, 0, bytes+64))}
+}
