@@ -137,7 +137,7 @@ func growOn(t *testing.T, h *zarr.Hierarchy, got state, label string) {
 		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
 	}
 	shape := slices.Clone(got.shape)
-	shape[0] += 3
+	shape[0] += 20
 	want := got.resized(shape...)
 	if err := a.Resize(ctx, shape, nil); err != nil {
 		t.Fatalf("%s: growing afterwards: %v", label, err)
