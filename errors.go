@@ -33,7 +33,8 @@ var (
 	ErrCorrupt = codec.ErrCorrupt
 	// ErrChecksum is the ErrCorrupt of a checksum that does not match.
 	ErrChecksum error = codec.ErrChecksum
-	// ErrConflict says that another writer published first; nothing of this change is visible. Try again.
+	// ErrConflict says that another writer published first, or holds the array by a reservation, or that it is not as was
+	// expected; nothing of this change is visible. Look at the array, then try again.
 	ErrConflict = store.ErrConflict
 	// ErrIncomplete says that a change was published, and that removing what it left behind failed. Do not repeat the change.
 	ErrIncomplete = publish.ErrIncomplete

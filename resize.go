@@ -42,6 +42,9 @@ func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
 		return nil, err
 	}
 	was := s.grid.Shape()
+	if len(shape) != len(was) {
+		return nil, badArgument("the new shape %v has %d axes, the array has %d", shape, len(shape), len(was))
+	}
 	if slices.Equal(shape, was) && opt.Shrink == grid.KeepEdges {
 		return nil, nil
 	}

@@ -31,7 +31,7 @@ func (n Node) isPending(ctx context.Context) error {
 	case p.Journal != "":
 		return ErrPending
 	case p.Holder != "" && p.Holder != n.Holder:
-		return fmt.Errorf("%w by %.100s: %.200s", ErrHeld, p.Holder, p.Note)
+		return fmt.Errorf("%w by %.100s, which has to be published or cancelled first (Array.Reservation finds it): %.200s", ErrHeld, p.Holder, p.Note)
 	case p.Holder != n.Holder:
 		return noHolder(n.Holder)
 	}
