@@ -1,9 +1,6 @@
 package store
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Open returns the value at key as it is now, pinned to its version. Where s is no [Opener], every read of the
 // object is a Get of its own whose version is compared: a change in between is [ErrConflict].
@@ -30,7 +27,7 @@ func (o *object) Close() error { return nil }
 func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
 	out, info, err := o.s.Get(ctx, o.key, q, dst)
 	if err == nil && !info.Same(o.info) {
-		return nil, fmt.Errorf("%w: %s was replaced while it was read", ErrConflict, o.key)
+		return nil, replaced(o.key)
 	}
 	return out, err
 }
