@@ -3,6 +3,7 @@ package zarr
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"varve.dev/zarr/codec"
@@ -72,7 +73,10 @@ func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Versio
 	if err != nil {
 		return nil, at("/chunk_key_encoding", err)
 	}
-	chain, err := codec.NewChain(a.options.registry(), doc.Codecs, codec.Spec{Type: s.typ, Fill: s.fill, Rank: s.grid.Rank()})
+	chain, err := a.chain(s)
+	if err == nil {
+		err = chain.CheckGrid(s.grid)
+	}
 	if err != nil {
 		return nil, at("/codecs", err)
 	}
@@ -80,8 +84,20 @@ func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Versio
 		Store: a.hierarchy.store, Path: a.path, Grid: s.grid, Keys: keys, Chain: chain, Fill: s.fill, Size: s.typ.Size(),
 		Concurrency: a.options.Concurrency, Budget: a.options.Budget,
 		MaxChunk: a.options.Limits.chunk(), KeepFill: a.options.StoreFill,
+		Gap: a.options.Shards.Gap, Span: a.options.Shards.Span,
 	}
 	return s, nil
+}
+
+// chain returns the codecs of a state: those that the array has, with what they have learned about its chunks, as long as
+// nothing about them is different.
+func (a *Array) chain(s *state) (*codec.Chain, error) {
+	now := a.state.Load()
+	if now != nil && now.typ == s.typ && bytes.Equal(now.fill, s.fill) && now.grid.Rank() == s.grid.Rank() &&
+		slices.EqualFunc(now.doc.Codecs, s.doc.Codecs, metadata.Extension.Equal) {
+		return now.engine.Chain, nil
+	}
+	return a.options.environment().NewChain(s.doc.Codecs, codec.Spec{Type: s.typ, Fill: s.fill, Rank: s.grid.Rank()})
 }
 
 // at says where in the document an error is.

@@ -13,8 +13,10 @@ type Limits struct {
 	Document int64
 	// Depth is the deepest nesting of JSON. Default: 64.
 	Depth int
-	// Chunk is the most bytes of one decoded chunk. Default: 1 GiB.
+	// Chunk is the most bytes of one decoded chunk, and of one decoded inner chunk where chunks are shards. Default: 1 GiB.
 	Chunk int64
+	// InnerChunks is the most inner chunks of one shard. Default: 2^24, the index of which has 256 MiB.
+	InnerChunks int64
 	// Block is the most bytes of a block that Read makes; slices that the caller made are as large as they are.
 	// Default: 1 TiB, or what the machine can address.
 	Block int64

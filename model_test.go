@@ -9,9 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -128,7 +130,61 @@ func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
 	}
 	chain = append(chain, zarrbytes.Extension(endian))
 	packers := []metadata.Extension{gzip.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
-	return append(chain, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
+	chain = append(chain, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
+	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "shards") {
+		chain = drawShards(t, rank, chain)
+	}
+	return chain
+}
+
+// drawShards draws a chain whose chunks are shards of inner chunks that are coded by another chain. Where they do not divide
+// the shards, the last are clipped.
+func drawShards(t *rapid.T, rank int, chain []metadata.Extension) []metadata.Extension {
+	c := sharding.Configuration{Codecs: chain, AtStart: rapid.Bool().Draw(t, "at start"), Inner: []grid.Cut{}}
+	for range rank {
+		c.Inner = append(c.Inner, grid.Every(rapid.Int64Range(1, 4).Draw(t, "inner")))
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "index codecs") {
+	case 0:
+		c.IndexCodecs = []metadata.Extension{zarrbytes.Extension("big"), crc32c.Extension()}
+	case 1:
+		c.IndexCodecs = []metadata.Extension{zarrbytes.Extension("little")}
+	case 2:
+		order := make([]int, rank+1)
+		for i := range order {
+			order[i] = rank - i
+		}
+		c.IndexCodecs = []metadata.Extension{transpose.Extension(order...), zarrbytes.Extension("little"), crc32c.Extension()}
+	}
+	shards := []metadata.Extension{must(sharding.Extension(c))}
+	switch rapid.IntRange(0, 5).Draw(t, "around") {
+	case 0:
+		return append(shards, gzip.Extension(1))
+	case 1:
+		order := make([]int, rank)
+		for i := range order {
+			order[i] = i
+		}
+		return append([]metadata.Extension{transpose.Extension(rapid.Permutation(order).Draw(t, "order")...)}, shards...)
+	}
+	return shards
+}
+
+// drawOptions draws how an array is opened.
+func drawOptions(t *rapid.T) zarr.Options {
+	return zarr.Options{
+		Write:        true,
+		StoreFill:    rapid.Bool().Draw(t, "store fill"),
+		Concurrency:  rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "concurrency"),
+		Budget:       rapid.SampledFrom([]int64{0, 1, 100}).Draw(t, "budget"),
+		Experimental: zarr.Experimental{InnerChunks: true},
+		Shards: zarr.Shards{
+			Gap: rapid.SampledFrom([]int64{0, 1, 10}).Draw(t, "gap"), Span: rapid.SampledFrom([]int64{0, 1, 50}).Draw(t, "span"),
+			Order:      rapid.SampledFrom([]codec.Order{codec.Morton, codec.C, codec.Fortran}).Draw(t, "order of inner chunks"),
+			Strategy:   rapid.SampledFrom([]codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace}).Draw(t, "strategy"),
+			IndexCache: rapid.SampledFrom([]int64{0, -1, 600}).Draw(t, "index cache"),
+		},
+	}
 }
 
 // drawValues draws elements; few different bytes, so that whole chunks come to be the fill value.
@@ -172,12 +228,8 @@ func TestModel(t *testing.T) {
 		ctx := context.Background()
 		spec := drawSpec(t)
 		h := zarr.On(memory.New())
-		opt := &zarr.CreateOptions{Options: zarr.Options{
-			StoreFill:   rapid.Bool().Draw(t, "store fill"),
-			Concurrency: rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "concurrency"),
-			Budget:      rapid.SampledFrom([]int64{0, 1, 100}).Draw(t, "budget"),
-		}}
-		a, err := h.CreateArray(ctx, "group/array", spec, opt)
+		opt := drawOptions(t)
+		a, err := h.CreateArray(ctx, "group/array", spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +295,7 @@ func TestModel(t *testing.T) {
 				m.resize(shape)
 			},
 			"reopen": func(t *rapid.T) {
-				if a, err = h.OpenArray(ctx, "group/array", &zarr.Options{Write: true}); err != nil {
+				if a, err = h.OpenArray(ctx, "group/array", &opt); err != nil {
 					t.Fatal(err)
 				}
 			},

@@ -27,6 +27,8 @@ type Options struct {
 	// SingleWriter says that nobody else changes the node, which permits to grow it on a store that has neither locks nor
 	// conditional writes.
 	SingleWriter bool
+	// Shards says how shards are read and written.
+	Shards Shards
 	// Experimental permits what is proposed but not settled.
 	Experimental Experimental
 }
@@ -37,6 +39,23 @@ type Experimental struct {
 	// EncodedShapes permits chunks that are stored longer than their edges, as those at the ends of concatenated files
 	// ("encoded_chunk_shapes", zarr-extensions pull request 75; [grid.Cut.EncodedAs]).
 	EncodedShapes bool
+	// InnerChunks permits inner chunks that do not divide their shard, the last of which then end where it does (zarr-specs pull
+	// request 370), and rectilinear grids of inner chunks in shards of one shape, a proposal of ours.
+	InnerChunks bool
+}
+
+// Shards says how arrays are read and written whose chunks are shards. It is a choice of the program: nothing of it is stored.
+type Shards struct {
+	// Gap and Span say when ranges of one shard are read as one: where at most Gap bytes lie between them, and as long as they
+	// have at most Span bytes together. Gap 0 stands for 1 MiB, and for 16 KiB in a store whose values are opened at next to no
+	// cost, as files are; Span 0 for 16 MiB. A shard of at most Gap bytes is read whole if its index is not known.
+	Gap, Span int64
+	// Order is that of the inner chunks in shards that are written; the zero value is [codec.Morton].
+	Order codec.Order
+	// Strategy says how a stored shard is changed; the zero value is [codec.Rewrite].
+	Strategy codec.Strategy
+	// IndexCache is the most bytes of indexes that an array keeps for later reads; 0 stands for 16 MiB, below 0 keeps none.
+	IndexCache int64
 }
 
 func (o *Options) orZero() Options {
@@ -46,9 +65,10 @@ func (o *Options) orZero() Options {
 	return *o
 }
 
-func (o *Options) registry() *codec.Registry {
-	if o.Codecs == nil {
-		return codec.Default
+// environment is what codecs have to know of the options.
+func (o *Options) environment() *codec.Environment {
+	return &codec.Environment{
+		Registry: o.Codecs, Unaligned: o.Experimental.InnerChunks, Inner: o.Limits.InnerChunks, Chunk: o.Limits.chunk(),
+		Order: o.Shards.Order, Strategy: o.Shards.Strategy, IndexCache: o.Shards.IndexCache,
 	}
-	return o.Codecs
 }

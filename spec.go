@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -32,7 +33,12 @@ type Spec struct {
 	// FillValue is the JSON of the value that stands where nothing was written, as in metadata: 0, "NaN", [0, 1].
 	// Nil is zero.
 	FillValue []byte
-	// Codecs is the chain. Nil is "bytes" in little endian and "zstd" of level 0, zarr-python's default.
+	// InnerChunks makes every chunk of the grid a shard, one stored object, that is cut in this way, a cut an axis, into inner chunks
+	// which are read and written by themselves. They have to divide the shards, unless [Experimental] permits more.
+	InnerChunks []grid.Cut
+	// IndexAtStart puts the index of a shard before its inner chunks; other programs put it at the end.
+	IndexAtStart bool
+	// Codecs is the chain, of inner chunks where there are any. Nil is "bytes" in little endian and "zstd" of level 0, zarr-python's default.
 	Codecs []metadata.Extension
 	// KeyEncoding makes the keys of chunks; the zero value gives "c/0/1".
 	KeyEncoding metadata.KeyEncoding
@@ -80,10 +86,14 @@ func (s *Spec) document(l Limits) (*metadata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
+	codecs, err := s.codecs()
+	if err != nil {
+		return nil, err
+	}
 	return &metadata.Array{
 		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name()},
 		ChunkGrid:        gridExtension(g, 0),
-		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: s.codecs(),
+		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: codecs,
 		DimensionNames: names, Attributes: attributes,
 	}, nil
 }
@@ -113,7 +123,20 @@ func (s *Spec) fill() ([]byte, error) {
 	return s.Type.FormatFill(elem)
 }
 
-func (s *Spec) codecs() []metadata.Extension {
+// codecs returns the chain of the chunks of the grid.
+func (s *Spec) codecs() ([]metadata.Extension, error) {
+	chain := s.chain()
+	if s.InnerChunks == nil {
+		return chain, nil
+	}
+	if len(s.InnerChunks) != len(s.Shape) {
+		return nil, badArgument("inner chunks of %d axes, the array has %d", len(s.InnerChunks), len(s.Shape))
+	}
+	shards, err := sharding.Extension(sharding.Configuration{Inner: s.InnerChunks, Codecs: chain, AtStart: s.IndexAtStart})
+	return []metadata.Extension{shards}, err
+}
+
+func (s *Spec) chain() []metadata.Extension {
 	if s.Codecs != nil {
 		return s.Codecs
 	}

@@ -2,11 +2,15 @@ package zarr
 
 import (
 	"context"
+	"fmt"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
+
+// errUnguarded refuses to store chunks anew in another shape where nobody could tell the old from the new.
+var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so that an old shard could be read as a shorter one; keep the edges as they are (grid.KeepEdges, no trim)", ErrUnsupported)
 
 // trimmed returns the chunks that both states have, in the next one with a shorter edge: at the end of an axis whose last edge
 // is cut at the extent. No chunk is in two boxes.

@@ -35,31 +35,30 @@ type Chain struct {
 	plain   bool  // encoded and decoded bytes of serial are the same
 	order   []int // axis order of the encoded array where arrays only permute, else nil
 	inOrder bool  // order changes nothing
+	shows   bool  // stored chunks hold their elements as they are
 }
 
 // NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors are of type [*Error] and wrap
 // [ErrUnsupported] for an unknown codec and [ErrConfiguration] for a chain that cannot be.
 func NewChain(r *Registry, exts []metadata.Extension, spec Spec) (*Chain, error) {
-	c := &Chain{spec: spec}
-	for i, ext := range exts {
-		c.names = append(c.names, ext.Name)
-		made, err := r.New(ext)
-		if err == nil {
-			err = c.add(made, &spec)
-		}
-		if err != nil {
-			return nil, &Error{ext.Name, i, err}
-		}
-	}
+	return (&Environment{Registry: r}).NewChain(exts, spec)
+}
+
+// finish looks at a chain that has all its codecs.
+func (c *Chain) finish() error {
 	if c.serial == nil {
-		return nil, fmt.Errorf("%w: no codec of %q turns arrays into bytes; one of the chain has to (as \"bytes\" does)", ErrConfiguration, c.names)
+		return fmt.Errorf("%w: no codec of %q turns arrays into bytes; one of the chain has to (as \"bytes\" does)", ErrConfiguration, c.names)
 	}
 	if t, ok := c.serial.(Transparent); ok {
 		c.plain = t.Transparent()
 	}
-	c.order = permutation(c.arrays, spec.Rank)
+	c.order = permutation(c.arrays, c.spec.Rank)
 	c.inOrder = c.order != nil && slices.IsSorted(c.order)
-	return c, nil
+	c.shows = c.plain && c.order != nil && !slices.ContainsFunc(c.bytes, func(b BytesBytes) bool {
+		_, ok := b.(Trimmer)
+		return !ok
+	})
+	return nil
 }
 
 // add appends one codec; spec is what it is given and becomes what it gives.
@@ -119,6 +118,14 @@ func (c *Chain) Plain() bool {
 // InOrder reports whether decoded elements come out in C order.
 func (c *Chain) InOrder() bool { return c.inOrder || c.order == nil }
 
+// HasChecksum reports whether a checksum guards the stored bytes.
+func (c *Chain) HasChecksum() bool {
+	return slices.ContainsFunc(c.bytes, func(b BytesBytes) bool {
+		_, ok := b.(Trimmer)
+		return ok
+	})
+}
+
 // Buffers returns how many buffers of about the size of a decoded chunk are in use at one time while a chunk is decoded, or
 // while one in C order is encoded, besides what comes in and what goes out.
 func (c *Chain) Buffers() int {
@@ -142,33 +149,51 @@ func (c *Chain) Buffers() int {
 
 // MaxEncoded returns the most bytes that a chunk of the given shape may take in a store; longer objects are corrupt.
 func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
-	n, _ := c.serial.EncodedSize(shape, decoded)
-	for _, b := range c.bytes {
-		n = b.MaxEncoded(n)
-	}
+	n, _ := c.Fixed(shape, decoded)
 	return n
+}
+
+// serialShape returns the shape of the arrays that the array-to-bytes codec is given for chunks of a shape.
+func (c *Chain) serialShape(shape []int64) []int64 {
+	switch {
+	case c.inOrder:
+		return shape
+	case c.order != nil:
+		return c.permuted(shape)
+	}
+	shapes, err := c.shapes(shape)
+	if err != nil {
+		return shape // coding says so
+	}
+	return shapes[len(c.arrays)]
 }
 
 // Decode decodes the stored bytes src of a chunk into v: the caller sets Data, which has just as many bytes as the chunk's
 // elements, Shape, the encoded shape of the chunk, and Size; Decode sets Strides, in the memory it has.
 // They are those of C order unless codecs reordered axes. Errors wrap [ErrCorrupt].
 func (c *Chain) Decode(v *grid.View, src []byte) error {
-	v.Strides = grid.AppendStrides(v.Strides[:0], v.Shape, v.Size)
+	c.setStrides(v)
 	if c.order == nil {
 		return c.decodeArrays(v, src)
 	}
 	if c.inOrder {
 		return c.decodeSerial(Block{Shape: v.Shape, Data: v.Data}, src)
 	}
-	stored := Block{Shape: c.permuted(v.Shape), Data: v.Data}
-	if err := c.decodeSerial(stored, src); err != nil {
-		return err
+	return c.decodeSerial(Block{Shape: c.permuted(v.Shape), Data: v.Data}, src)
+}
+
+// setStrides makes v show a chunk whose axes the codecs only reordered: those of C order where they did not, or did more.
+func (c *Chain) setStrides(v *grid.View) {
+	if c.InOrder() {
+		v.Strides = grid.AppendStrides(v.Strides[:0], v.Shape, v.Size)
+		return
 	}
-	strides := grid.AppendStrides(nil, stored.Shape, v.Size)
-	for i, axis := range c.order {
-		v.Strides[axis] = strides[i]
+	v.Strides = append(v.Strides[:0], v.Shape...)
+	step := int64(v.Size)
+	for i := len(c.order) - 1; i >= 0; i-- {
+		v.Strides[c.order[i]] = step
+		step *= v.Shape[c.order[i]]
 	}
-	return nil
 }
 
 // permuted returns the numbers of axes in the order of the encoded array.
@@ -232,13 +257,19 @@ func (c *Chain) decodeSerial(dst Block, src []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case len(out) != len(dst.Data):
-		return c.failSerial(fmt.Errorf("%w: %d bytes, its shape %d takes %d", ErrCorrupt, len(out), dst.Shape, len(dst.Data)))
-	case len(c.bytes) == 0:
+	case len(c.bytes) == 0 && len(out) == len(dst.Data):
 		copy(dst.Data, out)
 	}
+	return c.checkSerial(out, dst.Shape, int64(len(dst.Data)))
+}
+
+// checkSerial refuses bytes that are not the elements of a chunk, of which there have to be n bytes.
+func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
+	if int64(len(data)) != n {
+		return c.failSerial(fmt.Errorf("%w: %d bytes, its shape %d takes %d", ErrCorrupt, len(data), shape, n))
+	}
 	if v, ok := c.serial.(Validator); ok {
-		return c.failSerial(v.Validate(dst.Data))
+		return c.failSerial(v.Validate(data))
 	}
 	return nil
 }
@@ -417,6 +448,18 @@ func (c *Chain) fail(place int, err error) error {
 		return nil
 	}
 	return &Error{c.names[place], place, err}
+}
+
+// Fixed returns the bytes of every stored chunk of the given shape with n bytes of elements, and whether they are the same for all.
+func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
+	size, fixed = c.serial.EncodedSize(c.serialShape(shape), n)
+	for _, b := range c.bytes {
+		if _, trims := b.(Trimmer); !trims {
+			fixed = false
+		}
+		size = b.MaxEncoded(size)
+	}
+	return size, fixed && c.order != nil
 }
 
 func (c *Chain) failSerial(err error) error       { return c.fail(len(c.arrays), err) }

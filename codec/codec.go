@@ -25,6 +25,8 @@ var (
 	ErrUnsupported = errors.New("codec: not supported")
 	// ErrConfiguration says that the configuration of a codec is not valid, or does not fit its place in the chain.
 	ErrConfiguration = errors.New("codec: invalid configuration")
+	// ErrLimit says that something is larger than the limits allow.
+	ErrLimit = errors.New("limit exceeded")
 )
 
 type checksumError struct{}
@@ -108,7 +110,7 @@ type BytesBytes interface {
 }
 
 // Trimmer is the power of a [BytesBytes] codec whose encoded form holds the decoded bytes as they are, as that of a
-// checksum does. The chain then reads them where they stand.
+// checksum does, and is always MaxEncoded bytes long. The chain then reads them where they stand.
 type Trimmer interface {
 	// Trim checks src as Decode does and returns the part of it that is the decoded bytes.
 	Trim(src []byte) ([]byte, error)

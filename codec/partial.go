@@ -4,21 +4,57 @@ import (
 	"context"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
 )
 
 // Source is one version of a stored chunk, to be read piece by piece.
 type Source interface {
-	// Size returns the bytes of the stored chunk.
-	Size() int64
-	// Read appends n bytes from offset off on to dst and returns the extended slice.
-	Read(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
+	// Key returns the key of the chunk, under which a codec may keep what it learned about this version.
+	Key() store.Key
+	// Expect makes reads of any version but that of info fail with [store.ErrConflict]; with the zero Info the next
+	// read decides which version it is.
+	Expect(info store.Info)
+	// Read appends the bytes that q selects to dst, all from one version of the chunk.
+	// A chunk that is not stored is [fs.ErrNotExist]; one that was replaced since the first read is [store.ErrConflict].
+	Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error)
+}
+
+// Stored is a stored chunk, or a chunk within one, that is in memory. Who passes it on holds a core ([Work.Cores]).
+type Stored []byte
+
+// Key returns the zero Key.
+func (s Stored) Key() store.Key { return store.Key{} }
+
+// Expect does nothing: the bytes stay as they are.
+func (s Stored) Expect(store.Info) {}
+
+// Read appends the bytes that q selects to dst.
+func (s Stored) Read(_ context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	off, n, err := q.Resolve(int64(len(s)))
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	return append(dst, s[off:off+n]...), store.Info{Size: int64(len(s))}, nil
+}
+
+// Part is a part of a chunk that is decoded to memory.
+type Part struct {
+	// Shape is the encoded shape of the chunk, of whose elements Part is wanted.
+	Shape []int64
+	grid.Part
+	// Into has the shape of the part.
+	Into grid.View
+	// Whole tells that nothing else of the chunk belongs to the array.
+	Whole bool
+	// Zeroed tells that Into holds zeros.
+	Zeroed bool
 }
 
 // PartialDecoder is the power of an [ArrayBytes] codec to decode a part of a chunk without reading all of it.
 type PartialDecoder interface {
-	// DecodePart fills dst, which has the shape of the part, with that part of a chunk of the given shape.
-	// A part has at least one element and lies within the chunk. Errors are those of Decode and of the source.
-	DecodePart(ctx context.Context, dst grid.View, shape []int64, part grid.Part, src Source) error
+	// DecodePart fills p.Into with the part. A part has at least one element and lies within the chunk.
+	// Errors are those of Decode and of the source.
+	DecodePart(ctx context.Context, w *Work, p Part, src Source) error
 }
 
 // Partial reports whether parts of chunks can be decoded: the codecs only reorder axes before one that is
@@ -28,13 +64,20 @@ func (c *Chain) Partial() bool {
 	return ok && c.order != nil && len(c.bytes) == 0
 }
 
-// DecodePart fills dst, which has the shape of the part, with that part of a chunk of the given encoded shape.
-// It is for chains that are [Chain.Partial].
-func (c *Chain) DecodePart(ctx context.Context, dst grid.View, shape []int64, part grid.Part, src Source) error {
+// DecodePart fills p.Into with a part of a chunk. It is for chains that are [Chain.Partial].
+func (c *Chain) DecodePart(ctx context.Context, w *Work, p Part, src Source) error {
 	if !c.inOrder {
-		shape = c.permuted(shape)
-		part = grid.Part{Start: c.permuted(part.Start), Step: c.permuted(part.Step), Count: c.permuted(part.Count)}
-		dst.Shape, dst.Strides = part.Count, c.permuted(dst.Strides)
+		p.Shape, p.Part, p.Into = c.permuted(p.Shape), c.permutedPart(p.Part), c.permutedView(p.Into)
 	}
-	return c.failSerial(c.serial.(PartialDecoder).DecodePart(ctx, dst, shape, part, src))
+	return c.failSerial(c.serial.(PartialDecoder).DecodePart(ctx, w, p, src))
+}
+
+func (c *Chain) permutedPart(p grid.Part) grid.Part {
+	return grid.Part{Start: c.permuted(p.Start), Step: c.permuted(p.Step), Count: c.permuted(p.Count)}
+}
+
+// permutedView shows the same elements with their axes in the order of the encoded array.
+func (c *Chain) permutedView(v grid.View) grid.View {
+	v.Shape, v.Strides = c.permuted(v.Shape), c.permuted(v.Strides)
+	return v
 }

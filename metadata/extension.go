@@ -94,8 +94,8 @@ func extensionName(v strictjson.Value) (string, error) {
 // MarshalJSON returns what Append appends.
 func (e Extension) MarshalJSON() ([]byte, error) { return e.Append(nil), nil }
 
-// same reports whether e and o say the same, however they are spelled.
-func (e Extension) same(o Extension) bool {
+// Equal reports whether e and o say the same, however they are spelled.
+func (e Extension) Equal(o Extension) bool {
 	return e.Name == o.Name && e.Optional == o.Optional &&
 		(e.Configuration == nil) == (o.Configuration == nil) && bytes.Equal(e.Configuration, o.Configuration)
 }
@@ -124,7 +124,7 @@ func (e Extension) appendType(dst []byte) []byte {
 	return e.Append(dst)
 }
 
-func (e Extension) asRead() bool { return e.read != nil && e.same(e.read.as) }
+func (e Extension) asRead() bool { return e.read != nil && e.Equal(e.read.as) }
 
 // newExtensions reads an array of extensions.
 func newExtensions(v strictjson.Value) ([]Extension, error) {

@@ -75,6 +75,15 @@ func Resolve(sel Selection, shape []int64) (*Resolved, error) {
 	return r, nil
 }
 
+// OfPart returns the selection of a part of something that has at least as many elements.
+func OfPart(p grid.Part) *Resolved {
+	r := &Resolved{axes: make([]axis, len(p.Count)), count: p.Len()}
+	for i := range r.axes {
+		r.axes[i] = axis{start: p.Start[i], step: p.Step[i], count: p.Count[i]}
+	}
+	return r
+}
+
 // Len returns the number of selected elements.
 func (r *Resolved) Len() int64 { return r.count }
 

@@ -2,13 +2,16 @@ package bytes
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/store"
 )
 
 // Reading past bytes that are not wanted is cheaper than another request for as many as this: spans of so many bytes, and
@@ -19,20 +22,21 @@ const (
 )
 
 // DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold wanted elements.
-func (c *coder) DecodePart(ctx context.Context, dst grid.View, shape []int64, part grid.Part, src codec.Source) error {
-	elements, ok := checked.Product(shape...)
-	size, fits := checked.Mul(elements, int64(dst.Size))
-	if !ok || !fits || src.Size() != size {
-		return fmt.Errorf("%w: bytes: chunk has %d bytes, its shape %d takes %d", codec.ErrCorrupt, src.Size(), shape, size)
+func (c *coder) DecodePart(ctx context.Context, _ *codec.Work, p codec.Part, src codec.Source) error {
+	elements, ok := checked.Product(p.Shape...)
+	total, fits := checked.Mul(elements, int64(p.Into.Size))
+	if !ok || !fits {
+		return fmt.Errorf("%w: bytes: no chunk can have the shape %d", codec.ErrCorrupt, p.Shape)
 	}
-	r := partReader{c, src, dst.Size, grid.AppendStrides(nil, shape, dst.Size)}
-	return r.read(ctx, dst, part, 0)
+	r := partReader{c, src, total, p.Into.Size, grid.AppendStrides(nil, p.Shape, p.Into.Size)}
+	return r.read(ctx, p.Into, p.Part, 0)
 }
 
 // partReader reads parts of one chunk.
 type partReader struct {
 	*coder
 	src     codec.Source
+	total   int64   // bytes of the chunk
 	size    int     // bytes an element
 	strides []int64 // bytes
 }
@@ -66,12 +70,15 @@ func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, ax
 func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part, first, n int64) error {
 	b := budget.Get(n)
 	defer b.Put()
-	data, err := r.src.Read(ctx, first, n, b.B)
+	data, info, err := r.src.Read(ctx, store.Request{Range: store.Span(first, n)}, b.B)
+	if errors.Is(err, io.ErrUnexpectedEOF) || err == nil && info.Size != r.total {
+		if err != nil {
+			return fmt.Errorf("%w: bytes: the chunk should have %d bytes: %w", codec.ErrCorrupt, r.total, err)
+		}
+		return fmt.Errorf("%w: bytes: the chunk has %d bytes, its shape takes %d", codec.ErrCorrupt, info.Size, r.total)
+	}
 	if err != nil {
 		return err
-	}
-	if int64(len(data)) != n {
-		return fmt.Errorf("%w: bytes: %d bytes from offset %d on, want %d", codec.ErrCorrupt, len(data), first, n)
 	}
 	if err := r.Validate(data); err != nil {
 		return err

@@ -25,16 +25,16 @@ const asideDir = "__varve/aside/"
 // aside returns the key under which the worker's chunk is put aside.
 func (w *worker) aside() store.Key {
 	name := []byte(asideDir)
-	for i, n := range w.cell.Encoded {
+	for i, n := range w.Cell.Encoded {
 		if i > 0 {
 			name = append(name, 'x')
 		}
 		name = strconv.AppendInt(name, n, 10)
 	}
-	return w.Path.Key(string(w.Keys.AppendKey(append(name, '/'), w.part.Chunk)))
+	return w.Path.Key(string(w.Keys.AppendKey(append(name, '/'), w.Part.Chunk)))
 }
 
-// decode reads the chunk, and w.chunk then shows its elements. They are in room, which has just its bytes, or where room is
+// decode reads the chunk, and w.Decoded then shows its elements. They are in room, which has just its bytes, or where room is
 // nil in a buffer that the caller puts back. It is false where there is no such chunk; then nothing is taken.
 func (w *worker) decode(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	found, buffer, err := w.decodeStored(ctx, n, room)
@@ -65,8 +65,8 @@ func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid
 			if err != nil {
 				failed = err
 			}
-			copy(p.from.part.Chunk, index)
-			copy(p.to.part.Chunk, index)
+			copy(p.from.Part.Chunk, index)
+			copy(p.to.Part.Chunk, index)
 			return more && err == nil
 		},
 		func() *pair {
@@ -100,15 +100,15 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	w.clearTail()
 	buffer := budget.Get(size)
 	defer buffer.Put()
-	next.show(buffer.Bytes(size))
-	grid.FillBytes(next.chunk.Data, next.Fill)
-	common := make(grid.Box, len(w.cell.Encoded))
+	next.Show(buffer.Bytes(size))
+	grid.FillBytes(next.Decoded.Data, next.Fill)
+	common := make(grid.Box, len(w.Cell.Encoded))
 	for i := range common {
-		common[i].Stop = min(w.cell.Encoded[i], next.cell.Encoded[i])
+		common[i].Stop = min(w.Cell.Encoded[i], next.Cell.Encoded[i])
 	}
-	grid.Copy(next.chunk.Sub(common), w.chunk.Sub(common))
+	grid.Copy(next.Decoded.Sub(common), w.Decoded.Sub(common))
 	next.key = next.aside()
-	return next.put(ctx, next.chunk, size)
+	return next.put(ctx, next.Decoded, size)
 }
 
 // Aside yields the keys of the chunks that are put aside, and their indices; nil for those that are none of the array's.
@@ -144,8 +144,8 @@ func (a *Array) asideChunk(name string) AsideChunk {
 		return c
 	}
 	w := newWorker(&run{Array: a})
-	copy(w.part.Chunk, index)
-	if a.Grid.Cell(index, w.cell) && w.aside() == c.Key {
+	copy(w.Part.Chunk, index)
+	if a.Grid.Cell(index, w.Cell) && w.aside() == c.Key {
 		c.Index = index
 	}
 	return c

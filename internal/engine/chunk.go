@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/store"
@@ -12,8 +13,8 @@ import (
 
 // at returns a worker for the chunk at index, which has to be a chunk of the grid, and the bytes of the decoded chunk.
 func (a *Array) at(index []int64) (*worker, int64, error) {
-	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: newCores(), workers: 1})
-	copy(w.part.Chunk, index)
+	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: codec.NewCores(), workers: 1})
+	copy(w.Part.Chunk, index)
 	n, err := w.begin()
 	return w, n, w.fail(err)
 }
@@ -39,7 +40,7 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, how Re
 		grid.FillBytes(dst, a.Fill)
 	case room == nil:
 		w.examine(w.info)
-		grid.Copy(grid.Contiguous(dst, w.cell.Encoded, a.Size), w.chunk)
+		grid.Copy(grid.Contiguous(dst, w.Cell.Encoded, a.Size), w.Decoded)
 	default:
 		w.examine(w.info)
 	}
@@ -55,7 +56,7 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, batch
 	defer w.lock().Unlock()
 	v := w.newWriter(Writing{Batch: batch})
 	v.worker = w
-	return w.fail(v.put(ctx, grid.Contiguous(src, w.cell.Encoded, a.Size), n))
+	return w.fail(v.put(ctx, grid.Contiguous(src, w.Cell.Encoded, a.Size), n))
 }
 
 // ReadEncoded returns the stored bytes of one chunk, or an error that wraps [fs.ErrNotExist].
@@ -64,7 +65,7 @@ func (a *Array) ReadEncoded(ctx context.Context, index []int64) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	src, err := w.fetch(ctx, w.Chain.MaxEncoded(w.cell.Encoded, n), nil)
+	src, err := w.fetch(ctx, w.Chain.MaxEncoded(w.Cell.Encoded, n), nil)
 	if err == nil && src == nil {
 		err = fs.ErrNotExist
 	}
@@ -79,8 +80,8 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 	}
 	buffer := budget.Get(n)
 	defer buffer.Put()
-	w.show(buffer.Bytes(n))
-	if err := w.Chain.Decode(&w.chunk, src); err != nil {
+	w.Show(buffer.Bytes(n))
+	if err := w.Chain.Decode(&w.Decoded, src); err != nil {
 		return w.fail(err)
 	}
 	defer w.lock().Unlock()

@@ -43,7 +43,7 @@ func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
 	return each(ctx, r.workers,
 		func(w *writer) bool {
 			index, more := next()
-			copy(w.part.Chunk, index)
+			copy(w.Part.Chunk, index)
 			return more
 		},
 		func() *writer { return r.newWriter(how) },
@@ -53,6 +53,9 @@ func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
 // claim writes one chunk with what is valid of it.
 func (w *writer) claim(ctx context.Context) error {
 	n, err := w.begin()
+	if w.Chain.Divided() {
+		return w.keepOnly(ctx, true)
+	}
 	if err != nil {
 		return err
 	}
@@ -67,7 +70,7 @@ func (w *writer) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.put(ctx, w.chunk, n)
+	return w.put(ctx, w.Decoded, n)
 }
 
 // Clear sets what the stored chunks of the box hold beyond the shape valid to the fill value. Chunks without such
@@ -83,7 +86,7 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 			if err != nil {
 				failed = err
 			}
-			copy(w.part.Chunk, index)
+			copy(w.Part.Chunk, index)
 			return more && err == nil
 		},
 		func() *writer { return r.newWriter(Writing{Batch: batch, Valid: valid}) },
@@ -94,6 +97,12 @@ func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch 
 // clear rewrites one chunk if it holds anything beyond the valid shape.
 func (w *writer) clear(ctx context.Context) error {
 	n, err := w.begin()
+	if w.Chain.Divided() {
+		if err := w.keepOnly(ctx, false); !errors.Is(err, codec.ErrCorrupt) {
+			return err
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -112,5 +121,5 @@ func (w *writer) clear(ctx context.Context) error {
 		return err
 	}
 	w.on = store.IfVersion(w.info.Version)
-	return w.put(ctx, w.chunk, n)
+	return w.put(ctx, w.Decoded, n)
 }

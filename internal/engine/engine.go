@@ -36,6 +36,7 @@ type Array struct {
 	Budget      int64 // bytes in flight; 0 is chosen from the chunks that are touched
 	MaxChunk    int64 // most bytes of one decoded chunk
 	KeepFill    bool  // chunks that hold only the fill value are stored
+	Gap, Span   int64 // how ranges of one stored chunk are put together; 0 is chosen from what the store is
 
 	longest atomic.Int64 // most bytes of a stored chunk that was read so far
 }
@@ -100,7 +101,7 @@ const minBudget = 64 << 20
 type run struct {
 	*Array
 	bytes     *budget.Budget
-	cores     cores
+	cores     codec.Cores
 	workers   int
 	since     time.Time // the grid is known to be right for chunks that were written before
 	suspicion atomic.Int32
@@ -111,7 +112,7 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
 	}
-	return &run{Array: a, bytes: a.newBudget(cells), cores: newCores(), workers: a.concurrency(most)}
+	return &run{Array: a, bytes: a.newBudget(cells), cores: codec.NewCores(), workers: a.concurrency(most)}
 }
 
 // newBudget returns the budget for an operation that touches chunks of the box: the one that was asked for, else
@@ -132,14 +133,6 @@ func (a *Array) newBudget(cells grid.Box) *budget.Budget {
 	n := max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest)
 	return budget.New(min(n, debug.SetMemoryLimit(-1)))
 }
-
-// cores is the number of chunks that may be encoded or decoded at one time: more would only take more memory, since
-// every codec at work has tables of its own. Chunks on their way from or to the store are not counted.
-type cores chan struct{}
-
-func newCores() cores  { return make(cores, runtime.GOMAXPROCS(0)) }
-func (c cores) enter() { c <- struct{}{} }
-func (c cores) leave() { <-c }
 
 // each calls work for every chunk that next hands out, from as many goroutines as there may be chunks in flight.
 // next is called by one goroutine at a time. The first error stops all and is returned.

@@ -44,7 +44,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 	r.since = how.Since
 	skipFill := how.Zeroed && grid.AllEqual(a.Fill, []byte{0})
 	err := each(ctx, r.workers,
-		func(w *worker) bool { return plan.Next(w.part) },
+		func(w *worker) bool { return plan.Next(w.Part) },
 		func() *worker { return newWorker(r) },
 		func(ctx context.Context, w *worker) error { return w.fail(w.read(ctx, dst, skipFill)) })
 	return Suspicion(r.suspicion.Load()), err
@@ -53,7 +53,10 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 // read reads the part of one chunk to its place in dst.
 func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	n, err := w.begin()
-	w.place(dst)
+	w.Into(dst)
+	if w.Chain.Divided() {
+		return w.readDivided(ctx, skipFill)
+	}
 	if err != nil {
 		return w.readHuge(ctx, err, skipFill)
 	}
@@ -64,7 +67,7 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 		}
 	}
 	var room []byte // the part's own place, where it has the shape of the chunk
-	if data, ok := w.placed.Bytes(); ok && int64(len(data)) == n && w.wholeChunk() && w.Chain.InOrder() {
+	if data, ok := w.Placed.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
 		room = data
 	}
 	weight, err := w.bytes.Acquire(ctx, w.readWeight(n, room))
@@ -77,8 +80,8 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	if found && err == nil {
 		w.examine(w.info)
 		if room == nil {
-			w.take()
-			grid.Copy(w.placed, w.taken)
+			w.Take()
+			grid.Copy(w.Placed, w.Taken)
 		}
 	}
 	return w.orFill(found, err, skipFill)
@@ -105,7 +108,7 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	}
 	w.suspect(Missing)
 	if !skipFill {
-		grid.Fill(w.placed, w.Fill)
+		grid.Fill(w.Placed, w.Fill)
 	}
 	return nil
 }
@@ -125,8 +128,8 @@ func (w *worker) readWeight(n int64, room []byte) int64 {
 // readHuge reads a part of a chunk that is too large to be decoded: where it can be read by itself, or the chunk is not
 // stored. Otherwise the error stands.
 func (w *worker) readHuge(ctx context.Context, tooLarge error, skipFill bool) error {
-	_, countable := checked.Product(append(slices.Clone(w.cell.Encoded), int64(w.Size))...)
-	if countable && w.Chain.Partial() && w.part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {
+	_, countable := checked.Product(append(slices.Clone(w.Cell.Encoded), int64(w.Size))...)
+	if countable && w.Chain.Partial() && w.Part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {
 		found, err := w.readPart(ctx)
 		return w.orFill(found, err, skipFill)
 	}

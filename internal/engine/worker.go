@@ -9,42 +9,32 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
 // ErrLimit says that something is larger than the limits allow.
-var ErrLimit = errors.New("limit exceeded")
+var ErrLimit = codec.ErrLimit
 
 // worker is one goroutine's memory for one chunk at a time.
 type worker struct {
 	*run
-	part  *selection.Part
-	cell  *grid.Chunk
+	*selection.Piece
 	key   store.Key
 	info  store.Info // of the stored chunk that was read last
 	names []byte     // memory that keys are cut from, so that not every key is an allocation
-
-	chunk  grid.View // the decoded chunk
-	taken  grid.View // what is selected of it
-	placed grid.View // where that stands in the caller's block
 }
 
 func newWorker(r *run) *worker {
-	rank := r.Grid.Rank()
-	w := &worker{run: r, part: selection.NewPart(rank), cell: grid.NewChunk(rank)}
-	w.chunk.Size, w.taken.Size, w.placed.Size = r.Size, r.Size, r.Size
-	w.taken.Strides, w.placed.Strides = make([]int64, rank), make([]int64, rank)
-	return w
+	return &worker{run: r, Piece: selection.NewPiece(r.Grid.Rank(), r.Size)}
 }
 
 // begin looks up the cell and the key of the part's chunk and returns the bytes of the decoded chunk.
 func (w *worker) begin() (int64, error) {
-	w.Grid.Cell(w.part.Chunk, w.cell)
+	w.Grid.Cell(w.Part.Chunk, w.Cell)
 	w.key = w.cutKey()
-	return w.ChunkBytes(w.cell.Encoded)
+	return w.ChunkBytes(w.Cell.Encoded)
 }
 
 // keyBlock is the size of the largest block of memory that keys are cut from, in bytes.
@@ -52,7 +42,7 @@ const keyBlock = 8 << 10
 
 // cutKey returns the key of the part's chunk. The bytes that keys are made of are never written again.
 func (w *worker) cutKey() store.Key {
-	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.part.Chunk))
+	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.Part.Chunk))
 	if cap(w.names)-len(w.names) < longest {
 		w.names = make([]byte, 0, max(longest, min(keyBlock, 4*cap(w.names))))
 	}
@@ -60,7 +50,7 @@ func (w *worker) cutKey() store.Key {
 	if dir := w.Path.String(); dir != "" {
 		w.names = append(append(w.names, dir...), '/')
 	}
-	w.names = w.Keys.AppendKey(w.names, w.part.Chunk)
+	w.names = w.Keys.AppendKey(w.names, w.Part.Chunk)
 	key := w.names[from:]
 	return store.Path{}.Key(unsafe.String(unsafe.SliceData(key), len(key)))
 }
@@ -70,36 +60,7 @@ func (w *worker) fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &ChunkError{w.key.String(), slices.Clone(w.part.Chunk), err}
-}
-
-// wholeChunk reports whether the part is all that the chunk holds of the array.
-func (w *worker) wholeChunk() bool {
-	p := w.part
-	for i, n := range w.cell.Logical {
-		if p.Start[i] != 0 || p.Count[i] != n || p.Step[i] != 1 && n > 1 {
-			return false
-		}
-	}
-	return true
-}
-
-// place points w.placed to the part's place in the caller's block.
-func (w *worker) place(block grid.View) {
-	w.placed.Data, w.placed.Shape, w.placed.Offset = block.Data, w.part.Count, block.Offset
-	for i, at := range w.part.Place {
-		w.placed.Strides[i] = block.Strides[i]
-		w.placed.Offset += at * block.Strides[i]
-	}
-}
-
-// take points w.taken to the part's elements in the decoded chunk.
-func (w *worker) take() {
-	w.taken.Data, w.taken.Shape, w.taken.Offset = w.chunk.Data, w.part.Count, 0
-	for i, at := range w.part.Start {
-		w.taken.Strides[i] = w.chunk.Strides[i] * w.part.Step[i]
-		w.taken.Offset += at * w.chunk.Strides[i]
-	}
+	return &ChunkError{w.key.String(), slices.Clone(w.Part.Chunk), err}
 }
 
 // fetch reads the stored bytes of the chunk into dst, which is empty. It is nil where there is no such chunk.
@@ -110,7 +71,7 @@ func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, er
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, store.ErrTooLarge):
-		return nil, fmt.Errorf("%w: the stored chunk is too long for its shape %v: %w", codec.ErrCorrupt, w.cell.Encoded, err)
+		return nil, fmt.Errorf("%w: the stored chunk is too long for its shape %v: %w", codec.ErrCorrupt, w.Cell.Encoded, err)
 	case err == nil && src == nil:
 		src = []byte{}
 	}
@@ -119,7 +80,7 @@ func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, er
 
 // stored returns the stored bytes of a chunk of n decoded bytes, nil where there is none, and a buffer to put back.
 func (w *worker) stored(ctx context.Context, n int64) ([]byte, *budget.Buffer, error) {
-	limit := w.Chain.MaxEncoded(w.cell.Encoded, n)
+	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
 	buffer := budget.Get(w.guess(limit))
 	src, err := w.fetch(ctx, limit, buffer.B)
 	w.learn(int64(len(src)))
@@ -131,16 +92,19 @@ func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, 
 	if w.Chain.Plain() {
 		return w.decodePlain(ctx, n, room)
 	}
+	if w.Chain.Divided() {
+		return w.decodeDivided(ctx, n, room)
+	}
 	src, encoded, err := w.stored(ctx, n)
 	defer encoded.Put()
 	if err != nil || src == nil {
 		return false, nil, err
 	}
 	room, buffer := roomFor(n, room)
-	w.show(room)
-	w.cores.enter()
-	err = w.Chain.Decode(&w.chunk, src)
-	w.cores.leave()
+	w.Show(room)
+	w.cores.Enter()
+	err = w.Chain.Decode(&w.Decoded, src)
+	w.cores.Leave()
 	if err != nil {
 		buffer.Put()
 		return false, nil, err
@@ -153,7 +117,7 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 	room, buffer := roomFor(n, room)
 	src, err := w.fetch(ctx, n, room[:0])
 	if err == nil && src != nil && int64(len(src)) != n {
-		err = fmt.Errorf("%w: %d bytes are stored, its shape %v needs %d", codec.ErrCorrupt, len(src), w.cell.Encoded, n)
+		err = fmt.Errorf("%w: %d bytes are stored, its shape %v needs %d", codec.ErrCorrupt, len(src), w.Cell.Encoded, n)
 	}
 	if err != nil || src == nil {
 		buffer.Put()
@@ -162,7 +126,7 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 	if n > 0 && &src[0] != &room[0] {
 		copy(room, src) // a store that has memory of its own
 	}
-	w.show(room)
+	w.Show(room)
 	return true, buffer, nil
 }
 
@@ -173,10 +137,4 @@ func roomFor(n int64, room []byte) ([]byte, *budget.Buffer) {
 	}
 	b := budget.Get(n)
 	return b.Bytes(n), b
-}
-
-// show points w.chunk to memory that holds the chunk in C order.
-func (w *worker) show(data []byte) {
-	w.chunk.Data, w.chunk.Shape, w.chunk.Offset = data, w.cell.Encoded, 0
-	w.chunk.Strides = grid.AppendStrides(w.chunk.Strides[:0], w.chunk.Shape, w.Size)
 }

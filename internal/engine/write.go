@@ -38,7 +38,7 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.Vie
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	r := a.newRun(plan.Touched(), sel.Len())
-	next := func(w *writer) bool { return plan.Next(w.part) }
+	next := func(w *writer) bool { return plan.Next(w.Part) }
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) }
 	if how.FirstAlone {
 		if w := r.newWriter(how); next(w) {
@@ -81,24 +81,32 @@ const writeTries = 256
 
 func (w *writer) write(ctx context.Context, src grid.View) error {
 	n, err := w.begin()
+	if w.Chain.Divided() {
+		return w.writeDivided(ctx, src)
+	}
 	if err != nil {
 		return err
 	}
-	w.place(src)
-	whole := w.wholeChunk() && !(w.Shared && w.cell.IsBoundary())
+	w.Into(src)
+	whole := w.IsWhole() && !(w.Shared && w.Cell.IsBoundary())
 	weight, err := w.bytes.Acquire(ctx, w.writeWeight(n, whole))
 	if err != nil {
 		return err
 	}
 	defer w.bytes.Release(weight)
 	defer w.lock().Unlock()
-	if whole && !w.cell.IsBoundary() {
+	if whole && !w.Cell.IsBoundary() {
 		w.on = store.Condition{}
-		return w.put(ctx, w.placed, n)
+		return w.put(ctx, w.Placed, n)
 	}
+	return w.again(func() error { return w.change(ctx, n, whole) })
+}
+
+// again does something until no other writer of the chunk comes first. While the array grows, all is planned anew instead.
+func (w *writer) again(do func() error) (err error) {
 	for range writeTries {
-		if err = w.change(ctx, n, whole); !errors.Is(err, store.ErrConflict) || w.Valid != nil {
-			break // while the array grows, all is planned anew
+		if err = do(); !errors.Is(err, store.ErrConflict) || w.Valid != nil {
+			break
 		}
 	}
 	return err
@@ -111,15 +119,15 @@ func (w *writer) change(ctx context.Context, n int64, whole bool) error {
 	if err != nil {
 		return err
 	}
-	w.take()
-	grid.Copy(w.taken, w.placed)
-	return w.put(ctx, w.chunk, n)
+	w.Take()
+	grid.Copy(w.Taken, w.Placed)
+	return w.put(ctx, w.Decoded, n)
 }
 
 // writeWeight returns the bytes that writing a chunk takes besides the caller's memory.
 func (w *writer) writeWeight(n int64, whole bool) int64 {
 	weight := int64(0)
-	if _, inPlace := w.placed.Bytes(); !whole || !inPlace || w.cell.IsBoundary() {
+	if _, inPlace := w.Placed.Bytes(); !whole || !inPlace || w.Cell.IsBoundary() {
 		weight = n
 	}
 	if !w.Chain.Plain() {
@@ -128,7 +136,7 @@ func (w *writer) writeWeight(n int64, whole bool) int64 {
 	return weight
 }
 
-// load makes w.chunk show the chunk as it is, or nothing but fill value where it is not to be read or not stored.
+// load makes w.Decoded show the chunk as it is, or nothing but fill value where it is not to be read or not stored.
 func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, error) {
 	w.on = store.Condition{}
 	if read && w.overlapsValid() {
@@ -144,15 +152,15 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 		}
 	}
 	buffer := budget.Get(n)
-	w.show(buffer.Bytes(n))
-	grid.FillBytes(w.chunk.Data, w.Fill)
+	w.Show(buffer.Bytes(n))
+	grid.FillBytes(w.Decoded.Data, w.Fill)
 	return buffer, nil
 }
 
 // overlapsValid reports whether the chunk holds elements of the published array.
 func (w *writer) overlapsValid() bool {
 	for i, n := range w.Valid {
-		if w.cell.Start[i] >= n {
+		if w.Cell.Start[i] >= n {
 			return false
 		}
 	}
@@ -167,16 +175,16 @@ func (w *writer) clearTail() bool {
 	}
 	keep := make(grid.Box, len(w.Valid))
 	inside := true
-	for i, start := range w.cell.Start {
-		keep[i] = grid.Interval{Stop: min(w.cell.Encoded[i], w.Valid[i]-start)}
-		inside = inside && keep[i].Stop == w.cell.Encoded[i]
+	for i, start := range w.Cell.Start {
+		keep[i] = grid.Interval{Stop: min(w.Cell.Encoded[i], w.Valid[i]-start)}
+		inside = inside && keep[i].Stop == w.Cell.Encoded[i]
 	}
 	if inside {
 		return false
 	}
 	changed := false
-	for beyond := range grid.BoxOf(w.cell.Encoded).Subtract(keep) {
-		if tail := w.chunk.Sub(beyond); !tail.AllEqual(w.Fill) {
+	for beyond := range grid.BoxOf(w.Cell.Encoded).Subtract(keep) {
+		if tail := w.Decoded.Sub(beyond); !tail.AllEqual(w.Fill) {
 			grid.Fill(tail, w.Fill)
 			changed = true
 		}
@@ -186,7 +194,7 @@ func (w *writer) clearTail() bool {
 
 // put stores the elements that v shows as the chunk, n bytes decoded.
 func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
-	if !w.KeepFill && !(w.Shared && w.cell.IsBoundary()) && v.AllEqual(w.Fill) {
+	if !w.KeepFill && !(w.Shared && w.Cell.IsBoundary()) && v.AllEqual(w.Fill) {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
@@ -194,11 +202,14 @@ func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
 	if w.Chain.Plain() {
 		return w.putPlain(ctx, v, n)
 	}
-	encoded := budget.Get(w.Chain.MaxEncoded(w.cell.Encoded, n))
+	if w.Chain.Divided() {
+		return w.putDivided(ctx, v, n)
+	}
+	encoded := budget.Get(w.Chain.MaxEncoded(w.Cell.Encoded, n))
 	defer encoded.Put()
-	w.cores.enter()
+	w.cores.Enter()
 	value, err := w.Chain.Encode(encoded.B, v)
-	w.cores.leave()
+	w.cores.Leave()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,88 @@
+package codec
+
+import "varve.dev/zarr/grid"
+
+// Divider is the power of an [ArrayBytes] codec whose chunks consist of chunks that are coded each by itself, so that parts of
+// them are read and written at the price of these.
+type Divider interface {
+	PartialDecoder
+	PartialEncoder
+	// Inner returns how a chunk is cut, an entry an axis.
+	Inner() []grid.Cut
+	// CheckAxis refuses an axis whose chunks cannot be cut in that way. It is called after Bind.
+	CheckAxis(i int, a grid.Axis) error
+	// Checked reports whether a chunk of one shape is never taken for one of another, because a checksum tells.
+	Checked() bool
+	// Weight returns the bytes that decoding a part of a chunk takes at most besides the caller's memory, if it is to be fast.
+	Weight(p Part, cores int) int64
+}
+
+// Divided reports whether chunks consist of inner chunks that can be read and written by themselves.
+func (c *Chain) Divided() bool {
+	_, ok := c.serial.(Divider)
+	return ok && c.order != nil && len(c.bytes) == 0
+}
+
+// Inner returns how chunks are cut into inner chunks, an entry an axis of the decoded array, and nil where they are not, or where
+// other codecs around hide it.
+func (c *Chain) Inner() []grid.Cut {
+	if !c.Divided() {
+		return nil
+	}
+	inner := c.serial.(Divider).Inner()
+	cuts := make([]grid.Cut, len(inner))
+	for i, axis := range c.order {
+		cuts[axis] = inner[i]
+	}
+	return cuts
+}
+
+// TellsShapes reports whether a stored chunk of one shape does not decode as one of another.
+func (c *Chain) TellsShapes() bool {
+	d, ok := c.serial.(Divider)
+	return !ok || d.Checked()
+}
+
+// CheckGrid refuses a grid whose chunks the codecs cannot code. Errors wrap [ErrConfiguration].
+func (c *Chain) CheckGrid(g *grid.Grid) error {
+	d, ok := c.serial.(Divider)
+	if !ok || c.order == nil {
+		return nil
+	}
+	for i, axis := range c.order {
+		if err := d.CheckAxis(i, g.Axis(axis)); err != nil {
+			return c.failSerial(&grid.AxisError{Axis: axis, Err: err})
+		}
+	}
+	return nil
+}
+
+// Weight returns the bytes that decoding a part of a chunk takes besides the caller's memory. It is for chains that are [Chain.Divided].
+func (c *Chain) Weight(p Part, cores int) int64 {
+	if !c.inOrder {
+		p.Shape, p.Part = c.permuted(p.Shape), c.permutedPart(p.Part)
+	}
+	return c.serial.(Divider).Weight(p, cores)
+}
+
+// Show points v, whose Shape and Size the caller sets, to the elements of a chunk within its stored bytes, where they stand there as
+// they are. It is false where they have to be decoded. Errors wrap [ErrCorrupt].
+func (c *Chain) Show(v *grid.View, src []byte) (bool, error) {
+	if !c.shows {
+		return false, nil
+	}
+	for i := len(c.bytes) - 1; i >= 0; i-- {
+		out, err := c.bytes[i].(Trimmer).Trim(src)
+		if err != nil {
+			return false, c.failBytes(i, err)
+		}
+		src = out
+	}
+	v.Data, v.Offset = src, 0
+	c.setStrides(v)
+	n := int64(v.Size)
+	for _, l := range v.Shape {
+		n *= l
+	}
+	return true, c.checkSerial(src, v.Shape, n)
+}

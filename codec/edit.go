@@ -1,0 +1,103 @@
+package codec
+
+import (
+	"context"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/store"
+)
+
+// Edit is a change of a part of a stored chunk.
+type Edit struct {
+	// Shape is the encoded shape of the chunk.
+	Shape []int64
+	// Part of the chunk becomes Values, which have its shape. Values without data change nothing.
+	grid.Part
+	Values grid.View
+	// Encoded becomes the stored form of the inner chunk at Index, where that is not nil. It is not looked into.
+	Index   []int64
+	Encoded []byte
+	// Keep is what stays of the stored chunk besides; all else becomes the fill value. Nil keeps everything.
+	Keep grid.Box
+	// KeepFill stores inner chunks that hold only the fill value.
+	KeepFill bool
+	// Anew makes a new version even where nothing changes.
+	Anew bool
+	// Splices says that the store puts values together from their older version, so that bytes which stay need not be read.
+	Splices bool
+	// Patches says that the store overwrites bytes of a value in place, safely.
+	Patches bool
+}
+
+// PartialEncoder is the power of an [ArrayBytes] codec to change a part of a chunk without coding the rest of it.
+type PartialEncoder interface {
+	// EncodePart returns the stored form of a chunk after the edit. src is the chunk as it is stored; nil where none is, or
+	// where nothing of it stays. The caller releases what it gets.
+	EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Edited, error)
+}
+
+// Edited is the stored form of a chunk in pieces: new bytes, and bytes of the version that it replaces.
+type Edited struct {
+	Pieces  []store.Piece
+	Patches []store.Patch    // in place of pieces: what is overwritten in the stored value
+	Size    int64            // bytes of all pieces
+	Same    bool             // nothing changes
+	Empty   bool             // nothing but the fill value is left
+	Old     []byte           // the version that pieces are of, where it was read
+	Memory  []*budget.Buffer // that the bytes are in
+}
+
+// Release gives back the memory of the pieces.
+func (e *Edited) Release() {
+	for _, b := range e.Memory {
+		b.Put()
+	}
+	*e = Edited{}
+}
+
+// AppendTo appends the whole value to dst. It is for values that need nothing which was not read.
+func (e *Edited) AppendTo(dst []byte) []byte {
+	for _, p := range e.Pieces {
+		if p.Data == nil {
+			p.Data = e.Old[p.Off : p.Off+p.N]
+		}
+		dst = append(dst, p.Data...)
+	}
+	return dst
+}
+
+// Spliced reports whether the value needs bytes of its older version that were not read.
+func (e *Edited) Spliced() bool {
+	if e.Old != nil {
+		return false
+	}
+	for _, p := range e.Pieces {
+		if p.Data == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// EncodePart changes a part of a chunk. It is for chains that are [Chain.Divided].
+func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Edited, error) {
+	if !c.inOrder {
+		e.Shape = c.permuted(e.Shape)
+		if e.Values.Data != nil {
+			e.Part, e.Values = c.permutedPart(e.Part), c.permutedView(e.Values)
+		}
+		if e.Index != nil {
+			e.Index = c.permuted(e.Index)
+		}
+		if e.Keep != nil {
+			keep := make(grid.Box, len(e.Keep))
+			for i, axis := range c.order {
+				keep[i] = e.Keep[axis]
+			}
+			e.Keep = keep
+		}
+	}
+	out, err := c.serial.(PartialEncoder).EncodePart(ctx, w, e, src)
+	return out, c.failSerial(err)
+}

@@ -1,0 +1,199 @@
+package sharding
+
+import (
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/store"
+)
+
+// assemble puts the pieces of the new shard together.
+func (d *editor) assemble() error {
+	a := assembler{editor: d, index: newIndex(d.layout)}
+	if d.atStart {
+		a.size = d.layout.index
+	}
+	behind := d.behind(&a)
+	err := d.each(func(k int64) error {
+		switch to := d.todo[k]; {
+		case to == changes:
+			a.addMade(k)
+			return nil
+		case to == remains:
+			a.skip()
+		case to == goes:
+			return nil
+		}
+		if behind {
+			return nil
+		}
+		return d.fail(k, a.keepOld(k))
+	})
+	if err != nil {
+		return err
+	}
+	return d.finish(&a)
+}
+
+// finish adds the index.
+func (d *editor) finish(a *assembler) error {
+	b := budget.Get(d.layout.index)
+	d.out.Memory = append(d.out.Memory, b)
+	raw, err := d.encodeIndex(b.B, d.layout, a.index)
+	if err != nil {
+		return err
+	}
+	d.out.Empty = a.stored == 0
+	d.out.Size = a.size
+	if d.atStart {
+		d.out.Pieces = append([]store.Piece{{Data: raw}}, a.pieces...)
+		return nil
+	}
+	d.out.Pieces = append(a.pieces, store.Piece{Data: raw})
+	d.out.Size += d.layout.index
+	return nil
+}
+
+// behind begins the new shard with all inner chunks of the stored one where they are, if new ones are to be put behind them
+// and the dead bytes do not outgrow the others.
+func (d *editor) behind(a *assembler) bool {
+	if d.env.Strategy != codec.Append || d.old == nil {
+		return false
+	}
+	live := int64(0)
+	for k := range d.n {
+		_, n, stored, err := d.old.span(k)
+		if err != nil {
+			return false
+		}
+		if stored && d.stays(k) {
+			live += n
+		}
+	}
+	first, last := int64(0), d.old.info.Size
+	if d.atStart {
+		first = d.layout.index
+	} else {
+		last -= d.layout.index
+	}
+	if last-first > 2*max(live, d.packed/2) {
+		return false
+	}
+	a.keep(first, last-first)
+	for k := range d.n {
+		if d.stays(k) && d.isStored(k) {
+			copy(a.index.entries[2*k:2*k+2], d.old.entries[2*k:2*k+2])
+			a.stored++
+		}
+	}
+	return true
+}
+
+// assembler puts inner chunks one behind the other.
+type assembler struct {
+	*editor
+	index  *index
+	pieces []store.Piece
+	size   int64 // bytes so far, with an index that stands at the start
+	stored int64 // inner chunks so far
+	next   int64 // of those that were encoded anew, the next
+	within int64 // where that is in its segment
+}
+
+// note enters n bytes at the end as inner chunk k.
+func (a *assembler) note(k, n int64) {
+	a.index.entries[2*k], a.index.entries[2*k+1] = uint64(a.size), uint64(n)
+	a.stored++
+}
+
+// stays reports whether inner chunk k is taken over.
+func (d *editor) stays(k int64) bool { return d.todo[k] == stays || d.todo[k] == remains }
+
+// skip moves on to the next of those that were encoded anew, and returns where the bytes of this one are.
+func (a *assembler) skip() (segment []byte, off, n int64) {
+	if a.next%a.editor.size == 0 {
+		a.within = 0
+	}
+	segment, off, n = a.parts[a.next/a.editor.size].B, a.within, max(0, a.made[a.next])
+	a.next++
+	a.within += n
+	return segment, off, n
+}
+
+// addMade adds inner chunk k, the next of those that were encoded anew.
+func (a *assembler) addMade(k int64) {
+	if segment, off, n := a.skip(); n > 0 {
+		a.note(k, n)
+		a.add(segment, off, n)
+	}
+}
+
+// add adds n bytes from offset off of a segment on.
+func (a *assembler) add(segment []byte, off, n int64) {
+	a.size += n
+	if i := len(a.pieces) - 1; i >= 0 && int64(len(a.pieces[i].Data)) <= off && len(a.pieces[i].Data) > 0 {
+		last := int64(len(a.pieces[i].Data))
+		if &a.pieces[i].Data[0] == &segment[off-last] {
+			a.pieces[i].Data = segment[off-last : off+n]
+			return
+		}
+	}
+	a.pieces = append(a.pieces, store.Piece{Data: segment[off : off+n]})
+}
+
+// keepOld adds inner chunk k as it is stored.
+func (a *assembler) keepOld(k int64) error {
+	if a.old == nil {
+		return nil
+	}
+	off, n, stored, err := a.old.span(k)
+	if err != nil {
+		return fmt.Errorf("it cannot be taken over: %w", err)
+	}
+	if !stored {
+		return nil
+	}
+	a.note(k, n)
+	if a.out.Old != nil || a.Splices {
+		a.keep(off, n)
+		return nil
+	}
+	data, err := a.oldBytes(k)
+	a.size += n
+	a.pieces = append(a.pieces, store.Piece{Data: data})
+	return err
+}
+
+// keep adds bytes of the stored shard.
+func (a *assembler) keep(off, n int64) {
+	a.size += n
+	if i := len(a.pieces) - 1; i >= 0 && a.pieces[i].Data == nil && a.pieces[i].Off+a.pieces[i].N == off {
+		a.pieces[i].N += n
+		return
+	}
+	a.pieces = append(a.pieces, store.Piece{Off: off, N: n})
+}
+
+// patch makes patches of the inner chunks that were encoded anew, if each takes just the place that it has.
+func (d *editor) patch() bool {
+	if d.old == nil || slices.Contains(d.todo, goes) {
+		return false
+	}
+	a := assembler{editor: d}
+	var patches []store.Patch
+	for _, k := range d.list {
+		segment, from, n := a.skip()
+		if d.todo[k] == remains {
+			continue
+		}
+		off, size, stored, err := d.old.span(int64(k))
+		if err != nil || !stored || size != n {
+			return false
+		}
+		patches = append(patches, store.Patch{Off: off, Data: segment[from : from+n]})
+	}
+	d.out.Patches, d.out.Size = patches, d.old.info.Size
+	return true
+}

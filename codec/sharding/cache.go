@@ -1,0 +1,78 @@
+package sharding
+
+import (
+	"container/list"
+	"sync"
+
+	"varve.dev/zarr/store"
+)
+
+// defaultCache is the most bytes of indexes that are kept unless something else is asked for.
+const defaultCache = 16 << 20
+
+// cache keeps the indexes that were used last. It may be used from several goroutines at once.
+type cache struct {
+	most int64 // bytes
+
+	mu    sync.Mutex
+	used  int64
+	byKey map[store.Key]*list.Element
+	turns list.List // of *cached, the last used first
+}
+
+type cached struct {
+	key store.Key
+	*index
+}
+
+func newCache(most int64) *cache {
+	if most == 0 {
+		most = defaultCache
+	}
+	return &cache{most: most, byKey: map[store.Key]*list.Element{}}
+}
+
+// get returns the index of a shard as it was seen last, nil where it is not kept.
+func (c *cache) get(key store.Key) *index {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.byKey[key]
+	if !ok {
+		return nil
+	}
+	c.turns.MoveToFront(e)
+	return e.Value.(*cached).index
+}
+
+// put keeps the index of a shard. That of a version which cannot be told from others is not kept.
+func (c *cache) put(key store.Key, x *index) {
+	if x.info.Version.IsZero() || x.weight() > c.most {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(key)
+	c.byKey[key] = c.turns.PushFront(&cached{key, x})
+	c.used += x.weight()
+	for c.used > c.most {
+		c.remove(c.turns.Back().Value.(*cached).key)
+	}
+}
+
+// drop forgets the index of a shard.
+func (c *cache) drop(key store.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(key)
+}
+
+func (c *cache) remove(key store.Key) {
+	if e, ok := c.byKey[key]; ok {
+		c.used -= e.Value.(*cached).weight()
+		c.turns.Remove(e)
+		delete(c.byKey, key)
+	}
+}
+
+// weight returns about how many bytes an index takes in the cache.
+func (x *index) weight() int64 { return int64(8*len(x.entries)) + 256 }

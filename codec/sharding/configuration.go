@@ -1,0 +1,82 @@
+package sharding
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+)
+
+// Configuration is what the metadata say of shards.
+type Configuration struct {
+	// Inner says how a shard is cut, a cut an axis: into inner chunks of one length ([grid.Every]), or of several, which needs
+	// permission to be read again ([codec.Environment]).
+	Inner []grid.Cut
+	// Codecs is the chain of the inner chunks.
+	Codecs []metadata.Extension
+	// IndexCodecs is the chain of the index; nil is "bytes" in little endian and "crc32c", which every reader knows.
+	IndexCodecs []metadata.Extension
+	// AtStart puts the index before the inner chunks, else it stands behind them.
+	AtStart bool
+}
+
+// Extension returns the metadata of the codec. Errors wrap [codec.ErrConfiguration].
+func Extension(c Configuration) (metadata.Extension, error) {
+	zero := make([]int64, len(c.Inner)) // lists say by themselves how long a shard is
+	g, err := grid.New(zero, c.Inner...)
+	if err != nil {
+		return metadata.Extension{}, fmt.Errorf("%w: inner chunks: %w", codec.ErrConfiguration, err)
+	}
+	raw, err := appendInner([]byte{'{'}, g)
+	if err != nil {
+		return metadata.Extension{}, fmt.Errorf("%w: %w", codec.ErrConfiguration, err)
+	}
+	index := c.IndexCodecs
+	if index == nil {
+		index = []metadata.Extension{{Name: "bytes", Configuration: []byte(`{"endian":"little"}`)}, {Name: "crc32c"}}
+	}
+	raw = appendCodecs(append(raw, `,"codecs":`...), c.Codecs)
+	raw = appendCodecs(append(raw, `,"index_codecs":`...), index)
+	location := "end"
+	if c.AtStart {
+		location = "start"
+	}
+	raw = strconv.AppendQuote(append(raw, `,"index_location":`...), location)
+	return metadata.Extension{Name: Name, Configuration: append(raw, '}')}, nil
+}
+
+// appendInner appends the member that says how a shard is cut.
+func appendInner(dst []byte, g *grid.Grid) ([]byte, error) {
+	if g.Name() == grid.RegularName {
+		dst = append(dst, `"chunk_shape":[`...)
+		for i := range g.Rank() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendInt(dst, g.Axis(i).Step(), 10)
+		}
+		return append(dst, ']'), nil
+	}
+	for i := range g.Rank() {
+		if g.Axis(i).IsRegular() {
+			return nil, errors.New("either all axes of inner chunks have one length or none: give the list of lengths in a shard")
+		}
+	}
+	dst = append(append(dst, `"chunk_grid":{"name":"`...), g.Name()...)
+	dst = g.AppendListed(append(dst, `","configuration":`...))
+	return append(dst, '}'), nil
+}
+
+func appendCodecs(dst []byte, list []metadata.Extension) []byte {
+	dst = append(dst, '[')
+	for i, e := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = e.Append(dst)
+	}
+	return append(dst, ']')
+}

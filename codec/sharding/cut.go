@@ -1,0 +1,160 @@
+package sharding
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+// cut is how shards are cut into inner chunks.
+type cut struct {
+	shape []int64    // of every inner chunk; nil where lists say their lengths
+	grid  *grid.Grid // of one shard, where lists do
+	cuts  []grid.Cut // one an axis
+	clips bool       // inner chunks end where the shard does
+}
+
+func parseCut(shape, inner []byte) (cut, error) {
+	switch {
+	case shape != nil && inner != nil:
+		return cut{}, errors.New("chunk_shape and chunk_grid are both given, only one can be meant")
+	case shape != nil:
+		return parseShape(shape)
+	case inner != nil:
+		return parseInnerGrid(inner)
+	}
+	return cut{}, errors.New(`member "chunk_shape" is missing`)
+}
+
+func parseShape(raw []byte) (cut, error) {
+	var lengths []config.Int
+	if err := json.Unmarshal(raw, &lengths); err != nil || lengths == nil {
+		return cut{}, fmt.Errorf("chunk_shape must be a list of integers: %w", err)
+	}
+	c := cut{shape: make([]int64, len(lengths))}
+	for i, n := range lengths {
+		if n < 1 {
+			return cut{}, fmt.Errorf("chunk_shape: axis %d: an inner chunk has at least one element, got %d", i, n)
+		}
+		c.shape[i] = int64(n)
+	}
+	return c, nil
+}
+
+// parseInnerGrid reads a rectilinear grid of inner chunks, which stands in place of chunk_shape. That is a proposal of ours.
+func parseInnerGrid(raw []byte) (cut, error) {
+	ext, err := metadata.ParseExtension(raw, metadata.Limits{})
+	if err != nil {
+		return cut{}, fmt.Errorf("chunk_grid: %w", err)
+	}
+	if ext.Name != grid.RectilinearName {
+		return cut{}, fmt.Errorf("chunk_grid is %q, want %q, or a chunk_shape", ext.Name, grid.RectilinearName)
+	}
+	var shapes struct {
+		ChunkShapes []json.RawMessage `json:"chunk_shapes"`
+	}
+	if err := json.Unmarshal(ext.Configuration, &shapes); err != nil {
+		return cut{}, fmt.Errorf("chunk_grid: %w", err)
+	}
+	zero := make([]int64, len(shapes.ChunkShapes)) // the lengths say how long a shard is
+	g, err := grid.Parse(zero, ext.Name, ext.Configuration)
+	if err != nil {
+		return cut{}, fmt.Errorf("chunk_grid: %w", err)
+	}
+	for i := range zero {
+		if g.Axis(i).IsRegular() {
+			return cut{}, fmt.Errorf("chunk_grid: axis %d: want the list of the lengths in a shard, got a single one", i)
+		}
+	}
+	return cut{grid: g}, nil
+}
+
+// bind checks the cut for shards of so many axes.
+func (c *cut) bind(rank int, unaligned bool) error {
+	if c.grid != nil {
+		return c.bindGrid(rank, unaligned)
+	}
+	if len(c.shape) != rank {
+		return fmt.Errorf("%w: chunk_shape %d has %d axes, the shard has %d", codec.ErrConfiguration, c.shape, len(c.shape), rank)
+	}
+	c.clips = unaligned
+	for _, n := range c.shape {
+		if unaligned {
+			c.cuts = append(c.cuts, grid.EveryTrimmed(n))
+		} else {
+			c.cuts = append(c.cuts, grid.Every(n))
+		}
+	}
+	return nil
+}
+
+func (c *cut) bindGrid(rank int, unaligned bool) error {
+	if !unaligned {
+		return fmt.Errorf("%w: inner chunks of several lengths are an experiment (Experimental.InnerChunks, --experimental inner-chunks)", codec.ErrUnsupported)
+	}
+	if c.grid.Rank() != rank {
+		return fmt.Errorf("%w: chunk_grid has %d axes, the shard has %d", codec.ErrConfiguration, c.grid.Rank(), rank)
+	}
+	for i := range rank {
+		c.cuts = append(c.cuts, grid.Runs(slices.Collect(c.grid.Axis(i).Edges())...))
+	}
+	return nil
+}
+
+// checkAxis refuses shards along an axis that are not cut without rest.
+func (c *cut) checkAxis(i int, a grid.Axis) error {
+	if c.clips {
+		return nil
+	}
+	if c.grid != nil {
+		if !a.IsRegular() {
+			return fmt.Errorf("%w: inner chunks of several lengths need shards of one length", codec.ErrConfiguration)
+		}
+		return c.checkSum(i, a.Step())
+	}
+	for run := range a.Encoded() {
+		if run.Length%c.shape[i] != 0 {
+			return notDividing(run.Length, c.shape[i])
+		}
+	}
+	return nil
+}
+
+func (c *cut) checkSum(i int, length int64) error {
+	if sum := c.grid.Axis(i).Covered(); sum != length {
+		return fmt.Errorf("%w: the inner chunks have %d elements together, a shard has %d", codec.ErrConfiguration, sum, length)
+	}
+	return nil
+}
+
+func notDividing(shard, inner int64) error {
+	below, above := shard/inner*inner, (shard/inner+1)*inner
+	would := fmt.Sprintf("%d or %d would do", below, above)
+	if below == 0 {
+		would = fmt.Sprintf("%d would do", above)
+	}
+	return fmt.Errorf("%w: inner chunks of %d do not divide a shard of %d; %s (Experimental.InnerChunks or --experimental inner-chunks clips the last)",
+		codec.ErrConfiguration, inner, shard, would)
+}
+
+// of returns the grid of the inner chunks of a shard.
+func (c *cut) of(shape []int64) (*grid.Grid, error) {
+	for i, n := range shape {
+		switch {
+		case c.clips:
+		case c.grid != nil:
+			if err := c.checkSum(i, n); err != nil {
+				return nil, &grid.AxisError{Axis: i, Err: err}
+			}
+		case n%c.shape[i] != 0:
+			return nil, &grid.AxisError{Axis: i, Err: notDividing(n, c.shape[i])}
+		}
+	}
+	return grid.New(shape, c.cuts...)
+}

@@ -1,0 +1,159 @@
+package sharding
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/selection"
+)
+
+// EncodedSize implements [codec.ArrayBytes].
+func (c *coder) EncodedSize(shape []int64, n int64) (size int64, fixed bool) {
+	l, err := c.layout(shape)
+	if err != nil {
+		return n, false
+	}
+	return l.packed, false
+}
+
+// Decode implements [codec.ArrayBytes].
+func (c *coder) Decode(dst *codec.Block, src []byte) error {
+	return c.DecodePart(context.Background(), &codec.Work{Cores: codec.Cores(nil)}, codec.Part{
+		Shape: dst.Shape, Part: all(dst.Shape), Into: grid.Contiguous(dst.Data, dst.Shape, int(c.size)),
+	}, codec.Stored(src))
+}
+
+// all returns the part that is everything.
+func all(shape []int64) grid.Part {
+	n := make([]int64, 2*len(shape))
+	start, step := n[:len(shape)], n[len(shape):]
+	for i := range step {
+		step[i] = 1
+	}
+	return grid.Part{Start: start, Step: step, Count: shape}
+}
+
+// decoder decodes inner chunks of one shard to their places in a part.
+type decoder struct {
+	*coder
+	*layout
+	codec.Part
+	ctx  context.Context
+	work *codec.Work
+}
+
+// batch is the number of inner chunks that a goroutine takes at a time, so that taking them costs little.
+const batchBytes = 64 << 10
+
+// decodeStored decodes a part of a shard that is in memory. The caller holds a core.
+func (d *decoder) decodeStored(shard []byte) error {
+	x, err := d.indexOf(d.layout, shard)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
+	touched, _ := plan.Touched().Len()
+	size := min(max(1, batchBytes/max(1, d.layout.inner)), 64, touched)
+	pieces := make([][]*selection.Piece, max(1, cap(d.work.Cores)))
+	return d.work.Cores.Each(d.ctx, (touched+size-1)/size, func(worker int, _ int64) error {
+		if pieces[worker] == nil {
+			pieces[worker] = d.pieces(size)
+		}
+		batch := pieces[worker]
+		mu.Lock()
+		n := 0
+		for n < len(batch) && plan.Next(batch[n].Part) {
+			n++
+		}
+		mu.Unlock()
+		for _, p := range batch[:n] {
+			k := d.number(p.Chunk)
+			d.grid.Cell(p.Chunk, p.Cell)
+			p.Into(d.Part.Into)
+			if err := d.decodeAt(p, x, k, shard); err != nil {
+				return d.fail(k, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (d *decoder) pieces(n int64) []*selection.Piece {
+	list := make([]*selection.Piece, n)
+	for i := range list {
+		list[i] = selection.NewPiece(len(d.chunks), int(d.size))
+	}
+	return list
+}
+
+// decodeAt decodes what p takes of inner chunk k of a shard in memory.
+func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) error {
+	off, n, stored, err := x.span(k)
+	switch {
+	case err != nil:
+		return err
+	case stored:
+		return d.decodeInner(p, shard[off:off+n:off+n])
+	}
+	d.fill(p)
+	return nil
+}
+
+// fill makes the place of p the fill value.
+func (d *decoder) fill(p *selection.Piece) {
+	if !d.Zeroed || !grid.AllEqual(d.spec.Fill, []byte{0}) {
+		grid.Fill(p.Placed, d.spec.Fill)
+	}
+}
+
+// decodeInner decodes what p takes of an inner chunk to its place.
+func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
+	if d.chain.Divided() {
+		return d.chain.DecodePart(d.ctx, d.work, codec.Part{Shape: p.Cell.Encoded, Part: p.Part.Part, Into: p.Placed}, codec.Stored(src))
+	}
+	p.Decoded.Shape = p.Cell.Encoded
+	if shown, err := d.chain.Show(&p.Decoded, src); err != nil {
+		return err
+	} else if shown {
+		p.Take()
+		grid.Copy(p.Placed, p.Taken)
+		return nil
+	}
+	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
+		p.Show(place)
+		return d.chain.Decode(&p.Decoded, src)
+	}
+	b, err := d.decodeWhole(p, src)
+	defer b.Put()
+	if err != nil {
+		return err
+	}
+	p.Take()
+	grid.Copy(p.Placed, p.Taken)
+	return nil
+}
+
+// decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
+func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, error) {
+	n := c.size
+	for _, l := range p.Cell.Encoded {
+		n *= l
+	}
+	b := budget.Get(n)
+	p.Show(b.Bytes(n))
+	if err := c.chain.Decode(&p.Decoded, src); err != nil {
+		b.Put()
+		return nil, err
+	}
+	return b, nil
+}
+
+// corrupt is an error of what a shard holds.
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", codec.ErrCorrupt, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,313 @@
+package sharding
+
+import (
+	"context"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/selection"
+)
+
+// Encode implements [codec.ArrayBytes].
+func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
+	out, err := c.EncodePart(context.Background(), new(codec.Work), codec.Edit{
+		Shape: src.Shape, Part: all(src.Shape), Values: grid.Contiguous(src.Data, src.Shape, int(c.size)),
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Release()
+	return out.AppendTo(dst), nil
+}
+
+// EncodePart implements [codec.PartialEncoder]. Inner chunks that the edit does not touch are taken over as they are encoded.
+func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src codec.Source) (*codec.Edited, error) {
+	l, err := c.layout(e.Shape)
+	if err != nil {
+		return nil, err
+	}
+	d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
+	if err := d.edit(src); err != nil {
+		d.out.Release()
+		return nil, err
+	}
+	return d.out, nil
+}
+
+// editor makes a new version of one shard.
+type editor struct {
+	*coder
+	*layout
+	codec.Edit
+	ctx  context.Context
+	work *codec.Work
+	out  *codec.Edited
+
+	old   *index    // of the stored shard, nil where nothing of it stays
+	reads []stretch // of it, in the order of their offsets, where it was not read whole
+	todo  []uint8   // for every inner chunk, what becomes of it
+	list  []uint32  // the inner chunks that are encoded anew, in the order in which they are stored
+	made  []int64   // bytes of each of them, 0 where it holds only the fill value, unchanged where it stays
+	size  int64     // how many of them follow each other in one segment
+	parts []*budget.Buffer
+}
+
+// unchanged stands for the length of an inner chunk that turned out to stay as it is stored.
+const unchanged = -1
+
+// What becomes of an inner chunk.
+const (
+	stays   uint8 = iota // as it is stored, or stays absent
+	goes                 // nothing of it stays, and nothing new comes
+	changes              // it is encoded anew
+	remains              // it was to be encoded anew, but turned out to stay as it is stored
+)
+
+func (d *editor) edit(src codec.Source) error {
+	if err := d.readOld(src); err != nil {
+		return err
+	}
+	d.todo = make([]uint8, d.n)
+	count := d.mark()
+	if d.old != nil && !d.Anew && count == 0 && !slices.Contains(d.todo, goes) {
+		d.out.Same = true
+		return nil
+	}
+	patches := d.patches()
+	if err := d.readParts(src, !d.Splices && !patches); err != nil {
+		return err
+	}
+	if err := d.encodeAll(count); err != nil {
+		return err
+	}
+	for i, k := range d.list {
+		if d.made[i] == unchanged {
+			d.todo[k] = remains
+		}
+	}
+	if d.old != nil && !d.Anew && !slices.Contains(d.todo, goes) && !slices.Contains(d.todo, changes) {
+		d.out.Same = true
+		return nil
+	}
+	if patches {
+		if d.patch() {
+			return nil
+		}
+		if err := d.readParts(src, !d.Splices); err != nil {
+			return err
+		}
+	}
+	return d.assemble()
+}
+
+// mark notes what becomes of every inner chunk and returns how many are encoded anew.
+func (d *editor) mark() (count int64) {
+	set := func(k int64, to uint8) {
+		if d.todo[k] != changes && to == changes {
+			count++
+		}
+		d.todo[k] = max(d.todo[k], to)
+	}
+	if d.Index != nil {
+		set(d.number(d.Index), changes)
+	}
+	if d.Values.Data != nil {
+		p := selection.NewPart(len(d.chunks))
+		for plan := selection.NewPlan(selection.OfPart(d.Part), d.grid); plan.Next(p); {
+			set(d.number(p.Chunk), changes)
+		}
+	}
+	if d.Keep == nil || d.old == nil {
+		return count
+	}
+	for beyond := range grid.BoxOf(d.Shape).Subtract(d.Keep) {
+		touched, err := d.grid.Touched(beyond)
+		if err != nil {
+			continue // it lies within the shard
+		}
+		for at := range touched.Indices() {
+			k := d.number(at)
+			switch cell, _ := d.grid.Chunk(at); {
+			case !d.isStored(k):
+			case overlap(cell, d.Keep):
+				set(k, changes)
+			default:
+				set(k, goes)
+			}
+		}
+	}
+	return count
+}
+
+// overlap reports whether a cell has elements in the box.
+func overlap(c *grid.Chunk, b grid.Box) bool {
+	for i, in := range b {
+		if (grid.Interval{Start: c.Start[i], Stop: c.Start[i] + c.Logical[i]}).Intersect(in).Len() == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *editor) isStored(k int64) bool { return d.old.entries[2*k] != absent }
+
+// segmentBytes is how many bytes of elements are encoded one after the other by one goroutine.
+const segmentBytes = 256 << 10
+
+// encodeAll encodes the inner chunks that change, in the order in which they are stored.
+func (d *editor) encodeAll(count int64) error {
+	d.list = make([]uint32, 0, count)
+	d.each(func(k int64) error {
+		if d.todo[k] == changes {
+			d.list = append(d.list, uint32(k))
+		}
+		return nil
+	})
+	d.made = make([]int64, count)
+	d.size = max(1, segmentBytes/max(1, d.layout.inner))
+	d.parts = make([]*budget.Buffer, (count+d.size-1)/d.size)
+	if d.work.Cores != nil {
+		d.work.Cores.Enter()
+		defer d.work.Cores.Leave()
+	}
+	pieces := make([]*selection.Piece, max(1, cap(d.work.Cores)))
+	err := d.work.Cores.Each(d.ctx, int64(len(d.parts)), func(worker int, i int64) error {
+		if pieces[worker] == nil {
+			pieces[worker] = selection.NewPiece(len(d.chunks), int(d.coder.size))
+		}
+		return d.encodeSegment(pieces[worker], i)
+	})
+	d.out.Memory = append(d.out.Memory, d.parts...)
+	return err
+}
+
+// encodeSegment encodes some inner chunks one after the other to a buffer.
+func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
+	from := i * d.size
+	list := d.list[from:min(int64(len(d.list)), from+d.size)]
+	most := int64(0)
+	for _, k := range list {
+		var room [8]int64
+		d.grid.Cell(d.place(room[:0], int64(k)), p.Cell)
+		most += d.chain.MaxEncoded(p.Cell.Encoded, d.bytes(p.Cell.Encoded))
+	}
+	b := budget.Get(most)
+	d.parts[i] = b
+	for j, k := range list {
+		before := len(b.B)
+		out, changed, err := d.encodeInner(b.B, p, int64(k))
+		if err != nil {
+			return d.fail(int64(k), err)
+		}
+		b.B = out
+		d.made[from+int64(j)] = int64(len(out) - before)
+		if !changed {
+			d.made[from+int64(j)] = unchanged
+		}
+	}
+	return nil
+}
+
+// bytes returns the bytes of the elements of an inner chunk.
+func (d *editor) bytes(shape []int64) int64 {
+	n := d.coder.size
+	for _, l := range shape {
+		n *= l
+	}
+	return n
+}
+
+// encodeInner appends the new form of inner chunk k, and nothing where that holds only the fill value. It is false where the inner
+// chunk stays as it is stored.
+func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byte, changed bool, err error) {
+	var room [8]int64
+	at := d.place(room[:0], k)
+	if d.Index != nil && slices.Equal(at, d.Index) {
+		return append(dst, d.Encoded...), true, nil
+	}
+	touched := d.Values.Data != nil && p.Seek(d.grid, d.Part, at)
+	if touched {
+		p.Into(d.Values)
+		if p.IsWhole() {
+			dst, err = d.append(dst, p.Placed)
+			return dst, true, err
+		}
+	} else {
+		d.grid.Cell(at, p.Cell)
+	}
+	b, cleared, err := d.oldInner(p, k)
+	defer b.Put()
+	if err != nil || !touched && !cleared {
+		return dst, false, err
+	}
+	if touched {
+		p.Take()
+		grid.Copy(p.Taken, p.Placed)
+	}
+	dst, err = d.append(dst, p.Decoded)
+	return dst, true, err
+}
+
+// append appends the encoded elements of v, unless they are all the fill value.
+func (d *editor) append(dst []byte, v grid.View) ([]byte, error) {
+	if !d.KeepFill && v.AllEqual(d.spec.Fill) {
+		return dst, nil
+	}
+	return d.chain.Encode(dst, v)
+}
+
+// oldInner makes p show inner chunk k as it is stored, as far as it stays, in memory that the caller puts back,
+// and reports whether anything else was there.
+func (d *editor) oldInner(p *selection.Piece, k int64) (b *budget.Buffer, cleared bool, err error) {
+	src, err := d.oldBytes(k)
+	if err != nil {
+		return nil, false, err
+	}
+	if src == nil {
+		n := d.bytes(p.Cell.Encoded)
+		b := budget.Get(n)
+		p.Show(b.Bytes(n))
+		grid.FillBytes(p.Decoded.Data, d.spec.Fill)
+		return b, false, nil
+	}
+	if b, err = d.decodeWhole(p, src); err != nil {
+		return nil, false, err
+	}
+	return b, d.clearBeyond(p), nil
+}
+
+// clearBeyond sets what does not stay of an inner chunk to the fill value, and reports whether anything else was there.
+func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
+	if d.Keep == nil {
+		return false
+	}
+	keep := make(grid.Box, len(d.Keep))
+	for i, in := range d.Keep {
+		start := p.Cell.Start[i]
+		keep[i] = grid.Interval{Start: max(0, in.Start-start), Stop: min(p.Cell.Encoded[i], in.Stop-start)}
+	}
+	for beyond := range grid.BoxOf(p.Cell.Encoded).Subtract(keep) {
+		if v := p.Decoded.Sub(beyond); !v.AllEqual(d.spec.Fill) {
+			grid.Fill(v, d.spec.Fill)
+			cleared = true
+		}
+	}
+	return cleared
+}
+
+// each calls do for every inner chunk in the order in which they are stored.
+func (d *editor) each(do func(k int64) error) error {
+	order := d.inOrder(d.layout)
+	for i := range d.n {
+		k := i
+		if order != nil {
+			k = int64(order[i])
+		}
+		if err := do(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package sharding
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+// absent stands for offset and length of an inner chunk that is not stored.
+const absent = math.MaxUint64
+
+// index says where the inner chunks of one version of a shard are.
+type index struct {
+	entries []uint64   // offset and length of every inner chunk, in C order
+	info    store.Info // of the shard
+	bytes   int64      // of the encoded index
+	atStart bool
+}
+
+// newIndex returns an index without inner chunks.
+func newIndex(l *layout) *index {
+	x := &index{entries: make([]uint64, 2*l.n), bytes: l.index}
+	for i := range x.entries {
+		x.entries[i] = absent
+	}
+	return x
+}
+
+// decodeIndex reads the encoded index of a shard.
+func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, error) {
+	x := &index{entries: make([]uint64, 2*l.n), info: info, bytes: l.index, atStart: c.atStart}
+	v := grid.View{Data: bytesOf(x.entries), Shape: l.entry, Size: 8}
+	if err := c.index.Decode(&v, src); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	if want := grid.AppendStrides(nil, l.entry, 8); !c.index.InOrder() {
+		ordered := make([]uint64, 2*l.n)
+		grid.Copy(grid.View{Data: bytesOf(ordered), Shape: l.entry, Strides: want, Size: 8}, v)
+		x.entries = ordered
+	}
+	return x, nil
+}
+
+// encode appends the encoded index to dst.
+func (c *coder) encodeIndex(dst []byte, l *layout, x *index) ([]byte, error) {
+	out, err := c.index.Encode(dst, grid.Contiguous(bytesOf(x.entries), l.entry, 8))
+	if err == nil && int64(len(out)-len(dst)) != l.index {
+		err = fmt.Errorf("%d bytes, want %d", len(out)-len(dst), l.index)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	return out, nil
+}
+
+// bytesOf returns the memory of numbers.
+func bytesOf(n []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(n))), 8*len(n))
+}
+
+// indexOf returns the index of a shard that is in memory.
+func (c *coder) indexOf(l *layout, shard []byte) (*index, error) {
+	raw, err := c.cutIndex(l, shard)
+	if err != nil {
+		return nil, err
+	}
+	return c.decodeIndex(l, raw, store.Info{Size: int64(len(shard))})
+}
+
+// cutIndex returns the encoded index of a shard.
+func (c *coder) cutIndex(l *layout, shard []byte) ([]byte, error) {
+	if int64(len(shard)) < l.index {
+		return nil, l.tooShort(int64(len(shard)))
+	}
+	if c.atStart {
+		return shard[:l.index], nil
+	}
+	return shard[int64(len(shard))-l.index:], nil
+}
+
+func (l *layout) tooShort(n int64) error {
+	return fmt.Errorf("%w: the shard has %d bytes, the index of its %d inner chunks alone has %d", codec.ErrCorrupt, n, l.n, l.index)
+}
+
+// span returns where inner chunk k is, false where it is not stored. An entry that leads out of the shard or into the index is
+// [codec.ErrCorrupt].
+func (x *index) span(k int64) (off, n int64, stored bool, err error) {
+	o, m := x.entries[2*k], x.entries[2*k+1]
+	if o == absent && m == absent {
+		return 0, 0, false, nil
+	}
+	first, last := uint64(0), uint64(x.info.Size)
+	if x.atStart {
+		first = uint64(x.bytes)
+	} else {
+		last -= uint64(x.bytes)
+	}
+	if o < first || o > last || m > last-o {
+		return 0, 0, false, fmt.Errorf("%w: the index says %d bytes from offset %d on, inner chunks have the bytes from %d to %d", codec.ErrCorrupt, m, o, first, last)
+	}
+	return int64(o), int64(m), true, nil
+}
+
+// InnerError says which inner chunk of a shard an operation failed on.
+type InnerError struct {
+	Index []int64 // in the shard, axes as the codec sees them
+	Err   error
+}
+
+// Error returns the index of the inner chunk, and what went wrong.
+func (e *InnerError) Error() string { return fmt.Sprintf("inner chunk %v: %v", e.Index, e.Err) }
+
+// Unwrap returns what went wrong.
+func (e *InnerError) Unwrap() error { return e.Err }
+
+// fail adds the inner chunk to err.
+func (l *layout) fail(k int64, err error) error {
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	return &InnerError{l.place(nil, k), err}
+}

@@ -1,0 +1,129 @@
+package sharding
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// manyBytes is how many bytes a shard has at least so that it pays to read only those of its bytes that are needed.
+const manyBytes = 1 << 20
+
+// readOld reads the stored shard, or only its index where the bytes that stay can be taken over by the store, or where far more
+// is stored than the inner chunks can take.
+func (d *editor) readOld(src codec.Source) error {
+	switch {
+	case src == nil:
+		return nil
+	case d.packed < manyBytes || !d.Splices && !d.patches():
+		err := d.readWhole(src)
+		if !errors.Is(err, store.ErrTooLarge) {
+			return err
+		}
+	}
+	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
+	x, tail, err := r.readIndex(src)
+	tail.buffer.Put()
+	d.old = x
+	return err
+}
+
+func (d *editor) readWhole(src codec.Source) error {
+	shard, stored := src.(codec.Stored)
+	size := int64(len(shard))
+	if !stored {
+		b := budget.Get(d.packed)
+		d.out.Memory = append(d.out.Memory, b)
+		data, info, err := src.Read(d.ctx, store.Request{Limit: 2 * max(d.packed, manyBytes)}, b.B)
+		if err != nil {
+			return err
+		}
+		shard, size = data, info.Size
+		defer func() {
+			if d.old != nil {
+				d.old.info = info
+			}
+		}()
+	}
+	x, err := d.indexOf(d.layout, shard)
+	if err != nil {
+		return err
+	}
+	x.info.Size = size
+	d.old, d.out.Old = x, shard
+	return nil
+}
+
+// patches reports whether inner chunks may be overwritten where they are.
+func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Patches }
+
+// readParts reads what is needed of a shard of which only the index was read: what changes in part, and what stays as well
+// where that is asked for.
+func (d *editor) readParts(src codec.Source, stay bool) error {
+	if d.old == nil || d.out.Old != nil {
+		return nil
+	}
+	var wants []want
+	for k := range d.n {
+		off, n, stored, err := d.old.span(k)
+		if err != nil {
+			return d.fail(k, err)
+		}
+		if stored && (d.todo[k] == stays && stay || d.todo[k] == changes && !d.covers(k)) {
+			wants = append(wants, want{off, n, k})
+		}
+	}
+	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.off, b.off) })
+	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
+	d.reads = d.reads[:0]
+	for len(wants) > 0 {
+		n, stop := r.group(wants)
+		off := wants[0].off
+		wants = wants[n:]
+		b := budget.Get(stop - off)
+		d.out.Memory = append(d.out.Memory, b)
+		data, _, err := src.Read(d.ctx, store.Request{Range: store.Span(off, stop-off)}, b.B)
+		if err != nil {
+			return err
+		}
+		d.reads = append(d.reads, stretch{off: off, data: data})
+	}
+	return nil
+}
+
+// covers reports whether the edit replaces all of inner chunk k.
+func (d *editor) covers(k int64) bool {
+	if d.Index != nil && k == d.number(d.Index) {
+		return true
+	}
+	if d.Values.Data == nil {
+		return false
+	}
+	p := selection.NewPiece(len(d.chunks), int(d.coder.size))
+	return p.Seek(d.grid, d.Part, d.layout.place(nil, k)) && p.IsWhole()
+}
+
+// oldBytes returns inner chunk k as it is stored, nil where it is not.
+func (d *editor) oldBytes(k int64) ([]byte, error) {
+	if d.old == nil {
+		return nil, nil
+	}
+	off, n, stored, err := d.old.span(k)
+	if err != nil || !stored {
+		return nil, err
+	}
+	if d.out.Old != nil {
+		return d.out.Old[off : off+n : off+n], nil
+	}
+	i, found := slices.BinarySearchFunc(d.reads, off, func(s stretch, off int64) int { return cmp.Compare(s.off, off) })
+	if !found {
+		i-- // the stretch that begins before it, which holds what was asked for
+	}
+	data, _ := d.reads[i].holds(off, n)
+	return data, nil
+}

@@ -1,0 +1,277 @@
+package sharding
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// readTries is how often a part is read anew because the shard was replaced meanwhile.
+const readTries = 16
+
+// DecodePart implements [codec.PartialDecoder]: it reads the index, if it does not know it, and the inner chunks that the part needs,
+// or all at once where that is cheaper. Everything comes from one version of the shard.
+func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
+	l, err := c.layout(p.Shape)
+	if err != nil {
+		if _, _, readErr := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil); errors.Is(readErr, fs.ErrNotExist) {
+			return readErr
+		}
+		return err
+	}
+	d := &decoder{c, l, p, ctx, w}
+	if shard, ok := src.(codec.Stored); ok {
+		return d.decodeStored(shard)
+	}
+	for range readTries {
+		if err = d.read(src); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		c.cache.drop(src.Key())
+		src.Expect(store.Info{})
+	}
+	return err
+}
+
+// Weight implements [codec.Divider].
+func (c *coder) Weight(p codec.Part, cores int) int64 {
+	l, err := c.layout(p.Shape)
+	if err != nil {
+		return 0
+	}
+	touched, _ := selection.NewPlan(selection.OfPart(p.Part), l.grid).Touched().Len()
+	encoded := l.packed/l.n*touched + l.index // all of it where every inner chunk is touched
+	if p.Whole || touched == l.n {
+		encoded = l.packed
+	}
+	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
+}
+
+// read reads the part from the version of the shard that src is of.
+func (d *decoder) read(src codec.Source) error {
+	if d.wantsWhole(src) {
+		err := d.readWhole(src)
+		if !errors.Is(err, store.ErrTooLarge) {
+			return err
+		}
+	}
+	x, tail, err := d.readIndex(src)
+	defer tail.buffer.Put()
+	if err != nil {
+		return err
+	}
+	wants, err := d.wants(x)
+	if err != nil {
+		return err
+	}
+	if len(wants) == 0 && tail.buffer != nil {
+		return nil // the index was read just now
+	}
+	return d.readRanges(src, wants, tail)
+}
+
+// wantsWhole reports whether to read the shard in one request: where every inner chunk is wanted, or it is small and its index is
+// not known.
+func (d *decoder) wantsWhole(src codec.Source) bool {
+	if d.packed <= d.work.Small && d.cache.get(src.Key()) == nil {
+		return true
+	}
+	touched, _ := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Touched().Len()
+	return (d.Whole || touched == d.n) && d.packed <= d.work.Bytes
+}
+
+// readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
+func (d *decoder) readWhole(src codec.Source) error {
+	limit := d.packed + d.packed/4
+	b := budget.Get(min(limit, d.packed))
+	defer b.Put()
+	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
+	if err != nil {
+		return err
+	}
+	if !d.Whole {
+		d.keep(src, shard, info)
+	}
+	d.work.Cores.Enter()
+	defer d.work.Cores.Leave()
+	return d.decodeStored(shard)
+}
+
+// keep remembers the index of a shard that was read whole.
+func (d *decoder) keep(src codec.Source, shard []byte, info store.Info) {
+	if x, err := d.indexOf(d.layout, shard); err == nil {
+		x.info = info
+		d.cache.put(src.Key(), x)
+	}
+}
+
+// stretch is bytes of a shard that were read.
+type stretch struct {
+	off    int64
+	data   []byte
+	buffer *budget.Buffer
+}
+
+// holds returns the n bytes from offset off on, if the stretch has them.
+func (s stretch) holds(off, n int64) ([]byte, bool) {
+	if off < s.off || off+n > s.off+int64(len(s.data)) {
+		return nil, false
+	}
+	return s.data[off-s.off:][:n:n], true
+}
+
+// readIndex returns the index of the shard, and what else was read with it.
+func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
+	if x := d.cache.get(src.Key()); x != nil && x.bytes == d.layout.index && int64(len(x.entries)) == 2*d.n {
+		src.Expect(x.info)
+		return x, stretch{}, nil
+	}
+	x, tail, err := d.fetchIndex(src)
+	if err == nil {
+		d.cache.put(src.Key(), x)
+	}
+	return x, tail, err
+}
+
+func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
+	size := d.layout.index
+	q := store.Request{Range: store.Span(0, size)}
+	if !d.atStart {
+		size += d.work.Guess
+		q.Range = store.Suffix(size)
+	}
+	b := budget.Get(size)
+	data, info, err := src.Read(d.ctx, q, b.B)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w: the shard is too short for the index of %d bytes: %w", codec.ErrCorrupt, d.layout.index, err)
+	}
+	tail := stretch{info.Size - int64(len(data)), data, b}
+	if err == nil && int64(len(data)) < d.layout.index {
+		err = d.tooShort(info.Size)
+	}
+	if err != nil {
+		return nil, tail, err
+	}
+	raw, _ := d.cutIndex(d.layout, data)
+	x, err := d.decodeIndex(d.layout, raw, info)
+	if d.atStart {
+		tail.off = 0
+	}
+	return x, tail, err
+}
+
+// want is an inner chunk that has to be read.
+type want struct{ off, n, k int64 }
+
+// wants returns the stored inner chunks that the part touches in the order of their bytes, and fills the place of the others.
+func (d *decoder) wants(x *index) ([]want, error) {
+	var wants []want
+	p := selection.NewPiece(len(d.chunks), int(d.size))
+	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
+	for plan.Next(p.Part) {
+		k := d.number(p.Chunk)
+		off, n, stored, err := x.span(k)
+		if err != nil {
+			return nil, d.fail(k, err)
+		}
+		if !stored {
+			d.grid.Cell(p.Chunk, p.Cell)
+			p.Into(d.Part.Into)
+			d.fill(p)
+			continue
+		}
+		wants = append(wants, want{off, n, k})
+	}
+	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.off, b.off) })
+	return wants, nil
+}
+
+// group returns how many wants at the start are read as one range, and where that ends.
+func (d *decoder) group(wants []want) (n int, stop int64) {
+	first := wants[0]
+	most := max(min(d.work.Span, d.work.Bytes/2), first.n)
+	stop = first.off + first.n
+	for n = 1; n < len(wants); n++ {
+		w := wants[n]
+		if w.off-stop > d.work.Gap || max(stop, w.off+w.n)-first.off > most {
+			break
+		}
+		stop = max(stop, w.off+w.n)
+	}
+	return n, stop
+}
+
+// readRanges reads the ranges that hold the wants and decodes these, as many at a time as the memory allows.
+func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error {
+	if len(wants) == 0 {
+		// An index that was known tells nothing about the shard as it is: this read does.
+		_, _, err := src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
+		return err
+	}
+	if n, stop := d.group(wants); n == len(wants) {
+		return d.readGroup(src, wants, stop, tail)
+	}
+	workers, ctx := errgroup.WithContext(d.ctx)
+	workers.SetLimit(max(1, d.work.Requests))
+	room := budget.New(d.work.Bytes)
+	each := *d
+	each.ctx = ctx
+	for len(wants) > 0 {
+		n, stop := d.group(wants)
+		group := wants[:n]
+		wants = wants[n:]
+		weight, err := room.Acquire(ctx, stop-group[0].off+d.layout.inner)
+		if err != nil {
+			break // one of the workers has failed
+		}
+		workers.Go(func() error {
+			defer room.Release(weight)
+			return each.readGroup(src, group, stop, tail)
+		})
+	}
+	return cmp.Or(workers.Wait(), d.ctx.Err())
+}
+
+// readGroup reads the bytes up to stop that hold the wants, if the tail does not, and decodes these.
+func (d *decoder) readGroup(src codec.Source, group []want, stop int64, tail stretch) error {
+	off := group[0].off
+	if data, ok := tail.holds(off, stop-off); ok {
+		return d.decodeGroup(stretch{off: off, data: data}, group)
+	}
+	b := budget.Get(stop - off)
+	defer b.Put()
+	data, _, err := src.Read(d.ctx, store.Request{Range: store.Span(off, stop-off)}, b.B)
+	if err != nil {
+		return err
+	}
+	return d.decodeGroup(stretch{off: off, data: data}, group)
+}
+
+// decodeGroup decodes inner chunks whose bytes were read.
+func (d *decoder) decodeGroup(s stretch, group []want) error {
+	d.work.Cores.Enter()
+	defer d.work.Cores.Leave()
+	pieces := make([]*selection.Piece, max(1, cap(d.work.Cores)))
+	return d.work.Cores.Each(d.ctx, int64(len(group)), func(worker int, i int64) error {
+		if pieces[worker] == nil {
+			pieces[worker] = selection.NewPiece(len(d.chunks), int(d.size))
+		}
+		p, w := pieces[worker], group[i]
+		var room [8]int64
+		p.Seek(d.grid, d.Part.Part, d.place(room[:0], w.k))
+		p.Into(d.Part.Into)
+		data, _ := s.holds(w.off, w.n)
+		return d.fail(w.k, d.decodeInner(p, data))
+	})
+}

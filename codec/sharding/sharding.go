@@ -1,0 +1,170 @@
+// Package sharding is the codec that stores a chunk, then called a shard, as many inner chunks and an index that says where each of
+// them is (zarr-specs v3, "sharding_indexed" 1.0). Inner chunks are read and written by themselves.
+//
+// A shard is the encoded inner chunks one after the other, in any order and with any gaps, and the index before or behind them: a
+// pair of unsigned 64-bit numbers for every inner chunk, offset from the start of the shard and length, in C order. An inner
+// chunk that holds only the fill value is left out, and both its numbers are 2^64-1.
+//
+// Importing the package registers it as "sharding_indexed".
+package sharding
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+// Name is the name of the codec in metadata.
+const Name = "sharding_indexed"
+
+func init() { codec.Register(Name, New) }
+
+// coder is the codec of one chain.
+type coder struct {
+	cut     cut
+	inner   []metadata.Extension
+	entries []metadata.Extension // codecs of the index
+	atStart bool
+
+	env   codec.Environment
+	chain *codec.Chain // of the inner chunks
+	index *codec.Chain
+	spec  codec.Spec
+	size  int64 // bytes an element
+
+	layouts layouts
+	cache   *cache
+}
+
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a [codec.Divider] and a [codec.Nester].
+func New(configuration []byte) (any, error) {
+	c := new(coder)
+	if err := c.parse(configuration); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", codec.ErrConfiguration, Name, err)
+	}
+	return c, nil
+}
+
+// Nest implements [codec.Nester].
+func (c *coder) Nest(env *codec.Environment) error {
+	c.env = *env
+	c.cache = newCache(env.IndexCache)
+	return nil
+}
+
+// Bind implements [codec.ArrayBytes].
+func (c *coder) Bind(spec codec.Spec) error {
+	if spec.Type.Size() <= 0 {
+		return fmt.Errorf("%w: elements of %s have no fixed width", codec.ErrUnsupported, spec.Type)
+	}
+	c.spec, c.size = spec, int64(spec.Type.Size())
+	if err := c.cut.bind(spec.Rank, c.env.Unaligned); err != nil {
+		return err
+	}
+	var err error
+	if c.chain, err = c.env.NewChain(c.inner, spec); err != nil {
+		return fmt.Errorf("codecs: %w", err)
+	}
+	if err := c.checkNested(); err != nil {
+		return fmt.Errorf("codecs: %w", err)
+	}
+	return c.bindIndex()
+}
+
+// checkNested refuses inner codecs that cannot cut inner chunks any further.
+func (c *coder) checkNested() error {
+	if c.cut.shape == nil {
+		return nil // the lengths differ, and are checked with the grid
+	}
+	g, err := grid.Regular(c.cut.shape, c.cut.shape)
+	if err != nil {
+		return err
+	}
+	return c.chain.CheckGrid(g)
+}
+
+// bindIndex makes the codecs of the index, an array with one axis more than the shard.
+func (c *coder) bindIndex() error {
+	typ, err := dtype.Parse("uint64", nil)
+	if err != nil {
+		return err
+	}
+	spec := codec.Spec{Type: typ, Fill: slices.Repeat([]byte{0xff}, 8), Rank: c.spec.Rank + 1}
+	if c.index, err = c.env.NewChain(c.entries, spec); err != nil {
+		return fmt.Errorf("index_codecs: %w", err)
+	}
+	shape := slices.Repeat([]int64{1}, spec.Rank)
+	shape[c.spec.Rank] = 2
+	if _, fixed := c.index.Fixed(shape, 16); !fixed {
+		return fmt.Errorf("%w: index_codecs: %q do not always make as many bytes of an index; take \"bytes\" and \"crc32c\"", codec.ErrConfiguration, c.index.Names())
+	}
+	return nil
+}
+
+// Inner implements [codec.Divider].
+func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
+
+// CheckAxis implements [codec.Divider].
+func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
+
+// Checked implements [codec.Divider]. Shards of other shapes have longer or shorter indexes, unless the last inner chunks are
+// clipped: then only these differ.
+func (c *coder) Checked() bool {
+	return c.index.HasChecksum() && (!c.cut.clips || c.chain.TellsShapes())
+}
+
+// parse reads the configuration.
+func (c *coder) parse(configuration []byte) error {
+	var m struct {
+		ChunkShape    json.RawMessage `json:"chunk_shape"`
+		ChunkGrid     json.RawMessage `json:"chunk_grid"`
+		Codecs        json.RawMessage `json:"codecs"`
+		IndexCodecs   json.RawMessage `json:"index_codecs"`
+		IndexLocation *string         `json:"index_location"`
+	}
+	err := config.Decode(configuration, &m)
+	if err != nil {
+		return err
+	}
+	if c.cut, err = parseCut(m.ChunkShape, m.ChunkGrid); err != nil {
+		return err
+	}
+	if c.inner, err = extensions("codecs", m.Codecs); err != nil {
+		return err
+	}
+	if c.entries, err = extensions("index_codecs", m.IndexCodecs); err != nil {
+		return err
+	}
+	if m.IndexLocation != nil {
+		c.atStart = *m.IndexLocation == "start"
+		if !c.atStart && *m.IndexLocation != "end" {
+			return fmt.Errorf("index_location is %q, want \"start\" or \"end\"", *m.IndexLocation)
+		}
+	}
+	return nil
+}
+
+// extensions reads a list of codecs.
+func extensions(member string, raw []byte) ([]metadata.Extension, error) {
+	if raw == nil {
+		return nil, fmt.Errorf("member %q is missing", member)
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return nil, fmt.Errorf("member %q: %w", member, err)
+	}
+	list := make([]metadata.Extension, len(items))
+	for i, item := range items {
+		var err error
+		if list[i], err = metadata.ParseExtension(item, metadata.Limits{}); err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", member, i, err)
+		}
+	}
+	return list, nil
+}

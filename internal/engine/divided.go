@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/store"
+)
+
+// Chunks that consist of inner chunks (shards) are read and written part by part: the codec says which bytes it needs.
+
+// What a request costs: on the way to a far store as much as a megabyte, in a store whose values can be opened next to nothing.
+const (
+	farGap   = 1 << 20
+	nearGap  = 16 << 10
+	farGuess = 64 << 10
+	span     = 16 << 20
+)
+
+// crew returns what a codec may use that was granted so many bytes.
+func (w *worker) crew(bytes int64) *codec.Work {
+	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: max(1, w.workers), Gap: w.Gap, Span: w.Span}
+	_, near := w.Store.(store.Opener)
+	if work.Gap == 0 {
+		if work.Gap = farGap; near {
+			work.Gap = nearGap
+		}
+	}
+	if work.Span == 0 {
+		work.Span = span
+	}
+	work.Small, work.Guess = work.Gap, min(work.Gap, farGuess)
+	if near {
+		work.Small, work.Guess = nearGap, 0
+	}
+	return work
+}
+
+// readDivided reads the part of a chunk of inner chunks to its place.
+func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
+	found, err := w.decodePart(ctx, codec.Part{Shape: w.Cell.Encoded, Part: w.Part.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
+	return w.orFill(found, err, skipFill)
+}
+
+// decodePart decodes a part of the chunk, or where that does not decode, of one that is put aside. It is false where there is none.
+func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
+	weight, err := w.bytes.Acquire(ctx, w.Chain.Weight(p, cap(w.cores)))
+	if err != nil {
+		return false, err
+	}
+	defer w.bytes.Release(weight)
+	return w.decodePartIn(ctx, weight, p)
+}
+
+// decodePartIn is decodePart within so many bytes.
+func (w *worker) decodePartIn(ctx context.Context, weight int64, p codec.Part) (bool, error) {
+	found, err := w.decodePartOf(ctx, w.key, weight, p)
+	if !errors.Is(err, codec.ErrCorrupt) {
+		return found, err
+	}
+	info := w.info
+	p.Zeroed = false
+	moved, asideErr := w.decodePartOf(ctx, w.aside(), weight, p)
+	w.info = info
+	if asideErr != nil || !moved {
+		return false, err
+	}
+	return true, nil
+}
+
+func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, p codec.Part) (bool, error) {
+	src := &source{store: w.Store, key: key}
+	err := w.Chain.DecodePart(ctx, w.crew(weight), p, src)
+	info, closeErr := src.close()
+	w.info = info
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	w.examine(info)
+	return true, closeErr
+}
+
+// decodeDivided is decodeStored of a chunk of inner chunks.
+func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	room, buffer := roomFor(n, room)
+	w.Show(room)
+	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
+	found, err := w.decodePartOf(ctx, w.key, n, p)
+	if err != nil || !found {
+		buffer.Put()
+		return false, nil, err
+	}
+	return true, buffer, nil
+}
+
+// everything returns the part that is all of a chunk.
+func everything(shape []int64) grid.Part {
+	p := grid.Part{Start: make([]int64, len(shape)), Step: make([]int64, len(shape)), Count: shape}
+	for i := range p.Step {
+		p.Step[i] = 1
+	}
+	return p
+}
+
+// edit changes the stored chunk as the codec sees fit. What others stored meanwhile is [store.ErrConflict] where the store can tell.
+func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool) error {
+	out, err := w.encodePart(ctx, weight, w.asStored(e), read && w.overlapsValid())
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	return w.storeEdited(ctx, out)
+}
+
+// asStored adds to an edit what the array and the store say.
+func (w *writer) asStored(e codec.Edit) codec.Edit {
+	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
+	_, e.Splices = w.Store.(store.Splicer)
+	_, e.Patches = w.Store.(store.Patcher)
+	return e
+}
+
+// encodePart makes the new form of the chunk, of what is stored or, where that does not decode, put aside.
+func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, read bool) (*codec.Edited, error) {
+	w.on = store.Condition{}
+	if !read {
+		return w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
+	}
+	out, info, err := w.encodeOver(ctx, w.key, weight, e)
+	if errors.Is(err, codec.ErrCorrupt) {
+		e.Splices, e.Patches = false, false // the pieces would be of another key
+		if aside, _, asideErr := w.encodeOver(ctx, w.aside(), weight, e); asideErr == nil {
+			out, err = aside, nil
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		w.on = store.IfAbsent()
+		return w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
+	case err != nil:
+		return nil, err
+	}
+	w.info, w.on = info, store.IfVersion(info.Version)
+	return out, nil
+}
+
+func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e codec.Edit) (*codec.Edited, store.Info, error) {
+	src := &source{store: w.Store, key: key}
+	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, src)
+	info, closeErr := src.close()
+	return out, info, errors.Join(err, closeErr)
+}
+
+// storeEdited stores what became of the chunk.
+func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
+	switch {
+	case out.Same:
+		return nil
+	case out.Empty && !w.KeepFill && !(w.Shared && w.Cell.IsBoundary()):
+		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
+			return err
+		}
+	case out.Patches != nil:
+		_, err := w.Store.(store.Patcher).Patch(ctx, w.key, w.info.Version, out.Patches, store.Sync)
+		return err
+	case out.Spliced():
+		return store.BatchSplice(ctx, w.Batch, w.Store, w.key, w.info.Version, out.Pieces)
+	}
+	if len(out.Pieces) == 1 {
+		if data := out.Pieces[0].Data; data != nil {
+			return w.store(ctx, data)
+		}
+	}
+	b := budget.Get(out.Size)
+	defer b.Put()
+	b.B = out.AppendTo(b.B)
+	return w.store(ctx, b.B)
+}
+
+// writeDivided stores the part of a chunk of inner chunks.
+func (w *writer) writeDivided(ctx context.Context, src grid.View) error {
+	w.Into(src)
+	whole := w.IsWhole() && !(w.Shared && w.Cell.IsBoundary())
+	weight, err := w.bytes.Acquire(ctx, w.editWeight())
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
+	e := codec.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
+	return w.again(func() error { return w.edit(ctx, weight, e, !whole) })
+}
+
+// editWeight returns about how many bytes it takes to make a new version of the chunk.
+func (w *writer) editWeight() int64 {
+	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
+	return 2 * w.Chain.Weight(p, cap(w.cores))
+}
+
+// keep returns what stays of a stored chunk while the array grows, nil where everything does.
+func (w *writer) keep() grid.Box {
+	if w.Valid == nil {
+		return nil
+	}
+	keep := make(grid.Box, len(w.Valid))
+	for i, start := range w.Cell.Start {
+		keep[i].Stop = max(0, min(w.Cell.Encoded[i], w.Valid[i]-start))
+	}
+	return keep
+}
+
+// putDivided stores all elements of a chunk of inner chunks.
+func (w *writer) putDivided(ctx context.Context, v grid.View, n int64) error {
+	e := codec.Edit{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Values: v, KeepFill: w.Array.KeepFill}
+	out, err := w.Chain.EncodePart(ctx, w.crew(n), e, nil)
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	out.Empty = false // what is only fill value was removed before, or is to be stored
+	return w.storeEdited(ctx, out)
+}
+
+// keepOnly makes all of a chunk of inner chunks but what is valid the fill value. A chunk that is not stored is stored if it is
+// claimed, and otherwise left alone.
+func (w *writer) keepOnly(ctx context.Context, claim bool) error {
+	weight, err := w.bytes.Acquire(ctx, w.editWeight())
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
+	e := codec.Edit{Keep: w.keep(), Anew: claim}
+	if claim {
+		return w.edit(ctx, weight, e, true)
+	}
+	out, info, err := w.encodeOver(ctx, w.key, weight, w.asStored(e))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	w.info, w.on = info, store.IfVersion(info.Version)
+	return w.storeEdited(ctx, out)
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"varve.dev/zarr/store"
+)
+
+// source shows one version of a stored chunk to codecs.
+type source struct {
+	store store.Store
+	key   store.Key
+
+	mu     sync.Mutex
+	pinned *store.Pinned
+	expect store.Info
+	info   store.Info // of the version that was read
+}
+
+// Key implements [codec.Source].
+func (s *source) Key() store.Key { return s.key }
+
+// Expect implements [codec.Source].
+func (s *source) Expect(info store.Info) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pinned != nil {
+		s.pinned.Close()
+	}
+	s.pinned, s.expect, s.info = nil, info, store.Info{}
+}
+
+// Read implements [codec.Source].
+func (s *source) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	s.mu.Lock()
+	if s.pinned == nil {
+		s.pinned = store.Pin(s.store, s.key, s.expect)
+	}
+	pinned := s.pinned
+	s.mu.Unlock()
+	out, info, err := pinned.Read(ctx, q, dst)
+	if err == nil {
+		s.mu.Lock()
+		s.info = info
+		s.mu.Unlock()
+	}
+	return out, info, err
+}
+
+// close lets go of the version and returns what is known of it.
+func (s *source) close() (store.Info, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pinned == nil {
+		return s.info, nil
+	}
+	return s.info, s.pinned.Close()
+}
