@@ -127,3 +127,39 @@ func TestCopyFails(t *testing.T) {
 		f.Close()
 	}
 }
+
+// BenchmarkCopy copies 64 MiB from file to file, as the system does it and by way of a buffer.
+func BenchmarkCopy(b *testing.B) {
+	const size = 64 << 20
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "src"), make([]byte, size), 0o666); err != nil {
+		b.Fatal(err)
+	}
+	root, err := OpenRoot(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer root.Close()
+	src, err := root.Open("src")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer src.Close()
+	for name, copying := range map[string]func(dst, src File, off, n int64) error{
+		"CopyFrom": File.CopyFrom,
+		"plain":    func(dst, src File, off, n int64) error { return copyPlain(dst, src, off, n) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(size)
+			for b.Loop() {
+				dst, err := root.Create("dst")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := errors.Join(copying(dst, src, 0, size), dst.Close(), root.Remove("dst")); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

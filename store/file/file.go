@@ -104,8 +104,10 @@ func fail(op, name string, err error) error {
 var (
 	_ store.ConditionalWriter  = (*Store)(nil)
 	_ store.Writer             = (*Store)(nil)
+	_ store.Splicer            = (*Store)(nil)
 	_ store.Batcher            = (*Store)(nil)
 	_ store.ConditionalBatch   = (*batch)(nil)
+	_ store.SplicingBatch      = (*batch)(nil)
 	_ store.Deleter            = (*Store)(nil)
 	_ store.ConditionalDeleter = (*Store)(nil)
 	_ store.Lister             = (*Store)(nil)

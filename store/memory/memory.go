@@ -107,26 +107,37 @@ func (o object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.v.read(o.key, q, dst)
 }
 
+// may decides whether the present value of a key is replaced or removed.
+type may func(v value, exists bool) bool
+
+// anyway is what an unconditional write asks for.
+func anyway(value, bool) bool { return true }
+
+// onlyIf asks for a condition.
+func onlyIf(cond store.Condition) may {
+	return func(v value, exists bool) bool { return cond.Holds(v.version, exists) }
+}
+
 // Put implements [store.Writer].
 func (s *Store) Put(ctx context.Context, key store.Key, data []byte, _ store.Durability) (store.Version, error) {
-	return s.put(ctx, key, data, func(value, bool) bool { return true })
+	return s.set(ctx, key, clone(data), anyway)
 }
 
 // PutIf implements [store.ConditionalWriter].
 func (s *Store) PutIf(
 	ctx context.Context, key store.Key, data []byte, cond store.Condition, _ store.Durability,
 ) (store.Version, error) {
-	return s.put(ctx, key, data, func(v value, exists bool) bool { return cond.Holds(v.version, exists) })
+	return s.set(ctx, key, clone(data), onlyIf(cond))
 }
 
-// put stores a copy of data where may agrees to replace the present value.
-func (s *Store) put(
-	ctx context.Context, key store.Key, data []byte, may func(v value, exists bool) bool,
-) (store.Version, error) {
+// clone returns a copy that has no room to spare.
+func clone(data []byte) []byte { return append(make([]byte, 0, len(data)), data...) }
+
+// set stores data, and keeps it, where may agrees to replace the present value.
+func (s *Store) set(ctx context.Context, key store.Key, data []byte, may may) (store.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Version{}, err
 	}
-	data = append(make([]byte, 0, len(data)), data...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, exists := s.values[key]
@@ -144,17 +155,16 @@ func (s *Store) put(
 
 // Delete implements [store.Deleter].
 func (s *Store) Delete(ctx context.Context, key store.Key) error {
-	return s.remove(ctx, key, func(value, bool) bool { return true })
+	return s.remove(ctx, key, anyway)
 }
 
 // DeleteIf implements [store.ConditionalDeleter].
 func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	cond := store.IfVersion(v)
-	return s.remove(ctx, key, func(old value, exists bool) bool { return cond.Holds(old.version, exists) })
+	return s.remove(ctx, key, onlyIf(store.IfVersion(v)))
 }
 
 // remove removes the value at key where may agrees.
-func (s *Store) remove(ctx context.Context, key store.Key, may func(v value, exists bool) bool) error {
+func (s *Store) remove(ctx context.Context, key store.Key, may may) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -68,6 +68,48 @@ type broken struct {
 	put func(s *memory.Store, key store.Key, value []byte) (store.Version, error)
 	del func(s *memory.Store, key store.Key, v store.Version) error // in place of DeleteIf
 	in  func(b store.Batch) store.Batch
+	spl func(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error)
+}
+
+func (b broken) Splice(
+	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+) (store.Version, error) {
+	if b.spl != nil && ctx.Err() == nil {
+		return b.spl(b.Store, key, from, pieces)
+	}
+	return b.Store.Splice(ctx, key, from, pieces, d)
+}
+
+// spliceAnyway splices whatever version there is.
+func spliceAnyway(s *memory.Store, key store.Key, _ store.Version, pieces []store.Piece) (store.Version, error) {
+	info, err := s.Stat(context.Background(), key)
+	if err != nil {
+		return store.Version{}, store.ErrConflict
+	}
+	return s.Splice(context.Background(), key, info.Version, pieces, store.Flush)
+}
+
+// spliceOver leaves the tail of a longer value behind the new one.
+func spliceOver(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
+	old, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
+	v, err := s.Splice(context.Background(), key, from, pieces, store.Flush)
+	if err != nil {
+		return store.Version{}, err
+	}
+	now, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
+	if len(now) >= len(old) {
+		return v, nil
+	}
+	return put(s, key, append(now, old[len(now):]...))
+}
+
+// spliceTwice reads and writes without a condition.
+func spliceTwice(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
+	if info, err := s.Stat(context.Background(), key); err != nil || info.Version != from {
+		return store.Version{}, store.ErrConflict
+	}
+	time.Sleep(time.Millisecond)
+	return spliceAnyway(s, key, from, pieces)
 }
 
 func (b broken) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
@@ -164,10 +206,13 @@ func TestFindsFaults(t *testing.T) {
 		"deletes blindly": {broken{del: func(s *memory.Store, k store.Key, _ store.Version) error {
 			return s.Delete(context.Background(), k)
 		}}, "DeleteIf"},
-		"looks first":    {broken{del: lookFirst}, "ConditionalRaces"},
-		"hasty writes":   {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
-		"hasty deletion": {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
-		"writes nothing": {broken{put: func(*memory.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
+		"looks first":        {broken{del: lookFirst}, "ConditionalRaces"},
+		"hasty writes":       {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
+		"hasty deletion":     {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
+		"splices anyway":     {broken{spl: spliceAnyway}, "Splice"},
+		"leaves a tail":      {broken{spl: spliceOver}, "Splice"},
+		"splices, then asks": {broken{spl: spliceTwice}, "SpliceRaces"},
+		"writes nothing":     {broken{put: func(*memory.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
 		"writes the last value": {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) {
 			mu.Lock()
 			defer mu.Unlock()

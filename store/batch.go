@@ -2,40 +2,10 @@ package store
 
 import "context"
 
-// Open returns the value at key as it is now, pinned to its version. Where s is no [Opener], every read of the
-// object is a Get of its own whose version is compared: a change in between is [ErrConflict].
-func Open(ctx context.Context, s Store, key Key) (Object, error) {
-	if o, ok := s.(Opener); ok {
-		return o.Open(ctx, key)
-	}
-	info, err := Stat(ctx, s, key)
-	if err != nil {
-		return nil, err
-	}
-	return &object{s, key, info}, nil
-}
-
-type object struct {
-	s    Store
-	key  Key
-	info Info
-}
-
-func (o *object) Info() Info   { return o.info }
-func (o *object) Close() error { return nil }
-
-func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
-	out, info, err := o.s.Get(ctx, o.key, q, dst)
-	if err == nil && !info.Same(o.info) {
-		return nil, replaced(o.key)
-	}
-	return out, err
-}
-
 // NewBatch begins a batch of writes. Where s is no [Batcher], every write stands alone.
 //
-// The batch is a [ConditionalBatch] wherever s can write on conditions, inside of batches or outside. Its PutIf and
-// DeleteIf fail with [ErrUnsupported] where s cannot do that one; so do [BatchPutIf] and [BatchDeleteIf] with any batch.
+// The batch is a [ConditionalBatch] and a [SplicingBatch] wherever s can write on conditions, inside of batches or
+// outside. What neither the batches of s nor s itself can do fails with [ErrUnsupported].
 func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	if b, ok := s.(Batcher); ok {
 		return batchOf(ctx, s, b, d)
@@ -46,30 +16,54 @@ func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	return single{s, d}, nil
 }
 
-// batchOf begins a batch of a store that has batches. Conditions that these lack are left to the store itself.
+// batchOf begins a batch of a store that has batches. Powers that these lack are left to the store itself.
 func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, error) {
 	b, err := by.Batch(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := b.(ConditionalBatch); ok {
+	_, conditional := b.(ConditionalBatch)
+	_, splicing := b.(SplicingBatch)
+	if conditional && splicing {
 		return b, nil
 	}
 	return beside{b, single{s, d}}, nil
 }
 
-// beside is a batch of a store whose batches know no conditions: what has one stands alone.
+// beside is a batch of a store whose batches lack a power: what needs it stands alone.
 type beside struct {
 	Batch
 	single single
 }
 
 func (b beside) PutIf(ctx context.Context, key Key, value []byte, cond Condition) error {
+	if c, ok := b.Batch.(ConditionalBatch); ok {
+		return c.PutIf(ctx, key, value, cond)
+	}
 	return b.single.PutIf(ctx, key, value, cond)
 }
 
 func (b beside) DeleteIf(ctx context.Context, key Key, v Version) error {
+	if c, ok := b.Batch.(ConditionalBatch); ok {
+		return c.DeleteIf(ctx, key, v)
+	}
 	return b.single.DeleteIf(ctx, key, v)
+}
+
+func (b beside) Splice(ctx context.Context, key Key, from Version, pieces []Piece) error {
+	if c, ok := b.Batch.(SplicingBatch); ok {
+		return c.Splice(ctx, key, from, pieces)
+	}
+	_, alone := b.single.s.(Splicer)
+	c, conditional := b.Batch.(ConditionalBatch)
+	if alone || !conditional {
+		return b.single.Splice(ctx, key, from, pieces)
+	}
+	value, err := assemble(ctx, b.single.s, key, from, pieces)
+	if err != nil {
+		return err
+	}
+	return c.PutIf(ctx, key, value, IfVersion(from))
 }
 
 // single is the batch of a store that writes one value at a time.
@@ -90,6 +84,11 @@ func (b single) PutIf(ctx context.Context, key Key, value []byte, cond Condition
 
 func (b single) DeleteIf(ctx context.Context, key Key, v Version) error {
 	return DeleteIf(ctx, b.s, key, v)
+}
+
+func (b single) Splice(ctx context.Context, key Key, from Version, pieces []Piece) error {
+	_, err := Splice(ctx, b.s, key, from, pieces, b.d)
+	return err
 }
 
 func (b single) Delete(ctx context.Context, key Key) error { return Delete(ctx, b.s, key) }

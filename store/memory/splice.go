@@ -1,0 +1,49 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+
+	"varve.dev/zarr/store"
+)
+
+// Splice implements [store.Splicer]. The new value is put together outside of the store's lock.
+func (s *Store) Splice(
+	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, _ store.Durability,
+) (store.Version, error) {
+	v, err := s.lookup(ctx, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && v.version != from:
+		return store.Version{}, fmt.Errorf("memory: %s: %w", key, store.ErrConflict)
+	case err != nil:
+		return store.Version{}, err
+	}
+	data, err := v.splice(pieces)
+	if err != nil {
+		return store.Version{}, fmt.Errorf("memory: %s: %w", key, err)
+	}
+	return s.set(ctx, key, data, onlyIf(store.IfVersion(from)))
+}
+
+// splice returns the bytes that pieces make of the value.
+func (v value) splice(pieces []store.Piece) ([]byte, error) {
+	n, err := store.SplicedSize(int64(len(v.data)), pieces)
+	if err == nil && n > math.MaxInt {
+		err = fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, 0, n)
+	for _, p := range pieces {
+		if p.Data != nil {
+			data = append(data, p.Data...)
+		} else {
+			data = append(data, v.data[p.Off:p.Off+p.N]...)
+		}
+	}
+	return data, nil
+}
