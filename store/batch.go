@@ -5,7 +5,7 @@ import "context"
 // NewBatch begins a batch of writes. Where s is no [Batcher], every write stands alone.
 //
 // The batch is a [ConditionalBatch] and a [SplicingBatch] wherever s can write on conditions, inside of batches or
-// outside. What neither the batches of s nor s itself can do fails with [ErrUnsupported].
+// outside, and a [PatchingBatch] wherever s can patch. What neither the batches of s nor s itself can do fails with [ErrUnsupported].
 func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	if b, ok := s.(Batcher); ok {
 		return batchOf(ctx, s, b, d)
@@ -24,7 +24,9 @@ func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, err
 	}
 	_, conditional := b.(ConditionalBatch)
 	_, splicing := b.(SplicingBatch)
-	if conditional && splicing {
+	_, patching := b.(PatchingBatch)
+	_, patcher := s.(Patcher)
+	if conditional && splicing && (patching || !patcher) {
 		return b, nil
 	}
 	return beside{b, single{s, d}}, nil
@@ -66,6 +68,13 @@ func (b beside) Splice(ctx context.Context, key Key, from Version, pieces []Piec
 	return c.PutIf(ctx, key, value, IfVersion(from))
 }
 
+func (b beside) Patch(ctx context.Context, key Key, from Version, patches []Patch) error {
+	if c, ok := b.Batch.(PatchingBatch); ok {
+		return c.Patch(ctx, key, from, patches)
+	}
+	return b.single.Patch(ctx, key, from, patches)
+}
+
 // single is the batch of a store that writes one value at a time.
 type single struct {
 	s Store
@@ -88,6 +97,11 @@ func (b single) DeleteIf(ctx context.Context, key Key, v Version) error {
 
 func (b single) Splice(ctx context.Context, key Key, from Version, pieces []Piece) error {
 	_, err := Splice(ctx, b.s, key, from, pieces, b.d)
+	return err
+}
+
+func (b single) Patch(ctx context.Context, key Key, from Version, patches []Patch) error {
+	_, err := PatchValue(ctx, b.s, key, from, patches, b.d)
 	return err
 }
 

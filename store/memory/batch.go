@@ -16,6 +16,7 @@ type batch struct{ s *Store }
 var (
 	_ store.ConditionalBatch = batch{}
 	_ store.SplicingBatch    = batch{}
+	_ store.PatchingBatch    = batch{}
 )
 
 func (b batch) Put(ctx context.Context, key store.Key, data []byte) error {
@@ -32,6 +33,11 @@ func (b batch) PutIf(ctx context.Context, key store.Key, data []byte, cond store
 
 func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
 	_, err := b.s.Splice(ctx, key, from, pieces, store.Flush)
+	return err
+}
+
+func (b batch) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch) error {
+	_, err := b.s.Patch(ctx, key, from, patches, store.Flush)
 	return err
 }
 

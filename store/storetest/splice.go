@@ -131,7 +131,7 @@ func (p *probe) randomSplices(splice splice) {
 		value[i] = byte(i * 7 >> 3)
 	}
 	p.put("a/k", value)
-	for i := range 8 {
+	for i := range 4 {
 		pieces := randomPieces(r, int64(len(value)), i%2 == 0)
 		p.is(splice(store.MustKey("a/k"), p.version("a/k"), pieces), nil, "Splice of random pieces")
 		value = spliced(value, pieces)

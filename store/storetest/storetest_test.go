@@ -69,6 +69,37 @@ type broken struct {
 	del func(s *memory.Store, key store.Key, v store.Version) error // in place of DeleteIf
 	in  func(b store.Batch) store.Batch
 	spl func(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error)
+	pat func(s *memory.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
+}
+
+func (b broken) Patch(
+	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability,
+) (store.Version, error) {
+	if b.pat != nil && ctx.Err() == nil {
+		return b.pat(b.Store, key, from, patches)
+	}
+	return b.Store.Patch(ctx, key, from, patches, d)
+}
+
+// patchAnyway patches whatever version there is.
+func patchAnyway(s *memory.Store, key store.Key, _ store.Version, patches []store.Patch) (store.Version, error) {
+	info, err := s.Stat(context.Background(), key)
+	if err != nil {
+		return store.Version{}, store.ErrConflict
+	}
+	return s.Patch(context.Background(), key, info.Version, patches, store.Flush)
+}
+
+// patchOneByOne lets readers see some patches without the others.
+func patchOneByOne(s *memory.Store, key store.Key, from store.Version, patches []store.Patch) (v store.Version, err error) {
+	v, err = s.Patch(context.Background(), key, from, nil, store.Flush)
+	for _, p := range patches {
+		if err == nil {
+			v, err = s.Patch(context.Background(), key, v, []store.Patch{p}, store.Flush)
+			time.Sleep(100 * time.Microsecond)
+		}
+	}
+	return v, err
 }
 
 func (b broken) Splice(
@@ -209,6 +240,8 @@ func TestFindsFaults(t *testing.T) {
 		"looks first":        {broken{del: lookFirst}, "ConditionalRaces"},
 		"hasty writes":       {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
 		"hasty deletion":     {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
+		"patches anyway":     {broken{pat: patchAnyway}, "Patch"},
+		"patches one by one": {broken{pat: patchOneByOne}, "Patch"},
 		"splices anyway":     {broken{spl: spliceAnyway}, "Splice"},
 		"leaves a tail":      {broken{spl: spliceOver}, "Splice"},
 		"splices, then asks": {broken{spl: spliceTwice}, "SpliceRaces"},
