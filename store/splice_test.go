@@ -229,6 +229,47 @@ func TestSpliceBatch(t *testing.T) {
 	}
 }
 
+// TestBatchForwards sees that what a batch can do itself is left to it where it lacks another power.
+func TestBatchForwards(t *testing.T) {
+	ctx, m, key := t.Context(), memory.New(), store.MustKey("k")
+	own, err := m.Batch(ctx, store.Sync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted := &conditions{ConditionalBatch: own.(store.ConditionalBatch)}
+	b, err := store.NewBatch(ctx, withBatch{onlyGet{m}, m, m, noted}, store.Sync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := store.BatchPutIf(ctx, b, key, []byte("v"), store.IfAbsent())
+	info, stat := m.Stat(ctx, key)
+	del := store.BatchDeleteIf(ctx, b, key, info.Version) // which the store itself cannot
+	if err := errors.Join(put, stat, del); err != nil || noted.puts != 1 {
+		t.Errorf("error is %v; %d puts by the batch, want 1", err, noted.puts)
+	}
+	v, err := m.Put(ctx, key, []byte("old"), store.Flush)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := onlySplices{own, own.(store.SplicingBatch)}
+	if b, err = store.NewBatch(ctx, withBatch{onlyGet{m}, m, nil, s}, store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.BatchSplice(ctx, b, key, v, []store.Piece{kept(1, 2)}); err != nil { // which the store itself cannot
+		t.Errorf("Splice: %v", err)
+	}
+}
+
+// onlySplices is a batch that knows no conditions but those of splices.
+type onlySplices struct {
+	store.Batch
+	spl store.SplicingBatch
+}
+
+func (o onlySplices) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
+	return o.spl.Splice(ctx, key, from, pieces)
+}
+
 // plain is a store without conditions whose batches have none either.
 type plain struct {
 	readWrite
