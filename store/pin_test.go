@@ -257,3 +257,28 @@ func ExamplePin() {
 	// index of 13 bytes, error <nil>
 	// payload, error <nil>
 }
+
+// TestBrokenConnection has a Get end early though the value is the same: that is no conflict, and is told as it is.
+func TestBrokenConnection(t *testing.T) {
+	m, broken := memory.New(), false
+	write(t, m, "0123456789")
+	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if broken && op.Name == "Get" {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
+	}})
+	p := store.Pin(s, pinKey, store.Info{})
+	_, info, err := p.Read(t.Context(), store.Request{Range: store.Suffix(1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken = true
+	if _, _, err := p.Read(t.Context(), store.Request{}, nil); !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, store.ErrConflict) {
+		t.Errorf("Read: error is %v, want %v", err, io.ErrUnexpectedEOF)
+	}
+	_, err = store.Splice(t.Context(), s, pinKey, info.Version, []store.Piece{kept(0, 5)}, store.Sync)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, store.ErrConflict) {
+		t.Errorf("Splice: error is %v, want %v", err, io.ErrUnexpectedEOF)
+	}
+}

@@ -1,8 +1,8 @@
 // Package store is the contract between Varve and the places where bytes live.
 //
 // A store maps keys to values. Implementers write one method, [Store.Get]; every further power is an interface
-// of its own ([Writer], [ConditionalWriter], [Batcher], [ConditionalBatch], [Deleter], [ConditionalDeleter], [Lister],
-// [Stater], [Opener], [Locker]), and a function of this package uses the power where the store has it and falls back
+// of its own ([Writer], [ConditionalWriter], [Splicer], [Patcher], [Batcher], [ConditionalBatch], [SplicingBatch],
+// [PatchingBatch], [Deleter], [ConditionalDeleter], [Lister], [Stater], [Opener], [Locker]), and a function of this package uses the power where the store has it and falls back
 // where it can.
 // The suite in package storetest makes the contract true: a driver is done when storetest.Run passes.
 //

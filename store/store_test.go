@@ -24,10 +24,12 @@ func TestUnsupported(t *testing.T) {
 	ctx, s, key := t.Context(), onlyGet{memory.New()}, store.MustKey("k")
 	_, put := store.Put(ctx, s, key, nil, store.Sync)
 	_, putIf := store.PutIf(ctx, s, key, nil, store.IfAbsent(), store.Sync)
+	_, splice := store.Splice(ctx, s, key, store.Version{}, nil, store.Sync)
+	_, patch := store.PatchValue(ctx, s, key, store.Version{}, nil, store.Sync)
 	_, lock := store.Lock(ctx, s, store.Path{})
 	_, batch := store.NewBatch(ctx, s, store.Sync)
 	errs := map[string]error{
-		"Put": put, "PutIf": putIf, "Lock": lock, "NewBatch": batch, "Delete": store.Delete(ctx, s, key), "List": nil,
+		"Put": put, "PutIf": putIf, "Splice": splice, "PatchValue": patch, "Lock": lock, "NewBatch": batch, "Delete": store.Delete(ctx, s, key), "List": nil,
 		"DeleteIf": store.DeleteIf(ctx, s, key, store.Version{}),
 	}
 	for _, err := range store.List(ctx, s, store.Path{}, true) {

@@ -328,6 +328,26 @@ func (f *diskFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// CopyFrom copies in one step, as the kernel does.
+func (f *diskFile) CopyFrom(src File, off, n int64) error {
+	s, ok := src.(*diskFile)
+	if !ok || s.d != f.d {
+		return copyPlain(f, src, off, n)
+	}
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	size := int64(len(s.n.data))
+	off = min(off, size)
+	part := s.n.data[off : off+min(n, size-off)]
+	f.n.data = append(f.n.data, part...)
+	f.d.touch(f.n)
+	f.n.mtime = f.n.ctime
+	if int64(len(part)) < n {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
 func (f *diskFile) Stat() (Stat, error) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()

@@ -142,6 +142,18 @@ func (f hookedFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
+// CopyFrom copies half of the bytes where it fails, as Write writes half of them.
+func (f hookedFile) CopyFrom(src File, off, n int64) error {
+	if s, ok := src.(hookedFile); ok {
+		src = s.file
+	}
+	if err := f.before(Op{"copy", f.name}); err != nil {
+		_ = f.file.CopyFrom(src, off, n/2)
+		return err
+	}
+	return f.file.CopyFrom(src, off, n)
+}
+
 func (f hookedFile) Stat() (Stat, error) {
 	if err := f.before(Op{"fstat", f.name}); err != nil {
 		return Stat{}, err

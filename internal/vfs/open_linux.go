@@ -83,6 +83,9 @@ func (f rawFile) ReadAt(p []byte, off int64) (n int, err error) {
 // Write implements [io.Writer]; the descriptor is for reading.
 func (f rawFile) Write([]byte) (int, error) { return 0, unix.EBADF }
 
+// CopyFrom implements [File]; the descriptor is for reading.
+func (f rawFile) CopyFrom(File, int64, int64) error { return unix.EBADF }
+
 // Stat implements [File].
 func (f rawFile) Stat() (Stat, error) {
 	var t unix.Stat_t

@@ -169,6 +169,12 @@ func (r *Root) Close() error { return errors.Join(r.fast.close(), r.root.Close()
 // osFile is a file of package os.
 type osFile struct{ *os.File }
 
+// CopyFrom implements [File]. What the kernel does not copy is copied plainly, which also tells why it could not be.
+func (f osFile) CopyFrom(src File, off, n int64) error {
+	done := copyRange(f.File, src, off, n)
+	return copyPlain(f.File, src, off+done, n-done)
+}
+
 // Stat implements [File].
 func (f osFile) Stat() (Stat, error) {
 	fi, err := f.File.Stat()

@@ -58,6 +58,10 @@ type Tree interface {
 type File interface {
 	io.ReaderAt
 	io.Writer
+	// CopyFrom writes n bytes of src, a file of the same tree, from byte off on, as Write does, and leaves it to the
+	// system how: nothing passes through this process where that can be. A source that ends earlier is
+	// [io.ErrUnexpectedEOF]. An error leaves open how much was written.
+	CopyFrom(src File, off, n int64) error
 	Stat() (Stat, error)
 	Sync() error
 	Close() error

@@ -28,7 +28,7 @@ type batch struct {
 func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
 	name, err := nameOf(key)
 	if err == nil {
-		_, err = b.s.publish(ctx, name, value, b.d)
+		_, err = b.s.publish(ctx, name, whole(value), b.d)
 	}
 	if err != nil {
 		return fail("writing", key.String(), err)
@@ -41,12 +41,22 @@ func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
 func (b *batch) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition) error {
 	name, err := nameOf(key)
 	if err == nil {
-		_, err = b.s.publishIf(ctx, name, value, cond, b.d)
+		_, err = b.s.publishIf(ctx, name, whole(value), cond, b.d)
 	}
 	if err != nil {
 		return fail("writing", key.String(), err)
 	}
 	b.touch(path.Dir(name))
+	return nil
+}
+
+// Splice implements [store.SplicingBatch].
+func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
+	_, dir, err := b.s.splice(ctx, key, from, pieces, b.d)
+	if err != nil {
+		return fail("splicing", key.String(), err)
+	}
+	b.touch(dir)
 	return nil
 }
 

@@ -120,6 +120,44 @@ func benchmarkBatch(b *testing.B, put func(context.Context, store.Batch, store.K
 	b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "files/s")
 }
 
+// BenchmarkReplacePart gives a value of 256 MiB a new MiB in its middle: by a splice, and by reading all and writing it again.
+func BenchmarkReplacePart(b *testing.B) {
+	const size, part = 256 << 20, 1 << 20
+	key, fresh := store.MustKey("k"), make([]byte, part)
+	pieces := []store.Piece{{Off: 0, N: size / 2}, {Data: fresh}, {Off: size/2 + part, N: size/2 - part}}
+	for name, replace := range map[string]func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error{
+		"Splice": func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error {
+			_, err := store.Splice(ctx, s, key, from, pieces, d)
+			return err
+		},
+		"GetPut": func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error {
+			value, _, err := s.Get(ctx, key, store.Request{}, nil)
+			if err != nil {
+				return err
+			}
+			copy(value[size/2:], fresh)
+			_, err = store.PutIf(ctx, s, key, value, store.IfVersion(from), d)
+			return err
+		},
+	} {
+		for label, d := range map[string]store.Durability{"Sync": store.Sync, "Flush": store.Flush} {
+			b.Run(name+"/"+label, func(b *testing.B) {
+				s := open(b, b.TempDir(), nil)
+				if _, err := s.Put(b.Context(), key, make([]byte, size), d); err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(size)
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := replace(b.Context(), s, present(b, s, "k"), d); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
 func BenchmarkListFlat(b *testing.B) {
 	dir, _ := chunks(b)
 	s := open(b, dir, nil)

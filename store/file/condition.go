@@ -20,7 +20,7 @@ func (s *Store) PutIf(
 	name, err := nameOf(key)
 	var v store.Version
 	if err == nil {
-		v, err = s.publishIf(ctx, name, value, cond, d)
+		v, err = s.publishIf(ctx, name, whole(value), cond, d)
 	}
 	if err == nil && d == store.Sync {
 		err = s.syncDir(path.Dir(name))
@@ -33,7 +33,7 @@ func (s *Store) PutIf(
 
 // publishIf is publish under a condition. It returns the version of the value.
 func (s *Store) publishIf(
-	ctx context.Context, name string, value []byte, cond store.Condition, d store.Durability,
+	ctx context.Context, name string, c content, cond store.Condition, d store.Durability,
 ) (v store.Version, err error) {
 	if err := s.writable(ctx); err != nil {
 		return store.Version{}, err
@@ -41,10 +41,17 @@ func (s *Store) publishIf(
 	if err := s.check(name, cond); err != nil { // most conflicts show before anything is written
 		return store.Version{}, err
 	}
-	tmp, st, err := s.prepare(name, value, d)
+	tmp, st, err := s.prepare(name, c, d)
 	if err != nil {
 		return store.Version{}, err
 	}
+	return s.moveIf(ctx, tmp, name, st, cond)
+}
+
+// moveIf is step 6 under a condition, for the temporary file tmp that is st. It removes what it does not move.
+func (s *Store) moveIf(
+	ctx context.Context, tmp, name string, st vfs.Stat, cond store.Condition,
+) (v store.Version, err error) {
 	err = s.exclusively(ctx, path.Dir(name), func() error {
 		if err := s.check(name, cond); err != nil {
 			return err

@@ -54,6 +54,53 @@ func (w *world) putIf(key, value string, cond store.Condition) error {
 	return err
 }
 
+// splice turns the two halves of a value around and puts middle between them, in a batch where batch is not nil.
+func (w *world) splice(key, middle string, batch store.Batch) error {
+	ctx, k := w.t.Context(), store.MustKey(key)
+	old, info, err := w.s.Get(ctx, k, store.Request{}, nil)
+	if err != nil {
+		return err
+	}
+	half := info.Size / 2
+	pieces := []store.Piece{{Off: half, N: info.Size - half}, {Data: []byte(middle)}, {Off: 0, N: half}}
+	want := string(old[half:]) + middle + string(old[:half])
+	w.mayBecome(key, want)
+	if batch != nil {
+		return store.BatchSplice(ctx, batch, k, info.Version, pieces)
+	}
+	if _, err = w.s.Splice(ctx, k, info.Version, pieces, store.Sync); err == nil {
+		w.has(key, want)
+	}
+	return err
+}
+
+// spliceBatch splices and puts in one batch, and commits.
+func (w *world) spliceBatch(middle string) error {
+	ctx := w.t.Context()
+	b, err := w.s.Batch(ctx, store.Sync)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	w.mayBecome("d/1", "1 of the batch")
+	err = b.Put(ctx, store.MustKey("d/1"), []byte("1 of the batch"))
+	for _, key := range []string{"x", "d/2", "e/f/1"} {
+		if err == nil {
+			err = w.splice(key, middle, b)
+		}
+	}
+	if err == nil {
+		err = b.Commit(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{"x", "d/1", "d/2", "e/f/1"} {
+		w.has(key, w.may[key][len(w.may[key])-1])
+	}
+	return nil
+}
+
 func (w *world) delete(key string) error {
 	w.mayBecome(key, gone)
 	err := w.s.Delete(w.t.Context(), store.MustKey(key))
@@ -144,6 +191,8 @@ func (w *world) conflicts() error {
 	for _, err := range []error{
 		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfAbsent()),
 		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfVersion(old)),
+		store.BatchSplice(ctx, b, key, old, []store.Piece{{Data: []byte("no")}, {N: 1}}),
+		store.BatchSplice(ctx, b, store.MustKey("d/none"), old, nil),
 		store.BatchDeleteIf(ctx, b, key, old),
 		store.BatchDeleteIf(ctx, b, store.MustKey("d/none"), old),
 		w.s.DeleteIf(ctx, store.MustKey("none/none"), old),
@@ -202,7 +251,15 @@ var scripts = map[string]func(w *world) error{
 		}
 		return err
 	},
-	"conflicts": func(w *world) error { return w.conflicts() },
+	"splice": func(w *world) error { return w.splice("x", " and ", nil) },
+	"splice twice": func(w *world) error {
+		return errors.Join(w.splice("e/f/1", "", nil), w.splice("e/f/1", " again ", nil))
+	},
+	"splice and delete": func(w *world) error {
+		return errors.Join(w.splice("e/f/1", " soon gone ", nil), w.delete("e/f/1"), w.put("e/f/2", "beside"))
+	},
+	"splice in a batch": func(w *world) error { return w.spliceBatch(" in a batch ") },
+	"conflicts":         func(w *world) error { return w.conflicts() },
 	"put beside an open conditional batch": func(w *world) error {
 		return errors.Join(w.batchIf(map[string]string{"p/q/1": "one"}, false), w.put("p/q/2", "two"))
 	},
@@ -227,7 +284,7 @@ func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 
 // TestCrash stops the machine before every operation of every script, and looks at the disks that may be left.
 func TestCrash(t *testing.T) {
-	const leastPoints, leastImages, random = 420, 36_000, 80
+	const leastPoints, leastImages, random = 600, 52_000, 80
 	points, images := 0, 0
 	for name, script := range scripts {
 		for k := int64(0); ; k++ {
@@ -303,7 +360,7 @@ func TestFlushOrder(t *testing.T) {
 
 // TestFaults fails every operation of every script once.
 func TestFaults(t *testing.T) {
-	const leastFaults = 1600
+	const leastFaults = 2300
 	faults := 0
 	for name, script := range scripts {
 		for _, fault := range []error{syscall.ENOSPC, syscall.EIO, syscall.EACCES, syscall.EMFILE} {
@@ -364,7 +421,8 @@ func (w *world) refuses(label string) {
 	_, err := w.s.Put(ctx, key, nil, store.Flush)
 	_, err2 := w.s.PutIf(ctx, key, nil, store.IfAbsent(), store.Flush)
 	_, err3 := w.s.Batch(ctx, store.Flush)
-	for _, err := range []error{err, err2, err3, w.s.Delete(ctx, key)} {
+	_, err4 := w.s.Splice(ctx, key, store.Version{}, nil, store.Flush)
+	for _, err := range []error{err, err2, err3, err4, w.s.Delete(ctx, key)} {
 		if !errors.Is(err, store.ErrDurability) {
 			w.t.Errorf("%s: a later write says %v, want %v", label, err, store.ErrDurability)
 		}

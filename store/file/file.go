@@ -19,6 +19,9 @@
 // processes that use this package, and end with the process. An unconditional Put or Delete of the same key at the same
 // time is not kept out, in a batch or not; a condition sees it if it has returned before.
 //
+// No value is changed in place, so the store is no [store.Patcher]: a write within a file may stop halfway, and what is
+// torn by a power cut stays torn. [Store.Splice] makes a new file of the old one and new bytes.
+//
 // # Platforms
 //
 // Windows has no sync of directories: a value is whole after a power cut, but the latest may be lost. A rename fails
@@ -45,7 +48,7 @@ type Options struct {
 	ReadOnly bool
 }
 
-// Store reads and writes files below one directory. It has every power that package store knows, and its methods may
+// Store reads and writes files below one directory. It has every power that package store knows but [store.Patcher], and its methods may
 // be called from several goroutines at once. Make one with [Open] and end it with [Store.Close].
 type Store struct {
 	fs       vfs.FS
@@ -104,8 +107,10 @@ func fail(op, name string, err error) error {
 var (
 	_ store.ConditionalWriter  = (*Store)(nil)
 	_ store.Writer             = (*Store)(nil)
+	_ store.Splicer            = (*Store)(nil)
 	_ store.Batcher            = (*Store)(nil)
 	_ store.ConditionalBatch   = (*batch)(nil)
+	_ store.SplicingBatch      = (*batch)(nil)
 	_ store.Deleter            = (*Store)(nil)
 	_ store.ConditionalDeleter = (*Store)(nil)
 	_ store.Lister             = (*Store)(nil)

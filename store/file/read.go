@@ -117,14 +117,22 @@ func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) 
 	if _, err := f.ReadAt(out[len(dst):], off); err != nil && err != io.EOF {
 		return nil, err
 	}
+	if err := unchanged(f, st); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// unchanged sees that f is still what it was as st.
+func unchanged(f vfs.File, st vfs.Stat) error {
 	now, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case !now.SameData(st):
-		return nil, fmt.Errorf("%w: the file was changed while it was read", store.ErrConflict)
+		return fmt.Errorf("%w: the file was changed while it was read", store.ErrConflict)
 	}
-	return out, nil
+	return nil
 }
 
 // object is one version of a value, held by its open file.

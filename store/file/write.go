@@ -41,7 +41,7 @@ func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Du
 	if err != nil {
 		return store.Version{}, err
 	}
-	st, err := s.publish(ctx, name, value, d)
+	st, err := s.publish(ctx, name, whole(value), d)
 	if err != nil {
 		return store.Version{}, err
 	}
@@ -63,12 +63,23 @@ func (s *Store) versionOf(name string, st vfs.Stat) store.Version {
 	return store.MakeVersion(now.Version())
 }
 
+// content is what becomes of an empty file.
+type content func(f vfs.File) error
+
+// whole is the content that is value.
+func whole(value []byte) content {
+	return func(f vfs.File) error {
+		_, err := f.Write(value)
+		return err
+	}
+}
+
 // publish runs steps 1 to 6 and returns what the file was before its rename.
-func (s *Store) publish(ctx context.Context, name string, value []byte, d store.Durability) (vfs.Stat, error) {
+func (s *Store) publish(ctx context.Context, name string, c content, d store.Durability) (vfs.Stat, error) {
 	if err := s.writable(ctx); err != nil {
 		return vfs.Stat{}, err
 	}
-	tmp, st, err := s.prepare(name, value, d)
+	tmp, st, err := s.prepare(name, c, d)
 	if err != nil {
 		return vfs.Stat{}, err
 	}
@@ -80,12 +91,12 @@ func (s *Store) publish(ctx context.Context, name string, value []byte, d store.
 }
 
 // prepare runs steps 1 to 5 for name, and returns the temporary file and what it is.
-func (s *Store) prepare(name string, value []byte, d store.Durability) (tmp string, st vfs.Stat, err error) {
+func (s *Store) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	f, tmp, err := s.createTemporary(path.Dir(name))
 	if err != nil {
 		return "", vfs.Stat{}, tooLong(err)
 	}
-	if st, err = s.fill(f, tmp, value, d); err != nil {
+	if st, err = s.fill(f, tmp, c, d); err != nil {
 		s.drop(tmp)
 		return "", vfs.Stat{}, err
 	}
@@ -125,9 +136,9 @@ func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error)
 	return nil, "", err
 }
 
-// fill writes value to the temporary file, closes it and returns what it was in the end.
-func (s *Store) fill(f vfs.File, tmp string, value []byte, d store.Durability) (st vfs.Stat, err error) {
-	if _, err = f.Write(value); err == nil {
+// fill writes the temporary file, closes it and returns what it was in the end.
+func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st vfs.Stat, err error) {
+	if err = c(f); err == nil {
 		// Where the file system refuses the time, versions rest on what else it tells.
 		_ = s.fs.Touch(tmp, s.now())
 		st, err = f.Stat()

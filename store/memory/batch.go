@@ -13,7 +13,11 @@ func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, err
 
 type batch struct{ s *Store }
 
-var _ store.ConditionalBatch = batch{}
+var (
+	_ store.ConditionalBatch = batch{}
+	_ store.SplicingBatch    = batch{}
+	_ store.PatchingBatch    = batch{}
+)
 
 func (b batch) Put(ctx context.Context, key store.Key, data []byte) error {
 	_, err := b.s.Put(ctx, key, data, store.Flush)
@@ -24,6 +28,16 @@ func (b batch) Delete(ctx context.Context, key store.Key) error { return b.s.Del
 
 func (b batch) PutIf(ctx context.Context, key store.Key, data []byte, cond store.Condition) error {
 	_, err := b.s.PutIf(ctx, key, data, cond, store.Flush)
+	return err
+}
+
+func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
+	_, err := b.s.Splice(ctx, key, from, pieces, store.Flush)
+	return err
+}
+
+func (b batch) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch) error {
+	_, err := b.s.Patch(ctx, key, from, patches, store.Flush)
 	return err
 }
 

@@ -1,11 +1,14 @@
 // Package memory is a store in memory, with every power that package store knows.
 //
-// Values are immutable: a write replaces the value, so readers share it without copies and see it whole.
+// A write replaces the value, and who has the old one open goes on to read it. [Store.Patch] alone changes a value in
+// place, under a lock of the value's own; who has it open finds it changed.
+//
 // Nothing survives the process, whatever durability is asked for.
 package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -25,11 +28,19 @@ type Store struct {
 	locks locks
 }
 
-// value is one version of a value; its bytes never change.
+// value is one version of a value. It can be read as long as its storage is of the same version.
 type value struct {
-	data     []byte
+	*storage
 	version  store.Version
 	modified time.Time
+}
+
+// storage holds the bytes of a value through its patches. Its lock is taken before that of the store, never after it.
+type storage struct {
+	data []byte // always these; what is in them changes with the version
+
+	mu  sync.RWMutex
+	now store.Version
 }
 
 func (v value) info() store.Info {
@@ -55,21 +66,30 @@ func (s *Store) lookup(ctx context.Context, key store.Key) (value, error) {
 	return v, nil
 }
 
-// Get implements [store.Store].
+// Get implements [store.Store]. A value that is patched before it is read is looked up again.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	v, err := s.lookup(ctx, key)
-	if err != nil {
-		return nil, store.Info{}, err
+	for {
+		v, err := s.lookup(ctx, key)
+		if err != nil {
+			return nil, store.Info{}, err
+		}
+		out, err := v.read(key, q, dst)
+		switch {
+		case err == nil:
+			return out, v.info(), nil
+		case !errors.Is(err, store.ErrConflict):
+			return nil, store.Info{}, err
+		}
 	}
-	out, err := v.read(key, q, dst)
-	if err != nil {
-		return nil, store.Info{}, err
-	}
-	return out, v.info(), nil
 }
 
-// read appends what q selects to dst.
+// read appends what q selects to dst. It fails with [store.ErrConflict] where the value has been patched.
 func (v value) read(key store.Key, q store.Request, dst []byte) ([]byte, error) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.now != v.version {
+		return nil, conflict(key)
+	}
 	off, n, err := q.Resolve(int64(len(v.data)))
 	if err != nil {
 		return nil, fmt.Errorf("memory: %s: %w", key, err)
@@ -80,10 +100,17 @@ func (v value) read(key store.Key, q store.Request, dst []byte) ([]byte, error) 
 // Stat implements [store.Stater].
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	v, err := s.lookup(ctx, key)
-	return v.info(), err
+	if err != nil {
+		return store.Info{}, err
+	}
+	return v.info(), nil
 }
 
-// Open implements [store.Opener]. The object keeps its version readable for as long as it is referred to.
+// conflict says that the value at key is not what it was.
+func conflict(key store.Key) error { return fmt.Errorf("memory: %s: %w", key, store.ErrConflict) }
+
+// Open implements [store.Opener]. The object keeps its version readable for as long as it is referred to, unless the
+// value is patched.
 func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	v, err := s.lookup(ctx, key)
 	if err != nil {
@@ -107,54 +134,69 @@ func (o object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.v.read(o.key, q, dst)
 }
 
+// may decides whether the present value of a key is replaced or removed.
+type may func(v value, exists bool) bool
+
+// anyway is what an unconditional write asks for.
+func anyway(value, bool) bool { return true }
+
+// onlyIf asks for a condition.
+func onlyIf(cond store.Condition) may {
+	return func(v value, exists bool) bool { return cond.Holds(v.version, exists) }
+}
+
 // Put implements [store.Writer].
 func (s *Store) Put(ctx context.Context, key store.Key, data []byte, _ store.Durability) (store.Version, error) {
-	return s.put(ctx, key, data, func(value, bool) bool { return true })
+	return s.set(ctx, key, clone(data), anyway)
 }
 
 // PutIf implements [store.ConditionalWriter].
 func (s *Store) PutIf(
 	ctx context.Context, key store.Key, data []byte, cond store.Condition, _ store.Durability,
 ) (store.Version, error) {
-	return s.put(ctx, key, data, func(v value, exists bool) bool { return cond.Holds(v.version, exists) })
+	return s.set(ctx, key, clone(data), onlyIf(cond))
 }
 
-// put stores a copy of data where may agrees to replace the present value.
-func (s *Store) put(
-	ctx context.Context, key store.Key, data []byte, may func(v value, exists bool) bool,
-) (store.Version, error) {
+// clone returns a copy that has no room to spare.
+func clone(data []byte) []byte { return append(make([]byte, 0, len(data)), data...) }
+
+// set stores data, and keeps it, where may agrees to replace the present value.
+func (s *Store) set(ctx context.Context, key store.Key, data []byte, may may) (store.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Version{}, err
 	}
-	data = append(make([]byte, 0, len(data)), data...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, exists := s.values[key]
 	if !may(old, exists) {
-		return store.Version{}, fmt.Errorf("memory: %s: %w", key, store.ErrConflict)
+		return store.Version{}, conflict(key)
 	}
-	s.writes++
-	version := store.MakeVersion(strconv.FormatInt(s.writes, 10))
-	s.values[key] = value{data, version, time.Now()}
+	version := s.next()
+	s.values[key] = value{&storage{data: data, now: version}, version, time.Now()}
 	if !exists {
 		s.dirs.add(key)
 	}
 	return version, nil
 }
 
+// next returns the version of a write. The caller has the lock of the store.
+func (s *Store) next() store.Version {
+	s.writes++
+	return store.MakeVersion(strconv.FormatInt(s.writes, 10))
+}
+
 // Delete implements [store.Deleter].
 func (s *Store) Delete(ctx context.Context, key store.Key) error {
-	return s.remove(ctx, key, func(value, bool) bool { return true })
+	return s.remove(ctx, key, anyway)
 }
 
 // DeleteIf implements [store.ConditionalDeleter].
 func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	cond := store.IfVersion(v)
-	return s.remove(ctx, key, func(old value, exists bool) bool { return cond.Holds(old.version, exists) })
+	return s.remove(ctx, key, onlyIf(store.IfVersion(v)))
 }
 
 // remove removes the value at key where may agrees.
-func (s *Store) remove(ctx context.Context, key store.Key, may func(v value, exists bool) bool) error {
+func (s *Store) remove(ctx context.Context, key store.Key, may may) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -162,7 +204,7 @@ func (s *Store) remove(ctx context.Context, key store.Key, may func(v value, exi
 	defer s.mu.Unlock()
 	old, exists := s.values[key]
 	if !may(old, exists) {
-		return fmt.Errorf("memory: %s: %w", key, store.ErrConflict)
+		return conflict(key)
 	}
 	if exists {
 		delete(s.values, key)

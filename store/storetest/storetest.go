@@ -69,6 +69,11 @@ var writing = []check{
 	{"Delete", checkDelete},
 	{"DeleteIf", checkDeleteIf},
 	{"ConditionalRaces", checkConditionalRaces},
+	{"Splice", checkSplice},
+	{"SpliceBatch", checkSpliceBatch},
+	{"SpliceRaces", checkSpliceRaces},
+	{"Patch", checkPatch},
+	{"PatchRaces", checkPatchRaces},
 	{"Lock", checkLock},
 	{"PutIfBelowLock", checkPutIfBelowLock},
 	{"CancelledWrite", checkCancelledWrite},
@@ -182,6 +187,10 @@ func (p *probe) refusesWrites() {
 	p.refused(err, "Put")
 	_, err = store.PutIf(p.ctx, p.s, key, nil, store.IfAbsent(), store.Sync)
 	p.refused(err, "PutIf")
+	_, err = store.Splice(p.ctx, p.s, key, store.Version{}, nil, store.Sync)
+	p.refused(err, "Splice")
+	_, err = store.PatchValue(p.ctx, p.s, key, store.Version{}, nil, store.Sync)
+	p.refused(err, "PatchValue")
 	p.refused(store.Delete(p.ctx, p.s, key), "Delete")
 	p.refused(store.DeleteIf(p.ctx, p.s, key, store.Version{}), "DeleteIf")
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
@@ -192,6 +201,8 @@ func (p *probe) refusesWrites() {
 	p.refused(err, "NewBatch")
 	if b, err = store.NewBatch(p.ctx, p.s, store.Sync); err == nil {
 		p.refused(store.BatchPutIf(p.ctx, b, key, nil, store.IfAbsent()), "PutIf in a batch")
+		p.refused(store.BatchSplice(p.ctx, b, key, store.Version{}, nil), "Splice in a batch")
+		p.refused(store.BatchPatch(p.ctx, b, key, store.Version{}, nil), "Patch in a batch")
 		b.Discard()
 	}
 	if _, err := store.Stat(p.ctx, p.s, key); !errors.Is(err, fs.ErrNotExist) {

@@ -68,6 +68,79 @@ type broken struct {
 	put func(s *memory.Store, key store.Key, value []byte) (store.Version, error)
 	del func(s *memory.Store, key store.Key, v store.Version) error // in place of DeleteIf
 	in  func(b store.Batch) store.Batch
+	spl func(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error)
+	pat func(s *memory.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
+}
+
+func (b broken) Patch(
+	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability,
+) (store.Version, error) {
+	if b.pat != nil && ctx.Err() == nil {
+		return b.pat(b.Store, key, from, patches)
+	}
+	return b.Store.Patch(ctx, key, from, patches, d)
+}
+
+// patchAnyway patches whatever version there is.
+func patchAnyway(s *memory.Store, key store.Key, _ store.Version, patches []store.Patch) (store.Version, error) {
+	info, err := s.Stat(context.Background(), key)
+	if err != nil {
+		return store.Version{}, store.ErrConflict
+	}
+	return s.Patch(context.Background(), key, info.Version, patches, store.Flush)
+}
+
+// patchOneByOne lets readers see some patches without the others.
+func patchOneByOne(s *memory.Store, key store.Key, from store.Version, patches []store.Patch) (v store.Version, err error) {
+	v, err = s.Patch(context.Background(), key, from, nil, store.Flush)
+	for _, p := range patches {
+		if err == nil {
+			v, err = s.Patch(context.Background(), key, v, []store.Patch{p}, store.Flush)
+			time.Sleep(100 * time.Microsecond)
+		}
+	}
+	return v, err
+}
+
+func (b broken) Splice(
+	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+) (store.Version, error) {
+	if b.spl != nil && ctx.Err() == nil {
+		return b.spl(b.Store, key, from, pieces)
+	}
+	return b.Store.Splice(ctx, key, from, pieces, d)
+}
+
+// spliceAnyway splices whatever version there is.
+func spliceAnyway(s *memory.Store, key store.Key, _ store.Version, pieces []store.Piece) (store.Version, error) {
+	info, err := s.Stat(context.Background(), key)
+	if err != nil {
+		return store.Version{}, store.ErrConflict
+	}
+	return s.Splice(context.Background(), key, info.Version, pieces, store.Flush)
+}
+
+// spliceOver leaves the tail of a longer value behind the new one.
+func spliceOver(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
+	old, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
+	v, err := s.Splice(context.Background(), key, from, pieces, store.Flush)
+	if err != nil {
+		return store.Version{}, err
+	}
+	now, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
+	if len(now) >= len(old) {
+		return v, nil
+	}
+	return put(s, key, append(now, old[len(now):]...))
+}
+
+// spliceTwice reads and writes without a condition.
+func spliceTwice(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
+	if info, err := s.Stat(context.Background(), key); err != nil || info.Version != from {
+		return store.Version{}, store.ErrConflict
+	}
+	time.Sleep(time.Millisecond)
+	return spliceAnyway(s, key, from, pieces)
 }
 
 func (b broken) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
@@ -164,10 +237,15 @@ func TestFindsFaults(t *testing.T) {
 		"deletes blindly": {broken{del: func(s *memory.Store, k store.Key, _ store.Version) error {
 			return s.Delete(context.Background(), k)
 		}}, "DeleteIf"},
-		"looks first":    {broken{del: lookFirst}, "ConditionalRaces"},
-		"hasty writes":   {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
-		"hasty deletion": {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
-		"writes nothing": {broken{put: func(*memory.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
+		"looks first":        {broken{del: lookFirst}, "ConditionalRaces"},
+		"hasty writes":       {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
+		"hasty deletion":     {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
+		"patches anyway":     {broken{pat: patchAnyway}, "Patch"},
+		"patches one by one": {broken{pat: patchOneByOne}, "Patch"},
+		"splices anyway":     {broken{spl: spliceAnyway}, "Splice"},
+		"leaves a tail":      {broken{spl: spliceOver}, "Splice"},
+		"splices, then asks": {broken{spl: spliceTwice}, "SpliceRaces"},
+		"writes nothing":     {broken{put: func(*memory.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
 		"writes the last value": {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) {
 			mu.Lock()
 			defer mu.Unlock()

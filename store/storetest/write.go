@@ -215,6 +215,12 @@ func checkCancelledWrite(p *probe) {
 	if d, ok := p.s.(store.ConditionalDeleter); ok {
 		p.is(d.DeleteIf(ctx, key, now), context.Canceled, "DeleteIf")
 	}
+	if _, err := store.Splice(ctx, p.s, key, now, []store.Piece{kept(0, 1)}, store.Sync); !errors.Is(err, store.ErrUnsupported) {
+		p.is(err, context.Canceled, "Splice")
+	}
+	if _, err := store.PatchValue(ctx, p.s, key, now, nil, store.Sync); !errors.Is(err, store.ErrUnsupported) {
+		p.is(err, context.Canceled, "PatchValue")
+	}
 	p.cancelledBatch(ctx, key, now)
 	p.holds("k", []byte("old"))
 }
@@ -227,6 +233,7 @@ func (p *probe) cancelledBatch(ctx context.Context, key store.Key, now store.Ver
 	p.is(b.Put(ctx, key, []byte("new")), context.Canceled, "Put in a batch")
 	for _, err := range []error{
 		store.BatchPutIf(ctx, b, key, []byte("new"), store.IfVersion(now)), store.BatchDeleteIf(ctx, b, key, now),
+		store.BatchSplice(ctx, b, key, now, []store.Piece{kept(0, 1)}), store.BatchPatch(ctx, b, key, now, nil),
 	} {
 		if !errors.Is(err, store.ErrUnsupported) {
 			p.is(err, context.Canceled, "a conditional write in a batch")

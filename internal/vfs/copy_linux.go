@@ -1,0 +1,51 @@
+package vfs
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// copyMost is how many bytes the kernel is asked to copy at once.
+const copyMost = 1 << 30
+
+// copyRange writes bytes of src to dst without taking them through this process, and returns how many. File systems that
+// can share data between files (Btrfs, XFS, NFS) then do not even copy it. Where the kernel refuses, the rest is left:
+// it may lack the call, the file system may, or a sandbox forbids it.
+func copyRange(dst *os.File, src File, off, n int64) (done int64) {
+	to, err := dst.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = descriptor(src, func(from int) {
+		_ = to.Control(func(fd uintptr) {
+			for done < n {
+				at := off + done
+				m, err := unix.CopyFileRange(from, &at, int(fd), nil, int(min(n-done, copyMost)), 0)
+				if err == unix.EINTR {
+					continue
+				}
+				if err != nil || m == 0 {
+					return
+				}
+				done += int64(m)
+			}
+		})
+	})
+	return done
+}
+
+// descriptor calls use with the file descriptor of an open file, if it has one.
+func descriptor(f File, use func(fd int)) error {
+	switch f := f.(type) {
+	case rawFile:
+		use(int(f))
+	case osFile:
+		c, err := f.SyscallConn()
+		if err != nil {
+			return err
+		}
+		return c.Control(func(fd uintptr) { use(int(fd)) })
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package store
+
+import "context"
+
+// NewBatch begins a batch of writes. Where s is no [Batcher], every write stands alone.
+//
+// The batch is a [ConditionalBatch] and a [SplicingBatch] wherever s can write on conditions, inside of batches or
+// outside, and a [PatchingBatch] wherever s can patch. What neither the batches of s nor s itself can do fails with [ErrUnsupported].
+func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
+	if b, ok := s.(Batcher); ok {
+		return batchOf(ctx, s, b, d)
+	}
+	if _, ok := s.(Writer); !ok {
+		return nil, unsupported(s, "write")
+	}
+	return single{s, d}, nil
+}
+
+// batchOf begins a batch of a store that has batches. Powers that these lack are left to the store itself.
+func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, error) {
+	b, err := by.Batch(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	_, conditional := b.(ConditionalBatch)
+	_, splicing := b.(SplicingBatch)
+	_, patching := b.(PatchingBatch)
+	_, patcher := s.(Patcher)
+	if conditional && splicing && (patching || !patcher) {
+		return b, nil
+	}
+	return beside{b, single{s, d}}, nil
+}
+
+// beside is a batch of a store whose batches lack a power: what needs it stands alone.
+type beside struct {
+	Batch
+	single single
+}
+
+func (b beside) PutIf(ctx context.Context, key Key, value []byte, cond Condition) error {
+	if c, ok := b.Batch.(ConditionalBatch); ok {
+		return c.PutIf(ctx, key, value, cond)
+	}
+	return b.single.PutIf(ctx, key, value, cond)
+}
+
+func (b beside) DeleteIf(ctx context.Context, key Key, v Version) error {
+	if c, ok := b.Batch.(ConditionalBatch); ok {
+		return c.DeleteIf(ctx, key, v)
+	}
+	return b.single.DeleteIf(ctx, key, v)
+}
+
+func (b beside) Splice(ctx context.Context, key Key, from Version, pieces []Piece) error {
+	if c, ok := b.Batch.(SplicingBatch); ok {
+		return c.Splice(ctx, key, from, pieces)
+	}
+	_, alone := b.single.s.(Splicer)
+	c, conditional := b.Batch.(ConditionalBatch)
+	if alone || !conditional {
+		return b.single.Splice(ctx, key, from, pieces)
+	}
+	value, err := assemble(ctx, b.single.s, key, from, pieces)
+	if err != nil {
+		return err
+	}
+	return c.PutIf(ctx, key, value, IfVersion(from))
+}
+
+func (b beside) Patch(ctx context.Context, key Key, from Version, patches []Patch) error {
+	if c, ok := b.Batch.(PatchingBatch); ok {
+		return c.Patch(ctx, key, from, patches)
+	}
+	return b.single.Patch(ctx, key, from, patches)
+}
+
+// single is the batch of a store that writes one value at a time.
+type single struct {
+	s Store
+	d Durability
+}
+
+func (b single) Put(ctx context.Context, key Key, value []byte) error {
+	_, err := Put(ctx, b.s, key, value, b.d)
+	return err
+}
+
+func (b single) PutIf(ctx context.Context, key Key, value []byte, cond Condition) error {
+	_, err := PutIf(ctx, b.s, key, value, cond, b.d)
+	return err
+}
+
+func (b single) DeleteIf(ctx context.Context, key Key, v Version) error {
+	return DeleteIf(ctx, b.s, key, v)
+}
+
+func (b single) Splice(ctx context.Context, key Key, from Version, pieces []Piece) error {
+	_, err := Splice(ctx, b.s, key, from, pieces, b.d)
+	return err
+}
+
+func (b single) Patch(ctx context.Context, key Key, from Version, patches []Patch) error {
+	_, err := PatchValue(ctx, b.s, key, from, patches, b.d)
+	return err
+}
+
+func (b single) Delete(ctx context.Context, key Key) error { return Delete(ctx, b.s, key) }
+func (b single) Commit(context.Context) error              { return nil }
+func (b single) Discard()                                  {}

@@ -1,0 +1,33 @@
+package store
+
+import "context"
+
+// Open returns the value at key as it is now, pinned to its version. Where s is no [Opener], every read of the
+// object is a Get of its own whose version is compared: a change in between is [ErrConflict].
+func Open(ctx context.Context, s Store, key Key) (Object, error) {
+	if o, ok := s.(Opener); ok {
+		return o.Open(ctx, key)
+	}
+	info, err := Stat(ctx, s, key)
+	if err != nil {
+		return nil, err
+	}
+	return &object{s, key, info}, nil
+}
+
+type object struct {
+	s    Store
+	key  Key
+	info Info
+}
+
+func (o *object) Info() Info   { return o.info }
+func (o *object) Close() error { return nil }
+
+func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
+	out, info, err := o.s.Get(ctx, o.key, q, dst)
+	if err == nil && !info.Same(o.info) {
+		return nil, replaced(o.key)
+	}
+	return out, err
+}
