@@ -272,6 +272,9 @@ func (a Axis) follows(plan []Run, sum int64) error {
 	if !ok {
 		return nil // all cells are full
 	}
+	if err := a.listable(); err != nil {
+		return err
+	}
 	open, _ := tail(a.Edges(), c.Start)
 	var end []Run
 	left := a.Covered() - c.Start
