@@ -160,7 +160,8 @@ func (a Axis) Cell(k int64) (Cell, bool) {
 	return c, true
 }
 
-// Edges yields the declared lengths as runs of equal ones. A regular axis yields one run of all its chunks.
+// Edges yields the declared lengths as runs of equal ones. A regular axis yields one run of all its chunks. An axis of inner chunks may
+// yield more than one wants to wait for: see [Axis.NumRuns].
 func (a Axis) Edges() iter.Seq[Run] {
 	return func(yield func(Run) bool) {
 		if a.edges == nil {
@@ -175,8 +176,12 @@ func (a Axis) Edges() iter.Seq[Run] {
 	}
 }
 
-// Sizes returns the logical lengths of the chunks as runs of equal ones: what is left of the edges within the extent.
+// Sizes returns the logical lengths of the chunks as runs of equal ones: what is left of the edges within the extent. It is nil, too,
+// for an axis of inner chunks with more than 2^22 runs ([Axis.NumRuns]), which should not be listed.
 func (a Axis) Sizes() []Run {
+	if a.listable() != nil {
+		return nil
+	}
 	var sizes []Run
 	left := a.extent
 	for r := range a.Edges() {

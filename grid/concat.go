@@ -36,6 +36,9 @@ func join(parts []Axis) (Axis, error) {
 	last := parts[len(parts)-1]
 	extent, regular := int64(0), last.IsRegular()
 	for i, p := range parts {
+		if err := p.listable(); err != nil {
+			return Axis{}, err
+		}
 		regular = regular && p.step == last.step && p.stored == last.stored && (i == len(parts)-1 || p.extent%p.step == 0)
 		var ok bool
 		if extent, ok = checked.Add(extent, p.extent); !ok {

@@ -8,7 +8,7 @@ import (
 
 // AppendConfiguration appends the configuration of the grid as it stands in metadata: bare integers stay bare, and
 // a list is written with runs [length, count] where that has fewer items (zarr-python's spelling). Encoded lengths are written
-// where an axis has them.
+// where an axis has them. The lists of a grid of inner chunks ([Grid.Divided]), which is not for metadata, can be endless ([Axis.NumRuns]).
 func (g *Grid) AppendConfiguration(dst []byte) []byte {
 	if g.name != RectilinearName {
 		return append(appendShapes(append(dst, `{"chunk_shape": `...), g.axes, Axis.appendShape), '}')

@@ -14,6 +14,8 @@
 // differ: cells with encoded lengths ([Cut.EncodedAs]) are stored longer than they are, and the last chunk of a trimmed axis
 // ([EveryTrimmed]) ends at the extent.
 //
+// Where chunks are shards, the grid of their inner chunks is a grid as well ([Grid.Divided]), and [Propose] finds shapes for both.
+//
 //	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
 //	c, ok := g.Chunk([]int64{2, 3}) // elements 30…59 × 75…99
 package grid

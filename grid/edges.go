@@ -20,7 +20,8 @@ type edges struct {
 	sum   int64   // elements covered by all cells
 	only  [1]part // the room for parts where there is one, to have it near
 
-	isPlain bool // there is one part, and nothing repeats
+	isPlain   bool // there is one part, and nothing repeats
+	isDivided bool // how often parts repeat comes from numbers, so that there may be more runs than memory holds
 }
 
 // part is a stretch of a list: a table that is repeated.
@@ -193,7 +194,7 @@ func sourceOf(parts []part) runSource {
 // or is put into the last one while that is short. Periods are then found within what is new, until there are too many parts.
 func (e *edges) joined(more runSource) (*edges, error) {
 	keep := len(e.parts)
-	if e.entries() <= fewEntries || keep >= mostParts {
+	if e.entries() <= fewEntries || keep >= mostParts && !e.isDivided {
 		keep = 0
 	} else if last := &e.parts[keep-1]; last.repeats == 1 && last.entries() <= fewEntries {
 		keep--
@@ -208,7 +209,7 @@ func (e *edges) joined(more runSource) (*edges, error) {
 	if err != nil || keep == 0 {
 		return tail, err
 	}
-	j := &edges{parts: slices.Clone(e.parts[:keep])}
+	j := &edges{parts: slices.Clone(e.parts[:keep]), isDivided: e.isDivided}
 	last := &j.parts[keep-1]
 	j.cells, j.sum = last.index+last.cells*last.repeats, last.offset+last.sum*last.repeats
 	if _, ok := checked.Add(j.sum, tail.sum); !ok {
@@ -227,27 +228,4 @@ func (e *edges) entries() int64 {
 		n += int64(e.parts[i].entries()) * e.parts[i].repeats
 	}
 	return n
-}
-
-// equal reports whether both list the same lengths, in whatever parts.
-func (e *edges) equal(o *edges) bool {
-	if e.cells != o.cells || e.sum != o.sum {
-		return false
-	}
-	if slices.EqualFunc(e.parts, o.parts, part.same) {
-		return true
-	}
-	a, b := walk{parts: e.parts}, walk{parts: o.parts}
-	for {
-		r, more := a.next()
-		if s, _ := b.next(); r != s || !more {
-			return r == s
-		}
-	}
-}
-
-// same reports whether both parts are kept in the same way.
-func (p part) same(o part) bool {
-	return p.repeats == o.repeats && p.offset == o.offset && slices.Equal(p.start, o.start) &&
-		slices.Equal(p.first, o.first) && slices.Equal(p.length, o.length)
 }

@@ -50,6 +50,9 @@ func (a Axis) withEncodedEdges(e *edges) (Axis, error) {
 	if e.cells != a.Cells() {
 		return Axis{}, invalid("%d encoded lengths for %d edges: there must be one for each", e.cells, a.Cells())
 	}
+	if err := a.listable(); err != nil {
+		return Axis{}, err
+	}
 	edge, same := Run{a.step, a.chunks}, true
 	edges, encoded := walk{}, walk{parts: e.parts}
 	if a.edges != nil {

@@ -39,3 +39,8 @@ func onAxis(axis int, err error) error {
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
+
+// tooManyRuns is the error of what would list more runs than a few numbers should make.
+func tooManyRuns() error {
+	return fmt.Errorf("%w: inner chunks in more than %d runs cannot be listed", ErrUnsupported, mostRuns)
+}

@@ -21,6 +21,9 @@ type Growth struct {
 	runs []Run // lengths of Fixed and Pattern, the plan of Preplanned
 	name string
 	next func(at int64) (int64, error)
+
+	isRounded bool // the last new edge is lengthened
+	multiple  int64
 }
 
 type growthKind uint8
@@ -114,6 +117,8 @@ func runsText(runs []Run, most int) string {
 // check refuses lengths that cannot be edges, wherever the axis stands, and returns the sum of those that are given.
 func (g Growth) check() (int64, error) {
 	switch {
+	case g.isRounded && g.multiple < 1:
+		return 0, invalid("growth %.80s: edges are rounded up to a multiple of at least 1, got %d", g, g.multiple)
 	case g.kind == byBoundaries && g.next == nil:
 		return 0, invalid("growth %s has no boundaries", g.name)
 	case g.kind < fixed || g.kind == byBoundaries:
@@ -124,6 +129,18 @@ func (g Growth) check() (int64, error) {
 		return 0, fmt.Errorf("growth %.80s: %w", g, err)
 	}
 	return given.Covered(), nil
+}
+
+// ready returns the policy with a plan that is rounded up already, and the sum of its lengths.
+func (g Growth) ready() (Growth, int64, error) {
+	sum, err := g.check()
+	if err != nil || g.kind != preplanned || !g.isRounded {
+		return g, sum, err
+	}
+	if g.runs, err = g.roundUp(g.runs); err == nil {
+		sum, err = g.check()
+	}
+	return g, sum, err
 }
 
 // followsStep reports whether the policy does to a regular axis what happens to one anyway.
@@ -141,7 +158,7 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	if extent < a.extent {
 		return Axis{}, invalid("extent %d is below the present %d: Shrunk makes an axis shorter", extent, a.extent)
 	}
-	sum, err := g.check()
+	g, sum, err := g.ready()
 	if err != nil {
 		return Axis{}, err
 	}
@@ -162,6 +179,9 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		return a.Resized(extent)
 	}
 	more, err := a.newEdges(gap, sum, g)
+	if err == nil {
+		more, err = g.roundUp(more)
+	}
 	if err == nil {
 		a, err = a.Extended(more...)
 	}
@@ -251,6 +271,9 @@ func (a Axis) follows(plan []Run, sum int64) error {
 	c, ok := a.Cell(first)
 	if !ok {
 		return nil // all cells are full
+	}
+	if err := a.listable(); err != nil {
+		return err
 	}
 	open, _ := tail(a.Edges(), c.Start)
 	var end []Run

@@ -15,6 +15,9 @@ func (a Axis) Merged(cells Interval) (Axis, error) {
 	if cells.Len() < 2 {
 		return a, nil
 	}
+	if err := a.listable(); err != nil {
+		return Axis{}, err
+	}
 	first, _ := a.Cell(cells.Start)
 	last, _ := a.Cell(cells.Stop - 1)
 	span, ok := checked.Add(last.Start-first.Start, last.Edge)
@@ -49,6 +52,9 @@ func (a Axis) MergedUpTo(longest int64) (Axis, error) {
 	if a.IsRegular() {
 		n := max(1, min(longest/a.step, a.chunks))
 		return NewAxis(a.extent, Every(n*a.step))
+	}
+	if err := a.listable(); err != nil {
+		return Axis{}, err
 	}
 	m := merger{longest: longest}
 	left := a.chunks

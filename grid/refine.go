@@ -12,6 +12,11 @@ func (a Axis) Refine(b Axis) (Axis, error) {
 	if a.extent != b.extent {
 		return Axis{}, invalid("extents %d and %d: only axes of one extent have a common refinement", a.extent, b.extent)
 	}
+	for _, axis := range []Axis{a, b} {
+		if err := axis.listable(); err != nil {
+			return Axis{}, err
+		}
+	}
 	ofA, ofB := a.Sizes(), b.Sizes()
 	both, err := union(ofA, ofB)
 	switch {

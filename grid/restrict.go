@@ -20,6 +20,9 @@ func (a Axis) Restrict(in Interval) (Axis, error) {
 		c, _ := a.Cell(k)
 		return NewAxis(0, Edges(c.Edge))
 	}
+	if err := a.listable(); err != nil {
+		return Axis{}, err
+	}
 	rest, _ := tail(slices.Values(a.Sizes()), in.Start)
 	b, err := NewAxis(in.Len(), Runs(rest...))
 	if err != nil {

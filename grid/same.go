@@ -27,7 +27,32 @@ func (a Axis) sameCells(b Axis, n int64) bool {
 	if a.stored == nil && b.stored == nil && a.edges == b.edges {
 		return a.step == b.step
 	}
-	return sameRuns(a.Edges(), b.Edges(), n) && sameRuns(a.Encoded(), b.Encoded(), n)
+	if e, o := a.edges, b.edges; e == nil || o == nil {
+		if !sameRuns(a.Edges(), b.Edges(), n) {
+			return false
+		}
+	} else if !e.sameCells(o, n) {
+		return false
+	}
+	if e, o := a.storedList(), b.storedList(); e != nil && o != nil {
+		return e.sameCells(o, n)
+	}
+	return sameRuns(a.Encoded(), b.Encoded(), n)
+}
+
+// storedList returns the list of the lengths that cells are stored with, nil where they are none.
+func (a Axis) storedList() *edges {
+	if a.stored == nil {
+		return a.edges
+	}
+	return a.stored.edges
+}
+
+// sameCells reports whether the first n cells, which both have, are the same in both lists.
+func (e *edges) sameCells(o *edges, n int64) bool {
+	start, length := e.at(n - 1)
+	other, same := o.at(n - 1)
+	return start == other && length == same && e.sameUntil(o, start+length)
 }
 
 // sameRuns reports whether the first n lengths of two lists are the same.

@@ -26,6 +26,9 @@ func (a Axis) Shifted(by int64) (Axis, error) {
 	if by == a.step {
 		return NewAxis(extent, Every(a.step))
 	}
+	if err := a.listable(); err != nil {
+		return Axis{}, err
+	}
 	runs := []Run{{by, 1}}
 	for r := range a.Edges() {
 		runs = append(runs, r)
@@ -38,6 +41,9 @@ func (a Axis) without(n int64) (Axis, error) {
 	left := a.extent - n
 	if a.IsRegular() && (left == 0 || n%a.step == 0) {
 		return NewAxis(left, Every(a.step))
+	}
+	if err := a.listable(); err != nil {
+		return Axis{}, err
 	}
 	rest, _ := tail(a.Edges(), n)
 	if len(rest) == 0 {

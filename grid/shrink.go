@@ -65,6 +65,9 @@ func (a Axis) trimmed(exact bool) (Axis, error) {
 	if exact && a.IsEncoded() {
 		return Axis{}, fmt.Errorf("%w: trimming edges exactly where chunks are stored longer than their edges", ErrUnsupported)
 	}
+	if err := a.listable(); err != nil {
+		return Axis{}, err
+	}
 	if exact && a.extent > 0 {
 		return NewAxis(a.extent, Runs(a.Sizes()...))
 	}

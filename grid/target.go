@@ -19,26 +19,41 @@ func Target(shape []int64, size, bytes int64) ([]int64, error) {
 	if size < 1 || bytes < 1 {
 		return nil, invalid("chunks of %d bytes of elements of %d bytes: both must be at least 1", bytes, size)
 	}
-	if len(shape) > MaxRank {
-		return nil, invalid("%d axes, at most %d are possible", len(shape), MaxRank)
+	if err := checkShape(shape); err != nil {
+		return nil, err
 	}
-	axes := make([]int, len(shape))
+	return within(shape, bytes/size, func(n, side int64) int64 { return checked.CeilDiv(n, checked.CeilDiv(n, side)) }), nil
+}
+
+// checkShape refuses negative lengths and too many axes.
+func checkShape(shape []int64) error {
+	if len(shape) > MaxRank {
+		return invalid("%d axes, at most %d are possible", len(shape), MaxRank)
+	}
 	for i, n := range shape {
-		if axes[i] = i; n < 0 {
-			return nil, onAxis(i, invalid("extent must not be negative, got %d", n))
+		if n < 0 {
+			return onAxis(i, invalid("extent must not be negative, got %d", n))
 		}
 	}
+	return nil
+}
+
+// within returns a shape whose product is within the budget, as near to a cube as the axes permit. What cut returns for the length of
+// an axis is at least 1 and at most the length and the side. An axis of length 0 is taken for one of 1.
+func within(lengths []int64, budget int64, cut func(length, side int64) int64) []int64 {
+	axes := make([]int, len(lengths))
+	for i := range axes {
+		axes[i] = i
+	}
 	// The short axes come first, and of equal ones those before: each leaves what it does not need.
-	slices.SortStableFunc(axes, func(a, b int) int { return cmp.Compare(shape[a], shape[b]) })
-	chunk := make([]int64, len(shape))
-	budget := max(1, bytes/size) // elements
+	slices.SortStableFunc(axes, func(a, b int) int { return cmp.Compare(lengths[a], lengths[b]) })
+	chunk := make([]int64, len(lengths))
+	budget = max(1, budget)
 	for done, i := range axes {
-		n := max(1, shape[i])
-		side := root(budget, len(axes)-done)
-		chunk[i] = checked.CeilDiv(n, checked.CeilDiv(n, side))
+		chunk[i] = cut(max(1, lengths[i]), root(budget, len(axes)-done))
 		budget /= chunk[i]
 	}
-	return chunk, nil
+	return chunk
 }
 
 // root returns the largest integer whose n-th power is at most x, which is at least 1.
