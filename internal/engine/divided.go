@@ -168,10 +168,9 @@ func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
 			return err
 		}
 	case out.Patches != nil:
-		_, err := w.Store.(store.Patcher).Patch(ctx, w.key, w.info.Version, out.Patches, store.Sync)
-		return err
+		return store.BatchPatch(ctx, w.Batch, w.key, w.info.Version, out.Patches)
 	case out.Spliced():
-		return store.BatchSplice(ctx, w.Batch, w.Store, w.key, w.info.Version, out.Pieces)
+		return store.BatchSplice(ctx, w.Batch, w.key, w.info.Version, out.Pieces)
 	}
 	if len(out.Pieces) == 1 {
 		if data := out.Pieces[0].Data; data != nil {
