@@ -15,6 +15,9 @@ type AppendOptions struct {
 	// Grow says which edges an axis with listed edges gets where the ones it has do not reach. The zero value is
 	// [grid.AppendOne]: one edge for what is appended.
 	Grow grid.Growth
+	// RoundUp lengthens the last new edge to whole inner chunks where chunks are shards. Its end lies beyond the extent then, and is filled
+	// by the next append. Otherwise a shard that inner chunks do not divide is refused.
+	RoundUp bool
 	// Expect is the shape that the array has to have before; nil stands for any. An array of another shape wraps
 	// [ErrConflict], so that an append which is repeated, because nobody knew how it ended, is not done twice.
 	Expect []int64
@@ -82,8 +85,11 @@ func (s *state) appended(axis int, t dtype.Type, src []byte, opt AppendOptions) 
 		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %d more than %d", ErrOverflow, count, from)}
 	}
 	policies := make([]grid.Growth, len(shape))
-	policies[axis] = opt.Grow
+	policies[axis] = s.rounded(axis, opt.Grow, opt.RoundUp)
 	g, err := s.grid.Grown(shape, policies...)
+	if err == nil {
+		err = s.fits(g, axis, count)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -55,14 +55,22 @@ func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error
 // ReadChunk returns the elements of one chunk in its encoded shape: C order, host byte order, with what lies beyond the array.
 // A chunk that is not stored is the fill value.
 func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
-	s := a.state.Load()
-	for range readTries {
+	return a.readChunk(ctx, func(s *state) ([]byte, engine.Suspicion, error) {
 		n, err := s.chunkBytes(index)
 		if err != nil {
-			return nil, a.fail("read chunk", err)
+			return nil, engine.Certain, err
 		}
 		data := make([]byte, n)
 		suspect, err := s.engine.ReadChunk(ctx, index, data, engine.Reading{Since: s.since()})
+		return data, suspect, err
+	})
+}
+
+// readChunk reads a chunk of a state that is not suspected to be out of date.
+func (a *Array) readChunk(ctx context.Context, read func(*state) ([]byte, engine.Suspicion, error)) ([]byte, error) {
+	s := a.state.Load()
+	for range readTries {
+		data, suspect, err := read(s)
 		if suspect == engine.Certain && !errors.Is(err, ErrCorrupt) {
 			return data, a.fail("read chunk", err)
 		}

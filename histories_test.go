@@ -3,6 +3,7 @@ package zarr_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,6 +39,9 @@ type step struct {
 		Name          string
 		Configuration any
 	} `json:"chunk_grid"`
+	Write       [][]int64 `json:"write_chunk_sizes"`
+	Read        [][]int64 `json:"read_chunk_sizes"`
+	Error       string
 	SHA256      string
 	CleanSHA256 string `json:"clean_sha256"`
 	Stale       bool
@@ -75,20 +79,36 @@ func text(typ dtype.Type, value int64) string {
 
 func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
 
-// unsharded returns the histories without shards.
-func unsharded(t *testing.T) []history {
+// allHistories returns the histories, those of shards among them.
+func allHistories(t *testing.T) []history {
 	t.Helper()
 	z := openZip(t, "histories.zip")
 	var all struct{ Histories []history }
 	readJSON(t, z, "histories.json", &all)
-	return slices.DeleteFunc(all.Histories, func(h history) bool { return h.Shards != nil && string(h.Shards) != "null" })
+	return all.Histories
 }
 
-// TestHistories replays every history without shards: shape, stored grid and elements agree after every step.
+func (h *history) sharded() bool { return h.Shards != nil && string(h.Shards) != "null" }
+
+// spec describes the array that the history begins with.
+func (h *history) spec(t *testing.T) zarr.Spec {
+	t.Helper()
+	s := zarr.Spec{Shape: h.Steps[0].Shape, Type: must(dtype.Parse(h.DataType, nil)), FillValue: h.FillValue}
+	if !h.sharded() {
+		s.Chunks = must(grid.ParseCuts(s.Shape, string(h.Chunks)))
+		return s
+	}
+	s.Chunks = must(grid.ParseCuts(s.Shape, string(h.Shards)))
+	s.InnerChunks = must(grid.ParseCuts(s.Shape, string(h.Chunks)))
+	return s
+}
+
+// TestHistories replays every history: shape, stored grid, chunk sizes and elements agree after every step, and a step that
+// zarr-python refuses is refused.
 // Where zarr-python lets old values come back, what a clean array holds is expected.
 func TestHistories(t *testing.T) {
 	steps, stale := 0, 0
-	histories := unsharded(t)
+	histories := allHistories(t)
 	for i, h := range histories {
 		t.Run(h.ID, func(t *testing.T) {
 			replay(t, &h, memory.New(), false)
@@ -104,7 +124,7 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories of %d steps replayed; after %d steps zarr-python shows old values", len(histories), steps, stale)
-	if len(histories) < 53 || steps < 414 {
+	if len(histories) < 72 || steps < 550 {
 		t.Errorf("only %d histories of %d steps", len(histories), steps)
 	}
 }
@@ -116,7 +136,7 @@ const clearedByAppend = "h009"
 // TestStaleHistories replays them keeping what is stale, and expects what zarr-python holds, old values included.
 func TestStaleHistories(t *testing.T) {
 	stale := 0
-	for _, h := range unsharded(t) {
+	for _, h := range allHistories(t) {
 		for i, s := range h.Steps {
 			if s.Stale && h.ID == clearedByAppend {
 				h.Steps[i].SHA256 = s.CleanSHA256
@@ -134,22 +154,14 @@ func TestStaleHistories(t *testing.T) {
 
 func replay(t *testing.T, h *history, s store.Store, keepStale bool) {
 	ctx := context.Background()
-	typ, err := dtype.Parse(h.DataType, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := h.Steps[0]
-	cuts, err := grid.ParseCuts(first.Shape, string(h.Chunks))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: first.Shape, Type: typ, Chunks: cuts, FillValue: h.FillValue}, nil)
+	a, err := zarr.On(s).CreateArray(ctx, "", h.spec(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, st := range h.Steps {
-		if err := st.run(t, a, keepStale); err != nil {
-			t.Fatalf("step %d, %s: %v", i, st.Op, err)
+		err := st.run(t, a, keepStale)
+		if st.Error == "" && err != nil || st.Error != "" && !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Fatalf("step %d, %s: %v (zarr-python: %q)", i, st.Op, err, st.Error)
 		}
 		check(t, i, st, a, keepStale)
 		again, err := zarr.On(s).OpenArray(ctx, "", nil)
@@ -187,6 +199,15 @@ func (s *step) run(t *testing.T, a *zarr.Array, keepStale bool) error {
 	return nil
 }
 
+func checkSizes(t *testing.T, what string, g *grid.Grid, want [][]int64) {
+	t.Helper()
+	for i, sizes := range g.Sizes() {
+		if got := expand(sizes); !slices.Equal(got, want[i]) {
+			t.Fatalf("axis %d: %s sizes %v, want %v", i, what, got, want[i])
+		}
+	}
+}
+
 func check(t *testing.T, i int, st step, a *zarr.Array, keepStale bool) {
 	t.Helper()
 	if !reflect.DeepEqual(a.Shape(), st.Shape) {
@@ -198,6 +219,10 @@ func check(t *testing.T, i int, st step, a *zarr.Array, keepStale bool) {
 	}
 	if a.Metadata().ChunkGrid.Name != st.ChunkGrid.Name || !reflect.DeepEqual(stored, st.ChunkGrid.Configuration) {
 		t.Fatalf("step %d, %s: grid %s %v, want %v", i, st.Op, a.Metadata().ChunkGrid.Name, stored, st.ChunkGrid)
+	}
+	checkSizes(t, "chunk", a.Grid(), st.Write)
+	if n := a.Inner(); n != nil {
+		checkSizes(t, "inner chunk", must(n.Grid()), st.Read)
 	}
 	want := st.SHA256
 	if st.Stale && !keepStale {

@@ -62,6 +62,9 @@ func (n *node) writable() error {
 	if !n.options.Write {
 		return ErrReadOnly
 	}
+	if _, compares := n.hierarchy.store.(store.ConditionalWriter); n.options.SharedWriters && !compares {
+		return fmt.Errorf("%w: this store cannot compare versions, so that one of several writers of a chunk would be lost (Options.SharedWriters)", ErrUnsafeConcurrentWrite)
+	}
 	return nil
 }
 

@@ -27,6 +27,9 @@ type Options struct {
 	// SingleWriter says that nobody else changes the node, which permits to grow it on a store that has neither locks nor
 	// conditional writes.
 	SingleWriter bool
+	// SharedWriters asks that parts of one chunk which several programs write at a time all survive. A store that cannot compare versions
+	// refuses it with [ErrUnsafeConcurrentWrite]; without it the last writer of a chunk wins there.
+	SharedWriters bool
 	// Shards says how shards are read and written.
 	Shards Shards
 	// Experimental permits what is proposed but not settled.

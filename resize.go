@@ -12,6 +12,8 @@ type ResizeOptions struct {
 	// Grow says which edges axes with listed edges get where the ones they have do not reach; see [grid.Grid.Grown] for
 	// what one policy means for several axes. The zero value is [grid.AppendOne].
 	Grow []grid.Growth
+	// RoundUp lengthens the last new edge of every axis to whole inner chunks; see [AppendOptions].
+	RoundUp bool
 	// Shrink says what becomes of listed edges beyond the extent, also where the extent stays. The zero value is [grid.KeepEdges].
 	// While [grid.TrimExact] stores last chunks anew in a store without locks, nobody may write to them.
 	Shrink grid.Shrink
@@ -52,7 +54,7 @@ func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := smaller.Grown(shape, opt.Grow...)
+	g, err := smaller.Grown(shape, s.policies(opt)...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +62,25 @@ func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
 		return nil, nil
 	}
 	return &growth{grid: g, keepStale: opt.KeepStale}, nil
+}
+
+// policies returns those by which axes grow, rounded up where that is asked for.
+func (s *state) policies(opt ResizeOptions) []grid.Growth {
+	if !opt.RoundUp || len(opt.Grow) > 1 && len(opt.Grow) != s.grid.Rank() {
+		return opt.Grow
+	}
+	policies := make([]grid.Growth, s.grid.Rank())
+	for i := range policies {
+		switch len(opt.Grow) {
+		case 0:
+		case 1:
+			policies[i] = opt.Grow[0]
+		default:
+			policies[i] = opt.Grow[i]
+		}
+		policies[i] = s.rounded(i, policies[i], true)
+	}
+	return policies
 }
 
 // sameEdges reports whether two grids, one of which has come of the other by growing or shrinking, are cut in the same way.

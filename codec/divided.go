@@ -1,6 +1,10 @@
 package codec
 
-import "varve.dev/zarr/grid"
+import (
+	"context"
+
+	"varve.dev/zarr/grid"
+)
 
 // Divider is the power of an [ArrayBytes] codec whose chunks consist of chunks that are coded each by itself, so that parts of
 // them are read and written at the price of these.
@@ -13,6 +17,8 @@ type Divider interface {
 	CheckAxis(i int, a grid.Axis) error
 	// Checked reports whether a chunk of one shape is never taken for one of another, because a checksum tells.
 	Checked() bool
+	// CheckInner refuses bytes that do not decode to the inner chunk at index of a chunk.
+	CheckInner(ctx context.Context, w *Work, shape, index []int64, src []byte) error
 	// Weight returns the bytes that decoding a part of a chunk takes at most besides the caller's memory, if it is to be fast.
 	Weight(p Part, cores int) int64
 }
@@ -85,4 +91,13 @@ func (c *Chain) Show(v *grid.View, src []byte) (bool, error) {
 		n *= l
 	}
 	return true, c.checkSerial(src, v.Shape, n)
+}
+
+// CheckInner refuses bytes that are no stored form of an inner chunk: they have to decode to its shape. The caller holds a core.
+// It is for chains that are [Chain.Divided].
+func (c *Chain) CheckInner(ctx context.Context, w *Work, shape, index []int64, src []byte) error {
+	if !c.inOrder {
+		shape, index = c.permuted(shape), c.permuted(index)
+	}
+	return c.failSerial(c.serial.(Divider).CheckInner(ctx, w, shape, index, src))
 }

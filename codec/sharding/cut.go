@@ -118,12 +118,7 @@ func (c *cut) checkAxis(i int, a grid.Axis) error {
 		}
 		return c.checkSum(i, a.Step())
 	}
-	for run := range a.Encoded() {
-		if run.Length%c.shape[i] != 0 {
-			return notDividing(run.Length, c.shape[i])
-		}
-	}
-	return nil
+	return notDividing(a.MultipleOf(c.shape[i]))
 }
 
 func (c *cut) checkSum(i int, length int64) error {
@@ -133,14 +128,12 @@ func (c *cut) checkSum(i int, length int64) error {
 	return nil
 }
 
-func notDividing(shard, inner int64) error {
-	below, above := shard/inner*inner, (shard/inner+1)*inner
-	would := fmt.Sprintf("%d or %d would do", below, above)
-	if below == 0 {
-		would = fmt.Sprintf("%d would do", above)
+// notDividing adds to the error of shards that inner chunks do not divide how to permit them.
+func notDividing(err error) error {
+	if err == nil {
+		return nil
 	}
-	return fmt.Errorf("%w: inner chunks of %d do not divide a shard of %d; %s (Experimental.InnerChunks or --experimental inner-chunks clips the last)",
-		codec.ErrConfiguration, inner, shard, would)
+	return fmt.Errorf("%w: %w (Experimental.InnerChunks, --experimental inner-chunks)", codec.ErrConfiguration, err)
 }
 
 // of returns the grid of the inner chunks of a shard.
@@ -153,7 +146,7 @@ func (c *cut) of(shape []int64) (*grid.Grid, error) {
 				return nil, &grid.AxisError{Axis: i, Err: err}
 			}
 		case n%c.shape[i] != 0:
-			return nil, &grid.AxisError{Axis: i, Err: notDividing(n, c.shape[i])}
+			return nil, &grid.AxisError{Axis: i, Err: notDividing(fmt.Errorf("inner chunks of %d do not divide a shard of %d", c.shape[i], n))}
 		}
 	}
 	return grid.New(shape, c.cuts...)

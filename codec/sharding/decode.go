@@ -153,6 +153,21 @@ func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, err
 	return b, nil
 }
 
+// CheckInner implements [codec.Divider].
+func (c *coder) CheckInner(ctx context.Context, w *codec.Work, shape, index []int64, src []byte) error {
+	l, err := c.layout(shape)
+	if err != nil {
+		return err
+	}
+	p := selection.NewPiece(len(l.chunks), int(c.size))
+	if !l.grid.Cell(index, p.Cell) {
+		return fmt.Errorf("no inner chunk %v in a shard of %v", index, l.chunks)
+	}
+	b, err := c.decodeWhole(p, src)
+	b.Put()
+	return l.fail(l.number(index), err)
+}
+
 // corrupt is an error of what a shard holds.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", codec.ErrCorrupt, fmt.Sprintf(format, args...))

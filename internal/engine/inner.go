@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"io/fs"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+// ReadPart fills dst with a part of one chunk of inner chunks, which may reach beyond the array: the fill value where nothing is stored.
+func (a *Array) ReadPart(ctx context.Context, index []int64, part grid.Part, dst []byte, how Reading) (Suspicion, error) {
+	w := a.inChunk(index)
+	w.since = how.Since
+	into := grid.Contiguous(dst, part.Count, a.Size)
+	found, err := w.decodePart(ctx, codec.Part{Shape: w.Cell.Encoded, Part: part, Into: into})
+	if err != nil {
+		return Certain, w.fail(err)
+	}
+	if !found {
+		w.suspect(Missing)
+		grid.FillBytes(dst, a.Fill)
+	}
+	return Suspicion(w.suspicion.Load()), nil
+}
+
+// WritePart stores the elements of a part of one chunk of inner chunks.
+func (a *Array) WritePart(ctx context.Context, index []int64, part grid.Part, src []byte, batch store.Batch) error {
+	return a.editPart(ctx, index, codec.Edit{Part: part, Values: grid.Contiguous(src, part.Count, a.Size)}, batch)
+}
+
+// WriteEncodedInner stores bytes as one inner chunk of a chunk, after checking that they decode to so many bytes.
+func (a *Array) WriteEncodedInner(ctx context.Context, index, inner []int64, src []byte, batch store.Batch) error {
+	w := a.inChunk(index)
+	w.cores.Enter()
+	err := w.Chain.CheckInner(ctx, w.crew(0), w.Cell.Encoded, inner, src)
+	w.cores.Leave()
+	if err != nil {
+		return w.fail(err)
+	}
+	return a.editPart(ctx, index, codec.Edit{Index: inner, Encoded: src}, batch)
+}
+
+// ReadEncodedInner returns the stored bytes of one inner chunk of a chunk, or an error that wraps [fs.ErrNotExist].
+func (a *Array) ReadEncodedInner(ctx context.Context, index, inner []int64) ([]byte, error) {
+	w := a.inChunk(index)
+	src := &source{store: w.Store, key: w.key}
+	data, err := w.Chain.EncodedInner(ctx, w.crew(minBudget), w.Cell.Encoded, inner, src, nil)
+	if _, closeErr := src.close(); err == nil {
+		err = closeErr
+	}
+	if err == nil && data == nil {
+		err = fs.ErrNotExist
+	}
+	return data, w.fail(err)
+}
+
+// inChunk returns a worker for the chunk of inner chunks at index, which has to be a chunk of the grid.
+func (a *Array) inChunk(index []int64) *worker {
+	w := newWorker(a.newRun(boxAt(index), 1))
+	copy(w.Chunk, index)
+	w.begin() // it may be larger than what is decoded at one time: only parts of it are
+	return w
+}
+
+// boxAt returns the box of one index.
+func boxAt(index []int64) grid.Box {
+	box := make(grid.Box, len(index))
+	for i, at := range index {
+		box[i] = grid.Interval{Start: at, Stop: at + 1}
+	}
+	return box
+}
+
+func (a *Array) editPart(ctx context.Context, index []int64, e codec.Edit, batch store.Batch) error {
+	w := a.inChunk(index)
+	v := &writer{worker: w, Writing: Writing{Batch: batch, KeepFill: a.KeepFill}}
+	weight, err := w.bytes.Acquire(ctx, v.editWeight())
+	if err != nil {
+		return w.fail(err)
+	}
+	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
+	return w.fail(v.again(func() error { return v.edit(ctx, weight, e, true) }))
+}
