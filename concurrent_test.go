@@ -96,7 +96,7 @@ func onStores(t *testing.T, run func(t *testing.T, h *zarr.Hierarchy)) {
 	}
 }
 
-func openStore(t *testing.T, dir string) store.Store {
+func openStore(t testing.TB, dir string) store.Store {
 	t.Helper()
 	s, err := file.Open(dir, nil)
 	if err != nil {

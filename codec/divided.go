@@ -2,6 +2,7 @@ package codec
 
 import (
 	"context"
+	"fmt"
 
 	"varve.dev/zarr/grid"
 )
@@ -21,6 +22,8 @@ type Divider interface {
 	CheckInner(ctx context.Context, w *Work, shape, index []int64, src []byte) error
 	// Weight returns the bytes that decoding a part of a chunk takes at most besides the caller's memory, if it is to be fast.
 	Weight(p Part, cores int) int64
+	// EncodedInner appends one inner chunk of a chunk of that shape to dst, as it is encoded; see [Chain.EncodedInner].
+	EncodedInner(ctx context.Context, w *Work, shape, index []int64, src Source, dst []byte) ([]byte, error)
 }
 
 // Divided reports whether chunks consist of inner chunks that can be read and written by themselves.
@@ -69,6 +72,22 @@ func (c *Chain) Weight(p Part, cores int) int64 {
 		p.Shape, p.Part = c.permuted(p.Shape), c.permutedPart(p.Part)
 	}
 	return c.serial.(Divider).Weight(p, cores)
+}
+
+// EncodedInner appends the stored form of the inner chunk at index, counted within a chunk of that shape, to dst. It returns nil
+// where the chunk does not store it, which is the fill value. It is for chains that are [Chain.Divided].
+//
+// A chunk that is not stored is [fs.ErrNotExist], an index without an inner chunk [grid.ErrOutOfRange]; others wrap
+// [ErrCorrupt]. The bytes are not looked into.
+func (c *Chain) EncodedInner(ctx context.Context, w *Work, shape, index []int64, src Source, dst []byte) ([]byte, error) {
+	if len(index) != len(c.order) {
+		return nil, fmt.Errorf("%w: index %v of an inner chunk, want a number for each of %d axes", grid.ErrOutOfRange, index, len(c.order))
+	}
+	if !c.inOrder {
+		shape, index = c.permuted(shape), c.permuted(index)
+	}
+	out, err := c.serial.(Divider).EncodedInner(ctx, w, shape, index, src, dst)
+	return out, c.failSerial(err)
 }
 
 // Show points v, whose Shape and Size the caller sets, to the elements of a chunk within its stored bytes, where they stand there as

@@ -1,0 +1,190 @@
+package sharding_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr/codec"
+	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/codec/transpose"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// drawnShards are the codecs of shards that were drawn, and what they need.
+type drawnShards struct {
+	env   codec.Environment
+	chain *codec.Chain
+	codec codec.Spec
+	inner []int64 // shape of an inner chunk
+	exts  []metadata.Extension
+}
+
+// drawShards draws shards of so many axes: nested or not, with other codecs inside and transposed outside, and their options.
+func drawShards(t *rapid.T, rank int) *drawnShards {
+	d := &drawnShards{codec: codec.Spec{Type: mustType("int16"), Fill: []byte{7, 7}, Rank: rank}}
+	d.env = codec.Environment{
+		Unaligned: true,
+		Order:     rapid.SampledFrom([]codec.Order{codec.Morton, codec.C, codec.Fortran}).Draw(t, "order"),
+		Strategy:  rapid.SampledFrom([]codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace}).Draw(t, "strategy"),
+	}
+	chain := []metadata.Extension{zarrbytes.Extension("little")}
+	switch rapid.IntRange(0, 3).Draw(t, "packed") {
+	case 0:
+		chain = append(chain, gzip.Extension(1))
+	case 1:
+		chain = append(chain, crc32c.Extension())
+	}
+	if rapid.IntRange(0, 2).Draw(t, "nested") == 0 {
+		chain, _ = drawLevel(t, rank, chain)
+	}
+	chain, d.inner = drawLevel(t, rank, chain)
+	if rapid.Bool().Draw(t, "transposed") {
+		order := make([]int, rank)
+		for i := range order {
+			order[i] = i
+		}
+		order = rapid.Permutation(order).Draw(t, "axes")
+		inner := slices.Clone(d.inner)
+		for i, axis := range order {
+			d.inner[axis] = inner[i]
+		}
+		chain = append([]metadata.Extension{transpose.Extension(order...)}, chain...)
+	}
+	d.exts = chain
+	d.chain = must(d.env.NewChain(chain, d.codec))
+	return d
+}
+
+// drawLevel puts a chain into inner chunks.
+func drawLevel(t *rapid.T, rank int, chain []metadata.Extension) ([]metadata.Extension, []int64) {
+	c := sharding.Configuration{Codecs: chain, AtStart: rapid.Bool().Draw(t, "at start")}
+	var inner []int64
+	for range rank {
+		n := rapid.Int64Range(1, 4).Draw(t, "inner")
+		inner, c.Inner = append(inner, n), append(c.Inner, grid.Every(n))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "index codecs") == 0 {
+		c.IndexCodecs = []metadata.Extension{zarrbytes.Extension("big"), crc32c.Extension()}
+	}
+	return []metadata.Extension{must(sharding.Extension(c))}, inner
+}
+
+// drawShape draws the shape of a shard.
+func (d *drawnShards) drawShape(t *rapid.T) []int64 {
+	shape := make([]int64, d.codec.Rank)
+	for i := range shape {
+		shape[i] = rapid.Int64Range(1, 9).Draw(t, "length")
+	}
+	return shape
+}
+
+// drawElements draws the elements of a shard, of which many inner chunks are only the fill value.
+func (d *drawnShards) drawElements(t *rapid.T, shape []int64) []byte {
+	data := make([]byte, 2*elements(shape))
+	grid.FillBytes(data, d.codec.Fill)
+	v := grid.Contiguous(data, shape, 2)
+	for range rapid.IntRange(0, 4).Draw(t, "boxes") {
+		box := make(grid.Box, len(shape))
+		for i, n := range shape {
+			box[i].Start = rapid.Int64Range(0, n-1).Draw(t, "from")
+			box[i].Stop = rapid.Int64Range(box[i].Start+1, n).Draw(t, "to")
+		}
+		grid.Fill(v.Sub(box), rapid.SliceOfN(rapid.Byte(), 2, 2).Draw(t, "value"))
+	}
+	return data
+}
+
+// encode returns the stored form of a shard.
+func (d *drawnShards) encode(t fataler, shape []int64, data []byte) []byte {
+	out, err := d.chain.Encode(nil, grid.Contiguous(data, shape, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// decode returns the elements of a stored shard.
+func (d *drawnShards) decode(t fataler, shape []int64, shard []byte) []byte {
+	data := make([]byte, 2*elements(shape))
+	v := grid.Contiguous(slices.Clone(data), shape, 2)
+	if err := d.chain.Decode(&v, shard); err != nil {
+		t.Fatal(err)
+	}
+	grid.Copy(grid.Contiguous(data, shape, 2), v)
+	return data
+}
+
+type fataler interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func elements(shape []int64) int64 {
+	n := int64(1)
+	for _, l := range shape {
+		n *= l
+	}
+	return n
+}
+
+// work is what a call may use that reads from far away.
+func work() *codec.Work {
+	return &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 8, Span: 1 << 10, Guess: 16}
+}
+
+// kept is a shard in a store, seen as one version, whose reads are counted. What is wanted happens before a read.
+type kept struct {
+	*memory.Store
+	key    store.Key
+	pinned *store.Pinned
+	before func(read int)
+	reads  int
+	bytes  int
+}
+
+func keep(t testing.TB, shard []byte) *kept {
+	t.Helper()
+	k := &kept{Store: memory.New(), key: store.Path{}.Key("c")}
+	k.put(shard)
+	return k
+}
+
+func (k *kept) put(shard []byte) {
+	if _, err := store.Put(context.Background(), k.Store, k.key, shard, store.Sync); err != nil {
+		panic(err)
+	}
+	k.Expect(store.Info{})
+}
+
+func (k *kept) Key() store.Key { return k.key }
+
+func (k *kept) Expect(info store.Info) { k.pinned = store.Pin(k.Store, k.key, info) }
+
+func (k *kept) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if k.before != nil {
+		k.before(k.reads)
+	}
+	k.reads++
+	out, info, err := k.pinned.Read(ctx, q, dst)
+	k.bytes += len(out) - len(dst)
+	return out, info, err
+}
+
+func mustType(name string) dtype.Type { return must(dtype.Parse(name, nil)) }
