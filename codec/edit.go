@@ -42,6 +42,7 @@ type Edited struct {
 	Pieces  []store.Piece
 	Patches []store.Patch    // in place of pieces: what is overwritten in the stored value
 	Size    int64            // bytes of all pieces
+	From    store.Info       // the version that pieces, patches and all else are made of, zero where nothing was stored
 	Same    bool             // nothing changes
 	Empty   bool             // nothing but the fill value is left
 	Old     []byte           // the version that pieces are of, where it was read

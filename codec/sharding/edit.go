@@ -33,6 +33,12 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 		d.out.Release()
 		return nil, err
 	}
+	if d.old != nil {
+		d.out.From = d.old.info
+	}
+	if src != nil && !d.out.Same {
+		c.cache.drop(src.Key()) // it will be that of an older version, or is one already
+	}
 	return d.out, nil
 }
 

@@ -134,11 +134,8 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, rea
 		return w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
 	}
 	out, info, err := w.encodeOver(ctx, w.key, weight, e)
-	if errors.Is(err, codec.ErrCorrupt) {
-		e.Splices, e.Patches = false, false // the pieces would be of another key
-		if aside, _, asideErr := w.encodeOver(ctx, w.aside(), weight, e); asideErr == nil {
-			out, err = aside, nil
-		}
+	if errors.Is(err, codec.ErrCorrupt) && info.Size > 0 {
+		out, err = w.encodeAside(ctx, weight, e, info, err)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -147,15 +144,31 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, rea
 	case err != nil:
 		return nil, err
 	}
-	w.info, w.on = info, store.IfVersion(info.Version)
+	w.info, w.on = out.From, store.IfVersion(out.From.Version)
 	return out, nil
 }
 
+// encodeAside makes the new form of a chunk, which is corrupt in the version of info, of the one that is put aside, if there is one.
+func (w *writer) encodeAside(ctx context.Context, weight int64, e codec.Edit, info store.Info, corrupt error) (*codec.Edited, error) {
+	e.Splices, e.Patches = false, false // the pieces would be of another key
+	out, _, err := w.encodeOver(ctx, w.aside(), weight, e)
+	if err != nil {
+		return nil, corrupt
+	}
+	out.From = info
+	return out, nil
+}
+
+// encodeOver makes the new form of the chunk at key, and tells which version of it was read.
 func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e codec.Edit) (*codec.Edited, store.Info, error) {
 	src := &source{store: w.Store, key: key}
 	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, src)
 	info, closeErr := src.close()
-	return out, info, errors.Join(err, closeErr)
+	if err == nil && closeErr != nil {
+		out.Release()
+		return nil, info, closeErr
+	}
+	return out, info, err
 }
 
 // storeEdited stores what became of the chunk.
@@ -240,7 +253,7 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 	if claim {
 		return w.edit(ctx, weight, e, true)
 	}
-	out, info, err := w.encodeOver(ctx, w.key, weight, w.asStored(e))
+	out, _, err := w.encodeOver(ctx, w.key, weight, w.asStored(e))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -248,6 +261,6 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 		return err
 	}
 	defer out.Release()
-	w.info, w.on = info, store.IfVersion(info.Version)
+	w.info, w.on = out.From, store.IfVersion(out.From.Version)
 	return w.storeEdited(ctx, out)
 }
