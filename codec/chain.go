@@ -345,6 +345,9 @@ func (c *Chain) maxBefore(i int, shape []int64, decoded int64) int64 {
 
 // Encode appends the encoded form of the elements that src shows, a chunk in its encoded shape, to dst.
 func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
+	if c.plain && c.inOrder && len(c.bytes) == 0 {
+		return appendElements(dst, src), nil
+	}
 	block, free, err := c.encodeArrays(src)
 	defer free.Put()
 	if err != nil {
@@ -410,14 +413,30 @@ func gather(v grid.View) ([]byte, *budget.Buffer) {
 	if data, ok := v.Bytes(); ok {
 		return data, nil
 	}
+	b := budget.Get(bytesOf(v))
+	b.B = appendElements(b.B, v)
+	return b.B, b
+}
+
+// appendElements appends the elements of v in C order to dst.
+func appendElements(dst []byte, v grid.View) []byte {
+	if data, ok := v.Bytes(); ok {
+		return append(dst, data...)
+	}
+	from, n := len(dst), int(bytesOf(v))
+	dst = slices.Grow(dst, n)[:from+n]
+	var room [8]int64
+	grid.Copy(grid.View{Data: dst[from:], Shape: v.Shape, Strides: grid.AppendStrides(room[:0], v.Shape, v.Size), Size: v.Size}, v)
+	return dst
+}
+
+// bytesOf returns the bytes of all elements of v.
+func bytesOf(v grid.View) int64 {
 	n := int64(v.Size)
 	for _, l := range v.Shape {
 		n *= l
 	}
-	b := budget.Get(n)
-	data := b.Bytes(n)
-	grid.Copy(grid.Contiguous(data, v.Shape, v.Size), v)
-	return data, b
+	return n
 }
 
 func (c *Chain) encodeBytes(dst, src []byte) ([]byte, error) {

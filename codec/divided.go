@@ -105,11 +105,7 @@ func (c *Chain) Show(v *grid.View, src []byte) (bool, error) {
 	}
 	v.Data, v.Offset = src, 0
 	c.setStrides(v)
-	n := int64(v.Size)
-	for _, l := range v.Shape {
-		n *= l
-	}
-	return true, c.checkSerial(src, v.Shape, n)
+	return true, c.checkSerial(src, v.Shape, bytesOf(*v))
 }
 
 // CheckInner refuses bytes that are no stored form of an inner chunk: they have to decode to its shape. The caller holds a core.

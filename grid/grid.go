@@ -175,6 +175,15 @@ func (g *Grid) Cell(index []int64, c *Chunk) bool {
 		return false
 	}
 	for i := range g.axes {
+		if a := &g.axes[i]; a.edges == nil && a.stored == nil { // what Axis.Cell does, for the many small chunks of regular grids
+			k := index[i]
+			if k < 0 || k >= a.chunks {
+				return false
+			}
+			start := k * a.step
+			c.Index[i], c.Start[i], c.Logical[i], c.Encoded[i] = k, start, min(a.step, a.extent-start), a.step
+			continue
+		}
 		cell, ok := g.axes[i].Cell(index[i])
 		if !ok {
 			return false

@@ -193,13 +193,7 @@ func (d *editor) encodeAll(count int64) error {
 func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
-	most := int64(0)
-	for _, k := range list {
-		var room [8]int64
-		d.grid.Cell(d.place(room[:0], int64(k)), p.Cell)
-		most += d.chain.MaxEncoded(p.Cell.Encoded, d.bytes(p.Cell.Encoded))
-	}
-	b := budget.Get(most)
+	b := budget.Get(d.stored * int64(len(list)))
 	d.parts[i] = b
 	for j, k := range list {
 		before := len(b.B)
