@@ -2,12 +2,14 @@ package sharding
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 )
 
 // Encode implements [codec.ArrayBytes].
@@ -31,6 +33,9 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 	d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
 	if err := d.edit(src); err != nil {
 		d.out.Release()
+		if errors.Is(err, store.ErrConflict) {
+			c.cache.drop(src.Key())
+		}
 		return nil, err
 	}
 	if d.old != nil {

