@@ -2,12 +2,14 @@ package sharding
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 )
 
 // Encode implements [codec.ArrayBytes].
@@ -28,12 +30,19 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 	if err != nil {
 		return nil, err
 	}
-	d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
-	if err := d.edit(src); err != nil {
+	for range readTries {
+		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
+		if err = d.edit(src); err == nil {
+			return d.out, nil
+		}
 		d.out.Release()
-		return nil, err
+		if !errors.Is(err, store.ErrConflict) {
+			break
+		}
+		c.cache.drop(src.Key()) // only a source that is read can have been replaced
+		src.Expect(store.Info{})
 	}
-	return d.out, nil
+	return nil, err
 }
 
 // editor makes a new version of one shard.

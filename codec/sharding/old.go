@@ -28,6 +28,10 @@ func (d *editor) readOld(src codec.Source) error {
 	}
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	x, tail, err := r.readIndex(src)
+	if err == nil && tail.buffer == nil {
+		// An index that was known tells nothing about the shard as it is: this read does.
+		_, _, err = src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
+	}
 	tail.buffer.Put()
 	d.old = x
 	return err
