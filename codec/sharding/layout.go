@@ -28,6 +28,7 @@ type layout struct {
 	index  int64      // bytes of the encoded index
 	packed int64      // most bytes of a shard without gaps
 	inner  int64      // most bytes of a decoded inner chunk
+	most   int64      // most bytes of an encoded inner chunk
 	entry  []int64    // shape of the index
 
 	ordered sync.Once
@@ -63,28 +64,33 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	}
 	l.entry = append(slices.Clone(l.chunks), 2)
 	l.index, _ = c.index.Fixed(l.entry, 16*l.n)
-	l.inner, l.packed = c.sizes(l)
+	l.inner, l.most, l.packed = c.sizes(l)
 	if most := cmp.Or(c.env.Chunk, defaultChunk); l.inner > most {
 		return nil, fmt.Errorf("%w: an inner chunk of %d bytes, at most %d are read (Limits.Chunk)", codec.ErrLimit, l.inner, most)
 	}
 	return l, nil
 }
 
-// sizes returns the most bytes of a decoded inner chunk, and of a shard without gaps.
-func (c *coder) sizes(l *layout) (inner, packed int64) {
+// sizes returns the most bytes of a decoded inner chunk, of an encoded one, and of a shard without gaps. Inner chunks that are shards
+// themselves may have gaps.
+func (c *coder) sizes(l *layout) (inner, most, packed int64) {
 	longest := make([]int64, len(l.chunks))
 	for i, n := range l.chunks {
 		longest[i] = l.grid.Axis(i).Longest(grid.Interval{Stop: n})
 	}
 	inner, ok := checked.Product(append(longest, c.size)...)
 	if !ok {
-		return math.MaxInt64 / 4, math.MaxInt64 / 4
+		return math.MaxInt64 / 4, math.MaxInt64 / 4, math.MaxInt64 / 4
 	}
-	packed, ok = checked.Mul(c.chain.MaxEncoded(longest, inner), l.n)
+	most = c.chain.MaxEncoded(longest, inner)
+	packed, ok = checked.Mul(most, l.n)
 	if !ok || packed > math.MaxInt64/4 {
 		packed = math.MaxInt64 / 4
 	}
-	return inner, packed + l.index
+	if c.chain.Divided() {
+		most = 2 * max(most, manyBytes)
+	}
+	return inner, most, packed + l.index
 }
 
 // place appends the coordinates of inner chunk k, counted in C order, to dst.
