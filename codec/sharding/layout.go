@@ -28,7 +28,7 @@ type layout struct {
 	index  int64      // bytes of the encoded index
 	packed int64      // most bytes of a shard without gaps
 	inner  int64      // most bytes of a decoded inner chunk
-	stored int64      // most bytes of an encoded inner chunk
+	most   int64      // most bytes of an encoded inner chunk
 	entry  []int64    // shape of the index
 
 	ordered sync.Once
@@ -74,20 +74,23 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 // tooLarge stands for a number of bytes that nothing has.
 const tooLarge = math.MaxInt64 / 4
 
-// measure notes how long inner chunks, and shards of them, can be.
+// measure notes how long inner chunks, and shards of them, can be. Inner chunks that are shards themselves may have gaps.
 func (c *coder) measure(l *layout) {
 	longest := make([]int64, len(l.chunks))
 	for i, n := range l.chunks {
 		longest[i] = l.grid.Axis(i).Longest(grid.Interval{Stop: n})
 	}
-	l.inner, l.stored, l.packed = tooLarge, tooLarge, tooLarge
+	l.inner, l.most, l.packed = tooLarge, tooLarge, tooLarge
 	inner, ok := checked.Product(append(longest, c.size)...)
 	if !ok || inner > tooLarge {
 		return
 	}
-	l.inner, l.stored = inner, c.chain.MaxEncoded(longest, inner)
-	if packed, ok := checked.Mul(l.stored, l.n); ok && packed <= tooLarge {
+	l.inner, l.most = inner, c.chain.MaxEncoded(longest, inner)
+	if packed, ok := checked.Mul(l.most, l.n); ok && packed <= tooLarge {
 		l.packed = packed + l.index
+	}
+	if c.chain.Divided() {
+		l.most = 2 * max(l.most, manyBytes)
 	}
 }
 

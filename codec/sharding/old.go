@@ -27,11 +27,11 @@ func (d *editor) readOld(src codec.Source) error {
 		}
 	}
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
-	read := r.readIndex
-	if d.Keep != nil {
-		read = r.fetchIndex // where nothing has to be done, nobody would find out that one that is kept is old
+	x, tail, err := r.readIndex(src)
+	if err == nil && tail.buffer == nil {
+		// An index that was known tells nothing about the shard as it is: this read does.
+		_, _, err = src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	}
-	x, tail, err := read(src)
 	tail.buffer.Put()
 	d.old = x
 	return err
@@ -41,7 +41,7 @@ func (d *editor) readWhole(src codec.Source) error {
 	shard, stored := src.(codec.Stored)
 	size := int64(len(shard))
 	if !stored {
-		b := budget.Get(d.packed)
+		b := budget.Get(min(d.packed, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
 		d.out.Memory = append(d.out.Memory, b)
 		data, info, err := src.Read(d.ctx, store.Request{Limit: 2 * max(d.packed, manyBytes)}, b.B)
 		if err != nil {

@@ -144,6 +144,9 @@ func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
 	return x, tail, err
 }
 
+// mostGuessed is how many bytes are made ready for an index at most, before it is known to be there.
+const mostGuessed = 16 << 20
+
 func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 	size := d.layout.index
 	q := store.Request{Range: store.Span(0, size)}
@@ -151,7 +154,7 @@ func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 		size += d.work.Guess
 		q.Range = store.Suffix(size)
 	}
-	b := budget.Get(size)
+	b := budget.Get(min(size, mostGuessed)) // there may be no shard
 	data, info, err := src.Read(d.ctx, q, b.B)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: the shard is too short for the index of %d bytes: %w", codec.ErrCorrupt, d.layout.index, err)
