@@ -35,20 +35,49 @@ type layout struct {
 	order   []uint32 // see coder.order
 }
 
-// layouts keeps the layout that was used last: shards of one shape often follow each other.
-type layouts struct{ last atomic.Pointer[layout] }
+// layouts keeps the layouts that were used last: the shards of an array have few shapes, or many of one follow each other.
+type layouts struct {
+	last atomic.Pointer[layout]
+
+	mu   sync.Mutex
+	kept []*layout
+	n    int64 // inner chunks of all that are kept
+}
+
+// What is kept of layouts, at most.
+const (
+	keptLayouts = 32
+	keptInner   = 1 << 22
+)
 
 // layout returns the layout of shards of a shape. A shard of too many inner chunks is an error.
 func (c *coder) layout(shape []int64) (*layout, error) {
-	if l := c.layouts.last.Load(); l != nil && slices.Equal(l.shape, shape) {
+	is := func(l *layout) bool { return slices.Equal(l.shape, shape) }
+	if l := c.layouts.last.Load(); l != nil && is(l) {
 		return l, nil
+	}
+	c.layouts.mu.Lock()
+	defer c.layouts.mu.Unlock()
+	if i := slices.IndexFunc(c.layouts.kept, is); i >= 0 {
+		c.layouts.last.Store(c.layouts.kept[i])
+		return c.layouts.kept[i], nil
 	}
 	l, err := c.newLayout(shape)
 	if err != nil {
 		return nil, err
 	}
-	c.layouts.last.Store(l)
+	c.layouts.keep(l)
 	return l, nil
+}
+
+func (k *layouts) keep(l *layout) {
+	k.last.Store(l)
+	k.kept = append(k.kept, l)
+	k.n += l.n
+	for len(k.kept) > 1 && (len(k.kept) > keptLayouts || k.n > keptInner) {
+		k.n -= k.kept[0].n
+		k.kept = slices.Delete(k.kept, 0, 1)
+	}
 }
 
 func (c *coder) newLayout(shape []int64) (*layout, error) {

@@ -82,7 +82,7 @@ func (d *editor) readParts(src codec.Source, stay bool) error {
 			wants = append(wants, want{off, n, k})
 		}
 	}
-	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.off, b.off) })
+	slices.SortFunc(wants, byOffset)
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	d.reads = d.reads[:0]
 	for len(wants) > 0 {
