@@ -59,7 +59,7 @@ func (d *editor) finish(a *assembler) error {
 // behind begins the new shard with all inner chunks of the stored one where they are, if new ones are to be put behind them
 // and the dead bytes do not outgrow the others.
 func (d *editor) behind(a *assembler) bool {
-	if d.env.Strategy != codec.Append || d.old == nil {
+	if d.env.Strategy != codec.Append || d.old == nil || d.Compact {
 		return false
 	}
 	live := int64(0)

@@ -174,6 +174,10 @@ func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 // want is an inner chunk that has to be read.
 type want struct{ off, n, k int64 }
 
+// compare puts wants in the order of their bytes. The longest of those that begin together comes first, so that no group of
+// wants begins where another does.
+func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp.Compare(o.n, w.n)) }
+
 // wants returns the stored inner chunks that the part touches in the order of their bytes, and fills the place of the others.
 func (d *decoder) wants(x *index) ([]want, error) {
 	var wants []want
@@ -193,7 +197,7 @@ func (d *decoder) wants(x *index) ([]want, error) {
 		}
 		wants = append(wants, want{off, n, k})
 	}
-	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.off, b.off) })
+	slices.SortFunc(wants, want.compare)
 	return wants, nil
 }
 
