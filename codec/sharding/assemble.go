@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -194,6 +195,34 @@ func (d *editor) patch() bool {
 		}
 		patches = append(patches, store.Patch{Off: off, Data: segment[from : from+n]})
 	}
+	if !d.alone(patches) {
+		return false
+	}
 	d.out.Patches, d.out.Size = patches, d.old.info.Size
+	return true
+}
+
+// alone reports whether no other inner chunk has a byte that patches overwrite, as may be in shards that others wrote.
+func (d *editor) alone(patches []store.Patch) bool {
+	end := func(p store.Patch) int64 { return p.Off + int64(len(p.Data)) }
+	patches = slices.SortedFunc(slices.Values(patches), func(a, b store.Patch) int { return cmp.Compare(a.Off, b.Off) })
+	for i := 1; i < len(patches); i++ {
+		if end(patches[i-1]) > patches[i].Off {
+			return false
+		}
+	}
+	for k := range d.n {
+		off, n, stored, err := d.old.span(k)
+		if err != nil {
+			return false
+		}
+		if !stored || d.todo[k] == changes {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(patches, off, func(p store.Patch, off int64) int { return cmp.Compare(end(p), off+1) })
+		if i < len(patches) && patches[i].Off < off+n {
+			return false
+		}
+	}
 	return true
 }

@@ -202,3 +202,47 @@ func TestSharedWithoutBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestPatchShared changes an inner chunk in place whose bytes another one may have as well: that stays as it is.
+func TestPatchShared(t *testing.T) {
+	d := lineShards(t, codec.Environment{Strategy: codec.InPlace}, "uint8")
+	body := []byte{1, 2, 3, 4, 5, 6, 7, 8}
+	for _, tt := range []struct {
+		entries [4][2]uint64
+		want    []byte
+		patched bool
+	}{
+		{[4][2]uint64{{0, 2}, {2, 2}, {4, 2}, {6, 2}}, []byte{1, 2, 9, 9, 5, 6, 7, 8}, true},
+		{[4][2]uint64{{6, 2}, {2, 2}, {0, 2}, {4, 2}}, []byte{7, 8, 9, 9, 1, 2, 5, 6}, true},
+		{[4][2]uint64{{2, 2}, {2, 2}, {4, 2}, {6, 2}}, []byte{3, 4, 9, 9, 5, 6, 7, 8}, false},
+		{[4][2]uint64{{1, 2}, {2, 2}, {4, 2}, {6, 2}}, []byte{2, 3, 9, 9, 5, 6, 7, 8}, false},
+		{[4][2]uint64{{0, 2}, {2, 2}, {3, 2}, {6, 2}}, []byte{1, 2, 9, 9, 4, 5, 7, 8}, false},
+	} {
+		shard := handmade(body, tt.entries[:]...)
+		e := codec.Edit{Shape: []int64{8}, Index: []int64{1}, Encoded: []byte{9, 9}, Patches: true}
+		out := d.edited(t, e, codec.Stored(shard))
+		if (out.Patches != nil) != tt.patched {
+			t.Errorf("%v: patches %v", tt.entries, out.Patches)
+		}
+		made := slices.Clone(shard)
+		if out.Patches == nil {
+			made = spliced(t, out, shard)
+		}
+		for _, p := range out.Patches {
+			copy(made[p.Off:], p.Data)
+		}
+		if got := make([]byte, 8); !bytes.Equal(decodeLine(t, d, made, got), tt.want) {
+			t.Errorf("%v: %v, want %v", tt.entries, got, tt.want)
+		}
+	}
+}
+
+// decodeLine decodes a shard of lineShards to dst.
+func decodeLine(t *testing.T, d *drawnShards, shard, dst []byte) []byte {
+	t.Helper()
+	v := grid.Contiguous(dst, []int64{int64(len(dst))}, 1)
+	if err := d.chain.Decode(&v, shard); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
