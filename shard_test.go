@@ -130,8 +130,8 @@ func TestInner(t *testing.T) {
 	})
 }
 
-// sharded creates an array of int32 along one axis.
-func sharded(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
+// shardedAxis creates an array of int32 along one axis.
+func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
 	t.Helper()
 	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", zarr.Spec{
 		Shape: []int64{extent}, Type: dtype.Of[int32](), Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(inner)},
@@ -145,7 +145,7 @@ func sharded(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Arr
 // TestOverhang has an axis that its shards reach beyond, because inner chunks divide them and not the extent.
 func TestOverhang(t *testing.T) {
 	ctx := context.Background()
-	a := sharded(t, 95, grid.Edges(60, 40), 10)
+	a := shardedAxis(t, 95, grid.Edges(60, 40), 10)
 	values := make([]int32, 95)
 	for i := range values {
 		values[i] = int32(i + 1)
@@ -166,7 +166,7 @@ func TestOverhang(t *testing.T) {
 // TestRoundUp appends what inner chunks do not divide: refused with the lengths that would do, or rounded up when asked.
 func TestRoundUp(t *testing.T) {
 	ctx := context.Background()
-	a := sharded(t, 95, grid.Edges(60, 40), 10)
+	a := shardedAxis(t, 95, grid.Edges(60, 40), 10)
 	err := zarr.Append(ctx, a, 0, make([]int32, 12), nil)
 	if want := "append 5 or 15, or"; !errors.Is(err, zarr.ErrInvalidArgument) || !bytes.Contains([]byte(fmt.Sprint(err)), []byte(want)) {
 		t.Fatalf("%v, want %q", err, want)

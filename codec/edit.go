@@ -22,6 +22,8 @@ type Edit struct {
 	Keep grid.Box
 	// KeepFill stores inner chunks that hold only the fill value.
 	KeepFill bool
+	// Compact stores the inner chunks in order and without any other bytes, whatever the strategy. What is so already is the same.
+	Compact bool
 	// Anew makes a new version even where nothing changes.
 	Anew bool
 	// Splices says that the store puts values together from their older version, so that bytes which stay need not be read.

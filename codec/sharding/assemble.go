@@ -60,7 +60,7 @@ func (d *editor) finish(a *assembler) error {
 // behind begins the new shard with all inner chunks of the stored one where they are, if new ones are to be put behind them
 // and the dead bytes do not outgrow the others, or if inner chunks share bytes, which then are not to become many times as many.
 func (d *editor) behind(a *assembler) bool {
-	if d.old == nil || d.out.Old == nil && !d.Splices {
+	if d.old == nil || d.Compact || d.out.Old == nil && !d.Splices {
 		return false
 	}
 	first, last := int64(0), d.old.info.Size

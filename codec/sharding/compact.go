@@ -41,8 +41,8 @@ var errShared = errors.New("inner chunks have bytes in common, and many times as
 // takeOut sees whether inner chunks of the stored shard have bytes in common. A store does not splice a value that has some
 // bytes twice, so that they are read then.
 func (d *editor) takeOut() error {
-	if d.old == nil {
-		return nil
+	if d.old == nil || !d.Compact && (d.Splices || d.out.Old != nil) {
+		return nil // all bytes stay as they are where that is so
 	}
 	sum, ok := int64(0), true
 	for k := range d.n {

@@ -91,9 +91,11 @@ func (d *editor) edit(src codec.Source) error {
 	}
 	d.todo = make([]uint8, d.n)
 	count := d.mark()
-	if d.old != nil && !d.Anew && count == 0 && !slices.Contains(d.todo, goes) {
-		d.out.Same = true
-		return nil
+	if same, err := d.isSame(); same || err != nil {
+		return err
+	}
+	if err := d.takeOut(); err != nil {
+		return err
 	}
 	patches := d.patches()
 	if err := d.readParts(src, !d.Splices && !patches); err != nil {
@@ -107,9 +109,8 @@ func (d *editor) edit(src codec.Source) error {
 			d.todo[k] = remains
 		}
 	}
-	if d.old != nil && !d.Anew && !slices.Contains(d.todo, goes) && !slices.Contains(d.todo, changes) {
-		d.out.Same = true
-		return nil
+	if same, err := d.isSame(); same || err != nil {
+		return err
 	}
 	if patches {
 		if d.patch() {
@@ -120,6 +121,22 @@ func (d *editor) edit(src codec.Source) error {
 		}
 	}
 	return d.assemble()
+}
+
+// isSame reports whether the shard stays as it is stored.
+func (d *editor) isSame() (bool, error) {
+	if d.old == nil || d.Anew || slices.Contains(d.todo, goes) || slices.Contains(d.todo, changes) {
+		return false, nil
+	}
+	same := true
+	var err error
+	if d.Compact {
+		same, err = d.isCompact()
+	}
+	if same {
+		d.out.Same, d.out.Size = true, d.old.info.Size
+	}
+	return same, err
 }
 
 // mark notes what becomes of every inner chunk and returns how many are encoded anew.

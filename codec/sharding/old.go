@@ -17,10 +17,11 @@ const manyBytes = 1 << 20
 // readOld reads the stored shard, or only its index where the bytes that stay can be taken over by the store, or where far more
 // is stored than the inner chunks can take.
 func (d *editor) readOld(src codec.Source) error {
+	_, inMemory := src.(codec.Stored)
 	switch {
 	case src == nil:
 		return nil
-	case d.packed < manyBytes || !d.Splices && !d.patches():
+	case inMemory, !d.Compact && (d.packed < manyBytes || !d.Splices && !d.patches()):
 		err := d.readWhole(src)
 		if !errors.Is(err, store.ErrTooLarge) {
 			return err
@@ -64,7 +65,7 @@ func (d *editor) readWhole(src codec.Source) error {
 }
 
 // patches reports whether inner chunks may be overwritten where they are.
-func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Patches }
+func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Patches && !d.Compact }
 
 // readParts reads what is needed of a shard of which only the index was read: what changes in part, and what stays as well
 // where that is asked for.
@@ -82,7 +83,7 @@ func (d *editor) readParts(src codec.Source, stay bool) error {
 			wants = append(wants, want{off, n, k})
 		}
 	}
-	slices.SortFunc(wants, byOffset)
+	slices.SortFunc(wants, want.compare)
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	d.reads = d.reads[:0]
 	for len(wants) > 0 {

@@ -202,7 +202,7 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 	p := selection.NewPiece(len(d.chunks), int(d.size))
 	for len(wants) < mostWants {
 		if !plan.Next(p.Part) {
-			slices.SortFunc(wants, byOffset)
+			slices.SortFunc(wants, want.compare)
 			return wants, false, nil
 		}
 		k := d.number(p.Chunk)
@@ -218,11 +218,13 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 		p.Into(d.Part.Into)
 		d.fill(p)
 	}
-	slices.SortFunc(wants, byOffset)
+	slices.SortFunc(wants, want.compare)
 	return wants, true, nil
 }
 
-func byOffset(a, b want) int { return cmp.Compare(a.off, b.off) }
+// compare puts wants in the order of their bytes. The longest of those that begin together comes first, so that no group of
+// wants begins where another does.
+func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp.Compare(o.n, w.n)) }
 
 // group returns how many wants at the start are read as one range, and where that ends.
 func (d *decoder) group(wants []want) (n int, stop int64) {
