@@ -72,11 +72,13 @@ func (d *decoder) read(src codec.Source) error {
 		return err
 	}
 	wants, err := d.wants(x)
-	if err != nil {
-		return err
+	if (err != nil || len(wants) == 0) && tail.buffer == nil {
+		// An index that was known tells nothing about the shard as it is: this read does.
+		_, _, readErr := src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
+		return cmp.Or(readErr, err)
 	}
-	if len(wants) == 0 && tail.buffer != nil {
-		return nil // the index was read just now
+	if err != nil || len(wants) == 0 {
+		return err
 	}
 	return d.readRanges(src, wants, tail)
 }
@@ -217,11 +219,6 @@ func (d *decoder) group(wants []want) (n int, stop int64) {
 
 // readRanges reads the ranges that hold the wants and decodes these, as many at a time as the memory allows.
 func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error {
-	if len(wants) == 0 {
-		// An index that was known tells nothing about the shard as it is: this read does.
-		_, _, err := src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
-		return err
-	}
 	if n, stop := d.group(wants); n == len(wants) {
 		return d.readGroup(src, wants, stop, tail)
 	}
