@@ -140,8 +140,8 @@ func TestCompactHandmade(t *testing.T) {
 			handmade([]byte{7, 8, 5, 6, 3, 4, 1, 2}, [2]uint64{0, 2}, [2]uint64{2, 2}, [2]uint64{4, 2}, [2]uint64{6, 2})},
 		{"bytes in common", handmade(body[:3], [2]uint64{0, 2}, [2]uint64{0, 2}, [2]uint64{1, 2}, [2]uint64{0, 2}),
 			handmade([]byte{1, 2, 1, 2, 2, 3, 1, 2}, [2]uint64{0, 2}, [2]uint64{2, 2}, [2]uint64{4, 2}, [2]uint64{6, 2})},
-		{"an inner chunk of other length", handmade(body, [2]uint64{0, 3}, absent, absent, [2]uint64{4, 0}),
-			handmade([]byte{1, 2, 3}, [2]uint64{0, 3}, absent, absent, [2]uint64{3, 0})},
+		{"an inner chunk of other length", handmade(body, [2]uint64{0, 1}, absent, absent, [2]uint64{4, 0}),
+			handmade([]byte{1}, [2]uint64{0, 1}, absent, absent, [2]uint64{1, 0})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, splices := range []bool{false, true} {

@@ -75,11 +75,14 @@ func (d *editor) readParts(src codec.Source, stay bool) error {
 	}
 	var wants []want
 	for k := range d.n {
+		if needed := d.todo[k] == stays && stay || d.todo[k] == changes && !d.covers(k); !needed {
+			continue
+		}
 		off, n, stored, err := d.old.span(k)
 		if err != nil {
 			return d.fail(k, err)
 		}
-		if stored && (d.todo[k] == stays && stay || d.todo[k] == changes && !d.covers(k)) {
+		if stored {
 			wants = append(wants, want{off, n, k})
 		}
 	}

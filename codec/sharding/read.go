@@ -80,19 +80,17 @@ func (d *decoder) read(src codec.Source) error {
 	}
 	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
 	read := tail.buffer != nil // the index, just now
-	for more := true; more; {
+	for more := true; more && err == nil; {
 		var wants []want
 		if wants, more, err = d.wants(x, plan); err == nil && len(wants) > 0 {
 			err = d.readRanges(src, wants, tail)
 			read = true
 		}
-		if err != nil {
-			return err
-		}
 	}
 	if !read {
-		// An index that was known tells nothing about the shard as it is: this does.
-		_, _, err = src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
+		// An index that was known tells nothing about the shard as it is: this read does.
+		_, _, readErr := src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
+		return cmp.Or(readErr, err)
 	}
 	return err
 }
