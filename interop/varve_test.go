@@ -61,6 +61,11 @@ func (varve) read(t *testing.T, path string) state {
 		Shape: a.Shape(), Type: a.Type().Name(), Grid: declared(a.Grid()), Sizes: sizes(a.Grid()), Fill: a.FillValue(),
 		Names: pointers(a.DimensionNames()), Data: make([]byte, r.Len()*int64(a.Type().Size())),
 	}
+	if n := a.Inner(); n != nil {
+		g, err := n.Grid()
+		check(t, err)
+		s.Inner = sizes(g)
+	}
 	decode(t, a.Attributes(), &s.Attributes)
 	check(t, a.ReadBytes(t.Context(), nil, s.Data))
 	check(t, a.Close())
