@@ -43,10 +43,15 @@ func (varve) resize(t *testing.T, path string, shape []int64) {
 	change(t, path, func(a *zarr.Array) error { return a.Resize(t.Context(), shape, nil) })
 }
 
-// change opens the array for one change, so that nothing but the directory carries over to the next.
 func change(t *testing.T, path string, do func(*zarr.Array) error) {
 	t.Helper()
-	a, err := zarr.OpenArray(t.Context(), path, &zarr.Options{Write: true})
+	changeBy(t, path, &zarr.Options{Write: true}, do)
+}
+
+// changeBy opens the array for one change, so that nothing but the directory carries over to the next.
+func changeBy(t *testing.T, path string, opt *zarr.Options, do func(*zarr.Array) error) {
+	t.Helper()
+	a, err := zarr.OpenArray(t.Context(), path, opt)
 	check(t, err)
 	check(t, do(a))
 	check(t, a.Close())
