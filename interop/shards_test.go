@@ -66,17 +66,17 @@ func randomRegion(r *rand.Rand, shape []int64) region {
 	return at
 }
 
-func (at region) shape() []int64 {
+func (r region) shape() []int64 {
 	shape := []int64{}
-	for _, s := range at {
+	for _, s := range r {
 		shape = append(shape, (s[1]-s[0]+s[2]-1)/s[2])
 	}
 	return shape
 }
 
-func (at region) basic() selection.Basic {
+func (r region) basic() selection.Basic {
 	b := selection.Basic{}
-	for _, s := range at {
+	for _, s := range r {
 		b = append(b, selection.Stepped(s[0], s[1], s[2]))
 	}
 	return b
@@ -214,9 +214,9 @@ func (h *history) cell(index []int64) region {
 }
 
 // moved returns the same region at the beginning of another block.
-func (at region) moved() region {
+func (r region) moved() region {
 	to := region{}
-	for _, n := range at.shape() {
+	for _, n := range r.shape() {
 		to = append(to, [3]int64{0, n, 1})
 	}
 	return to
