@@ -8,7 +8,7 @@ import (
 
 // innerStep returns the length of the inner chunks along an axis, 1 where there are none, or where they do not have to divide shards.
 func (s *state) innerStep(axis int) int64 {
-	inner := s.engine.Chain.Inner()
+	inner := s.engine.Chain.Cuts() // also of shards that are compressed as a whole
 	if inner == nil {
 		return 1
 	}

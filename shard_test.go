@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/codec"
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec/gzip"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -190,6 +191,26 @@ func TestRoundUp(t *testing.T) {
 	want := slices.Concat(make([]int32, 5), slices.Repeat([]int32{7}, 12), []int32{8, 8, 8}, make([]int32, 13))
 	if err != nil || !slices.Equal(got.Data, want) {
 		t.Errorf("%v, %v, want %v", got.Data, err, want)
+	}
+}
+
+// TestRoundUpHidden appends to shards that are compressed as a whole: their inner chunks cannot be had, but have to be whole.
+func TestRoundUpHidden(t *testing.T) {
+	ctx := context.Background()
+	shards := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{zarrbytes.Extension("little")}}))
+	a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{
+		Shape: []int64{60}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, gzip.Extension(1)},
+	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = zarr.Append(ctx, a, 0, make([]int32, 12), nil)
+	if want := "append 10 or 20, or"; a.Inner() != nil || !errors.Is(err, zarr.ErrInvalidArgument) || !bytes.Contains([]byte(fmt.Sprint(err)), []byte(want)) {
+		t.Fatalf("%v, want %q", err, want)
+	}
+	err = zarr.Append(ctx, a, 0, make([]int32, 12), &zarr.AppendOptions{RoundUp: true})
+	if got, want := string(a.Metadata().ChunkGrid.Configuration), `[[60, 20]]`; err != nil || !bytes.Contains([]byte(got), []byte(want)) {
+		t.Errorf("grid %s, %v, want %s", got, err, want)
 	}
 }
 

@@ -38,7 +38,17 @@ func (c *Chain) Inner() []grid.Cut {
 	if !c.Divided() {
 		return nil
 	}
-	inner := c.serial.(Divider).Inner()
+	return c.Cuts()
+}
+
+// Cuts returns how chunks are cut, as Inner does, also where codecs behind hide the inner chunks. It is nil where chunks are not cut,
+// or where other codecs before them leave no axes to speak of.
+func (c *Chain) Cuts() []grid.Cut {
+	d, ok := c.serial.(Divider)
+	if !ok || c.order == nil {
+		return nil
+	}
+	inner := d.Inner()
 	cuts := make([]grid.Cut, len(inner))
 	for i, axis := range c.order {
 		cuts[axis] = inner[i]

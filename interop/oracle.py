@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import zarr
+from zarr.codecs import ShardingCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.metadata.v3 import RectilinearChunkGridMetadata
 
@@ -16,8 +17,24 @@ zarr.config.set({"array.rectilinear_chunks": True})
 warnings.simplefilter("ignore")  # data types and consolidated metadata that are not in the specification yet
 
 
+held = {}  # arrays by path, whose shards are written in an order that their metadata do not tell
+
+
 def open_array(request):
-    return zarr.open_array(request["path"], mode="r+")
+    return held.get(request["path"]) or zarr.open_array(request["path"], mode="r+")
+
+
+def pipeline(request):
+    zarr.config.set({"codec_pipeline.path": "zarr.core.codec_pipeline." + request["pipeline"]})
+
+
+def ordered(codec, order):
+    """The codec, which writes inner chunks in some order where it makes shards."""
+    if codec["name"] != "sharding_indexed":
+        return codec
+    configuration = dict(codec["configuration"])
+    configuration["codecs"] = [ordered(c, order) for c in configuration["codecs"]]
+    return ShardingCodec(**configuration, subchunk_write_order=order)
 
 
 def load(request, shape, dtype):
@@ -38,13 +55,31 @@ def create(request):
         chunks=tuple(spec["chunks"]),
         fill_value=np.frombuffer(bytes.fromhex(spec["fill"]), dtype)[0],
         filters=spec["filters"],
-        serializer=spec["serializer"],
+        serializer=ordered(spec["serializer"], spec["order"]) if spec["order"] else spec["serializer"],
         compressors=spec["compressors"],
         chunk_key_encoding=spec["keys"],
         dimension_names=spec["names"],
         attributes=spec["attributes"],
     )
-    array.store.close()
+    if spec["order"]:
+        held[request["path"]] = array
+    else:
+        array.store.close()
+
+
+def region(request):
+    return tuple(slice(*s) for s in request["region"])
+
+
+def write_part(request):
+    array = open_array(request)
+    shape = [len(range(*s)) for s in request["region"]]
+    array[region(request)] = load(request, shape, array.dtype)
+
+
+def read_part(request):
+    array = zarr.open_array(request["path"], mode="r")
+    np.ascontiguousarray(array[region(request)], dtype=array.dtype.newbyteorder("<")).tofile(request["data"])
 
 
 def write(request):
@@ -71,8 +106,12 @@ def declared(grid):
     return name + " [" + " ".join(texts) + "]"
 
 
+def inner_sizes(array):
+    return array.read_chunk_sizes if array.metadata.sharding_codec else None
+
+
 def chunk_sizes(array):
-    if array.read_chunk_sizes != array.write_chunk_sizes:
+    if not array.metadata.sharding_codec and array.read_chunk_sizes != array.write_chunk_sizes:
         raise ValueError(f"chunks to read {array.read_chunk_sizes} and to write {array.write_chunk_sizes}")
     return array.write_chunk_sizes
 
@@ -88,6 +127,7 @@ def read(request):
         "type": str(array.dtype),
         "grid": declared(array.metadata.chunk_grid),
         "sizes": chunk_sizes(array),
+        "inner": inner_sizes(array),
         "fill": np.asarray(array.fill_value, array.dtype).tobytes().hex(),
         "names": array.metadata.dimension_names,
         "attributes": dict(array.attrs),
@@ -132,7 +172,10 @@ def auto(request):
 
 operations = {
     f.__name__: f
-    for f in (version, create, write, append, resize, read, create_group, members, consolidate, consolidated, auto)
+    for f in (
+        *(version, pipeline, create, write, write_part, append, resize, read, read_part),
+        *(create_group, members, consolidate, consolidated, auto),
+    )
 }
 
 for line in sys.stdin:

@@ -67,23 +67,26 @@ func (c cut) open(extent int64) []int64 {
 	return nil
 }
 
-// randomGrowth returns a policy for an axis that grows, and the axis afterwards.
-func randomGrowth(r *rand.Rand, c cut, from, to int64) (grid.Growth, cut) {
+// randomGrowth returns a policy for an axis that grows, and the axis afterwards. Its lengths are mostly multiples of a unit.
+func randomGrowth(r *rand.Rand, c cut, from, to, unit int64) (grid.Growth, cut) {
 	if c.edges == nil {
 		return pick(r, grid.AppendOne(), grid.RepeatLast()), c
+	}
+	if r.IntN(5) == 0 {
+		unit = 1
 	}
 	switch r.IntN(6) {
 	case 0:
 		last := c.edges[len(c.edges)-1]
 		return grid.RepeatLast(), c.reach(to, func(int64, int) int64 { return last })
 	case 1:
-		n := 1 + r.Int64N(4)
+		n := unit * (1 + r.Int64N(4))
 		return grid.Fixed(n), c.reach(to, func(int64, int) int64 { return n })
 	case 2:
-		lengths := randomLengths(r, 1+r.IntN(4))
+		lengths := randomLengths(r, 1+r.IntN(4), unit)
 		return grid.Pattern(lengths...), c.reach(to, func(_ int64, k int) int64 { return lengths[k%len(lengths)] })
 	case 3:
-		return randomPlan(r, c, from, to)
+		return randomPlan(r, c, from, to, unit)
 	case 4:
 		m := pick(r, months...)
 		return m.growth(), c.reach(to, func(at int64, _ int) int64 { return m.next(at) - at })
@@ -91,20 +94,20 @@ func randomGrowth(r *rand.Rand, c cut, from, to int64) (grid.Growth, cut) {
 	return grid.AppendOne(), c.grown(to)
 }
 
-func randomLengths(r *rand.Rand, n int) []int64 {
+func randomLengths(r *rand.Rand, n int, unit int64) []int64 {
 	lengths := make([]int64, n)
 	for i := range lengths {
-		lengths[i] = 1 + r.Int64N(4)
+		lengths[i] = unit * (1 + r.Int64N(4))
 	}
 	return lengths
 }
 
 // randomPlan declares edges, some of them beyond the extent. Where there are such edges already it repeats them.
-func randomPlan(r *rand.Rand, c cut, from, to int64) (grid.Growth, cut) {
+func randomPlan(r *rand.Rand, c cut, from, to, unit int64) (grid.Growth, cut) {
 	if c.covered() >= to {
 		return grid.Preplanned(runs(c.open(from))...), c
 	}
-	plan := cut{edges: []int64{}}.reach(to-c.covered()+r.Int64N(8), func(int64, int) int64 { return 1 + r.Int64N(3) }).edges
+	plan := cut{edges: []int64{}}.reach(to-c.covered()+r.Int64N(8), func(int64, int) int64 { return unit * (1 + r.Int64N(3)) }).edges
 	return grid.Preplanned(runs(plan)...), cut{edges: slices.Concat(c.edges, plan)}
 }
 

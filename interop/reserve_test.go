@@ -16,7 +16,7 @@ import (
 func (h *history) reserve(t *testing.T) {
 	axis := h.r.IntN(len(h.want.shape))
 	from, c := h.want.shape[axis], h.spec.Chunks[axis]
-	lengths := randomLengths(h.r, 1+h.r.IntN(4))
+	lengths := randomLengths(h.r, 1+h.r.IntN(4), h.unit(axis))
 	switch {
 	case len(h.more(axis, 1).data) == 0:
 		h.append(t)
@@ -27,7 +27,7 @@ func (h *history) reserve(t *testing.T) {
 		return
 	case c.edges == nil:
 		for i := range lengths[1:] {
-			lengths[i] = c.step * min(lengths[i], 2)
+			lengths[i] = c.step * min(lengths[i]/h.unit(axis), 2)
 		}
 	default:
 		c = cut{edges: slices.Concat(c.edges, lengths)}
@@ -63,7 +63,7 @@ func (h *history) reserve(t *testing.T) {
 func (h *history) refuse(t *testing.T, axis int, lengths []int64) {
 	t.Helper()
 	h.count(t, "varve refuses to reserve: behind %v along axis %d", h.want.shape, axis)
-	change(t, h.path, func(a *zarr.Array) error {
+	h.change(t, func(a *zarr.Array) error {
 		if _, err := a.Reserve(t.Context(), axis, lengths...); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("reserving within a chunk: %v", err)
 		}
@@ -73,7 +73,7 @@ func (h *history) refuse(t *testing.T, axis int, lengths []int64) {
 
 func (h *history) open(t *testing.T) *zarr.Array {
 	t.Helper()
-	a, err := zarr.OpenArray(t.Context(), h.path, &zarr.Options{Write: true})
+	a, err := zarr.OpenArray(t.Context(), h.path, h.options())
 	check(t, err)
 	return a
 }

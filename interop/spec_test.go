@@ -21,8 +21,10 @@ type spec struct {
 	Names       []*string      `json:"names"`
 	Attributes  map[string]any `json:"attributes"`
 
-	ListAxes    bool `json:"-"` // no number among lists; Varve's only
-	rectilinear bool // by name, even where no axis is listed
+	ListAxes    bool    `json:"-"` // no number among lists; Varve's only
+	Order       string  `json:"order"`
+	rectilinear bool    // by name, even where no axis is listed
+	units       []int64 // inner chunks where chunks are shards: their lengths divide all edges
 }
 
 // listed reports whether an axis has a list of edges.

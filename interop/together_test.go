@@ -111,7 +111,7 @@ func (f *family) grow(t *testing.T) {
 		if len(more.data) == 0 {
 			continue
 		}
-		growth, after := randomGrowth(f.r, a.spec.Chunks[a.axis], from, from+n)
+		growth, after := randomGrowth(f.r, a.spec.Chunks[a.axis], from, from+n, 1)
 		t.Logf("%s grows from %v by %v", name, a.want.shape, growth)
 		all = append(all, zarr.Addition{Path: name, Axis: a.axis, Data: more.data, Options: &zarr.AppendOptions{Grow: growth}})
 		next[name] = func() {

@@ -43,10 +43,15 @@ func (varve) resize(t *testing.T, path string, shape []int64) {
 	change(t, path, func(a *zarr.Array) error { return a.Resize(t.Context(), shape, nil) })
 }
 
-// change opens the array for one change, so that nothing but the directory carries over to the next.
 func change(t *testing.T, path string, do func(*zarr.Array) error) {
 	t.Helper()
-	a, err := zarr.OpenArray(t.Context(), path, &zarr.Options{Write: true})
+	changeBy(t, path, &zarr.Options{Write: true}, do)
+}
+
+// changeBy opens the array for one change, so that nothing but the directory carries over to the next.
+func changeBy(t *testing.T, path string, opt *zarr.Options, do func(*zarr.Array) error) {
+	t.Helper()
+	a, err := zarr.OpenArray(t.Context(), path, opt)
 	check(t, err)
 	check(t, do(a))
 	check(t, a.Close())
@@ -60,6 +65,11 @@ func (varve) read(t *testing.T, path string) state {
 	s := state{
 		Shape: a.Shape(), Type: a.Type().Name(), Grid: declared(a.Grid()), Sizes: sizes(a.Grid()), Fill: a.FillValue(),
 		Names: pointers(a.DimensionNames()), Data: make([]byte, r.Len()*int64(a.Type().Size())),
+	}
+	if n := a.Inner(); n != nil {
+		g, err := n.Grid()
+		check(t, err)
+		s.Inner = sizes(g)
 	}
 	decode(t, a.Attributes(), &s.Attributes)
 	check(t, a.ReadBytes(t.Context(), nil, s.Data))

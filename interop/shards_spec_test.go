@@ -1,0 +1,153 @@
+package interop
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"varve.dev/zarr/codec/sharding"
+)
+
+// shardedSpec returns an array whose chunks are shards, up to three of them one in the other, with any grid, type, chains and fill value.
+// One that is plain has no codec that implementations may encode otherwise.
+func shardedSpec(r *rand.Rand, plain bool) spec {
+	for {
+		s := randomSpec(r)
+		for s.Type[0] == 'c' && (hasNaN(s.Fill, len(s.Fill)/2) || hasZero(s.Fill)) {
+			s.Fill = randomElements(r, s.Type, 1) // zarr-python takes complex zeros of either sign for one
+		}
+		if plain {
+			s.Compressors = checksums(r)
+		}
+		inner := s.shard(r, plain)
+		s.cutShards(r)
+		if s.room()/inner <= 1500 && s.room() <= 100_000 {
+			return s
+		}
+	}
+}
+
+func hasZero(complex []byte) bool {
+	half := len(complex) / 2
+	zero := func(number []byte) bool {
+		return !slices.ContainsFunc(number[:half-1], func(b byte) bool { return b != 0 }) && number[half-1]&0x7f == 0
+	}
+	return zero(complex[:half]) || zero(complex[half:])
+}
+
+func checksums(r *rand.Rand) []codec { return slices.Repeat([]codec{{Name: "crc32c"}}, r.IntN(2)) }
+
+// shard puts the codecs into shards, and these into others, and returns how many elements an innermost chunk has.
+func (s *spec) shard(r *rand.Rand, plain bool) int64 {
+	rank := len(s.Shape)
+	most := []int64{1, 4, 3, 2, 2}[rank]
+	s.units = randomUnits(r, slices.Repeat([]int64{1}, rank), most)
+	inner := product(s.units)
+	for level, depth := 0, pick(r, 1, 1, 1, 2, 2, 3); level < depth; level++ {
+		if level > 0 {
+			s.units = randomUnits(r, s.units, most)
+		}
+		s.Serializer = codec{sharding.Name, map[string]any{
+			"chunk_shape": s.units, "codecs": s.chain(), "index_codecs": randomIndexCodecs(r, rank),
+			"index_location": pick(r, "start", "end"),
+		}}
+		s.Filters, s.Compressors = []codec{}, []codec{}
+		if rank > 0 && r.IntN(4) == 0 {
+			s.transpose(r)
+		}
+		if r.IntN(5) == 0 && plain {
+			s.Compressors = checksums(r)
+		} else if r.IntN(5) == 0 && !plain {
+			s.Compressors = randomCompressors(r)
+		}
+	}
+	return inner
+}
+
+// transpose puts a transposition before the shards, whose inner chunks then have other lengths along the axes of the array.
+func (s *spec) transpose(r *rand.Rand) {
+	order, before := r.Perm(len(s.Shape)), s.units
+	s.Filters = []codec{{"transpose", map[string]any{"order": order}}}
+	s.units = make([]int64, len(order))
+	for i, axis := range order {
+		s.units[axis] = before[i]
+	}
+}
+
+// chain returns all codecs.
+func (s *spec) chain() []codec { return slices.Concat(s.Filters, []codec{s.Serializer}, s.Compressors) }
+
+// randomUnits returns multiples of lengths.
+func randomUnits(r *rand.Rand, lengths []int64, most int64) []int64 {
+	units := slices.Clone(lengths)
+	for i := range units {
+		units[i] *= 1 + r.Int64N(most)
+	}
+	return units
+}
+
+func randomIndexCodecs(r *rand.Rand, rank int) []codec {
+	chain := []codec{{"bytes", map[string]any{"endian": pick(r, "little", "little", "big")}}}
+	if r.IntN(5) == 0 {
+		chain = slices.Insert(chain, 0, codec{"transpose", map[string]any{"order": r.Perm(rank + 1)}})
+	}
+	return append(chain, slices.Repeat([]codec{{Name: "crc32c"}}, pick(r, 0, 1, 1, 1, 2))...)
+}
+
+// cutShards cuts the axes between inner chunks. Where axes are transposed before, zarr-python 3.4 wants the lengths of inner chunks
+// to divide edges of the axes that they had been of otherwise, too.
+func (s *spec) cutShards(r *rand.Rand) {
+	listed := r.IntN(3)
+	inner := s.units
+	if len(s.Filters) > 0 {
+		inner = s.Serializer.Configuration["chunk_shape"].([]int64)
+	}
+	for i, unit := range s.units {
+		unit *= inner[i] / gcd(unit, inner[i])
+		c := randomCut(r, (s.Shape[i]+unit-1)/unit, listed)
+		c.step *= unit
+		for k := range c.edges {
+			c.edges[k] *= unit
+		}
+		s.Chunks[i] = c
+	}
+}
+
+// room returns how many elements the shards have, also beyond the array.
+func (s *spec) room() int64 {
+	n := int64(1)
+	for i, c := range s.Chunks {
+		if c.edges != nil {
+			n *= c.covered()
+		} else {
+			n *= (s.Shape[i] + c.step - 1) / c.step * c.step
+		}
+	}
+	return n
+}
+
+func gcd(a, b int64) int64 {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func product(lengths []int64) int64 {
+	n := int64(1)
+	for _, l := range lengths {
+		n *= l
+	}
+	return n
+}
+
+// inner returns the logical lengths of the inner chunks along every axis, nil where there are none that could be read alone.
+func (s spec) inner(shape []int64) [][]int64 {
+	if s.units == nil || len(s.Compressors) > 0 {
+		return nil
+	}
+	all := make([][]int64, len(shape))
+	for i, n := range s.units {
+		all[i] = cut{step: n}.sizes(shape[i])
+	}
+	return all
+}
