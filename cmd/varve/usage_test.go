@@ -101,6 +101,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"plan"}, "--shape is missing"},
 		{[]string{"plan", "--shape", "5"}, "--dtype is missing"},
 		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--target", "8"}, "as 8MiB"},
+		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "calendar:month"}, "a size as 256KiB"},
+		{[]string{"plan", "--shape", "5", "--dtype", "int8", "--chunks", "8MiB", "--target", "1MiB"}, "do not fit into objects"},
 		{[]string{"plan", "a"}, `unexpected argument "a"`},
 		create("--zarr-format", "7"), create("--attributes", "{"),
 		{[]string{"cat", "a", "--select", "a"}, `"a" is no index`},
