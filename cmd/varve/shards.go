@@ -85,7 +85,7 @@ func (c chunking) steps(shape []int64) ([]int64, error) {
 	steps := make([]int64, g.Rank())
 	for i := range steps {
 		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
-			return nil, onAxis(i, "it is a list, for which --shards has to say how long a shard is")
+			return nil, onAxis(i, "it is a list; where shards are chosen one length is needed")
 		}
 	}
 	return steps, nil
