@@ -38,7 +38,7 @@ func resetPeak() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600)
 }
 
-// BenchmarkGiB reads and writes 1 GiB of uint16 in chunks of 128³ in a local store. overhead-MiB is the peak memory of the
+// BenchmarkGiB reads and writes 1 GiB of uint16 in chunks of 128³, and in shards of 256³ with inner chunks of 64³, in a local store. overhead-MiB is the peak memory of the
 // process besides the block of elements itself; the budget in force is part of it.
 func BenchmarkGiB(b *testing.B) {
 	if testing.Short() {
@@ -50,12 +50,18 @@ func BenchmarkGiB(b *testing.B) {
 	for _, bench := range []struct {
 		name   string
 		codecs []metadata.Extension
-	}{{"raw", plain()}, {"zstd", packed()}} {
+		chunk  int64
+		inner  []grid.Cut
+	}{
+		{"raw", plain(), 128, nil}, {"zstd", packed(), 128, nil},
+		{"shards/raw", plain(), 256, []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}},
+		{"shards/zstd", packed(), 256, []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}},
+	} {
 		for _, budget := range []int64{0, 16 << 20} {
 			b.Run(fmt.Sprintf("%s/budget=%d", bench.name, budget>>20), func(b *testing.B) {
 				a, err := zarr.CreateArray(ctx, b.TempDir()+"/a.zarr", zarr.Spec{
 					Shape: []int64{planes, side, side}, Type: dtype.Of[uint16](), Codecs: bench.codecs,
-					Chunks: []grid.Cut{grid.Every(128), grid.Every(128), grid.Every(128)},
+					Chunks: []grid.Cut{grid.Every(bench.chunk), grid.Every(bench.chunk), grid.Every(bench.chunk)}, InnerChunks: bench.inner,
 				}, &zarr.CreateOptions{Options: zarr.Options{Budget: budget}})
 				if err != nil {
 					b.Fatal(err)

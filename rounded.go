@@ -45,4 +45,3 @@ func (s *state) fits(g *grid.Grid, axis int, count int64) error {
 	}
 	return badArgument("%v; %shave the last shard rounded up (AppendOptions.RoundUp, --round-up)", err, advice)
 }
-

@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -57,20 +58,10 @@ func (d *editor) finish(a *assembler) error {
 }
 
 // behind begins the new shard with all inner chunks of the stored one where they are, if new ones are to be put behind them
-// and the dead bytes do not outgrow the others.
+// and the dead bytes do not outgrow the others, or if inner chunks share bytes, which then are not to become many times as many.
 func (d *editor) behind(a *assembler) bool {
-	if d.env.Strategy != codec.Append || d.old == nil {
+	if d.old == nil || d.out.Old == nil && !d.Splices {
 		return false
-	}
-	live := int64(0)
-	for k := range d.n {
-		_, n, stored, err := d.old.span(k)
-		if err != nil {
-			return false
-		}
-		if stored && d.stays(k) {
-			live += n
-		}
 	}
 	first, last := int64(0), d.old.info.Size
 	if d.atStart {
@@ -78,7 +69,8 @@ func (d *editor) behind(a *assembler) bool {
 	} else {
 		last -= d.layout.index
 	}
-	if last-first > 2*max(live, d.packed/2) {
+	switch live, shared, ok := d.live(last - first); {
+	case !ok, !shared && d.env.Strategy != codec.Append, !shared && last-first > 2*max(live, d.packed/2):
 		return false
 	}
 	a.keep(first, last-first)
@@ -89,6 +81,24 @@ func (d *editor) behind(a *assembler) bool {
 		}
 	}
 	return true
+}
+
+// live returns the bytes of the inner chunks that stay, or that they share some, because there are fewer. It is false where the index
+// is wrong.
+func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
+	for k := range d.n {
+		_, n, stored, err := d.old.span(k)
+		if err != nil {
+			return 0, false, false
+		}
+		if !stored || !d.stays(k) {
+			continue
+		}
+		if live += n; live > bytes {
+			return 0, true, true
+		}
+	}
+	return live, false, true
 }
 
 // assembler puts inner chunks one behind the other.
@@ -189,11 +199,35 @@ func (d *editor) patch() bool {
 			continue
 		}
 		off, size, stored, err := d.old.span(int64(k))
-		if err != nil || !stored || size != n {
+		if err != nil || !stored || size != n || n == 0 {
 			return false
 		}
 		patches = append(patches, store.Patch{Off: off, Data: segment[from : from+n]})
 	}
+	if len(patches) == 0 || d.shares(patches) {
+		return false
+	}
 	d.out.Patches, d.out.Size = patches, d.old.info.Size
 	return true
+}
+
+// shares reports whether patches overwrite bytes of each other, or of inner chunks that stay.
+func (d *editor) shares(patches []store.Patch) bool {
+	sorted := slices.SortedFunc(slices.Values(patches), func(a, b store.Patch) int { return cmp.Compare(a.Off, b.Off) })
+	for i, p := range sorted[1:] {
+		if before := sorted[i]; before.Off+int64(len(before.Data)) > p.Off {
+			return true
+		}
+	}
+	for k := range d.n {
+		off, n, stored, err := d.old.span(k)
+		if !stored || err != nil || !d.stays(k) {
+			continue // one that is lost already cannot be told from bytes of no use
+		}
+		i, found := slices.BinarySearchFunc(sorted, off, func(p store.Patch, off int64) int { return cmp.Compare(p.Off, off) })
+		if found || i < len(sorted) && sorted[i].Off < off+n || i > 0 && sorted[i-1].Off+int64(len(sorted[i-1].Data)) > off {
+			return true
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -133,7 +134,8 @@ func notDividing(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w (Experimental.InnerChunks, --experimental inner-chunks)", codec.ErrConfiguration, err)
+	what := strings.TrimPrefix(err.Error(), grid.ErrInvalid.Error()+": ")
+	return fmt.Errorf("%w: %s (Experimental.InnerChunks, --experimental inner-chunks)", codec.ErrConfiguration, what)
 }
 
 // of returns the grid of the inner chunks of a shard.

@@ -2,12 +2,14 @@ package sharding
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 )
 
 // Encode implements [codec.ArrayBytes].
@@ -28,18 +30,30 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 	if err != nil {
 		return nil, err
 	}
-	d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
-	if err := d.edit(src); err != nil {
+	for range readTries {
+		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
+		if err = d.edit(src); err == nil {
+			return d.finished(src), nil
+		}
 		d.out.Release()
-		return nil, err
+		if !errors.Is(err, store.ErrConflict) {
+			break
+		}
+		c.cache.drop(src.Key()) // only a source that is read can have been replaced
+		src.Expect(store.Info{})
 	}
+	return nil, err
+}
+
+// finished returns what the editor made.
+func (d *editor) finished(src codec.Source) *codec.Edited {
 	if d.old != nil {
 		d.out.From = d.old.info
 	}
 	if src != nil && !d.out.Same {
-		c.cache.drop(src.Key()) // it will be that of an older version, or is one already
+		d.cache.drop(src.Key()) // it will be that of an older version
 	}
-	return d.out, nil
+	return d.out
 }
 
 // editor makes a new version of one shard.
@@ -193,7 +207,7 @@ func (d *editor) encodeAll(count int64) error {
 func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
-	b := budget.Get(d.stored * int64(len(list)))
+	b := budget.Get((d.packed - d.layout.index) / d.n * int64(len(list)))
 	d.parts[i] = b
 	for j, k := range list {
 		before := len(b.B)

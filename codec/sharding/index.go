@@ -19,12 +19,13 @@ type index struct {
 	entries []uint64   // offset and length of every inner chunk, in C order
 	info    store.Info // of the shard
 	bytes   int64      // of the encoded index
+	most    int64      // bytes that an encoded inner chunk has at most
 	atStart bool
 }
 
 // newIndex returns an index without inner chunks.
 func newIndex(l *layout) *index {
-	x := &index{entries: make([]uint64, 2*l.n), bytes: l.index}
+	x := &index{entries: make([]uint64, 2*l.n), bytes: l.index, most: l.most}
 	for i := range x.entries {
 		x.entries[i] = absent
 	}
@@ -33,7 +34,7 @@ func newIndex(l *layout) *index {
 
 // decodeIndex reads the encoded index of a shard.
 func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, error) {
-	x := &index{entries: make([]uint64, 2*l.n), info: info, bytes: l.index, atStart: c.atStart}
+	x := &index{entries: make([]uint64, 2*l.n), info: info, bytes: l.index, most: l.most, atStart: c.atStart}
 	v := grid.View{Data: bytesOf(x.entries), Shape: l.entry, Size: 8}
 	if err := c.index.Decode(&v, src); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -87,8 +88,8 @@ func (l *layout) tooShort(n int64) error {
 	return fmt.Errorf("%w: the shard has %d bytes, the index of its %d inner chunks alone has %d", codec.ErrCorrupt, n, l.n, l.index)
 }
 
-// span returns where inner chunk k is, false where it is not stored. An entry that leads out of the shard or into the index is
-// [codec.ErrCorrupt].
+// span returns where inner chunk k is, false where it is not stored. An entry that leads out of the shard or into the index, or
+// that has more bytes than an inner chunk can have, is [codec.ErrCorrupt].
 func (x *index) span(k int64) (off, n int64, stored bool, err error) {
 	o, m := x.entries[2*k], x.entries[2*k+1]
 	if o == absent && m == absent {
@@ -102,6 +103,9 @@ func (x *index) span(k int64) (off, n int64, stored bool, err error) {
 	}
 	if o < first || o > last || m > last-o {
 		return 0, 0, false, fmt.Errorf("%w: the index says %d bytes from offset %d on, inner chunks have the bytes from %d to %d", codec.ErrCorrupt, m, o, first, last)
+	}
+	if m > uint64(x.most) {
+		return 0, 0, false, fmt.Errorf("%w: the index says %d bytes from offset %d on, an inner chunk has at most %d", codec.ErrCorrupt, m, o, x.most)
 	}
 	return int64(o), int64(m), true, nil
 }

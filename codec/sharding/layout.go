@@ -28,27 +28,56 @@ type layout struct {
 	index  int64      // bytes of the encoded index
 	packed int64      // most bytes of a shard without gaps
 	inner  int64      // most bytes of a decoded inner chunk
-	stored int64      // most bytes of an encoded inner chunk
+	most   int64      // most bytes of an encoded inner chunk
 	entry  []int64    // shape of the index
 
 	ordered sync.Once
 	order   []uint32 // see coder.order
 }
 
-// layouts keeps the layout that was used last: shards of one shape often follow each other.
-type layouts struct{ last atomic.Pointer[layout] }
+// layouts keeps the layouts that were used last: the shards of an array have few shapes, or many of one follow each other.
+type layouts struct {
+	last atomic.Pointer[layout]
+
+	mu   sync.Mutex
+	kept []*layout
+	n    int64 // inner chunks of all that are kept
+}
+
+// What is kept of layouts, at most.
+const (
+	keptLayouts = 32
+	keptInner   = 1 << 22
+)
 
 // layout returns the layout of shards of a shape. A shard of too many inner chunks is an error.
 func (c *coder) layout(shape []int64) (*layout, error) {
-	if l := c.layouts.last.Load(); l != nil && slices.Equal(l.shape, shape) {
+	is := func(l *layout) bool { return slices.Equal(l.shape, shape) }
+	if l := c.layouts.last.Load(); l != nil && is(l) {
 		return l, nil
+	}
+	c.layouts.mu.Lock()
+	defer c.layouts.mu.Unlock()
+	if i := slices.IndexFunc(c.layouts.kept, is); i >= 0 {
+		c.layouts.last.Store(c.layouts.kept[i])
+		return c.layouts.kept[i], nil
 	}
 	l, err := c.newLayout(shape)
 	if err != nil {
 		return nil, err
 	}
-	c.layouts.last.Store(l)
+	c.layouts.keep(l)
 	return l, nil
+}
+
+func (k *layouts) keep(l *layout) {
+	k.last.Store(l)
+	k.kept = append(k.kept, l)
+	k.n += l.n
+	for len(k.kept) > 1 && (len(k.kept) > keptLayouts || k.n > keptInner) {
+		k.n -= k.kept[0].n
+		k.kept = slices.Delete(k.kept, 0, 1)
+	}
 }
 
 func (c *coder) newLayout(shape []int64) (*layout, error) {
@@ -74,20 +103,23 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 // tooLarge stands for a number of bytes that nothing has.
 const tooLarge = math.MaxInt64 / 4
 
-// measure notes how long inner chunks, and shards of them, can be.
+// measure notes how long inner chunks, and shards of them, can be. Inner chunks that are shards themselves may have gaps.
 func (c *coder) measure(l *layout) {
 	longest := make([]int64, len(l.chunks))
 	for i, n := range l.chunks {
 		longest[i] = l.grid.Axis(i).Longest(grid.Interval{Stop: n})
 	}
-	l.inner, l.stored, l.packed = tooLarge, tooLarge, tooLarge
+	l.inner, l.most, l.packed = tooLarge, tooLarge, tooLarge
 	inner, ok := checked.Product(append(longest, c.size)...)
 	if !ok || inner > tooLarge {
 		return
 	}
-	l.inner, l.stored = inner, c.chain.MaxEncoded(longest, inner)
-	if packed, ok := checked.Mul(l.stored, l.n); ok && packed <= tooLarge {
+	l.inner, l.most = inner, c.chain.MaxEncoded(longest, inner)
+	if packed, ok := checked.Mul(l.most, l.n); ok && packed <= tooLarge {
 		l.packed = packed + l.index
+	}
+	if c.chain.Divided() {
+		l.most = 2 * max(l.most, manyBytes)
 	}
 }
 

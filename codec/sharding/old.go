@@ -28,6 +28,10 @@ func (d *editor) readOld(src codec.Source) error {
 	}
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	x, tail, err := r.readIndex(src)
+	if err == nil && tail.buffer == nil {
+		// An index that was known tells nothing about the shard as it is: this read does.
+		_, _, err = src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
+	}
 	tail.buffer.Put()
 	d.old = x
 	return err
@@ -37,7 +41,7 @@ func (d *editor) readWhole(src codec.Source) error {
 	shard, stored := src.(codec.Stored)
 	size := int64(len(shard))
 	if !stored {
-		b := budget.Get(d.packed)
+		b := budget.Get(min(d.packed, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
 		d.out.Memory = append(d.out.Memory, b)
 		data, info, err := src.Read(d.ctx, store.Request{Limit: 2 * max(d.packed, manyBytes)}, b.B)
 		if err != nil {
@@ -78,7 +82,7 @@ func (d *editor) readParts(src codec.Source, stay bool) error {
 			wants = append(wants, want{off, n, k})
 		}
 	}
-	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.off, b.off) })
+	slices.SortFunc(wants, byOffset)
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	d.reads = d.reads[:0]
 	for len(wants) > 0 {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -34,12 +35,18 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	if shard, ok := src.(codec.Stored); ok {
 		return d.decodeStored(shard)
 	}
-	for range readTries {
+	for try := range readTries {
+		if try > 0 {
+			d.Zeroed = false // by what was read of another version
+		}
 		if err = d.read(src); !errors.Is(err, store.ErrConflict) {
-			return err
+			break
 		}
 		c.cache.drop(src.Key())
 		src.Expect(store.Info{})
+	}
+	if errors.Is(err, fs.ErrNotExist) && p.Zeroed && !d.Zeroed {
+		grid.Fill(p.Into, c.spec.Fill)
 	}
 	return err
 }
@@ -71,14 +78,23 @@ func (d *decoder) read(src codec.Source) error {
 	if err != nil {
 		return err
 	}
-	wants, err := d.wants(x)
-	if err != nil {
-		return err
+	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
+	read := tail.buffer != nil // the index, just now
+	for more := true; more; {
+		var wants []want
+		if wants, more, err = d.wants(x, plan); err == nil && len(wants) > 0 {
+			err = d.readRanges(src, wants, tail)
+			read = true
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if len(wants) == 0 && tail.buffer != nil {
-		return nil // the index was read just now
+	if !read {
+		// An index that was known tells nothing about the shard as it is: this does.
+		_, _, err = src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	}
-	return d.readRanges(src, wants, tail)
+	return err
 }
 
 // wantsWhole reports whether to read the shard in one request: where every inner chunk is wanted, or it is small and its index is
@@ -144,6 +160,9 @@ func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
 	return x, tail, err
 }
 
+// mostGuessed is how many bytes are made ready for an index at most, before it is known to be there.
+const mostGuessed = 16 << 20
+
 func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 	size := d.layout.index
 	q := store.Request{Range: store.Span(0, size)}
@@ -151,7 +170,7 @@ func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 		size += d.work.Guess
 		q.Range = store.Suffix(size)
 	}
-	b := budget.Get(size)
+	b := budget.Get(min(size, mostGuessed)) // there may be no shard
 	data, info, err := src.Read(d.ctx, q, b.B)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: the shard is too short for the index of %d bytes: %w", codec.ErrCorrupt, d.layout.index, err)
@@ -174,28 +193,36 @@ func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 // want is an inner chunk that has to be read.
 type want struct{ off, n, k int64 }
 
-// wants returns the stored inner chunks that the part touches in the order of their bytes, and fills the place of the others.
-func (d *decoder) wants(x *index) ([]want, error) {
-	var wants []want
+// mostWants is the most inner chunks of one shard that are looked up before any of them is read.
+const mostWants = 1 << 16
+
+// wants returns the next stored inner chunks that the part touches, in the order of their bytes, and whether there may be more.
+// It fills the place of those that are not stored.
+func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool, err error) {
 	p := selection.NewPiece(len(d.chunks), int(d.size))
-	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
-	for plan.Next(p.Part) {
+	for len(wants) < mostWants {
+		if !plan.Next(p.Part) {
+			slices.SortFunc(wants, byOffset)
+			return wants, false, nil
+		}
 		k := d.number(p.Chunk)
 		off, n, stored, err := x.span(k)
 		if err != nil {
-			return nil, d.fail(k, err)
+			return nil, false, d.fail(k, err)
 		}
-		if !stored {
-			d.grid.Cell(p.Chunk, p.Cell)
-			p.Into(d.Part.Into)
-			d.fill(p)
+		if stored {
+			wants = append(wants, want{off, n, k})
 			continue
 		}
-		wants = append(wants, want{off, n, k})
+		d.grid.Cell(p.Chunk, p.Cell)
+		p.Into(d.Part.Into)
+		d.fill(p)
 	}
-	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.off, b.off) })
-	return wants, nil
+	slices.SortFunc(wants, byOffset)
+	return wants, true, nil
 }
+
+func byOffset(a, b want) int { return cmp.Compare(a.off, b.off) }
 
 // group returns how many wants at the start are read as one range, and where that ends.
 func (d *decoder) group(wants []want) (n int, stop int64) {
@@ -214,11 +241,6 @@ func (d *decoder) group(wants []want) (n int, stop int64) {
 
 // readRanges reads the ranges that hold the wants and decodes these, as many at a time as the memory allows.
 func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error {
-	if len(wants) == 0 {
-		// An index that was known tells nothing about the shard as it is: this read does.
-		_, _, err := src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
-		return err
-	}
 	if n, stop := d.group(wants); n == len(wants) {
 		return d.readGroup(src, wants, stop, tail)
 	}

@@ -65,7 +65,11 @@ func (a *Array) ReadEncoded(ctx context.Context, index []int64) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	src, err := w.fetch(ctx, w.Chain.MaxEncoded(w.Cell.Encoded, n), nil)
+	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
+	if w.Chain.Divided() {
+		limit = 4*limit + minBudget // shards may have many dead bytes
+	}
+	src, err := w.fetch(ctx, limit, nil)
 	if err == nil && src == nil {
 		err = fs.ErrNotExist
 	}

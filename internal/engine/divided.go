@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -23,7 +24,7 @@ const (
 
 // crew returns what a codec may use that was granted so many bytes.
 func (w *worker) crew(bytes int64) *codec.Work {
-	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: max(1, w.workers), Gap: w.Gap, Span: w.Span}
+	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Gap: w.Gap, Span: w.Span}
 	_, near := w.Store.(store.Opener)
 	if work.Gap == 0 {
 		if work.Gap = farGap; near {

@@ -112,26 +112,45 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
 	}
-	return &run{Array: a, bytes: a.newBudget(cells), cores: codec.NewCores(), workers: a.concurrency(most)}
+	return &run{Array: a, bytes: a.newBudget(cells, nil), cores: codec.NewCores(), workers: a.concurrency(most)}
+}
+
+// newReading is newRun of an operation that only reads, inner chunk by inner chunk where there are any.
+func (a *Array) newReading(cells grid.Box, most int64) *run {
+	r := a.newRun(cells, most)
+	if inner := a.Chain.Inner(); inner != nil {
+		r.bytes = a.newBudget(cells, inner)
+	}
+	return r
 }
 
 // newBudget returns the budget for an operation that touches chunks of the box: the one that was asked for, else
 // twice the processors times the largest chunk, encoded and decoded, at least 64 MiB, within Go's memory limit.
-func (a *Array) newBudget(cells grid.Box) *budget.Budget {
+func (a *Array) newBudget(cells grid.Box, inner []grid.Cut) *budget.Budget {
 	if a.Budget > 0 {
 		return budget.New(a.Budget)
 	}
-	largest := int64(a.Size)
+	n := max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*a.largest(cells, inner))
+	return budget.New(min(n, debug.SetMemoryLimit(-1)))
+}
+
+// largest returns the bytes of the largest chunk of the box, at most those of the largest that is decoded at one time. Where inner says
+// how chunks are cut into inner chunks, it is the largest of these.
+func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {
+	n := int64(a.Size)
 	for i, in := range cells {
+		length := a.Grid.Axis(i).Longest(in)
+		if inner != nil {
+			if cut, err := grid.NewAxis(length, inner[i]); err == nil {
+				length = cut.Longest(grid.Interval{Stop: cut.Chunks()})
+			}
+		}
 		var ok bool
-		if largest, ok = checked.Mul(largest, a.Grid.Axis(i).Longest(in)); !ok {
-			largest = a.MaxChunk
-			break
+		if n, ok = checked.Mul(n, length); !ok {
+			return a.MaxChunk
 		}
 	}
-	largest = min(largest, a.MaxChunk)
-	n := max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest)
-	return budget.New(min(n, debug.SetMemoryLimit(-1)))
+	return min(n, a.MaxChunk)
 }
 
 // each calls work for every chunk that next hands out, from as many goroutines as there may be chunks in flight.

@@ -40,7 +40,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 		return Certain, ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
-	r := a.newRun(plan.Touched(), sel.Len())
+	r := a.newReading(plan.Touched(), sel.Len())
 	r.since = how.Since
 	skipFill := how.Zeroed && grid.AllEqual(a.Fill, []byte{0})
 	err := each(ctx, r.workers,

@@ -1,0 +1,397 @@
+package sharding
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// object is a stored shard as codecs see it.
+type object struct {
+	s      store.Store
+	at     store.Key
+	pinned *store.Pinned
+	info   store.Info
+}
+
+func (o *object) Key() store.Key { return o.at }
+
+func (o *object) Expect(info store.Info) { o.pinned = store.Pin(o.s, o.at, info) }
+
+func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if o.pinned == nil {
+		o.Expect(store.Info{})
+	}
+	out, info, err := o.pinned.Read(ctx, q, dst)
+	if err == nil {
+		o.info = info
+	}
+	return out, info, err
+}
+
+// newObject returns a source of a shard that is stored in memory.
+func newObject(t testing.TB, s *memory.Store, shard []byte) *object {
+	t.Helper()
+	o := &object{s: s, at: key(0)}
+	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// work is what codecs may use in tests.
+func work() *codec.Work {
+	return &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 4, Span: 1 << 20}
+}
+
+// apply returns what an edit makes of a shard, stored as the store does it that has certain powers.
+func apply(c *coder, e codec.Edit, shard []byte) ([]byte, error) {
+	s := memory.New()
+	o := &object{s: s, at: key(0)}
+	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
+		return nil, err
+	}
+	out, err := c.EncodePart(context.Background(), work(), e, o)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Release()
+	switch {
+	case out.Same:
+		return shard, nil
+	case out.Patches != nil:
+		_, err = s.Patch(context.Background(), o.at, o.info.Version, out.Patches, store.Flush)
+	case out.Spliced():
+		_, err = s.Splice(context.Background(), o.at, o.info.Version, out.Pieces, store.Flush)
+	default:
+		return out.AppendTo(nil), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := s.Get(context.Background(), o.at, store.Request{}, nil)
+	return data, err
+}
+
+// ways are the ways to change a shard: strategies, and what the store can do.
+func ways(do func(name string, env codec.Environment, splices, patches bool)) {
+	for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace} {
+		for _, splices := range []bool{false, true} {
+			for _, patches := range []bool{false, true} {
+				do(fmt.Sprintf("strategy %d, splices %t, patches %t", strategy, splices, patches), codec.Environment{Strategy: strategy}, splices, patches)
+			}
+		}
+	}
+}
+
+// stored returns the elements of a shard.
+func stored(c *coder, shape []int64, shard []byte) ([]byte, error) {
+	n := int64(2)
+	for _, l := range shape {
+		n *= l
+	}
+	b := codec.Block{Shape: shape, Data: make([]byte, n)}
+	err := c.Decode(&b, shard)
+	return b.Data, err
+}
+
+// small and large are shapes of shards of four inner chunks: those of a large one are not read if that can be avoided.
+const small, large = 8, 1 << 19
+
+// makeShard returns a shard with an index that is given.
+func makeShard(t testing.TB, c *coder, shape []int64, payload []byte, entries ...uint64) []byte {
+	t.Helper()
+	l := newLayout(t, c, shape...)
+	x := newIndex(l)
+	copy(x.entries, entries)
+	raw, err := c.encodeIndex(nil, l, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.atStart {
+		return append(raw, payload...)
+	}
+	return append(bytes.Clone(payload), raw...)
+}
+
+// TestAnew makes a new version of a shard to which nothing happens: it holds what it did.
+func TestAnew(t *testing.T) {
+	for _, n := range []int64{small, large} {
+		ways(func(name string, env codec.Environment, splices, patches bool) {
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				c := newCoder(t, sharded([]int64{n / 4}, jsonBytes, jsonIndex, "end"), 1, env)
+				shard := written(t, c, []int64{n})
+				e := codec.Edit{Shape: []int64{n}, Anew: true, Splices: splices, Patches: patches}
+				got, err := apply(c, e, shard)
+				if err != nil || !bytes.Equal(got, shard) {
+					t.Fatalf("%d bytes became %d (%v)", len(shard), len(got), err)
+				}
+			})
+		})
+	}
+}
+
+// TestSharedBytes changes an inner chunk of a shard in which several have the same bytes: the others stay as they are.
+func TestSharedBytes(t *testing.T) {
+	for _, n := range []int64{small, large} {
+		ways(func(name string, env codec.Environment, splices, patches bool) {
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				c := newCoder(t, sharded([]int64{n / 4}, jsonBytes, jsonIndex, "end"), 1, env)
+				inner := n / 4 * 2 // bytes
+				payload := values(int(n / 4))
+				shard := makeShard(t, c, []int64{n}, payload, 0, uint64(inner), 0, uint64(inner), absent, absent, 0, uint64(inner))
+				want, err := stored(c, []int64{n}, shard)
+				if err != nil {
+					t.Fatal(err)
+				}
+				change := bytes.Repeat([]byte{1, 2}, int(n/4))
+				copy(want[inner:], change)
+				e := edit([]int64{n}, []int64{n / 4}, []int64{n / 4}, change)
+				e.Splices, e.Patches = splices, patches
+				got, err := apply(c, e, shard)
+				if err != nil {
+					t.Fatal(err)
+				}
+				elements, err := stored(c, []int64{n}, got)
+				if err != nil || !bytes.Equal(elements, want) {
+					t.Errorf("other elements are there (%v)", err)
+				}
+			})
+		})
+	}
+}
+
+// TestAmplified changes a small shard whose index says that all of many inner chunks have the same bytes, far more of them than
+// an inner chunk can have. It takes no memory for what they would be together.
+func TestAmplified(t *testing.T) {
+	const chunks = 1 << 16
+	for _, location := range []string{"start", "end"} {
+		ways(func(name string, env codec.Environment, splices, patches bool) {
+			t.Run(name+location, func(t *testing.T) {
+				c := newCoder(t, sharded([]int64{16}, jsonBytes, jsonIndex, location), 1, env)
+				l := newLayout(t, c, 16*chunks)
+				payload := make([]byte, 1<<20)
+				entries := make([]uint64, 2*chunks)
+				for k := range uint64(chunks) {
+					entries[2*k], entries[2*k+1] = k%2, uint64(len(payload)-1)
+					if c.atStart {
+						entries[2*k] += uint64(l.index)
+					}
+				}
+				shard := makeShard(t, c, []int64{16 * chunks}, payload, entries...)
+				e := edit([]int64{16 * chunks}, []int64{32}, []int64{16}, values(16))
+				e.Splices, e.Patches = splices, patches
+				out, err := c.EncodePart(t.Context(), work(), e, newObject(t, memory.New(), shard))
+				if err != nil {
+					wantCorrupt(t, err, 0)
+					return
+				}
+				defer out.Release()
+				if out.Size > 2*int64(len(shard)) {
+					t.Errorf("a shard of %d bytes would have %d", len(shard), out.Size)
+				}
+			})
+		})
+	}
+}
+
+// wantCorrupt expects an error to say that something is corrupt, and which inner chunk.
+func wantCorrupt(t *testing.T, err error, k int64) {
+	t.Helper()
+	var inner *InnerError
+	if !errors.Is(err, codec.ErrCorrupt) || !errors.As(err, &inner) || inner.Index[0] != k {
+		t.Errorf("error is %v, want ErrCorrupt of inner chunk %d", err, k)
+	}
+}
+
+// sparse is a source that has far more bytes than memory: zeros, and an index.
+type sparse struct {
+	size  int64
+	index []byte
+	most  int64 // that were asked for at one time
+}
+
+func (s *sparse) Key() store.Key    { return key(0) }
+func (s *sparse) Expect(store.Info) {}
+
+func (s *sparse) Read(_ context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	off, n, err := q.Resolve(s.size)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	s.most = max(s.most, n, int64(cap(dst)))
+	if n > 1<<28 {
+		return nil, store.Info{}, errors.New("out of memory")
+	}
+	out := append(dst, make([]byte, n)...)
+	for i := range out[len(dst):] {
+		if at := off + int64(i) - (s.size - int64(len(s.index))); at >= 0 {
+			out[len(dst)+i] = s.index[at]
+		}
+	}
+	return out, store.Info{Size: s.size, Version: store.MakeVersion("1")}, nil
+}
+
+// TestSparse reads and changes a shard of 2^50 bytes, as a file with a hole has them, in which an inner chunk of 32 bytes is said to
+// have almost all: no memory is taken for them.
+func TestSparse(t *testing.T) {
+	ways(func(name string, env codec.Environment, splices, patches bool) {
+		t.Run(name, func(t *testing.T) {
+			c := newCoder(t, sharded([]int64{16}, jsonBytes, jsonIndex, "end"), 1, env)
+			shard := makeShard(t, c, []int64{64}, nil, 0, 1<<50-1000, 0, 32)
+			src := &sparse{size: 1 << 50, index: shard}
+			part := func(start int64) codec.Part {
+				return codec.Part{Shape: []int64{64}, Part: grid.Part{Start: []int64{start}, Step: []int64{1}, Count: []int64{1}}, Into: grid.Contiguous(make([]byte, 2), []int64{1}, 2)}
+			}
+			wantCorrupt(t, c.DecodePart(t.Context(), work(), part(3), src), 0)
+			if err := c.DecodePart(t.Context(), work(), part(20), src); err != nil {
+				t.Error(err)
+			}
+			e := edit([]int64{64}, []int64{3}, []int64{1}, values(1))
+			e.Splices, e.Patches = splices, patches
+			_, err := c.EncodePart(t.Context(), work(), e, src)
+			wantCorrupt(t, err, 0)
+			if src.most > 1<<24 {
+				t.Errorf("%d bytes were asked for at one time", src.most)
+			}
+		})
+	})
+}
+
+// TestHugeShard changes an element of a shard of 2^44 bytes of which next to nothing is stored.
+func TestHugeShard(t *testing.T) {
+	ways(func(name string, env codec.Environment, splices, patches bool) {
+		t.Run(name, func(t *testing.T) {
+			const inner = 1 << 29
+			c := newCoder(t, sharded([]int64{inner}, jsonGzip8(), jsonIndex, "end"), 1, env)
+			shape := []int64{inner << 14}
+			shard := makeShard(t, c, shape, values(4))
+			e := codec.Edit{Shape: shape, Index: []int64{5}, Encoded: values(3), Splices: splices, Patches: patches}
+			got, err := apply(c, e, shard)
+			if err != nil || len(got) > len(shard)+14 {
+				t.Errorf("%d bytes became %d (%v)", len(shard), len(got), err)
+			}
+			if _, err := c.EncodePart(t.Context(), work(), e, &object{s: memory.New(), at: key(1)}); err == nil {
+				t.Error("a shard that is not stored was changed")
+			}
+		})
+	})
+}
+
+func jsonGzip8() string { return jsonBytes + "," + jsonGzip }
+
+// TestEdits compares edits with the same in memory, for every strategy and power of the store, with gaps and shared bytes, index at
+// either end, inner chunks that divide or not.
+func TestEdits(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		rank := rapid.IntRange(1, 2).Draw(r, "rank")
+		var shape, inner []int64
+		for range rank {
+			shape = append(shape, rapid.Int64Range(1, 9).Draw(r, "length"))
+			inner = append(inner, rapid.Int64Range(1, 4).Draw(r, "inner"))
+		}
+		env := codec.Environment{
+			Unaligned: true, Order: codec.Order(rapid.IntRange(0, 2).Draw(r, "order")), Strategy: codec.Strategy(rapid.IntRange(0, 2).Draw(r, "strategy")),
+			IndexCache: rapid.SampledFrom([]int64{0, -1}).Draw(r, "cache"),
+		}
+		codecs := rapid.SampledFrom([]string{jsonBytes, jsonBig, jsonBytes + "," + jsonGzip, jsonIndex}).Draw(r, "codecs")
+		c := newCoder(t, sharded(inner, codecs, jsonIndex, rapid.SampledFrom([]string{"start", "end"}).Draw(r, "location")), rank, env)
+		n := 1
+		for _, l := range shape {
+			n *= int(l)
+		}
+		want := values(n)
+		shard := scatter(r, t, c, shape, written(t, c, shape))
+		r.Repeat(map[string]func(*rapid.T){
+			"edit": func(r *rapid.T) {
+				e, all := drawEdit(r, shape, want)
+				var err error
+				if shard, err = apply(c, e, shard); err != nil {
+					r.Fatal(err)
+				}
+				want = all
+			},
+			"": func(r *rapid.T) {
+				got, err := stored(c, shape, shard)
+				if err != nil || !bytes.Equal(got, want) {
+					r.Fatalf("%x, want %x (%v)", got, want, err)
+				}
+			},
+		})
+	})
+}
+
+// scatter puts bytes of no use between the inner chunks of a shard.
+func scatter(r *rapid.T, t *testing.T, c *coder, shape []int64, shard []byte) []byte {
+	l := newLayout(t, c, shape...)
+	x, err := c.indexOf(l, shard)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var payload []byte
+	first := uint64(0)
+	if c.atStart {
+		first = uint64(l.index)
+	}
+	for k := range l.n {
+		off, n, _, _ := x.span(k)
+		payload = append(payload, bytes.Repeat([]byte{0xee}, rapid.IntRange(0, 9).Draw(r, "gap"))...)
+		x.entries[2*k] = first + uint64(len(payload))
+		payload = append(payload, shard[off:off+n]...)
+	}
+	return makeShard(t, c, shape, payload, x.entries...)
+}
+
+// drawEdit draws a change of elements, and returns what they are afterwards.
+func drawEdit(r *rapid.T, shape []int64, before []byte) (codec.Edit, []byte) {
+	all := bytes.Clone(before)
+	e := codec.Edit{
+		Shape: shape, Splices: rapid.Bool().Draw(r, "splices"), Patches: rapid.Bool().Draw(r, "patches"),
+		KeepFill: rapid.Bool().Draw(r, "keep fill"), Anew: rapid.Bool().Draw(r, "anew"),
+	}
+	fill := binary.NativeEndian.AppendUint16(nil, 7)
+	if rapid.IntRange(0, 3).Draw(r, "keep") == 0 {
+		for _, n := range shape {
+			e.Keep = append(e.Keep, grid.Interval{Stop: rapid.Int64Range(0, n).Draw(r, "stop")})
+		}
+		for beyond := range grid.BoxOf(shape).Subtract(e.Keep) {
+			v := grid.Contiguous(all, shape, 2)
+			grid.Fill(v.Sub(beyond), fill)
+		}
+	}
+	if rapid.IntRange(0, 4).Draw(r, "values") == 0 {
+		return e, all
+	}
+	n := int64(1)
+	v := grid.Contiguous(all, shape, 2)
+	for i, l := range shape {
+		start := rapid.Int64Range(0, l-1).Draw(r, "start")
+		step := rapid.Int64Range(1, 3).Draw(r, "step")
+		count := rapid.Int64Range(1, (l-start-1)/step+1).Draw(r, "count")
+		e.Start, e.Step, e.Count = append(e.Start, start), append(e.Step, step), append(e.Count, count)
+		v.Offset += start * v.Strides[i]
+		v.Strides[i] *= step
+		n *= count
+	}
+	v.Shape = e.Count
+	data := bytes.Repeat(fill, int(n))
+	if rapid.Bool().Draw(r, "not fill") {
+		for i := range data {
+			data[i] = byte(rapid.IntRange(0, 255).Draw(r, "byte"))
+		}
+	}
+	e.Values = grid.Contiguous(data, slices.Clone(e.Count), 2)
+	grid.Copy(v, e.Values)
+	return e, all
+}

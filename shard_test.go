@@ -1,0 +1,257 @@
+package zarr_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
+	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// TestInnerGrids writes and reads shards whose inner chunks have several lengths: the proposal in docs/sharding.md.
+func TestInnerGrids(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		spec := zarr.Spec{Type: dtype.Of[int16](), Codecs: []metadata.Extension{zarrbytes.Extension("big"), crc32c.Extension()}}
+		rank := rapid.IntRange(1, 3).Draw(t, "rank")
+		for range rank {
+			lengths := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 4).Draw(t, "inner")
+			sum := int64(0)
+			for _, n := range lengths {
+				sum += n
+			}
+			spec.Shape = append(spec.Shape, rapid.Int64Range(0, 14).Draw(t, "extent"))
+			spec.Chunks = append(spec.Chunks, grid.Every(sum))
+			spec.InnerChunks = append(spec.InnerChunks, grid.Edges(lengths...))
+		}
+		opt := drawOptions(t)
+		h := zarr.On(memory.New())
+		a, err := h.CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: opt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newModel(spec.Shape, a.FillValue())
+		for range 4 {
+			sel, at := drawSelection(t, m.shape)
+			data := drawValues(t, a, count(at[1]))
+			if err := a.WriteBytes(ctx, sel, data); err != nil {
+				t.Fatal(err)
+			}
+			grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], m.size))
+			compare(t, a, m)
+		}
+		if a, err = h.OpenArray(ctx, "", &opt); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, a, m)
+		checkInner(t, a, m)
+		if _, err := h.OpenArray(ctx, "", nil); !errors.Is(err, zarr.ErrUnsupported) {
+			t.Fatalf("without permission the array opens with %v", err)
+		}
+	})
+}
+
+// checkInner reads every inner chunk by itself, decoded and encoded, and expects what the array has there.
+func checkInner(t *rapid.T, a *zarr.Array, m *model) {
+	ctx := context.Background()
+	inner := a.Inner()
+	for c, err := range inner.Chunks() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := inner.ReadChunk(ctx, c.Index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := grid.Contiguous(data, c.Encoded, m.size).Sub(grid.BoxOf(c.Logical))
+		want := m.view().Sub(c.Box())
+		x, y := make([]byte, count(c.Logical)*int64(m.size)), make([]byte, count(c.Logical)*int64(m.size))
+		grid.Copy(grid.Contiguous(x, c.Logical, m.size), got)
+		grid.Copy(grid.Contiguous(y, c.Logical, m.size), want)
+		if !bytes.Equal(x, y) {
+			t.Fatalf("inner chunk %v is %x, want %x", c.Index, x, y)
+		}
+		encoded, err := inner.ReadEncodedChunk(ctx, c.Index)
+		if errors.Is(err, fs.ErrNotExist) {
+			if !bytes.Equal(data, bytes.Repeat(m.fill, len(data)/m.size)) {
+				t.Fatalf("inner chunk %v is not stored and holds %x", c.Index, data)
+			}
+			continue
+		}
+		if err == nil {
+			err = inner.WriteEncodedChunk(ctx, c.Index, encoded)
+		}
+		if err == nil {
+			err = inner.WriteChunk(ctx, c.Index, data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare(t, a, m)
+}
+
+// TestInner takes arrays through their inner chunks.
+func TestInner(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		rank := len(spec.Shape)
+		spec.Codecs = drawShards(t, rank, drawCodecs(t, spec.Type, rank))
+		a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", spec, &zarr.CreateOptions{Options: drawOptions(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Inner() == nil {
+			return // compressed as a whole
+		}
+		m := newModel(spec.Shape, a.FillValue())
+		data := drawValues(t, a, count(m.shape))
+		if err := a.WriteBytes(context.Background(), nil, data); err != nil {
+			t.Fatal(err)
+		}
+		copy(m.data, data)
+		checkInner(t, a, m)
+	})
+}
+
+// sharded creates an array of int32 along one axis.
+func sharded(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
+	t.Helper()
+	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", zarr.Spec{
+		Shape: []int64{extent}, Type: dtype.Of[int32](), Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(inner)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestOverhang has an axis that its shards reach beyond, because inner chunks divide them and not the extent.
+func TestOverhang(t *testing.T) {
+	ctx := context.Background()
+	a := sharded(t, 95, grid.Edges(60, 40), 10)
+	values := make([]int32, 95)
+	for i := range values {
+		values[i] = int32(i + 1)
+	}
+	if err := zarr.Write(ctx, a, nil, values); err != nil {
+		t.Fatal(err)
+	}
+	got, err := zarr.Read[int32](ctx, a, nil)
+	if err != nil || !slices.Equal(got.Data, values) {
+		t.Fatalf("%v, %v", got.Data, err)
+	}
+	g, err := a.Inner().Grid()
+	if want := []grid.Run{{Length: 10, Count: 9}, {Length: 5, Count: 1}}; err != nil || !slices.Equal(g.Sizes()[0], want) {
+		t.Errorf("inner chunks %v, %v, want %v", g.Sizes(), err, want)
+	}
+}
+
+// TestRoundUp appends what inner chunks do not divide: refused with the lengths that would do, or rounded up when asked.
+func TestRoundUp(t *testing.T) {
+	ctx := context.Background()
+	a := sharded(t, 95, grid.Edges(60, 40), 10)
+	err := zarr.Append(ctx, a, 0, make([]int32, 12), nil)
+	if want := "append 5 or 15, or"; !errors.Is(err, zarr.ErrInvalidArgument) || !bytes.Contains([]byte(fmt.Sprint(err)), []byte(want)) {
+		t.Fatalf("%v, want %q", err, want)
+	}
+	if a.Shape()[0] != 95 {
+		t.Fatalf("shape %v after an append that was refused", a.Shape())
+	}
+	if err := zarr.Append(ctx, a, 0, slices.Repeat([]int32{7}, 12), &zarr.AppendOptions{RoundUp: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(a.Metadata().ChunkGrid.Configuration), `[[60, 40, 10]]`; !bytes.Contains([]byte(got), []byte(want)) || a.Shape()[0] != 107 {
+		t.Fatalf("shape %v, grid %s, want %s", a.Shape(), got, want)
+	}
+	if err := zarr.Append(ctx, a, 0, slices.Repeat([]int32{8}, 3), nil); err != nil { // fills the shard that reaches beyond the extent
+		t.Fatal(err)
+	}
+	if err := a.Resize(ctx, []int64{123}, &zarr.ResizeOptions{RoundUp: true}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := zarr.Read[int32](ctx, a, selection.Box{{90, 123}})
+	want := slices.Concat(make([]int32, 5), slices.Repeat([]int32{7}, 12), []int32{8, 8, 8}, make([]int32, 13))
+	if err != nil || !slices.Equal(got.Data, want) {
+		t.Errorf("%v, %v, want %v", got.Data, err, want)
+	}
+}
+
+// TestInnerExtension refuses what cannot be cut.
+func TestInnerExtension(t *testing.T) {
+	if _, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(0)}}); !errors.Is(err, codec.ErrConfiguration) {
+		t.Errorf("inner chunks of 0: %v", err)
+	}
+	if _, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2), grid.Edges(1, 2)}}); err == nil {
+		t.Error("a length and a list of lengths go together")
+	}
+}
+
+// unversioned is a store that writes and lists, and compares nothing.
+type unversioned struct{ m *memory.Store }
+
+func (u unversioned) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	data, info, err := u.m.Get(ctx, key, q, dst)
+	return data, store.Info{Size: info.Size}, err
+}
+
+func (u unversioned) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	_, err := u.m.Put(ctx, key, value, d)
+	return store.Version{}, err
+}
+
+func (u unversioned) Delete(ctx context.Context, key store.Key) error { return u.m.Delete(ctx, key) }
+
+func (u unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return u.m.List(ctx, dir, deep)
+}
+
+// TestSharedWriters asks a store that cannot compare versions for writers that do not lose each other's inner chunks.
+func TestSharedWriters(t *testing.T) {
+	ctx := context.Background()
+	spec := zarr.Spec{
+		Shape: []int64{8}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+	}
+	h := zarr.On(unversioned{memory.New()})
+	a, err := h.CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(4) { // one writer needs no versions
+		if err := zarr.Write(ctx, a, selection.Box{{2 * i, 2*i + 2}}, []int32{int32(i), int32(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int32{0, 0, 1, 1, 2, 2, 3, 3}) {
+		t.Errorf("%v, %v", got.Data, err)
+	}
+	shared, err := h.OpenArray(ctx, "a", &zarr.Options{Write: true, SharedWriters: true})
+	if err == nil {
+		err = zarr.Write(ctx, shared, selection.Box{{0, 2}}, []int32{1, 1})
+	}
+	if !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
+		t.Errorf("%v", err)
+	}
+	for _, s := range []store.Store{memory.New(), openStore(t, t.TempDir())} {
+		opt := &zarr.CreateOptions{Options: zarr.Options{SharedWriters: true}}
+		if _, err := zarr.On(s).CreateArray(ctx, "a", spec, opt); err != nil {
+			t.Error(err)
+		}
+	}
+}
