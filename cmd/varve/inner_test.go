@@ -56,6 +56,9 @@ func TestInfoShards(t *testing.T) {
 	if got := must(t, "", "grid", node); !strings.HasPrefix(got, node+": 120 × 90 in 3 × 2 chunks, rectilinear; each is a shard of inner chunks 10 × 10\n") {
 		t.Error(got)
 	}
+	if got := must(t, "", "grid", "--svg", "-", node); !strings.Contains(got, `stroke-width=".4"`) || !strings.Contains(got, "each is a shard of inner chunks 10 × 10") {
+		t.Error(got)
+	}
 	plain := newNode(t, "--shape", "120,90", "--dtype", "int32", "--chunks", "[[60,40,20],50]")
 	if got, want := must(t, "", "grid", "--json", "--chunk", "0,1", node), must(t, "", "grid", "--json", "--chunk", "0,1", plain); got != want {
 		t.Errorf("grid --json: got\n%s\nwant\n%s", got, want)
