@@ -71,7 +71,7 @@ func (o *Options) orZero() Options {
 // environment is what codecs have to know of the options.
 func (o *Options) environment() *codec.Environment {
 	return &codec.Environment{
-		Registry: o.Codecs, Unaligned: o.Experimental.InnerChunks, Inner: o.Limits.InnerChunks, Chunk: o.Limits.chunk(),
+		Registry: o.Codecs, Unaligned: o.Experimental.InnerChunks, Inner: o.Limits.innerChunks(), Chunk: o.Limits.chunk(),
 		Order: o.Shards.Order, Strategy: o.Shards.Strategy, IndexCache: o.Shards.IndexCache,
 	}
 }

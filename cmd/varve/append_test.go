@@ -281,7 +281,7 @@ func TestAppendRoundUp(t *testing.T) {
 	must(t, "", "create", group+"/t", "--shape", "10", "--dtype", "int8", "--chunks", "[[6,4]]", "--dimension-names", "t")
 	_, errs, status := execute(t, strings.Repeat("x", 6), "append", node, "--json")
 	facts, _ := decode(t, errs)["error"].(map[string]any)
-	for _, part := range []string{"inner chunks of 2", "append 2 or 4", "--round-up"} {
+	for _, part := range []string{"inner chunk of 2", "append 2 or 4", "--round-up"} {
 		if message, _ := facts["message"].(string); !strings.Contains(message, part) {
 			t.Errorf("%q is not in %s", part, message)
 		}

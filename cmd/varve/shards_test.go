@@ -112,7 +112,7 @@ func TestCreateShards(t *testing.T) {
 	for _, c := range []struct{ shape, shards, chunks, want string }{
 		{"", "auto", "auto", "[] / []"}, {"0", "auto", "auto", "[1] / [1]"}, {"0", "10", "-1", "[10] / [10]"}, {"0", "[[10,20]]", "auto", "[[10,20]] / [10]"},
 		{"25000,18000,6000", "8GiB", "256KiB", "[2048,2048,2048] / [64,64,64]"}, {"25000,18000,6000", "2048", "64", "[2048,2048,2048] / [64,64,64]"},
-		{"9223372036854775807", "9223372036854775807", "7", "[9223372036854775807] / [7]"},
+		{"9223372036854775807", "9223372036854775807", "1317624576693539401", "[9223372036854775807] / [1317624576693539401]"},
 	} {
 		if got := shardText(t, newNode(t, "--shape", c.shape, "--dtype", "int8", "--shards", c.shards, "--chunks", c.chunks)); got != c.want {
 			t.Errorf("%s: --shards %s --chunks %s: %s, want %s", c.shape, c.shards, c.chunks, got, c.want)
