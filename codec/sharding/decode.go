@@ -11,16 +11,13 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// gaps is how many bytes of no use a shard may have that is compressed as a whole.
-const gaps = 64 << 10
-
 // EncodedSize implements [codec.ArrayBytes].
 func (c *coder) EncodedSize(shape []int64, n int64) (size int64, fixed bool) {
 	l, err := c.layout(shape)
 	if err != nil {
 		return n, false
 	}
-	return l.packed + min(l.packed, gaps), false
+	return l.packed, false
 }
 
 // Decode implements [codec.ArrayBytes].
