@@ -19,7 +19,7 @@ type Edit struct {
 	// Encoded becomes the stored form of the inner chunk at Index, where that is not nil. It is not looked into.
 	Index   []int64
 	Encoded []byte
-	// Insets are put in after that: their inner chunks become those of the chunk, as they are encoded.
+	// Insets are put in after that: the inner chunks that they store become those of the chunk, as they are encoded.
 	Insets []Inset
 	// Keep is what stays of the stored chunk besides; all else becomes the fill value. Nil keeps everything.
 	Keep grid.Box
@@ -35,8 +35,8 @@ type Edit struct {
 	Patches bool
 }
 
-// Inset is a stored chunk of the same codecs that becomes a part of a longer one, so that a chunk can be encoded bit by bit. What
-// it holds of the fill value is not stored in the longer one either.
+// Inset is a stored chunk of the same codecs that becomes a part of a longer one, so that a chunk can be encoded bit by bit. Where
+// it stores nothing, the longer one stays as it is.
 type Inset struct {
 	Start []int64 // where it begins in the longer chunk, at a border of inner chunks, in elements
 	Shape []int64 // its encoded shape, cut into inner chunks just as that place is

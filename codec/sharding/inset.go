@@ -35,8 +35,8 @@ func (d *editor) markInsets(count int64) (int64, error) {
 	return count, nil
 }
 
-// takeInset notes the inner chunks of an inset, the first of which is at from. It returns how many of those that they replace were to
-// be encoded anew.
+// takeInset notes the inner chunks that an inset stores, the first of which is at from. It returns how many of those that they replace
+// were to be encoded anew.
 func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gone int64, err error) {
 	at := make([]int64, 0, len(from))
 	for j := range l.n {
@@ -48,18 +48,14 @@ func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gon
 		if err != nil {
 			return 0, l.fail(j, err)
 		}
+		if !stored {
+			continue
+		}
 		k := d.number(at)
 		if d.todo[k] == changes {
 			gone++
 		}
-		switch {
-		case stored:
-			d.todo[k], d.given[k] = comes, chunk[off:off+n] // with room for what follows it
-		case d.old != nil && d.isStored(k):
-			d.todo[k], d.given[k] = goes, nil
-		default:
-			d.todo[k], d.given[k] = stays, nil
-		}
+		d.todo[k], d.given[k] = comes, chunk[off:off+n] // with room for what follows it
 	}
 	return gone, nil
 }
