@@ -3,6 +3,7 @@ package zarr
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -160,10 +161,19 @@ func (s *Stream) unchanged(now *state) error {
 		o.what = fmt.Sprintf("the shape became %v, it was %v", is, was)
 	case !sameEdges(s.grid, now.grid):
 		o.what = "it was cut into other chunks"
-	case now.typ != s.base.typ || !bytes.Equal(now.fill, s.base.fill) || !slices.EqualFunc(now.doc.Codecs, s.base.doc.Codecs, metadata.Extension.Equal):
+	case now.typ != s.base.typ || !bytes.Equal(now.fill, s.base.fill) || !slices.EqualFunc(now.doc.Codecs, s.base.doc.Codecs, sameExtension):
 		o.what = "it was replaced"
 	default:
 		return nil
 	}
 	return o
+}
+
+// sameExtension reports whether two extensions say the same but for white space, which a document has where it is read again.
+func sameExtension(a, b metadata.Extension) bool {
+	var x, y bytes.Buffer
+	if a.Configuration == nil || b.Configuration == nil || json.Compact(&x, a.Configuration) != nil || json.Compact(&y, b.Configuration) != nil {
+		return a.Equal(b)
+	}
+	return a.Name == b.Name && bytes.Equal(x.Bytes(), y.Bytes())
 }
