@@ -103,10 +103,6 @@ func (m *streamModel) begin(t *rapid.T) {
 	m.agree(t)
 }
 
-func (m *model) clone() *model {
-	return &model{slices.Clone(m.shape), m.size, m.fill, bytes.Clone(m.data)}
-}
-
 // append adds planes to the model.
 func (m *model) append(axis int, planes []int64, data []byte) {
 	from, shape := make([]int64, len(m.shape)), slices.Clone(m.shape)

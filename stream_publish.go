@@ -65,11 +65,7 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := grid.AppendOne()
-	if n := s.inner(); s.opt.RoundUp && n > 0 {
-		end = end.RoundedUp(n)
-	}
-	if g, err = s.grow(g, extent, end); err != nil {
+	if g, err = s.grow(g, extent, s.base.rounded(s.axis, grid.AppendOne(), s.opt.RoundUp)); err != nil {
 		return nil, err
 	}
 	if _, err = s.array.with(s.base, g); errors.Is(err, codec.ErrConfiguration) {
@@ -77,19 +73,6 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 			(extent-covered)%s.edge, err)
 	}
 	return g, err
-}
-
-// inner returns the length of inner chunks along the axis, 0 where there are none of one length.
-func (s *Stream) inner() int64 {
-	cuts := s.base.engine.Chain.Inner()
-	if cuts == nil {
-		return 0
-	}
-	axis, err := grid.NewAxis(0, cuts[s.axis])
-	if err != nil {
-		return 0
-	}
-	return axis.Step()
 }
 
 // publishEarly is publish, which is counted where the budget is the reason.

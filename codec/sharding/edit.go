@@ -143,6 +143,7 @@ func (d *editor) isSame() (bool, error) {
 	}
 	return same, err
 }
+
 // replaces reports whether inner chunks go or come without being encoded.
 func (d *editor) replaces() bool { return d.given != nil || slices.Contains(d.todo, goes) }
 
