@@ -77,7 +77,7 @@ type openLayer struct {
 	view   grid.View // of the buffer
 	start  int64     // first plane
 	count  int64     // planes so far
-	most   int64     // planes for which there is room
+	most   int64     // planes for which there may be room
 }
 
 // Stream begins to append planes along an axis, from its end on. It reads nothing but the document.
@@ -124,7 +124,29 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 	if s.next == math.MaxInt64 {
 		return nil, &grid.AxisError{Axis: axis, Err: ErrOverflow}
 	}
-	return s, s.plan(s.next + 1)
+	if err := s.plan(s.next + 1); err != nil {
+		return nil, err
+	}
+	return s, s.check()
+}
+
+// check refuses chunks that could not be written, before planes are gathered for them.
+func (s *Stream) check() error {
+	planned, limits := s.planned, s.array.options.Limits
+	if planned.engine.Chain.Divided() {
+		return planned.writable(limits.innerChunks())
+	}
+	shape := make([]int64, planned.grid.Rank())
+	for i := range shape {
+		axis := planned.grid.Axis(i)
+		cells := grid.Interval{Stop: axis.Chunks()}
+		if i == s.axis {
+			cells.Start = cells.Stop - 1
+		}
+		shape[i] = axis.Longest(cells)
+	}
+	_, err := planned.engine.ChunkBytes(shape)
+	return err
 }
 
 // measure finds out how long a plane is, and a chunk along the axis.

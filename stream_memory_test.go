@@ -1,6 +1,7 @@
 package zarr_test
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/memory"
 )
 
 // images is the spec of an empty stack of 16-bit images, in shards of so many, and inner chunks of a quarter of that.
@@ -105,4 +107,34 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// TestStreamLongChunk fills a chunk for which there is not as much room at first, along an axis that is not the first.
+func TestStreamLongChunk(t *testing.T) {
+	const row, planes = 1 << 20, 12
+	a, err := zarr.On(memory.New()).CreateArray(t.Context(), "a", zarr.Spec{
+		Shape: []int64{2, 0, row}, Type: dtype.Of[uint8](), Codecs: plain(), Chunks: []grid.Cut{grid.Every(2), grid.Every(planes), grid.Every(row)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := a.Stream(t.Context(), 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint8(planes) {
+		plane := append(bytes.Repeat([]byte{i}, row), bytes.Repeat([]byte{i + 100}, row)...)
+		if err := zarr.WritePlanes(t.Context(), stream, plane); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := stream.Stats(); s.Peak != (8+planes)*2*row || stream.Published() != planes {
+		t.Errorf("%+v, %d planes are published", s, stream.Published())
+	}
+	for i := range int64(planes) {
+		b, err := zarr.Read[uint8](t.Context(), a, selection.Basic{selection.All(), selection.At(i)})
+		if err != nil || !bytes.Equal(b.Data, append(bytes.Repeat([]byte{byte(i)}, row), bytes.Repeat([]byte{byte(i) + 100}, row)...)) {
+			t.Errorf("plane %d is wrong (%v)", i, err)
+		}
+	}
 }

@@ -102,6 +102,9 @@ func (s *Stream) hold(ctx context.Context, v grid.View, stop int64) (int64, erro
 	}
 	o := &s.open
 	n := min(v.Shape[s.axis], o.most-o.count)
+	if o.count+n > o.view.Shape[s.axis] {
+		s.lengthen()
+	}
 	grid.Copy(s.cut(o.view, o.count, o.count+n), s.cut(v, 0, n))
 	o.count += n
 	s.next += n
@@ -110,6 +113,7 @@ func (s *Stream) hold(ctx context.Context, v grid.View, stop int64) (int64, erro
 
 // makeRoom prepares a layer of which so many planes are missing. What is held is published if there is no room otherwise.
 func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
+	first := max(1, firstRoom/s.plane)
 	most := planes
 	if held := s.encoded(); planes > (s.opt.Budget-held)/s.plane {
 		if err := s.publishEarly(ctx, nil, held > 0); err != nil {
@@ -117,17 +121,37 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 		}
 		most = max(1, min(planes, s.opt.Budget/s.plane))
 	}
-	n := most * s.plane
-	if int64(cap(s.open.buffer)) < n {
-		s.open.buffer = nil // before there is another one
-		s.open.buffer = make([]byte, n)
+	if most > first {
+		most = max(first, min(most, (s.opt.Budget-s.encoded())/s.plane-first)) // for a moment there are both
 	}
-	shape := s.base.grid.Shape()
-	shape[s.axis] = most
-	s.open.view = grid.Contiguous(s.open.buffer[:n], shape, s.base.typ.Size())
+	if room := int64(cap(s.open.buffer)) / s.plane; room < min(first, most) {
+		s.open.buffer = nil // before there is another one
+		s.open.buffer = make([]byte, min(first, most)*s.plane)
+	}
+	s.open.view = s.room(min(most, int64(cap(s.open.buffer))/s.plane))
 	s.open.start, s.open.most = s.next, most
 	s.note()
 	return nil
+}
+
+// firstRoom is for how many bytes there is room at first: a long chunk may never be filled.
+const firstRoom = 16 << 20
+
+// room shows the buffer as so many planes.
+func (s *Stream) room(planes int64) grid.View {
+	shape := s.base.grid.Shape()
+	shape[s.axis] = planes
+	return grid.Contiguous(s.open.buffer[:planes*s.plane], shape, s.base.typ.Size())
+}
+
+// lengthen makes room for as many planes as there may be.
+func (s *Stream) lengthen() {
+	o := &s.open
+	was := s.cut(o.view, 0, o.count)
+	s.stats.Peak = max(s.stats.Peak, s.held()+o.most*s.plane)
+	o.buffer = make([]byte, o.most*s.plane)
+	o.view = s.room(o.most)
+	grid.Copy(s.cut(o.view, 0, o.count), was)
 }
 
 // settle does what is to be done with the planes that are held.

@@ -3,8 +3,12 @@ package zarr_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
@@ -241,6 +245,7 @@ func TestStreamRefused(t *testing.T) {
 		{"planes without elements", within(stack(), 0, 0, 6), 0, zarr.StreamOptions{}, zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "elements"}},
 		{"planes that are too large", within(stack(), 0, 1<<40, 1<<40), 0, zarr.StreamOptions{}, zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0"}},
 		{"no room behind", within(stack(), 1<<63-1, 4, 6), 0, zarr.StreamOptions{}, zarr.ErrOverflow, "overflow", []string{"axis 0"}},
+		{"a chunk that is too large", every(0, 1<<40), 0, zarr.StreamOptions{}, zarr.ErrLimit, "limit", []string{"Limits.Chunk"}},
 		{"no room for a chunk", within(stack(), 1<<63-2, 4, 6), 0, zarr.StreamOptions{}, zarr.ErrOverflow, "overflow", []string{"axis 0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -394,4 +399,79 @@ func TestStreamInnerGrid(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestConcurrentStreams lets several programs stream to one array, each of which opens a new stream where another one was first: what
+// they write in one go is there once, in one piece.
+func TestConcurrentStreams(t *testing.T) {
+	const writers, batches, rows = 4, 12, 3
+	for name, open := range map[string]func() store.Store{
+		"with locks": func() store.Store { return memory.New() },
+		"without":    func() store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open()
+			if _, err := zarr.On(s).CreateArray(t.Context(), "a", shards(0), nil); err != nil {
+				t.Fatal(err)
+			}
+			var all errgroup.Group
+			var conflicts atomic.Int64
+			for w := range int32(writers) {
+				all.Go(func() error {
+					for b := range int32(batches) {
+						for {
+							err := streamOnce(t.Context(), s, numbers(1000*w+rows*b+1, rows))
+							if !errors.Is(err, zarr.ErrConflict) {
+								if err != nil {
+									return err
+								}
+								break
+							}
+							conflicts.Add(1)
+						}
+					}
+					return nil
+				})
+			}
+			if err := all.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			a, err := zarr.On(s).OpenArray(t.Context(), "a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := zarr.Read[int32](t.Context(), a, nil)
+			if err != nil || len(b.Data) != writers*batches*rows {
+				t.Fatalf("%d rows, %v", len(b.Data), err)
+			}
+			next := map[int32]int32{}
+			for i := 0; i < len(b.Data); i += rows {
+				w := b.Data[i] / 1000
+				if want := numbers(1000*w+next[w]+1, rows); !slices.Equal(b.Data[i:i+rows], want) {
+					t.Fatalf("rows %d on are %v, want %v", i, b.Data[i:i+rows], want)
+				}
+				next[w] += rows
+			}
+			t.Logf("%d conflicts", conflicts.Load())
+		})
+	}
+}
+
+// streamOnce is a program that opens a stream, writes and closes it.
+func streamOnce(ctx context.Context, s store.Store, rows []int32) error {
+	a, err := zarr.On(s).OpenArray(ctx, "a", &zarr.Options{Write: true})
+	if err != nil {
+		return err
+	}
+	stream, err := a.Stream(ctx, 0, &zarr.StreamOptions{Every: 1000}) // all at once
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := zarr.WritePlanes(ctx, stream, []int32{row}); err != nil {
+			return err
+		}
+		runtime.Gosched()
+	}
+	return stream.Close(ctx)
 }
