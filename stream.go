@@ -14,15 +14,15 @@ import (
 // StreamOptions says how planes are gathered to chunks. A nil *StreamOptions means the zero StreamOptions.
 type StreamOptions struct {
 	// Grow says which edges an axis with listed edges gets where the ones it has do not reach. The zero value, [grid.AppendOne],
-	// means edges of Every planes here, or if that is 0 as long as the last one, and when the stream is closed an edge as long as
-	// what is left.
+	// means edges of Every planes here, or if that is 0 as long as the last one that there is; when the stream is closed, an edge
+	// that nobody has seen yet is as long as what is left.
 	Grow grid.Growth
 	// Every is how many planes become visible at a time: at least so many, up to the end of a chunk. Where that is shorter than a chunk
 	// is long, such a chunk is stored several times. 0 publishes every chunk along the axis as soon as it is full.
 	Every int64
-	// Budget is the most bytes of planes that are held from call to call, as they are and encoded. 0 stands for 1 GiB, within half of
-	// Go's memory limit. Planes that do not fit are published before their chunk is full, and then it is stored several times; it takes one plane at least.
-	// While planes are encoded and stored that takes [Options.Budget] besides.
+	// Budget is the most bytes of planes that are held from call to call, as they are and encoded, but one plane at least. 0 stands
+	// for 1 GiB, within half of Go's memory limit. What does not fit is published before its chunk is full, which then is stored
+	// several times: [StreamStats] has how often. Encoding and storing take [Options.Budget] besides.
 	Budget int64
 	// RoundUp lets the last listed edge reach beyond the extent when the stream is closed, to whole inner chunks. Otherwise
 	// [Stream.Close] refuses a last chunk that they do not divide.

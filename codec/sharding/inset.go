@@ -75,7 +75,8 @@ func (d *editor) insetPlace(in codec.Inset) ([]int64, error) {
 		here := d.grid.Axis(i)
 		chunk, within, ok := here.Locate(start)
 		if !ok || within != 0 || !sameCells(here, chunk, g.Axis(i)) {
-			return nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: elements %d to %d are not cut as an inset of %d is", codec.ErrConfiguration, start, start+in.Shape[i], in.Shape[i])}
+			err := fmt.Errorf("%w: from element %d on it is not cut as an inset of %d is", codec.ErrConfiguration, start, in.Shape[i])
+			return nil, &grid.AxisError{Axis: i, Err: err}
 		}
 		from[i] = chunk
 	}
