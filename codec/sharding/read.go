@@ -51,6 +51,12 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	return err
 }
 
+// Bytes between inner chunks that it pays to read from a far store, so as to read the inner chunks as one.
+const (
+	mostGap     = 1 << 20 // between two
+	mostBetween = 16 << 20
+)
+
 // Weight implements [codec.Divider].
 func (c *coder) Weight(p codec.Part, cores int) int64 {
 	l, err := c.layout(p.Shape)
@@ -61,6 +67,8 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	encoded := l.packed/l.n*touched + l.index // all of it where every inner chunk is touched
 	if p.Whole || touched == l.n {
 		encoded = l.packed
+	} else if touched > 0 {
+		encoded = min(l.packed, encoded+min(mostBetween, (touched-1)*mostGap))
 	}
 	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
 }
@@ -226,8 +234,12 @@ func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp
 
 // group returns how many wants at the start are read as one range, and where that ends.
 func (d *decoder) group(wants []want) (n int, stop int64) {
-	first := wants[0]
-	most := max(min(d.work.Span, d.work.Bytes/2), first.n)
+	first, last := wants[0], wants[len(wants)-1]
+	most := d.work.Bytes
+	if last.off+last.n-first.off > most {
+		most /= 2 // one is decoded while the next is read
+	}
+	most = max(min(d.work.Span, most), first.n)
 	stop = first.off + first.n
 	for n = 1; n < len(wants); n++ {
 		w := wants[n]
