@@ -115,8 +115,12 @@ func handmade(body []byte, entries ...[2]uint64) []byte {
 	for _, e := range entries {
 		index = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(index, e[0]), e[1])
 	}
-	index = binary.LittleEndian.AppendUint32(index, crc32.Checksum(index, crc32.MakeTable(crc32.Castagnoli)))
-	return slices.Concat(body, index)
+	return slices.Concat(body, handmadeIndex(index))
+}
+
+// handmadeIndex returns the entries of an index with their checksum.
+func handmadeIndex(entries []byte) []byte {
+	return binary.LittleEndian.AppendUint32(slices.Clone(entries), crc32.Checksum(entries, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // TestCompactHandmade compacts shards that no writer of ours makes.
