@@ -144,19 +144,16 @@ func (d *checker) large() int64 {
 
 // checkLarge looks into an inner chunk that is not to be read whole if that can be helped.
 func (d *checker) checkLarge(w want) error {
-	p := selection.NewPiece(len(d.chunks), int(d.size))
-	d.grid.Cell(d.place(nil, w.k), p.Cell)
-	if d.chain.Divided() {
-		of, err := d.chain.Check(d.ctx, d.work, p.Cell.Encoded, section{d.src, w.off, w.n}, d.deep)
-		if err == nil {
-			d.out.AddInner(d.place(nil, w.k), w.off, of)
-		}
-		return err
+	if !d.chain.Divided() {
+		return d.readAndCheck([]want{w}, w.off+w.n, stretch{})
 	}
-	if most := d.chain.MaxEncoded(p.Cell.Encoded, d.bytes(p.Cell.Encoded)); w.n > most {
-		return d.note(d.path(w.k), w.off, w.n, corrupt("%d bytes, an inner chunk of shape %v has at most %d", w.n, p.Cell.Encoded, most))
+	at := d.place(nil, w.k)
+	cell, _ := d.grid.Chunk(at)
+	of, err := d.chain.Check(d.ctx, d.work, cell.Encoded, section{d.src, w.off, w.n}, d.deep)
+	if err == nil {
+		d.out.AddInner(at, w.off, of)
 	}
-	return d.readAndCheck([]want{w}, w.off+w.n, stretch{})
+	return err
 }
 
 // section is a part of a stored chunk that is a chunk itself.

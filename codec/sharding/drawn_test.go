@@ -176,7 +176,9 @@ func (k *kept) put(shard []byte) {
 func (k *kept) Key() store.Key { return k.key }
 
 // Expect pins a version of a store that cannot open values, so that every read is a request of its own.
-func (k *kept) Expect(info store.Info) { k.pinned = store.Pin(struct{ store.Store }{k.Store}, k.key, info) }
+func (k *kept) Expect(info store.Info) {
+	k.pinned = store.Pin(struct{ store.Store }{k.Store}, k.key, info)
+}
 
 func (k *kept) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	if k.before != nil {
