@@ -179,3 +179,15 @@ func TestCheckAfterOthers(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// flipByte changes one byte of a stored value.
+func flipByte(s *memory.Store, key string, at int) error {
+	ctx, k := context.Background(), store.Path{}.Key(key)
+	value, _, err := s.Get(ctx, k, store.Request{}, nil)
+	if err == nil {
+		value = slices.Clone(value)
+		value[at] ^= 0xff
+		_, err = store.Put(ctx, s, k, value, store.Sync)
+	}
+	return err
+}

@@ -228,8 +228,7 @@ func (d *checker) checkGroup(s stretch, group []want) error {
 
 // checkStored looks into an inner chunk that is in memory; nil is nothing to tell.
 func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.Check, error) {
-	var room [8]int64
-	d.grid.Cell(d.place(room[:0], w.k), p.Cell)
+	d.grid.Cell(d.place(p.Part.Chunk[:0], w.k), p.Cell)
 	if d.chain.Divided() {
 		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, codec.Stored(data), d.deep)
 	}

@@ -45,8 +45,32 @@ func (d *editor) takeOut() error {
 		return nil // all bytes stay as they are where that is so
 	}
 	outgrow, err := d.outgrow()
-	d.Splices = d.Splices && !outgrow
+	d.Splices = d.Splices && !outgrow && !d.isScattered()
 	return err
+}
+
+// shortRun is how many bytes that stay together are taken over one by one, rather than with all others through memory.
+const shortRun = 16 << 10
+
+// isScattered reports whether what stays together of a shard that is put in order is so short that it is better read in large
+// ranges, of which the memory holds two copies.
+func (d *editor) isScattered() bool {
+	if !d.Compact {
+		return false
+	}
+	runs, live, next := int64(0), int64(0), int64(-1)
+	_ = d.each(func(k int64) error {
+		off, n, stored, err := d.old.span(k)
+		if err != nil || !stored || !d.stays(k) {
+			return nil
+		}
+		if off != next {
+			runs++
+		}
+		live, next = live+n, off+n
+		return nil
+	})
+	return live < runs*shortRun && live <= d.work.Bytes/2
 }
 
 // outgrow reports whether the inner chunks that are told apart have more bytes than the stored shard. Too many are [codec.ErrCorrupt].
