@@ -348,53 +348,60 @@ func TestCompactWhileOthersWrite(t *testing.T) {
 }
 
 // TestCrashCompact stops the machine before every operation of a compaction, and looks at every image that a power cut may leave:
-// the elements are there, and another call puts all shards in order and leaves nothing of the dead one.
+// the elements are there, and another call puts all shards in order and leaves nothing of the dead one. Inner chunks go through memory,
+// or from file to file where the budget is too small.
 func TestCrashCompact(t *testing.T) {
 	oneByOne(t)
-	ctx := context.Background()
 	points, images := 0, 0
-	for n := int64(0); ; n++ {
-		disk := vfs.NewDisk()
-		want := state{shape: []int64{4, 11}, data: fragmented(t, file.On(disk, nil), sharded())}
-		early := reader(t, disk)
-		stop, stopped := vfs.StopAt(n)
-		report, err := compactOn(ctx, vfs.Hook(disk, stop))
-		if !stopped() && (err != nil || report.Changed != 3) {
-			t.Fatalf("%+v (%v)", report, err)
-		}
-		points++
-		label := fmt.Sprintf("operation %d", n)
-		if got := lookAgain(t, early, label); !got.cut("").equal(want) {
-			t.Fatalf("%s: a reader from before sees %v, want %v", label, got, want)
-		}
-		for name, image := range disk.Images(uint64(n), randomImages()) {
-			images++
-			label := label + ", " + name
-			if got := look(t, image, label); !got.equal(want) {
-				t.Fatalf("%s: %v, want %v", label, got, want)
-			}
-			again, againErr := compactOn(ctx, image)
-			if againErr != nil || again.Shards != 3 || err == nil && again.Changed > 0 {
-				t.Fatalf("%s: %+v (%v)", label, again, againErr)
-			}
-			wantTidy(t, zarr.On(file.On(image, nil)), label)
-			if got := look(t, image, label); !got.equal(want) {
-				t.Fatalf("%s, compacted again: %v, want %v", label, got, want)
-			}
-		}
-		if !stopped() {
-			break
+	for _, budget := range []int64{0, 1} {
+		for n, more := int64(0), true; more; n++ {
+			tried := 0
+			tried, more = crashCompact(t, n, budget)
+			points, images = points+1, images+tried
 		}
 	}
 	t.Logf("%d points, %d images", points, images)
-	if points < 60 || images < 800 {
+	if points < 120 || images < 1400 {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }
 
-// compactOn compacts the array of a disk.
-func compactOn(ctx context.Context, disk vfs.FS) (zarr.CompactReport, error) {
-	a, err := openArray(ctx, zarr.On(file.On(disk, nil)))
+// crashCompact stops a compaction before its operation n. It is false where that comes to its end before.
+func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
+	t.Helper()
+	ctx, disk := context.Background(), vfs.NewDisk()
+	want := state{shape: []int64{4, 11}, data: fragmented(t, file.On(disk, nil), sharded())}
+	early := reader(t, disk)
+	stop, stopped := vfs.StopAt(n)
+	report, err := compactOn(ctx, vfs.Hook(disk, stop), budget)
+	if !stopped() && (err != nil || report.Changed != 3) {
+		t.Fatalf("%+v (%v)", report, err)
+	}
+	label := fmt.Sprintf("budget %d, operation %d", budget, n)
+	if got := lookAgain(t, early, label); !got.cut("").equal(want) {
+		t.Fatalf("%s: a reader from before sees %v, want %v", label, got, want)
+	}
+	for name, image := range disk.Images(uint64(n), randomImages()) {
+		images++
+		label := label + ", " + name
+		if got := look(t, image, label); !got.equal(want) {
+			t.Fatalf("%s: %v, want %v", label, got, want)
+		}
+		again, againErr := compactOn(ctx, image, budget)
+		if againErr != nil || again.Shards != 3 || err == nil && again.Changed > 0 {
+			t.Fatalf("%s: %+v (%v)", label, again, againErr)
+		}
+		wantTidy(t, zarr.On(file.On(image, nil)), label)
+		if got := look(t, image, label); !got.equal(want) {
+			t.Fatalf("%s, compacted again: %v, want %v", label, got, want)
+		}
+	}
+	return images, stopped()
+}
+
+// compactOn compacts the array of a disk within so many bytes.
+func compactOn(ctx context.Context, disk vfs.FS, budget int64) (zarr.CompactReport, error) {
+	a, err := zarr.On(file.On(disk, nil)).OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
 	if err != nil {
 		return zarr.CompactReport{}, err
 	}

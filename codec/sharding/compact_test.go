@@ -82,7 +82,10 @@ func TestCompact(t *testing.T) {
 		want := d.encode(rt, shape, data)
 		compact := codec.Edit{Shape: shape, Compact: true, Splices: rapid.Bool().Draw(rt, "splices")}
 		for _, src := range []codec.Source{codec.Stored(shard), keep(t, shard)} {
-			out := d.edited(rt, compact, src)
+			out, err := d.chain.EncodePart(context.Background(), drawWork(rt), compact, src)
+			if err != nil {
+				rt.Fatal(err)
+			}
 			if out.Same != bytes.Equal(shard, want) {
 				rt.Fatalf("same: %t, for %x, in order %x", out.Same, shard, want)
 			}
@@ -115,8 +118,12 @@ func handmade(body []byte, entries ...[2]uint64) []byte {
 	for _, e := range entries {
 		index = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(index, e[0]), e[1])
 	}
-	index = binary.LittleEndian.AppendUint32(index, crc32.Checksum(index, crc32.MakeTable(crc32.Castagnoli)))
-	return slices.Concat(body, index)
+	return slices.Concat(body, handmadeIndex(index))
+}
+
+// handmadeIndex returns the entries of an index with their checksum.
+func handmadeIndex(entries []byte) []byte {
+	return binary.LittleEndian.AppendUint32(slices.Clone(entries), crc32.Checksum(entries, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // TestCompactHandmade compacts shards that no writer of ours makes.
@@ -159,6 +166,37 @@ func TestCompactHandmade(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCompactThroughMemory takes inner chunks over piece by piece where they are long or would not fit, and else reads them.
+func TestCompactThroughMemory(t *testing.T) {
+	d := lineShards(t, codec.Environment{}, "uint8")
+	scattered := handmade(make([]byte, 8), [2]uint64{6, 2}, [2]uint64{4, 2}, [2]uint64{2, 2}, [2]uint64{0, 2})
+	together := handmade(make([]byte, 8), [2]uint64{2, 2}, [2]uint64{4, 2}, [2]uint64{6, 2}, absent)
+	for _, tt := range []struct {
+		shard  []byte
+		bytes  int64
+		copies int // old pieces
+	}{
+		{scattered, 0, 4}, {scattered, 15, 4}, {scattered, 16, 0}, {together, 0, 1}, {together, 1 << 20, 0},
+	} {
+		k, w := keep(t, tt.shard), work()
+		w.Bytes, w.Guess = tt.bytes, 0
+		out, err := d.chain.EncodePart(context.Background(), w, codec.Edit{Shape: []int64{8}, Compact: true, Splices: true}, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies := 0
+		for _, p := range out.Pieces {
+			if p.Data == nil {
+				copies++
+			}
+		}
+		if copies != tt.copies || (k.reads > 1) != (copies == 0) {
+			t.Errorf("%d bytes: %d pieces are copied, want %d", tt.bytes, copies, tt.copies)
+		}
+		spliced(t, out, tt.shard)
 	}
 }
 

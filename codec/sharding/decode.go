@@ -140,10 +140,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 
 // decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
 func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, error) {
-	n := c.size
-	for _, l := range p.Cell.Encoded {
-		n *= l
-	}
+	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	p.Show(b.Bytes(n))
 	if err := c.chain.Decode(&p.Decoded, src); err != nil {

@@ -250,8 +250,8 @@ func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 }
 
 // bytes returns the bytes of the elements of an inner chunk.
-func (d *editor) bytes(shape []int64) int64 {
-	n := d.coder.size
+func (c *coder) bytes(shape []int64) int64 {
+	n := c.size
 	for _, l := range shape {
 		n *= l
 	}

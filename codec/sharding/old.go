@@ -118,20 +118,28 @@ func (d *editor) covers(k int64) bool {
 
 // oldBytes returns inner chunk k as it is stored, nil where it is not.
 func (d *editor) oldBytes(k int64) ([]byte, error) {
+	in, off, n, err := d.oldPlace(k)
+	if in == nil || err != nil {
+		return nil, err
+	}
+	return in[off : off+n : off+n], nil
+}
+
+// oldPlace returns where the bytes of inner chunk k are in memory; nil where it is not stored.
+func (d *editor) oldPlace(k int64) (in []byte, off, n int64, err error) {
 	if d.old == nil {
-		return nil, nil
+		return nil, 0, 0, nil
 	}
 	off, n, stored, err := d.old.span(k)
 	if err != nil || !stored {
-		return nil, err
+		return nil, 0, 0, err
 	}
 	if d.out.Old != nil {
-		return d.out.Old[off : off+n : off+n], nil
+		return d.out.Old, off, n, nil
 	}
 	i, found := slices.BinarySearchFunc(d.reads, off, func(s stretch, off int64) int { return cmp.Compare(s.off, off) })
 	if !found {
 		i-- // the stretch that begins before it, which holds what was asked for
 	}
-	data, _ := d.reads[i].holds(off, n)
-	return data, nil
+	return d.reads[i].data, off - d.reads[i].off, n, nil
 }

@@ -128,6 +128,9 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	}
 	defer w.bytes.Release(weight)
 	defer w.lock().Unlock()
+	if w.Batch == nil {
+		weight = 0 // no inner chunk is read for a trial
+	}
 	err = w.again(func() error {
 		out, _, err := w.encodeOver(ctx, w.key, weight, e)
 		if err != nil {
@@ -148,13 +151,14 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	return is, err
 }
 
-// compactWeight returns about how many bytes it takes to put a chunk in order: little more than its index where the store
-// puts values together.
+// compactWeight returns about how many bytes it takes to put a chunk in order: all, or a few times the index where the store puts
+// values together, and then some more so that chunks which are not large need not be put together from many small pieces.
 func (w *writer) compactWeight(e codec.Edit) int64 {
+	all := w.editWeight()
 	if !e.Splices {
-		return w.editWeight()
+		return all
 	}
 	p := everything(w.Cell.Encoded)
 	p.Count = p.Step // one element
-	return 2 * w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: p}, 1)
+	return min(all, 2*w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: p}, 1)+4*span)
 }
