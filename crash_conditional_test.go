@@ -50,8 +50,17 @@ func (i *interruption) happened() bool { return i.operation.Load() > i.n }
 // and a change that failed for good is not there. The next writer can make the array grow.
 func TestCrashConditional(t *testing.T) {
 	oneByOne(t)
-	points := 0
-	for _, c := range crashCases {
+	points := interruptAll(t, crashCases)
+	t.Logf("%d points", points)
+	if points < 2600 {
+		t.Errorf("only %d points were tried", points)
+	}
+}
+
+// interruptAll interrupts changes at every operation, in every way. It returns how often.
+func interruptAll(t *testing.T, cases []crashCase) (points int) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, kind := range []*interruption{
 				{name: "dies before", forGood: true}, {name: "dies after", done: true, forGood: true}, {name: "hears nothing of", done: true}, {name: "cannot do"},
@@ -66,10 +75,7 @@ func TestCrashConditional(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d points", points)
-	if points < 2600 {
-		t.Errorf("only %d points were tried", points)
-	}
+	return points
 }
 
 // interrupt runs a change that is interrupted, and looks at what is there then. It is false where the change was done before.

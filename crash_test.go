@@ -157,8 +157,17 @@ func randomImages() int {
 // the dead writer, and can make the array grow, which is tried on every fifth image, or on all; what it grows by is fill value.
 func TestCrash(t *testing.T) {
 	oneByOne(t)
-	points, images := 0, 0
-	for _, c := range crashCases {
+	points, images := crashAll(t, crashCases)
+	t.Logf("%d points, %d images", points, images)
+	if points < 2900 || images < 34_000 {
+		t.Errorf("only %d points and %d images were tried", points, images)
+	}
+}
+
+// crashAll stops changes before every operation, and looks at the images. It returns how many there were.
+func crashAll(t *testing.T, cases []crashCase) (points, images int) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for n := int64(0); ; n++ {
 				disk, old := c.prepare(t)
@@ -180,10 +189,7 @@ func TestCrash(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d points, %d images", points, images)
-	if points < 2900 || images < 34_000 {
-		t.Errorf("only %d points and %d images were tried", points, images)
-	}
+	return points, images
 }
 
 // reader opens the array of a disk for reading, nil where there is none.
@@ -270,8 +276,17 @@ func wantTidy(t *testing.T, h *zarr.Hierarchy, label string) {
 // and the array is the old one or the new one.
 func TestFaults(t *testing.T) {
 	oneByOne(t)
-	faults := 0
-	for _, c := range crashCases {
+	faults := faultAll(t, crashCases)
+	t.Logf("%d faults", faults)
+	if faults < 8000 {
+		t.Errorf("only %d faults were tried", faults)
+	}
+}
+
+// faultAll fails every operation of changes once, in every way. It returns how often.
+func faultAll(t *testing.T, cases []crashCase) (faults int) {
+	t.Helper()
+	for _, c := range cases {
 		for _, fault := range []error{syscall.ENOSPC, syscall.EIO, fs.ErrPermission} {
 			for n := int64(0); ; n++ {
 				disk, old := c.prepare(t)
@@ -291,8 +306,5 @@ func TestFaults(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d faults", faults)
-	if faults < 8000 {
-		t.Errorf("only %d faults were tried", faults)
-	}
+	return faults
 }

@@ -44,6 +44,9 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 		return nil, base.fail("create", err)
 	}
 	s := a.state.Load() // nobody else has it yet
+	if err := s.writable(o.Limits.innerChunks()); err != nil {
+		return nil, base.fail("create", err)
+	}
 	s.confirm(time.Now())
 	if s.version, err = h.create(ctx, base, s.doc, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)

@@ -16,6 +16,7 @@ type growth struct {
 	grid      *grid.Grid
 	region    grid.Box
 	data      []byte
+	slabs     []*engine.Slab // in place of region and data
 	keepStale bool
 	vacate    *room        // whose chunks are deleted
 	complete  *Reservation // whose parts have to be written
@@ -56,7 +57,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, old, b) }
 	trimmed := old.trimmed(next)
 	switch {
-	case g.data != nil:
+	case g.data != nil || g.slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
 			change.Witness = next.engine.Key(old.witness(axis))
 			change.Guarded = func(key store.Key) bool { return old.guarded(next, axis, key) }
@@ -94,6 +95,11 @@ func pairs(was, is []int64) [][2]int64 {
 
 // write stores the elements of a region that was the shape before does not have.
 func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch) error {
+	fenced := publish.Fenced(b)
+	how := engine.Writing{Batch: b, Valid: was, KeepFill: fenced, FirstAlone: fenced}
+	if g.slabs != nil {
+		return s.engine.WriteSlabs(ctx, g.slabs, how)
+	}
 	r, err := selection.Resolve(selection.Region(g.region), s.grid.Shape())
 	if err != nil {
 		return err
@@ -102,8 +108,7 @@ func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch
 	if err != nil {
 		return err
 	}
-	fenced := publish.Fenced(b)
-	return s.engine.Write(ctx, r, view, engine.Writing{Batch: b, Valid: was, KeepFill: fenced, FirstAlone: fenced})
+	return s.engine.Write(ctx, r, view, how)
 }
 
 // deleteNew deletes what is stored under the keys of the chunks that s has and the other state has not.

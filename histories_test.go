@@ -124,7 +124,7 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories of %d steps replayed; after %d steps zarr-python shows old values", len(histories), steps, stale)
-	if len(histories) < 72 || steps < 550 {
+	if len(histories) < 72 || steps < 554 {
 		t.Errorf("only %d histories of %d steps", len(histories), steps)
 	}
 }
@@ -147,7 +147,7 @@ func TestStaleHistories(t *testing.T) {
 		t.Run(h.ID, func(t *testing.T) { replay(t, &h, memory.New(), true) })
 	}
 	t.Logf("the same old values as in zarr-python after %d steps", stale)
-	if stale < 27 {
+	if stale < 39 {
 		t.Errorf("only %d steps with old values", stale)
 	}
 }

@@ -76,7 +76,7 @@ func TestHostile(t *testing.T) {
 		})
 	}
 	t.Logf("%d stores refused, %d accepted, %d await what is not supported", refused, accepted, unsupported)
-	if refused < 410 || accepted < 15 || unsupported > 10 {
+	if refused < 420 || accepted < 23 || unsupported > 0 {
 		t.Errorf("refused %d, accepted %d, unsupported %d: cases are missing", refused, accepted, unsupported)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/store"
 )
@@ -154,4 +155,22 @@ func (s *state) innerAt(index []int64) (innerAt, error) {
 		at.part.Step[i] = 1
 	}
 	return at, nil
+}
+
+// writable refuses shards that have more inner chunks than are read: nothing could be written to them.
+func (s *state) writable(most int64) error {
+	inner := s.engine.Chain.Inner()
+	n := int64(1)
+	for i, cut := range inner {
+		a := s.grid.Axis(i)
+		shard, err := grid.NewAxis(max(a.Step(), a.Longest(grid.Interval{Stop: a.Cells()})), cut)
+		if err != nil {
+			return err
+		}
+		var ok bool
+		if n, ok = checked.Mul(n, shard.Chunks()); !ok || n > most {
+			return fmt.Errorf("%w: a shard would have more than %d inner chunks (Limits.InnerChunks); make inner chunks larger or shards smaller", ErrLimit, most)
+		}
+	}
+	return nil
 }

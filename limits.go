@@ -38,6 +38,13 @@ func (l Limits) block() int64 {
 	return l.Block
 }
 
+func (l Limits) innerChunks() int64 {
+	if l.InnerChunks <= 0 {
+		return 1 << 24
+	}
+	return l.InnerChunks
+}
+
 func (l Limits) document() int64 {
 	if l.Document <= 0 {
 		return 64 << 20

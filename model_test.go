@@ -3,6 +3,7 @@ package zarr_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -293,6 +294,19 @@ func TestModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				m.resize(shape)
+			},
+			"compact": func(t *rapid.T) {
+				first, err := a.CompactShards(ctx, nil)
+				if errors.Is(err, zarr.ErrUnsupported) {
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := zarr.CompactReport{Shards: first.Shards, Before: first.After, After: first.After}
+				if again, err := a.CompactShards(ctx, nil); err != nil || again != want {
+					t.Fatalf("compacted twice: %+v (%v), want %+v", again, err, want)
+				}
 			},
 			"reopen": func(t *rapid.T) {
 				if a, err = h.OpenArray(ctx, "group/array", &opt); err != nil {

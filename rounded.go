@@ -1,8 +1,6 @@
 package zarr
 
 import (
-	"fmt"
-
 	"varve.dev/zarr/grid"
 )
 
@@ -34,14 +32,16 @@ func (s *state) fits(g *grid.Grid, axis int, count int64) error {
 	if err == nil {
 		return nil
 	}
-	below, above := s.grid.Axis(axis).FittingLengths(count, s.innerStep(axis))
-	advice := ""
+	n := s.innerStep(axis)
+	below, above := s.grid.Axis(axis).FittingLengths(count, n)
+	const roundUp = "have the last shard rounded up (AppendOptions.RoundUp, --round-up)"
 	switch {
 	case below == count:
+		return badArgument("%v; or %s", err, roundUp)
 	case below > 0 && above > 0:
-		advice = fmt.Sprintf("append %d or %d, or ", below, above)
+		return badArgument("axis %d: %d more elements do not end with a whole inner chunk of %d: append %d or %d, or %s", axis, count, n, below, above, roundUp)
 	case above > 0:
-		advice = fmt.Sprintf("append %d, or ", above)
+		return badArgument("axis %d: %d more elements do not end with a whole inner chunk of %d: append %d, or %s", axis, count, n, above, roundUp)
 	}
-	return badArgument("%v; %shave the last shard rounded up (AppendOptions.RoundUp, --round-up)", err, advice)
+	return badArgument("%v", err)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
 )
 
@@ -129,8 +131,8 @@ func TestInner(t *testing.T) {
 	})
 }
 
-// sharded creates an array of int32 along one axis.
-func sharded(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
+// shardedAxis creates an array of int32 along one axis.
+func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
 	t.Helper()
 	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", zarr.Spec{
 		Shape: []int64{extent}, Type: dtype.Of[int32](), Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(inner)},
@@ -144,7 +146,7 @@ func sharded(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Arr
 // TestOverhang has an axis that its shards reach beyond, because inner chunks divide them and not the extent.
 func TestOverhang(t *testing.T) {
 	ctx := context.Background()
-	a := sharded(t, 95, grid.Edges(60, 40), 10)
+	a := shardedAxis(t, 95, grid.Edges(60, 40), 10)
 	values := make([]int32, 95)
 	for i := range values {
 		values[i] = int32(i + 1)
@@ -165,7 +167,7 @@ func TestOverhang(t *testing.T) {
 // TestRoundUp appends what inner chunks do not divide: refused with the lengths that would do, or rounded up when asked.
 func TestRoundUp(t *testing.T) {
 	ctx := context.Background()
-	a := sharded(t, 95, grid.Edges(60, 40), 10)
+	a := shardedAxis(t, 95, grid.Edges(60, 40), 10)
 	err := zarr.Append(ctx, a, 0, make([]int32, 12), nil)
 	if want := "append 5 or 15, or"; !errors.Is(err, zarr.ErrInvalidArgument) || !bytes.Contains([]byte(fmt.Sprint(err)), []byte(want)) {
 		t.Fatalf("%v, want %q", err, want)
@@ -219,5 +221,58 @@ func TestInnerExtension(t *testing.T) {
 	}
 	if _, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2), grid.Edges(1, 2)}}); err == nil {
 		t.Error("a length and a list of lengths go together")
+	}
+}
+
+// unversioned is a store that writes and lists, and compares nothing.
+type unversioned struct{ m *memory.Store }
+
+func (u unversioned) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	data, info, err := u.m.Get(ctx, key, q, dst)
+	return data, store.Info{Size: info.Size}, err
+}
+
+func (u unversioned) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	_, err := u.m.Put(ctx, key, value, d)
+	return store.Version{}, err
+}
+
+func (u unversioned) Delete(ctx context.Context, key store.Key) error { return u.m.Delete(ctx, key) }
+
+func (u unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return u.m.List(ctx, dir, deep)
+}
+
+// TestSharedWriters asks a store that cannot compare versions for writers that do not lose each other's inner chunks.
+func TestSharedWriters(t *testing.T) {
+	ctx := context.Background()
+	spec := zarr.Spec{
+		Shape: []int64{8}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+	}
+	h := zarr.On(unversioned{memory.New()})
+	a, err := h.CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(4) { // one writer needs no versions
+		if err := zarr.Write(ctx, a, selection.Box{{2 * i, 2*i + 2}}, []int32{int32(i), int32(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int32{0, 0, 1, 1, 2, 2, 3, 3}) {
+		t.Errorf("%v, %v", got.Data, err)
+	}
+	shared, err := h.OpenArray(ctx, "a", &zarr.Options{Write: true, SharedWriters: true})
+	if err == nil {
+		err = zarr.Write(ctx, shared, selection.Box{{0, 2}}, []int32{1, 1})
+	}
+	if !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
+		t.Errorf("%v", err)
+	}
+	for _, s := range []store.Store{memory.New(), openStore(t, t.TempDir())} {
+		opt := &zarr.CreateOptions{Options: zarr.Options{SharedWriters: true}}
+		if _, err := zarr.On(s).CreateArray(ctx, "a", spec, opt); err != nil {
+			t.Error(err)
+		}
 	}
 }

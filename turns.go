@@ -40,7 +40,7 @@ var inTurn = struct {
 }{at: map[place]*turns{}}
 
 func placeOf(s store.Store, p store.Path) place {
-	if !reflect.TypeOf(s).Comparable() {
+	if !reflect.ValueOf(s).Comparable() {
 		return place{path: p}
 	}
 	return place{s, p}

@@ -149,8 +149,22 @@ func (c *Chain) Buffers() int {
 
 // MaxEncoded returns the most bytes that a chunk of the given shape may take in a store; longer objects are corrupt.
 func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
-	n, _ := c.Fixed(shape, decoded)
-	return n
+	return c.most(c.serialShape(shape), decoded, len(c.bytes))
+}
+
+// gaps is how many bytes of no use a chunk of inner chunks may have that is compressed as a whole.
+const gaps = 64 << 10
+
+// most returns the most bytes that the array-to-bytes codec and the first n bytes codecs make of an array of that shape.
+func (c *Chain) most(shape []int64, decoded int64, n int) int64 {
+	size, _ := c.serial.EncodedSize(shape, decoded)
+	if _, divides := c.serial.(Divider); divides && len(c.bytes) > 0 {
+		size += min(size, gaps)
+	}
+	for _, b := range c.bytes[:n] {
+		size = b.MaxEncoded(size)
+	}
+	return size
 }
 
 // serialShape returns the shape of the arrays that the array-to-bytes codec is given for chunks of a shape.
@@ -311,7 +325,7 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 			}
 			continue
 		}
-		most := c.maxBefore(i, shape, decoded)
+		most := c.most(shape, decoded, i)
 		to, room := (*budget.Buffer)(nil), dst
 		if i > 0 || dst == nil {
 			to = budget.Get(most)
@@ -332,15 +346,6 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 		src = out
 	}
 	return src, last, nil
-}
-
-// maxBefore returns the most bytes that bytes codec i may be given.
-func (c *Chain) maxBefore(i int, shape []int64, decoded int64) int64 {
-	n, _ := c.serial.EncodedSize(shape, decoded)
-	for _, b := range c.bytes[:i] {
-		n = b.MaxEncoded(n)
-	}
-	return n
 }
 
 // Encode appends the encoded form of the elements that src shows, a chunk in its encoded shape, to dst.

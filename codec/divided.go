@@ -18,6 +18,10 @@ type Divider interface {
 	CheckAxis(i int, a grid.Axis) error
 	// Checked reports whether a chunk of one shape is never taken for one of another, because a checksum tells.
 	Checked() bool
+	// Check looks for faults in a chunk; see [Chain.Check]. What is wrong with it is no error.
+	Check(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*Check, error)
+	// Merge makes one chunk of several; see [Chain.Merge].
+	Merge(ctx context.Context, w *Work, shape []int64, parts []MergePart) (*Edited, error)
 	// CheckInner refuses bytes that do not decode to the inner chunk at index of a chunk.
 	CheckInner(ctx context.Context, w *Work, shape, index []int64, src []byte) error
 	// Weight returns the bytes that decoding a part of a chunk takes at most besides the caller's memory, if it is to be fast.

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"context"
+	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
@@ -18,16 +19,28 @@ type Edit struct {
 	// Encoded becomes the stored form of the inner chunk at Index, where that is not nil. It is not looked into.
 	Index   []int64
 	Encoded []byte
+	// Insets are put in after that: the inner chunks that they store become those of the chunk, as they are encoded.
+	Insets []Inset
 	// Keep is what stays of the stored chunk besides; all else becomes the fill value. Nil keeps everything.
 	Keep grid.Box
 	// KeepFill stores inner chunks that hold only the fill value.
 	KeepFill bool
+	// Compact stores the inner chunks in order and without any other bytes, whatever the strategy. What is so already is the same.
+	Compact bool
 	// Anew makes a new version even where nothing changes.
 	Anew bool
 	// Splices says that the store puts values together from their older version, so that bytes which stay need not be read.
 	Splices bool
 	// Patches says that the store overwrites bytes of a value in place, safely.
 	Patches bool
+}
+
+// Inset is a stored chunk of the same codecs that becomes a part of a longer one, so that a chunk can be encoded bit by bit. Where
+// it stores nothing, the longer one stays as it is.
+type Inset struct {
+	Start []int64 // where it begins in the longer chunk, at a border of inner chunks, in elements
+	Shape []int64 // its encoded shape, cut into inner chunks just as that place is
+	Chunk Stored  // what is made of the edit keeps pieces of it
 }
 
 // PartialEncoder is the power of an [ArrayBytes] codec to change a part of a chunk without coding the rest of it.
@@ -90,6 +103,10 @@ func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*E
 		}
 		if e.Index != nil {
 			e.Index = c.permuted(e.Index)
+		}
+		e.Insets = slices.Clone(e.Insets)
+		for i, in := range e.Insets {
+			e.Insets[i].Start, e.Insets[i].Shape = c.permuted(in.Start), c.permuted(in.Shape)
 		}
 		if e.Keep != nil {
 			keep := make(grid.Box, len(e.Keep))

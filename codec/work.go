@@ -58,7 +58,8 @@ func (c Cores) Each(ctx context.Context, n int64, work func(worker int, i int64)
 				err = work(worker, i)
 			}
 			if err != nil {
-				failed.CompareAndSwap(nil, &err)
+				first := err // so that only an error takes memory of its own
+				failed.CompareAndSwap(nil, &first)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 func (p *plate) drawCells(k *ink) {
 	p.drawShades(k)
 	p.drawBeyond(k)
+	p.drawInner(k)
 	var l lines
 	l.between(&p.columns, &p.rows, false)
 	l.between(&p.rows, &p.columns, true)

@@ -16,6 +16,7 @@ type plate struct {
 	title         string
 	caption       []string
 	marks         []Mark
+	inner         *grid.Grid // of shards, or nil
 	rows, columns ruler
 	shades        [][]presence // of the blocks within the extent
 }
@@ -25,7 +26,7 @@ func newPlate(g *grid.Grid, opt *SVGOptions) *plate {
 		opt = new(SVGOptions)
 	}
 	d := newDrawing(g, &GridOptions{Axes: opt.Axes, Names: opt.Names, Stored: opt.Stored})
-	p := &plate{drawing: d, title: clip(opt.Title, longText, d.more), marks: opt.Marks}
+	p := &plate{drawing: d, title: clip(opt.Title, longText, d.more), marks: opt.Marks, inner: opt.Inner}
 	p.rows, p.columns = singleRuler(44), singleRuler(64)
 	if d.row >= 0 {
 		p.rows = newRuler(&rowKind, g.Axis(d.row))

@@ -20,6 +20,9 @@ type SVGOptions struct {
 	Stored func(chunks grid.Box) int64
 	// Marks are pointed out.
 	Marks []Mark
+	// Inner are the inner chunks where chunks are shards ([grid.Grid.Divided]), nil where they are none. Fine lines show how a shard is
+	// cut, along axes where they are not too close to each other.
+	Inner *grid.Grid
 }
 
 // Mark points out chunks of a picture.

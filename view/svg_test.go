@@ -37,6 +37,10 @@ func TestSVG(t *testing.T) {
 				}
 				return b[2].Intersect(grid.Interval{Start: 0, Stop: 20}).Len() * b[0].Len() * b[1].Len()
 			}}},
+		{"shards", []int64{120, 95}, []grid.Cut{grid.Edges(60, 40, 20), grid.Every(50)}, &view.SVGOptions{Names: []string{"t", "x"},
+			Inner: divided(t, newGrid(t, []int64{120, 95}, grid.Edges(60, 40, 20), grid.Every(50)), grid.Every(20), grid.EveryTrimmed(15))}},
+		{"shards-left-out", []int64{20_000, 24_000}, []grid.Cut{grid.Every(10), grid.Every(1000)}, &view.SVGOptions{
+			Inner: divided(t, newGrid(t, []int64{20_000, 24_000}, grid.Every(10), grid.Every(1000)), grid.Edges(4, 3, 3), grid.Every(250))}},
 		{"huge", []int64{huge, huge}, []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: huge}), grid.Every(1)}, nil},
 		{"irregular", []int64{sum, sum - 7000}, []grid.Cut{grid.Edges(edges...), grid.Edges(edges...)}, nil},
 		{"rank-0", nil, nil, &view.SVGOptions{Stored: func(grid.Box) int64 { return 1 }}},
@@ -51,6 +55,32 @@ func TestSVG(t *testing.T) {
 			}
 			compareFile(t, filepath.Join("testdata", test.name+".svg"), string(got))
 		})
+	}
+}
+
+// divided returns the inner chunks of shards.
+func divided(t *testing.T, shards *grid.Grid, cuts ...grid.Cut) *grid.Grid {
+	t.Helper()
+	g, err := shards.Divided(cuts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestSVGInner checks that fine lines appear where there is room, and that grids of other axes are left out.
+func TestSVGInner(t *testing.T) {
+	shards := newGrid(t, []int64{64, 64}, grid.Every(32), grid.Every(32))
+	without := view.SVG(shards, nil)
+	for step, fine := range map[int64]bool{1: false, 8: true, 16: true, 32: false} {
+		got := view.SVG(shards, &view.SVGOptions{Inner: divided(t, shards, grid.Every(step), grid.Every(step))})
+		if bytes.Contains(got, []byte(`stroke-width=".4"`)) != fine || bytes.Equal(got, without) == fine {
+			t.Errorf("inner chunks of %d: %s", step, got)
+		}
+	}
+	line := newGrid(t, []int64{64}, grid.Every(8))
+	if got := view.SVG(shards, &view.SVGOptions{Inner: line}); !bytes.Equal(got, without) {
+		t.Errorf("inner chunks with one axis: %s", got)
 	}
 }
 

@@ -20,6 +20,9 @@ func newAppendCommand() *cobra.Command {
 The values have to be as long as the array along all axes but the one that grows. They are one new chunk where the chunks
 of that axis are listed; regular chunks are filled up first. Nothing that is stored already is moved.
 
+Where chunks are shards, a new one has to have whole inner chunks. With --round-up it is declared as long as that takes, and reaches
+beyond the extent until the next append fills it.
+
 With NAME=FILE, as t2m=a.npy time=b.npy, all arrays named grow or none does, whatever happens meanwhile. Names are relative to the
 group, and so is the COORD of --time, which may be one of those that grow. The policy holds for all of them that have listed chunks,
 and --expect is the length of the axis before it grows.
@@ -34,6 +37,7 @@ and --expect is the length of the axis before it grows.
 	axis := c.Flags().Int("axis", 0, "the `AXIS` that grows; -1 is the last")
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
+	c.Flags().BoolVar(&change.roundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 && strings.Contains(args[1], "=") {
 			many, err := isGroup(cmd, args[0])
@@ -90,7 +94,7 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *ch
 	if err != nil {
 		return err
 	}
-	opt := &zarr.AppendOptions{Expect: expect}
+	opt := &zarr.AppendOptions{Expect: expect, RoundUp: c.roundUp}
 	l, err := c.times.timeline(cmd.Context(), p.unit, location, given{sameNode(location): data})
 	if err == nil {
 		err = p.place(l, a, at, opt)

@@ -272,3 +272,42 @@ func TestAppendAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAppendRoundUp grows arrays whose inner chunks do not divide what is appended.
+func TestAppendRoundUp(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	node := group + "/a"
+	must(t, "", "create", node, "--shape", "10,2", "--dtype", "int8", "--shards", "[[6,4],2]", "--chunks", "2", "--dimension-names", "t,x")
+	must(t, "", "create", group+"/t", "--shape", "10", "--dtype", "int8", "--chunks", "[[6,4]]", "--dimension-names", "t")
+	_, errs, status := execute(t, strings.Repeat("x", 6), "append", node, "--json")
+	facts, _ := decode(t, errs)["error"].(map[string]any)
+	for _, part := range []string{"inner chunk of 2", "append 2 or 4", "--round-up"} {
+		if message, _ := facts["message"].(string); !strings.Contains(message, part) {
+			t.Errorf("%q is not in %s", part, message)
+		}
+	}
+	if status != 1 || facts["kind"] != "invalid-argument" {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, strings.Repeat("x", 6), "append", node, "--round-up")
+	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	must(t, strings.Repeat("y", 2), "append", node) // fills what is declared
+	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	file := filepath.Join(t.TempDir(), "t.raw")
+	overwrite(t, file, "abcd")
+	must(t, "", "append", group+"/t", file)
+	overwrite(t, file, "abc")
+	if _, errs, status := execute(t, strings.Repeat("z", 6), "append", group, "a=-", "t="+file); status != 1 || !strings.Contains(errs, "--round-up") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, strings.Repeat("z", 6), "append", group, "a=-", "t="+file, "--round-up")
+	for name, want := range map[string]string{"/a": "[[6,[4,3]],2]", "/t": "[[6,[4,2],3]]"} {
+		if got := chunkShapes(t, group+name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

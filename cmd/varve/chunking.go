@@ -33,6 +33,7 @@ const chunksHelp = `CHUNKS say how the axes are cut:
 
 // chunking is what --chunks says before there is a shape.
 type chunking struct {
+	flag    string // that says it
 	text    string
 	size    int64  // bytes of a chunk; 0 for anything else
 	trimmed bool   // the last chunks are, see grid.EveryTrimmed
@@ -51,7 +52,7 @@ type axisText struct {
 // parseChunking reads the text of --chunks.
 func parseChunking(text string) (chunking, error) {
 	text = strings.TrimSpace(text)
-	c := chunking{text: text}
+	c := chunking{flag: "--chunks", text: text}
 	if text == "auto" {
 		return c, nil
 	}
@@ -147,6 +148,9 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 	return axes, nil
 }
 
+// isChosen reports whether the lengths of chunks are left to the program: auto, or a size.
+func (c chunking) isChosen() bool { return c.object == nil && c.axes == nil && c.lengths == "" }
+
 // unit returns the calendar unit of the first axis that has one, 0 where none has.
 func (c chunking) unit() calendar.Unit {
 	for _, a := range c.axes {
@@ -171,10 +175,15 @@ type site struct {
 // grid returns the chunk grid of an array that is to be at a site.
 func (c chunking) grid(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
 	g, err := c.cut(ctx, shape, t, at)
-	if err != nil && !isUsage(err) {
-		err = badArgument("--chunks %s: %w", shorten(c.text, 200), err)
+	return g, c.refused(err)
+}
+
+// refused returns an error as one of the flag, unless it is wrong usage or none.
+func (c chunking) refused(err error) error {
+	if err == nil || isUsage(err) {
+		return err
 	}
-	return g, err
+	return badArgument("%s %s: %w", c.flag, shorten(c.text, 200), err)
 }
 
 func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {

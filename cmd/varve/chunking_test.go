@@ -190,7 +190,7 @@ func TestPlan(t *testing.T) {
 		t.Error(huge)
 	}
 	out := must(t, "", "plan", "--shape", "60,100", "--dtype", "int32")
-	for _, part := range []string{"plan for 60 × 100 of int32", "60 × 100, 23 KiB each", "1 chunk, if all are stored", "--chunks '[60,100]'", "not supported yet"} {
+	for _, part := range []string{"plan for 60 × 100 of int32", "60 × 100, 23 KiB each", "1 chunk, if all are stored", "--chunks '[60,100]'", "with shards  the array is no more than one chunk"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is not in %s", part, out)
 		}
@@ -198,6 +198,55 @@ func TestPlan(t *testing.T) {
 	for shape, want := range map[string]string{"0,5": "1 × 5", "": "scalar"} {
 		if out := must(t, "", "plan", "--shape", shape, "--dtype", "int8"); !strings.Contains(out, want) {
 			t.Error(out)
+		}
+	}
+}
+
+// TestPlanShards has the example of ZEP 2: ten million chunks in 351 objects.
+func TestPlanShards(t *testing.T) {
+	volume := []string{"plan", "--shape", "25000,18000,6000", "--dtype", "uint8", "--target", "8GiB"}
+	want := `plan for 25,000 × 18,000 × 6,000 of uint8
+  size         2.5 TiB
+  chunks       64 × 64 × 64, 256 KiB each
+  grid         391 × 282 × 94
+  objects      10,364,628 chunks, if all are stored, and the metadata
+  create       varve create NODE --shape '25000,18000,6000' --dtype uint8 --chunks '[64,64,64]'
+  with shards  2,048 × 2,048 × 2,048, 8.0 GiB each
+    chunks     64 × 64 × 64, 256 KiB each, 32,768 in a shard
+    grid       13 × 9 × 3
+    objects    351 shards, if all are stored, and the metadata
+    holding    10,364,628 chunks
+    create     varve create NODE --shape '25000,18000,6000' --dtype uint8 --shards '[2048,2048,2048]' --chunks '[64,64,64]'
+`
+	for _, chunks := range []string{"64", "[64,64,64]", "256KiB"} {
+		if got := must(t, "", append(volume, "--chunks", chunks)...); got != want {
+			t.Errorf("--chunks %s: got\n%s\nwant\n%s", chunks, got, want)
+		}
+	}
+	facts := decode(t, must(t, "", append(volume, "--chunks", "64", "--json")...))
+	in, _ := facts["sharded"].(map[string]any)
+	if got := fmt.Sprint(in["chunks"], in["shards"], in["grid_shape"], in["chunk_bytes"], in["shard_bytes"], in["chunks_per_shard"], in["inner_chunks"], in["objects"], in["advice"]); got !=
+		"[64 64 64] [2048 2048 2048] [13 9 3] 262144 8.589934592e+09 32768 1.0364628e+07 352 <nil>" {
+		t.Error(got)
+	}
+	// What create takes by itself is what is planned.
+	facts = decode(t, must(t, "", "plan", "--shape", "25000,18000,6000", "--dtype", "uint8", "--json"))
+	in, _ = facts["sharded"].(map[string]any)
+	text := strings.ReplaceAll(fmt.Sprint(in["shards"], " / ", in["chunks"]), " ", ",")
+	if got := shardText(t, newNode(t, "--shape", "25000,18000,6000", "--dtype", "uint8", "--shards", "auto")); strings.ReplaceAll(text, ",/,", " / ") != got {
+		t.Errorf("planned %s, created %s", text, got)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--shape", "1000,1000", "--dtype", "int8", "--chunks", "100", "--target", "10kB"}, "no room for two inner chunks"},
+		{[]string{"--shape", "1000,1000", "--dtype", "int8", "--chunks", "100"}, "    but        the array is smaller than a shard"},
+		{[]string{"--shape", "9223372036854775807,9223372036854775807", "--dtype", "int8"}, "    holding    more than 64 bits can count"},
+		{[]string{"--shape", "0,5", "--dtype", "int8"}, "with shards  the array is no more than one chunk"},
+	} {
+		if got := must(t, "", append([]string{"plan"}, c.args...)...); !strings.Contains(got, c.want) {
+			t.Errorf("%q: %q is not in\n%s", c.args, c.want, got)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -17,6 +16,7 @@ import (
 // creation is what the flags of create say.
 type creation struct {
 	shape, dtype, chunks, fill string
+	shards, index              string
 	codecs, compressor, keys   string
 	names, attributes, from    string
 	format                     int
@@ -34,10 +34,13 @@ Groups above it that are missing are created, too.
 
 ` + chunksHelp + `
 
+` + shardsHelp + `
+
 With --overwrite what is there is removed first and the new array written then, so a failure in between leaves neither; file
 and flags are checked before. Where the values of --from cannot be written, the new array is deleted again.`,
 		Example: `  varve create era5.zarr/t2m --shape 1826,36,72 --dtype float32 --chunks '[[365,365,365,366,365],36,72]'
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
+  varve create volume.zarr --shape 25000,18000,6000 --dtype uint8 --shards 2048 --chunks 64
   varve create era5.zarr/mask --from mask.npy --compressor gzip:5
   varve create era5.zarr/soil --group --attributes '{"depth": 4}'`,
 		Args: arguments("NODE"),
@@ -47,11 +50,15 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	shapeFlag(cmd, &c.shape, "length of every axis, `60,100`; empty for rank 0")
 	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
 	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, [10,20], [[10,20,30],25], calendar:month, groups:FILE …", syntax(parseChunking))
+	checkedVar(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, [100,200], calendar:month …, each one object that holds many chunks", syntax(parseChunking))
+	checkedVar(f, &c.index, "index-location", "end", "where the index of a shard is: `start|end`", oneOf("start", "end"))
 	c.times.flags(cmd)
 	f.BoolVar(&c.listed, "list-edges", false, "where an axis has a list of chunks, list those of the others, too: for programs that refuse a bare length beside a list")
 	propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
+	propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
+	propose(cmd, "index-location", "end", "start")
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
-	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list", syntax(parseCodecs))
+	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default", syntax(parseCompressor))
 	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`", syntax(keyEncoding))
 	f.StringVar(&c.names, "dimension-names", "", "`t,x`; an empty name is none")
@@ -60,7 +67,6 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f.IntVar(&c.format, "zarr-format", 3, "`VERSION` of the format: 3")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
-	notYet(cmd, "shards=", "index-location=")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.check(cmd); err != nil {
 			return err
@@ -80,11 +86,14 @@ func (c *creation) check(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	chunks, err := parseChunking(c.chunks)
-	if err != nil {
-		return badUsage("--chunks: %w", err)
+	if c.shards == "" && cmd.Flags().Changed("index-location") {
+		return badUsage("--index-location goes with --shards only")
 	}
-	if err := c.times.check(cmd, chunks.unit(), "--chunks"); err != nil {
+	s, err := c.sharded(cmd)
+	if err != nil {
+		return err
+	}
+	if err := c.times.check(cmd, s.shards.unit(), s.shards.flag); err != nil {
 		return err
 	}
 	switch c.format {
@@ -187,8 +196,8 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 
 // complete adds to a specification what the other flags say.
 func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
-	s.ListAxes = c.listed
-	if s.Grid, err = c.grid(cmd, location, s); err != nil {
+	s.ListAxes, s.IndexAtStart = c.listed, c.index == "start"
+	if err := c.cut(cmd, location, s); err != nil {
 		return err
 	}
 	if c.fill != "" {
@@ -213,14 +222,37 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	return err
 }
 
-// grid returns the chunk grid.
-func (c *creation) grid(cmd *cobra.Command, location string, s *zarr.Spec) (*grid.Grid, error) {
-	chunks, err := parseChunking(c.chunks)
+// sharded returns what --shards and --chunks say. Without --shards the chunks are in its place.
+func (c *creation) sharded(cmd *cobra.Command) (s sharded, err error) {
+	s.clips = permitted(cmd).InnerChunks
+	if s.inner, err = parseChunking(c.chunks); err != nil {
+		return s, badUsage("--chunks: %w", err)
+	}
+	if c.shards == "" {
+		s.shards = s.inner
+		return s, nil
+	}
+	if s.shards, err = parseChunking(c.shards); err != nil {
+		return s, badUsage("--shards: %w", err)
+	}
+	s.shards.flag = "--shards"
+	return s, s.check()
+}
+
+// cut adds the chunk grid to a specification, and the inner chunks where there are shards.
+func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) error {
+	s, err := c.sharded(cmd)
 	if err != nil {
-		return nil, badUsage("--chunks: %w", err)
+		return err
 	}
 	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
-	return chunks.grid(cmd.Context(), s.Shape, s.Type, site{location, &c.times, read, gridOptions(cmd)})
+	at := site{location, &c.times, read, gridOptions(cmd)}
+	if c.shards == "" {
+		spec.Grid, err = s.shards.grid(cmd.Context(), spec.Shape, spec.Type, at)
+		return err
+	}
+	spec.Grid, spec.InnerChunks, err = s.cut(cmd.Context(), spec.Shape, spec.Type, at)
+	return err
 }
 
 // parseType reads the name of a data type.

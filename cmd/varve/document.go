@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -19,6 +22,7 @@ type document struct {
 	location string
 	dtype    dtype.Type // zero where it is not known
 	grid     *grid.Grid // nil where it is not known
+	inner    *grid.Grid // of inner chunks, nil where there are none or they are not known
 	keys     metadata.KeyEncoding
 	counted  bool     // the keys of chunks are known
 	decoded  bool     // the codecs are known
@@ -27,7 +31,7 @@ type document struct {
 
 // readDocument reads the document of an array at a location, also one that asks for more than this program knows.
 // It is nil where nothing can be said of one.
-func readDocument(ctx context.Context, location string, how grid.ParseOptions) *document {
+func readDocument(ctx context.Context, location string, how zarr.Experimental) *document {
 	s, err := file.Open(localPath(location), &file.Options{ReadOnly: true})
 	if err != nil {
 		return nil
@@ -48,13 +52,14 @@ func readDocument(ctx context.Context, location string, how grid.ParseOptions) *
 }
 
 // understand makes what can be made of the document, and notes what cannot.
-func (d *document) understand(how grid.ParseOptions) {
+func (d *document) understand(how zarr.Experimental) {
 	var err error
 	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.miss("data type", d.DataType.Name, err) {
 		_, err = d.dtype.ParseFill(d.FillValue)
 		d.miss("fill value", compact(d.FillValue), err)
 	}
-	if d.grid, err = how.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {
+	parse := grid.ParseOptions{EncodedShapes: how.EncodedShapes}
+	if d.grid, err = parse.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {
 		d.grid = nil
 	}
 	d.keys, err = metadata.ParseKeyEncoding(d.ChunkKeyEncoding)
@@ -64,8 +69,27 @@ func (d *document) understand(how grid.ParseOptions) {
 		_, err := codec.Default.New(c)
 		d.decoded = !d.miss("codec", c.Name, err) && d.decoded
 	}
+	if d.decoded && !d.dtype.IsZero() && slices.ContainsFunc(d.Codecs, isSharding) {
+		d.understandShards(how)
+	}
 	if d.unknown == nil {
 		d.unknown = []string{"it cannot be opened as a whole"}
+	}
+}
+
+// understandShards looks into the shards.
+func (d *document) understandShards(how zarr.Experimental) {
+	env := codec.Environment{Unaligned: how.InnerChunks}
+	chain, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, d.dtype.Size()), Rank: len(d.Shape)})
+	if err == nil && d.grid != nil {
+		err = chain.CheckGrid(d.grid)
+	}
+	name := sharding.Name
+	for e := (*codec.Error)(nil); errors.As(err, &e); err = e.Err {
+		name = e.Codec
+	}
+	if d.decoded = !d.miss("codec", name, err); d.decoded && d.grid != nil && chain.Divided() {
+		d.inner, _ = d.grid.Divided(chain.Inner()...)
 	}
 }
 

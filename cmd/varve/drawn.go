@@ -17,6 +17,7 @@ import (
 type drawn struct {
 	title string
 	grid  *grid.Grid
+	inner *grid.Grid                                                     // nil where chunks are no shards
 	array *zarr.Array                                                    // nil where the grid is of no array, or of one that cannot be opened
 	each  func(ctx context.Context, use func(index []int64) error) error // visits the stored chunks; nil where they are not known
 	names []string
@@ -50,7 +51,11 @@ func drawnArray(title string, a *zarr.Array) *drawn {
 		}
 		return nil
 	}
-	return &drawn{title: title, grid: a.Grid(), array: a, each: each, names: a.DimensionNames()}
+	d := &drawn{title: title, grid: a.Grid(), array: a, each: each, names: a.DimensionNames()}
+	if n := a.Inner(); n != nil {
+		d.inner, _ = n.Grid() // too many lists are not drawn either
+	}
+	return d
 }
 
 // drawnDocument returns the grid of an array that cannot be opened for another reason.
@@ -58,11 +63,11 @@ func drawnDocument(cmd *cobra.Command, location string, reason error) (*drawn, e
 	if !undecodable(reason) {
 		return nil, reason
 	}
-	doc := readDocument(cmd.Context(), location, gridOptions(cmd))
+	doc := readDocument(cmd.Context(), location, permitted(cmd))
 	if doc == nil || doc.grid == nil {
 		return nil, reason
 	}
-	d := &drawn{title: location, grid: doc.grid}
+	d := &drawn{title: location, grid: doc.grid, inner: doc.inner}
 	for _, name := range doc.DimensionNames {
 		if name == nil {
 			name = new(string)

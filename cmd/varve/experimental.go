@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,27 +15,55 @@ import (
 const experimentalFlag = "experimental"
 
 // experiments are the words of that flag.
-var experiments = map[string]func(*zarr.Experimental){
-	"encoded-shapes": func(e *zarr.Experimental) { e.EncodedShapes = true },
+var experiments = []struct {
+	name   string
+	permit func(*zarr.Experimental)
+}{
+	{"encoded-shapes", func(e *zarr.Experimental) { e.EncodedShapes = true }},
+	{"inner-chunks", func(e *zarr.Experimental) { e.InnerChunks = true }},
+}
+
+func experimentNames() []string {
+	names := make([]string, len(experiments))
+	for i, e := range experiments {
+		names[i] = e.name
+	}
+	return names
 }
 
 // experimentalVar gives all commands the flag.
 func experimentalVar(f *pflag.FlagSet) {
-	f.Var(checkedText{new(string), syntax(parseExperiments)}, experimentalFlag,
-		"permit `WHAT` is proposed for Zarr but not settled: encoded-shapes are chunks stored longer than their edges (encoded_chunk_shapes)")
+	f.Var(new(experimentWords), experimentalFlag,
+		"permit `WHAT` is proposed for Zarr but not settled, several with commas: encoded-shapes are chunks stored longer than their edges "+
+			"(encoded_chunk_shapes), inner-chunks are inner chunks that end where their shard does, or are cut unevenly")
 }
+
+// experimentWords is the value of the flag, which may be given more than once: what any of them names is permitted.
+type experimentWords string
+
+func (w *experimentWords) Set(text string) error {
+	if _, err := parseExperiments(text); err != nil {
+		return err
+	}
+	*w = experimentWords(strings.Trim(string(*w)+","+text, ","))
+	return nil
+}
+
+func (w *experimentWords) String() string { return string(*w) }
+func (w *experimentWords) Type() string   { return "string" }
 
 // parseExperiments reads words with commas between them; without text there are none.
 func parseExperiments(text string) (e zarr.Experimental, err error) {
 	if text == "" {
 		return e, nil
 	}
+	names := experimentNames()
 	for word := range strings.SplitSeq(text, ",") {
-		permit, ok := experiments[strings.TrimSpace(word)]
-		if !ok {
-			return e, fmt.Errorf("%q: there is encoded-shapes", word)
+		i := slices.Index(names, strings.TrimSpace(word))
+		if i < 0 {
+			return e, fmt.Errorf("%q: there are %s", word, strings.Join(names, " and "))
 		}
-		permit(&e)
+		experiments[i].permit(&e)
 	}
 	return e, nil
 }

@@ -68,6 +68,27 @@ func TestExperimentalCoordinate(t *testing.T) {
 	}
 }
 
+// TestExperimentalTwice permits two things at once, in one flag and in two.
+func TestExperimentalTwice(t *testing.T) {
+	for _, permit := range [][]string{
+		{"--experimental", "encoded-shapes,inner-chunks"}, {"--experimental", "encoded-shapes", "--experimental", "inner-chunks"},
+		{"--experimental", "inner-chunks, encoded-shapes", "--experimental", "inner-chunks"},
+	} {
+		node := filepath.Join(t.TempDir(), "a")
+		must(t, "", append([]string{"create", node, "--shape", "15", "--dtype", "int16", "--shards", encodedGrid, "--chunks", "3"}, permit...)...)
+		must(t, numbers(0, 15), append([]string{"write", node, "--format", "json"}, permit...)...)
+		if got := must(t, "", append([]string{"export", node, "--format", "json"}, permit...)...); got != numbers(0, 15)+"\n" {
+			t.Error(got)
+		}
+	}
+	node := newNode(t, "--shape", "15", "--dtype", "int16", "--shards", "10", "--chunks", "4", "--experimental", "inner-chunks")
+	for _, permit := range []string{"", "encoded-shapes"} {
+		if _, errs, status := execute(t, "", "export", node, "--experimental", permit); status != 1 || !strings.Contains(errs, "--experimental inner-chunks") {
+			t.Errorf("%q: status %d, %s", permit, status, errs)
+		}
+	}
+}
+
 func TestCreateFromGrid(t *testing.T) {
 	for _, c := range []struct{ chunks, want string }{
 		{`{"name":"regular","configuration":{"chunk_shape":[4]}}`, `regular {"chunk_shape":[4]}`},

@@ -35,7 +35,8 @@ type arrayFacts struct {
 
 	doc     *metadata.Array
 	grid    *grid.Grid
-	logical int64 // bytes, -1 where they are not known
+	inner   *grid.Grid // nil where chunks are no shards, or cannot be read in parts
+	logical int64      // bytes, -1 where they are not known
 }
 
 // storedFacts is what counting the stored chunks gives.
@@ -92,6 +93,9 @@ func (f *arrayFacts) addDocument(d *document) {
 	}
 	if !d.decoded {
 		f.ReadSizes = nil
+	}
+	if d.inner != nil {
+		f.addInnerGrid(d.inner, nil)
 	}
 	if !d.dtype.IsZero() {
 		f.addSize(d.dtype)

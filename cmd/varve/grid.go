@@ -179,7 +179,11 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 
 // summary says in a line what the grid is.
 func (d *drawn) summary() string {
-	return fmt.Sprintf("%s in %s, %s", shapeText(d.grid.Shape()), chunkCount(d.grid), d.grid.Name())
+	text := fmt.Sprintf("%s in %s, %s", shapeText(d.grid.Shape()), chunkCount(d.grid), d.grid.Name())
+	if d.inner != nil && d.grid.Rank() > 0 {
+		text += "; each is a shard of inner chunks " + innerText(d.inner)
+	}
+	return text
 }
 
 // sentence says what a chunk holds, or that there is no such chunk.

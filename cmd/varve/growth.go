@@ -50,6 +50,7 @@ func parseCalendar(text string) (calendar.Unit, error) {
 // change is what the commands that change an extent have in common.
 type change struct {
 	grow, expect string
+	roundUp      bool // of append alone
 	singleWriter *bool
 	times        times
 }

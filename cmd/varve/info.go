@@ -43,6 +43,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts := describe(location, a.Metadata())
 	facts.Notes = append(facts.Notes, a.Notes()...)
 	facts.addGrid(a.Grid())
+	facts.addInner(a)
 	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a.Path(), a.Metadata())...)
 	facts.addSize(a.Type())
 	if stats {
@@ -58,7 +59,7 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 	if !undecodable(reason) {
 		return reason
 	}
-	doc := readDocument(cmd.Context(), location, gridOptions(cmd))
+	doc := readDocument(cmd.Context(), location, permitted(cmd))
 	if doc == nil {
 		return reason
 	}

@@ -60,7 +60,7 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 	if err != nil {
 		return err
 	}
-	opt := &view.SVGOptions{Axes: d.axes, Names: d.names, Stored: stored, Caption: strings.Join(append([]string{d.summary()}, a.text...), "\n")}
+	opt := &view.SVGOptions{Axes: d.axes, Names: d.names, Stored: stored, Inner: d.inner, Caption: strings.Join(append([]string{d.summary()}, a.text...), "\n")}
 	if d.array != nil {
 		opt.Title = printable(filepath.Base(d.title))
 	}

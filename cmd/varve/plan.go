@@ -11,28 +11,37 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
+// planFlags are the flags of varve plan as they were given.
+type planFlags struct{ shape, dtype, target, chunks string }
+
 func newPlanCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan --shape SHAPE --dtype TYPE",
-		Short: "Propose chunks for an array that is still to be created, and count the objects they make",
-		Long: `Propose chunks for an array that is still to be created, and count the objects they make. Nothing is written.
+		Short: "Propose chunks and shards for an array that is still to be created, and count the objects they make",
+		Long: `Propose chunks and shards for an array that is still to be created, and count the objects they make. Nothing is written.
 
-Without --target the chunks are those of create: about 1 MiB and less, more for large arrays. Shards are not proposed yet.`,
-		Example: `  varve plan --shape 1826,721,1440 --dtype float32 --target 8MiB`,
-		Args:    arguments(),
+There are two proposals: one without shards, where every chunk is an object, and one where a shard is an object that holds many
+chunks, which are read by themselves. --target is the size of an object, --chunks what is read at a time, as 64, [64,64,128]
+or 256KiB. Where they are not given the chunks are those of create: about 1 MiB and less, more for large arrays without shards; in shards
+of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
+		Example: `  varve plan --shape 1826,721,1440 --dtype float32 --target 8MiB
+  varve plan --shape 25000,18000,6000 --dtype uint8 --chunks 64 --target 8GiB`,
+		Args: arguments(),
 	}
-	var shape, name, target string
-	shapeFlag(c, &shape, "length of every axis, `60,100`; empty for rank 0")
-	checkedVar(c.Flags(), &name, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
-	checkedVar(c.Flags(), &target, "target", "", "the `SIZE` of a chunk in memory, as 8MiB", syntax(parseSize))
-	propose(c, "target", "1MiB", "8MiB", "64MiB")
+	f := new(planFlags)
+	shapeFlag(c, &f.shape, "length of every axis, `60,100`; empty for rank 0")
+	checkedVar(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
+	checkedVar(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", syntax(parseSize))
+	checkedVar(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", syntax(parseEven))
+	propose(c, "target", "1MiB", "8MiB", "64MiB", "512MiB", "8GiB")
+	propose(c, "chunks", "auto", "256KiB", "1MiB")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, flag := range []string{"shape", "dtype"} {
 			if !cmd.Flags().Changed(flag) {
 				return badUsage("--%s is missing", flag)
 			}
 		}
-		p, err := newPlan(shape, name, target)
+		p, err := f.plan()
 		if err != nil {
 			return err
 		}
@@ -44,42 +53,121 @@ Without --target the chunks are those of create: about 1 MiB and less, more for 
 	return c
 }
 
-// plan is what an array with the proposed chunks is like. Numbers beyond 64 bits are null.
-type plan struct {
-	Shape    []int64 `json:"shape"`
-	DataType string  `json:"data_type"`
-	Target   *int64  `json:"target_bytes"`
-	Chunks   []int64 `json:"chunks"`
-	Shards   []int64 `json:"shards"` // null: there are none yet
-	Grid     []int64 `json:"grid_shape"`
-	Chunk    int64   `json:"chunk_bytes"`
-	Objects  *int64  `json:"objects"` // chunks, if all are stored, and the document
-	Logical  *int64  `json:"bytes_logical"`
+// parseEven reads the text of --chunks for chunks that have one length along every axis.
+func parseEven(text string) (chunking, error) {
+	c, err := parseChunking(text)
+	if err == nil && (c.object != nil || c.axes != nil || c.trimmed) {
+		err = fmt.Errorf("auto, a size as 256KiB, or lengths as 64 or [64,64,128] are needed")
+	}
+	return c, err
 }
 
-func newPlan(shapeText, typeName, target string) (*plan, error) {
-	shape, err := parseShape(shapeText)
+// plan is what an array with the proposed chunks is like. Numbers beyond 64 bits are null.
+type plan struct {
+	Shape    []int64      `json:"shape"`
+	DataType string       `json:"data_type"`
+	Target   *int64       `json:"target_bytes"`
+	Chunks   []int64      `json:"chunks"`
+	Shards   []int64      `json:"shards"` // null: these chunks are in none
+	Grid     []int64      `json:"grid_shape"`
+	Chunk    int64        `json:"chunk_bytes"`
+	Objects  *int64       `json:"objects"` // chunks, if all are stored, and the document
+	Logical  *int64       `json:"bytes_logical"`
+	Sharded  *shardedPlan `json:"sharded"`
+}
+
+// shardedPlan is what it is like with shards.
+type shardedPlan struct {
+	Chunks   []int64 `json:"chunks"`
+	Shards   []int64 `json:"shards"`
+	Grid     []int64 `json:"grid_shape"` // of shards
+	Chunk    int64   `json:"chunk_bytes"`
+	Shard    int64   `json:"shard_bytes"`
+	PerShard int64   `json:"chunks_per_shard"`
+	Inner    *int64  `json:"inner_chunks"`
+	Objects  *int64  `json:"objects"` // shards, if all are stored, and the document
+	Advice   *string `json:"advice"`  // why shards are not worthwhile
+}
+
+func (f *planFlags) plan() (*plan, error) {
+	shape, err := parseShape(f.shape)
 	if err != nil {
 		return nil, err
 	}
-	t, err := parseType(typeName)
+	t, err := parseType(f.dtype)
 	if err != nil {
 		return nil, err
 	}
+	s := sharded{shards: chunking{flag: "--target", text: f.target}}
 	p := &plan{Shape: shape, DataType: t.Name()}
-	if target == "" {
-		p.Chunks = grid.Auto(shape, int64(t.Size()))
-	} else {
-		bytes, err := parseSize(target)
-		if err != nil {
+	if s.inner, err = parseEven(f.chunks); err != nil {
+		return nil, err
+	}
+	if f.target != "" {
+		if s.shards.size, err = parseSize(f.target); err != nil {
 			return nil, err
 		}
-		p.Target = &bytes
-		if p.Chunks, err = grid.Target(shape, int64(t.Size()), bytes); err != nil {
-			return nil, badArgument("%w", err)
-		}
+		p.Target = &s.shards.size
 	}
-	return p, p.measure(t)
+	if c := s.inner; c.size > 0 && p.Target != nil && c.size > *p.Target {
+		return nil, badUsage("--chunks %s do not fit into objects of --target %s", c.text, f.target)
+	}
+	if p.Chunks, err = s.alone(shape, int64(t.Size())); err != nil {
+		return nil, err
+	}
+	if err := p.measure(t); err != nil {
+		return nil, err
+	}
+	p.Sharded, err = s.measured(shape, int64(t.Size()))
+	return p, err
+}
+
+// alone returns chunks that are in no shards.
+func (s sharded) alone(shape []int64, size int64) (chunks []int64, err error) {
+	switch {
+	case s.inner.lengths != "":
+		chunks, err = s.inner.steps(shape)
+		return chunks, s.inner.refused(err)
+	case s.inner.size > 0:
+		chunks, err = grid.Target(shape, size, s.inner.size)
+		return chunks, s.inner.refused(err)
+	case s.shards.size > 0:
+		chunks, err = grid.Target(shape, size, s.shards.size)
+		return chunks, s.shards.refused(err)
+	}
+	return grid.Auto(shape, size), nil
+}
+
+// measured returns the proposal with shards, and counts what it makes.
+func (s sharded) measured(shape []int64, size int64) (*shardedPlan, error) {
+	p, err := s.proposal(shape, size)
+	if err != nil {
+		return nil, err
+	}
+	g, err := grid.Regular(shape, p.Shard)
+	if err != nil {
+		return nil, s.shards.refused(err)
+	}
+	plan := &shardedPlan{
+		Chunks: p.Chunk, Shards: p.Shard, Grid: g.Chunks(), Chunk: p.ChunkBytes, Shard: p.ShardBytes, PerShard: p.PerShard, Advice: present(p.Advice),
+	}
+	if n, ok := p.NumChunks(); ok {
+		plan.Inner = &n
+	}
+	plan.Objects = objects(g)
+	return plan, nil
+}
+
+// objects returns how many objects there are if all chunks of a grid are stored: these and the document.
+func objects(g *grid.Grid) *int64 {
+	n, ok := g.NumChunks()
+	if ok {
+		n, ok = checked.Add(n, 1)
+	}
+	if !ok {
+		return nil
+	}
+	return &n
 }
 
 // measure counts what the chunks make.
@@ -88,16 +176,11 @@ func (p *plan) measure(t dtype.Type) error {
 	if err != nil {
 		return badArgument("%w", err)
 	}
-	p.Grid = g.Chunks()
+	p.Grid, p.Objects = g.Chunks(), objects(g)
 	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, int64(t.Size()))...) }
 	var ok bool
 	if p.Chunk, ok = product(p.Chunks...); !ok {
 		return fmt.Errorf("%w: the bytes of a chunk", zarr.ErrOverflow)
-	}
-	if n, ok := g.NumChunks(); ok {
-		if n, ok = checked.Add(n, 1); ok {
-			p.Objects = &n
-		}
 	}
 	if n, ok := product(p.Shape...); ok {
 		p.Logical = &n
@@ -106,22 +189,45 @@ func (p *plan) measure(t dtype.Type) error {
 }
 
 func (p *plan) sheet() *sheet {
-	number := func(n *int64, text func(int64) string) string {
-		if n == nil {
-			return "more than 64 bits can count"
-		}
-		return text(*n)
-	}
 	s := &sheet{title: "plan for " + shapeText(p.Shape) + " of " + p.DataType}
-	s.add("size", number(p.Logical, byteCount))
+	create := fmt.Sprintf("varve create NODE --shape '%s' --dtype %s", commas(p.Shape), p.DataType)
+	s.add("size", countable(p.Logical, byteCount))
 	s.add("chunks", shapeText(p.Chunks)+", "+byteCount(p.Chunk)+" each")
 	s.add("grid", shapeText(p.Grid))
-	s.add("objects", number(p.Objects, func(n int64) string {
-		return plural(n-1, "chunk") + ", if all are stored, and the metadata"
-	}))
-	s.add("shards", "not supported yet")
-	s.add("create", fmt.Sprintf("varve create NODE --shape '%s' --dtype %s --chunks '[%s]'", commas(p.Shape), p.DataType, commas(p.Chunks)))
+	s.add("objects", objectsText(p.Objects, "chunk"))
+	s.add("create", fmt.Sprintf("%s --chunks '[%s]'", create, commas(p.Chunks)))
+	p.Sharded.add(s, create)
 	return s
+}
+
+// add adds the proposal with shards, or only why there is none worth it.
+func (p *shardedPlan) add(s *sheet, create string) {
+	if p.PerShard == 1 && p.Advice != nil {
+		s.add("with shards", *p.Advice)
+		return
+	}
+	s.add("with shards", shapeText(p.Shards)+", "+byteCount(p.Shard)+" each")
+	s.add("  chunks", fmt.Sprintf("%s, %s each, %s in a shard", shapeText(p.Chunks), byteCount(p.Chunk), count(p.PerShard)))
+	s.add("  grid", shapeText(p.Grid))
+	s.add("  objects", objectsText(p.Objects, "shard"))
+	s.add("  holding", countable(p.Inner, func(n int64) string { return plural(n, "chunk") }))
+	if p.Advice != nil {
+		s.add("  but", *p.Advice)
+	}
+	s.add("  create", fmt.Sprintf("%s --shards '[%s]' --chunks '[%s]'", create, commas(p.Shards), commas(p.Chunks)))
+}
+
+// objectsText says how many objects there are.
+func objectsText(n *int64, noun string) string {
+	return countable(n, func(n int64) string { return plural(n-1, noun) + ", if all are stored, and the metadata" })
+}
+
+// countable returns the text of a number that may be too large.
+func countable(n *int64, text func(int64) string) string {
+	if n == nil {
+		return "more than 64 bits can count"
+	}
+	return text(*n)
 }
 
 // commas returns numbers as flags take them.

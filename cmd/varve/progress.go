@@ -21,20 +21,21 @@ type progress struct {
 	w           io.Writer // nil where nobody looks
 	what        string
 	done, total int64
-	next        time.Time // when the bar is drawn again
+	text        func(int64) string // of a number that is done
+	next        time.Time          // when the bar is drawn again
 	drawn       bool
 }
 
-// newProgress begins work on a total of bytes.
+// newProgress begins work on a total of bytes, or of what else text counts.
 func newProgress(cmd *cobra.Command, what string, total int64) *progress {
-	p := &progress{what: what, total: total, next: time.Now().Add(progressDelay)}
+	p := &progress{what: what, total: total, text: byteCount, next: time.Now().Add(progressDelay)}
 	if isTerminal(cmd.ErrOrStderr()) && !wantsJSON(cmd) {
 		p.w = cmd.ErrOrStderr()
 	}
 	return p
 }
 
-// add counts bytes that are done.
+// add counts what is done.
 func (p *progress) add(n int64) {
 	p.done += n
 	if now := time.Now(); p.w != nil && now.After(p.next) {
@@ -58,5 +59,5 @@ func (p *progress) bar() string {
 		full = int(float64(progressWidth) * min(1, float64(p.done)/float64(p.total)))
 	}
 	return fmt.Sprintf("%s %s%s %s of %s\x1b[K", p.what,
-		strings.Repeat("█", full), strings.Repeat("░", progressWidth-full), byteCount(p.done), byteCount(p.total))
+		strings.Repeat("█", full), strings.Repeat("░", progressWidth-full), p.text(p.done), p.text(p.total))
 }

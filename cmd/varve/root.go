@@ -43,12 +43,12 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
 	experimentalVar(root.PersistentFlags())
-	propose(root, experimentalFlag, "encoded-shapes")
+	propose(root, experimentalFlag, experimentNames()...)
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),
 		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
-		newAttributesCommand(), newRemoveCommand(), newConsolidateCommand(),
+		newAttributesCommand(), newRemoveCommand(), newConsolidateCommand(), newCompactCommand(),
 		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)
@@ -78,11 +78,7 @@ func addCompletion(root *cobra.Command) {
 func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		err := refuseLater(cmd)
-		if err == nil {
-			err = work(cmd, args)
-		}
-		if err != nil {
+		if err := work(cmd, args); err != nil {
 			return failed(cmd, err)
 		}
 		return nil

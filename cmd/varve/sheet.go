@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/view"
@@ -72,7 +73,7 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 	}
 	f.addChunks(&s)
 	s.add("fill value", shorten(compact(f.FillValue), 60))
-	s.add("codecs", extensionsText(f.doc.Codecs))
+	s.addCodecs("codecs", "", f.doc.Codecs, "")
 	s.add("chunk keys", extensionsText([]metadata.Extension{f.doc.ChunkKeyEncoding}))
 	if f.storedFacts != nil && f.Chunks != nil {
 		s.add("stored", f.storedText())
@@ -89,20 +90,36 @@ func (f *arrayFacts) addChunks(s *sheet) {
 		s.add("chunks", extensionsText([]metadata.Extension{f.doc.ChunkGrid}))
 		return
 	}
-	s.add("chunks", fmt.Sprintf("%s, %s", shapeText(f.GridShape), f.doc.ChunkGrid.Name))
-	for i := range f.grid.Rank() {
+	f.addSizes(s, f.noun()+"s", f.doc.ChunkGrid.Name, f.grid)
+	if f.inner != nil {
+		f.addSizes(s, "inner chunks", f.inner.Name(), f.inner)
+	}
+}
+
+// noun returns what the chunks of the grid are.
+func (f *arrayFacts) noun() string {
+	if f.inner != nil {
+		return "shard"
+	}
+	return "chunk"
+}
+
+// addSizes adds how many chunks a grid has, and the lengths along every axis.
+func (f *arrayFacts) addSizes(s *sheet, label, kind string, g *grid.Grid) {
+	s.add(label, fmt.Sprintf("%s, %s", shapeText(g.Chunks()), kind))
+	for i := range g.Rank() {
 		name := fmt.Sprintf("axis %d", i)
 		if i < len(f.DimensionNames) && f.DimensionNames[i] != nil {
 			name = *f.DimensionNames[i]
 		}
-		s.add("  "+name, view.Sizes(f.grid.Axis(i)))
+		s.add("  "+name, view.Sizes(g.Axis(i)))
 	}
 }
 
 func (f *arrayFacts) storedText() string {
-	text := plural(*f.Chunks, "chunk")
+	text := plural(*f.Chunks, f.noun())
 	if n, ok := f.grid.NumChunks(); ok {
-		text = count(*f.Chunks) + " of " + plural(n, "chunk")
+		text = count(*f.Chunks) + " of " + plural(n, f.noun())
 	}
 	return text + ", " + byteCount(*f.Bytes)
 }
@@ -153,10 +170,15 @@ func memberText(m zarr.Member) string {
 		return text
 	}
 	text = fmt.Sprintf("%s  %s  %s", m.Name(), a.Type(), shapeText(a.Shape()))
-	if a.Rank() > 0 {
-		text += "  chunks " + chunksText(a.Grid())
+	if a.Rank() == 0 {
+		return text
 	}
-	return text
+	if n := a.Inner(); n != nil {
+		if g, err := n.Grid(); err == nil {
+			return text + "  shards " + chunksText(a.Grid()) + "  inner chunks " + innerText(g)
+		}
+	}
+	return text + "  chunks " + chunksText(a.Grid())
 }
 
 // compact returns JSON without white space.

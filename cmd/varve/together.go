@@ -78,6 +78,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName stri
 	}
 	defer g.Close()
 	for _, in := range inputs {
+		in.opt.RoundUp = c.roundUp
 		if err := in.open(cmd, g, location, formatName, axis, expect); err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*branch, error) {
 	name := filepath.Base(localPath(location))
 	n, err := openNode(cmd, location)
 	if err != nil {
-		if undecodable(err) && readDocument(cmd.Context(), location, gridOptions(cmd)) != nil {
+		if undecodable(err) && readDocument(cmd.Context(), location, permitted(cmd)) != nil {
 			b := newBranch(zarr.Member{Path: name, Kind: "array", Err: err})
 			b.text = name + "  array  cannot be read" // the error that follows says why
 			return b, err

@@ -22,6 +22,9 @@ func (d *editor) assemble() error {
 		case to == changes:
 			a.addMade(k)
 			return nil
+		case to == comes:
+			a.addData(k, d.given[k])
+			return nil
 		case to == remains:
 			a.skip()
 		case to == goes:
@@ -60,7 +63,7 @@ func (d *editor) finish(a *assembler) error {
 // behind begins the new shard with all inner chunks of the stored one where they are, if new ones are to be put behind them
 // and the dead bytes do not outgrow the others, or if inner chunks share bytes, which then are not to become many times as many.
 func (d *editor) behind(a *assembler) bool {
-	if d.old == nil || d.out.Old == nil && !d.Splices {
+	if d.old == nil || d.Compact || d.out.Old == nil && !d.Splices {
 		return false
 	}
 	first, last := int64(0), d.old.info.Size
@@ -176,6 +179,19 @@ func (a *assembler) keepOld(k int64) error {
 	return err
 }
 
+// addData adds inner chunk k, of which the bytes are at hand.
+func (a *assembler) addData(k int64, data []byte) {
+	a.note(k, int64(len(data)))
+	a.size += int64(len(data))
+	if i := len(a.pieces) - 1; i >= 0 && len(data) > 0 {
+		if last := a.pieces[i].Data; len(last) < cap(last) && &last[:len(last)+1][len(last)] == &data[0] {
+			a.pieces[i].Data = last[:len(last)+len(data)]
+			return
+		}
+	}
+	a.pieces = append(a.pieces, store.Piece{Data: data})
+}
+
 // keep adds bytes of the stored shard.
 func (a *assembler) keep(off, n int64) {
 	a.size += n
@@ -188,7 +204,7 @@ func (a *assembler) keep(off, n int64) {
 
 // patch makes patches of the inner chunks that were encoded anew, if each takes just the place that it has.
 func (d *editor) patch() bool {
-	if d.old == nil || slices.Contains(d.todo, goes) {
+	if d.old == nil || d.replaces() {
 		return false
 	}
 	a := assembler{editor: d}

@@ -38,24 +38,51 @@ const (
 
 var errShared = errors.New("inner chunks have bytes in common, and many times as many together as the shard has; write the shard whole")
 
-// takeOut sees whether inner chunks of the stored shard have bytes in common. A store does not splice a value that has some
-// bytes twice, so that they are read then.
+// takeOut sees whether inner chunks of the stored shard have bytes in common that are to be told apart. A store does not splice a
+// value that has some bytes twice, so that they are read then.
 func (d *editor) takeOut() error {
-	if d.old == nil {
-		return nil
+	if d.old == nil || !d.Compact && (d.Splices || d.out.Old != nil) {
+		return nil // all bytes stay as they are where that is so
 	}
+	outgrow, err := d.outgrow()
+	d.Splices = d.Splices && !outgrow && !d.isScattered()
+	return err
+}
+
+// shortRun is how many bytes that stay together are taken over one by one, rather than with all others through memory.
+const shortRun = 16 << 10
+
+// isScattered reports whether what stays together of a shard that is put in order is so short that it is better read in large
+// ranges, of which the memory holds two copies.
+func (d *editor) isScattered() bool {
+	if !d.Compact {
+		return false
+	}
+	runs, live, next := int64(0), int64(0), int64(-1)
+	_ = d.each(func(k int64) error {
+		off, n, stored, err := d.old.span(k)
+		if err != nil || !stored || !d.stays(k) {
+			return nil
+		}
+		if off != next {
+			runs++
+		}
+		live, next = live+n, off+n
+		return nil
+	})
+	return live < runs*shortRun && live <= d.work.Bytes/2
+}
+
+// outgrow reports whether the inner chunks that are told apart have more bytes than the stored shard. Too many are [codec.ErrCorrupt].
+func (d *editor) outgrow() (bool, error) {
 	sum, ok := int64(0), true
 	for k := range d.n {
 		if _, n, stored, err := d.old.span(k); stored && err == nil && d.todo[k] != goes && ok {
 			sum, ok = checked.Add(sum, n)
 		}
 	}
-	if ok && sum <= d.old.info.Size {
-		return nil
-	}
 	if !ok || sum/timesShared > d.old.info.Size && sum > manyShared {
-		return corrupt("%v", errShared)
+		return true, corrupt("%v", errShared)
 	}
-	d.Splices = false
-	return nil
+	return sum > d.old.info.Size, nil
 }

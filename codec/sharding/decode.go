@@ -11,16 +11,13 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// gaps is how many bytes of no use a shard may have that is compressed as a whole.
-const gaps = 64 << 10
-
 // EncodedSize implements [codec.ArrayBytes].
 func (c *coder) EncodedSize(shape []int64, n int64) (size int64, fixed bool) {
 	l, err := c.layout(shape)
 	if err != nil {
 		return n, false
 	}
-	return l.packed + min(l.packed, gaps), false
+	return l.packed, false
 }
 
 // Decode implements [codec.ArrayBytes].
@@ -143,10 +140,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 
 // decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
 func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, error) {
-	n := c.size
-	for _, l := range p.Cell.Encoded {
-		n *= l
-	}
+	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	p.Show(b.Bytes(n))
 	if err := c.chain.Decode(&p.Decoded, src); err != nil {

@@ -175,7 +175,10 @@ func (k *kept) put(shard []byte) {
 
 func (k *kept) Key() store.Key { return k.key }
 
-func (k *kept) Expect(info store.Info) { k.pinned = store.Pin(k.Store, k.key, info) }
+// Expect pins a version of a store that cannot open values, so that every read is a request of its own.
+func (k *kept) Expect(info store.Info) {
+	k.pinned = store.Pin(struct{ store.Store }{k.Store}, k.key, info)
+}
 
 func (k *kept) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	if k.before != nil {
@@ -188,3 +191,8 @@ func (k *kept) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, s
 }
 
 func mustType(name string) dtype.Type { return must(dtype.Parse(name, nil)) }
+
+// raw is a chain that stores elements as they are, transposed one that only reorders axes.
+func raw() []metadata.Extension { return []metadata.Extension{zarrbytes.Extension("little")} }
+
+func transposed(order ...int) metadata.Extension { return transpose.Extension(order...) }

@@ -68,6 +68,7 @@ type editor struct {
 	old   *index    // of the stored shard, nil where nothing of it stays
 	reads []stretch // of it, in the order of their offsets, where it was not read whole
 	todo  []uint8   // for every inner chunk, what becomes of it
+	given [][]byte  // inner chunks that are taken over from insets, nil where there are none
 	list  []uint32  // the inner chunks that are encoded anew, in the order in which they are stored
 	made  []int64   // bytes of each of them, 0 where it holds only the fill value, unchanged where it stays
 	size  int64     // how many of them follow each other in one segment
@@ -83,6 +84,7 @@ const (
 	goes                 // nothing of it stays, and nothing new comes
 	changes              // it is encoded anew
 	remains              // it was to be encoded anew, but turned out to stay as it is stored
+	comes                // it is taken over from an inset
 )
 
 func (d *editor) edit(src codec.Source) error {
@@ -90,10 +92,15 @@ func (d *editor) edit(src codec.Source) error {
 		return err
 	}
 	d.todo = make([]uint8, d.n)
-	count := d.mark()
-	if d.old != nil && !d.Anew && count == 0 && !slices.Contains(d.todo, goes) {
-		d.out.Same = true
-		return nil
+	count, err := d.markInsets(d.mark())
+	if err != nil {
+		return err
+	}
+	if same, err := d.isSame(); same || err != nil {
+		return err
+	}
+	if err := d.takeOut(); err != nil {
+		return err
 	}
 	patches := d.patches()
 	if err := d.readParts(src, !d.Splices && !patches); err != nil {
@@ -107,9 +114,8 @@ func (d *editor) edit(src codec.Source) error {
 			d.todo[k] = remains
 		}
 	}
-	if d.old != nil && !d.Anew && !slices.Contains(d.todo, goes) && !slices.Contains(d.todo, changes) {
-		d.out.Same = true
-		return nil
+	if same, err := d.isSame(); same || err != nil {
+		return err
 	}
 	if patches {
 		if d.patch() {
@@ -121,6 +127,25 @@ func (d *editor) edit(src codec.Source) error {
 	}
 	return d.assemble()
 }
+
+// isSame reports whether the shard stays as it is stored.
+func (d *editor) isSame() (bool, error) {
+	if d.old == nil || d.Anew || d.replaces() || slices.Contains(d.todo, changes) {
+		return false, nil
+	}
+	same := true
+	var err error
+	if d.Compact {
+		same, err = d.isCompact()
+	}
+	if same {
+		d.out.Same, d.out.Size = true, d.old.info.Size
+	}
+	return same, err
+}
+
+// replaces reports whether inner chunks go or come without being encoded.
+func (d *editor) replaces() bool { return d.given != nil || slices.Contains(d.todo, goes) }
 
 // mark notes what becomes of every inner chunk and returns how many are encoded anew.
 func (d *editor) mark() (count int64) {
@@ -225,8 +250,8 @@ func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 }
 
 // bytes returns the bytes of the elements of an inner chunk.
-func (d *editor) bytes(shape []int64) int64 {
-	n := d.coder.size
+func (c *coder) bytes(shape []int64) int64 {
+	n := c.size
 	for _, l := range shape {
 		n *= l
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -40,10 +41,13 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, info, err
 }
 
+// objects counts the shards that were stored. Each has a key of its own: stores in memory begin to count versions anew.
+var objects atomic.Int64
+
 // newObject returns a source of a shard that is stored in memory.
 func newObject(t testing.TB, s *memory.Store, shard []byte) *object {
 	t.Helper()
-	o := &object{s: s, at: key(0)}
+	o := &object{s: s, at: key(int(objects.Add(1)))}
 	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +62,7 @@ func work() *codec.Work {
 // apply returns what an edit makes of a shard, stored as the store does it that has certain powers.
 func apply(c *coder, e codec.Edit, shard []byte) ([]byte, error) {
 	s := memory.New()
-	o := &object{s: s, at: key(0)}
+	o := &object{s: s, at: key(int(objects.Add(1)))}
 	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
 		return nil, err
 	}
@@ -282,7 +286,7 @@ func TestHugeShard(t *testing.T) {
 			if err != nil || len(got) > len(shard)+14 {
 				t.Errorf("%d bytes became %d (%v)", len(shard), len(got), err)
 			}
-			if _, err := c.EncodePart(t.Context(), work(), e, &object{s: memory.New(), at: key(1)}); err == nil {
+			if _, err := c.EncodePart(t.Context(), work(), e, &object{s: memory.New(), at: key(-1)}); err == nil {
 				t.Error("a shard that is not stored was changed")
 			}
 		})

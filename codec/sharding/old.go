@@ -17,10 +17,11 @@ const manyBytes = 1 << 20
 // readOld reads the stored shard, or only its index where the bytes that stay can be taken over by the store, or where far more
 // is stored than the inner chunks can take.
 func (d *editor) readOld(src codec.Source) error {
+	_, inMemory := src.(codec.Stored)
 	switch {
 	case src == nil:
 		return nil
-	case d.packed < manyBytes || !d.Splices && !d.patches():
+	case inMemory, !d.Compact && (d.packed < manyBytes || !d.Splices && !d.patches()):
 		err := d.readWhole(src)
 		if !errors.Is(err, store.ErrTooLarge) {
 			return err
@@ -64,7 +65,7 @@ func (d *editor) readWhole(src codec.Source) error {
 }
 
 // patches reports whether inner chunks may be overwritten where they are.
-func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Patches }
+func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Patches && !d.Compact }
 
 // readParts reads what is needed of a shard of which only the index was read: what changes in part, and what stays as well
 // where that is asked for.
@@ -74,15 +75,18 @@ func (d *editor) readParts(src codec.Source, stay bool) error {
 	}
 	var wants []want
 	for k := range d.n {
+		if needed := d.todo[k] == stays && stay || d.todo[k] == changes && !d.covers(k); !needed {
+			continue
+		}
 		off, n, stored, err := d.old.span(k)
 		if err != nil {
 			return d.fail(k, err)
 		}
-		if stored && (d.todo[k] == stays && stay || d.todo[k] == changes && !d.covers(k)) {
+		if stored {
 			wants = append(wants, want{off, n, k})
 		}
 	}
-	slices.SortFunc(wants, byOffset)
+	slices.SortFunc(wants, want.compare)
 	r := &decoder{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work}
 	d.reads = d.reads[:0]
 	for len(wants) > 0 {
@@ -114,20 +118,28 @@ func (d *editor) covers(k int64) bool {
 
 // oldBytes returns inner chunk k as it is stored, nil where it is not.
 func (d *editor) oldBytes(k int64) ([]byte, error) {
+	in, off, n, err := d.oldPlace(k)
+	if in == nil || err != nil {
+		return nil, err
+	}
+	return in[off : off+n : off+n], nil
+}
+
+// oldPlace returns where the bytes of inner chunk k are in memory; nil where it is not stored.
+func (d *editor) oldPlace(k int64) (in []byte, off, n int64, err error) {
 	if d.old == nil {
-		return nil, nil
+		return nil, 0, 0, nil
 	}
 	off, n, stored, err := d.old.span(k)
 	if err != nil || !stored {
-		return nil, err
+		return nil, 0, 0, err
 	}
 	if d.out.Old != nil {
-		return d.out.Old[off : off+n : off+n], nil
+		return d.out.Old, off, n, nil
 	}
 	i, found := slices.BinarySearchFunc(d.reads, off, func(s stretch, off int64) int { return cmp.Compare(s.off, off) })
 	if !found {
 		i-- // the stretch that begins before it, which holds what was asked for
 	}
-	data, _ := d.reads[i].holds(off, n)
-	return data, nil
+	return d.reads[i].data, off - d.reads[i].off, n, nil
 }

@@ -51,6 +51,12 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	return err
 }
 
+// Bytes between inner chunks that it pays to read from a far store, so as to read the inner chunks as one.
+const (
+	mostGap     = 1 << 20 // between two
+	mostBetween = 16 << 20
+)
+
 // Weight implements [codec.Divider].
 func (c *coder) Weight(p codec.Part, cores int) int64 {
 	l, err := c.layout(p.Shape)
@@ -61,6 +67,8 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	encoded := l.packed/l.n*touched + l.index // all of it where every inner chunk is touched
 	if p.Whole || touched == l.n {
 		encoded = l.packed
+	} else if touched > 0 {
+		encoded = min(l.packed, encoded+min(mostBetween, (touched-1)*mostGap))
 	}
 	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
 }
@@ -80,19 +88,17 @@ func (d *decoder) read(src codec.Source) error {
 	}
 	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
 	read := tail.buffer != nil // the index, just now
-	for more := true; more; {
+	for more := true; more && err == nil; {
 		var wants []want
 		if wants, more, err = d.wants(x, plan); err == nil && len(wants) > 0 {
 			err = d.readRanges(src, wants, tail)
 			read = true
 		}
-		if err != nil {
-			return err
-		}
 	}
 	if !read {
-		// An index that was known tells nothing about the shard as it is: this does.
-		_, _, err = src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
+		// An index that was known tells nothing about the shard as it is: this read does.
+		_, _, readErr := src.Read(d.ctx, store.Request{Range: store.Span(0, 0)}, nil)
+		return cmp.Or(readErr, err)
 	}
 	return err
 }
@@ -202,7 +208,7 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 	p := selection.NewPiece(len(d.chunks), int(d.size))
 	for len(wants) < mostWants {
 		if !plan.Next(p.Part) {
-			slices.SortFunc(wants, byOffset)
+			slices.SortFunc(wants, want.compare)
 			return wants, false, nil
 		}
 		k := d.number(p.Chunk)
@@ -218,16 +224,22 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 		p.Into(d.Part.Into)
 		d.fill(p)
 	}
-	slices.SortFunc(wants, byOffset)
+	slices.SortFunc(wants, want.compare)
 	return wants, true, nil
 }
 
-func byOffset(a, b want) int { return cmp.Compare(a.off, b.off) }
+// compare puts wants in the order of their bytes. The longest of those that begin together comes first, so that no group of
+// wants begins where another does.
+func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp.Compare(o.n, w.n)) }
 
 // group returns how many wants at the start are read as one range, and where that ends.
 func (d *decoder) group(wants []want) (n int, stop int64) {
-	first := wants[0]
-	most := max(min(d.work.Span, d.work.Bytes/2), first.n)
+	first, last := wants[0], wants[len(wants)-1]
+	most := d.work.Bytes
+	if last.off+last.n-first.off > most {
+		most /= 2 // one is decoded while the next is read
+	}
+	most = max(min(d.work.Span, most), first.n)
 	stop = first.off + first.n
 	for n = 1; n < len(wants); n++ {
 		w := wants[n]

@@ -24,19 +24,16 @@ const (
 
 // crew returns what a codec may use that was granted so many bytes.
 func (w *worker) crew(bytes int64) *codec.Work {
-	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Gap: w.Gap, Span: w.Span}
-	_, near := w.Store.(store.Opener)
-	if work.Gap == 0 {
-		if work.Gap = farGap; near {
-			work.Gap = nearGap
-		}
+	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Span: span, Gap: farGap, Small: farGap, Guess: farGuess}
+	if _, near := w.Store.(store.Opener); near {
+		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
 	}
-	if work.Span == 0 {
-		work.Span = span
+	if w.Gap != 0 {
+		work.Gap = max(0, w.Gap)
+		work.Small, work.Guess = min(work.Small, work.Gap), min(work.Guess, work.Gap)
 	}
-	work.Small, work.Guess = work.Gap, min(work.Gap, farGuess)
-	if near {
-		work.Small, work.Guess = nearGap, 0
+	if w.Span != 0 {
+		work.Span = w.Span
 	}
 	return work
 }

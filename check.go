@@ -1,0 +1,103 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+)
+
+// CheckOptions says how a shard is checked. A nil *CheckOptions means the zero CheckOptions.
+type CheckOptions struct {
+	// IndexOnly looks at indexes alone, those of nested shards too, and decodes no inner chunk.
+	IndexOnly bool
+}
+
+// ShardFault is something that is wrong with a stored shard.
+type ShardFault struct {
+	Shard []int64 // index of the chunk of the array
+	Key   string  // in the store
+	codec.Fault
+}
+
+// Error returns which shard it is, and what is wrong with it.
+func (f ShardFault) Error() string { return fmt.Sprintf("chunk %v (%s): %v", f.Shard, f.Key, f.Fault) }
+
+// CheckShard looks for faults in one stored shard: whether its index can be read, every inner chunk is in the shard, outside
+// of the index, has its bytes for itself, and decodes; the same within nested shards. What is wrong is told in the result
+// and is no error; nor are dead bytes, which are counted. A chunk that is no shard is decoded.
+//
+// A shard that is not stored wraps [fs.ErrNotExist]. Everything is read from one version of the shard, with [Options].Budget.
+func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions) (*codec.Check, error) {
+	if opt == nil {
+		opt = &CheckOptions{}
+	}
+	s := a.state.Load()
+	for range readTries {
+		if err := s.isChunk(index); err != nil {
+			return nil, a.fail("check", err)
+		}
+		found, err := s.engine.Check(ctx, index, !opt.IndexOnly)
+		if err != nil || len(found.Faults) == 0 {
+			return found, a.fail("check", err)
+		}
+		now, err := a.fresh(ctx, s) // it may be that of another grid
+		if err != nil || now == s {
+			return found, a.fail("check", err)
+		}
+		s = now
+	}
+	return nil, a.fail("check", fmt.Errorf("%w while it was looked at, again and again", ErrConflict))
+}
+
+// CheckShards looks for faults in all stored shards, as [Array.CheckShard] does, several at a time, and yields each, shards in
+// no order. An error, which ends it, is not a fault of a shard but what kept it from going on.
+func (a *Array) CheckShards(ctx context.Context) iter.Seq2[ShardFault, error] {
+	return func(yield func(ShardFault, error) bool) {
+		s, err := a.fresh(ctx, a.state.Load())
+		if err != nil {
+			yield(ShardFault{}, a.fail("check", err))
+			return
+		}
+		for c, err := range s.engine.CheckAll(ctx, grid.BoxOf(s.grid.Chunks()), true) {
+			if err != nil {
+				yield(ShardFault{}, a.fail("check", err))
+				return
+			}
+			if len(c.Faults) > 0 {
+				if c.Check, err = a.recheck(ctx, s, c.Index, c.Check); err != nil {
+					yield(ShardFault{}, err)
+					return
+				}
+			}
+			if c.More > 0 {
+				c.Faults = append(c.Faults, codec.Fault{Err: fmt.Errorf("%w: %d more faults", ErrCorrupt, c.More)})
+			}
+			for _, f := range c.Faults {
+				if !yield(ShardFault{c.Index, s.engine.Key(c.Index).String(), f}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// recheck looks at a shard with faults again, if another program has changed the array meanwhile: then it may be as it should.
+func (a *Array) recheck(ctx context.Context, s *state, index []int64, found *codec.Check) (*codec.Check, error) {
+	now, err := a.fresh(ctx, s)
+	if err != nil || now == s {
+		return found, a.fail("check", err)
+	}
+	if now.isChunk(index) != nil {
+		return new(codec.Check), nil
+	}
+	again, err := a.CheckShard(ctx, index, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return new(codec.Check), nil
+	}
+	return again, err
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+func newCompactCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "compact NODE --shards",
+		Short: "Put the inner chunks of every shard in order, and give back the bytes that none of them has",
+		Long: `Put the inner chunks of every shard in order, and give back the bytes that none of them has. Elements, chunks and objects stay as
+they are, and nothing is decoded. A shard that is in order is not written.
+
+Every shard is replaced in one step: others read and write meanwhile, and whoever stops the command leaves shards that are whole.
+A shard that is damaged is left as it is and named, after the others are done.`,
+		Example: `  varve compact era5.zarr/t2m --shards
+  varve compact era5.zarr/t2m --shards --dry-run --json`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: completeNode,
+	}
+	shards := c.Flags().Bool("shards", false, "compact within shards; chunks are not merged yet")
+	dry := c.Flags().Bool("dry-run", false, "change nothing, and show what would be")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*shards {
+			return unsupported("chunks cannot be merged yet; --shards compacts within shards")
+		}
+		return compactShards(cmd, args[0], *dry)
+	}
+	return c
+}
+
+func compactShards(cmd *cobra.Command, location string, dry bool) error {
+	opt := writing(cmd)
+	opt.Write = !dry
+	a, err := zarr.OpenArray(cmd.Context(), location, opt)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	shards, _ := a.Grid().NumChunks()
+	p := newProgress(cmd, "shards", shards)
+	p.text = count
+	report, err := a.CompactShards(cmd.Context(), &zarr.CompactOptions{DryRun: dry, Progress: func([]int64) { p.add(1) }})
+	p.end()
+	if err != nil && !errors.Is(err, zarr.ErrCorrupt) {
+		return err
+	}
+	return errors.Join(printCompacted(cmd, location, dry, report), err)
+}
+
+// compacted is what became of the shards, as programs read it.
+type compacted struct {
+	Path    string `json:"path"`
+	DryRun  bool   `json:"dry_run"`
+	Shards  int64  `json:"shards"`
+	Changed int64  `json:"changed"`
+	Before  int64  `json:"bytes_before"`
+	After   int64  `json:"bytes_after"`
+}
+
+// printCompacted tells what became of the shards.
+func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.CompactReport) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd, compacted{location, dry, r.Shards, r.Changed, r.Before, r.After})
+	}
+	done := "put in order"
+	if dry {
+		done = "to be put in order, nothing was changed"
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s, %s %s: %s → %s\n",
+		printable(location), plural(r.Shards, "shard"), count(r.Changed), done, byteCount(r.Before), byteCount(r.After))
+	return err
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
+)
+
+// addInner adds the inner chunks of an array whose chunks are shards.
+func (f *arrayFacts) addInner(a *zarr.Array) {
+	f.Notes = append(f.Notes, aroundShards(f.doc.Codecs)...)
+	n := a.Inner()
+	if n == nil {
+		return
+	}
+	g, err := n.Grid()
+	f.addInnerGrid(g, err)
+}
+
+// addInnerGrid adds the grid of inner chunks, or why it is not known. As in zarr-python read_chunk_sizes has them only where there are no
+// other codecs around.
+func (f *arrayFacts) addInnerGrid(g *grid.Grid, err error) {
+	alone := len(f.doc.Codecs) == 1
+	if alone {
+		f.ReadSizes = nil
+	}
+	if err != nil {
+		f.Notes = append(f.Notes, "the inner chunks are not known: "+oneLine(err))
+		return
+	}
+	f.inner = g
+	if !alone {
+		return
+	}
+	sizes := g.Sizes()
+	f.ReadSizes = runPairs(sizes)
+	for i := range sizes {
+		if sizes[i] == nil && g.Axis(i).Chunks() > 0 {
+			f.ReadSizes[i] = nil
+			f.Notes = append(f.Notes, fmt.Sprintf("axis %d has too many inner chunks of different lengths to list them", i))
+		}
+	}
+}
+
+// aroundShards tells what codecs before and behind the sharding codec mean for those who want one inner chunk.
+func aroundShards(codecs []metadata.Extension) (notes []string) {
+	at := slices.IndexFunc(codecs, isSharding)
+	if at < 0 {
+		return nil
+	}
+	names := func(list []metadata.Extension) (text string) {
+		for i, e := range list {
+			if i > 0 {
+				text += ", "
+			}
+			text += e.Name
+		}
+		return text
+	}
+	if before := names(codecs[:at]); before != "" {
+		notes = append(notes, before+" before the sharding codec: some programs, as zarr-python, then read and write whole shards only")
+	}
+	if behind := names(codecs[at+1:]); behind != "" {
+		notes = append(notes, behind+" behind the sharding codec works on whole shards: to read or to write one inner chunk takes all of its shard")
+	}
+	return notes
+}
+
+func isSharding(e metadata.Extension) bool { return e.Name == sharding.Name }
+
+// addCodecs adds a chain of codecs, and below it those of inner chunks and of the index.
+func (s *sheet) addCodecs(label, indent string, codecs []metadata.Extension, more string) {
+	nested := make([]*nestedCodecs, len(codecs))
+	shown := slices.Clone(codecs)
+	for i, e := range codecs {
+		if nested[i] = parseNested(e); nested[i] != nil {
+			shown[i].Configuration = nested[i].rest
+		}
+	}
+	s.add(indent+label, extensionsText(shown)+more)
+	for _, n := range nested {
+		if n != nil {
+			s.addCodecs("inner", indent+"  ", n.inner, "")
+			s.addCodecs("index", indent+"  ", n.index, "; at the "+n.location)
+		}
+	}
+}
+
+// nestedCodecs are the chains within a sharding codec.
+type nestedCodecs struct {
+	inner, index []metadata.Extension
+	location     string
+	rest         []byte // of the configuration
+}
+
+// parseNested reads the chains within a codec, nil where it has none or they cannot be read.
+func parseNested(e metadata.Extension) *nestedCodecs {
+	v, err := strictjson.Parse(e.Configuration, strictjson.Limits{})
+	if !isSharding(e) || err != nil || v.Kind() != strictjson.Object {
+		return nil
+	}
+	n := &nestedCodecs{location: "end"}
+	var rest []string
+	for name, value := range v.Members() {
+		switch name {
+		case "codecs":
+			n.inner, err = parseCodecs(string(value.Raw()))
+		case "index_codecs":
+			n.index, err = parseCodecs(string(value.Raw()))
+		case "index_location":
+			n.location, err = value.Str()
+		default:
+			rest = append(rest, string(jsonText(name))+":"+string(value.Raw()))
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	n.rest = []byte("{" + strings.Join(rest, ",") + "}")
+	return n
+}
+
+// innerText returns in short how shards are cut: 8 × 8, or lengths where they differ.
+func innerText(g *grid.Grid) string {
+	steps := make([]int64, g.Rank())
+	for i := range steps {
+		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
+			return chunksText(g)
+		}
+	}
+	return shapeText(steps)
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+)
+
+// shardsHelp explains --shards in the help of create.
+const shardsHelp = `SHARDS, in the same words, are chunks that are stored as one object each and hold many inner chunks, which are read and
+written by themselves. --chunks are the inner chunks then: auto, 1MiB, 10 or [10,20], which have to divide all shards; -1 is as long
+as they permit. With auto, or a size in bytes, shards are made of as many inner chunks as fit. --codecs and --compressor are
+those of inner chunks. With --experimental inner-chunks they need not divide the shards, the last ones then end where the shard
+does, and lists as [[10,20,30],[25,25]] say how every shard is cut.`
+
+// innerBytes are the bytes of an inner chunk where nothing is said: those of grid.Propose.
+const innerBytes = 1 << 20
+
+// sharded is what --shards and --chunks say together.
+type sharded struct {
+	shards, inner chunking
+	clips         bool // inner chunks need not divide the shards
+}
+
+// check refuses inner chunks that can be none of any shards.
+func (s sharded) check() error {
+	switch c := s.inner; {
+	case c.object != nil || c.axes != nil || c.trimmed:
+		return badUsage("--chunks %s: with --shards they are inner chunks: auto, a size as 1MiB, or lengths as 10 or [10,20]", shorten(c.text, 40))
+	case c.size > 0 && s.shards.size > 0 && c.size > s.shards.size:
+		return badUsage("--chunks %s are inner chunks of --shards %s, which are smaller", c.text, s.shards.text)
+	}
+	return nil
+}
+
+// cut returns the grid of shards, and how each is cut.
+func (s sharded) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, []grid.Cut, error) {
+	if s.shards.isChosen() {
+		return s.proposed(shape, int64(t.Size()))
+	}
+	g, err := s.shards.grid(ctx, shape, t, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	cuts, err := s.within(g, int64(t.Size()))
+	return g, cuts, s.inner.refused(err)
+}
+
+// proposed chooses the shards.
+func (s sharded) proposed(shape []int64, size int64) (*grid.Grid, []grid.Cut, error) {
+	p, err := s.proposal(shape, size)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := grid.Regular(shape, p.Shard)
+	return g, every(p.Chunk), s.shards.refused(err)
+}
+
+// proposal returns the shards that there may be, and their inner chunks.
+func (s sharded) proposal(shape []int64, size int64) (grid.Proposal, error) {
+	how := grid.Proposing{Inner: s.inner.size, Shard: s.shards.size}
+	if s.inner.lengths != "" {
+		var err error
+		if how.Chunk, err = s.inner.steps(shape); err != nil {
+			return grid.Proposal{}, s.inner.refused(err)
+		}
+	}
+	p, err := grid.Propose(shape, size, how)
+	return p, s.shards.refused(err)
+}
+
+// steps returns the one length that chunks have along each axis.
+func (c chunking) steps(shape []int64) ([]int64, error) {
+	cuts, err := grid.ParseCuts(shape, c.lengths)
+	if err != nil {
+		return nil, err
+	}
+	g, err := grid.New(shape, cuts...)
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]int64, g.Rank())
+	for i := range steps {
+		if steps[i] = g.Axis(i).Step(); steps[i] == 0 {
+			return nil, onAxis(i, "it is a list; where shards are chosen one length is needed")
+		}
+	}
+	return steps, nil
+}
+
+// every returns cuts of one length along each axis.
+func every(lengths []int64) []grid.Cut {
+	cuts := make([]grid.Cut, len(lengths))
+	for i, n := range lengths {
+		cuts[i] = grid.Every(n)
+	}
+	return cuts
+}
+
+// within returns how shards that there are already are cut.
+func (s sharded) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
+	common := make([]int64, shards.Rank())
+	for i := range common {
+		common[i] = commonLength(shards.Axis(i))
+	}
+	if s.inner.isChosen() {
+		lengths, err := dividing(common, size, cmp.Or(s.inner.size, innerBytes))
+		return every(lengths), err
+	}
+	cuts, err := grid.ParseCuts(common, s.inner.lengths)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := grid.New(make([]int64, len(common)), cuts...) // lists say by themselves how long a shard is
+	if err != nil {
+		return nil, err
+	}
+	if inner.Name() != grid.RegularName {
+		return asLists(cuts, inner, shards)
+	}
+	if _, err := shards.Divided(cuts...); err != nil && !s.clips {
+		return nil, fmt.Errorf("%w (--experimental inner-chunks)", err)
+	}
+	return cuts, nil
+}
+
+// asLists makes all cuts lists where one is, as metadata has them.
+func asLists(cuts []grid.Cut, inner, shards *grid.Grid) ([]grid.Cut, error) {
+	for i := range cuts {
+		n, shard := inner.Axis(i).Step(), shards.Axis(i).Step()
+		switch {
+		case n == 0:
+		case shard == 0:
+			return nil, onAxis(i, "inner chunks that are lists need shards of one length, not of several")
+		case shard%n == 0:
+			cuts[i] = grid.Runs(grid.Run{Length: n, Count: shard / n})
+		case shard < n:
+			cuts[i] = grid.Edges(shard)
+		default:
+			cuts[i] = grid.Runs(grid.Run{Length: n, Count: shard / n}, grid.Run{Length: shard % n, Count: 1})
+		}
+	}
+	return cuts, nil
+}
+
+// commonLength returns the longest inner chunk that divides all shards along an axis.
+func commonLength(a grid.Axis) int64 {
+	common := a.Step()
+	for r := range a.Encoded() {
+		for n := r.Length; n != 0; {
+			common, n = n, common%n
+		}
+	}
+	return common
+}
+
+// dividing returns inner chunks, in elements, that divide shards with such lengths and have at most a number of bytes, unless one element has
+// more. They are as near to cubes as that permits.
+func dividing(common []int64, size, bytes int64) ([]int64, error) {
+	lengths, err := grid.Target(common, size, bytes)
+	for i, most := range lengths {
+		lengths[i] = divisor(common[i], most)
+	}
+	return lengths, err
+}
+
+// mostTrials bounds the search for a divisor, which finds the largest one of numbers up to its square.
+const mostTrials = 1 << 20
+
+// divisor returns the largest divisor of a number that is at most most, which is at least 1.
+func divisor(number, most int64) int64 {
+	largest := int64(1)
+	for d := int64(1); d <= min(most, mostTrials) && d <= number/d; d++ {
+		if number%d != 0 {
+			continue
+		}
+		largest = max(largest, d)
+		if number/d <= most {
+			return number / d // the others are smaller, as d grows
+		}
+	}
+	return largest
+}

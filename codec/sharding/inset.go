@@ -1,0 +1,96 @@
+package sharding
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+)
+
+// markInsets notes what becomes of the inner chunks that insets take the place of. Of the count that are encoded anew it returns
+// those that still are.
+func (d *editor) markInsets(count int64) (int64, error) {
+	for i, in := range d.Insets {
+		from, err := d.insetPlace(in)
+		if err != nil {
+			return 0, fmt.Errorf("inset %d: %w", i, err)
+		}
+		l, err := d.coder.layout(in.Shape)
+		if err != nil {
+			return 0, fmt.Errorf("inset %d: %w", i, err)
+		}
+		x, err := d.indexOf(l, in.Chunk)
+		if err != nil {
+			return 0, fmt.Errorf("inset %d: %w", i, err)
+		}
+		if d.given == nil {
+			d.given = make([][]byte, d.n)
+		}
+		gone, err := d.takeInset(l, x, in.Chunk, from)
+		if err != nil {
+			return 0, fmt.Errorf("inset %d: %w", i, err)
+		}
+		count -= gone
+	}
+	return count, nil
+}
+
+// takeInset notes the inner chunks that an inset stores, the first of which is at from. It returns how many of those that they replace
+// were to be encoded anew.
+func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gone int64, err error) {
+	at := make([]int64, 0, len(from))
+	for j := range l.n {
+		at = l.place(at[:0], j)
+		for axis := range at {
+			at[axis] += from[axis]
+		}
+		off, n, stored, err := x.span(j)
+		if err != nil {
+			return 0, l.fail(j, err)
+		}
+		if !stored {
+			continue
+		}
+		k := d.number(at)
+		if d.todo[k] == changes {
+			gone++
+		}
+		d.todo[k], d.given[k] = comes, chunk[off:off+n] // with room for what follows it
+	}
+	return gone, nil
+}
+
+// insetPlace returns where in the shard the first inner chunk of an inset goes. An inset that is cut in another way than its place
+// wraps [codec.ErrConfiguration]: its inner chunks would be of other shapes.
+func (d *editor) insetPlace(in codec.Inset) ([]int64, error) {
+	if len(in.Start) != len(d.chunks) || len(in.Shape) != len(d.chunks) {
+		return nil, fmt.Errorf("%w: it begins at %v and has the shape %v, the shard has %d axes", codec.ErrConfiguration, in.Start, in.Shape, len(d.chunks))
+	}
+	g, err := d.cut.of(in.Shape)
+	if err != nil {
+		return nil, err
+	}
+	from := make([]int64, len(in.Start))
+	for i, start := range in.Start {
+		here := d.grid.Axis(i)
+		chunk, within, ok := here.Locate(start)
+		if !ok || within != 0 || !sameCells(here, chunk, g.Axis(i)) {
+			err := fmt.Errorf("%w: from element %d on it is not cut as an inset of %d is", codec.ErrConfiguration, start, in.Shape[i])
+			return nil, &grid.AxisError{Axis: i, Err: err}
+		}
+		from[i] = chunk
+	}
+	return from, nil
+}
+
+// sameCells reports whether the cells of an axis from one on are stored with the lengths that the cells of another have.
+func sameCells(a grid.Axis, from int64, b grid.Axis) bool {
+	for k := range b.Chunks() {
+		x, ok := a.Cell(from + k)
+		y, _ := b.Cell(k)
+		if !ok || x.Encoded != y.Encoded {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,125 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/store"
+)
+
+// CompactOptions says how shards are compacted. A nil *CompactOptions means the zero CompactOptions.
+type CompactOptions struct {
+	// DryRun only looks: the report is that of a call without it, and nothing is written. An array that was opened to be read will do.
+	DryRun bool
+	// Progress is called for every stored shard that was looked at, for one at a time. The index is reused: clone what is kept.
+	Progress func(shard []int64)
+}
+
+// CompactReport is what became of the shards of an array.
+type CompactReport struct {
+	Shards  int64 // that are stored and not damaged
+	Changed int64 // those of them that were stored anew
+	Before  int64 // bytes of all of them, before and after
+	After   int64
+}
+
+// CompactShards puts every stored shard in order: its inner chunks one behind the other as [Options].Shards.Order says, and no
+// byte that belongs to none of them. Inner chunks are taken over as they are encoded; nothing is decoded, also where an inner chunk
+// is a shard itself. Elements, grid and which shards are stored stay as they are.
+//
+// A shard that is in order costs its index, one or two requests, and is not written. Any other is replaced in one step,
+// and only if it is still the version that was read, as far as the store can tell; else it is looked at anew. In a
+// store that puts values together ([store.Splicer]) the bytes do not pass through the program; in others a shard is read and
+// fits into memory, and one that is larger than [Options.Budget] is processed alone. Whoever stops it, at any time, leaves
+// shards that are whole, in order or not; another call goes on.
+//
+// Inner chunks that have bytes in common are told apart. A shard whose index leads out of it is left as it is: the other
+// shards are done, and the error, which wraps [ErrCorrupt], names the first few by key and inner chunk. An array whose
+// chunks are no shards, or are compressed as a whole, is [ErrUnsupported].
+func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (CompactReport, error) {
+	if opt == nil {
+		opt = &CompactOptions{}
+	}
+	report, err := a.compactShards(ctx, *opt)
+	return report, a.fail("compact", err)
+}
+
+func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report CompactReport, err error) {
+	s := a.state.Load()
+	compact := func(s *state, _ bool) error {
+		done, err := a.compactState(ctx, s, opt)
+		report.add(done)
+		return err
+	}
+	if opt.DryRun {
+		err = a.untilFresh(ctx, s, compact)
+		return report, err
+	}
+	if err := a.writable(); err != nil {
+		return report, err
+	}
+	turns, leave, err := a.enter(ctx, 1)
+	if err != nil {
+		return report, err
+	}
+	defer leave()
+	if s.engine.Chain.TellsShapes() {
+		err = a.untilFresh(ctx, s, compact)
+	} else { // who trims shards meanwhile has to wait
+		err = a.withoutGrowth(ctx, turns, s, compact)
+	}
+	return report, err
+}
+
+// untilFresh does something with the newest state, and does it anew where it finds damage and the state is not the newest any more.
+func (a *Array) untilFresh(ctx context.Context, s *state, do func(s *state, shared bool) error) error {
+	for range writeTries {
+		now, err := a.fresh(ctx, s)
+		if err == nil {
+			err = do(now, false)
+		}
+		if !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		newest, staleErr := a.fresh(ctx, now)
+		if newest == now || staleErr != nil {
+			return errors.Join(err, staleErr)
+		}
+		s = newest
+	}
+	return fmt.Errorf("%w while its shards were looked at, again and again", ErrConflict)
+}
+
+// errNoShards refuses arrays without inner chunks that can be had by themselves.
+var errNoShards = fmt.Errorf("%w: the chunks are no shards, or their inner chunks cannot be had by themselves because a codec compresses the shard as a whole", ErrUnsupported)
+
+// compactState puts the shards of a state in order.
+func (a *Array) compactState(ctx context.Context, s *state, opt CompactOptions) (done engine.Compacted, err error) {
+	cells := grid.BoxOf(s.grid.Chunks())
+	if !s.engine.Chain.Divided() {
+		return done, errNoShards
+	}
+	if opt.DryRun {
+		return s.engine.Compact(ctx, cells, engine.Compacting{Done: opt.Progress})
+	}
+	var damaged error
+	err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		done, err = s.engine.Compact(ctx, cells, engine.Compacting{Batch: b, Done: opt.Progress})
+		if errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
+			damaged, err = err, nil
+		}
+		return err
+	})
+	return done, errors.Join(damaged, err)
+}
+
+// add adds what was done when the shards were looked at again: they are what they have become.
+func (r *CompactReport) add(done engine.Compacted) {
+	saved := r.Before - r.After
+	r.Shards, r.After = done.Chunks, done.After
+	r.Before = done.Before + saved
+	r.Changed += done.Changed
+}

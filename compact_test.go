@@ -1,0 +1,409 @@
+package zarr_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
+	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// sharded is a spec of shards of listed lengths along an axis of 12, in a plane of 4 rows.
+func sharded() zarr.Spec {
+	return zarr.Spec{
+		Shape: []int64{4, 11}, Type: dtype.Of[int32](), Codecs: plain(),
+		Chunks: []grid.Cut{grid.Every(4), grid.Edges(4, 2, 6)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(2)},
+	}
+}
+
+// appendingShards is how an array is opened that leaves dead bytes behind.
+func appendingShards() *zarr.Options {
+	return &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: codec.Append}}
+}
+
+// fragmented makes the array "g/a" of a spec and writes to it until all its shards have dead bytes. It returns its elements.
+func fragmented(t testing.TB, s store.Store, spec zarr.Spec) []int32 {
+	t.Helper()
+	ctx := context.Background()
+	h := zarr.On(s)
+	if _, err := h.CreateArray(ctx, "g/a", spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	a, err := h.OpenArray(ctx, "g/a", appendingShards())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := numbers(1, int32(count(spec.Shape)))
+	if err := zarr.Write(ctx, a, nil, data); err != nil {
+		t.Fatal(err)
+	}
+	columns := spec.Shape[1]
+	for x := range columns {
+		data[columns+x] += 1000
+		if err := zarr.Write(ctx, a, selection.Box{{1, 2}, {x, x + 1}}, data[columns+x:][:1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return data
+}
+
+// plainStore has no conditional writes, and can neither open nor splice.
+type plainStore struct {
+	store.Store
+	store.Writer
+	store.Lister
+	store.Deleter
+}
+
+func newPlainStore() store.Store {
+	m := memory.New()
+	return plainStore{m, m, m, m}
+}
+
+// shardBytes returns the bytes that the stored chunks of an array have together.
+func shardBytes(t *testing.T, a *zarr.Array) (n, shards int64) {
+	t.Helper()
+	for index, err := range a.StoredChunks(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := a.ChunkInfo(context.Background(), index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, shards = n+info.Size, shards+1
+	}
+	return n, shards
+}
+
+// TestCompactShards compacts shards with dead bytes in stores of all kinds. A trial says the same beforehand and changes nothing,
+// and a second call has nothing to do.
+func TestCompactShards(t *testing.T) {
+	ctx := context.Background()
+	for name, s := range map[string]store.Store{
+		"memory": memory.New(), "conditional": conditional(memory.New()), "plain": newPlainStore(), "local": file.On(vfs.NewDisk(), nil),
+	} {
+		for _, order := range []codec.Order{codec.Morton, codec.Fortran} {
+			t.Run(fmt.Sprint(name, order), func(t *testing.T) {
+				h := zarr.On(s)
+				if err := h.Delete(ctx, "g", &zarr.Options{Write: true}); err != nil && order > 0 {
+					t.Fatal(err)
+				}
+				want := fragmented(t, s, sharded())
+				reader, err := h.OpenArray(ctx, "g/a", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before, shards := shardBytes(t, reader)
+				trial, err := reader.CompactShards(ctx, &zarr.CompactOptions{DryRun: true})
+				if n, _ := shardBytes(t, reader); err != nil || n != before || trial.Before != before {
+					t.Fatalf("a trial of %d bytes: %+v, %d bytes after it (%v)", before, trial, n, err)
+				}
+				a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Shards: zarr.Shards{Order: order}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var seen []string
+				report, err := a.CompactShards(ctx, &zarr.CompactOptions{Progress: func(i []int64) { seen = append(seen, fmt.Sprint(i)) }})
+				if err != nil || report != trial || report.Changed != shards || report.Shards != shards {
+					t.Errorf("%+v (%v), a trial said %+v", report, err, trial)
+				}
+				slices.Sort(seen)
+				if fmt.Sprint(seen) != "[[0 0] [0 1] [0 2]]" {
+					t.Errorf("progress: %v", seen)
+				}
+				if after, _ := shardBytes(t, a); after != report.After || after >= before {
+					t.Errorf("%d bytes became %d, %+v", before, after, report)
+				}
+				if got, err := zarr.Read[int32](ctx, reader, nil); err != nil || !slices.Equal(got.Data, want) {
+					t.Errorf("read %v (%v)", got, err)
+				}
+				if again, err := a.CompactShards(ctx, nil); err != nil || again.Changed != 0 || again.Before != report.After {
+					t.Errorf("once more: %+v (%v)", again, err)
+				}
+			})
+		}
+	}
+}
+
+// requestLog counts the operations on chunks of an object store.
+type requestLog struct{ reads, writes, others atomic.Int64 }
+
+func (l *requestLog) on(s store.Store) store.Store {
+	return storetest.Conditional(s.(storetest.ObjectStore), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		switch key := op.Key.String(); {
+		case !strings.Contains(key, "/c/"):
+		case op.Name == "Get":
+			l.reads.Add(1)
+		case strings.HasPrefix(op.Name, "Put"):
+			l.writes.Add(1)
+		default:
+			l.others.Add(1)
+		}
+		return nil
+	}})
+}
+
+// TestCompactRequests counts what compacting costs a far store: a shard in order one read of its index, any other one more, and a write.
+func TestCompactRequests(t *testing.T) {
+	ctx := context.Background()
+	m := memory.New()
+	fragmented(t, m, sharded())
+	for _, want := range [][3]int64{{6, 3, 0}, {3, 0, 0}} {
+		log := new(requestLog)
+		a, err := zarr.On(log.on(m)).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.CompactShards(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := [3]int64{log.reads.Load(), log.writes.Load(), log.others.Load()}; got != want {
+			t.Errorf("%d reads, writes and others, want %d", got, want)
+		}
+	}
+}
+
+// TestCompactDamagedShard does the other shards and names the one that is damaged.
+func TestCompactDamagedShard(t *testing.T) {
+	ctx := context.Background()
+	for _, damage := range []func([]byte) []byte{
+		func(b []byte) []byte { return b[:20] }, // of the index
+		func(b []byte) []byte { return b[4:] },  // entries lead out of the shard
+		func(b []byte) []byte { b[len(b)-9] ^= 1; return b },
+	} {
+		m := memory.New()
+		fragmented(t, m, sharded())
+		key := store.Path{}.Key("g/a/c/0/1")
+		value, _, err := m.Get(ctx, key, store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value = damage(value)
+		if _, err := store.Put(ctx, m, key, value, store.Sync); err != nil {
+			t.Fatal(err)
+		}
+		a, err := zarr.On(m).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := a.CompactShards(ctx, nil)
+		if report.Shards != 2 || report.Changed != 2 {
+			t.Errorf("%+v", report)
+		}
+		if !errors.Is(err, zarr.ErrCorrupt) || !strings.Contains(fmt.Sprint(err), "g/a/c/0/1") {
+			t.Errorf("%v", err)
+		}
+		if now, _, err := m.Get(ctx, key, store.Request{}, nil); err != nil || !bytes.Equal(now, value) {
+			t.Errorf("the damaged shard was changed (%v)", err)
+		}
+	}
+}
+
+// TestCompactRefused asks for what cannot be.
+func TestCompactRefused(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	wrapped := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2)}, Codecs: plain()}))
+	spec := every(8, 4)
+	for name, codecs := range map[string][]metadata.Extension{
+		"chunks": {zarrbytes.Extension("little")}, "wrapped": {wrapped, gzip.Extension(1)},
+	} {
+		spec.Codecs = codecs
+		a, err := h.CreateArray(ctx, name, spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.CompactShards(ctx, nil)
+		expect(t, err, zarr.ErrUnsupported, "unsupported", "no shards")
+	}
+	fragmented(t, h.Store(), sharded())
+	a, err := h.OpenArray(ctx, "g/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.CompactShards(ctx, nil); !errors.Is(err, zarr.ErrReadOnly) {
+		t.Errorf("an array that was opened to be read: %v", err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := a.CompactShards(ended, &zarr.CompactOptions{DryRun: true}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that was cancelled: %v", err)
+	}
+}
+
+// TestCompactWithoutChecksum compacts shards whose indexes have no checksum.
+func TestCompactWithoutChecksum(t *testing.T) {
+	ctx := context.Background()
+	spec := sharded()
+	spec.InnerChunks, spec.Codecs = nil, []metadata.Extension{must(sharding.Extension(sharding.Configuration{
+		Inner: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: plain(), IndexCodecs: plain(), AtStart: true,
+	}))}
+	for _, s := range []store.Store{memory.New(), conditional(memory.New()), file.On(vfs.NewDisk(), nil)} {
+		want := fragmented(t, s, spec)
+		a, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report, err := a.CompactShards(ctx, nil); err != nil || report.Changed != 3 {
+			t.Errorf("%+v (%v)", report, err)
+		}
+		if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
+			t.Errorf("read %v (%v)", got, err)
+		}
+	}
+}
+
+// TestCompactAfterOthers compacts with an array that was opened before another program gave it another grid.
+func TestCompactAfterOthers(t *testing.T) {
+	ctx := context.Background()
+	for _, s := range []store.Store{memory.New(), conditional(memory.New())} {
+		want := fragmented(t, s, sharded())
+		stale, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := zarr.On(s).OpenArray(ctx, "g/a", appendingShards())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Resize(ctx, []int64{4, 4}, &zarr.ResizeOptions{Shrink: grid.TrimEdges}); err != nil {
+			t.Fatal(err)
+		}
+		if err := zarr.Append(ctx, other, 1, want[:16], &zarr.AppendOptions{Grow: grid.AppendOne()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := zarr.Write(ctx, other, selection.Box{{0, 1}, {4, 5}}, []int32{-1}); err != nil {
+			t.Fatal(err)
+		}
+		before, err := zarr.Read[int32](ctx, other, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report, err := stale.CompactShards(ctx, nil); err != nil || report.Shards != 2 || report.Changed != 2 {
+			t.Errorf("%+v (%v)", report, err)
+		}
+		if got, err := zarr.Read[int32](ctx, other, nil); err != nil || !slices.Equal(got.Data, before.Data) {
+			t.Errorf("read %v, want %v (%v)", got, before, err)
+		}
+	}
+}
+
+// TestCompactWhileOthersWrite compacts again and again while others write to the inner chunks of the same shards: nothing is lost.
+func TestCompactWhileOthersWrite(t *testing.T) {
+	ctx := context.Background()
+	for _, s := range []store.Store{memory.New(), conditional(memory.New()), file.On(vfs.NewDisk(), nil)} {
+		want := fragmented(t, s, sharded())
+		const writers, rounds = 4, 30
+		done := make(chan error)
+		for row := range int64(writers) {
+			go func() {
+				a, err := zarr.On(s).OpenArray(ctx, "g/a", appendingShards())
+				for r := int32(0); r < rounds && err == nil; r++ {
+					err = zarr.Fill(ctx, a, selection.Box{{row, row + 1}, {0, 11}}, r+int32(row))
+				}
+				done <- err
+			}()
+		}
+		a, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		for left := writers; left > 0; {
+			if err == nil {
+				_, err = a.CompactShards(ctx, nil)
+			}
+			select {
+			case failed := <-done:
+				err = errors.Join(err, failed)
+				left--
+			default:
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			want[i] = rounds - 1 + int32(i/11)
+		}
+		if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
+			t.Errorf("read %v (%v)", got, err)
+		}
+	}
+}
+
+// TestCrashCompact stops the machine before every operation of a compaction, and looks at every image that a power cut may leave:
+// the elements are there, and another call puts all shards in order and leaves nothing of the dead one. Inner chunks go through memory,
+// or from file to file where the budget is too small.
+func TestCrashCompact(t *testing.T) {
+	oneByOne(t)
+	points, images := 0, 0
+	for _, budget := range []int64{0, 1} {
+		for n, more := int64(0), true; more; n++ {
+			tried := 0
+			tried, more = crashCompact(t, n, budget)
+			points, images = points+1, images+tried
+		}
+	}
+	t.Logf("%d points, %d images", points, images)
+	if points < 120 || images < 1400 {
+		t.Errorf("only %d points and %d images were tried", points, images)
+	}
+}
+
+// crashCompact stops a compaction before its operation n. It is false where that comes to its end before.
+func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
+	t.Helper()
+	ctx, disk := context.Background(), vfs.NewDisk()
+	want := state{shape: []int64{4, 11}, data: fragmented(t, file.On(disk, nil), sharded())}
+	early := reader(t, disk)
+	stop, stopped := vfs.StopAt(n)
+	report, err := compactOn(ctx, vfs.Hook(disk, stop), budget)
+	if !stopped() && (err != nil || report.Changed != 3) {
+		t.Fatalf("%+v (%v)", report, err)
+	}
+	label := fmt.Sprintf("budget %d, operation %d", budget, n)
+	if got := lookAgain(t, early, label); !got.cut("").equal(want) {
+		t.Fatalf("%s: a reader from before sees %v, want %v", label, got, want)
+	}
+	for name, image := range disk.Images(uint64(n), randomImages()) {
+		images++
+		label := label + ", " + name
+		if got := look(t, image, label); !got.equal(want) {
+			t.Fatalf("%s: %v, want %v", label, got, want)
+		}
+		again, againErr := compactOn(ctx, image, budget)
+		if againErr != nil || again.Shards != 3 || err == nil && again.Changed > 0 {
+			t.Fatalf("%s: %+v (%v)", label, again, againErr)
+		}
+		wantTidy(t, zarr.On(file.On(image, nil)), label)
+		if got := look(t, image, label); !got.equal(want) {
+			t.Fatalf("%s, compacted again: %v, want %v", label, got, want)
+		}
+	}
+	return images, stopped()
+}
+
+// compactOn compacts the array of a disk within so many bytes.
+func compactOn(ctx context.Context, disk vfs.FS, budget int64) (zarr.CompactReport, error) {
+	a, err := zarr.On(file.On(disk, nil)).OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
+	if err != nil {
+		return zarr.CompactReport{}, err
+	}
+	return a.CompactShards(ctx, nil)
+}

@@ -1,0 +1,68 @@
+package zarr_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/memory"
+)
+
+// Changing inner chunks by appending leaves dead bytes in a shard, until it is compacted.
+func ExampleArray_CompactShards() {
+	ctx := context.Background()
+	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+		Shape: []int64{8}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+		Codecs: plain(),
+	}, &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: codec.Append}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, part := range []selection.Box{{{0, 8}}, {{1, 2}}, {{5, 6}}} {
+		if err := zarr.Fill(ctx, a, part, int64(7)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if shard, err := a.CheckShard(ctx, []int64{0}, nil); err == nil {
+		fmt.Printf("%d of %d bytes are dead, %d faults\n", shard.Dead, shard.Bytes, len(shard.Faults))
+	}
+	report, err := a.CompactShards(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d of %d shards stored anew: %d bytes became %d\n", report.Changed, report.Shards, report.Before, report.After)
+	// Output:
+	// 32 of 164 bytes are dead, 0 faults
+	// 1 of 1 shards stored anew: 164 bytes became 132
+}
+
+// What is wrong with stored shards is told shard by shard, with its place.
+func ExampleArray_CheckShards() {
+	ctx := context.Background()
+	s := memory.New()
+	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+		Shape: []int64{8}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+	}, nil)
+	if err == nil {
+		err = zarr.Fill(ctx, a, nil, int64(7))
+	}
+	if err == nil {
+		err = flipByte(s, "c/0", 3) // what a bad disk might do
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	for fault, err := range a.CheckShards(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(fault.Key, fault.Inner, fault.Off)
+	}
+	// Output:
+	// c/0 [[0]] 0
+}

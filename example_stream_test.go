@@ -1,0 +1,67 @@
+package zarr_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+)
+
+// A microscope delivers plane after plane. A shard has 32 of them, in inner chunks of 8, and is stored once, when they are all there.
+// A checkpoint makes what there is visible before.
+func ExampleArray_Stream() {
+	ctx := context.Background()
+	a := created(ctx, zarr.Spec{
+		Shape: []int64{0, 256, 256}, Type: dtype.Of[uint16](),
+		Chunks:      []grid.Cut{grid.Every(32), grid.Every(256), grid.Every(256)},
+		InnerChunks: []grid.Cut{grid.Every(8), grid.Every(64), grid.Every(64)},
+	})
+	s, err := a.Stream(ctx, 0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for z := range 75 {
+		plane := make([]uint16, 256*256)
+		plane[0] = uint16(z)
+		if err := zarr.WritePlanes(ctx, s, plane); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println("written", s.Next(), "visible", s.Published(), a.Shape())
+	if err := s.Checkpoint(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("written", s.Next(), "visible", s.Published(), a.Shape())
+	if err := s.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// written 75 visible 64 [64 256 256]
+	// written 75 visible 75 [75 256 256]
+}
+
+// A model writes an axis with listed edges. What is left at the end has an edge of its own, which is rounded up to whole inner chunks.
+func ExampleStream_Close() {
+	ctx := context.Background()
+	a := created(ctx, zarr.Spec{
+		Shape: []int64{100, 6}, Type: dtype.Of[float32](),
+		Chunks: []grid.Cut{grid.Edges(60, 40), grid.Every(6)}, InnerChunks: []grid.Cut{grid.Every(10), grid.Every(6)},
+	})
+	s, err := a.Stream(ctx, 0, &zarr.StreamOptions{Every: 50, RoundUp: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 75 {
+		if err := zarr.WritePlanes(ctx, s, make([]float32, 6)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := s.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%v %s\n", a.Shape(), a.Grid().AppendConfiguration(nil))
+	// Output: [175 6] {"kind": "inline", "chunk_shapes": [[60, 40, 50, 30], 6]}
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"math"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+// Checked is what was found out about one stored chunk.
+type Checked struct {
+	Index []int64
+	*codec.Check
+}
+
+// Check looks for faults in the stored chunk at index, which has to be a chunk of the grid. One that is not stored is [fs.ErrNotExist].
+func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Check, error) {
+	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), 1)
+	w := newWorker(r)
+	copy(w.Part.Chunk, index)
+	out, err := w.check(ctx, deep)
+	return out, w.fail(err)
+}
+
+// CheckAll looks for faults in the stored chunks of the box, and yields what it finds out about each, in no order.
+func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool) iter.Seq2[Checked, error] {
+	return func(yield func(Checked, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		found, end := make(chan Checked), make(chan error, 1)
+		go func() {
+			end <- a.checkAll(ctx, cells, deep, found)
+			close(found)
+		}()
+		for c := range found {
+			if !yield(c, nil) {
+				cancel()
+				for range found { // until the others have seen it
+				}
+				return
+			}
+		}
+		if err := <-end; err != nil {
+			yield(Checked{}, err)
+		}
+	}
+}
+
+func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, found chan<- Checked) error {
+	next, stop := iter.Pull2(a.mayBeStored(ctx, cells))
+	defer stop()
+	var failed error
+	r := a.newRun(cells, math.MaxInt64)
+	err := each(ctx, r.workers,
+		func(w *worker) bool {
+			index, err, more := next()
+			if err != nil {
+				failed = err
+			}
+			copy(w.Part.Chunk, index)
+			return more && err == nil
+		},
+		func() *worker { return newWorker(r) },
+		func(ctx context.Context, w *worker) error {
+			out, err := w.check(ctx, deep)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return w.fail(err)
+			}
+			select {
+			case found <- Checked{slices.Clone(w.Part.Chunk), out}:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	return errors.Join(failed, err)
+}
+
+// checkTries is how often a chunk is looked at anew because it was replaced meanwhile.
+const checkTries = 16
+
+// check looks for faults in the chunk.
+func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err error) {
+	n, err := w.begin()
+	if err != nil && !w.Chain.Divided() {
+		return nil, err
+	}
+	weight, err := w.bytes.Acquire(ctx, w.checkWeight(n))
+	if err != nil {
+		return nil, err
+	}
+	defer w.bytes.Release(weight)
+	for range checkTries {
+		src := &source{store: w.Store, key: w.key}
+		out, err = w.Chain.Check(ctx, w.crew(weight), w.Cell.Encoded, src, deep)
+		info, closeErr := src.close()
+		if err == nil && closeErr != nil {
+			return nil, closeErr
+		}
+		if err == nil {
+			out.Bytes = info.Size
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			break
+		}
+	}
+	return out, err
+}
+
+// checkWeight returns about how many bytes it takes to look for faults in a chunk of n decoded bytes: of a large one of inner
+// chunks, range after range is held, and what is decoded of it.
+func (w *worker) checkWeight(n int64) int64 {
+	if !w.Chain.Divided() {
+		return n * int64(2+w.Chain.Buffers())
+	}
+	one := everything(w.Cell.Encoded)
+	one.Count = one.Step
+	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
+	all := w.Chain.Weight(p, cap(w.cores))
+	p.Part = one
+	return min(all, w.Chain.Weight(p, cap(w.cores))+4*span)
+}

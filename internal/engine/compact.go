@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"sync"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+// Compacting says how chunks of inner chunks are put in order.
+type Compacting struct {
+	Batch store.Batch         // nil where nothing is to be written
+	Done  func(index []int64) // is called for every stored chunk, for one at a time; nil where nobody asks
+}
+
+// Compacted is what came of it.
+type Compacted struct {
+	Chunks, Changed int64 // that are stored, and those of them that were not in order
+	Before, After   int64 // bytes that they have together
+}
+
+// manyDamaged is how many damaged chunks are named in an error.
+const manyDamaged = 8
+
+// compaction is one call of Compact.
+type compaction struct {
+	*run
+	how Compacting
+
+	mu      sync.Mutex
+	sum     Compacted
+	damaged []error
+	more    int64 // damaged chunks that are not named
+}
+
+// Compact puts the inner chunks of every stored chunk of the box in order, without gaps, as they are encoded. Chunks that cannot
+// be read are left as they are, and reported in the end as [codec.ErrCorrupt].
+func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Compacted, error) {
+	c := &compaction{run: a.newRun(cells, math.MaxInt64), how: how}
+	next, stop := iter.Pull2(a.mayBeStored(ctx, cells))
+	defer stop()
+	var failed error
+	err := each(ctx, c.workers,
+		func(w *writer) bool {
+			index, err, more := next()
+			if err != nil {
+				failed = err
+			}
+			copy(w.Part.Chunk, index)
+			return more && err == nil
+		},
+		func() *writer { return c.newWriter(Writing{Batch: how.Batch}) },
+		func(ctx context.Context, w *writer) error { return c.chunk(ctx, w) })
+	if c.more > 0 {
+		c.damaged = append(c.damaged, fmt.Errorf("%w: %d more chunks", codec.ErrCorrupt, c.more))
+	}
+	return c.sum, errors.Join(append(c.damaged, failed, err)...)
+}
+
+// mayBeStored yields the cells of the box that are stored; of a few, all, since to read one that is not costs no more than to ask.
+func (a *Array) mayBeStored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
+	if n, ok := cells.Len(); !ok || n > fewCells {
+		return a.Stored(ctx, cells)
+	}
+	return func(yield func([]int64, error) bool) {
+		for index := range cells.Indices() {
+			if !yield(index, nil) {
+				return
+			}
+		}
+	}
+}
+
+// chunk puts the inner chunks of one chunk in order.
+func (c *compaction) chunk(ctx context.Context, w *writer) error {
+	is, err := w.compact(ctx)
+	if err == nil && !is.stored {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		c.sum.add(is)
+	case !errors.Is(err, codec.ErrCorrupt):
+		return w.fail(err)
+	case len(c.damaged) < manyDamaged:
+		c.damaged = append(c.damaged, w.fail(err))
+	default:
+		c.more++
+	}
+	if c.how.Done != nil {
+		c.how.Done(w.Part.Chunk)
+	}
+	return nil
+}
+
+// ordered is what was found of one chunk, and its bytes.
+type ordered struct {
+	stored, changed bool
+	before, after   int64
+}
+
+func (c *Compacted) add(is ordered) {
+	c.Chunks++
+	c.Before += is.before
+	c.After += is.after
+	if is.changed {
+		c.Changed++
+	}
+}
+
+// compact stores the chunk in order, unless it is so or nothing is to be written.
+func (w *writer) compact(ctx context.Context) (is ordered, err error) {
+	_, _ = w.begin() // however large the chunk is, it is not decoded
+	e := w.asStored(codec.Edit{Compact: true})
+	e.Splices = e.Splices || w.Batch == nil
+	weight, err := w.bytes.Acquire(ctx, w.compactWeight(e))
+	if err != nil {
+		return is, err
+	}
+	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
+	if w.Batch == nil {
+		weight = 0 // no inner chunk is read for a trial
+	}
+	err = w.again(func() error {
+		out, _, err := w.encodeOver(ctx, w.key, weight, e)
+		if err != nil {
+			return err
+		}
+		defer out.Release()
+		is = ordered{true, !out.Same, out.From.Size, out.Size}
+		if out.Same || w.Batch == nil {
+			return nil
+		}
+		out.Empty = false // it stays stored, as it was
+		w.info, w.on = out.From, store.IfVersion(out.From.Version)
+		return w.storeEdited(ctx, out)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return ordered{}, nil
+	}
+	return is, err
+}
+
+// compactWeight returns about how many bytes it takes to put a chunk in order: all, or a few times the index where the store puts
+// values together, and then some more so that chunks which are not large need not be put together from many small pieces.
+func (w *writer) compactWeight(e codec.Edit) int64 {
+	all := w.editWeight()
+	if !e.Splices {
+		return all
+	}
+	p := everything(w.Cell.Encoded)
+	p.Count = p.Step // one element
+	return min(all, 2*w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: p}, 1)+4*span)
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
+)
+
+// Slab is some planes of an array along one axis, with all elements of the other axes, on their way into chunks that are longer.
+type Slab struct {
+	Axis        int
+	Start, Stop int64     // planes
+	Planes      grid.View // their elements; without data once they are encoded
+	Bytes       int64     // of what is encoded
+
+	layer Layer    // where they are, once encoded
+	parts [][]byte // what is encoded, for every chunk across the axis in C order; nil where there is only the fill value
+}
+
+// Layer is where a plane lies in its chunk, and in its inner chunk.
+type Layer struct {
+	Chunk  grid.Interval // planes that share its chunk
+	Planes grid.Interval // planes of the array that share its inner chunk; where there are none, those that share its chunk
+
+	offset, depth int64 // which stretch of the chunk is encoded by itself
+}
+
+// LayerOf returns the layer of a plane, which the grid has to have.
+func (a *Array) LayerOf(axis int, plane int64) (Layer, error) {
+	cut := a.Grid.Axis(axis)
+	k, within, ok := cut.Locate(plane)
+	if !ok {
+		return Layer{}, fmt.Errorf("%w: plane %d of axis %d with extent %d", grid.ErrOutOfRange, plane, axis, cut.Extent())
+	}
+	cell, _ := cut.Cell(k)
+	stop, ok := checked.Add(cell.Start, cell.Edge)
+	if !ok {
+		return Layer{}, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: chunk %d ends beyond it", grid.ErrOverflow, k)}
+	}
+	l := Layer{Chunk: grid.Interval{Start: cell.Start, Stop: stop}, depth: cell.Encoded}
+	l.Planes = l.Chunk
+	cuts := a.Chain.Inner()
+	if cuts == nil {
+		return l, nil
+	}
+	inner, err := grid.NewAxis(cell.Encoded, cuts[axis])
+	if err != nil {
+		return Layer{}, &grid.AxisError{Axis: axis, Err: err}
+	}
+	j, _, _ := inner.Locate(within)
+	c, _ := inner.Cell(j)
+	l.Planes = grid.Interval{Start: cell.Start + c.Start, Stop: min(stop, cell.Start+c.Start+c.Edge)}
+	if inner.IsRegular() {
+		l.offset, l.depth = c.Start, c.Encoded // else a shard of that length is cut in another way
+	}
+	return l, nil
+}
+
+// part returns the planes as a part of an array of that shape.
+func (s *Slab) part(shape []int64) grid.Part {
+	p := everything(shape)
+	p.Start[s.Axis], p.Count[s.Axis] = s.Start, s.Stop-s.Start
+	return p
+}
+
+// encodedSlab is a worker that knows which chunk of a slab it is at.
+type encodedSlab struct {
+	*worker
+	number int
+}
+
+// Encode encodes planes that fill a layer, and lets go of their elements. The array has to have them.
+func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
+	if s.layer, err = a.LayerOf(s.Axis, s.Start); err != nil {
+		return err
+	}
+	shape := a.Grid.Shape()
+	region := grid.BoxOf(shape)
+	region[s.Axis] = grid.Interval{Start: s.Start, Stop: s.Stop}
+	cells, err := a.Grid.Touched(region)
+	if err != nil {
+		return err
+	}
+	n, ok := cells.Len()
+	if !ok || n > math.MaxInt32 {
+		return fmt.Errorf("%w: planes of %v chunks", ErrLimit, cells.Shape())
+	}
+	part, parts := s.part(shape), make([][]byte, n)
+	r, index, more, number := a.newRun(cells, n), make([]int64, len(cells)), true, -1
+	err = each(ctx, r.workers,
+		func(w *encodedSlab) bool {
+			if number++; number == 0 {
+				more = cells.First(index)
+			} else {
+				more = more && cells.Next(index)
+			}
+			copy(w.Part.Chunk, index)
+			w.number = number
+			return more
+		},
+		func() *encodedSlab { return &encodedSlab{worker: newWorker(r)} },
+		func(ctx context.Context, w *encodedSlab) (err error) {
+			parts[w.number], err = w.encode(ctx, s, part)
+			return w.fail(err)
+		})
+	if err != nil {
+		return err
+	}
+	s.parts, s.Planes, s.Bytes = parts, grid.View{}, 0
+	for _, p := range parts {
+		s.Bytes += int64(cap(p))
+	}
+	return nil
+}
+
+// encode returns the encoded form of the planes in the worker's chunk, within the budget.
+func (w *worker) encode(ctx context.Context, s *Slab, part grid.Part) ([]byte, error) {
+	n, err := w.begin()
+	weight := n * int64(2+w.Chain.Buffers())
+	switch {
+	case w.Chain.Divided():
+		shape := w.insetShape(s.layer, s.Axis)
+		weight = 2 * w.Chain.Weight(codec.Part{Shape: shape, Part: everything(shape)}, cap(w.cores))
+	case err != nil:
+		return nil, err
+	}
+	if weight, err = w.bytes.Acquire(ctx, weight); err != nil {
+		return nil, err
+	}
+	defer w.bytes.Release(weight)
+	if w.Chain.Divided() {
+		return w.encodeLayer(ctx, s, part, weight)
+	}
+	return w.encodeChunk(s, part, n)
+}
+
+// encodeChunk returns the encoded form of a whole chunk of n bytes.
+func (w *worker) encodeChunk(s *Slab, part grid.Part, n int64) ([]byte, error) {
+	w.Seek(w.Grid, part, w.Part.Chunk)
+	w.Into(s.Planes)
+	if !w.KeepFill && w.Placed.AllEqual(w.Fill) {
+		return nil, nil
+	}
+	v := w.Placed
+	if w.Cell.IsBoundary() {
+		b := budget.Get(n)
+		defer b.Put()
+		w.Show(b.Bytes(n))
+		grid.FillBytes(w.Decoded.Data, w.Fill)
+		w.Take()
+		grid.Copy(w.Taken, w.Placed)
+		v = w.Decoded
+	}
+	w.cores.Enter()
+	defer w.cores.Leave()
+	b := budget.Get(w.Chain.MaxEncoded(w.Cell.Encoded, n))
+	defer b.Put()
+	out, err := w.Chain.Encode(b.B, v)
+	if err != nil {
+		return nil, err
+	}
+	return append(make([]byte, 0, len(out)), out...), nil
+}
+
+// insetShape returns the shape of a layer of the worker's chunk.
+func (w *worker) insetShape(l Layer, axis int) []int64 {
+	shape := append([]int64(nil), w.Cell.Encoded...)
+	shape[axis] = l.depth
+	return shape
+}
+
+// encodeLayer returns the planes of the worker's chunk as a shard of just one layer of inner chunks.
+func (w *worker) encodeLayer(ctx context.Context, s *Slab, part grid.Part, weight int64) ([]byte, error) {
+	w.Seek(w.Grid, part, w.Part.Chunk)
+	w.Into(s.Planes)
+	w.Part.Start[s.Axis] -= s.layer.offset
+	e := codec.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part.Part, Values: w.Placed, KeepFill: w.KeepFill}
+	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Release()
+	if out.Empty {
+		return nil, nil
+	}
+	return out.AppendTo(make([]byte, 0, out.Size)), nil
+}

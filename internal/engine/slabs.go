@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"iter"
+	"math"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+// WriteSlabs stores slabs that follow each other along an axis, which the array has to have, each chunk once. Those that are
+// encoded are put together as they are. Of the others only the first may begin within a layer; only one that is alone may be longer
+// than a layer.
+func (a *Array) WriteSlabs(ctx context.Context, slabs []*Slab, how Writing) error {
+	axis, region := slabs[0].Axis, grid.BoxOf(a.Grid.Shape())
+	region[axis] = grid.Interval{Start: slabs[0].Start, Stop: slabs[len(slabs)-1].Stop}
+	cells, err := a.Grid.Touched(region)
+	if err != nil {
+		return err
+	}
+	indices, stop := iter.Pull(cells.Indices())
+	defer stop()
+	r := a.newRun(cells, math.MaxInt64)
+	next := func(w *writer) bool {
+		index, more := indices()
+		copy(w.Part.Chunk, index)
+		return more
+	}
+	write := func(ctx context.Context, w *writer) error { return w.fail(w.writeSlabs(ctx, slabs)) }
+	if how.FirstAlone {
+		if w := r.newWriter(how); next(w) {
+			if err := write(ctx, w); err != nil {
+				return err
+			}
+		}
+	}
+	return each(ctx, r.workers, next, func() *writer { return r.newWriter(how) }, write)
+}
+
+// writeSlabs stores one chunk of slabs.
+func (w *writer) writeSlabs(ctx context.Context, slabs []*Slab) error {
+	n, err := w.begin()
+	axis := slabs[0].Axis
+	from, edge := w.Cell.Start[axis], w.Cell.Logical[axis]
+	var here []*Slab
+	for _, s := range slabs {
+		if s.Start < from+edge && s.Stop > from {
+			here = append(here, s)
+		}
+	}
+	if len(here) == 1 && here[0].parts == nil {
+		w.Seek(w.Grid, here[0].part(w.Grid.Shape()), w.Part.Chunk)
+		return w.write(ctx, here[0].Planes)
+	}
+	if w.Chain.Divided() {
+		return w.writeLayers(ctx, here)
+	}
+	if err != nil {
+		return err
+	}
+	return w.putEncoded(ctx, here[0].parts[w.across(axis)], n)
+}
+
+// across returns the number of the worker's chunk among those across an axis.
+func (w *worker) across(axis int) int {
+	n := int64(0)
+	for i, at := range w.Part.Chunk {
+		if i != axis {
+			n = n*w.Grid.Axis(i).Chunks() + at
+		}
+	}
+	return int(n)
+}
+
+// putEncoded stores a chunk of n bytes that is encoded, nil for the fill value.
+func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
+	defer w.lock().Unlock()
+	w.on = store.Condition{}
+	if value != nil {
+		return w.store(ctx, value)
+	}
+	shape := w.Cell.Encoded
+	fill := grid.View{Data: w.Fill, Shape: shape, Strides: make([]int64, len(shape)), Size: w.Size}
+	return w.put(ctx, fill, n)
+}
+
+// writeLayers stores a shard of layers that are encoded, but perhaps the first and the last, and of what is stored of it already.
+func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
+	weight, err := w.bytes.Acquire(ctx, w.editWeight())
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
+	e := codec.Edit{Keep: w.keep()}
+	shape := w.Grid.Shape()
+	for i := len(layers) - 1; i >= 0; i-- {
+		s := layers[i]
+		if i == 0 && s.parts == nil {
+			w.Seek(w.Grid, s.part(shape), w.Part.Chunk)
+			w.Into(s.Planes)
+			e.Part, e.Values = w.Part.Part, w.Placed
+			continue
+		}
+		layer, chunk := s.layer, []byte(nil)
+		if s.parts != nil {
+			chunk = s.parts[w.across(s.Axis)]
+		} else if chunk, layer, err = w.encodeLast(ctx, s, weight); err != nil {
+			return err
+		}
+		if chunk != nil {
+			start := make([]int64, len(shape))
+			start[s.Axis] = layer.offset
+			e.Insets = append(e.Insets, codec.Inset{Start: start, Shape: w.insetShape(layer, s.Axis), Chunk: chunk})
+		}
+	}
+	return w.edit(ctx, weight, e, true)
+}
+
+// encodeLast returns the encoded form of planes that do not fill their layer.
+func (w *writer) encodeLast(ctx context.Context, s *Slab, weight int64) ([]byte, Layer, error) {
+	layer, err := w.LayerOf(s.Axis, s.Start)
+	if err != nil {
+		return nil, layer, err
+	}
+	last := &Slab{Axis: s.Axis, Start: s.Start, Stop: s.Stop, Planes: s.Planes, layer: layer}
+	chunk, err := w.encodeLayer(ctx, last, s.part(w.Grid.Shape()), weight)
+	return chunk, layer, err
+}

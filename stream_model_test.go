@@ -1,0 +1,190 @@
+package zarr_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// drawStreamSpec draws an array with at least one axis, of which the first has planes with elements.
+func drawStreamSpec(t *rapid.T) (zarr.Spec, int) {
+	s := drawSpec(t)
+	if len(s.Shape) == 0 {
+		s.Shape, s.Chunks = []int64{rapid.Int64Range(0, 9).Draw(t, "extent")}, []grid.Cut{grid.Every(rapid.Int64Range(1, 6).Draw(t, "step"))}
+		s.Codecs = drawCodecs(t, s.Type, 1)
+	}
+	axis := rapid.IntRange(0, len(s.Shape)-1).Draw(t, "axis")
+	for i := range s.Shape {
+		if i != axis {
+			s.Shape[i] = max(1, s.Shape[i])
+		}
+	}
+	return s, axis
+}
+
+// drawStream draws how an array is streamed to. It never asks for what the axis does not take.
+func drawStream(t *rapid.T, a grid.Axis) *zarr.StreamOptions {
+	o := &zarr.StreamOptions{
+		Every:   rapid.SampledFrom([]int64{0, 0, 1, 2, 3, 7, 12}).Draw(t, "every"),
+		Budget:  rapid.SampledFrom([]int64{0, 0, 1, 40, 200, 1000}).Draw(t, "stream budget"),
+		RoundUp: rapid.Bool().Draw(t, "round up"),
+	}
+	if !a.IsRegular() {
+		o.Grow = rapid.SampledFrom([]grid.Growth{
+			grid.AppendOne(), grid.AppendOne(), grid.RepeatLast(), grid.Fixed(3), grid.Pattern(2, 1, 4),
+		}).Draw(t, "grow")
+	}
+	return o
+}
+
+// streamModel is an array that is streamed to, and what it is to hold: what was published, and what was written.
+type streamModel struct {
+	h    *zarr.Hierarchy
+	opt  zarr.Options
+	a    *zarr.Array
+	s    *zarr.Stream
+	axis int
+
+	visible, written *model
+}
+
+// TestStreamModel writes drawn planes to streams with drawn options, to arrays of every kind in stores with locks and without,
+// and makes checkpoints, closes, or just leaves them. What is visible is what the stream says, and nothing else.
+func TestStreamModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var s store.Store = memory.New()
+		if rapid.IntRange(0, 3).Draw(rt, "without locks") == 0 {
+			s = storetest.Conditional(memory.New(), storetest.Hooks{})
+		}
+		m := &streamModel{h: zarr.On(s), opt: drawOptions(rt)}
+		var spec zarr.Spec
+		spec, m.axis = drawStreamSpec(rt)
+		a, err := m.h.CreateArray(context.Background(), "a", spec, &zarr.CreateOptions{Options: m.opt})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		m.a, m.visible = a, newModel(spec.Shape, a.FillValue())
+		data := drawValues(rt, a, count(spec.Shape))
+		if err := a.WriteBytes(context.Background(), nil, data); err != nil {
+			rt.Fatal(err)
+		}
+		m.visible.data = data
+		m.begin(rt)
+		rt.Repeat(map[string]func(*rapid.T){
+			"": m.compare, "write": m.write, "checkpoint": m.checkpoint, "close": m.close, "leave": m.begin, "change": m.change,
+		})
+	})
+}
+
+// begin opens the array and a stream, without a look at what the last one holds.
+func (m *streamModel) begin(t *rapid.T) {
+	var err error
+	if m.a, err = m.h.OpenArray(context.Background(), "a", &m.opt); err != nil {
+		t.Fatal(err)
+	}
+	o := drawStream(t, m.a.Grid().Axis(m.axis))
+	m.s, err = m.a.Stream(context.Background(), m.axis, o)
+	if errors.Is(err, zarr.ErrInvalidArgument) { // a drawn policy or a list without edges
+		m.s, err = m.a.Stream(context.Background(), m.axis, &zarr.StreamOptions{Every: 2})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.written = m.visible.clone()
+	m.agree(t)
+}
+
+// append adds planes to the model.
+func (m *model) append(axis int, planes []int64, data []byte) {
+	from, shape := make([]int64, len(m.shape)), slices.Clone(m.shape)
+	from[axis] = shape[axis]
+	shape[axis] += planes[axis]
+	m.resize(shape)
+	grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(data, planes, m.size))
+}
+
+func (m *streamModel) write(t *rapid.T) {
+	planes := slices.Clone(m.written.shape)
+	planes[m.axis] = rapid.SampledFrom([]int64{0, 1, 1, 1, 2, 3, 5, 9, 14}).Draw(t, "planes")
+	data := drawValues(t, m.a, count(planes))
+	given := bytes.Clone(data)
+	if err := m.s.WriteBytes(context.Background(), given); err != nil {
+		t.Fatal(err)
+	}
+	for i := range given {
+		given[i] ^= 1 // the memory is the caller's again
+	}
+	m.written.append(m.axis, planes, data)
+	m.agree(t)
+}
+
+// agree takes over what the stream says is visible.
+func (m *streamModel) agree(t *rapid.T) {
+	if m.s.Next() != m.written.shape[m.axis] || m.s.Published() > m.s.Next() || m.s.Published() < m.visible.shape[m.axis] {
+		t.Fatalf("the stream published %d planes and goes on with %d, of %d", m.s.Published(), m.s.Next(), m.written.shape[m.axis])
+	}
+	shape := slices.Clone(m.written.shape)
+	shape[m.axis] = m.s.Published()
+	m.visible = m.written.clone()
+	m.visible.resize(shape)
+}
+
+// compare reads the array as the stream's program sees it, and as another one does.
+func (m *streamModel) compare(t *rapid.T) {
+	compare(t, m.a, m.visible)
+	other, err := m.h.OpenArray(context.Background(), "a", &m.opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, other, m.visible)
+}
+
+func (m *streamModel) checkpoint(t *rapid.T) {
+	if err := m.s.Checkpoint(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	m.done(t)
+}
+
+func (m *streamModel) close(t *rapid.T) {
+	for range 2 {
+		if err := m.s.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.done(t)
+	if err := m.s.WriteBytes(context.Background(), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Fatalf("a stream that is closed: %v", err)
+	}
+	m.compare(t)
+	m.begin(t)
+}
+
+// done expects everything to be published.
+func (m *streamModel) done(t *rapid.T) {
+	m.agree(t)
+	if m.s.Published() != m.s.Next() {
+		t.Fatalf("published %d of %d planes", m.s.Published(), m.s.Next())
+	}
+}
+
+// change writes to what is visible while the stream goes on.
+func (m *streamModel) change(t *rapid.T) {
+	sel, at := drawSelection(t, m.visible.shape)
+	data := drawValues(t, m.a, count(at[1]))
+	if err := m.a.WriteBytes(context.Background(), sel, data); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []*model{m.visible, m.written} {
+		grid.Copy(to.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], to.size))
+	}
+}

@@ -1,0 +1,248 @@
+package zarr
+
+import (
+	"context"
+	"math"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
+)
+
+func (s *Stream) write(ctx context.Context, t dtype.Type, src []byte) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if t != s.base.typ {
+		return badArgument("the elements are %s, not %s", s.base.typ, t)
+	}
+	shape := s.base.grid.Shape()
+	if int64(len(src))%s.plane != 0 {
+		return badArgument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(src), s.axis, s.plane)
+	}
+	if err := s.base.checkValues(src); err != nil {
+		return err
+	}
+	shape[s.axis] = int64(len(src)) / s.plane
+	for v := grid.Contiguous(src, shape, s.base.typ.Size()); v.Shape[s.axis] > 0; {
+		n, err := s.take(ctx, v)
+		if err != nil {
+			return err
+		}
+		v = s.cut(v, n, v.Shape[s.axis])
+	}
+	return nil
+}
+
+// cut returns some of the planes that v shows.
+func (s *Stream) cut(v grid.View, from, to int64) grid.View {
+	box := grid.BoxOf(v.Shape)
+	box[s.axis] = grid.Interval{Start: from, Stop: to}
+	return v.Sub(box)
+}
+
+// take takes some of the planes, from the first on, and returns how many: up to where something is due, or to the end of the layer.
+func (s *Stream) take(ctx context.Context, v grid.View) (int64, error) {
+	if err := s.settle(ctx); err != nil { // what could not be done at the end of the last call
+		return 0, err
+	}
+	left := v.Shape[s.axis]
+	limit, ok := checked.Add(s.next, left)
+	if !ok {
+		return 0, &grid.AxisError{Axis: s.axis, Err: ErrOverflow}
+	}
+	if err := s.plan(limit); err != nil {
+		return 0, err
+	}
+	if n := s.lastDue(limit) - s.next; n > 0 && len(s.slabs) == 0 && s.open.count == 0 {
+		return n, s.publish(ctx, s.slab(s.cut(v, 0, n)), false)
+	}
+	layer, err := s.planned.engine.LayerOf(s.axis, s.next)
+	if err != nil {
+		return 0, err
+	}
+	n := min(left, layer.Planes.Stop-s.next, s.untilDue(layer.Chunk))
+	if s.open.count == 0 && s.next == layer.Planes.Start && n == layer.Planes.Len() {
+		return n, s.takeLayer(ctx, s.cut(v, 0, n))
+	}
+	return s.hold(ctx, s.cut(v, 0, n), layer.Planes.Stop)
+}
+
+// slab returns the next planes as a slab.
+func (s *Stream) slab(v grid.View) *engine.Slab {
+	return &engine.Slab{Axis: s.axis, Start: s.next, Stop: s.next + v.Shape[s.axis], Planes: v}
+}
+
+// takeLayer takes planes that are just a layer. They are encoded from where they are, or stored at once where that is due or the
+// budget does not hold them.
+func (s *Stream) takeLayer(ctx context.Context, v grid.View) error {
+	slab := s.slab(v)
+	if s.open.buffer != nil && !s.fits(v.Shape[s.axis]) {
+		s.open = openLayer{}
+	}
+	fits := s.fits(v.Shape[s.axis])
+	if !fits || s.isDue(slab.Stop) {
+		return s.publishEarly(ctx, slab, !s.isDue(slab.Stop))
+	}
+	if err := s.planned.engine.Encode(ctx, slab); err != nil {
+		return err
+	}
+	s.slabs, s.next = append(s.slabs, slab), slab.Stop
+	s.note()
+	return nil
+}
+
+// hold copies as many planes as there is room for in the layer that ends at stop, and returns how many.
+func (s *Stream) hold(ctx context.Context, v grid.View, stop int64) (int64, error) {
+	if s.open.count == 0 {
+		if err := s.makeRoom(ctx, stop-s.next); err != nil {
+			return 0, err
+		}
+	}
+	o := &s.open
+	n := min(v.Shape[s.axis], o.most-o.count)
+	if o.count+n > o.view.Shape[s.axis] {
+		s.lengthen()
+	}
+	grid.Copy(s.cut(o.view, o.count, o.count+n), s.cut(v, 0, n))
+	o.count += n
+	s.next += n
+	return n, s.settle(ctx)
+}
+
+// makeRoom prepares a layer of which so many planes are missing. What is held is published if there is no room otherwise.
+func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
+	first := max(1, firstRoom/s.plane)
+	most := planes
+	if held := s.encoded(); planes > (s.opt.Budget-held)/s.plane {
+		if err := s.publishEarly(ctx, nil, held > 0); err != nil {
+			return err
+		}
+		most = max(1, min(planes, s.opt.Budget/s.plane))
+	}
+	if most > first {
+		most = max(first, min(most, (s.opt.Budget-s.encoded())/s.plane-first)) // for a moment there are both
+	}
+	if room := int64(cap(s.open.buffer)) / s.plane; room < min(first, most) {
+		s.open.buffer = nil // before there is another one
+		s.open.buffer = make([]byte, min(first, most)*s.plane)
+	}
+	s.open.view = s.room(min(most, int64(cap(s.open.buffer))/s.plane))
+	s.open.start, s.open.most = s.next, most
+	s.note()
+	return nil
+}
+
+// firstRoom is for how many bytes there is room at first: a long chunk may never be filled.
+const firstRoom = 16 << 20
+
+// room shows the buffer as so many planes.
+func (s *Stream) room(planes int64) grid.View {
+	shape := s.base.grid.Shape()
+	shape[s.axis] = planes
+	return grid.Contiguous(s.open.buffer[:planes*s.plane], shape, s.base.typ.Size())
+}
+
+// lengthen makes room for as many planes as there may be.
+func (s *Stream) lengthen() {
+	o := &s.open
+	was := s.cut(o.view, 0, o.count)
+	s.stats.Peak = max(s.stats.Peak, s.held()+o.most*s.plane)
+	o.buffer = make([]byte, o.most*s.plane)
+	o.view = s.room(o.most)
+	grid.Copy(s.cut(o.view, 0, o.count), was)
+}
+
+// settle does what is to be done with the planes that are held.
+func (s *Stream) settle(ctx context.Context) error {
+	o := &s.open
+	if s.isDue(s.next) {
+		return s.publish(ctx, nil, false)
+	}
+	if o.count == 0 || o.count < o.most {
+		return nil
+	}
+	layer, err := s.planned.engine.LayerOf(s.axis, o.start)
+	switch {
+	case err != nil:
+		return err
+	case s.next < layer.Planes.Stop:
+		return s.publishEarly(ctx, nil, true)
+	case o.start > layer.Planes.Start: // the rest of the layer is stored already, and is read when these are
+		slab := s.openSlab()
+		slab.Bytes = int64(cap(o.buffer))
+		s.slabs, s.open = append(s.slabs, slab), openLayer{}
+		return nil
+	case !s.fits(o.count):
+		return s.publishEarly(ctx, nil, true)
+	}
+	slab := s.openSlab()
+	if err := s.planned.engine.Encode(ctx, slab); err != nil {
+		return err
+	}
+	s.slabs, o.count = append(s.slabs, slab), 0
+	s.note()
+	return nil
+}
+
+// openSlab returns the planes that do not fill a layer, as far as that was known.
+func (s *Stream) openSlab() *engine.Slab {
+	o := &s.open
+	return &engine.Slab{Axis: s.axis, Start: o.start, Stop: o.start + o.count, Planes: s.cut(o.view, 0, o.count)}
+}
+
+// encoded returns how many bytes the full layers take.
+func (s *Stream) encoded() int64 {
+	n := int64(0)
+	for _, slab := range s.slabs {
+		n += slab.Bytes
+	}
+	return n
+}
+
+// held returns how many bytes the stream holds.
+func (s *Stream) held() int64 { return s.encoded() + int64(cap(s.open.buffer)) }
+
+// fits reports whether the budget holds so many planes more, if they do not become smaller.
+func (s *Stream) fits(planes int64) bool { return planes <= (s.opt.Budget-s.held())/s.plane }
+
+// note keeps the most that was held.
+func (s *Stream) note() { s.stats.Peak = max(s.stats.Peak, s.held()) }
+
+// untilDue returns how many planes of a chunk may come before something is due within it.
+func (s *Stream) untilDue(chunk grid.Interval) int64 {
+	if s.opt.Every == 0 || s.opt.Every >= chunk.Len() {
+		return math.MaxInt64
+	}
+	return s.Published() + s.opt.Every - s.next // what was due before is done
+}
+
+// isDue reports whether all planes before plane p, which are planned, are to be published.
+func (s *Stream) isDue(p int64) bool {
+	news := p - s.Published()
+	if news <= 0 {
+		return false
+	}
+	axis := s.planned.grid.Axis(s.axis)
+	k, _, _ := axis.Locate(p - 1)
+	cell, _ := axis.Cell(k)
+	if ends := cell.Start+cell.Edge == p; ends || s.opt.Every < cell.Edge {
+		return ends && s.opt.Every < cell.Edge || s.opt.Every > 0 && news >= s.opt.Every
+	}
+	return false
+}
+
+// lastDue returns the last plane, up to limit, before which all are to be published at once if they are there; 0 where there is none.
+func (s *Stream) lastDue(limit int64) int64 {
+	axis := s.planned.grid.Axis(s.axis)
+	k, _, _ := axis.Locate(limit - 1)
+	cell, _ := axis.Cell(k)
+	last := int64(0)
+	for _, p := range [...]int64{limit, cell.Start} {
+		if p > s.next && s.isDue(p) {
+			last = max(last, p)
+		}
+	}
+	return last
+}

@@ -1,0 +1,162 @@
+package zarr
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/metadata"
+)
+
+// plan makes sure that the planes before limit are planned, with all of the last chunk.
+func (s *Stream) plan(limit int64) error {
+	if s.planned != nil && s.planned.grid.Axis(s.axis).Extent() >= limit {
+		return nil
+	}
+	g, err := s.grown(limit)
+	if err != nil {
+		return err
+	}
+	axis := g.Axis(s.axis)
+	k, _, _ := axis.Locate(limit - 1)
+	cell, _ := axis.Cell(k)
+	stop, ok := checked.Add(cell.Start, cell.Edge)
+	if !ok {
+		return &grid.AxisError{Axis: s.axis, Err: fmt.Errorf("%w: chunk %d ends beyond it", ErrOverflow, k)}
+	}
+	if g, err = s.grown(stop); err != nil {
+		return err
+	}
+	planned, err := s.array.with(s.base, g)
+	if err == nil {
+		s.planned = planned
+	}
+	return err
+}
+
+// grown returns the grid of the array with planes up to an extent. It grows from what it was when the stream began, so that a
+// policy goes on where it was.
+func (s *Stream) grown(extent int64) (*grid.Grid, error) {
+	return s.grow(s.base.grid, extent, s.policy)
+}
+
+func (s *Stream) grow(g *grid.Grid, extent int64, policy grid.Growth) (*grid.Grid, error) {
+	shape := g.Shape()
+	shape[s.axis] = extent
+	policies := make([]grid.Growth, len(shape))
+	policies[s.axis] = policy
+	return g.Grown(shape, policies...)
+}
+
+// last returns the grid of the array with planes up to an extent, behind which none come.
+func (s *Stream) last(extent int64) (*grid.Grid, error) {
+	covered := s.grid.Axis(s.axis).Covered()
+	if !s.exact || extent <= covered {
+		return s.grown(extent)
+	}
+	g, err := s.grown(covered + (extent-covered)/s.edge*s.edge)
+	if err != nil {
+		return nil, err
+	}
+	if g, err = s.grow(g, extent, s.base.rounded(s.axis, grid.AppendOne(), s.opt.RoundUp)); err != nil {
+		return nil, err
+	}
+	if _, err = s.array.with(s.base, g); errors.Is(err, codec.ErrConfiguration) {
+		err = fmt.Errorf("the last chunk has %d planes: %w; round it up (RoundUp), write more planes, or leave it as long as the others (Checkpoint)",
+			(extent-covered)%s.edge, err)
+	}
+	return g, err
+}
+
+// publishEarly is publish, which is counted where the budget is the reason.
+func (s *Stream) publishEarly(ctx context.Context, more *engine.Slab, early bool) error {
+	err := s.publish(ctx, more, false)
+	if err == nil && early {
+		s.stats.Early++
+	}
+	return err
+}
+
+// publish stores the planes that are held, and more that follow them, and makes them visible.
+func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) error {
+	slabs := slices.Clone(s.slabs)
+	if s.open.count > 0 {
+		slabs = append(slabs, s.openSlab())
+	}
+	if more != nil {
+		slabs = append(slabs, more)
+	}
+	if len(slabs) == 0 {
+		return nil
+	}
+	to, grown := slabs[len(slabs)-1].Stop, s.grown
+	if last {
+		grown = s.last
+	}
+	g, err := grown(to)
+	if err != nil {
+		return err
+	}
+	err = s.array.change(ctx, func(now *state) (*growth, error) {
+		if err := s.unchanged(now); err != nil {
+			return nil, err
+		}
+		return &growth{grid: g, slabs: slabs}, nil
+	})
+	if err != nil && !errors.Is(err, ErrIncomplete) {
+		if final := (*unexpected)(nil); errors.As(err, &final) || errors.Is(err, ErrOutcomeUnknown) {
+			s.failed = err
+		}
+		return err
+	}
+	s.grid, s.next, s.slabs, s.open.count = g, to, nil, 0
+	s.stats.Publications++
+	return err
+}
+
+// overtaken is the conflict of a stream whose array somebody else has changed. To try again is of no use.
+type overtaken struct {
+	*unexpected
+	axis int
+	what string
+}
+
+func (o *overtaken) Error() string {
+	return fmt.Sprintf("%v: %s while there was a stream along axis %d: another writer is at work; open a new stream, which goes on where the array ends",
+		ErrConflict, o.what, o.axis)
+}
+
+func (o *overtaken) Unwrap() error { return o.unexpected }
+
+// unchanged refuses an array that is not as it was published last.
+func (s *Stream) unchanged(now *state) error {
+	was, is := s.grid.Shape(), now.grid.Shape()
+	o := &overtaken{unexpected: &unexpected{is, was}, axis: s.axis}
+	switch {
+	case !slices.Equal(was, is):
+		o.what = fmt.Sprintf("the shape became %v, it was %v", is, was)
+	case !sameEdges(s.grid, now.grid):
+		o.what = "it was cut into other chunks"
+	case now.typ != s.base.typ || !bytes.Equal(now.fill, s.base.fill) || !slices.EqualFunc(now.doc.Codecs, s.base.doc.Codecs, sameExtension):
+		o.what = "it was replaced"
+	default:
+		return nil
+	}
+	return o
+}
+
+// sameExtension reports whether two extensions say the same but for white space, which a document has where it is read again.
+func sameExtension(a, b metadata.Extension) bool {
+	var x, y bytes.Buffer
+	if a.Configuration == nil || b.Configuration == nil || json.Compact(&x, a.Configuration) != nil || json.Compact(&y, b.Configuration) != nil {
+		return a.Equal(b)
+	}
+	return a.Name == b.Name && bytes.Equal(x.Bytes(), y.Bytes())
+}
