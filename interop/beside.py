@@ -10,6 +10,7 @@ import pathlib
 import sys
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import zarr
@@ -19,10 +20,11 @@ from zarr.storage import MemoryStore
 zarr.config.set({"array.rectilinear_chunks": True})
 
 
-def best(request, do):
-    """Return the time of a call in the fastest of some rounds of calls."""
+def best(request, do, prepare=lambda: None):
+    """Return the time of a call in the fastest of some rounds of calls, each of which is prepared without measuring that."""
     seconds = []
     for _ in range(request["rounds"]):
+        prepare()
         gc.collect()
         start = time.perf_counter()
         for _ in range(request["times"]):
@@ -122,6 +124,71 @@ def traffic(request):
     return {"read": int(read), "written": int(written)}
 
 
-operations = (version, shrink, append, open_array, point, points, find, find_all, held, traffic)
+def opened(request, do):
+    """Return the time of what is done to an array that is open, or that every round opens anew."""
+    store, arrays = place(request), []
+
+    def prepare():
+        if request["cold"] or not arrays:
+            arrays[:] = [zarr.open_array(store, mode="r+")]
+            if not request["cold"]:
+                do(arrays[0])
+
+    return best(request, lambda: do(arrays[0]), prepare)
+
+
+def write_shard(request):
+    array = zarr.open_array(place(request), mode="r+")
+    data = np.random.default_rng(1).integers(1, 256, array.shape, array.dtype)
+
+    def do():
+        array[...] = data
+
+    return best(request, do)
+
+
+def read_shard(request):
+    array = zarr.open_array(place(request), mode="r")
+    return best(request, lambda: array[...])
+
+
+def write_inner(request):
+    values = np.ones((4, 4, 4), np.uint8)
+
+    def do(array):
+        values[...] = values % 200 + 1
+        array[4:8, 8:12, 4:8] = values
+
+    return opened(request, do)
+
+
+def read_element(request):
+    return opened(request, lambda array: array[5, 9, 6])
+
+
+def read_inner(request):
+    """Read inner chunks, by their numbers in C order, in several threads."""
+    every, arrays = indices(request).tolist(), []
+
+    def prepare():
+        arrays[:] = [zarr.open_array(request["path"], mode="r")]
+
+    def read(k):
+        at = [64 * int(i) for i in np.unravel_index(k, [n // 64 for n in arrays[0].shape])]
+        arrays[0][tuple(slice(i, i + 64) for i in at)]
+
+    def do():
+        with ThreadPoolExecutor(request["readers"]) as readers:
+            list(readers.map(read, every))
+
+    return best(request, do, prepare)
+
+
+operations = (
+    *(version, shrink, append, open_array, point, points, find, find_all, held, traffic),
+    *(write_shard, read_shard, write_inner, read_element, read_inner),
+)
 request = json.loads(sys.argv[1])
+if request["pipeline"]:
+    zarr.config.set({"codec_pipeline.path": "zarr.core.codec_pipeline." + request["pipeline"]})
 print(json.dumps({f.__name__: f for f in operations}[request["op"]](request)))

@@ -23,7 +23,8 @@ var besideProgram string
 // patience is how long zarr-python may take for one line of the table, setting up included.
 const patience = 60 * time.Second
 
-// TestBeside measures Varve and zarr-python in one run on one machine and prints a table. It asserts no time.
+// TestBeside measures Varve and zarr-python in one run on one machine and prints a table, or the part of it that
+// $VARVE_BESIDE names. It asserts no time.
 func TestBeside(t *testing.T) {
 	if os.Getenv("VARVE_BESIDE") == "" {
 		t.Skip("measures and takes minutes: make beside")
@@ -33,12 +34,17 @@ func TestBeside(t *testing.T) {
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), strings.TrimSpace(firstLine("/proc/loadavg", "")))
 	b.print("| what | Varve | zarr-python | ratio |\n|---|--:|--:|--:|\n")
 	start := time.Now()
-	b.lookups()
-	b.opens()
-	b.appends()
-	b.days()
-	b.processes()
-	b.shrinks()
+	for _, part := range []struct {
+		name    string
+		measure func()
+	}{
+		{"lookups", b.lookups}, {"opens", b.opens}, {"appends", b.appends}, {"days", b.days},
+		{"processes", b.processes}, {"shrinks", b.shrinks}, {"shards", b.shards},
+	} {
+		if only := os.Getenv("VARVE_BESIDE"); only == "1" || only == part.name {
+			part.measure()
+		}
+	}
 	b.print("\nThe best of several rounds each, in %.0f s.\n", time.Since(start).Seconds())
 }
 
@@ -57,6 +63,10 @@ type besideRequest struct {
 	Times   int    `json:"times"`   // calls a round
 	Length  int64  `json:"length"`  // appended, or the index that is read
 	Indices string `json:"indices"` // file of int64
+
+	Readers  int    `json:"readers"`
+	Cold     bool   `json:"cold"`     // every round opens the array anew, which is not measured
+	Pipeline string `json:"pipeline"` // that is not the usual one
 }
 
 // besideAnswer is what it measured, of which an operation tells what applies to it.
@@ -89,9 +99,13 @@ func (b *beside) zarr(r besideRequest) besideAnswer {
 }
 
 // best returns the seconds of one call in the fastest of some rounds of calls.
-func best(rounds, times int, do func()) float64 {
+func best(rounds, times int, do func()) float64 { return bestAfter(rounds, times, func() {}, do) }
+
+// bestAfter prepares every round without measuring that.
+func bestAfter(rounds, times int, prepare, do func()) float64 {
 	least := math.Inf(1)
 	for range rounds {
+		prepare()
 		runtime.GC()
 		start := time.Now()
 		for range times {

@@ -12,7 +12,7 @@ import (
 // TestShardedHistories is [TestHistories] of arrays whose chunks are shards: their edges have to stay multiples of inner chunks.
 func TestShardedHistories(t *testing.T) {
 	t.Parallel()
-	histories(t, func(r *rand.Rand) spec {
+	histories(t, max(30, cases()/4), func(r *rand.Rand) spec {
 		s := shardedSpec(r, false)
 		for len(s.Filters) > 0 && !slices.Equal(s.units, s.Serializer.Configuration["chunk_shape"].([]int64)) {
 			s = shardedSpec(r, false) // to both implementations other edges would do

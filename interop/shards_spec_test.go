@@ -2,9 +2,13 @@ package interop
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"testing"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/grid"
 )
 
 // shardedSpec returns an array whose chunks are shards, up to three of them one in the other, with any grid, type, chains and fill value.
@@ -138,6 +142,19 @@ func product(lengths []int64) int64 {
 		n *= l
 	}
 	return n
+}
+
+// describeShards describes shards by what is made for it, where that can say it, in place of their codec.
+func (s *spec) describeShards(t *testing.T, d *zarr.Spec) {
+	c := s.Serializer.Configuration
+	usual := []codec{{"bytes", map[string]any{"endian": "little"}}, {Name: "crc32c"}}
+	if s.units == nil || len(s.chain()) > 1 || !reflect.DeepEqual(c["index_codecs"], usual) {
+		return
+	}
+	d.Codecs, d.InnerChunks, d.IndexAtStart = extensions(t, c["codecs"].([]codec)), []grid.Cut{}, c["index_location"] == "start"
+	for _, n := range s.units {
+		d.InnerChunks = append(d.InnerChunks, grid.Every(n))
+	}
 }
 
 // inner returns the logical lengths of the inner chunks along every axis, nil where there are none that could be read alone.

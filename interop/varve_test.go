@@ -23,10 +23,12 @@ func (varve) create(t *testing.T, path string, s spec) {
 	check(t, err)
 	fill, err := typ.FormatFill(s.Fill)
 	check(t, err)
-	a, err := zarr.CreateArray(t.Context(), path, zarr.Spec{
-		Shape: s.Shape, Type: typ, Chunks: cuts(s.Chunks), FillValue: fill, Codecs: s.codecs(t),
+	described := zarr.Spec{
+		Shape: s.Shape, Type: typ, Chunks: cuts(s.Chunks), FillValue: fill, Codecs: extensions(t, s.chain()),
 		ListAxes: s.ListAxes, KeyEncoding: s.Keys.encoding(), DimensionNames: plain(s.Names), Attributes: s.Attributes,
-	}, nil)
+	}
+	s.describeShards(t, &described)
+	a, err := zarr.CreateArray(t.Context(), path, described, nil)
 	check(t, err)
 	check(t, a.Close())
 }
@@ -97,10 +99,9 @@ func (varve) members(t *testing.T, path string) tree {
 	return found
 }
 
-// codecs returns the chain of a specification.
-func (s spec) codecs(t *testing.T) []metadata.Extension {
+func extensions(t *testing.T, codecs []codec) []metadata.Extension {
 	var chain []metadata.Extension
-	for _, c := range append(append(append([]codec{}, s.Filters...), s.Serializer), s.Compressors...) {
+	for _, c := range codecs {
 		e := metadata.Extension{Name: c.Name}
 		if c.Configuration != nil {
 			raw, err := json.Marshal(c.Configuration)
