@@ -27,7 +27,7 @@ func TestLayout(t *testing.T) {
 		{"one that is longer than the shard", sharded([]int64{80}, jsonBytes, jsonIndex, "end"), []int64{10}, clipped, []int64{1}, 1, 20, 20, 40},
 		{"lists", `{"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[1,[3,3]]]}},"codecs":[` + jsonBytes + `],"index_codecs":[` + jsonIndex + `]}`,
 			[]int64{10}, clipped, []int64{4}, 4, 68, 6, 92},
-		{"nested", sharded([]int64{4}, nested(sharded([]int64{2}, jsonBytes, jsonIndex, "end")), jsonIndex, "end"), []int64{8}, codec.Environment{}, []int64{2}, 2, 36, 8, 2*2*(8+36) + 36},
+		{"nested", sharded([]int64{4}, nested(sharded([]int64{2}, jsonBytes, jsonIndex, "end")), jsonIndex, "end"), []int64{8}, codec.Environment{}, []int64{2}, 2, 36, 8, 2*(8+36) + 36},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCoder(t, tt.configuration, len(tt.shape), tt.env)
