@@ -233,6 +233,33 @@ func TestRefusedLengths(t *testing.T) {
 	}
 }
 
+// TestRefusedShapes says what else would do where an array cannot have a shape, or be trimmed to the one it has.
+func TestRefusedShapes(t *testing.T) {
+	a := shardedAxis(t, 100, grid.Edges(60, 40), 10)
+	resize := func(n int64, opt zarr.ResizeOptions) error { return a.Resize(t.Context(), []int64{n}, &opt) }
+	regular := shardedAxis(t, 95, grid.Every(20), 10)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{resize(113, zarr.ResizeOptions{}), "stored with 13 elements, which inner chunks of 10 do not divide: shards of 10 or 20 would do"},
+		{resize(113, zarr.ResizeOptions{}), "or have the last shard rounded up (ResizeOptions.RoundUp, --round-up)"},
+		{resize(113, zarr.ResizeOptions{Grow: []grid.Growth{grid.Fixed(7)}, RoundUp: true}), "shard 2 is stored with 7 elements"},
+		{resize(93, zarr.ResizeOptions{Shrink: grid.TrimExact}), "or leave the last shard as long as it is (grid.TrimEdges, --shrink trim-edges)"},
+		{regular.Unlock(t.Context(), &zarr.UnlockOptions{Trim: true}), "without UnlockOptions.Trim (--trim)"},
+	} {
+		var e *zarr.Error
+		if !errors.Is(c.err, zarr.ErrInvalidArgument) || !errors.As(c.err, &e) || e.Axis != 0 || !strings.Contains(e.Error(), c.want) {
+			t.Errorf("%v, want %q", c.err, c.want)
+		}
+	}
+	for _, err := range []error{resize(113, zarr.ResizeOptions{RoundUp: true}), resize(93, zarr.ResizeOptions{Shrink: grid.TrimEdges}), regular.Unlock(t.Context(), nil)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestRoundUpHidden appends to shards that are compressed as a whole: their inner chunks cannot be had, but have to be whole.
 func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
