@@ -88,7 +88,7 @@ func (s *state) appended(axis int, t dtype.Type, src []byte, opt AppendOptions) 
 	policies[axis] = s.rounded(axis, opt.Grow, opt.RoundUp)
 	g, err := s.grid.Grown(shape, policies...)
 	if err == nil {
-		err = s.fits(g, axis, count)
+		err = s.fits(g, axis, count, opt.Grow)
 	}
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"varve.dev/zarr/grid"
@@ -50,18 +51,43 @@ func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
 	if slices.Equal(shape, was) && opt.Shrink == grid.KeepEdges {
 		return nil, nil
 	}
-	smaller, err := s.grid.Shrunk(shape, opt.Shrink)
+	g, err := s.regridded(shape, opt)
 	if err != nil {
 		return nil, err
 	}
-	g, err := smaller.Grown(shape, s.policies(opt)...)
-	if err != nil {
-		return nil, err
+	if err := s.engine.Chain.CheckGrid(g); err != nil {
+		return nil, s.refused(err, shape, opt)
 	}
 	if slices.Equal(shape, was) && sameEdges(g, s.grid) {
 		return nil, nil
 	}
 	return &growth{grid: g, keepStale: opt.KeepStale}, nil
+}
+
+// regridded returns the grid of another shape.
+func (s *state) regridded(shape []int64, opt ResizeOptions) (*grid.Grid, error) {
+	smaller, err := s.grid.Shrunk(shape, opt.Shrink)
+	if err != nil {
+		return nil, err
+	}
+	return smaller.Grown(shape, s.policies(opt)...)
+}
+
+// refused adds to what is wrong with new shards, which have no whole number of inner chunks, what would do.
+func (s *state) refused(err error, shape []int64, opt ResizeOptions) error {
+	would := func(opt ResizeOptions) bool {
+		g, err := s.regridded(shape, opt)
+		return err == nil && s.engine.Chain.CheckGrid(g) == nil
+	}
+	rounded, whole := opt, opt
+	rounded.RoundUp, whole.Shrink = true, grid.TrimEdges
+	switch {
+	case would(rounded):
+		return fmt.Errorf("%w: %w; or have the last shard rounded up (ResizeOptions.RoundUp, --round-up)", ErrInvalidArgument, err)
+	case would(whole):
+		return fmt.Errorf("%w: %w; or leave the last shard as long as it is (grid.TrimEdges, --shrink trim-edges)", ErrInvalidArgument, err)
+	}
+	return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 }
 
 // policies returns those by which axes grow, rounded up where that is asked for.

@@ -1,6 +1,10 @@
 package zarr
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	"varve.dev/zarr/grid"
 )
 
@@ -25,23 +29,40 @@ func (s *state) rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	return g
 }
 
-// fits refuses a grid whose new shards have no whole number of inner chunks, and says by how much the axis could grow instead
+// fits refuses a grid whose new shards have no whole number of inner chunks, and says what would do under the same policy instead
 // of count elements.
-func (s *state) fits(g *grid.Grid, axis int, count int64) error {
+func (s *state) fits(g *grid.Grid, axis int, count int64, policy grid.Growth) error {
 	err := s.engine.Chain.CheckGrid(g)
 	if err == nil {
 		return nil
 	}
 	n := s.innerStep(axis)
 	below, above := s.grid.Axis(axis).FittingLengths(count, n)
-	const roundUp = "have the last shard rounded up (AppendOptions.RoundUp, --round-up)"
-	switch {
-	case below == count:
-		return badArgument("%v; or %s", err, roundUp)
-	case below > 0 && above > 0:
-		return badArgument("axis %d: %d more elements do not end with a whole inner chunk of %d: append %d or %d, or %s", axis, count, n, below, above, roundUp)
-	case above > 0:
-		return badArgument("axis %d: %d more elements do not end with a whole inner chunk of %d: append %d, or %s", axis, count, n, above, roundUp)
+	var lengths, moves []string
+	for _, length := range []int64{below, above} {
+		if length > 0 && length != count && s.growsBy(axis, length, policy) {
+			lengths = append(lengths, strconv.FormatInt(length, 10))
+		}
 	}
-	return badArgument("%v", err)
+	if len(lengths) > 0 {
+		moves = append(moves, "append "+strings.Join(lengths, " or "))
+	}
+	if s.growsBy(axis, count, policy.RoundedUp(n)) {
+		moves = append(moves, "have the last shard rounded up (AppendOptions.RoundUp, --round-up)")
+	}
+	if len(moves) == 0 {
+		return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
+	}
+	err = badArgument("%d more elements do not end with a whole inner chunk of %d: %s", count, n, strings.Join(moves, ", or "))
+	return &grid.AxisError{Axis: axis, Err: err}
+}
+
+// growsBy reports whether an axis can grow by a length under a policy, so that all shards have whole inner chunks.
+func (s *state) growsBy(axis int, length int64, policy grid.Growth) bool {
+	shape := s.grid.Shape()
+	shape[axis] += length
+	policies := make([]grid.Growth, len(shape))
+	policies[axis] = policy
+	g, err := s.grid.Grown(shape, policies...)
+	return err == nil && s.engine.Chain.CheckGrid(g) == nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -191,6 +192,71 @@ func TestRoundUp(t *testing.T) {
 	want := slices.Concat(make([]int32, 5), slices.Repeat([]int32{7}, 12), []int32{8, 8, 8}, make([]int32, 13))
 	if err != nil || !slices.Equal(got.Data, want) {
 		t.Errorf("%v, %v, want %v", got.Data, err, want)
+	}
+}
+
+// TestRefusedLengths proposes only what would do under the policy, and names the axis.
+func TestRefusedLengths(t *testing.T) {
+	const roundUp = "have the last shard rounded up"
+	for _, c := range []struct {
+		grow    grid.Growth
+		round   bool
+		count   int
+		want    string
+		without []string
+	}{
+		{grid.AppendOne(), false, 13, "append 10 or 20, or " + roundUp, nil},
+		{grid.AppendOne(), false, 3, "append 10, or " + roundUp, nil},
+		{grid.Fixed(20), false, 13, "", nil},
+		{grid.Fixed(7), false, 5, ": " + roundUp, []string{"append 10"}},
+		{grid.Fixed(7), false, 13, "shard 2 is stored with 7 elements", []string{roundUp, "append 10"}},
+		{grid.Fixed(7), true, 13, "shard 2 is stored with 7 elements", []string{roundUp, "append 10"}},
+		{grid.Pattern(10, 7), false, 95, "shard 3 is stored with 7 elements", []string{roundUp, "append 90"}},
+	} {
+		a := shardedAxis(t, 100, grid.Edges(60, 40), 10)
+		err := zarr.Append(t.Context(), a, 0, make([]int32, c.count), &zarr.AppendOptions{Grow: c.grow, RoundUp: c.round})
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%v, %d more: %v", c.grow, c.count, err)
+			}
+			continue
+		}
+		var e *zarr.Error
+		if !errors.Is(err, zarr.ErrInvalidArgument) || !errors.As(err, &e) || e.Axis != 0 || !strings.Contains(e.Error(), c.want) {
+			t.Errorf("%v, %d more: %v, want %q", c.grow, c.count, err, c.want)
+		}
+		for _, text := range c.without {
+			if strings.Contains(fmt.Sprint(err), text) {
+				t.Errorf("%v, %d more: %v, which says %q", c.grow, c.count, err, text)
+			}
+		}
+	}
+}
+
+// TestRefusedShapes says what else would do where an array cannot have a shape, or be trimmed to the one it has.
+func TestRefusedShapes(t *testing.T) {
+	a := shardedAxis(t, 100, grid.Edges(60, 40), 10)
+	resize := func(n int64, opt zarr.ResizeOptions) error { return a.Resize(t.Context(), []int64{n}, &opt) }
+	regular := shardedAxis(t, 95, grid.Every(20), 10)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{resize(113, zarr.ResizeOptions{}), "stored with 13 elements, which inner chunks of 10 do not divide: shards of 10 or 20 would do"},
+		{resize(113, zarr.ResizeOptions{}), "or have the last shard rounded up (ResizeOptions.RoundUp, --round-up)"},
+		{resize(113, zarr.ResizeOptions{Grow: []grid.Growth{grid.Fixed(7)}, RoundUp: true}), "shard 2 is stored with 7 elements"},
+		{resize(93, zarr.ResizeOptions{Shrink: grid.TrimExact}), "or leave the last shard as long as it is (grid.TrimEdges, --shrink trim-edges)"},
+		{regular.Unlock(t.Context(), &zarr.UnlockOptions{Trim: true}), "without UnlockOptions.Trim (--trim)"},
+	} {
+		var e *zarr.Error
+		if !errors.Is(c.err, zarr.ErrInvalidArgument) || !errors.As(c.err, &e) || e.Axis != 0 || !strings.Contains(e.Error(), c.want) {
+			t.Errorf("%v, want %q", c.err, c.want)
+		}
+	}
+	for _, err := range []error{resize(113, zarr.ResizeOptions{RoundUp: true}), resize(93, zarr.ResizeOptions{Shrink: grid.TrimEdges}), regular.Unlock(t.Context(), nil)} {
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"fmt"
 
 	"varve.dev/zarr/grid"
 )
@@ -36,11 +37,21 @@ func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 		}
 		g, err := s.grid.Unlocked(axes...)
 		if err == nil && o.Trim {
-			g, err = g.Shrunk(g.Shape(), grid.TrimExact)
+			if g, err = g.Shrunk(g.Shape(), grid.TrimExact); err == nil {
+				err = s.trims(g)
+			}
 		}
 		if err != nil || sameEdges(g, s.grid) {
 			return nil, err
 		}
 		return &growth{grid: g}, nil
 	}))
+}
+
+// trims refuses a grid whose last shards have no whole number of inner chunks.
+func (s *state) trims(g *grid.Grid) error {
+	if err := s.engine.Chain.CheckGrid(g); err != nil {
+		return fmt.Errorf("%w: %w; without UnlockOptions.Trim (--trim) the last shards stay as long as they are", ErrInvalidArgument, err)
+	}
+	return nil
 }

@@ -37,7 +37,6 @@ and --expect is the length of the axis before it grows.
 	axis := c.Flags().Int("axis", 0, "the `AXIS` that grows; -1 is the last")
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
-	c.Flags().BoolVar(&change.roundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 && strings.Contains(args[1], "=") {
 			many, err := isGroup(cmd, args[0])

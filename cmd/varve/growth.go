@@ -50,7 +50,7 @@ func parseCalendar(text string) (calendar.Unit, error) {
 // change is what the commands that change an extent have in common.
 type change struct {
 	grow, expect string
-	roundUp      bool // of append alone
+	roundUp      bool
 	singleWriter *bool
 	times        times
 }
@@ -60,6 +60,7 @@ func changeFlags(c *cobra.Command) *change {
 	checkedVar(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", syntax(parsePolicy))
 	f.times.flags(c)
 	checkedVar(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", syntax(parseShape))
+	c.Flags().BoolVar(&f.roundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
 	f.singleWriter = singleWriterFlag(c)
 	propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	return f

@@ -21,6 +21,8 @@ Listed chunks keep their edges when the array shrinks. With --shrink trim-edges 
 forgotten, with trim-exact the last one is also cut at the extent, for which its chunks are written again. Either also tidies
 an array whose shape stays.
 
+Where chunks are shards, a new one has to have whole inner chunks. With --round-up the last is declared as long as that takes.
+
 ` + policiesText,
 		Example: `  varve resize era5.zarr/t2m --shape 1826,721,1440
   varve resize era5.zarr/t2m --shape 1900,721,1440 --grow calendar:month --time time
@@ -39,7 +41,7 @@ an array whose shape stays.
 		if !cmd.Flags().Changed("shape") {
 			return badUsage("--shape is missing")
 		}
-		opt := &zarr.ResizeOptions{KeepStale: *keepStale}
+		opt := &zarr.ResizeOptions{KeepStale: *keepStale, RoundUp: change.roundUp}
 		if opt.Shrink, err = grid.ParseShrink(shrink); err != nil {
 			return badUsage("--shrink: %w", err)
 		}

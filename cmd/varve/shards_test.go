@@ -200,3 +200,17 @@ func FuzzShards(f *testing.F) {
 		}
 	})
 }
+
+// TestResizeRoundUp grows an array to a shape that inner chunks do not divide.
+func TestResizeRoundUp(t *testing.T) {
+	node := newNode(t, "--shape", "10", "--dtype", "int16", "--shards", "[[10]]", "--chunks", "5")
+	_, errs, status := execute(t, "", "resize", node, "--shape", "13", "--json")
+	facts, _ := decode(t, errs)["error"].(map[string]any)
+	if message, _ := facts["message"].(string); status != 1 || facts["kind"] != "invalid-argument" || facts["axis"] != 0.0 || !strings.Contains(message, "--round-up") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, "", "resize", node, "--shape", "13", "--round-up")
+	if out := must(t, "", "info", node); !strings.Contains(out, "10, 3") {
+		t.Error(out)
+	}
+}
