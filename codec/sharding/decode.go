@@ -58,7 +58,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 	var mu sync.Mutex
 	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
 	touched, _ := plan.Touched().Len()
-	size := min(max(1, batchBytes/max(1, d.layout.inner)), 64, touched)
+	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
 	pieces := make([][]*selection.Piece, max(1, cap(d.work.Cores)))
 	return d.work.Cores.Each(d.ctx, (touched+size-1)/size, func(worker int, _ int64) error {
 		if pieces[worker] == nil {

@@ -232,7 +232,7 @@ func (d *editor) encodeAll(count int64) error {
 func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
-	b := budget.Get((d.packed - d.layout.index) / d.n * int64(len(list)))
+	b := budget.Get((d.packed - d.layout.index) / max(1, d.n) * int64(len(list)))
 	d.parts[i] = b
 	for j, k := range list {
 		before := len(b.B)

@@ -8,7 +8,7 @@ import (
 
 // inOrder returns the numbers of the inner chunks in the order in which they are stored, nil where that is C order.
 func (c *coder) inOrder(l *layout) []uint32 {
-	if c.env.Order == codec.C || len(l.chunks) < 2 {
+	if c.env.Order == codec.C || len(l.chunks) < 2 || l.n < 2 {
 		return nil
 	}
 	l.ordered.Do(func() {

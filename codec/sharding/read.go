@@ -64,7 +64,7 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 		return 0
 	}
 	touched, _ := selection.NewPlan(selection.OfPart(p.Part), l.grid).Touched().Len()
-	encoded := l.packed/l.n*touched + l.index // all of it where every inner chunk is touched
+	encoded := l.packed/max(1, l.n)*touched + l.index // all of it where every inner chunk is touched
 	if p.Whole || touched == l.n {
 		encoded = l.packed
 	} else if touched > 0 {

@@ -63,7 +63,9 @@ func (c *coder) Bind(spec codec.Spec) error {
 	if spec.Type.Size() <= 0 {
 		return fmt.Errorf("%w: elements of %s have no fixed width", codec.ErrUnsupported, spec.Type)
 	}
-	c.spec, c.size = spec, int64(spec.Type.Size())
+	if c.spec, c.size = spec, int64(spec.Type.Size()); c.cache == nil {
+		c.cache = newCache(0) // nobody has said where it is at home
+	}
 	if err := c.cut.bind(spec.Rank, c.env.Unaligned); err != nil {
 		return err
 	}
