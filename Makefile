@@ -39,7 +39,7 @@ bench: ## the benchmarks
 
 beside: ## measure beside zarr-python, in one run of a few minutes
 	@sh interop/setup
-	@cd interop && VARVE_BESIDE=1 go test -count=1 -timeout 10m -v -run '^TestBeside$$' .
+	@cd interop && VARVE_BESIDE=1 go test -count=1 -timeout 20m -v -run '^TestBeside$$' .
 
 cross: ## build and vet for other systems and processors
 	@sh .ci/cross

@@ -15,6 +15,9 @@ import (
 type CheckOptions struct {
 	// IndexOnly looks at indexes alone, those of nested shards too, and decodes no inner chunk.
 	IndexOnly bool
+	// Progress is called by [Array.CheckShards] for every stored shard that was looked at, for one at a time and before its faults are
+	// yielded. Neither index nor result is to be changed.
+	Progress func(shard []int64, found *codec.Check)
 }
 
 // ShardFault is something that is wrong with a stored shard.
@@ -56,23 +59,29 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 
 // CheckShards looks for faults in all stored shards, as [Array.CheckShard] does, several at a time, and yields each, shards in
 // no order. An error, which ends it, is not a fault of a shard but what kept it from going on.
-func (a *Array) CheckShards(ctx context.Context) iter.Seq2[ShardFault, error] {
+func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[ShardFault, error] {
+	if opt == nil {
+		opt = &CheckOptions{}
+	}
 	return func(yield func(ShardFault, error) bool) {
 		s, err := a.fresh(ctx, a.state.Load())
 		if err != nil {
 			yield(ShardFault{}, a.fail("check", err))
 			return
 		}
-		for c, err := range s.engine.CheckAll(ctx, grid.BoxOf(s.grid.Chunks()), true) {
+		for c, err := range s.engine.CheckAll(ctx, grid.BoxOf(s.grid.Chunks()), !opt.IndexOnly) {
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return
 			}
 			if len(c.Faults) > 0 {
-				if c.Check, err = a.recheck(ctx, s, c.Index, c.Check); err != nil {
+				if c.Check, err = a.recheck(ctx, s, c.Index, c.Check, opt); err != nil {
 					yield(ShardFault{}, err)
 					return
 				}
+			}
+			if opt.Progress != nil {
+				opt.Progress(c.Index, c.Check)
 			}
 			if c.More > 0 {
 				c.Faults = append(c.Faults, codec.Fault{Err: fmt.Errorf("%w: %d more faults", ErrCorrupt, c.More)})
@@ -87,7 +96,7 @@ func (a *Array) CheckShards(ctx context.Context) iter.Seq2[ShardFault, error] {
 }
 
 // recheck looks at a shard with faults again, if another program has changed the array meanwhile: then it may be as it should.
-func (a *Array) recheck(ctx context.Context, s *state, index []int64, found *codec.Check) (*codec.Check, error) {
+func (a *Array) recheck(ctx context.Context, s *state, index []int64, found *codec.Check, opt *CheckOptions) (*codec.Check, error) {
 	now, err := a.fresh(ctx, s)
 	if err != nil || now == s {
 		return found, a.fail("check", err)
@@ -95,7 +104,7 @@ func (a *Array) recheck(ctx context.Context, s *state, index []int64, found *cod
 	if now.isChunk(index) != nil {
 		return new(codec.Check), nil
 	}
-	again, err := a.CheckShard(ctx, index, nil)
+	again, err := a.CheckShard(ctx, index, opt)
 	if errors.Is(err, fs.ErrNotExist) {
 		return new(codec.Check), nil
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -21,7 +22,7 @@ import (
 func faults(t *testing.T, a *zarr.Array) []string {
 	t.Helper()
 	var all []string
-	for f, err := range a.CheckShards(context.Background()) {
+	for f, err := range a.CheckShards(context.Background(), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,17 @@ func TestCheckShards(t *testing.T) {
 			if got := faults(t, a); fmt.Sprint(got) != want {
 				t.Errorf("%s, want %s", got, want)
 			}
-			for f, err := range a.CheckShards(ctx) {
+			var shards, bytes int64
+			count := func(_ []int64, found *codec.Check) { shards, bytes = shards+1, bytes+found.Bytes }
+			var found []string
+			for f, err := range a.CheckShards(ctx, &zarr.CheckOptions{IndexOnly: true, Progress: count}) {
+				found = append(found, fmt.Sprint(f.Key, " ", err))
+			}
+			slices.Sort(found)
+			if found = slices.Compact(found); len(found) != 2 || shards != 3 || bytes == 0 {
+				t.Errorf("%d shards of %d bytes, faults %q, by their indexes alone", shards, bytes, found)
+			}
+			for f, err := range a.CheckShards(ctx, nil) {
 				if err != nil || f.Key == "" {
 					t.Errorf("%v (%v)", f, err)
 				}
@@ -122,7 +133,7 @@ func TestCheckRefused(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	for f, err := range a.CheckShards(ended) {
+	for f, err := range a.CheckShards(ended, nil) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("a call that was cancelled: %v, %v", f, err)
 		}

@@ -67,7 +67,7 @@ func BenchmarkCompactShards(b *testing.B) {
 		b.Run(name+"/check", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				for f, err := range inTurn[0].CheckShards(ctx) {
+				for f, err := range inTurn[0].CheckShards(ctx, nil) {
 					b.Fatal(f, err)
 				}
 			}

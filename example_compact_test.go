@@ -57,7 +57,7 @@ func ExampleArray_CheckShards() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for fault, err := range a.CheckShards(ctx) {
+	for fault, err := range a.CheckShards(ctx, nil) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -65,7 +65,7 @@ func TestMergeShards(t *testing.T) {
 	if got, err := zarr.Read[int32](ctx, b, nil); err != nil || !slices.Equal(got.Data, data) {
 		t.Errorf("read %v (%v)", got, err)
 	}
-	for f, err := range b.CheckShards(ctx) {
+	for f, err := range b.CheckShards(ctx, nil) {
 		t.Errorf("%v (%v)", f, err)
 	}
 }

@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),
 		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
-		newAttributesCommand(), newRemoveCommand(), newConsolidateCommand(), newCompactCommand(),
+		newAttributesCommand(), newRemoveCommand(), newConsolidateCommand(), newCompactCommand(), newCheckCommand(),
 		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// spoil changes the bytes of a file.
+func spoil(t *testing.T, name string, change func([]byte) []byte) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, name, string(change(data)))
+}
+
+func TestCheck(t *testing.T) {
+	node := untidy(t)
+	sound := decode(t, must(t, "", "check", node, "--json", "--dry-run"))
+	if sound["path"] != node || sound["chunks_stored"] != 2.0 || sound["inner_chunks_stored"] != 12.0 || sound["faults"] != 0.0 || sound["bytes_dead"] == 0.0 || len(sound["found"].([]any)) > 0 {
+		t.Error(sound)
+	}
+	if out := must(t, "", "check", node); !strings.HasPrefix(out, node+"  2 stored shards with 12 inner chunks, ") || !strings.Contains(out, "compact --shards") || !strings.HasSuffix(out, ": 0 faults\n") {
+		t.Error(out)
+	}
+	spoil(t, filepath.Join(node, "c", "1", "0"), func(b []byte) []byte { return b[:len(b)-3] })
+	spoil(t, filepath.Join(node, "c", "0", "0"), func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+	out, errs, status := execute(t, "", "check", node)
+	if lines := strings.Split(out, "\n"); status != 1 || len(lines) != 4 || !strings.Contains(lines[0], "c/0/0") || !strings.Contains(lines[1], "c/1/0") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	if want := "varve: check " + node + ": 2 faults in 2 of 2 stored chunks\n"; errs != want {
+		t.Errorf("%q, want %q", errs, want)
+	}
+	out, errs, status = execute(t, "", "check", node, "--json", "--index-only")
+	found, _ := decode(t, out)["found"].([]any)
+	if status != 1 || errs != "" || len(found) != 2 {
+		t.Fatalf("status %d, %s%s", status, out, errs)
+	}
+	first, _ := found[0].(map[string]any)
+	if first["key"] != "c/0/0" || first["kind"] != "checksum" || first["shared"] != false || !slices.Equal(first["chunk"].([]any), []any{0.0, 0.0}) {
+		t.Error(first)
+	}
+}
+
+// TestCheckChunks looks at chunks that are no shards, and at what is none.
+func TestCheckChunks(t *testing.T) {
+	node := newNode(t, "--shape", "9", "--dtype", "int16", "--chunks", "4")
+	must(t, "", "write", node, "--value", "3", "--select", ":8")
+	if out := must(t, "", "check", node); !strings.HasPrefix(out, node+"  2 stored chunks, ") || !strings.HasSuffix(out, ": 0 faults\n") {
+		t.Error(out)
+	}
+	spoil(t, filepath.Join(node, "c", "1"), func(b []byte) []byte { return b[1:] })
+	out, errs, status := execute(t, "", "check", node, "--json")
+	if got := decode(t, out); status != 1 || got["faults"] != 1.0 || got["chunks_damaged"] != 1.0 || got["inner_chunks_stored"] != 0.0 {
+		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+	_, errs, status = execute(t, "", "check", filepath.Dir(node), "--json")
+	if facts, _ := decode(t, errs)["error"].(map[string]any); status != 1 || facts["kind"] == nil {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
