@@ -99,6 +99,39 @@ func BenchmarkShard(b *testing.B) {
 	}
 }
 
+// BenchmarkSmallShards codes many shards of few inner chunks, 4096 of 8.
+func BenchmarkSmallShards(b *testing.B) {
+	ctx := context.Background()
+	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+		Shape: []int64{128, 128, 128}, Type: dtype.Of[uint16](), Codecs: plain(),
+		Chunks: []grid.Cut{grid.Every(8), grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)},
+	}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	data := make([]uint16, 128*128*128)
+	for i := range data {
+		data[i] = uint16(i%251) + 1
+	}
+	for _, run := range []struct {
+		name string
+		work func() error
+	}{
+		{"write", func() error { return zarr.Write(ctx, a, nil, data) }},
+		{"read", func() error { return zarr.ReadInto(ctx, a, nil, data) }},
+	} {
+		b.Run(run.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := run.work(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/shard")
+		})
+	}
+}
+
 // BenchmarkRandomInner reads random inner chunks of 64³ from shards of 256³ uint16 on disk.
 func BenchmarkRandomInner(b *testing.B) {
 	ctx := context.Background()

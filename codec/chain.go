@@ -350,8 +350,12 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 
 // Encode appends the encoded form of the elements that src shows, a chunk in its encoded shape, to dst.
 func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
-	if c.plain && c.inOrder && len(c.bytes) == 0 {
-		return appendElements(dst, src), nil
+	if c.plain && c.order != nil && len(c.bytes) == 0 {
+		if c.inOrder {
+			return appendElements(dst, src), nil
+		}
+		var room [16]int64
+		return appendElements(dst, c.reordered(src, room[:0])), nil
 	}
 	block, free, err := c.encodeArrays(src)
 	defer free.Put()
@@ -382,13 +386,22 @@ func (c *Chain) encodeArrays(src grid.View) (Block, *budget.Buffer, error) {
 	}
 	v := src
 	if !c.inOrder {
-		v.Shape, v.Strides = c.permuted(src.Shape), make([]int64, len(src.Shape))
-		for i, axis := range c.order {
-			v.Strides[i] = src.Strides[axis]
-		}
+		v = c.reordered(src, nil)
 	}
 	data, free := gather(v)
 	return Block{Shape: v.Shape, Data: data}, free, nil
+}
+
+// reordered returns v with its axes in the order of the encoded array; their numbers are appended to room.
+func (c *Chain) reordered(v grid.View, room []int64) grid.View {
+	for _, axis := range c.order {
+		room = append(room, v.Shape[axis])
+	}
+	for _, axis := range c.order {
+		room = append(room, v.Strides[axis])
+	}
+	v.Shape, v.Strides = room[:len(c.order):len(c.order)], room[len(c.order):]
+	return v
 }
 
 // encodeBlocks is the way of chains whose array codecs do more than reorder axes.

@@ -345,3 +345,19 @@ func TestDecodeAllocations(t *testing.T) {
 		})
 	}
 }
+
+// TestEncodeAllocations shows that small chunks which are stored as they are take no memory besides, in any order of axes.
+func TestEncodeAllocations(t *testing.T) {
+	if hasRaceDetector() {
+		t.Skip("the race detector empties pools")
+	}
+	for _, exts := range [][]metadata.Extension{
+		{zarrbytes.Extension("little")}, {transpose.Extension(1, 0), zarrbytes.Extension("little")},
+	} {
+		c := newChain(t, codec.Default, specOf(dtype.Of[float32](), 2), exts...)
+		v, dst := grid.Contiguous(make([]byte, 400), []int64{10, 10}, 4), make([]byte, 0, 400)
+		if got := testing.AllocsPerRun(200, func() { must(c.Encode(dst, v)) }); got > 0 {
+			t.Errorf("%q: %g allocations", c.Names(), got)
+		}
+	}
+}

@@ -16,7 +16,8 @@ type Piece struct {
 func NewPiece(rank, size int) *Piece {
 	p := &Piece{Part: NewPart(rank), Cell: grid.NewChunk(rank)}
 	p.Decoded.Size, p.Taken.Size, p.Placed.Size = size, size, size
-	p.Taken.Strides, p.Placed.Strides = make([]int64, rank), make([]int64, rank)
+	n := make([]int64, 3*rank)
+	p.Taken.Strides, p.Placed.Strides, p.Decoded.Strides = n[:rank:rank], n[rank:2*rank:2*rank], n[2*rank:2*rank]
 	return p
 }
 

@@ -59,12 +59,15 @@ func (d *decoder) decodeStored(shard []byte) error {
 	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
 	touched, _ := plan.Touched().Len()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
-	pieces := make([][]*selection.Piece, max(1, cap(d.work.Cores)))
+	pieces := make([]*selection.Piece, size*int64(max(1, cap(d.work.Cores))))
+	defer func() { d.put(pieces...) }()
 	return d.work.Cores.Each(d.ctx, (touched+size-1)/size, func(worker int, _ int64) error {
-		if pieces[worker] == nil {
-			pieces[worker] = d.pieces(size)
+		batch := pieces[int64(worker)*size:][:size]
+		if batch[0] == nil {
+			for i := range batch {
+				batch[i] = d.take()
+			}
 		}
-		batch := pieces[worker]
 		mu.Lock()
 		n := 0
 		for n < len(batch) && plan.Next(batch[n].Part) {
@@ -83,12 +86,22 @@ func (d *decoder) decodeStored(shard []byte) error {
 	})
 }
 
-func (d *decoder) pieces(n int64) []*selection.Piece {
-	list := make([]*selection.Piece, n)
-	for i := range list {
-		list[i] = selection.NewPiece(len(d.chunks), int(d.size))
+// take returns a piece for the inner chunks of one shard, to be put back: of shards of few inner chunks it is most of the memory.
+func (c *coder) take() *selection.Piece {
+	if p, ok := c.pieces.Get().(*selection.Piece); ok {
+		return p
 	}
-	return list
+	return selection.NewPiece(c.spec.Rank, int(c.size))
+}
+
+// put gives back pieces, which hold on to nobody's elements. Those that are nil are ignored.
+func (c *coder) put(pieces ...*selection.Piece) {
+	for _, p := range pieces {
+		if p != nil {
+			p.Decoded.Data, p.Taken.Data, p.Placed.Data = nil, nil, nil
+			c.pieces.Put(p)
+		}
+	}
 }
 
 // decodeAt decodes what p takes of inner chunk k of a shard in memory.
@@ -156,7 +169,8 @@ func (c *coder) CheckInner(ctx context.Context, w *codec.Work, shape, index []in
 	if err != nil {
 		return err
 	}
-	p := selection.NewPiece(len(l.chunks), int(c.size))
+	p := c.take()
+	defer c.put(p)
 	if !l.grid.Cell(index, p.Cell) {
 		return fmt.Errorf("no inner chunk %v in a shard of %v", index, l.chunks)
 	}

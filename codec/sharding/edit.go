@@ -218,9 +218,10 @@ func (d *editor) encodeAll(count int64) error {
 		defer d.work.Cores.Leave()
 	}
 	pieces := make([]*selection.Piece, max(1, cap(d.work.Cores)))
+	defer func() { d.put(pieces...) }()
 	err := d.work.Cores.Each(d.ctx, int64(len(d.parts)), func(worker int, i int64) error {
 		if pieces[worker] == nil {
-			pieces[worker] = selection.NewPiece(len(d.chunks), int(d.coder.size))
+			pieces[worker] = d.take()
 		}
 		return d.encodeSegment(pieces[worker], i)
 	})

@@ -7,7 +7,6 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -112,7 +111,8 @@ func (d *editor) covers(k int64) bool {
 	if d.Values.Data == nil {
 		return false
 	}
-	p := selection.NewPiece(len(d.chunks), int(d.coder.size))
+	p := d.take()
+	defer d.put(p)
 	return p.Seek(d.grid, d.Part, d.layout.place(nil, k)) && p.IsWhole()
 }
 

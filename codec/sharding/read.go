@@ -205,7 +205,8 @@ const mostWants = 1 << 16
 // wants returns the next stored inner chunks that the part touches, in the order of their bytes, and whether there may be more.
 // It fills the place of those that are not stored.
 func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool, err error) {
-	p := selection.NewPiece(len(d.chunks), int(d.size))
+	p := d.take()
+	defer d.put(p)
 	for len(wants) < mostWants {
 		if !plan.Next(p.Part) {
 			slices.SortFunc(wants, want.compare)
@@ -297,9 +298,10 @@ func (d *decoder) decodeGroup(s stretch, group []want) error {
 	d.work.Cores.Enter()
 	defer d.work.Cores.Leave()
 	pieces := make([]*selection.Piece, max(1, cap(d.work.Cores)))
+	defer func() { d.put(pieces...) }()
 	return d.work.Cores.Each(d.ctx, int64(len(group)), func(worker int, i int64) error {
 		if pieces[worker] == nil {
-			pieces[worker] = selection.NewPiece(len(d.chunks), int(d.size))
+			pieces[worker] = d.take()
 		}
 		p, w := pieces[worker], group[i]
 		var room [8]int64

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -40,6 +41,7 @@ type coder struct {
 
 	layouts layouts
 	cache   *cache
+	pieces  sync.Pool // of *selection.Piece
 }
 
 // New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a [codec.Divider] and a [codec.Nester].
