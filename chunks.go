@@ -83,7 +83,8 @@ func (a *Array) readChunk(ctx context.Context, read func(*state) ([]byte, engine
 	return nil, a.fail("read chunk", fmt.Errorf("%w while it was read, again and again", ErrConflict))
 }
 
-// WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk] returns them.
+// WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk] returns them. A chunk that another
+// program has cut in another way, or that holds more or less of the array by now, wraps [ErrConflict].
 func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) error {
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *state, b store.Batch) error {
 		n, err := s.chunkBytes(index)
@@ -131,19 +132,26 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 	if err := s.isChunk(index); err != nil {
 		return err
 	}
-	put := func(s *state) error {
-		return a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
-	}
 	was, _ := s.grid.Chunk(index)
-	if !was.IsBoundary() && !s.version.IsZero() {
-		return put(s)
-	}
-	return a.withoutGrowth(ctx, turns, s, func(s *state, _ bool) error {
-		if is, ok := s.grid.Chunk(index); !ok || !slices.Equal(is.Logical, was.Logical) {
+	put := func(s *state) error {
+		if is, ok := s.grid.Chunk(index); !ok || !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Logical, was.Logical) {
 			return fmt.Errorf("%w: chunk %v now holds another part of the array; read it again", ErrConflict, index)
 		}
+		return a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
+	}
+	border := was.IsBoundary() || s.version.IsZero()
+	if !border && !a.options.SingleWriter { // another program may have cut the array in another way
+		if s, err = a.fresh(ctx, s); err != nil {
+			return err
+		}
+		if is, ok := s.grid.Chunk(index); ok {
+			border = is.IsBoundary()
+		}
+	}
+	if !border {
 		return put(s)
-	})
+	}
+	return a.withoutGrowth(ctx, turns, s, func(s *state, _ bool) error { return put(s) })
 }
 
 // isChunk refuses an index that names no chunk.

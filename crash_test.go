@@ -26,6 +26,7 @@ type crashCase struct {
 	expect func(old state) []state // what the array becomes in turn, in the end the last
 	loose  bool                    // chunk by chunk old or new, not all at once
 	gone   bool                    // there may be no array in between
+	again  bool                    // it may be done again without harm, and an error leaves open whether it was done
 }
 
 // state is what a reader finds: a nil shape is no array.

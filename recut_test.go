@@ -55,6 +55,42 @@ func TestWriteAfterRecut(t *testing.T) {
 	}
 }
 
+// TestWriteChunkAfterRecut writes a chunk, and an inner chunk of it, with an array that was opened before another program cut the
+// chunk in another way: shorter, or as long but from another element on.
+func TestWriteChunkAfterRecut(t *testing.T) {
+	values := []byte{1, 0, 0, 0, 2, 0, 0, 0}
+	for name, write := range map[string]func(context.Context, *zarr.Array) error{
+		"shorter":         func(ctx context.Context, a *zarr.Array) error { return a.WriteChunk(ctx, []int64{1}, make([]byte, 32)) },
+		"elsewhere":       func(ctx context.Context, a *zarr.Array) error { return a.WriteChunk(ctx, []int64{2}, make([]byte, 32)) },
+		"encoded":         func(ctx context.Context, a *zarr.Array) error { return a.WriteEncodedChunk(ctx, []int64{2}, nil) },
+		"inner":           func(ctx context.Context, a *zarr.Array) error { return a.Inner().WriteChunk(ctx, []int64{4}, values) },
+		"inner elsewhere": func(ctx context.Context, a *zarr.Array) error { return a.Inner().WriteChunk(ctx, []int64{8}, values) },
+	} {
+		for kind, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+			ctx, h := t.Context(), zarr.On(s)
+			spec := edges(8, 8, 8)
+			spec.InnerChunks = []grid.Cut{grid.Every(2)}
+			b, err := h.CreateArray(ctx, "a", spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := must(h.OpenArray(ctx, "a", &zarr.Options{Write: true}))
+			if err = b.Resize(ctx, []int64{12}, &zarr.ResizeOptions{Shrink: grid.TrimExact}); err == nil {
+				err = zarr.Append(ctx, b, 0, make([]int32, 8), nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := write(ctx, a); !errors.Is(err, zarr.ErrConflict) {
+				t.Errorf("%s, %s: %v, want a conflict", name, kind, err)
+			}
+			if got, err := zarr.Read[int32](ctx, b, nil); err != nil || !slices.Equal(got.Data, make([]int32, 20)) {
+				t.Errorf("%s, %s: %v, %v", name, kind, got.Data, err)
+			}
+		}
+	}
+}
+
 // TestRecutMeanwhile cuts the last chunk in another way after another program has looked at the document, and before it reads the
 // chunk to append to it, or to write to it.
 func TestRecutMeanwhile(t *testing.T) {

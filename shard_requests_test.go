@@ -223,6 +223,9 @@ func largeShards(t *testing.T, s store.Store, atStart bool, opt zarr.Options) *z
 	if err == nil {
 		err = zarr.Write(t.Context(), a, selection.Box{{0, 1 << 20}}, numbers(1, 1<<20))
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	opt.Write, opt.SingleWriter, opt.Concurrency = true, true, 1
 	if a, err = h.OpenArray(t.Context(), "a", &opt); err != nil {
 		t.Fatal(err)

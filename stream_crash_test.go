@@ -12,8 +12,8 @@ import (
 
 func init() { crashCases = append(crashCases, crashStreams...) }
 
-// shards is the spec of rows in shards of 8, with inner chunks of 2.
-func shards(extent int64) zarr.Spec {
+// shardsOf8 is the spec of rows in shards of 8, with inner chunks of 2.
+func shardsOf8(extent int64) zarr.Spec {
 	s := every(extent, 8)
 	s.InnerChunks = []grid.Cut{grid.Every(2)}
 	return s
@@ -59,12 +59,12 @@ func reaches(extents ...int64) func(state) []state {
 
 // crashStreams are streams of every kind: a crash loses what was not published, and nothing else.
 var crashStreams = []crashCase{
-	{name: "stream", spec: shards(0), run: streamed(nil, codec.Rewrite, slices.Repeat([]int32{1}, 18)...), expect: reaches(8, 16, 18)},
-	{name: "stream behind part of a shard", spec: shards(5), run: streamed(nil, codec.Rewrite, 2, 3, 3), expect: reaches(8, 13)},
-	{name: "stream with checkpoints", spec: shards(5), run: streamed(nil, codec.Rewrite, -2, 4, -1), expect: reaches(7, 8, 12)},
-	{name: "stream with checkpoints, appending to shards", spec: shards(5), run: streamed(nil, codec.Append, -2, 4, -1), expect: reaches(7, 8, 12)},
-	{name: "stream seldom", spec: shards(3), run: streamed(&zarr.StreamOptions{Every: 12}, codec.Rewrite, slices.Repeat([]int32{1}, 20)...), expect: reaches(16, 23)},
-	{name: "stream without room", spec: shards(0), run: streamed(&zarr.StreamOptions{Budget: 8}, codec.Rewrite, slices.Repeat([]int32{1}, 9)...), expect: reaches(2, 4, 6, 8, 9)},
+	{name: "stream", spec: shardsOf8(0), run: streamed(nil, codec.Rewrite, slices.Repeat([]int32{1}, 18)...), expect: reaches(8, 16, 18)},
+	{name: "stream behind part of a shard", spec: shardsOf8(5), run: streamed(nil, codec.Rewrite, 2, 3, 3), expect: reaches(8, 13)},
+	{name: "stream with checkpoints", spec: shardsOf8(5), run: streamed(nil, codec.Rewrite, -2, 4, -1), expect: reaches(7, 8, 12)},
+	{name: "stream with checkpoints, appending to shards", spec: shardsOf8(5), run: streamed(nil, codec.Append, -2, 4, -1), expect: reaches(7, 8, 12)},
+	{name: "stream seldom", spec: shardsOf8(3), run: streamed(&zarr.StreamOptions{Every: 12}, codec.Rewrite, slices.Repeat([]int32{1}, 20)...), expect: reaches(16, 23)},
+	{name: "stream without room", spec: shardsOf8(0), run: streamed(&zarr.StreamOptions{Budget: 8}, codec.Rewrite, slices.Repeat([]int32{1}, 9)...), expect: reaches(2, 4, 6, 8, 9)},
 	{name: "stream to regular chunks", spec: every(6, 4), run: streamed(nil, codec.Rewrite, slices.Repeat([]int32{1}, 7)...), expect: reaches(8, 12, 13)},
 	{name: "stream to edges", spec: edges(1, 2, 3), run: streamed(nil, codec.Rewrite, 2, 2, -1, 3), expect: reaches(9, 11, 12, 14)},
 	{name: "stream to shards side by side", spec: zarr.Spec{

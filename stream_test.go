@@ -411,7 +411,7 @@ func TestConcurrentStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open()
-			if _, err := zarr.On(s).CreateArray(t.Context(), "a", shards(0), nil); err != nil {
+			if _, err := zarr.On(s).CreateArray(t.Context(), "a", shardsOf8(0), nil); err != nil {
 				t.Fatal(err)
 			}
 			var all errgroup.Group

@@ -120,10 +120,37 @@ func copyRows(dst, src *View, d, s int64, axis, outer int, n int64) {
 		copy(dst.Data[d:d+n], src.Data[s:s+n])
 		return
 	}
-	for range dst.Shape[axis] {
+	count, ds, ss := dst.Shape[axis], dst.Strides[axis], src.Strides[axis]
+	if axis == outer-1 {
+		copyEach(dst.Data, src.Data, d, s, ds, ss, count, n)
+		return
+	}
+	for range count {
 		copyRows(dst, src, d, s, axis+1, outer, n)
-		d += dst.Strides[axis]
-		s += src.Strides[axis]
+		d += ds
+		s += ss
+	}
+}
+
+// copyEach copies count elements, or rows, of n bytes. The rows of small chunks are as short as elements.
+func copyEach(dst, src []byte, d, s, ds, ss, count, n int64) {
+	switch n {
+	case 1:
+		copyStrided[[1]byte](dst, src, d, s, ds, ss, count)
+	case 2:
+		copyStrided[[2]byte](dst, src, d, s, ds, ss, count)
+	case 4:
+		copyStrided[[4]byte](dst, src, d, s, ds, ss, count)
+	case 8:
+		copyStrided[[8]byte](dst, src, d, s, ds, ss, count)
+	case 16:
+		copyStrided[[16]byte](dst, src, d, s, ds, ss, count)
+	default:
+		for range count {
+			copy(dst[d:d+n], src[s:s+n])
+			d += ds
+			s += ss
+		}
 	}
 }
 
@@ -138,25 +165,7 @@ func copyElements(dst, src *View, d, s int64, axis int) {
 		}
 		return
 	}
-	switch dst.Size {
-	case 1:
-		copyStrided[[1]byte](dst.Data, src.Data, d, s, ds, ss, n)
-	case 2:
-		copyStrided[[2]byte](dst.Data, src.Data, d, s, ds, ss, n)
-	case 4:
-		copyStrided[[4]byte](dst.Data, src.Data, d, s, ds, ss, n)
-	case 8:
-		copyStrided[[8]byte](dst.Data, src.Data, d, s, ds, ss, n)
-	case 16:
-		copyStrided[[16]byte](dst.Data, src.Data, d, s, ds, ss, n)
-	default:
-		size := int64(dst.Size)
-		for range n {
-			copy(dst.Data[d:d+size], src.Data[s:s+size])
-			d += ds
-			s += ss
-		}
-	}
+	copyEach(dst.Data, src.Data, d, s, ds, ss, n, int64(dst.Size))
 }
 
 func copyStrided[E element](dst, src []byte, d, s, ds, ss, n int64) {

@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -112,6 +113,17 @@ func BenchmarkCopy(b *testing.B) {
 			}
 			dst := grid.Contiguous(make([]byte, n*n*n*2), shape, 2)
 			b.SetBytes(n * n * n * 2)
+			b.ReportAllocs()
+			for b.Loop() {
+				grid.Copy(dst, src)
+			}
+		})
+	}
+	for _, row := range []int64{4, 8, 16, 32} {
+		b.Run(fmt.Sprintf("rows of %d", row), func(b *testing.B) { // an inner chunk of a larger block, of many that are as small
+			shape := []int64{4, 4, row}
+			src := grid.View{Data: make([]byte, 4*64*row*64), Shape: shape, Strides: []int64{64 * row * 64, row * 64, 1}, Size: 1}
+			dst := grid.Contiguous(make([]byte, 16*row), shape, 1)
 			b.ReportAllocs()
 			for b.Loop() {
 				grid.Copy(dst, src)

@@ -118,7 +118,7 @@ func (b *beside) innerReads() {
 			b.readInner(a, numbers, readers)
 			check(b.T, a.Close())
 		})
-		what := fmt.Sprintf("256 of 512 inner chunks of 64³ uint16, zstd, in shards of 256³, local, %d readers", readers)
+		what := fmt.Sprintf("256 of 512 inner chunks of 64³ uint16, zstd, in shards of 256³, local; readers: %d", readers)
 		for _, p := range pipelines {
 			python := b.zarr(besideRequest{Op: "read_inner", Path: path, Rounds: 3, Times: 1, Readers: readers, Indices: file, Pipeline: p.name})
 			b.seconds(what+p.what, varve, python)

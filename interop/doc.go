@@ -2,8 +2,13 @@
 //
 // Arrays are written by one and read by both. In histories both change one array by turns, Varve with every policy of growth and
 // with reservations, and both read it after each change: shape, declared edges, chunk sizes and all elements have to be
-// those of a model that has nothing in common with either. Groups are read by their consolidated metadata alone. Two things
-// are left out: grids that zarr-python does not know, and that it lets old values come back where an array shrank and grows.
+// those of a model that has nothing in common with either. Arrays of shards go through the same, and both write parts of them by
+// turns, zarr-python by both of its pipelines; with codecs that leave no choice shards are the same byte by byte. Groups are
+// read by their consolidated metadata alone.
+//
+// Left out are grids that zarr-python does not know, that it lets old values come back where an array shrank and grows, and
+// shards behind a transposition whose inner chunks would not divide the edges of an array that is not transposed: it refuses
+// these.
 //
 // Its tests need an interpreter with zarr-python 3.4, which the script setup prepares in a cache folder; $ZARR_PYTHON
 // names another one. Without an interpreter they are skipped, except where $CI is "true": there that is a failure. Cases are

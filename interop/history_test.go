@@ -70,7 +70,7 @@ func (h *history) turn() implementation {
 // step makes a change and has both implementations read.
 func (h *history) step(t *testing.T) {
 	if h.spec.units != nil && h.r.IntN(3) == 0 {
-		pick(h.r, h.writePart, h.writeInner)(t, h.turn())
+		pick(h.r, h.writePart, h.writeInner, h.compact)(t, h.turn())
 	} else {
 		pick(h.r, h.append, h.append, h.append, h.resize, h.resize, h.resize, h.overwrite, h.unlock, h.reserve, h.reserve)(t)
 	}
@@ -84,6 +84,7 @@ func (h *history) compare(t *testing.T) {
 	for _, reader := range []implementation{h.p, varve{}} {
 		compare(t, reader, reader.read(t, h.path), want)
 	}
+	h.findNoFault(t)
 }
 
 func (h *history) count(t *testing.T, format string, a ...any) {

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	zarrcodec "varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/store"
 )
 
@@ -49,6 +50,7 @@ func TestOrder(t *testing.T) {
 				at := randomRegion(r, s.Shape)
 				w.write(t, at, randomBlock(r, s, at.shape()).data)
 			}
+			w.disorder(t, r)
 			w.write(t, whole, bytes.Repeat(s.Fill, int(product(s.Shape))))
 			if left := stored(t, w.theirs); len(left) > 0 {
 				t.Errorf("arrays that hold only the fill value store %v", slices.Collect(maps.Keys(left)))
@@ -68,11 +70,42 @@ type twins struct {
 // write writes a region of both arrays and compares what is stored.
 func (w *twins) write(t *testing.T, at region, data []byte) {
 	t.Helper()
-	a, err := zarr.OpenArray(t.Context(), w.ours, &w.options)
-	check(t, err)
-	check(t, a.WriteBytes(t.Context(), at.basic(), data))
-	check(t, a.Close())
+	changeBy(t, w.ours, &w.options, func(a *zarr.Array) error { return a.WriteBytes(t.Context(), at.basic(), data) })
 	w.p.writePart(t, w.theirs, at, data)
+	w.compare(t, at)
+}
+
+// disorder has Varve append inner chunks to shards, which are the same as zarr-python's again when they have been compacted.
+func (w *twins) disorder(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	if w.inner(w.Shape) == nil || w.isNested() {
+		return
+	}
+	opt := w.options
+	opt.Shards.Strategy = zarrcodec.Append
+	for range 3 {
+		at := randomRegion(r, w.Shape)
+		data := randomBlock(r, w.spec, at.shape()).data
+		changeBy(t, w.ours, &opt, func(a *zarr.Array) error { return a.WriteBytes(t.Context(), at.basic(), data) })
+		w.p.writePart(t, w.theirs, at, data)
+	}
+	changeBy(t, w.ours, &opt, func(a *zarr.Array) error {
+		report, err := a.CompactShards(t.Context(), nil)
+		t.Logf("compacted: %+v", report)
+		return err
+	})
+	w.compare(t, "compacting")
+}
+
+// isNested reports whether inner chunks are shards again.
+func (s spec) isNested() bool {
+	inner := s.Serializer.Configuration["codecs"].([]codec)
+	return slices.ContainsFunc(inner, func(c codec) bool { return c.Name == sharding.Name })
+}
+
+// compare compares what is stored after something.
+func (w *twins) compare(t *testing.T, at any) {
+	t.Helper()
 	ours, theirs := stored(t, w.ours), stored(t, w.theirs)
 	if !slices.Equal(slices.Sorted(maps.Keys(ours)), slices.Sorted(maps.Keys(theirs))) {
 		t.Fatalf("after %v varve stores %v, zarr-python %v", at, slices.Sorted(maps.Keys(ours)), slices.Sorted(maps.Keys(theirs)))

@@ -44,7 +44,7 @@ func writeByTurns(t *testing.T, p *python, r *rand.Rand, first, second implement
 	first.write(t, h.path, h.want.data)
 	h.compare(t)
 	for turn := range 3 {
-		pick(r, h.writePart, h.writePart, h.writeInner)(t, []implementation{second, first}[turn%2])
+		pick(r, h.writePart, h.writePart, h.writeInner, h.compact)(t, []implementation{second, first}[turn%2])
 		h.compare(t)
 		h.readPart(t)
 	}
@@ -194,6 +194,41 @@ func (h *history) writeInner(t *testing.T, who implementation) {
 		check(t, a.Inner().WriteEncodedChunk(t.Context(), to, encoded))
 		h.putInner(to, whole)
 	}
+}
+
+// compact has Varve put shards in order, after a change that may leave dead bytes.
+func (h *history) compact(t *testing.T, who implementation) {
+	t.Helper()
+	h.writePart(t, who)
+	if h.spec.inner(h.want.shape) == nil {
+		return
+	}
+	h.count(t, "varve compacts: %v", h.want.shape)
+	opt := randomOptions(h.r)
+	for _, changes := range []bool{true, false} {
+		changeBy(t, h.path, opt, func(a *zarr.Array) error {
+			report, err := a.CompactShards(t.Context(), nil)
+			if left := stored(t, h.path); !changes && (report.Changed > 0 || report.Shards != int64(len(left))) {
+				t.Errorf("shards that are in order are compacted: %+v of %d", report, len(left))
+			}
+			return err
+		})
+	}
+}
+
+// findNoFault has Varve check what both have stored.
+func (h *history) findNoFault(t *testing.T) {
+	t.Helper()
+	if h.spec.inner(h.want.shape) == nil {
+		return
+	}
+	a, err := zarr.OpenArray(t.Context(), h.path, nil)
+	check(t, err)
+	for fault, err := range a.CheckShards(t.Context(), nil) {
+		check(t, err)
+		t.Errorf("varve finds a fault: %v", fault)
+	}
+	check(t, a.Close())
 }
 
 // randomInner returns the index of an inner chunk.

@@ -237,7 +237,7 @@ func (d *decoder) group(wants []want) (n int, stop int64) {
 	first, last := wants[0], wants[len(wants)-1]
 	most := d.work.Bytes
 	if last.off+last.n-first.off > most {
-		most /= 2 // one is decoded while the next is read
+		most = most/2 - d.layout.inner // one is decoded while the next is read: see readRanges
 	}
 	most = max(min(d.work.Span, most), first.n)
 	stop = first.off + first.n

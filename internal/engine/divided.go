@@ -117,11 +117,15 @@ func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool
 	return w.storeEdited(ctx, out)
 }
 
-// asStored adds to an edit what the array and the store say.
+// asStored adds to an edit what the array and the store say. A batch may lack a power of its store, as one does that grows
+// an array behind a fence.
 func (w *writer) asStored(e codec.Edit) codec.Edit {
 	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
-	_, e.Splices = w.Store.(store.Splicer)
-	_, e.Patches = w.Store.(store.Patcher)
+	_, splicer := w.Store.(store.Splicer)
+	_, splices := w.Batch.(store.SplicingBatch)
+	_, patcher := w.Store.(store.Patcher)
+	_, patches := w.Batch.(store.PatchingBatch)
+	e.Splices, e.Patches = splicer && splices, patcher && patches
 	return e
 }
 
