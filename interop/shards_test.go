@@ -224,7 +224,7 @@ func (h *history) findNoFault(t *testing.T) {
 	}
 	a, err := zarr.OpenArray(t.Context(), h.path, nil)
 	check(t, err)
-	for fault, err := range a.CheckShards(t.Context()) {
+	for fault, err := range a.CheckShards(t.Context(), nil) {
 		check(t, err)
 		t.Errorf("varve finds a fault: %v", fault)
 	}

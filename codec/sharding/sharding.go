@@ -48,7 +48,7 @@ type coder struct {
 func New(configuration []byte) (any, error) {
 	c := new(coder)
 	if err := c.parse(configuration); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", codec.ErrConfiguration, Name, err)
+		return nil, fmt.Errorf("%w: %w", codec.ErrConfiguration, err)
 	}
 	return c, nil
 }
