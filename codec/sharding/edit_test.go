@@ -293,12 +293,40 @@ func TestHugeShard(t *testing.T) {
 	})
 }
 
+// TestUnchangedWithoutPatches keeps an inner chunk of which nothing goes, while another is left out, so that the shard cannot be
+// patched after all: both take bytes that were not needed for patches.
+func TestUnchangedWithoutPatches(t *testing.T) {
+	ways(func(name string, env codec.Environment, splices, patches bool) {
+		c := newCoder(t, sharded([]int64{large / 4}, jsonValues, jsonIndex, "end"), 1, env)
+		before := values(large)
+		fill := binary.NativeEndian.AppendUint16(nil, 7)
+		grid.FillBytes(before[2*(large-8):], fill)
+		first, err := c.Encode(nil, codec.Block{Shape: []int64{large}, Data: before})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := bytes.Clone(before)
+		grid.FillBytes(after[:large/2], fill)
+		e := edit([]int64{large}, []int64{0}, []int64{large / 4}, after[:large/2])
+		e.Keep, e.Splices, e.Patches = grid.Box{{Stop: large - 8}}, splices, patches
+		shard, err := apply(c, e, first)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, err := stored(c, []int64{large}, shard); err != nil || !bytes.Equal(got, after) {
+			t.Errorf("%s: other elements (%v)", name, err)
+		}
+	})
+}
+
 func jsonGzip8() string { return jsonBytes + "," + jsonGzip }
 
 // TestEdits compares edits with the same in memory, for every strategy and power of the store, with gaps and shared bytes, index at
 // either end, inner chunks that divide or not.
 func TestEdits(t *testing.T) {
+	defer func(n int64) { manyBytes = n }(manyBytes)
 	rapid.Check(t, func(r *rapid.T) {
+		manyBytes = rapid.SampledFrom([]int64{1, 1 << 20}).Draw(r, "many bytes") // what is needed of a shard, or all of it
 		rank := rapid.IntRange(1, 2).Draw(r, "rank")
 		var shape, inner []int64
 		for range rank {
