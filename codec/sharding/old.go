@@ -42,7 +42,7 @@ func (d *editor) readWhole(src codec.Source) error {
 	shard, stored := src.(codec.Stored)
 	size := int64(len(shard))
 	if !stored {
-		b := budget.Get(min(d.packed, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
+		b := budget.Get(min(mostReady, d.packed, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
 		d.out.Memory = append(d.out.Memory, b)
 		data, info, err := src.Read(d.ctx, store.Request{Limit: 2 * max(d.packed, manyBytes)}, b.B)
 		if err != nil {
