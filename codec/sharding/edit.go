@@ -21,7 +21,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 		return nil, err
 	}
 	defer out.Release()
-	return out.AppendTo(dst), nil
+	return out.AppendTo(slices.Grow(dst, int(out.Size))), nil
 }
 
 // EncodePart implements [codec.PartialEncoder]. Inner chunks that the edit does not touch are taken over as they are encoded.
@@ -233,7 +233,7 @@ func (d *editor) encodeAll(count int64) error {
 func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
-	b := budget.Get((d.packed - d.layout.index) / max(1, d.n) * int64(len(list)))
+	b := budget.Get(min(mostReady, (d.packed-d.layout.index)/max(1, d.n)*int64(len(list))))
 	d.parts[i] = b
 	for j, k := range list {
 		before := len(b.B)
@@ -246,6 +246,11 @@ func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 		if !changed {
 			d.made[from+int64(j)] = unchanged
 		}
+	}
+	if n := len(b.B); n < cap(b.B)/4 { // it is held until all is stored
+		d.parts[i] = budget.Get(int64(n))
+		d.parts[i].B = append(d.parts[i].B, b.B...)
+		b.Put()
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -293,12 +294,40 @@ func TestHugeShard(t *testing.T) {
 	})
 }
 
+// TestUnchangedWithoutPatches keeps an inner chunk of which nothing goes, while another is left out, so that the shard cannot be
+// patched after all: both take bytes that were not needed for patches.
+func TestUnchangedWithoutPatches(t *testing.T) {
+	ways(func(name string, env codec.Environment, splices, patches bool) {
+		c := newCoder(t, sharded([]int64{large / 4}, jsonValues, jsonIndex, "end"), 1, env)
+		before := values(large)
+		fill := binary.NativeEndian.AppendUint16(nil, 7)
+		grid.FillBytes(before[2*(large-8):], fill)
+		first, err := c.Encode(nil, codec.Block{Shape: []int64{large}, Data: before})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := bytes.Clone(before)
+		grid.FillBytes(after[:large/2], fill)
+		e := edit([]int64{large}, []int64{0}, []int64{large / 4}, after[:large/2])
+		e.Keep, e.Splices, e.Patches = grid.Box{{Stop: large - 8}}, splices, patches
+		shard, err := apply(c, e, first)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, err := stored(c, []int64{large}, shard); err != nil || !bytes.Equal(got, after) {
+			t.Errorf("%s: other elements (%v)", name, err)
+		}
+	})
+}
+
 func jsonGzip8() string { return jsonBytes + "," + jsonGzip }
 
 // TestEdits compares edits with the same in memory, for every strategy and power of the store, with gaps and shared bytes, index at
 // either end, inner chunks that divide or not.
 func TestEdits(t *testing.T) {
+	defer func(n int64) { manyBytes = n }(manyBytes)
 	rapid.Check(t, func(r *rapid.T) {
+		manyBytes = rapid.SampledFrom([]int64{1, 1 << 20}).Draw(r, "many bytes") // what is needed of a shard, or all of it
 		rank := rapid.IntRange(1, 2).Draw(r, "rank")
 		var shape, inner []int64
 		for range rank {
@@ -398,4 +427,42 @@ func drawEdit(r *rapid.T, shape []int64, before []byte) (codec.Edit, []byte) {
 	e.Values = grid.Contiguous(data, slices.Clone(e.Count), 2)
 	grid.Copy(v, e.Values)
 	return e, all
+}
+
+// TestUnexpectedlySmall reads and changes shards that are far shorter than they could be, or not stored: memory follows what there is.
+func TestUnexpectedlySmall(t *testing.T) {
+	// A shard of one inner chunk of 64 Mi elements, which is cut into 2^20 inner chunks of 64, and these to single ones.
+	const n = 1 << 26
+	inner := nested(sharded([]int64{64}, nested(sharded([]int64{1}, jsonValues, jsonIndex, "end")), jsonIndex, "end"))
+	c := newCoder(t, sharded([]int64{n}, inner, jsonIndex, "end"), 1, codec.Environment{})
+	shape, w := []int64{n}, work()
+	w.Bytes = 1 << 40
+	e := edit(shape, []int64{5}, []int64{1}, []byte{1, 2})
+	part := codec.Part{Shape: shape, Part: e.Part, Into: grid.Contiguous(make([]byte, 2), e.Count, 2), Whole: true}
+	for name, do := range map[string]func(src codec.Source) error{
+		"read": func(src codec.Source) error { return c.DecodePart(t.Context(), w, part, src) },
+		"change": func(src codec.Source) error {
+			_, err := c.EncodePart(t.Context(), w, e, src)
+			return err
+		},
+		"write": func(codec.Source) error {
+			out, err := c.EncodePart(t.Context(), w, e, nil)
+			if err == nil {
+				out.Release()
+			}
+			return err
+		},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := do(newObject(t, memory.New(), []byte("small")))
+		runtime.ReadMemStats(&after)
+		if name != "write" && !errors.Is(err, codec.ErrCorrupt) || name == "write" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		// What the document permits is more than 1 GiB; an inner chunk is 128 MiB decoded, and its index 16 MiB twice.
+		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; taken > 300 {
+			t.Errorf("%s: %d MiB were taken", name, taken)
+		}
+	}
 }

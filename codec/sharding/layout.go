@@ -100,6 +100,10 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	return l, nil
 }
 
+// mostReady is how many bytes are made ready at most for a shard, or for inner chunks that are encoded, before it is known how long they
+// are: what a document permits may be far longer. Longer ones take memory as they come.
+const mostReady = 64 << 20
+
 // tooLarge stands for a number of bytes that nothing has.
 const tooLarge = math.MaxInt64 / 4
 

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// manyBytes is how many bytes a shard has at least so that it pays to read only those of its bytes that are needed.
-const manyBytes = 1 << 20
+// manyBytes is how many bytes a shard has at least so that it pays to read only those of its bytes that are needed. Tests make it less.
+var manyBytes int64 = 1 << 20
 
 // readOld reads the stored shard, or only its index where the bytes that stay can be taken over by the store, or where far more
 // is stored than the inner chunks can take.
@@ -41,7 +41,7 @@ func (d *editor) readWhole(src codec.Source) error {
 	shard, stored := src.(codec.Stored)
 	size := int64(len(shard))
 	if !stored {
-		b := budget.Get(min(d.packed, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
+		b := budget.Get(min(mostReady, d.packed, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
 		d.out.Memory = append(d.out.Memory, b)
 		data, info, err := src.Read(d.ctx, store.Request{Limit: 2 * max(d.packed, manyBytes)}, b.B)
 		if err != nil {
@@ -74,7 +74,7 @@ func (d *editor) readParts(src codec.Source, stay bool) error {
 	}
 	var wants []want
 	for k := range d.n {
-		if needed := d.todo[k] == stays && stay || d.todo[k] == changes && !d.covers(k); !needed {
+		if needed := d.stays(k) && stay || d.todo[k] == changes && !d.covers(k); !needed {
 			continue
 		}
 		off, n, stored, err := d.old.span(k)

@@ -116,7 +116,7 @@ func (d *decoder) wantsWhole(src codec.Source) bool {
 // readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
 func (d *decoder) readWhole(src codec.Source) error {
 	limit := d.packed + d.packed/4
-	b := budget.Get(min(limit, d.packed))
+	b := budget.Get(min(mostReady, d.packed))
 	defer b.Put()
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
 	if err != nil {
