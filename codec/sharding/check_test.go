@@ -218,6 +218,21 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
+// TestCheckTooMany looks at shards of more inner chunks than are read: one that is stored has that as its fault, and one that is not, none.
+func TestCheckTooMany(t *testing.T) {
+	d, ctx := lineShards(t, codec.Environment{Inner: 3}, "uint8"), context.Background()
+	k := keep(t, make([]byte, 100))
+	got, err := d.chain.Check(ctx, work(), []int64{8}, k, false)
+	if err != nil || len(got.Faults) != 1 || got.Bytes != 100 || !errors.Is(got.Faults[0], codec.ErrLimit) {
+		t.Errorf("%+v (%v)", got, err)
+	}
+	k.key = store.Path{}.Key("none")
+	k.Expect(store.Info{})
+	if _, err := d.chain.Check(ctx, work(), []int64{8}, k, false); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a shard that is not stored: %v", err)
+	}
+}
+
 // TestCheckNested tells where a fault is within shards of shards whose axes are transposed twice.
 func TestCheckNested(t *testing.T) {
 	d := &drawnShards{codec: codec.Spec{Type: mustType("int16"), Fill: []byte{0, 0}, Rank: 2}}
