@@ -79,10 +79,11 @@ func (d *document) understand(how zarr.Experimental) {
 
 // understandShards looks into the shards.
 func (d *document) understandShards(how zarr.Experimental) {
-	env := codec.Environment{Unaligned: how.InnerChunks}
-	chain, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, d.dtype.Size()), Rank: len(d.Shape)})
-	if err == nil && d.grid != nil {
-		err = chain.CheckGrid(d.grid)
+	chain, err := d.chain(how.InnerChunks)
+	if _, allowed := d.chain(true); err != nil && allowed == nil {
+		d.unknown = append(d.unknown, "the inner chunks are an experiment: --experimental inner-chunks reads them")
+		d.decoded = false
+		return
 	}
 	name := sharding.Name
 	for e := (*codec.Error)(nil); errors.As(err, &e); err = e.Err {
@@ -91,6 +92,16 @@ func (d *document) understandShards(how zarr.Experimental) {
 	if d.decoded = !d.miss("codec", name, err); d.decoded && d.grid != nil && chain.Divided() {
 		d.inner, _ = d.grid.Divided(chain.Inner()...)
 	}
+}
+
+// chain returns the codecs of the document, if they go with its grid.
+func (d *document) chain(unaligned bool) (*codec.Chain, error) {
+	env := codec.Environment{Unaligned: unaligned}
+	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, d.dtype.Size()), Rank: len(d.Shape)})
+	if err == nil && d.grid != nil {
+		err = c.CheckGrid(d.grid)
+	}
+	return c, err
 }
 
 // miss notes that a part of the document cannot be used, and reports whether that is so.

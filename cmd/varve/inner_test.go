@@ -106,9 +106,9 @@ func TestInfoOfShardsThatCannotBeDecoded(t *testing.T) {
 		sizes          any // read_chunk_sizes
 	}{
 		{`"zstd"`, `"middle-out"`, "codec middle-out is not known", nil},
-		{`"chunk_shape": [3, 3]`, `"chunk_shape": [4, 3]`, "codec sharding_indexed is not valid", nil},
+		{`"chunk_shape": [3, 3]`, `"chunk_shape": [4, 3]`, "--experimental inner-chunks", nil},
 		{`"chunk_shape": [3, 3]`, `"chunk_shape": [3]`, "codec sharding_indexed is not valid", nil},
-		{`"chunk_shape": [3, 3]`, `"chunk_grid": {"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[1,5],[4,5]]}}`, "codec sharding_indexed is not known", nil},
+		{`"chunk_shape": [3, 3]`, `"chunk_grid": {"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[1,5],[4,5]]}}`, "--experimental inner-chunks", nil},
 		{`"index_location": "end"`, `"index_location": 5`, "codec sharding_indexed is not valid", nil},
 		{`"fill_value": 0`, `"fill_value": "x"`, `fill value "x" is not valid`, []any{[]any{[]any{3.0, 4.0}}, []any{[]any{3.0, 3.0}, []any{1.0, 1.0}}}},
 	} {
