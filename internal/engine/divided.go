@@ -255,7 +255,11 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 	if claim {
 		return w.edit(ctx, weight, e, true)
 	}
-	out, _, err := w.encodeOver(ctx, w.key, weight, w.asStored(e))
+	e = w.asStored(e)
+	out, info, err := w.encodeOver(ctx, w.key, weight, e)
+	if errors.Is(err, codec.ErrCorrupt) && info.Size > 0 {
+		out, err = w.encodeAside(ctx, weight, e, info, err)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
