@@ -51,8 +51,8 @@ type Experimental struct {
 type Shards struct {
 	// Gap and Span say when ranges of one shard are read as one: where at most Gap bytes lie between them, and as long as they
 	// have at most Span bytes together. Gap 0 stands for 1 MiB, and for 16 KiB in a store whose values are opened at next to no
-	// cost, as files are; a Gap below 0 puts only neighbours together. Span 0 stands for 16 MiB. A shard of at most Gap bytes is read whole if its
-	// index is not known.
+	// cost, as files are; a Gap below 0 puts only neighbours together. Span 0 stands for 16 MiB. A shard whose index is not known is
+	// read whole if it has at most Gap bytes, and no more than the default of Gap.
 	Gap, Span int64
 	// Order is that of the inner chunks in shards that are written; the zero value is [codec.Morton].
 	Order codec.Order

@@ -460,8 +460,9 @@ func TestUnexpectedlySmall(t *testing.T) {
 		if name != "write" && !errors.Is(err, codec.ErrCorrupt) || name == "write" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		// What the document permits is more than 1 GiB; an inner chunk is 128 MiB decoded, and its index 16 MiB twice.
-		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; taken > 300 {
+		// What the document seems to ask for is 20 GiB; an inner chunk is 128 MiB decoded, and its index 16 MiB twice. The race detector
+		// makes buffers be taken several times that are otherwise used again.
+		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; taken > 800 {
 			t.Errorf("%s: %d MiB were taken", name, taken)
 		}
 	}
