@@ -202,13 +202,17 @@ func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
 func (w *writer) writeDivided(ctx context.Context, src grid.View) error {
 	w.Into(src)
 	whole := w.IsWhole() && !(w.Shared && w.Cell.IsBoundary())
-	weight, err := w.bytes.Acquire(ctx, w.editWeight())
+	e := codec.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
+	bytes := w.editWeight()
+	if !whole {
+		bytes = w.partWeight(e.Part)
+	}
+	weight, err := w.bytes.Acquire(ctx, bytes)
 	if err != nil {
 		return err
 	}
 	defer w.bytes.Release(weight)
 	defer w.lock().Unlock()
-	e := codec.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
 	return w.again(func() error { return w.edit(ctx, weight, e, !whole) })
 }
 
@@ -216,6 +220,18 @@ func (w *writer) writeDivided(ctx context.Context, src grid.View) error {
 func (w *writer) editWeight() int64 {
 	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
 	return 2 * w.Chain.Weight(p, cap(w.cores))
+}
+
+// smallEdit is about how many bytes it takes to change a shard that is read whole although the store splices, because it is small.
+const smallEdit = 4 << 20
+
+// partWeight is editWeight of a change of a part: where the store splices, the rest is not read.
+func (w *writer) partWeight(part grid.Part) int64 {
+	all := w.editWeight()
+	if !w.asStored(codec.Edit{}).Splices {
+		return all
+	}
+	return min(all, smallEdit+2*w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: part}, cap(w.cores)))
 }
 
 // keep returns what stays of a stored chunk while the array grows, nil where everything does.
