@@ -142,6 +142,7 @@ func oneByOne(t *testing.T) {
 	if detector {
 		t.Skip("runs without the race detector")
 	}
+	t.Parallel() // to each other
 }
 
 // randomImages is how many images are drawn for every point besides those that every power cut is tried with.
