@@ -271,7 +271,7 @@ func TestShardFlipsAndWrites(t *testing.T) {
 	oneByOne(t)
 	every := 127
 	if long() {
-		every = 5
+		every = 47
 	}
 	tries, failed := 0, 0
 	someShards(t, func(t *testing.T, s *goldenShard) {
