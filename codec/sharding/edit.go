@@ -158,7 +158,13 @@ func (d *editor) mark() (count int64) {
 	if d.Index != nil {
 		set(d.number(d.Index), changes)
 	}
-	if d.Values.Data != nil {
+	switch {
+	case d.Values.Data == nil:
+	case d.isAll():
+		for k := range d.n {
+			set(k, changes)
+		}
+	default:
 		p := selection.NewPart(len(d.chunks))
 		for plan := selection.NewPlan(selection.OfPart(d.Part), d.grid); plan.Next(p); {
 			set(d.number(p.Chunk), changes)
@@ -184,6 +190,16 @@ func (d *editor) mark() (count int64) {
 		}
 	}
 	return count
+}
+
+// isAll reports whether the part is all of the shard, so that every inner chunk is touched.
+func (d *editor) isAll() bool {
+	for i, n := range d.Shape {
+		if d.Start[i] != 0 || d.Count[i] != n || d.Step[i] != 1 && n > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // overlap reports whether a cell has elements in the box.
