@@ -250,18 +250,18 @@ func TestChunkCalls(t *testing.T) {
 		a := newArray(memory.New(), dtype.Of[uint8](), g, exts, []byte{7})
 		got, want := make([]byte, 8), []byte{1, 2, 3, 4, 5, 6, 7, 8}
 		last := []int64{1, 1}
-		if found, err := a.ReadChunk(ctx, last, got, engine.Reading{Since: time.Now().Add(time.Hour)}); found == engine.Certain || err != nil || !bytes.Equal(got, bytes.Repeat([]byte{7}, 8)) {
+		if found, err := a.ReadChunk(ctx, last, got, nil, engine.Reading{Since: time.Now().Add(time.Hour)}); found == engine.Certain || err != nil || !bytes.Equal(got, bytes.Repeat([]byte{7}, 8)) {
 			t.Errorf("a missing chunk: %d, %v, %v", found, err, got)
 		}
 		if _, err := a.ReadEncoded(ctx, last); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the bytes of a missing chunk: %v", err)
 		}
 		b := must(store.NewBatch(ctx, a.Store, store.Flush))
-		if err := a.WriteChunk(ctx, last, want, b); err != nil {
+		if err := a.WriteChunk(ctx, last, want, nil, b); err != nil {
 			t.Fatal(err)
 		}
 		encoded := must(a.ReadEncoded(ctx, last))
-		if found, err := a.ReadChunk(ctx, last, got, engine.Reading{Since: time.Now().Add(time.Hour)}); found != engine.Certain || err != nil || !bytes.Equal(got, want) {
+		if found, err := a.ReadChunk(ctx, last, got, nil, engine.Reading{Since: time.Now().Add(time.Hour)}); found != engine.Certain || err != nil || !bytes.Equal(got, want) {
 			t.Errorf("a chunk: %d, %v, %v", found, err, got)
 		}
 		if err := a.WriteEncoded(ctx, []int64{0, 1}, encoded, b); err != nil {
