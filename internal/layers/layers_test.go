@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy"},
 	{"codec"},
 	{
-		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding", "codec/codectest",
+		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding", "codec/codectest", "codec/blosc",
 		"internal/engine", "internal/publish",
 	},
 	{"."},
