@@ -17,12 +17,13 @@ const module = "varve.dev/zarr"
 
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
-	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house"},
+	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house", "internal/shuffle"},
 	{"calendar", "dtype", "grid", "store"},
 	{"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy"},
 	{"codec"},
 	{
-		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding", "codec/codectest", "codec/vlen",
+		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding",
+		"codec/codectest", "codec/vlen", "codec/blosc",
 		"internal/engine", "internal/publish",
 	},
 	{"."},
