@@ -23,6 +23,7 @@ var layers = [][]string{
 	{"codec"},
 	{
 		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding", "codec/codectest",
+		"codec/packbits", "codec/bitround", "codec/reshape", "codec/castvalue", "codec/scaleoffset", "codec/conditional", "codec/n5", "codec/numcodecs",
 		"internal/engine", "internal/publish",
 	},
 	{"."},
