@@ -108,15 +108,6 @@ type failure struct {
 	element []byte
 }
 
-// index returns the index of the element in an array of that shape.
-func (f *failure) index(shape []int64) []int64 {
-	index, at := make([]int64, len(shape)), int64(f.at)
-	for i := len(shape) - 1; i >= 0; i-- {
-		index[i], at = at%shape[i], at/shape[i]
-	}
-	return index
-}
-
 // reason says why there is no value, and what to do.
 func (f *failure) reason(c *cast) string {
 	value := c.source.AppendText(nil, f.element)

@@ -233,7 +233,7 @@ func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) { return appen
 // Encode implements [codec.ArrayArray]. A value that cannot be stored wraps [dtype.ErrInvalid].
 func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
 	if f := c.encode.run(dst.Data, src.Data); f != nil {
-		return fmt.Errorf("%w: cast_value: element %d: %s", dtype.ErrInvalid, f.index(src.Shape), f.reason(&c.encode))
+		return fmt.Errorf("%w: cast_value: element %d: %s", dtype.ErrInvalid, number.Index(src.Shape, f.at), f.reason(&c.encode))
 	}
 	return nil
 }
@@ -241,7 +241,7 @@ func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
 // Decode implements [codec.ArrayArray]. A stored value that the array cannot have wraps [codec.ErrCorrupt].
 func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
 	if f := c.decode.run(dst.Data, src.Data); f != nil {
-		return fmt.Errorf("%w: cast_value: element %d: %s", codec.ErrCorrupt, f.index(src.Shape), f.reason(&c.decode))
+		return fmt.Errorf("%w: cast_value: element %d: %s", codec.ErrCorrupt, number.Index(src.Shape, f.at), f.reason(&c.decode))
 	}
 	return nil
 }

@@ -192,3 +192,12 @@ func storeIntegers[T int64 | uint64](dst []byte, src []T, width int) {
 		}
 	}
 }
+
+// Index returns the index that the element at a place in C order has in an array of that shape, to name it in an error.
+func Index(shape []int64, place int) []int64 {
+	index, at := make([]int64, len(shape)), int64(place)
+	for i := len(shape) - 1; i >= 0; i-- {
+		index[i], at = at%shape[i], at/shape[i]
+	}
+	return index
+}

@@ -320,6 +320,14 @@ func TestNarrowIntegers(t *testing.T) {
 	}
 }
 
+func TestIndex(t *testing.T) {
+	for place, want := range map[int]string{0: "[0 0 0]", 1: "[0 0 1]", 11: "[0 2 3]", 12: "[1 0 0]", 23: "[1 2 3]"} {
+		if got := fmt.Sprint(Index([]int64{2, 3, 4}, place)); got != want {
+			t.Errorf("place %d: %s, want %s", place, got, want)
+		}
+	}
+}
+
 func TestIntegral(t *testing.T) {
 	for m, want := range map[Mode]string{
 		NearestEven:     "[-2 -2 -0 0 2 2 NaN +Inf]",
