@@ -1,6 +1,9 @@
 package scaleoffset
 
-import "varve.dev/zarr/internal/number"
+import (
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/number"
+)
 
 func (c *coder) encodeFloats(x []float64) int {
 	if c.offset.given {
@@ -43,7 +46,7 @@ func (c *coder) decodeFloats(x []float64) int {
 }
 
 // round rounds results to the data type: the sum, difference, product or quotient of two numbers of a type with at most 25
-// digits comes out the same by way of a float64. It returns the first that the type does not have, or -1.
+// digits comes out the same by way of a float64, and one of float16 by way of a float32 as well. It returns the first that the type does not have, or -1.
 func (c *coder) round(x []float64) int {
 	switch c.format.Bytes {
 	case 8:
@@ -54,6 +57,17 @@ func (c *coder) round(x []float64) int {
 		}
 		return -1
 	}
+	if c.typ == dtype.Of[dtype.Float16]() {
+		for i, v := range x {
+			x[i] = float64(dtype.FromFloat32(float32(v)).Float32())
+		}
+		return -1
+	}
+	return c.roundSlowly(x)
+}
+
+// roundSlowly is round for any format.
+func (c *coder) roundSlowly(x []float64) int {
 	l := c.format.Layout
 	for i, v := range x {
 		bits, verdict := l.Round(v, number.NearestEven)

@@ -318,6 +318,21 @@ func TestFloat32(t *testing.T) {
 	})
 }
 
+// TestFloat16Ways compares the way of float16 with that of any format.
+func TestFloat16Ways(t *testing.T) {
+	c := bound(t, dtype.Of[dtype.Float16](), `{}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a := float64(dtype.Float16(rapid.Uint16().Draw(t, "a")).Float32())
+		b := float64(dtype.Float16(rapid.Uint16().Draw(t, "b")).Float32())
+		for i, v := range []float64{a - b, a * b, a / b, a + b} {
+			fast, slow := []float64{v}, []float64{v}
+			if c.round(fast) >= 0 || c.roundSlowly(slow) >= 0 || math.Float64bits(fast[0]) != math.Float64bits(slow[0]) && v == v {
+				t.Fatalf("operation %d of %v and %v: %v, want %v", i, a, b, fast, slow)
+			}
+		}
+	})
+}
+
 func FuzzConfiguration(f *testing.F) {
 	f.Add([]byte(`{"offset":-10,"scale":0.1}`), uint8(11), []byte("\x00\x01\x02\x03\x04\x05\x06\x07"))
 	f.Add([]byte(`{"offset":3,"scale":2}`), uint8(3), []byte{})

@@ -69,6 +69,14 @@ func (l *Layout) NaN() (uint64, bool) {
 
 // Float64 returns the number that the lower bits of x stand for.
 func (l *Layout) Float64(x uint64) float64 {
+	if l.magnitude() <= 8 {
+		return l.values()[x&0xff]
+	}
+	return l.compute(x)
+}
+
+// compute is Float64 by the definition of the format.
+func (l *Layout) compute(x uint64) float64 {
 	mag := x & (1<<l.magnitude() - 1)
 	negative := x&l.sign() != 0
 	nan, hasNaN := l.NaN()
@@ -248,7 +256,7 @@ func (l *Layout) values() *[256]float64 {
 	}
 	t := new([256]float64)
 	for i := range t {
-		t[i] = l.Float64(uint64(i))
+		t[i] = l.compute(uint64(i))
 	}
 	l.table.Store(t)
 	return t
