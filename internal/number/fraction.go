@@ -22,6 +22,10 @@ func (f *Format) RoundFraction(dst, src []byte, keep int) {
 		return (x + x>>drop&1 + half) & mask
 	}
 	switch f.Bytes {
+	case 1:
+		for i, x := range src {
+			dst[i] = byte(round(uint64(x)))
+		}
 	case 2:
 		for i := 0; i+2 <= len(src); i += 2 {
 			binary.NativeEndian.PutUint16(dst[i:], uint16(round(uint64(binary.NativeEndian.Uint16(src[i:])))))
