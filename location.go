@@ -10,10 +10,12 @@ import (
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/http"
+	"varve.dev/zarr/store/zip"
 )
 
 // Open opens the node at a location: a path of the file system, a file:// URL, an http:// or https:// URL, which is read only
-// ([varve.dev/zarr/store/http]), or a URL whose scheme a driver has registered ([varve.dev/zarr/store.Register]). In the file system the store is the topmost directory that is reached
+// ([varve.dev/zarr/store/http]), or a URL whose scheme a driver has registered ([varve.dev/zarr/store.Register]). A name that ends in .zip is a zip archive with a store in it, and what follows is a path in
+// that, as in era5.zip/t2m. In the file system the store is the topmost directory that is reached
 // through parents which are nodes themselves, so that era5.zarr/t2m is the node t2m of the store era5.zarr; symbolic links that
 // lead out of it are not followed.
 // A location without a node wraps [fs.ErrNotExist] and says what is there instead.
@@ -32,7 +34,8 @@ func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, erro
 }
 
 // CreateArray creates an array at a location; see [Hierarchy.CreateArray]. Where no parent is a node, the store is the
-// topmost directory of the location whose name ends in ".zarr", or else the node's own.
+// topmost directory of the location whose name ends in ".zarr", or else the node's own. A name that ends in .zip makes an
+// archive, which is written once and appears whole when the node is closed ([varve.dev/zarr/store/zip.Archive]).
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
 	// A spec that cannot be must not leave a directory behind.
 	if _, err := spec.array(node{hierarchy: new(Hierarchy), options: opt.orZero().Options}); err != nil {
@@ -99,8 +102,11 @@ func in[N Node](
 		n.base().owner = true
 		return n, nil
 	}
-	if c, ok := s.(io.Closer); ok {
-		err = errors.Join(err, c.Close())
+	switch s := s.(type) {
+	case *zip.Archive: // one without what it was begun for is none
+		err = errors.Join(err, s.Discard())
+	case io.Closer:
+		err = errors.Join(err, s.Close())
 	}
 	return n, err
 }

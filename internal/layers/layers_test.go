@@ -19,7 +19,7 @@ const module = "varve.dev/zarr"
 var layers = [][]string{
 	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house"},
 	{"calendar", "dtype", "grid", "store"},
-	{"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/http", "store/storetest", "view", "internal/npy"},
+	{"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/http", "store/zip", "store/storetest", "view", "internal/npy"},
 	{"codec"},
 	{
 		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding", "codec/codectest",
