@@ -19,7 +19,10 @@ const module = "varve.dev/zarr"
 var layers = [][]string{
 	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house", "internal/shuffle"},
 	{"calendar", "dtype", "grid", "store"},
-	{"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy", "internal/number"},
+	{
+		"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy",
+		"internal/number", "store/http", "store/zip",
+	},
 	{"codec"},
 	{
 		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding",
