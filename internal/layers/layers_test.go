@@ -17,7 +17,7 @@ const module = "varve.dev/zarr"
 
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
-	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house"},
+	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house", "internal/bzip2", "internal/lzma"},
 	{"calendar", "dtype", "grid", "store"},
 	{"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy"},
 	{"codec"},
@@ -25,6 +25,7 @@ var layers = [][]string{
 		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding", "codec/codectest",
 		"internal/engine", "internal/publish",
 	},
+	{"codec/numcodecs"},
 	{"."},
 	{"internal/layers"},
 }
