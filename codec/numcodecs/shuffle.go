@@ -6,6 +6,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/metadata"
 )
 
@@ -65,7 +66,7 @@ func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
 	if s.size <= 1 || len(src) == 0 {
 		copy(dst[n:], src)
 	} else {
-		shuffle(dst[n:], src, int(s.size))
+		shuffle.Shuffle(dst[n:], src, int(s.size))
 	}
 	return dst, nil
 }
@@ -83,28 +84,7 @@ func (s *shuffler) Decode(dst, src []byte, most int64) ([]byte, error) {
 	if s.size <= 1 || len(src) == 0 {
 		copy(dst[n:], src)
 	} else {
-		unshuffle(dst[n:], src, int(s.size))
+		shuffle.Unshuffle(dst[n:], src, int(s.size))
 	}
 	return dst, nil
-}
-
-// shuffle moves byte k of element i of src to place i of the k-th part of dst.
-func shuffle(dst, src []byte, size int) {
-	count := len(src) / size
-	for k := range size {
-		part := dst[k*count:][:count]
-		for i := range part {
-			part[i] = src[i*size+k]
-		}
-	}
-}
-
-// unshuffle undoes shuffle.
-func unshuffle(dst, src []byte, size int) {
-	count := len(src) / size
-	for k := range size {
-		for i, v := range src[k*count:][:count] {
-			dst[i*size+k] = v
-		}
-	}
 }
