@@ -94,6 +94,9 @@ func (c *Chain) add(made any, spec *Spec) (err error) {
 			return fmt.Errorf("%w: it works on bytes and has to stand behind a codec that makes them (as \"bytes\" does)", ErrConfiguration)
 		}
 		c.bytes = append(c.bytes, made)
+		if b, ok := made.(Binder); ok {
+			return b.Bind(*spec)
+		}
 		return nil
 	}
 	return fmt.Errorf("codec: %T is no codec", made)

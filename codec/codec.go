@@ -145,6 +145,14 @@ type BytesBytes interface {
 	Decode(dst, src []byte, most int64) ([]byte, error)
 }
 
+// Binder is the power of a [BytesBytes] codec that has to know what its bytes stand for, as one has that moves the bytes of
+// elements around.
+type Binder interface {
+	// Bind is called once, before any other method, with the arrays that the array-to-bytes codec of the chain is given. It
+	// refuses those that the codec cannot work for with an error that wraps [ErrConfiguration].
+	Bind(spec Spec) error
+}
+
 // Trimmer is the power of a [BytesBytes] codec whose encoded form holds the decoded bytes as they are, as that of a
 // checksum does, and is always MaxEncoded bytes long. The chain then reads them where they stand.
 type Trimmer interface {

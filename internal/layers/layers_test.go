@@ -17,7 +17,8 @@ const module = "varve.dev/zarr"
 
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
-	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house", "internal/shuffle"},
+	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house", "internal/shuffle",
+		"internal/bzip2", "internal/lzma"},
 	{"calendar", "dtype", "grid", "store"},
 	{
 		"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy",
@@ -30,6 +31,7 @@ var layers = [][]string{
 		"codec/castvalue", "codec/scaleoffset", "codec/conditional", "codec/n5", "codec/numcodecs",
 		"internal/engine", "internal/publish",
 	},
+	{"codec/numcodecs"},
 	{"."},
 	{"internal/layers"},
 }
