@@ -92,7 +92,7 @@ func (a *Array) read(
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
-		grown = err == nil && s.grewTo(now, selection.NewPlan(r, s.grid).Touched())
+		grown = err == nil && s.grewTo(now, r.Touched(s.grid))
 		if !grown {
 			looks = -1
 		}
@@ -124,19 +124,28 @@ func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
 	return r, a.fail("select", err)
 }
 
-// resolve binds a selection to the shape after a look at the type that the caller has.
+// resolve binds a selection to the array after a look at the type that the caller has.
 func (s *state) resolve(sel selection.Selection, t dtype.Type) (*selection.Resolved, error) {
 	if t != s.typ {
 		return nil, badArgument("the elements are %s, not %s", s.typ, t)
 	}
-	return selection.Resolve(sel, s.grid.Shape())
+	return s.target().Resolve(sel)
 }
 
-// view shows memory in the shape of a selection, with every axis kept.
+// target returns what selections are resolved for.
+func (s *state) target() *selection.Target {
+	t := &selection.Target{Shape: s.grid.Shape(), Names: s.names(), Grid: func() (*grid.Grid, error) { return s.grid, nil }}
+	if s.engine.Chain.Divided() {
+		t.Inner = s.inner
+	}
+	return t
+}
+
+// view shows memory that holds a block of the selected elements in C order, as plans see it.
 func (s *state) view(r *selection.Resolved, data []byte) (grid.View, error) {
 	size := int64(s.typ.Size())
 	if have := int64(len(data)); have%size != 0 || have/size != r.Len() {
 		return grid.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
 	}
-	return grid.Contiguous(data, r.FullShape(), int(size)), nil
+	return r.Place(grid.Contiguous(data, r.Shape(), int(size))), nil
 }

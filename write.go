@@ -50,8 +50,8 @@ func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Typ
 		if len(elem) != s.typ.Size() {
 			return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(elem), s.typ, s.typ.Size())
 		}
-		shape := r.FullShape()
-		return grid.View{Data: elem, Shape: shape, Strides: make([]int64, len(shape)), Size: len(elem)}, nil
+		shape := r.Shape()
+		return r.Place(grid.View{Data: elem, Shape: shape, Strides: make([]int64, len(shape)), Size: len(elem)}), nil
 	})
 }
 
@@ -137,7 +137,7 @@ const writeTries = 32
 // atBorder reports whether a selection touches chunks that reach beyond the array. Another program may have made the
 // array grow into them, and what it stored there must not be taken for leftovers.
 func (s *state) atBorder(r *selection.Resolved) bool {
-	for i, touched := range selection.NewPlan(r, s.grid).Touched() {
+	for i, touched := range r.Touched(s.grid) {
 		a := s.grid.Axis(i)
 		if last, ok := a.Cell(a.Chunks() - 1); ok && last.IsBoundary() && touched.Stop == a.Chunks() {
 			return true
