@@ -78,8 +78,8 @@ func TestGolden(t *testing.T) {
 		})
 	}
 	t.Logf("%d arrays read bit for bit, %d refused for what is not supported", read, refused)
-	if read != 68 || read+refused != 126 {
-		t.Errorf("%d of %d arrays were read, want 68 of 126", read, read+refused)
+	if read < 74 || read+refused != 126 {
+		t.Errorf("%d of %d arrays were read, want at least 74 of 126", read, read+refused)
 	}
 }
 
