@@ -92,7 +92,7 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 			err = badArgument("%d bytes, the chunk has %d", len(data), n)
 		}
 		if err == nil {
-			err = s.checkValues(data)
+			err = checkValues(s.typ, data)
 		}
 		if err != nil {
 			return err

@@ -82,7 +82,7 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 			err = badArgument("%d bytes, the inner chunk has %d", len(data), size)
 		}
 		if err == nil {
-			err = s.checkValues(data)
+			err = checkValues(s.typ, data)
 		}
 		if err != nil {
 			return err

@@ -12,19 +12,22 @@ import (
 )
 
 // Read returns the selected elements as a new block; a nil selection is the whole array. T has to be the Go type of the
-// array's data type: converting is the caller's business.
+// data type of what is selected: converting is the caller's business.
 //
 // Errors are of type [*Error]. They wrap [ErrInvalidArgument] where T or the selection does not fit, and [ErrCorrupt]
 // where a chunk cannot be decoded, which is never read as fill value.
-func Read[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection) (Block[T], error) {
+func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	var b Block[T]
-	err := a.read(ctx, sel, dtype.Of[T](), true, func(r *selection.Resolved) ([]byte, error) {
-		if r.Len() > a.options.Limits.block()/int64(dtype.Of[T]().Size()) {
-			return nil, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
-		}
-		b = Block[T]{r.Shape(), make([]T, r.Len())}
-		return bytesOf(b.Data), nil
-	})
+	a, sel, err := from.of(sel)
+	if err == nil {
+		err = a.read(ctx, sel, dtype.Of[T](), true, func(r *selected) (grid.View, error) {
+			if r.Len() > a.options.Limits.block()/int64(dtype.Of[T]().Size()) {
+				return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+			}
+			b = Block[T]{r.Shape(), make([]T, r.Len())}
+			return r.view(bytesOf(b.Data))
+		})
+	}
 	if err != nil {
 		return Block[T]{}, a.fail("read", err)
 	}
@@ -33,18 +36,22 @@ func Read[T dtype.Element](ctx context.Context, a *Array, sel selection.Selectio
 
 // ReadInto is [Read] into the caller's slice, which has room for just the selected elements, in C order.
 // After an error the slice may hold anything.
-func ReadInto[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, dst []T) error {
+func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T) error {
+	a, sel, err := from.of(sel)
+	if err != nil {
+		return a.fail("read", err)
+	}
 	return a.readInto(ctx, sel, dtype.Of[T](), bytesOf(dst))
 }
 
 // ReadBytes reads the selected elements of an array of any type into dst, which has room for just them: in C order and in
-// the byte order of the host. After an error dst may hold anything.
+// the byte order of the host. Fields of structs that are selected follow each other without gaps. After an error dst may hold anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
-	return a.readInto(ctx, sel, a.Type(), dst)
+	return a.readInto(ctx, sel, dtype.Type{}, dst)
 }
 
 func (a *Array) readInto(ctx context.Context, sel selection.Selection, t dtype.Type, dst []byte) error {
-	return a.fail("read", a.read(ctx, sel, t, false, func(*selection.Resolved) ([]byte, error) { return dst, nil }))
+	return a.fail("read", a.read(ctx, sel, t, false, func(r *selected) (grid.View, error) { return r.view(dst) }))
 }
 
 // readTries is how often a read begins anew because the array was changed under it.
@@ -53,18 +60,18 @@ const readTries = 16
 // grownLooks is how often a read begins anew where the array seems to have grown and nothing else.
 const grownLooks = 3
 
-// read fills what room returns for a selection with its elements. A chunk that is not stored, that is newer than the state
+// read fills what room shows for a selection with its elements. A chunk that is not stored, that is newer than the state
 // which the read began with, or that does not decode may be one that another program has deleted, or written for another grid:
 // where the document is newer too, the read begins anew. Where all that has changed is that the array has grown behind the
 // chunks that were read, that is done [grownLooks] times: it may also have shrunk and grown again, but an array to which others
 // append all the time has to be read at last. Chunks are written before the document that describes them, so one that is not newer than
 // a document is what that document says.
 func (a *Array) read(
-	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
+	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selected) (grid.View, error),
 ) error {
 	s, grown := a.state.Load(), false
-	var r *selection.Resolved
-	var dst []byte
+	var r *selected
+	var view grid.View
 	var err error
 	looks := 0
 	for range readTries {
@@ -76,15 +83,11 @@ func (a *Array) read(
 				}
 				return err
 			}
-			if dst, err = room(r); err != nil {
+			if view, err = room(r); err != nil {
 				return err
 			}
 		}
-		view, err := s.view(r, dst)
-		if err != nil {
-			return err
-		}
-		suspect, err := s.engine.Read(ctx, r, view, engine.Reading{Zeroed: zeroed && !grown, Since: s.since()})
+		suspect, err := s.engine.Read(ctx, r.Resolved, view, engine.Reading{Zeroed: zeroed && !grown, Since: s.since()})
 		if !errors.Is(err, ErrCorrupt) && (err != nil || suspect == engine.Certain) {
 			return err
 		}
@@ -119,33 +122,9 @@ func (s *state) grewTo(now *state, chunks grid.Box) bool {
 
 // Select returns what a selection means for the array as it is: its shape and how many elements it has.
 func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
-	s := a.state.Load()
-	r, err := s.resolve(sel, s.typ)
-	return r, a.fail("select", err)
-}
-
-// resolve binds a selection to the array after a look at the type that the caller has.
-func (s *state) resolve(sel selection.Selection, t dtype.Type) (*selection.Resolved, error) {
-	if t != s.typ {
-		return nil, badArgument("the elements are %s, not %s", s.typ, t)
+	r, err := a.state.Load().resolve(sel, dtype.Type{})
+	if err != nil {
+		return nil, a.fail("select", err)
 	}
-	return s.target().Resolve(sel)
-}
-
-// target returns what selections are resolved for.
-func (s *state) target() *selection.Target {
-	t := &selection.Target{Shape: s.grid.Shape(), Names: s.names(), Grid: func() (*grid.Grid, error) { return s.grid, nil }}
-	if s.engine.Chain.Divided() {
-		t.Inner = s.inner
-	}
-	return t
-}
-
-// view shows memory that holds a block of the selected elements in C order, as plans see it.
-func (s *state) view(r *selection.Resolved, data []byte) (grid.View, error) {
-	size := int64(s.typ.Size())
-	if have := int64(len(data)); have%size != 0 || have/size != r.Len() {
-		return grid.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
-	}
-	return r.Place(grid.Contiguous(data, r.Shape(), int(size))), nil
+	return r.Resolved, nil
 }

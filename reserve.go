@@ -291,7 +291,7 @@ func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []b
 	if err != nil {
 		return err
 	}
-	view, err := next.source(sel, src)
+	view, err := (&selected{sel, next.typ}).source(src)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (s *Stream) write(ctx context.Context, t dtype.Type, src []byte) error {
 	if int64(len(src))%s.plane != 0 {
 		return badArgument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(src), s.axis, s.plane)
 	}
-	if err := s.base.checkValues(src); err != nil {
+	if err := checkValues(s.base.typ, src); err != nil {
 		return err
 	}
 	shape[s.axis] = int64(len(src)) / s.plane

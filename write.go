@@ -17,46 +17,45 @@ import (
 // [Options.Durability] says; when it fails, every chunk holds its old or its new elements.
 //
 // Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or the number of values does not fit.
-func Write[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, src []T) error {
-	return a.fail("write", a.write(ctx, sel, dtype.Of[T](), bytesOf(src)))
+func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
+	a, sel, err := to.of(sel)
+	if err == nil {
+		err = a.write(ctx, sel, dtype.Of[T](), bytesOf(src))
+	}
+	return a.fail("write", err)
 }
 
 // WriteBytes is [Write] for an array of any type: src has the elements in the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
-	return a.fail("write", a.write(ctx, sel, a.Type(), src))
+	return a.fail("write", a.write(ctx, sel, dtype.Type{}, src))
 }
 
 // Fill stores one value as every selected element.
-func Fill[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, value T) error {
-	return a.fail("fill", a.repeat(ctx, sel, dtype.Of[T](), bytesOf([]T{value})))
+func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
+	a, sel, err := to.of(sel)
+	if err == nil {
+		err = a.repeat(ctx, sel, dtype.Of[T](), bytesOf([]T{value}))
+	}
+	return a.fail("fill", err)
 }
 
 // FillBytes is [Fill] for an array of any type: elem is one element in the byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.repeat(ctx, sel, a.Type(), elem))
+	return a.fail("fill", a.repeat(ctx, sel, dtype.Type{}, elem))
 }
 
 func (a *Array) write(ctx context.Context, sel selection.Selection, t dtype.Type, src []byte) error {
-	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) { return s.source(r, src) })
+	return a.writeView(ctx, sel, t, func(r *selected) (grid.View, error) { return r.source(src) })
 }
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
 func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Type, elem []byte) error {
-	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) {
-		if err := s.checkValues(elem); err != nil {
-			return grid.View{}, err
-		}
-		if len(elem) != s.typ.Size() {
-			return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(elem), s.typ, s.typ.Size())
-		}
-		shape := r.Shape()
-		return r.Place(grid.View{Data: elem, Shape: shape, Strides: make([]int64, len(shape)), Size: len(elem)}), nil
-	})
+	return a.writeView(ctx, sel, t, func(r *selected) (grid.View, error) { return r.one(elem) })
 }
 
 // writeView stores the elements that view shows for the selection.
 func (a *Array) writeView(
-	ctx context.Context, sel selection.Selection, t dtype.Type, view func(*state, *selection.Resolved) (grid.View, error),
+	ctx context.Context, sel selection.Selection, t dtype.Type, view func(*selected) (grid.View, error),
 ) error {
 	if err := a.writable(); err != nil {
 		return err
@@ -75,12 +74,12 @@ func (a *Array) writeView(
 		if err != nil {
 			return err
 		}
-		v, err := view(s, r)
+		v, err := view(r)
 		if err != nil {
 			return err
 		}
 		return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
-			return s.engine.Write(ctx, r, v, engine.Writing{Batch: b, Shared: shared})
+			return s.engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared})
 		})
 	}
 	if border {
@@ -95,8 +94,8 @@ func (a *Array) writeView(
 func (a *Array) forWriting(ctx context.Context, sel selection.Selection, t dtype.Type) (s *state, border bool, err error) {
 	s = a.state.Load()
 	r, err := s.resolve(sel, t)
-	if err != nil || s.atBorder(r) || a.options.SingleWriter {
-		return s, err == nil && s.atBorder(r), err
+	if err != nil || s.atBorder(r.Resolved) || a.options.SingleWriter {
+		return s, err == nil && s.atBorder(r.Resolved), err
 	}
 	now, err := a.fresh(ctx, s)
 	if err != nil || now == s {
@@ -105,7 +104,7 @@ func (a *Array) forWriting(ctx context.Context, sel selection.Selection, t dtype
 	if r, err = now.resolve(sel, t); err != nil {
 		return now, false, err
 	}
-	return now, now.atBorder(r), nil
+	return now, now.atBorder(r.Resolved), nil
 }
 
 // withoutGrowth runs write with the newest state while no other program can make the array grow or shrink. In a store without
@@ -145,17 +144,9 @@ func (s *state) atBorder(r *selection.Resolved) bool {
 	return s.version.IsZero()
 }
 
-// source shows the caller's elements in the shape of a selection.
-func (s *state) source(r *selection.Resolved, data []byte) (grid.View, error) {
-	if err := s.checkValues(data); err != nil {
-		return grid.View{}, err
-	}
-	return s.view(r, data)
-}
-
 // checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody could read them again.
-func (s *state) checkValues(data []byte) error {
-	if err := s.typ.Check(data); err != nil {
+func checkValues(t dtype.Type, data []byte) error {
+	if err := t.Check(data); err != nil {
 		return badArgument("%v", err)
 	}
 	return nil

@@ -100,11 +100,14 @@ func (p Points) broadcast() ([]int64, error) {
 
 // bind checks the coordinates of axis number n and lays them over the shape of the result, which has count elements.
 func (c Coordinates) bind(n int, extent int64, shape []int64, count int64) (coords, error) {
+	if count == 0 {
+		return coords{strides: make([]int64, len(shape))}, nil
+	}
 	out := coords{data: c.Data, strides: make([]int64, len(shape)), least: extent}
 	own := false
 	for k, i := range c.Data {
 		at, ok := inRange(i, extent)
-		if !ok && count > 0 {
+		if !ok {
 			return coords{}, rangeError(n, extent, fmt.Sprintf("coordinate %d (point %d)", i, k))
 		}
 		if at != i {

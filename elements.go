@@ -1,0 +1,188 @@
+package zarr
+
+import (
+	"math"
+	"slices"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/selection"
+)
+
+// Elements is what selections are read from and written to: an [*Array], or a [*View] of one.
+type Elements interface {
+	// Type returns the data type of the elements.
+	Type() dtype.Type
+	// Shape returns the length of every axis in elements.
+	Shape() []int64
+	// DimensionNames returns the name of every axis, "" for an axis without one, and nil where none has one.
+	DimensionNames() []string
+	// of returns the array, and what a selection of the elements selects of it.
+	of(sel selection.Selection) (*Array, selection.Selection, error)
+}
+
+func (a *Array) of(sel selection.Selection) (*Array, selection.Selection, error) { return a, sel, nil }
+
+// selected is a selection bound to a state of an array, and the type of what it makes.
+type selected struct {
+	*selection.Resolved
+	typ dtype.Type
+}
+
+// resolve binds a selection to the array. t is the type that the caller has; the zero Type is any.
+func (s *state) resolve(sel selection.Selection, t dtype.Type) (*selected, error) {
+	r, err := s.target().Resolve(sel)
+	if err != nil && (t == s.typ || t.IsZero()) {
+		return nil, err
+	}
+	typ := s.typ
+	if err == nil && r.Fields() != nil {
+		var windows []grid.Window
+		if typ, windows, err = through(s.typ, r.Fields()); err != nil {
+			return nil, err
+		}
+		r = r.Through(windows)
+	}
+	if !t.IsZero() && t != typ {
+		return nil, badArgument("the elements are %s, not %s", typ, t)
+	}
+	return &selected{r, typ}, err
+}
+
+// target returns what selections are resolved for.
+func (s *state) target() *selection.Target {
+	t := &selection.Target{Shape: s.grid.Shape(), Names: s.names(), Grid: func() (*grid.Grid, error) { return s.grid, nil }}
+	if s.engine.Chain.Divided() {
+		t.Inner = s.inner
+	}
+	return t
+}
+
+// through returns the type of what lists of fields make of a type, and which bytes they take.
+func through(t dtype.Type, fields [][]string) (dtype.Type, []grid.Window, error) {
+	windows := []grid.Window{{Size: int64(t.Size())}}
+	for _, names := range fields {
+		next, taken, err := take(t, names)
+		if err != nil {
+			return t, nil, err
+		}
+		var all []grid.Window
+		for _, w := range taken {
+			all = appendThrough(all, windows, w)
+		}
+		t, windows = next, all
+	}
+	return t, windows, nil
+}
+
+// take returns the type that fields of a struct make, and their bytes.
+func take(t dtype.Type, names []string) (dtype.Type, []grid.Window, error) {
+	fields := make([]dtype.Field, len(names))
+	windows := make([]grid.Window, len(names))
+	at := int64(0)
+	for i, name := range names {
+		f, ok := t.Field(name)
+		if !ok {
+			return t, nil, badArgument("%s has no field %q", t, name)
+		}
+		n := int64(f.Type.Size())
+		fields[i], windows[i] = f, grid.Window{From: int64(f.Offset), To: at, Size: n}
+		at += n
+	}
+	if len(fields) == 1 {
+		return fields[0].Type, windows, nil
+	}
+	packed, err := dtype.StructOf(fields...)
+	if err != nil {
+		return t, nil, badArgument("fields %q: %v", names, err)
+	}
+	return packed, windows, nil
+}
+
+// appendThrough appends where the bytes of w come from that are bytes of what windows make.
+func appendThrough(dst, windows []grid.Window, w grid.Window) []grid.Window {
+	for _, of := range windows {
+		from, to := max(w.From, of.To), min(w.From+w.Size, of.To+of.Size)
+		if from < to {
+			dst = append(dst, grid.Window{From: of.From + from - of.To, To: w.To + from - w.From, Size: to - from})
+		}
+	}
+	return dst
+}
+
+// bytes returns how many bytes what is selected takes.
+func (r *selected) bytes() (int64, error) {
+	n, ok := checked.Mul(r.Len(), int64(r.typ.Size()))
+	if !ok {
+		return 0, ErrOverflow
+	}
+	return n, nil
+}
+
+// view shows memory that holds a block of the selected elements in C order, as plans see it.
+func (r *selected) view(data []byte) (grid.View, error) {
+	size := int64(r.typ.Size())
+	if have := int64(len(data)); have%size != 0 || have/size != r.Len() {
+		return grid.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
+	}
+	return r.Place(grid.Contiguous(data, r.Shape(), int(size))), nil
+}
+
+// source is view of values that are to be stored.
+func (r *selected) source(data []byte) (grid.View, error) {
+	if err := checkValues(r.typ, data); err != nil {
+		return grid.View{}, err
+	}
+	return r.view(data)
+}
+
+// one shows one element as every selected one.
+func (r *selected) one(elem []byte) (grid.View, error) {
+	if err := checkValues(r.typ, elem); err != nil {
+		return grid.View{}, err
+	}
+	if len(elem) != r.typ.Size() {
+		return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(elem), r.typ, r.typ.Size())
+	}
+	return r.strided(elem, make([]int64, len(r.Shape())))
+}
+
+// strided shows memory in which the selected elements lie strides apart, counted in elements.
+func (r *selected) strided(data []byte, strides []int64) (grid.View, error) {
+	shape, size := r.Shape(), int64(r.typ.Size())
+	if len(strides) != len(shape) {
+		return grid.View{}, badArgument("%d strides for a selection of shape %v", len(strides), shape)
+	}
+	v := grid.View{Data: data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size)}
+	last := int64(0)
+	for i, n := range shape {
+		step, ok := checked.Mul(strides[i], size)
+		far, fits := checked.Mul(max(0, n-1), strides[i])
+		if !ok || !fits || far > math.MaxInt64-last || strides[i] < 0 {
+			return grid.View{}, badArgument("stride %d of axis %d (0 or more elements are needed)", strides[i], i)
+		}
+		v.Strides[i], last = step, last+far
+	}
+	if have := int64(len(data)) / size; r.Len() > 0 && last >= have {
+		return grid.View{}, badArgument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
+	}
+	return r.Place(v), nil
+}
+
+// apart reports whether no two elements of a block of that shape share memory.
+func apart(shape, strides []int64) bool {
+	axes := make([]int, len(shape))
+	for i := range axes {
+		axes[i] = i
+	}
+	slices.SortFunc(axes, func(a, b int) int { return int(min(1, max(-1, strides[a]-strides[b]))) })
+	reach := int64(0)
+	for _, i := range axes {
+		if shape[i] > 1 && strides[i] <= reach {
+			return false
+		}
+		reach += (shape[i] - 1) * strides[i]
+	}
+	return true
+}
