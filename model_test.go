@@ -72,7 +72,11 @@ func (m *model) part(start, n, step []int64) grid.View {
 
 // drawSpec draws an array of any shape, grid, data type and codecs.
 func drawSpec(t *rapid.T) zarr.Spec {
-	types := append(dtype.All(), must(dtype.Parse("r24", nil)))
+	return drawSpecOf(t, append(dtype.All(), must(dtype.Parse("r24", nil)))...)
+}
+
+// drawSpecOf is drawSpec of one of these data types.
+func drawSpecOf(t *rapid.T, types ...dtype.Type) zarr.Spec {
 	s := zarr.Spec{Type: rapid.SampledFrom(types).Draw(t, "type")}
 	rank := rapid.IntRange(0, 3).Draw(t, "rank")
 	for i := range rank {
