@@ -126,8 +126,10 @@ func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attr
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
 
 // DimensionNames returns the name of every axis, "" for an axis without one. It is nil where the array names none.
-func (a *Array) DimensionNames() []string {
-	given := a.state.Load().doc.DimensionNames
+func (a *Array) DimensionNames() []string { return a.state.Load().names() }
+
+func (s *state) names() []string {
+	given := s.doc.DimensionNames
 	if given == nil {
 		return nil
 	}
