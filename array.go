@@ -139,12 +139,17 @@ func (a *Array) DimensionNames() []string {
 	return names
 }
 
-// parse reads a document of this array.
-func (a *Array) parse(data []byte, version store.Version) (*state, error) {
-	doc, err := metadata.ParseArray(data, a.options.Limits.metadata())
+// parse reads a document of this array; attributes is that of its attributes in format 2.
+func (a *Array) parse(data, attributes []byte, version store.Version) (s *state, err error) {
+	var doc *metadata.Array
+	if l := a.options.Limits.metadata(); a.isV2() {
+		doc, err = metadata.ParseArrayV2(data, attributes, l)
+	} else {
+		doc, err = metadata.ParseArray(data, l)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.bind(doc, version)
+	s, err = a.bind(doc, version)
 	return s, inDocument(err)
 }
