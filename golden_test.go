@@ -78,8 +78,8 @@ func TestGolden(t *testing.T) {
 		})
 	}
 	t.Logf("%d arrays read bit for bit, %d refused for what is not supported", read, refused)
-	if read != 75 || read+refused != 126 {
-		t.Errorf("%d of %d arrays were read, want 75 of 126", read, read+refused)
+	if read < 85 || read+refused != 126 {
+		t.Errorf("%d of %d arrays were read, want at least 85 of 126", read, read+refused)
 	}
 }
 
@@ -131,7 +131,7 @@ func checkReasonV2(t *testing.T, fsys fs.FS, path string, err error) {
 		names = append(names, descr)
 	}
 	for _, f := range doc.Filters {
-		names = append(names, "numcodecs."+f.ID)
+		names = append(names, f.ID, "numcodecs."+f.ID)
 	}
 	if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(err.Error(), `"`+n+`"`) }) {
 		t.Errorf("%v names none of %q", err, names)

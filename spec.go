@@ -31,7 +31,7 @@ type Spec struct {
 	// (Icechunk 2.2). Such an axis does not follow the extent when the array grows.
 	ListAxes bool
 	// FillValue is the JSON of the value that stands where nothing was written, as in metadata: 0, "NaN", [0, 1].
-	// Nil is zero.
+	// Nil is zero, "", or NaT.
 	FillValue []byte
 	// InnerChunks makes every chunk of the grid a shard, one stored object, that is cut in this way, a cut an axis, into inner chunks
 	// which are read and written by themselves. They have to divide the shards, unless [Experimental] permits more.
@@ -106,7 +106,7 @@ func (s *Spec) document(l Limits) (*metadata.Array, error) {
 		return nil, err
 	}
 	return &metadata.Array{
-		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name()},
+		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name(), Configuration: s.Type.Configuration()},
 		ChunkGrid:        gridExtension(g, 0),
 		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: codecs,
 		DimensionNames: names, Attributes: attributes,
@@ -129,7 +129,7 @@ func (s *Spec) grid() (*grid.Grid, error) {
 
 func (s *Spec) fill() ([]byte, error) {
 	if s.FillValue == nil {
-		return s.Type.FormatFill(make([]byte, s.Type.Size()))
+		return s.Type.FormatFill(s.Type.Default())
 	}
 	elem, err := s.Type.ParseFill(s.FillValue)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Spec) chain() []metadata.Extension {
 		return s.Codecs
 	}
 	order := ""
-	if s.Type.Unit() > 1 {
+	if s.Type.Ordered() {
 		order = "little"
 	}
 	return []metadata.Extension{zarrbytes.Extension(order), zstd.Extension(0, false)}

@@ -3,7 +3,6 @@ package zarr
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -156,11 +155,8 @@ func (s *state) source(r *selection.Resolved, data []byte) (grid.View, error) {
 
 // checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody could read them again.
 func (s *state) checkValues(data []byte) error {
-	if s.typ.Kind() != dtype.Bool {
-		return nil
-	}
-	if i := slices.IndexFunc(data, func(b byte) bool { return b > 1 }); i >= 0 {
-		return badArgument("value %d is %d; a bool is 0 or 1", i, data[i])
+	if err := s.typ.Check(data); err != nil {
+		return badArgument("%v", err)
 	}
 	return nil
 }

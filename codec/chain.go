@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/metadata"
@@ -112,7 +111,7 @@ func (c *Chain) Names() []string { return c.names }
 
 // Plain reports whether stored bytes are the elements of a chunk in C order and host byte order, with nothing to decode.
 func (c *Chain) Plain() bool {
-	return c.plain && len(c.bytes) == 0 && c.inOrder && c.spec.Type.Kind() != dtype.Bool
+	return c.plain && len(c.bytes) == 0 && c.inOrder && !c.spec.Type.HasBool()
 }
 
 // InOrder reports whether decoded elements come out in C order.

@@ -11,7 +11,7 @@ type Element interface {
 	bool |
 		int8 | int16 | int32 | int64 |
 		uint8 | uint16 | uint32 | uint64 |
-		Float16 | float32 | float64 |
+		Float16 | BFloat16 | float32 | float64 |
 		complex64 | complex128
 }
 

@@ -295,11 +295,11 @@ func (w *writerV2) descr() ([]byte, error) {
 	if w.object {
 		return []byte(`"|O"`), nil
 	}
-	s, ok := numPyV2(w.typ, w.big)
+	descr, ok := appendDescr(nil, w.typ, w.big)
 	if !ok {
-		return nil, cannotV2("/data_type", "NumPy has no data type %q", w.typ.Name())
+		return nil, cannotV2("/data_type", "NumPy has no data type %s", w.typ)
 	}
-	return strictjson.AppendQuote(nil, s), nil
+	return descr, nil
 }
 
 // fill returns the fill value.
