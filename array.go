@@ -125,19 +125,7 @@ func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attr
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
 
 // DimensionNames returns the name of every axis, "" for an axis without one. It is nil where the array names none.
-func (a *Array) DimensionNames() []string {
-	given := a.state.Load().doc.DimensionNames
-	if given == nil {
-		return nil
-	}
-	names := make([]string, len(given))
-	for i, n := range given {
-		if n != nil {
-			names[i] = *n
-		}
-	}
-	return names
-}
+func (a *Array) DimensionNames() []string { return dimensionNames(a.state.Load().doc) }
 
 // parse reads a document of this array; attributes is that of its attributes in format 2.
 func (a *Array) parse(data, attributes []byte, version store.Version) (s *state, err error) {

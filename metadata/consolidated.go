@@ -218,15 +218,22 @@ func (c *Consolidated) Below(path string) *Consolidated {
 // With returns a copy of c in which the entry at path is the document raw: in its old place, or behind all others.
 // A path or a document that [NewConsolidated] refuses is refused here too.
 func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, error) {
-	e, err := c.newEntry(path, raw, l)
-	if err != nil {
-		return nil, err
-	}
+	return c.WithAll(func(yield func(string, []byte) bool) { yield(path, raw) }, l)
+}
+
+// WithAll is [Consolidated.With] for several entries.
+func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
 	b := c.copy(slices.Clone(c.entries), nil)
-	if at, ok := c.find(path); ok {
-		b.entries[c.order[at]] = e
-	} else {
-		b.entries = append(b.entries, e)
+	for path, raw := range nodes {
+		e, err := c.newEntry(path, raw, l)
+		if err != nil {
+			return nil, err
+		}
+		if at, ok := c.find(path); ok {
+			b.entries[c.order[at]] = e
+		} else {
+			b.entries = append(b.entries, e)
+		}
 	}
 	if err := b.index(); err != nil {
 		return nil, err

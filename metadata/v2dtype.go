@@ -36,7 +36,7 @@ func (r *readerV2) dtype() error {
 	} else {
 		r.elements, err = plainV2(v)
 	}
-	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, ErrUnsupported) {
+	if errors.Is(err, ErrUnsupported) {
 		r.refused, err = err, nil
 		r.elements = elementV2{ext: Extension{Name: strictjson.Abbreviate(string(v.Raw()))}}
 	}
@@ -101,6 +101,9 @@ func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
 		fields = append(fields, f)
 	}
 	t, err := dtype.StructOf(fields...)
+	if errors.Is(err, dtype.ErrUnsupported) {
+		err = unsupported(err.Error())
+	}
 	if err != nil {
 		err = v.Errorf("%w", err)
 	}
@@ -139,6 +142,9 @@ func (s *structV2) typ(v strictjson.Value) (dtype.Type, error) {
 		return dtype.Type{}, err
 	}
 	t, big, err := dtype.FromNumPy(text)
+	if errors.Is(err, dtype.ErrUnsupported) {
+		err = unsupported(err.Error())
+	}
 	if err != nil {
 		return t, v.Errorf("%w", err)
 	}

@@ -24,7 +24,7 @@ func quoteNonFinite(raw []byte) (out []byte, found bool) {
 		if n == 0 {
 			n = 1
 			for _, f := range nonFinite {
-				if bytes.HasPrefix(raw[i:], f.bare) {
+				if bytes.HasPrefix(raw[i:], f.bare) && !isName(raw[i+len(f.bare):]) {
 					out, found = append(out, f.quoted...), true
 					i += len(f.bare)
 					n = 0
@@ -75,7 +75,7 @@ func bareNonFinite(raw []byte) []byte {
 	return out
 }
 
-// isName reports whether what follows a text makes it the name of a member.
+// isName reports whether what follows a text, or a word, makes it the name of a member.
 func isName(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	return len(rest) > 0 && rest[0] == ':'
