@@ -69,10 +69,13 @@ func ParseConsolidatedV2(data []byte, l Limits) (*Consolidated, error) {
 	if err == nil {
 		err = c.readV2(root)
 	}
-	if err == nil {
-		return c, c.index()
+	if err != nil {
+		return nil, under(err, strictjson.Token(V2Consolidated))
 	}
-	return nil, under(err, strictjson.Token(V2Consolidated))
+	if err := c.index(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *Consolidated) readV2(root strictjson.Value) error {
