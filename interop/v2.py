@@ -2,6 +2,8 @@
 
 v2.py write DIR SEED N   writes N random arrays DIR/<i>.zarr, some of them in groups, and their elements DIR/<i>.bin
 v2.py judge DIR          compares all arrays DIR/*.zarr with DIR/*.bin; prints what differs
+v2.py group DIR          writes a group with consolidated metadata
+v2.py tree DIR           prints what the consolidated metadata of a group says
 
 Elements are in C order and little endian; texts of any length are a JSON list.
 """
@@ -101,8 +103,21 @@ def judge(directory):
             print(f"{path.name}: {array.metadata}: elements differ")
 
 
+def group(directory):
+    root = zarr.create_group(directory, zarr_format=2, attributes={"v": 2})
+    root.create_array("a", shape=(6,), chunks=(4,), dtype="<i4", compressors=None, attributes={"_ARRAY_DIMENSIONS": ["t"]})[...] = np.arange(6)
+    root.create_group("deep", attributes={"x": 1.5}).create_array("b", shape=(3,), dtype="|u1", compressors=None)
+    zarr.consolidate_metadata(directory, zarr_format=2)
+
+
+def tree(directory):
+    root = zarr.open_group(directory, mode="r", use_consolidated=True, zarr_format=2)
+    nodes = {name: [dict(n.attrs), list(getattr(n, "shape", []))] for name, n in root.members(max_depth=None)}
+    print(json.dumps({"": [dict(root.attrs), []], **nodes}, sort_keys=True))
+
+
 directory = pathlib.Path(sys.argv[2])
 if sys.argv[1] == "write":
     write(directory, int(sys.argv[3]), int(sys.argv[4]))
 else:
-    judge(directory)
+    {"judge": judge, "group": group, "tree": tree}[sys.argv[1]](directory)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,19 +12,13 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 )
 
 // TestV2 reads arrays of format 2 that zarr-python wrote, makes them grow, copies them, and has zarr-python read all of that.
 func TestV2(t *testing.T) {
-	dir, python := t.TempDir(), interpreter(t)
-	run := func(args ...string) string {
-		out, err := exec.Command(python, append([]string{"v2.py"}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return string(out)
-	}
+	dir, run := t.TempDir(), scriptV2(t)
 	seed, n := seed(t), max(50, cases())
 	run("write", dir, strconv.FormatUint(seed, 10), strconv.Itoa(n))
 	read := 0
@@ -49,6 +42,59 @@ func TestV2(t *testing.T) {
 		t.Error(out)
 	}
 	t.Logf("seed %d: %d of %d arrays were read", seed, read, n)
+}
+
+// scriptV2 returns a function that runs the script and returns what it prints.
+func scriptV2(t *testing.T) func(args ...string) string {
+	python := interpreter(t)
+	return func(args ...string) string {
+		out, err := exec.Command(python, append([]string{"v2.py"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+}
+
+// TestGroupV2 changes a group of format 2 that zarr-python wrote, with its consolidated metadata: zarr-python finds there what was changed.
+// So it does in a group that Varve wrote.
+func TestGroupV2(t *testing.T) {
+	run, ctx := scriptV2(t), t.Context()
+	path := filepath.Join(t.TempDir(), "g.zarr")
+	run("group", path)
+	a, err := zarr.OpenArray(ctx, path+"/a", &zarr.Options{Write: true})
+	if err == nil {
+		err = zarr.Append(ctx, a, 0, []int32{6, 7, 8}, nil)
+	}
+	if err == nil {
+		err = a.UpdateAttributes(ctx, func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "k", []byte("1.50")) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := zarr.CreateArray(ctx, path+"/deep/c", zarr.Spec{Shape: []int64{2, 2}, Type: dtype.Of[float64]()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	g, err := zarr.OpenGroup(ctx, path, &zarr.Options{Write: true})
+	if err == nil {
+		err = g.UpdateAttributes(ctx, func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "v", []byte("3")) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"": [{"v": 3}, []], "a": [{"_ARRAY_DIMENSIONS": ["t"], "k": 1.5}, [9]], "deep": [{"x": 1.5}, []], "deep/b": [{}, [3]], "deep/c": [{}, [2, 2]]}` + "\n"
+	if got := run("tree", path); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if err := os.Remove(path + "/.zmetadata"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Consolidate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := run("tree", path); got != want {
+		t.Errorf("consolidated anew:\n%s\nwant\n%s", got, want)
+	}
 }
 
 // elementsV2 returns all elements of an array as the script stores them.
@@ -119,6 +165,6 @@ func growV2(t *testing.T, a *zarr.Array, path string) {
 		t.Errorf("attributes %s (%v)", raw, err)
 	}
 	if !json.Valid(raw) && !strings.Contains(string(raw), "NaN") {
-		t.Error(fmt.Sprintf("attributes %s", raw))
+		t.Errorf("attributes %s", raw)
 	}
 }
