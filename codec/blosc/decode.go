@@ -36,7 +36,7 @@ func (coder) DecodeRange(dst, src []byte, off, n, most int64) ([]byte, error) {
 }
 
 // decode appends n bytes of the content, which has them, from byte off on.
-func (h *header) decode(dst, src []byte, off, n int) ([]byte, error) {
+func (h header) decode(dst, src []byte, off, n int) ([]byte, error) {
 	if n == 0 {
 		return dst, nil
 	}
@@ -66,7 +66,7 @@ type decompressor interface {
 
 // unpacker decodes the blocks of one frame.
 type unpacker struct {
-	*header
+	header
 	src []byte
 	decompressor
 	filtered, partial *budget.Buffer // a block before its filter is undone, and one of which a part is wanted
