@@ -5,6 +5,7 @@ import (
 	_ "varve.dev/zarr/codec/blosc"
 	_ "varve.dev/zarr/codec/crc32c"
 	_ "varve.dev/zarr/codec/gzip"
+	_ "varve.dev/zarr/codec/numcodecs"
 	_ "varve.dev/zarr/codec/sharding"
 	_ "varve.dev/zarr/codec/transpose"
 )

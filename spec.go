@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/zarr/codec"
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -31,7 +33,7 @@ type Spec struct {
 	// (Icechunk 2.2). Such an axis does not follow the extent when the array grows.
 	ListAxes bool
 	// FillValue is the JSON of the value that stands where nothing was written, as in metadata: 0, "NaN", [0, 1].
-	// Nil is zero.
+	// Nil is zero, "", or NaT.
 	FillValue []byte
 	// InnerChunks makes every chunk of the grid a shard, one stored object, that is cut in this way, a cut an axis, into inner chunks
 	// which are read and written by themselves. They have to divide the shards, unless [Experimental] permits more.
@@ -91,7 +93,7 @@ func (s *Spec) document(l Limits) (*metadata.Array, error) {
 		return nil, err
 	}
 	return &metadata.Array{
-		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name()},
+		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name(), Configuration: s.Type.Configuration()},
 		ChunkGrid:        gridExtension(g, 0),
 		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: codecs,
 		DimensionNames: names, Attributes: attributes,
@@ -109,12 +111,14 @@ func (s *Spec) grid() (*grid.Grid, error) {
 	case s.Chunks != nil:
 		return grid.New(s.Shape, s.Chunks...)
 	}
-	return grid.Regular(s.Shape, grid.Auto(s.Shape, int64(s.Type.Size())))
+	return grid.Regular(s.Shape, grid.Auto(s.Shape, int64(s.spec().Width())))
 }
+
+func (s *Spec) spec() codec.Spec { return codec.Spec{Type: s.Type} }
 
 func (s *Spec) fill() ([]byte, error) {
 	if s.FillValue == nil {
-		return s.Type.FormatFill(make([]byte, s.Type.Size()))
+		return s.Type.FormatFill(s.Type.Default())
 	}
 	elem, err := s.Type.ParseFill(s.FillValue)
 	if err != nil {
@@ -140,8 +144,11 @@ func (s *Spec) chain() []metadata.Extension {
 	if s.Codecs != nil {
 		return s.Codecs
 	}
+	if s.Type.Variable() {
+		return []metadata.Extension{vlen.Extension(s.Type), zstd.Extension(0, false)}
+	}
 	order := ""
-	if s.Type.Unit() > 1 {
+	if s.Type.Ordered() {
 		order = "little"
 	}
 	return []metadata.Extension{zarrbytes.Extension(order), zstd.Extension(0, false)}

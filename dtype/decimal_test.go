@@ -103,7 +103,7 @@ func TestFloat16Decimal(t *testing.T) {
 			want++
 		}
 		d, _ := parseDecimal(text)
-		if got := floatWidth(2).round(d); Float16(got) != want {
+		if got, _ := float16Format.round(d); Float16(got) != want {
 			t.Fatalf("%s: %#04x, want %#04x", text, got, uint16(want))
 		}
 	})

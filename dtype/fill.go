@@ -6,24 +6,47 @@ import (
 	"strings"
 )
 
-// ParseFill returns the element that a fill value stands for: Size bytes in host byte order
-// (zarr-specs v3 core, "Fill value"). The forms are
+// ParseFill returns the element that a fill value stands for: Size bytes in host byte order, or all bytes of one of no fixed width
+// (zarr-specs v3 core, "Fill value"; zarr-extensions, "data-types"). The forms are
 //
 //   - bool: true or false;
 //   - integers: a JSON number that is whole, however it is spelled, and in range;
-//   - floats: a JSON number, rounded to the nearest, ties to even; "NaN" (quiet, without sign or payload),
+//   - floats: a JSON number, rounded to the nearest, ties to even; "NaN" (the one that the type's specification names),
 //     "Infinity", "-Infinity"; or "0x" and the bits in hexadecimal, two digits a byte;
 //   - complex: an array of two floats, real part first;
-//   - raw: an array of Size integers from 0 to 255.
+//   - raw: an array of Size integers from 0 to 255; of raw_bytes also Size bytes in base64;
+//   - string and fixed-length text: a string; what is too long for the type is refused;
+//   - bytes: base64, or an array of integers from 0 to 255; of null_terminated_bytes at most Size of them;
+//   - moments and durations: an integer, or "NaT";
+//   - struct: an object with a fill value for every field; or all Size bytes, little endian, in base64.
 //
-// Anything else wraps [ErrInvalid]. A number that is too large for its float type is an infinity.
+// Anything else wraps [ErrInvalid]. A number that is too large for its float type is an infinity where there is one.
 func (t Type) ParseFill(json []byte) ([]byte, error) {
-	elem := make([]byte, t.size)
 	text := trim(string(json))
-	if !t.parse(elem, text) {
+	elem := make([]byte, t.size)
+	ok := false
+	if t.Variable() {
+		elem, ok = t.parseVariable(text)
+	} else {
+		ok = t.parse(elem, text)
+	}
+	if !ok {
 		return nil, fmt.Errorf("%w: fill value %s of %s: expected %s", ErrInvalid, excerpt(text), t, t.expected())
 	}
 	return elem, nil
+}
+
+// Default returns the element that is taken for the fill value where nobody gives one: zero, no text, and NaT.
+func (t Type) Default() []byte {
+	elem := make([]byte, t.size)
+	if t.kind == Datetime || t.kind == Timedelta {
+		putBits(elem, 1<<63)
+	}
+	for h := t.fields; h != noFields; h = h.Value().next {
+		f := h.Value().Field
+		copy(elem[f.Offset:], f.Type.Default())
+	}
+	return elem
 }
 
 // parse sets elem to what text stands for, and reports whether that is a value of t.
@@ -34,8 +57,22 @@ func (t Type) parse(elem []byte, text string) bool {
 			elem[0] = 1
 		}
 		return text == "true" || text == "false"
-	case Complex, Raw:
+	case Complex:
 		return t.parseArray(elem, text)
+	case Raw:
+		return t.parseArray(elem, text) || t.name == "raw_bytes" && copyExactly(elem, text)
+	case UTF32:
+		return t.parseUTF32(elem, text)
+	case Terminated:
+		b, ok := parseBytes(text)
+		return ok && copy(elem, b) == len(b)
+	case Struct:
+		return t.parseStruct(elem, text)
+	case Datetime, Timedelta:
+		if text == `"NaT"` {
+			putBits(elem, 1<<63)
+			return true
+		}
 	}
 	return t.parseNumber(elem, text)
 }
@@ -62,10 +99,10 @@ func (t Type) parseNumber(elem []byte, text string) bool {
 	var bits uint64
 	var ok bool
 	switch t.kind {
-	case Int, Uint, Raw:
+	case Int, Uint, Raw, Datetime, Timedelta:
 		bits, ok = t.parseInteger(text)
 	case Float, Complex:
-		bits, ok = floatWidth(t.unit).parse(text)
+		bits, ok = t.format.parse(text)
 	}
 	if ok {
 		putBits(elem, bits)
@@ -92,8 +129,12 @@ func (t Type) parseInteger(text string) (bits uint64, ok bool) {
 
 // limits returns the magnitudes of the least and the greatest integer.
 func (t Type) limits() (low, high uint64) {
-	high = 1<<(8*t.unit) - 1
-	if t.kind == Int {
+	width := t.bits
+	if width == 0 {
+		width = 8 * t.unit
+	}
+	high = 1<<width - 1
+	if t.kind == Int || t.kind == Datetime || t.kind == Timedelta {
 		high >>= 1
 		low = high + 1
 	}
@@ -116,13 +157,35 @@ func (t Type) expected() string {
 	case Complex:
 		return "an array of two parts, each " + t.expectedFloat()
 	case Raw:
+		if t.name == "raw_bytes" {
+			return fmt.Sprintf("%d bytes in base64, or an array of as many integers from 0 to 255", t.size)
+		}
 		return fmt.Sprintf("an array of %d integers from 0 to 255", t.size)
+	case String:
+		return "a string"
+	case Bytes:
+		return "a string in base64, or an array of integers from 0 to 255"
+	case UTF32:
+		return fmt.Sprintf("a string of at most %d code points", t.size/4)
+	case Terminated:
+		return fmt.Sprintf("a string in base64 of at most %d bytes", t.size)
+	case Datetime, Timedelta:
+		return `an integer of 64 bits, or "NaT"`
+	case Struct:
+		return "an object with a fill value for each of " + t.String()
 	}
 	return "a data type first"
 }
 
 func (t Type) expectedFloat() string {
-	return fmt.Sprintf(`a number, "NaN", "Infinity", "-Infinity", or "0x" and %d hexadecimal digits`, 2*t.unit)
+	words := ""
+	if _, ok := t.format.nan(); ok {
+		words += `"NaN", `
+	}
+	if _, ok := t.format.inf(); ok {
+		words += `"Infinity", "-Infinity", `
+	}
+	return fmt.Sprintf(`a number, %sor "0x" and %d hexadecimal digits`, words, 2*t.unit)
 }
 
 // putBits stores the number of len(elem) bytes in host byte order.

@@ -154,6 +154,9 @@ func checkRoundTrip(t rapid.TB, typ Type, elem []byte) {
 		t.Fatalf("%s: %x as %s is %x: %v", typ, elem, json, back, err)
 	}
 	text := string(typ.AppendText(nil, elem))
+	if typ.Kind() == Struct || strings.HasPrefix(text, `"`) || typ.Kind() != Raw && strings.HasPrefix(text, "0x") {
+		return // text that is read in another way
+	}
 	back, err := typ.ParseText(text)
 	if err != nil || !strings.Contains(text, "nan") && !bytes.Equal(back, elem) {
 		t.Fatalf("%s: %x as text %s is %x: %v", typ, elem, text, back, err)
@@ -168,11 +171,15 @@ func TestFillRoundTripAll(t *testing.T) {
 			checkRoundTrip(t, typ, []byte{1})
 		case typ.Size() == 1:
 			for i := range 1 << 8 {
-				checkRoundTrip(t, typ, []byte{byte(i)})
+				if elem := []byte{byte(i)}; typ.Check(elem) == nil {
+					checkRoundTrip(t, typ, elem)
+				}
 			}
 		case typ.Size() == 2:
 			for i := range 1 << 16 {
-				checkRoundTrip(t, typ, binary.NativeEndian.AppendUint16(nil, uint16(i)))
+				if elem := binary.NativeEndian.AppendUint16(nil, uint16(i)); typ.Check(elem) == nil {
+					checkRoundTrip(t, typ, elem)
+				}
 			}
 		}
 	}
@@ -180,10 +187,10 @@ func TestFillRoundTripAll(t *testing.T) {
 
 func TestFillRoundTrip(t *testing.T) {
 	for _, typ := range sample(t) {
-		if typ.Size() <= 2 {
+		if typ.Size() <= 2 && !typ.Variable() {
 			continue
 		}
-		t.Run(typ.Name(), rapid.MakeCheck(func(t *rapid.T) {
+		t.Run(typ.String(), rapid.MakeCheck(func(t *rapid.T) {
 			checkRoundTrip(t, typ, drawElem(t, typ))
 		}))
 	}
@@ -195,12 +202,31 @@ func drawElem(t *rapid.T, typ Type) []byte {
 		0, math.MaxUint64, 1 << 63, 0x7ff0000000000000, 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000001, 0x7fefffffffffffff, 0x3ff0000000000000,
 		1 << 31, 0x7f800000, 0x7fc00000, 0xffc00000, 0x7f800001, 0x7f7fffff, 0x3f800000,
 	})
+	switch typ.Kind() {
+	case String:
+		return []byte(rapid.String().Draw(t, "text"))
+	case Bytes:
+		return rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
+	case UTF32:
+		elem := make([]byte, typ.Size())
+		typ.setText(elem, rapid.StringN(0, typ.Size()/4, -1).Draw(t, "text"))
+		return elem
+	case Struct:
+		var elem []byte
+		for _, f := range typ.Fields() {
+			elem = append(elem, drawElem(t, f.Type)...)
+		}
+		return elem
+	case Bool:
+		return []byte{rapid.ByteRange(0, 1).Draw(t, "bool")}
+	}
 	var elem []byte
 	for len(elem) < typ.Size() {
 		number := make([]byte, typ.Unit())
 		putBits(number, rapid.OneOf(special, rapid.Uint64(), rapid.Uint64Range(0, math.MaxUint32)).Draw(t, "bits"))
 		elem = append(elem, number...)
 	}
+	typ.Normalize(elem)
 	return elem
 }
 

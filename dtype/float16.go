@@ -1,9 +1,6 @@
 package dtype
 
-import (
-	"math"
-	"strconv"
-)
+import "math"
 
 // Float16 is a number of IEEE 754 binary16, held as its bits: sign, 5 bits of exponent, 10 of fraction.
 type Float16 uint16
@@ -56,17 +53,5 @@ func FromFloat32(x float32) Float16 {
 
 // String returns the shortest decimal that reads back as f, "nan", "inf" or "-inf".
 func (f Float16) String() string {
-	return string(floatWidth(2).appendText(nil, uint64(f)))
-}
-
-// shortest returns the float64 whose shortest decimal is the shortest that rounds to f, which is finite.
-func (f Float16) shortest() float64 {
-	// Just above the number itself, so that a digit half way goes up: a power of two has its nearer neighbour below.
-	x := float64(f.Float32()) * (1 + 0x1p-52)
-	var buf [32]byte
-	short := 0.0
-	for digits := 1; FromFloat32(float32(short)) != f && digits <= 5; digits++ {
-		short, _ = strconv.ParseFloat(string(strconv.AppendFloat(buf[:0], x, 'e', digits-1, 64)), 64)
-	}
-	return short
+	return string(float16Format.appendText(nil, uint64(f)))
 }

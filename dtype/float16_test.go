@@ -154,9 +154,10 @@ func TestFloat16String(t *testing.T) {
 // of those with n digits one of the two around it would have to.
 func TestFloat16Shortest(t *testing.T) {
 	for f := range Float16(half16Inf) {
-		text := strconv.FormatFloat(f.shortest(), 'e', -1, 64)
+		short, _ := float16Format.shortest(uint64(f))
+		text := strconv.FormatFloat(short, 'e', -1, 64)
 		d, _ := parseDecimal(text)
-		if bits := floatWidth(2).round(d); Float16(bits) != f {
+		if bits, _ := float16Format.round(d); Float16(bits) != f {
 			t.Fatalf("%#04x: %s reads as %#04x", uint16(f), text, bits)
 		}
 		if fewer := len(d.digits) - 1; fewer > 0 {
@@ -170,7 +171,7 @@ func checkNoShorter(t *testing.T, f Float16, digits int) {
 	cut, _ := strconv.Atoi(exact.digits[:digits])
 	for _, n := range []int{cut, cut + 1} {
 		d, _ := parseDecimal(strconv.Itoa(n) + "e" + strconv.Itoa(int(exact.point)-digits))
-		if bits := floatWidth(2).round(d); Float16(bits) == f {
+		if bits, _ := float16Format.round(d); Float16(bits) == f {
 			t.Errorf("%#04x: %s is shorter than %s", uint16(f), d, f)
 		}
 	}

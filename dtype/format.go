@@ -4,30 +4,90 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // FormatFill returns the canonical fill value of an element, Size bytes in host byte order, as JSON:
 // integers in decimal, floats as the shortest decimal that reads back as the same bits, marked as a float by its point
 // or exponent, NaN with a sign or a payload in hexadecimal. [Type.ParseFill] gives the same bytes back.
-// Another length, or a bool that is neither 0 nor 1, wraps [ErrInvalid].
+// Another length, a bool that is neither 0 nor 1, and text that is none wrap [ErrInvalid].
 func (t Type) FormatFill(elem []byte) ([]byte, error) {
 	switch {
 	case t.IsZero():
 		return nil, fmt.Errorf("%w: a fill value needs a data type", ErrInvalid)
-	case len(elem) != t.size:
+	case len(elem) != t.size && !t.Variable():
 		return nil, fmt.Errorf("%w: a fill value of %s has %d bytes, not %d", ErrInvalid, t, t.size, len(elem))
-	case t.kind == Bool && elem[0] > 1:
-		return nil, fmt.Errorf("%w: a bool is the byte 0 or 1, not %d", ErrInvalid, elem[0])
+	}
+	if err := t.Check(elem); err != nil {
+		return nil, err
 	}
 	return t.AppendJSON(nil, elem), nil
 }
 
-// AppendJSON appends an element, which has to have Size bytes in host byte order, in the form of [Type.FormatFill].
-// It allocates only where dst lacks capacity. A bool that is not 0 is true.
-func (t Type) AppendJSON(dst, elem []byte) []byte {
-	if t.kind != Complex && t.kind != Raw {
-		return t.appendNumber(dst, elem)
+// Check refuses bytes that are no elements of t, one behind the other: a bool that is neither 0 nor 1, a number of fewer than 8 bits
+// that has more, text that is not UTF-8, or no Unicode. All bytes are elements of other types. Errors wrap [ErrInvalid].
+func (t Type) Check(elems []byte) error {
+	switch t.kind {
+	case Bool:
+		for _, b := range elems {
+			if b > 1 {
+				return fmt.Errorf("%w: a bool is the byte 0 or 1, not %d", ErrInvalid, b)
+			}
+		}
+	case Int, Uint, Float, Complex:
+		if t.Small() {
+			return t.checkSmall(elems)
+		}
+	case String:
+		if !utf8.Valid(elems) {
+			return fmt.Errorf("%w: text %s is not UTF-8", ErrInvalid, excerpt(string(elems)))
+		}
+	case UTF32:
+		return checkUTF32(elems)
+	case Struct:
+		for h := t.fields; h != noFields; h = h.Value().next {
+			f := h.Value().Field
+			for at := f.Offset; at < len(elems); at += t.size {
+				if err := f.Type.Check(elems[at : at+f.Type.size]); err != nil {
+					return fmt.Errorf("field %s: %w", excerpt(f.Name), err)
+				}
+			}
+		}
 	}
+	return nil
+}
+
+// AppendJSON appends an element, which has to have Size bytes in host byte order, in the form of [Type.FormatFill].
+// It allocates only where dst lacks capacity, and for structs. A bool that is not 0 is true, and what is no Unicode the replacement character.
+func (t Type) AppendJSON(dst, elem []byte) []byte {
+	switch t.kind {
+	case Complex:
+		return t.appendList(dst, elem)
+	case Raw:
+		if t.name != "raw_bytes" {
+			return t.appendList(dst, elem)
+		}
+		return appendBase64(dst, elem)
+	case String:
+		return strictjson.AppendQuote(dst, strings.ToValidUTF8(string(elem), "\ufffd"))
+	case Bytes:
+		return appendBase64(dst, elem)
+	case Terminated:
+		return appendBase64(dst, trimZeros(elem))
+	case UTF32:
+		var room [256]byte
+		return strictjson.AppendQuote(dst, string(appendUTF8(room[:0], elem)))
+	case Struct:
+		return append(dst, t.object(elem)...)
+	}
+	return t.appendNumber(dst, elem)
+}
+
+// appendList appends the numbers that an element is made of as a JSON array.
+func (t Type) appendList(dst, elem []byte) []byte {
 	dst = append(dst, '[')
 	for i := 0; i < t.size; i += t.unit {
 		if i > 0 {
@@ -39,22 +99,34 @@ func (t Type) AppendJSON(dst, elem []byte) []byte {
 }
 
 // AppendText appends an element, which has to have Size bytes in host byte order, as people read it:
-// 1.5, nan, -inf, 1.0+2.0j, true, 0x0a0b. It allocates only where dst lacks capacity.
-// Every NaN is nan; [Type.ParseText] gives the bytes of anything else back.
+// 1.5, nan, -inf, 1.0+2.0j, true, 0x0a0b, 2024-02-29T12:00, 10 s, (1, 2.5). It allocates only where dst lacks capacity, and for structs.
+// Text stands as it is. Every NaN is nan; [Type.ParseText] gives the bytes of anything else but structs back.
 func (t Type) AppendText(dst, elem []byte) []byte {
 	switch t.kind {
 	case Float:
-		return floatWidth(t.unit).appendText(dst, loadBits(elem))
+		return t.format.appendText(dst, loadBits(elem))
 	case Complex:
 		return t.appendComplex(dst, elem)
-	case Raw:
+	case Raw, Bytes:
 		return hex.AppendEncode(append(dst, "0x"...), elem)
+	case String:
+		return append(dst, elem...)
+	case UTF32:
+		return appendUTF8(dst, elem)
+	case Terminated:
+		return appendPrintable(dst, trimZeros(elem))
+	case Datetime:
+		return t.appendMoment(dst, int64(loadBits(elem)))
+	case Timedelta:
+		return t.appendDuration(dst, int64(loadBits(elem)))
+	case Struct:
+		return append(dst, t.tuple(elem)...)
 	}
 	return t.appendNumber(dst, elem)
 }
 
 func (t Type) appendComplex(dst, elem []byte) []byte {
-	w := floatWidth(t.unit)
+	w := t.format
 	dst = w.appendText(dst, loadBits(elem[:t.unit]))
 	n := len(dst)
 	dst = append(dst, '+')
@@ -74,11 +146,11 @@ func (t Type) appendNumber(dst, elem []byte) []byte {
 	switch t.kind {
 	case Bool:
 		return strconv.AppendBool(dst, bits != 0)
-	case Int:
+	case Int, Datetime, Timedelta:
 		unused := 64 - 8*t.unit
 		return strconv.AppendInt(dst, int64(bits<<unused)>>unused, 10)
 	case Float, Complex:
-		return floatWidth(t.unit).appendJSON(dst, bits)
+		return t.format.appendJSON(dst, bits)
 	}
 	return strconv.AppendUint(dst, bits, 10)
 }

@@ -7,26 +7,61 @@ import (
 )
 
 // NumPy returns the type string that NumPy has for elements of t in little-endian order, as it stands in .npy files and
-// format 2 metadata: "<i4", "|b1", "<c8", "|V3" for raw types. It is not ok for the zero Type.
+// format 2 metadata: "<i4", "|b1", "<c8", "|V3" for raw types, "<M8[ns]", "|S4", "<U3". It is not ok where NumPy has none of its own:
+// for the zero Type, structs, small integers and floats, and types of no fixed width.
 func (t Type) NumPy() (descr string, ok bool) {
-	if t.IsZero() {
+	code, ok := t.numPyCode()
+	if !ok {
 		return "", false
 	}
 	order := "<"
 	if t.unit == 1 {
 		order = "|"
 	}
-	return order + t.numPyCode(), true
+	return order + code, true
 }
 
 // numPyCode returns the type string without byte order.
-func (t Type) numPyCode() string {
-	letter := " biufcV"[t.kind]
-	return string(letter) + strconv.Itoa(t.size)
+func (t Type) numPyCode() (code string, ok bool) {
+	switch t.kind {
+	case Bool:
+		return "b1", true
+	case Int, Uint:
+		return string(" biu"[t.kind]) + strconv.Itoa(t.size), t.bits == 8*t.size
+	case Float:
+		return "f" + strconv.Itoa(t.size), isNative(t.format)
+	case Complex:
+		return "c" + strconv.Itoa(t.size), t.format == float32Format || t.format == float64Format
+	case Raw:
+		return "V" + strconv.Itoa(t.size), true
+	case Terminated:
+		return "S" + strconv.Itoa(t.size), true
+	case UTF32:
+		return "U" + strconv.Itoa(t.size/4), true
+	case Datetime:
+		return "M8" + t.step.numPy(), true
+	case Timedelta:
+		return "m8" + t.step.numPy(), true
+	}
+	return "", false
 }
 
-// FromNumPy returns the type that a NumPy type string names, and whether its numbers are in big-endian order.
-// A type string without byte order where one is needed wraps [ErrInvalid]; texts, dates, objects and all else
+// isNative reports whether NumPy has floats of a format.
+func isNative(f *floatFormat) bool {
+	return f == float16Format || f == float32Format || f == float64Format
+}
+
+// numPy returns the step as a NumPy type string has it.
+func (s Step) numPy() string {
+	if s.Unit == "generic" && s.Factor == 1 {
+		return ""
+	}
+	return "[" + s.String() + "]"
+}
+
+// FromNumPy returns the type that a NumPy type string names, and whether its numbers are in big-endian order. "V3" is
+// raw_bytes.
+// A type string without byte order where one is needed wraps [ErrInvalid]; objects, long doubles and all else
 // that has no counterpart here wrap [ErrUnsupported].
 func FromNumPy(descr string) (t Type, bigEndian bool, err error) {
 	if descr == "" || !strings.Contains("<>|", descr[:1]) {
@@ -44,14 +79,61 @@ func FromNumPy(descr string) (t Type, bigEndian bool, err error) {
 
 func byNumPyCode(code string) (Type, bool) {
 	for _, t := range named {
-		if t.numPyCode() == code {
+		if c, ok := t.numPyCode(); ok && c == code {
 			return t, true
 		}
 	}
-	size, err := strconv.Atoi(strings.TrimPrefix(code, "V"))
-	if err != nil || size < 1 || size > maxRawSize {
+	if code == "" {
 		return Type{}, false
 	}
-	t := raw(size)
-	return t, t.numPyCode() == code
+	switch code[0] {
+	case 'M', 'm':
+		return timedByCode(code)
+	case 'V', 'S', 'U':
+		return fixedByCode(code)
+	}
+	return Type{}, false
+}
+
+func fixedByCode(code string) (t Type, ok bool) {
+	n, err := strconv.Atoi(code[1:])
+	if err != nil {
+		return Type{}, false
+	}
+	switch code[0] {
+	case 'V':
+		t, err = RawBytes(n)
+	case 'S':
+		t, err = NullTerminated(n)
+	case 'U':
+		t, err = FixedUTF32(n)
+	}
+	if err != nil {
+		return Type{}, false
+	}
+	c, _ := t.numPyCode()
+	return t, c == code
+}
+
+// timedByCode reads "M8[10ns]".
+func timedByCode(code string) (Type, bool) {
+	name := "numpy.datetime64"
+	if code[0] == 'm' {
+		name = "numpy.timedelta64"
+	}
+	word, ok := strings.CutPrefix(code[1:], "8")
+	if word == "" {
+		return timed(name, Step{"generic", 1}), ok
+	}
+	word, bracketed := unwrap(word, "[", "]")
+	digits, unit := cutDigits(word)
+	factor := int64(1)
+	if digits != "" {
+		var err error
+		if factor, err = strconv.ParseInt(digits, 10, 64); err != nil {
+			return Type{}, false
+		}
+	}
+	step, valid := newStep(unit, factor)
+	return timed(name, step), ok && bracketed && valid
 }

@@ -2,6 +2,7 @@ package dtype
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -22,7 +23,10 @@ func TestNumPy(t *testing.T) {
 
 func TestNumPyRoundTrip(t *testing.T) {
 	for _, typ := range sample(t) {
-		descr, _ := typ.NumPy()
+		descr, ok := typ.NumPy()
+		if !ok || typ.Kind() == Raw && typ.Name() != "raw_bytes" || strings.HasPrefix(typ.Name(), "complex_") {
+			continue // NumPy has no such type, or another name for the same
+		}
 		if back, big, err := FromNumPy(descr); err != nil || back != typ || big {
 			t.Errorf("%s: %q is %s, %v: %v", typ, descr, back, big, err)
 		}
@@ -36,8 +40,8 @@ func TestNumPyRoundTrip(t *testing.T) {
 func TestFromNumPyRefuses(t *testing.T) {
 	tests := map[string]error{
 		"": ErrInvalid, "i4": ErrInvalid, "=i4": ErrInvalid, "|i4": ErrInvalid, "hello": ErrInvalid, "|c8": ErrInvalid, "é": ErrInvalid,
-		"<": ErrUnsupported, "<i3": ErrUnsupported, "<i04": ErrUnsupported, "<f16": ErrUnsupported, "|O": ErrUnsupported, "<U3": ErrUnsupported, "|S4": ErrUnsupported,
-		"<M8[ns]": ErrUnsupported, "|V0": ErrUnsupported, "|V-1": ErrUnsupported, "|V+1": ErrUnsupported, "|V03": ErrUnsupported, "|3": ErrUnsupported,
+		"<": ErrUnsupported, "<i3": ErrUnsupported, "<i04": ErrUnsupported, "<f16": ErrUnsupported, "|O": ErrUnsupported, "<U0": ErrUnsupported, "|S-4": ErrUnsupported, "|U3": ErrInvalid,
+		"<M8[xs]": ErrUnsupported, "<M8[0s]": ErrUnsupported, "<m8[ns": ErrUnsupported, "<M4": ErrUnsupported, "|V0": ErrUnsupported, "|V-1": ErrUnsupported, "|V+1": ErrUnsupported, "|V03": ErrUnsupported, "|3": ErrUnsupported,
 		"|V": ErrUnsupported, "|V1048577": ErrUnsupported, "|V18446744073709551617": ErrUnsupported, "| 0": ErrUnsupported,
 	}
 	for descr, want := range tests {

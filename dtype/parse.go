@@ -7,22 +7,7 @@ import (
 )
 
 // maxRawSize is the largest raw element in bytes. The specification has no limit; a fill value of it has to fit a document.
-const maxRawSize = 1 << 20
-
-// Parse returns the data type of that name and configuration (zarr-specs v3 core, "Data types" and "Extension points").
-// The configuration is the JSON object of that name, or nil; the types here have none, so it has to be empty.
-// A name that is not known, or a raw type beyond 1 MiB, wraps [ErrUnsupported]; a malformed one, as "r12",
-// and a configuration with members wrap [ErrInvalid].
-func Parse(name string, configuration []byte) (Type, error) {
-	t, err := byName(name)
-	if err != nil {
-		return Type{}, err
-	}
-	if !isEmptyObject(configuration) {
-		return Type{}, fmt.Errorf("%w: data type %s takes no configuration", ErrInvalid, excerpt(name))
-	}
-	return t, nil
-}
+const maxRawSize = maxFixedSize
 
 func byName(name string) (Type, error) {
 	for _, t := range named {
@@ -49,16 +34,12 @@ func parseRaw(digits string) (Type, error) {
 }
 
 // raw returns the raw type of size bytes.
-func raw(size int) Type { return Type{"r" + strconv.Itoa(8*size), Raw, size, 1} }
+func raw(size int) Type {
+	return Type{name: "r" + strconv.Itoa(8*size), kind: Raw, size: size, unit: 1}
+}
 
 func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-// isEmptyObject reports whether a configuration is absent or without members.
-func isEmptyObject(json []byte) bool {
-	inner, ok := unwrap(trim(string(json)), "{", "}")
-	return len(json) == 0 || ok && trim(inner) == ""
 }
 
 // trim removes JSON white space from both ends.

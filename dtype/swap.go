@@ -25,6 +25,34 @@ func SwapBytes(dst, src []byte, unit int) {
 	swapPlain(dst[n:], src[n:], unit)
 }
 
+// Swap copies src, elements of a type of fixed width, to dst with the bytes of every number in reverse order: of all numbers that
+// [Type.Unit] is about, and of those of every field of a struct. dst is src itself or does not overlap it, and is at least as long.
+func (t Type) Swap(dst, src []byte) {
+	if t.unit != 0 {
+		SwapBytes(dst, src, t.unit)
+		return
+	}
+	for h := t.fields; h != noFields; h = h.Value().next {
+		f := h.Value().Field
+		for at := f.Offset; at+f.Type.size <= len(src); at += t.size {
+			f.Type.Swap(dst[at:at+f.Type.size], src[at:at+f.Type.size])
+		}
+	}
+}
+
+// Ordered reports whether byte order makes a difference to elements of t.
+func (t Type) Ordered() bool { return t.unit != 1 && t.unit != 0 || t.unit == 0 && t.hasOrdered() }
+
+func (t Type) hasOrdered() bool {
+	for h := t.fields; h != noFields; h = h.Value().next {
+		f := h.Value().Field
+		if f.Type.Ordered() {
+			return true
+		}
+	}
+	return false
+}
+
 // block is the number of bytes that the fast paths swap at a time.
 const block = 32
 

@@ -7,14 +7,36 @@ import (
 )
 
 // ParseText returns the element that a text from a command line or a table stands for: Size bytes in host byte order.
-// Besides the forms of [Type.ParseFill] it reads all that [Type.AppendText] writes, and floats without quotes:
-// NaN, nan, Infinity, -Infinity, inf, -inf, 0x7fc00001. Anything else wraps [ErrInvalid].
+// Besides the forms of [Type.ParseFill] it reads all that [Type.AppendText] writes, but for structs, and floats without quotes:
+// NaN, nan, Infinity, -Infinity, inf, -inf, 0x7fc00001. Text stands for itself, quoted or not. Moments are dates as in ISO 8601, in
+// UTC, as far as their unit tells them apart. Anything else wraps [ErrInvalid].
 func (t Type) ParseText(text string) ([]byte, error) {
 	elem := make([]byte, t.size)
-	if json, ok := t.quote(trim(text)); ok && t.parse(elem, json) || t.parseHex(elem, trim(text)) {
-		return elem, nil
+	trimmed := trim(text)
+	ok := false
+	switch t.kind {
+	case String:
+		return t.parseWord(text)
+	case Bytes:
+		elem, ok = parseHexBytes(trimmed)
+		if !ok {
+			elem, ok = t.parseVariable(trimmed)
+		}
+	case UTF32, Terminated:
+		word, err := t.parseWord(text)
+		ok = err == nil && t.setText(elem, string(word))
+	case Datetime:
+		ok = t.parseMoment(elem, trimmed) || t.parse(elem, trimmed)
+	case Timedelta:
+		ok = t.parseDuration(elem, trimmed) || t.parse(elem, trimmed)
+	default:
+		json, quoted := t.quote(trimmed)
+		ok = quoted && t.parse(elem, json) || t.parseHex(elem, trimmed)
 	}
-	return nil, fmt.Errorf("%w: value %s of %s: expected %s", ErrInvalid, excerpt(text), t, t.expected())
+	if !ok {
+		return nil, fmt.Errorf("%w: value %s of %s: expected %s", ErrInvalid, excerpt(text), t, t.expected())
+	}
+	return elem, nil
 }
 
 // quote turns a text into the JSON of a fill value.

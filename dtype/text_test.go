@@ -95,7 +95,13 @@ func TestParseTextRefuses(t *testing.T) {
 
 func TestAppendAllocatesNothing(t *testing.T) {
 	for _, typ := range sample(t) {
+		if typ.Kind() == Struct {
+			continue
+		}
 		elem := bytes.Repeat([]byte{0x3e, 0x41}, typ.Size())[:typ.Size()]
+		if typ.Variable() {
+			elem = []byte("word")
+		}
 		allocs := testing.AllocsPerRun(10, func() {
 			var buf [256]byte
 			dst := typ.AppendText(buf[:0], elem)

@@ -48,7 +48,7 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 // compressed returns the codec bytes and a compressor: zstd:3, gzip:5 or none.
 func compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
 	order := ""
-	if t.Unit() > 1 {
+	if t.Ordered() {
 		order = "little"
 	}
 	compressor, err := parseCompressor(text)

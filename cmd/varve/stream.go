@@ -80,6 +80,6 @@ func (s *source) elements(cmd *cobra.Command, use func(elem []byte) error) error
 // littleEndian turns a block from host byte order to little endian or back, in place.
 func littleEndian(t dtype.Type, block []byte) {
 	if !dtype.LittleEndian() {
-		dtype.SwapBytes(block, block, t.Unit())
+		t.Swap(block, block)
 	}
 }

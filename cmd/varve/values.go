@@ -167,7 +167,7 @@ func (v *values) next(block []byte) error {
 
 func (v *values) arrange(block []byte) {
 	if v.swapped {
-		dtype.SwapBytes(block, block, v.typ.Unit())
+		v.typ.Swap(block, block)
 	}
 }
 

@@ -55,24 +55,25 @@ func New(configuration []byte) (any, error) {
 
 type coder struct {
 	endian string // Little, Big, or "" where the metadata has none
-	unit   int    // bytes to reverse as one, 1 where the stored bytes are those in memory
+	typ    dtype.Type
+	swaps  bool // stored numbers have the other byte order than those in memory
 	bools  bool
+	small  bool // stored numbers have bits without meaning
+	checks bool // not all bytes are elements, as of a struct with a bool
 }
 
 // Bind implements [codec.ArrayBytes].
 func (c *coder) Bind(spec codec.Spec) error {
 	t := spec.Type
 	if t.Size() <= 0 {
-		return fmt.Errorf("%w: bytes: elements of %s have no fixed width", codec.ErrConfiguration, t.Name())
+		return fmt.Errorf("%w: bytes: elements of %s have no fixed width", codec.ErrConfiguration, t)
 	}
-	if c.endian == "" && t.Unit() > 1 {
-		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t.Name(), Little, Big)
+	if c.endian == "" && t.Ordered() {
+		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t, Little, Big)
 	}
-	c.unit = t.Unit()
-	if dtype.LittleEndian() == (c.endian == Little) {
-		c.unit = 1
-	}
-	c.bools = t.Kind() == dtype.Bool
+	c.typ, c.bools, c.small = t, t.Kind() == dtype.Bool, t.Small()
+	c.swaps = t.Ordered() && dtype.LittleEndian() != (c.endian == Little)
+	c.checks = t.HasBool()
 	return nil
 }
 
@@ -80,16 +81,16 @@ func (c *coder) Bind(spec codec.Spec) error {
 func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) { return n, true }
 
 // Transparent implements [codec.Transparent].
-func (c *coder) Transparent() bool { return c.unit == 1 }
+func (c *coder) Transparent() bool { return !c.swaps && !c.small }
 
 // Encode implements [codec.ArrayBytes].
 func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
-	if c.unit == 1 {
+	if !c.swaps {
 		return append(dst, src.Data...), nil
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src.Data))[:n+len(src.Data)]
-	dtype.SwapBytes(dst[n:], src.Data, c.unit)
+	c.typ.Swap(dst[n:], src.Data)
 	return dst, nil
 }
 
@@ -101,18 +102,51 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	if err := c.Validate(src); err != nil {
 		return err
 	}
-	if c.unit == 1 {
-		copy(dst.Data, src)
+	if c.swaps {
+		c.typ.Swap(dst.Data, src)
 	} else {
-		dtype.SwapBytes(dst.Data, src, c.unit)
+		copy(dst.Data, src)
+	}
+	if c.small {
+		c.typ.Normalize(dst.Data)
+	}
+	return nil
+}
+
+// checkFields refuses structs that have a bool which is neither 0 nor 1.
+func (c *coder) checkFields(data []byte) error {
+	if err := checkFields(c.typ, data, c.typ.Size()); err != nil {
+		return fmt.Errorf("%w: bytes: %w", codec.ErrCorrupt, err)
+	}
+	return nil
+}
+
+// checkFields looks at the bools of structs that begin step bytes apart.
+func checkFields(t dtype.Type, data []byte, step int) error {
+	for _, f := range t.Fields() {
+		switch {
+		case f.Type.Kind() == dtype.Bool:
+			for at := f.Offset; at < len(data); at += step {
+				if data[at] > 1 {
+					return fmt.Errorf("field %q of element %d is stored as %d, want 0 or 1", f.Name, at/step, data[at])
+				}
+			}
+		case f.Type.Kind() == dtype.Struct && len(data) > 0:
+			if err := checkFields(f.Type, data[f.Offset:], step); err != nil {
+				return fmt.Errorf("field %q: %w", f.Name, err)
+			}
+		}
 	}
 	return nil
 }
 
 // Validate implements [codec.Validator].
 func (c *coder) Validate(data []byte) error {
-	if !c.bools {
-		return nil
+	switch {
+	case c.bools:
+		return checkBools(data)
+	case c.checks:
+		return c.checkFields(data)
 	}
-	return checkBools(data)
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
@@ -83,9 +82,17 @@ func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part
 	if err := r.Validate(data); err != nil {
 		return err
 	}
-	if r.unit > 1 {
-		dtype.SwapBytes(b.Bytes(n), data, r.unit) // never in the source's own memory
-		data = b.Bytes(n)
+	if r.swaps || r.small {
+		room := b.Bytes(n) // never in the source's own memory
+		if r.swaps {
+			r.typ.Swap(room, data)
+		} else {
+			copy(room, data)
+		}
+		if r.small {
+			r.typ.Normalize(room)
+		}
+		data = room
 	}
 	span := grid.View{Data: data, Shape: part.Count, Strides: make([]int64, len(r.strides)), Size: r.size}
 	for i, stride := range r.strides {

@@ -98,7 +98,7 @@ func (h Header) Append(dst []byte) []byte {
 	dst = append(dst, magic+"\x01\x00\x00\x00"...)
 	dst = append(dst, "{'descr': '"...)
 	descr, _ := h.Type.NumPy()
-	if h.BigEndian && h.Type.Unit() > 1 {
+	if h.BigEndian && h.Type.Ordered() {
 		descr = ">" + descr[1:]
 	}
 	dst = append(dst, descr...)
@@ -136,14 +136,14 @@ func appendTuple(dst []byte, numbers []int64) []byte {
 
 // Swapped reports whether the numbers are in the other byte order than the host's.
 func (h Header) Swapped() bool {
-	return h.Type.Unit() > 1 && h.BigEndian == dtype.LittleEndian()
+	return h.Type.Ordered() && h.BigEndian == dtype.LittleEndian()
 }
 
 // Arrange returns the elements of the file, all [Header.Bytes] of them, in C order and host byte order.
 // It changes data, and returns it where it can.
 func (h Header) Arrange(data []byte) []byte {
 	if h.Swapped() {
-		dtype.SwapBytes(data, data, h.Type.Unit())
+		h.Type.Swap(data, data)
 	}
 	if !h.Fortran || len(h.Shape) < 2 {
 		return data

@@ -79,7 +79,7 @@ func TestReadHeaderRefuses(t *testing.T) {
 		"one":             {header(1, "{'descr': '<f4', 'fortran_order': 1, 'shape': (3,)}"), ErrInvalid},
 		"no byte order":   {header(1, "{'descr': 'f4', 'fortran_order': False, 'shape': (3,)}"), dtype.ErrInvalid},
 		"objects":         {header(1, "{'descr': '|O', 'fortran_order': False, 'shape': (3,)}"), dtype.ErrUnsupported},
-		"text":            {header(1, "{'descr': '<U5', 'fortran_order': False, 'shape': (3,)}"), dtype.ErrUnsupported},
+		"text":            {header(1, "{'descr': '<U0', 'fortran_order': False, 'shape': (3,)}"), dtype.ErrUnsupported},
 		"structure":       {header(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}"), dtype.ErrUnsupported},
 		"unended string":  {header(1, "{'descr"), ErrInvalid},
 		"unended mapping": {header(1, "{"+good), ErrInvalid},
@@ -107,9 +107,14 @@ func TestAppendAsNumPy(t *testing.T) {
 }
 
 func TestAppendAndReadHeader(t *testing.T) {
+	types := slices.DeleteFunc(dtype.All(), func(t dtype.Type) bool {
+		descr, ok := t.NumPy()
+		back, _, _ := dtype.FromNumPy(descr)
+		return !ok || back != t
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		h := Header{
-			Type:    rapid.SampledFrom(dtype.All()).Draw(t, "type"),
+			Type:    rapid.SampledFrom(types).Draw(t, "type"),
 			Fortran: rapid.Bool().Draw(t, "fortran"),
 			Shape:   rapid.SliceOfN(rapid.Int64Min(0), 0, 64).Draw(t, "shape"),
 		}

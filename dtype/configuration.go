@@ -1,0 +1,257 @@
+package dtype
+
+import (
+	"fmt"
+	"strconv"
+
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// Parse returns the data type of that name and configuration (zarr-specs v3 core, "Data types" and "Extension points";
+// zarr-extensions, "data-types"). The configuration is the JSON object of that name, or nil where there is none.
+// Names that others use for a type are understood: variable_length_bytes, binary and structured.
+//
+// A name that is not known, or a type beyond 1 MiB an element, wraps [ErrUnsupported]; a malformed one, as "r12", and a
+// configuration that is not valid, or that the type does not take, wrap [ErrInvalid].
+func Parse(name string, configuration []byte) (Type, error) {
+	return parseNested(name, configuration, 0)
+}
+
+func parseNested(name string, configuration []byte, depth int) (Type, error) {
+	if depth > maxNested {
+		return Type{}, fmt.Errorf("%w: more than %d structs in each other", ErrUnsupported, maxNested)
+	}
+	c, err := members(name, configuration)
+	if err != nil {
+		return Type{}, err
+	}
+	var t Type
+	switch name {
+	case "fixed_length_utf32":
+		t, err = c.utf32()
+	case "null_terminated_bytes":
+		t, err = c.withLength(NullTerminated)
+	case "raw_bytes":
+		t, err = c.withLength(RawBytes)
+	case "numpy.datetime64", "numpy.timedelta64":
+		t, err = c.timed(name)
+	case "struct", "structured":
+		t, err = c.structure(depth)
+	case "variable_length_bytes", "binary":
+		t, err = byName("bytes")
+	default:
+		t, err = byName(name)
+	}
+	if err == nil {
+		err = c.rest()
+	}
+	if err != nil {
+		return Type{}, err
+	}
+	return t, nil
+}
+
+// configured is a configuration of which members are taken one by one.
+type configured struct {
+	name string // of the type
+	has  map[string]strictjson.Value
+}
+
+func members(name string, configuration []byte) (*configured, error) {
+	c := &configured{name, map[string]strictjson.Value{}}
+	if len(configuration) == 0 {
+		return c, nil
+	}
+	v, err := strictjson.Parse(configuration, strictjson.Limits{})
+	if err == nil && v.Kind() != strictjson.Object {
+		err = v.Errorf("must be an object, got %s", v.Kind())
+	}
+	if err != nil {
+		return nil, c.invalid("%v", err)
+	}
+	for member, m := range v.Members() {
+		c.has[member] = m
+	}
+	return c, nil
+}
+
+func (c *configured) invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: configuration of data type %s: %s", ErrInvalid, excerpt(c.name), fmt.Sprintf(format, args...))
+}
+
+// take returns a member that there has to be.
+func (c *configured) take(member string) (strictjson.Value, error) {
+	v, ok := c.has[member]
+	if !ok {
+		return v, c.invalid("%q is missing", member)
+	}
+	delete(c.has, member)
+	return v, nil
+}
+
+// rest refuses members that are left.
+func (c *configured) rest() error {
+	for member := range c.has {
+		return c.invalid("unknown member %s", excerpt(member))
+	}
+	return nil
+}
+
+func (c *configured) integer(member string) (int64, error) {
+	v, err := c.take(member)
+	if err != nil {
+		return 0, err
+	}
+	n, err := v.Int64()
+	if err != nil {
+		return 0, c.invalid("%q: %v", member, err)
+	}
+	return n, nil
+}
+
+func (c *configured) withLength(of func(int) (Type, error)) (Type, error) {
+	n, err := c.integer("length_bytes")
+	if err != nil {
+		return Type{}, err
+	}
+	return of(int(max(0, min(n, maxFixedSize+4))))
+}
+
+func (c *configured) utf32() (Type, error) {
+	return c.withLength(func(n int) (Type, error) {
+		if n%4 != 0 {
+			return Type{}, c.invalid("length_bytes is %d, not a multiple of 4", n)
+		}
+		return FixedUTF32(n / 4)
+	})
+}
+
+func (c *configured) timed(name string) (Type, error) {
+	unit, err := c.take("unit")
+	if err != nil {
+		return Type{}, err
+	}
+	word, err := unit.Str()
+	if err != nil {
+		return Type{}, c.invalid("%q: %v", "unit", err)
+	}
+	n, err := c.integer("scale_factor")
+	if err != nil {
+		return Type{}, err
+	}
+	step, ok := newStep(word, n)
+	if !ok {
+		return Type{}, c.invalid("unit %s with scale_factor %d; units are %s, factors from 1 to 2^31-1", excerpt(word), n, unitNames)
+	}
+	return timed(name, step), nil
+}
+
+// structure reads the fields of a struct: objects, or pairs of a name and a type in the older form.
+func (c *configured) structure(depth int) (Type, error) {
+	v, err := c.take("fields")
+	if err != nil {
+		return Type{}, err
+	}
+	if v.Kind() != strictjson.Array {
+		return Type{}, c.invalid("fields must be an array, got %s", v.Kind())
+	}
+	if v.Len() > maxFields {
+		return Type{}, fmt.Errorf("%w: a struct of more than %d fields", ErrUnsupported, maxFields)
+	}
+	var fields []Field
+	for i, e := range v.Elements() {
+		f, err := c.field(e, depth)
+		if err != nil {
+			return Type{}, fmt.Errorf("field %d of a struct: %w", i, err)
+		}
+		fields = append(fields, f)
+	}
+	return StructOf(fields...)
+}
+
+func (c *configured) field(v strictjson.Value, depth int) (f Field, err error) {
+	name, typ := strictjson.Value{}, strictjson.Value{}
+	switch {
+	case v.Kind() == strictjson.Object && v.Len() == 2:
+		name, _ = v.Member("name")
+		typ, _ = v.Member("data_type")
+	case v.Kind() == strictjson.Array && v.Len() == 2 && c.name == "structured":
+		for i, e := range v.Elements() {
+			if i == 0 {
+				name = e
+			} else {
+				typ = e
+			}
+		}
+	}
+	if name.IsZero() || typ.IsZero() {
+		return f, c.invalid(`a field must be {"name": …, "data_type": …}`)
+	}
+	if f.Name, err = name.Str(); err != nil {
+		return f, c.invalid("name of a field: %v", err)
+	}
+	f.Type, err = c.fieldType(typ, depth)
+	return f, err
+}
+
+// fieldType reads the data type of a field: a name, or an object with a name and perhaps a configuration.
+func (c *configured) fieldType(v strictjson.Value, depth int) (Type, error) {
+	if v.Kind() == strictjson.String {
+		name, err := v.Str()
+		if err != nil {
+			return Type{}, c.invalid("%v", err)
+		}
+		return parseNested(name, nil, depth+1)
+	}
+	if v.Kind() != strictjson.Object {
+		return Type{}, c.invalid("the data type of a field must be a string or an object, got %s", v.Kind())
+	}
+	var name string
+	var configuration []byte
+	for member, m := range v.Members() {
+		switch member {
+		case "name":
+			var err error
+			if name, err = m.Str(); err != nil {
+				return Type{}, c.invalid("%v", err)
+			}
+		case "configuration":
+			configuration = m.Raw()
+		default:
+			return Type{}, c.invalid("unknown member %s in the data type of a field", excerpt(member))
+		}
+	}
+	return parseNested(name, configuration, depth+1)
+}
+
+// Configuration returns the configuration of t in metadata as a JSON object, nil for types that go by their name alone.
+func (t Type) Configuration() []byte {
+	switch {
+	case t.hasLength():
+		return fmt.Appendf(nil, `{"length_bytes":%d}`, t.size)
+	case t.kind == Datetime || t.kind == Timedelta:
+		return fmt.Appendf(nil, `{"unit":%q,"scale_factor":%d}`, t.step.Unit, t.step.Factor)
+	case t.kind != Struct:
+		return nil
+	}
+	dst := []byte(`{"fields":[`)
+	for h := t.fields; h != noFields; h = h.Value().next {
+		f := h.Value().Field
+		if f.Offset > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(strictjson.AppendQuote(append(dst, `{"name":`...), f.Name), `,"data_type":`...)
+		dst = append(f.Type.appendName(dst), '}')
+	}
+	return append(dst, "]}"...)
+}
+
+// appendName appends t as the value of a data_type.
+func (t Type) appendName(dst []byte) []byte {
+	c := t.Configuration()
+	if c == nil {
+		return strconv.AppendQuote(dst, t.name)
+	}
+	dst = strconv.AppendQuote(append(dst, `{"name":`...), t.name)
+	return append(append(append(dst, `,"configuration":`...), c...), '}')
+}

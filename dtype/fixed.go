@@ -1,0 +1,53 @@
+package dtype
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// FixedUTF32 returns the type of text of at most n code points, padded with zeros (zarr-extensions, "fixed_length_utf32").
+// An n below 1 wraps [ErrInvalid], one of more than 1 MiB [ErrUnsupported].
+func FixedUTF32(n int) (Type, error) {
+	if n > maxFixedSize/4 {
+		return Type{}, tooLong("fixed_length_utf32")
+	}
+	return fixed(Type{name: "fixed_length_utf32", kind: UTF32, size: 4 * n, unit: 4})
+}
+
+// NullTerminated returns the type of byte strings of at most n bytes, padded with zeros, as NumPy has them ("S4").
+// An n below 1 wraps [ErrInvalid], one beyond 1 MiB [ErrUnsupported].
+func NullTerminated(n int) (Type, error) {
+	return fixed(Type{name: "null_terminated_bytes", kind: Terminated, size: n, unit: 1})
+}
+
+// RawBytes returns the type of n bytes without meaning, as NumPy has them ("V4"); [Parse] of "r32" is the same in the core of the
+// specification. An n below 1 wraps [ErrInvalid], one beyond 1 MiB [ErrUnsupported].
+func RawBytes(n int) (Type, error) {
+	return fixed(Type{name: "raw_bytes", kind: Raw, size: n, unit: 1})
+}
+
+func fixed(t Type) (Type, error) {
+	switch {
+	case t.size < 1:
+		return Type{}, fmt.Errorf("%w: %s of %d bytes", ErrInvalid, t.name, t.size)
+	case t.size > maxFixedSize:
+		return Type{}, tooLong(t.name)
+	}
+	return t, nil
+}
+
+func tooLong(name string) error {
+	return fmt.Errorf("%w: %s of more than %d bytes", ErrUnsupported, name, maxFixedSize)
+}
+
+// hasLength reports whether the configuration of t is its length in bytes.
+func (t Type) hasLength() bool {
+	return t.kind == UTF32 || t.kind == Terminated || t.name == "raw_bytes"
+}
+
+func (t Type) lengthString() string {
+	if !t.hasLength() {
+		return ""
+	}
+	return "[" + strconv.Itoa(t.size) + "]"
+}

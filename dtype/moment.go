@@ -1,0 +1,146 @@
+package dtype
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// layouts are how moments of a unit are written (ISO 8601), as NumPy does.
+var layouts = map[string]string{
+	"Y": "2006", "M": "2006-01", "W": "2006-01-02", "D": "2006-01-02", "h": "2006-01-02T15", "m": "2006-01-02T15:04",
+	"s": "2006-01-02T15:04:05",
+}
+
+// appendMoment appends a moment in UTC, as far as its unit tells it apart from others; a number with its unit where it cannot be told.
+func (t Type) appendMoment(dst []byte, n int64) []byte {
+	if n == NaT {
+		return append(dst, "NaT"...)
+	}
+	at, ok := t.Moment(n)
+	if !ok {
+		return t.appendCount(dst, n)
+	}
+	layout, whole := layouts[t.step.Unit]
+	if whole {
+		return at.AppendFormat(dst, layout)
+	}
+	dst = append(at.AppendFormat(dst, layouts["s"]), '.')
+	_, fraction, _ := t.moment(n)
+	for unit := t.step.perSecond() / 10; unit > fraction && unit > 1; unit /= 10 {
+		dst = append(dst, '0')
+	}
+	return strconv.AppendInt(dst, fraction, 10)
+}
+
+// appendCount appends a number of steps with its unit: "3 s", "2 x 10 s".
+func (t Type) appendCount(dst []byte, n int64) []byte {
+	dst = strconv.AppendInt(dst, n, 10)
+	if t.step.Factor != 1 {
+		dst = strconv.AppendInt(append(dst, " x "...), int64(t.step.Factor), 10)
+	}
+	return append(append(dst, ' '), t.step.Unit...)
+}
+
+// appendDuration appends a duration in its unit: the product with the factor where that fits.
+func (t Type) appendDuration(dst []byte, n int64) []byte {
+	if n == NaT {
+		return append(dst, "NaT"...)
+	}
+	product := n * int64(t.step.Factor)
+	if n != 0 && product/n != int64(t.step.Factor) {
+		return t.appendCount(dst, n)
+	}
+	dst = strconv.AppendInt(dst, product, 10)
+	return append(append(dst, ' '), t.step.Unit...)
+}
+
+// parseDuration reads "30 s", a number of the type's units that its steps divide.
+func (t Type) parseDuration(elem []byte, text string) bool {
+	if text == "NaT" {
+		return t.parse(elem, `"NaT"`)
+	}
+	number, unit, ok := strings.Cut(text, " ")
+	if n, err := strconv.ParseInt(number, 10, 64); ok && err == nil && unit == t.step.Unit && n%int64(t.step.Factor) == 0 {
+		putBits(elem, uint64(n/int64(t.step.Factor)))
+		return true
+	}
+	return t.parseCount(elem, text)
+}
+
+// parseCount reads what appendCount writes.
+func (t Type) parseCount(elem []byte, text string) bool {
+	number, _, _ := strings.Cut(text, " ")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || string(t.appendCount(nil, n)) != text {
+		return false
+	}
+	putBits(elem, uint64(n))
+	return true
+}
+
+// parseMoment reads a date that is a whole number of the type's steps.
+func (t Type) parseMoment(elem []byte, text string) bool {
+	if text == "NaT" {
+		return t.parse(elem, `"NaT"`)
+	}
+	whole, fraction, _ := strings.Cut(strings.TrimSuffix(text, "Z"), ".")
+	whole, years := nearYear(whole)
+	for _, layout := range [...]string{
+		layouts["Y"], layouts["M"], layouts["D"], layouts["h"], layouts["m"], layouts["s"], "2006-01-02 15:04", "2006-01-02 15:04:05",
+	} {
+		at, err := time.Parse(layout, whole)
+		if err != nil {
+			continue
+		}
+		if n, ok := t.numberAt(at.AddDate(years, 0, 0), fraction); ok {
+			putBits(elem, uint64(n))
+			return true
+		}
+		return false
+	}
+	return t.parseCount(elem, text)
+}
+
+// nearYear returns a date of years that package time reads, and how many years it is off: those of 400 years each are alike.
+func nearYear(date string) (near string, years int) {
+	end := strings.IndexByte(date[min(1, len(date)):], '-') + 1
+	if end == 0 {
+		end = len(date)
+	}
+	year, err := strconv.Atoi(date[:end])
+	if err != nil || year >= 0 && year <= 9999 {
+		return date, 0
+	}
+	_, rest, _ := floorMulDiv(int64(year), 1, 400)
+	return fmt.Sprintf("%04d%s", 2000+rest, date[end:]), year - 2000 - int(rest)
+}
+
+// numberAt returns the number of a whole second and the digits of a fraction of one, where the type counts just that.
+func (t Type) numberAt(at time.Time, fraction string) (n int64, ok bool) {
+	per, unit := t.step.perSecond(), t.step.seconds()
+	whole := at.Unix()
+	if t.step.isMonths() {
+		whole = int64(at.Year()-1970)*12 + int64(at.Month()-1)
+		if at.Day() != 1 || at.Hour() != 0 || at.Minute() != 0 || at.Second() != 0 {
+			return 0, false
+		}
+	}
+	digits := len(strconv.FormatInt(t.step.perSecond(), 10)) - 1
+	fraction = strings.TrimRight(fraction, "0")
+	if len(fraction) > digits || fraction != "" && !isDigits(fraction) {
+		return 0, false
+	}
+	ticks := int64(0)
+	if fraction != "" {
+		ticks, _ = strconv.ParseInt(fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
+	}
+	step := unit * int64(t.step.Factor)
+	q, r, ok := floorMulDiv(whole, per, step)
+	more, rest, _ := floorMulDiv(r+ticks, 1, step)
+	if t.step.Unit == "W" && t.step.Factor == 1 {
+		rest = 0 // a day stands for its week
+	}
+	return q + more, ok && rest == 0
+}

@@ -1,0 +1,66 @@
+package dtype
+
+import "fmt"
+
+// Small reports whether the bytes of an element have bits without meaning: those of integers and floats of fewer than 8 bits, and of
+// structs with such fields. In memory signs fill them in integers, and zeros in floats.
+func (t Type) Small() bool {
+	if t.kind != Struct {
+		return t.Bits() > 0 && t.Bits() < 8
+	}
+	for h := t.fields; h != noFields; h = h.Value().next {
+		f := h.Value().Field
+		if f.Type.Small() {
+			return true
+		}
+	}
+	return false
+}
+
+// HasBool reports whether t is bool, or a struct with such a field: then not all bytes are elements.
+func (t Type) HasBool() bool {
+	for h := t.fields; h != noFields; h = h.Value().next {
+		if h.Value().Type.HasBool() {
+			return true
+		}
+	}
+	return t.kind == Bool
+}
+
+// Normalize sets the bits without meaning of elements, one behind the other, to what they are in memory; see [Type.Small].
+func (t Type) Normalize(elems []byte) {
+	switch {
+	case t.kind == Struct:
+		for h := t.fields; h != noFields; h = h.Value().next {
+			f := h.Value().Field
+			for at := f.Offset; f.Type.Small() && at < len(elems); at += t.size {
+				f.Type.Normalize(elems[at : at+f.Type.size])
+			}
+		}
+	case t.Small():
+		unused := 8 - t.Bits()
+		if t.kind == Int {
+			for i, b := range elems {
+				elems[i] = byte(int8(b<<unused) >> unused)
+			}
+			return
+		}
+		for i, b := range elems {
+			elems[i] = b << unused >> unused
+		}
+	}
+}
+
+// checkSmall refuses bytes that are not as Normalize leaves them.
+func (t Type) checkSmall(elems []byte) error {
+	for _, b := range elems {
+		one := [1]byte{b}
+		if t.Normalize(one[:]); one[0] != b {
+			if t.kind == Int {
+				return fmt.Errorf("%w: %d does not fit %s", ErrInvalid, int8(b), t)
+			}
+			return fmt.Errorf("%w: %d does not fit %s", ErrInvalid, b, t)
+		}
+	}
+	return nil
+}

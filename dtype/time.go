@@ -1,0 +1,236 @@
+package dtype
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"time"
+
+	"varve.dev/zarr/internal/checked"
+)
+
+// NaT is the number of a [Datetime] or [Timedelta] that is none ("not a time").
+const NaT = math.MinInt64
+
+// Step is what a [Datetime] or [Timedelta] counts: Factor units.
+type Step struct {
+	Unit   string // "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as" or "generic"
+	Factor int32  // at least 1
+}
+
+// units has the units of time of NumPy; "μs" is another spelling of "us".
+var units = [...]string{"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"}
+
+const unitNames = "Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as and generic"
+
+func newStep(unit string, factor int64) (Step, bool) {
+	if unit == "μs" || unit == "µs" {
+		unit = "us"
+	}
+	ok := slices.Contains(units[:], unit) && factor >= 1 && factor <= math.MaxInt32
+	return Step{unit, int32(factor)}, ok
+}
+
+// String returns the step as NumPy writes it: "D", "10us".
+func (s Step) String() string {
+	if s.Factor == 1 {
+		return s.Unit
+	}
+	return strconv.Itoa(int(s.Factor)) + s.Unit
+}
+
+// DatetimeOf returns the type of moments that are counted from the beginning of 1970 (UTC) in steps of factor units, as "ns"
+// (zarr-extensions, "numpy.datetime64"). A unit that is not known, or a factor below 1 or above 2^31-1, wraps [ErrInvalid].
+func DatetimeOf(unit string, factor int) (Type, error) {
+	return timedOf("numpy.datetime64", unit, factor)
+}
+
+// TimedeltaOf returns the type of durations that are counted in steps of factor units (zarr-extensions,
+// "numpy.timedelta64"). Errors are those of [DatetimeOf].
+func TimedeltaOf(unit string, factor int) (Type, error) {
+	return timedOf("numpy.timedelta64", unit, factor)
+}
+
+func timedOf(name, unit string, factor int) (Type, error) {
+	step, ok := newStep(unit, int64(factor))
+	if !ok {
+		return Type{}, fmt.Errorf("%w: %s of %d %s; units are %s, factors from 1 to 2^31-1", ErrInvalid, name, factor, excerpt(unit), unitNames)
+	}
+	return timed(name, step), nil
+}
+
+func timed(name string, s Step) Type {
+	k := Datetime
+	if name == "numpy.timedelta64" {
+		k = Timedelta
+	}
+	return Type{name: name, kind: k, size: 8, unit: 8, step: s}
+}
+
+// Step returns what a [Datetime] or [Timedelta] counts, the zero Step for other types.
+func (t Type) Step() Step { return t.step }
+
+// perSecond returns how many units of less than a second make one, 1 for longer ones.
+func (s Step) perSecond() int64 {
+	switch s.Unit {
+	case "ms":
+		return 1e3
+	case "us":
+		return 1e6
+	case "ns":
+		return 1e9
+	case "ps":
+		return 1e12
+	case "fs":
+		return 1e15
+	case "as":
+		return 1e18
+	}
+	return 1
+}
+
+// seconds returns how many seconds make a unit, or months where it is one of months, and 1 for shorter ones.
+func (s Step) seconds() int64 {
+	switch s.Unit {
+	case "Y":
+		return 12
+	case "W":
+		return 7 * 24 * 3600
+	case "D":
+		return 24 * 3600
+	case "h":
+		return 3600
+	case "m":
+		return 60
+	}
+	return 1
+}
+
+// Moment returns the time that the number n of a [Datetime] stands for, in UTC; less than a nanosecond is cut off.
+// It is not ok for NaT, for a generic unit, and more than some 200 million years from now.
+func (t Type) Moment(n int64) (at time.Time, ok bool) {
+	whole, fraction, ok := t.moment(n)
+	if !ok {
+		return time.Time{}, false
+	}
+	if t.step.isMonths() {
+		return time.Date(1970, time.January, 1, 0, 0, 0, 0, time.UTC).AddDate(0, int(whole), 0), true
+	}
+	if per := t.step.perSecond(); per > 1e9 {
+		fraction /= per / 1e9
+	} else {
+		fraction *= 1e9 / per
+	}
+	return time.Unix(whole, fraction).UTC(), true
+}
+
+// isMonths reports whether the unit is of months and not of seconds.
+func (s Step) isMonths() bool { return s.Unit == "Y" || s.Unit == "M" }
+
+// mostSeconds bounds the moments that are told, so that package time is exact.
+const mostSeconds = 1 << 53
+
+// moment returns the whole seconds, or months, from 1970 to a moment, and what is left as a fraction of [Step.perSecond].
+func (t Type) moment(n int64) (whole, fraction int64, ok bool) {
+	if n == NaT || t.kind != Datetime || t.step.Unit == "generic" {
+		return 0, 0, false
+	}
+	most := int64(mostSeconds)
+	if t.step.isMonths() {
+		most = 12 * 200_000_000
+	}
+	whole, fraction, ok = floorMulDiv(n, int64(t.step.Factor)*t.step.seconds(), t.step.perSecond())
+	return whole, fraction, ok && -most <= whole && whole <= most
+}
+
+// floorMulDiv returns n*m/d rounded down, and the rest, which is not negative. It is not ok where that does not fit.
+func floorMulDiv(n, m, d int64) (q, r int64, ok bool) {
+	magnitude := uint64(n)
+	if n < 0 {
+		magnitude = -magnitude
+	}
+	hi, lo := bits.Mul64(magnitude, uint64(m))
+	if hi >= uint64(d) {
+		return 0, 0, false
+	}
+	uq, ur := bits.Div64(hi, lo, uint64(d))
+	if uq > math.MaxInt64 {
+		return 0, 0, false
+	}
+	q, r = int64(uq), int64(ur)
+	if n < 0 {
+		q = -q
+		if r > 0 {
+			q, r = q-1, d-r
+		}
+	}
+	return q, r, true
+}
+
+// NumberOf returns the number that stands for a time in a [Datetime], rounded down. It is not ok for a generic unit, and where the
+// number does not fit.
+func (t Type) NumberOf(at time.Time) (n int64, ok bool) {
+	if t.kind != Datetime || t.step.Unit == "generic" {
+		return 0, false
+	}
+	at = at.UTC()
+	whole, fraction := at.Unix(), int64(at.Nanosecond())
+	per := t.step.perSecond()
+	switch {
+	case t.step.isMonths():
+		whole, fraction = int64(at.Year()-1970)*12+int64(at.Month()-1), 0
+	case per > 1e9:
+		fraction *= per / 1e9
+	default:
+		fraction /= 1e9 / per
+	}
+	if whole < 0 && fraction > 0 { // so that a part of a second does not go beyond what fits
+		whole, fraction = whole+1, fraction-per
+	}
+	sum, _, ok := floorMulDiv(whole, per, 1)
+	if ok = ok && (fraction >= 0) == (sum+fraction >= sum); !ok || sum+fraction == NaT {
+		return 0, false
+	}
+	n, _, _ = floorMulDiv(sum+fraction, 1, int64(t.step.Factor)*t.step.seconds())
+	return n, true
+}
+
+// Duration returns the duration that the number n of a [Timedelta] stands for. It is not ok for NaT, for units of months, years and
+// none, and where it does not fit or is no whole number of nanoseconds.
+func (t Type) Duration(n int64) (d time.Duration, ok bool) {
+	s := t.step
+	if n == NaT || t.kind != Timedelta || s.isMonths() || s.Unit == "generic" {
+		return 0, false
+	}
+	per := s.perSecond()
+	if per <= 1e9 {
+		one, ok := checked.Product(int64(s.Factor), s.seconds(), 1e9/per)
+		if !ok {
+			return 0, n == 0
+		}
+		nanoseconds, _, ok := floorMulDiv(n, one, 1)
+		return time.Duration(nanoseconds), ok
+	}
+	q, r, ok := floorMulDiv(n, int64(s.Factor), per/1e9)
+	return time.Duration(q), ok && r == 0
+}
+
+// NumberOfDuration returns the number that stands for a duration in a [Timedelta]. It is not ok where no number does.
+func (t Type) NumberOfDuration(d time.Duration) (n int64, ok bool) {
+	s := t.step
+	if t.kind != Timedelta || s.isMonths() || s.Unit == "generic" {
+		return 0, false
+	}
+	per := s.perSecond()
+	if per > 1e9 {
+		ticks, _, ok := floorMulDiv(int64(d), per/1e9, 1)
+		return ticks / int64(s.Factor), ok && ticks%int64(s.Factor) == 0 && ticks != NaT
+	}
+	one, ok := checked.Product(int64(s.Factor), s.seconds(), 1e9/per)
+	if !ok {
+		return 0, d == 0
+	}
+	return int64(d) / one, int64(d)%one == 0
+}
