@@ -4,6 +4,9 @@
 //	func FuzzCodec(f *testing.F) { codectest.Fuzz(f, newCodec) }
 //
 // where newCodec makes a codec that has not been bound. [Test] is the same without package testing.
+//
+// What the suite wants of bytes that come back: all of them, and no more. It decodes with just the room that they need and with a
+// byte less, with bytes missing, following and altered, and a short form of many bytes, which must not take memory.
 package codectest
 
 import (
