@@ -2,6 +2,7 @@ package zarr
 
 // The codecs that every program has; importing them registers them.
 import (
+	_ "varve.dev/zarr/codec/blosc"
 	_ "varve.dev/zarr/codec/crc32c"
 	_ "varve.dev/zarr/codec/gzip"
 	_ "varve.dev/zarr/codec/numcodecs"

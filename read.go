@@ -18,13 +18,25 @@ import (
 // where a chunk cannot be decoded, which is never read as fill value.
 func Read[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection) (Block[T], error) {
 	var b Block[T]
-	err := a.read(ctx, sel, dtype.Of[T](), true, func(r *selection.Resolved) ([]byte, error) {
-		if r.Len() > a.options.Limits.block()/int64(dtype.Of[T]().Size()) {
-			return nil, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+	s := a.state.Load()
+	if err := checkElement[T](s.typ); err != nil {
+		return b, a.fail("read", err)
+	}
+	var e elements
+	err := a.read(ctx, sel, s.typ, true, func(r *selection.Resolved) (elements, error) {
+		if r.Len() > a.options.Limits.block()/int64(s.engine.Size) {
+			return e, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 		}
 		b = Block[T]{r.Shape(), make([]T, r.Len())}
-		return bytesOf(b.Data), nil
+		if native[T](s.typ) {
+			return elements{typ: s.typ, data: bytesOf(b.Data)}, nil
+		}
+		e = s.room(r.Len())
+		return e, nil
 	})
+	if err == nil && e.data != nil {
+		err = valuesOf(e, b.Data)
+	}
 	if err != nil {
 		return Block[T]{}, a.fail("read", err)
 	}
@@ -34,17 +46,31 @@ func Read[T dtype.Element](ctx context.Context, a *Array, sel selection.Selectio
 // ReadInto is [Read] into the caller's slice, which has room for just the selected elements, in C order.
 // After an error the slice may hold anything.
 func ReadInto[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, dst []T) error {
-	return a.readInto(ctx, sel, dtype.Of[T](), bytesOf(dst))
+	s := a.state.Load()
+	if native[T](s.typ) {
+		return a.readInto(ctx, sel, elements{typ: s.typ, data: bytesOf(dst)})
+	}
+	if err := checkElement[T](s.typ); err != nil {
+		return a.fail("read", err)
+	}
+	e := s.room(int64(len(dst)))
+	if err := a.readInto(ctx, sel, e); err != nil {
+		return err
+	}
+	return a.fail("read", valuesOf(e, dst))
 }
 
 // ReadBytes reads the selected elements of an array of any type into dst, which has room for just them: in C order and in
 // the byte order of the host. After an error dst may hold anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
-	return a.readInto(ctx, sel, a.Type(), dst)
+	if t := a.Type(); t.Variable() {
+		return a.fail("read", errVariable(t))
+	}
+	return a.readInto(ctx, sel, elements{typ: a.Type(), data: dst})
 }
 
-func (a *Array) readInto(ctx context.Context, sel selection.Selection, t dtype.Type, dst []byte) error {
-	return a.fail("read", a.read(ctx, sel, t, false, func(*selection.Resolved) ([]byte, error) { return dst, nil }))
+func (a *Array) readInto(ctx context.Context, sel selection.Selection, dst elements) error {
+	return a.fail("read", a.read(ctx, sel, dst.typ, false, func(*selection.Resolved) (elements, error) { return dst, nil }))
 }
 
 // readTries is how often a read begins anew because the array was changed under it.
@@ -60,11 +86,11 @@ const grownLooks = 3
 // append all the time has to be read at last. Chunks are written before the document that describes them, so one that is not newer than
 // a document is what that document says.
 func (a *Array) read(
-	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) ([]byte, error),
+	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selection.Resolved) (elements, error),
 ) error {
 	s, grown := a.state.Load(), false
 	var r *selection.Resolved
-	var dst []byte
+	var dst elements
 	var err error
 	looks := 0
 	for range readTries {
@@ -133,10 +159,12 @@ func (s *state) resolve(sel selection.Selection, t dtype.Type) (*selection.Resol
 }
 
 // view shows memory in the shape of a selection, with every axis kept.
-func (s *state) view(r *selection.Resolved, data []byte) (grid.View, error) {
-	size := int64(s.typ.Size())
-	if have := int64(len(data)); have%size != 0 || have/size != r.Len() {
+func (s *state) view(r *selection.Resolved, e elements) (grid.View, error) {
+	size := int64(s.engine.Size)
+	if have := int64(len(e.data)); have%size != 0 || have/size != r.Len() {
 		return grid.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
 	}
-	return grid.Contiguous(data, r.FullShape(), int(size)), nil
+	v := grid.Contiguous(e.data, r.FullShape(), int(size))
+	v.Heap = e.heap
+	return v, nil
 }

@@ -18,39 +18,47 @@ import (
 //
 // Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or the number of values does not fit.
 func Write[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, src []T) error {
-	return a.fail("write", a.write(ctx, sel, dtype.Of[T](), bytesOf(src)))
+	e, err := elementsOf(a, src)
+	if err == nil {
+		err = a.write(ctx, sel, e)
+	}
+	return a.fail("write", err)
 }
 
 // WriteBytes is [Write] for an array of any type: src has the elements in the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
-	return a.fail("write", a.write(ctx, sel, a.Type(), src))
+	return a.fail("write", a.write(ctx, sel, elements{typ: a.Type(), data: src}))
 }
 
 // Fill stores one value as every selected element.
 func Fill[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, value T) error {
-	return a.fail("fill", a.repeat(ctx, sel, dtype.Of[T](), bytesOf([]T{value})))
+	e, err := elementsOf(a, []T{value})
+	if err == nil {
+		err = a.repeat(ctx, sel, e)
+	}
+	return a.fail("fill", err)
 }
 
 // FillBytes is [Fill] for an array of any type: elem is one element in the byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.repeat(ctx, sel, a.Type(), elem))
+	return a.fail("fill", a.repeat(ctx, sel, elements{typ: a.Type(), data: elem}))
 }
 
-func (a *Array) write(ctx context.Context, sel selection.Selection, t dtype.Type, src []byte) error {
-	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) { return s.source(r, src) })
+func (a *Array) write(ctx context.Context, sel selection.Selection, e elements) error {
+	return a.writeView(ctx, sel, e.typ, func(s *state, r *selection.Resolved) (grid.View, error) { return s.source(r, e) })
 }
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
-func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Type, elem []byte) error {
-	return a.writeView(ctx, sel, t, func(s *state, r *selection.Resolved) (grid.View, error) {
-		if err := s.checkValues(elem); err != nil {
+func (a *Array) repeat(ctx context.Context, sel selection.Selection, e elements) error {
+	return a.writeView(ctx, sel, e.typ, func(s *state, r *selection.Resolved) (grid.View, error) {
+		if err := s.checkValues(e); err != nil {
 			return grid.View{}, err
 		}
-		if len(elem) != s.typ.Size() {
-			return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(elem), s.typ, s.typ.Size())
+		if len(e.data) != s.engine.Size {
+			return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(e.data), s.typ, s.typ.Size())
 		}
 		shape := r.FullShape()
-		return grid.View{Data: elem, Shape: shape, Strides: make([]int64, len(shape)), Size: len(elem)}, nil
+		return grid.View{Data: e.data, Shape: shape, Strides: make([]int64, len(shape)), Size: s.engine.Size, Heap: e.heap}, nil
 	})
 }
 
@@ -146,19 +154,38 @@ func (s *state) atBorder(r *selection.Resolved) bool {
 }
 
 // source shows the caller's elements in the shape of a selection.
-func (s *state) source(r *selection.Resolved, data []byte) (grid.View, error) {
-	if err := s.checkValues(data); err != nil {
+func (s *state) source(r *selection.Resolved, e elements) (grid.View, error) {
+	if err := s.checkValues(e); err != nil {
 		return grid.View{}, err
 	}
-	return s.view(r, data)
+	return s.view(r, e)
 }
 
 // checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody could read them again.
-func (s *state) checkValues(data []byte) error {
-	if err := s.typ.Check(data); err != nil {
+func (s *state) checkValues(e elements) error {
+	if s.typ.Variable() {
+		if e.heap == nil {
+			return errVariable(s.typ)
+		}
+		return nil // the values were looked at when they came
+	}
+	if err := s.typ.Check(e.data); err != nil {
 		return badArgument("%v", err)
 	}
 	return nil
+}
+
+// check refuses elements of another type.
+func (s *state) check(e elements) error {
+	if e.typ != s.typ {
+		return badArgument("the elements are %s, not %s", s.typ, e.typ)
+	}
+	return nil
+}
+
+// errVariable says that elements which differ in length are no bytes one behind the other.
+func errVariable(t dtype.Type) error {
+	return badArgument("elements of %s differ in length: they are read and written as values of Go, string or []byte", t)
 }
 
 // batch runs work with a batch of writes that is committed when work succeeds.

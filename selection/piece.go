@@ -57,7 +57,7 @@ func (p *Piece) IsWhole() bool {
 
 // Into points Placed to the piece's place in the selected block.
 func (p *Piece) Into(block grid.View) {
-	p.Placed.Data, p.Placed.Shape, p.Placed.Offset = block.Data, p.Count, block.Offset
+	p.Placed.Data, p.Placed.Shape, p.Placed.Offset, p.Placed.Heap = block.Data, p.Count, block.Offset, block.Heap
 	for i, at := range p.Place {
 		p.Placed.Strides[i] = block.Strides[i]
 		p.Placed.Offset += at * block.Strides[i]
@@ -66,15 +66,15 @@ func (p *Piece) Into(block grid.View) {
 
 // Take points Taken to the piece's elements in Decoded.
 func (p *Piece) Take() {
-	p.Taken.Data, p.Taken.Shape, p.Taken.Offset = p.Decoded.Data, p.Count, p.Decoded.Offset
+	p.Taken.Data, p.Taken.Shape, p.Taken.Offset, p.Taken.Heap = p.Decoded.Data, p.Count, p.Decoded.Offset, p.Decoded.Heap
 	for i, at := range p.Start {
 		p.Taken.Strides[i] = p.Decoded.Strides[i] * p.Step[i]
 		p.Taken.Offset += at * p.Decoded.Strides[i]
 	}
 }
 
-// Show points Decoded to memory that holds the chunk in C order.
-func (p *Piece) Show(data []byte) {
-	p.Decoded.Data, p.Decoded.Shape, p.Decoded.Offset = data, p.Cell.Encoded, 0
+// Show points Decoded to memory that holds the chunk in C order, and to what its elements refer to if they differ in length.
+func (p *Piece) Show(data []byte, heap *grid.Heap) {
+	p.Decoded.Data, p.Decoded.Shape, p.Decoded.Offset, p.Decoded.Heap = data, p.Cell.Encoded, 0, heap
 	p.Decoded.Strides = grid.AppendStrides(p.Decoded.Strides[:0], p.Decoded.Shape, p.Decoded.Size)
 }
