@@ -24,6 +24,8 @@ type Node interface {
 	Path() string
 	// Attributes returns the user attributes as a JSON object, spelled as they are stored.
 	Attributes() []byte
+	// Hierarchy returns the tree that the node is in.
+	Hierarchy() *Hierarchy
 	// Close lets go of the store where opening the node opened it.
 	Close() error
 
@@ -40,6 +42,9 @@ type node struct {
 
 // Path returns the place of the node in its store; the root is "".
 func (n *node) Path() string { return n.path.String() }
+
+// Hierarchy returns the tree that the node is in.
+func (n *node) Hierarchy() *Hierarchy { return n.hierarchy }
 
 // Close lets go of the store where opening the node by its location opened it. It need not be called:
 // the runtime closes what is forgotten.

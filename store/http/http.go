@@ -135,6 +135,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Place implements [store.Placer]. A store whose values depend on a query has none.
+func (s *Store) Place() string {
+	if s.base.RawQuery != "" {
+		return ""
+	}
+	return s.base.Scheme + "://" + s.base.Host + s.prefix
+}
+
 // missing reports whether a status says that a key has no value.
 func (s *Store) missing(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusGone || slices.Contains(s.options.Missing, status)
@@ -229,5 +237,6 @@ func parseReason(err error) string {
 
 var (
 	_ store.Stater   = (*Store)(nil)
+	_ store.Placer   = (*Store)(nil)
 	_ store.OpenFunc = OpenLocation
 )
