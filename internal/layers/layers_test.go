@@ -26,6 +26,7 @@ var layers = [][]string{
 		"internal/engine", "internal/publish",
 	},
 	{"."},
+	{"rewrite"},
 	{"internal/layers"},
 }
 
