@@ -169,7 +169,7 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	if access != store.Read {
 		return nil, store.Path{}, fmt.Errorf("http: %w: what a web server offers can be read only", store.ErrUnsupported)
 	}
-	root, rel := Split(location, ".zarr")
+	root, rel := Split(Reveal(ctx, location), ".zarr")
 	path, err := store.ParsePath(rel)
 	if err != nil {
 		return nil, store.Path{}, err
