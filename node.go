@@ -25,6 +25,8 @@ type Node interface {
 	Attributes() []byte
 	// Format returns the version of the format in which the node is stored: 2 or 3.
 	Format() int
+	// Hierarchy returns the tree that the node is in.
+	Hierarchy() *Hierarchy
 	// Close lets go of the store where opening the node opened it.
 	Close() error
 
@@ -64,6 +66,9 @@ func (n *node) key() store.Key { return n.path.Key(n.documentName()) }
 
 // Path returns the place of the node in its store; the root is "".
 func (n *node) Path() string { return n.path.String() }
+
+// Hierarchy returns the tree that the node is in.
+func (n *node) Hierarchy() *Hierarchy { return n.hierarchy }
 
 // Close lets go of the store where opening the node by its location opened it. It need not be called:
 // the runtime closes what is forgotten.
