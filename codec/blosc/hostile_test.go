@@ -71,7 +71,7 @@ func TestLies(t *testing.T) {
 // TestMemory decodes short frames that claim much: no more memory is taken than the caller allows, and none for a claim beyond that.
 func TestMemory(t *testing.T) {
 	for _, name := range all {
-		frame, err := newCodec(t, Options{Compressor: name, Level: 5, Shuffle: "bitshuffle", Element: 4}).Encode(nil, make([]byte, 64<<20))
+		frame, err := newCodec(t, Options{Compressor: name, Level: 5, Shuffle: "bitshuffle", Element: 4}).Encode(nil, make([]byte, 8<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestMemory(t *testing.T) {
 		for range 3 {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if _, err := (coder{}).Decode(nil, frame, 64<<20-1); !errors.Is(err, codec.ErrCorrupt) {
+			if _, err := (coder{}).Decode(nil, frame, 8<<20-1); !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%s: error is %v, want ErrCorrupt", name, err)
 			}
 			runtime.ReadMemStats(&after)
