@@ -13,11 +13,17 @@ type View struct {
 	Heap    *Heap   // what the elements refer to where they differ in length; they are of RefSize bytes then
 }
 
-// Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart.
-type Part struct{ Start, Step, Count []int64 }
+// Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart, unless Picks says otherwise.
+type Part struct {
+	Start, Step, Count []int64
+	Picks              *Picks
+}
 
 // Len returns the number of elements in the part, which is part of something that is known to be countable.
 func (p Part) Len() int64 {
+	if p.Picks != nil && p.Picks.Points != nil {
+		return int64(len(p.Picks.Points))
+	}
 	n := int64(1)
 	for _, c := range p.Count {
 		n *= c

@@ -33,6 +33,7 @@ var layers = [][]string{
 	},
 	{"codec/numcodecs"},
 	{"."},
+	{"rewrite"},
 	{"internal/layers"},
 }
 
