@@ -80,8 +80,9 @@ func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Versio
 	if err != nil {
 		return nil, at("/codecs", err)
 	}
+	spec := s.spec()
 	s.engine = &engine.Array{
-		Store: a.hierarchy.store, Path: a.path, Grid: s.grid, Keys: keys, Chain: chain, Fill: s.fill, Size: s.typ.Size(),
+		Store: a.hierarchy.store, Path: a.path, Grid: s.grid, Keys: keys, Chain: chain, Fill: spec.Element(), Size: spec.Width(), Heap: spec.Heap(),
 		Concurrency: a.options.Concurrency, Budget: a.options.Budget,
 		MaxChunk: a.options.Limits.chunk(), KeepFill: a.options.StoreFill,
 		Gap: a.options.Shards.Gap, Span: a.options.Shards.Span,
@@ -125,7 +126,9 @@ func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attr
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
 
 // DimensionNames returns the name of every axis, "" for an axis without one. It is nil where the array names none.
-func (a *Array) DimensionNames() []string { return dimensionNames(a.state.Load().doc) }
+func (a *Array) DimensionNames() []string { return a.state.Load().names() }
+
+func (s *state) names() []string { return dimensionNames(s.doc) }
 
 // parse reads a document of this array; attributes is that of its attributes in format 2.
 func (a *Array) parse(data, attributes []byte, version store.Version) (s *state, err error) {

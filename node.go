@@ -29,6 +29,8 @@ type Node interface {
 	Notes() []string
 	// Shadowed returns the names of the documents of format 2 that stand beside a node of format 3, which is read in their place.
 	Shadowed(ctx context.Context) ([]string, error)
+	// Hierarchy returns the tree that the node is in.
+	Hierarchy() *Hierarchy
 	// Close lets go of the store where opening the node opened it.
 	Close() error
 
@@ -68,6 +70,9 @@ func (n *node) key() store.Key { return n.path.Key(n.documentName()) }
 
 // Path returns the place of the node in its store; the root is "".
 func (n *node) Path() string { return n.path.String() }
+
+// Hierarchy returns the tree that the node is in.
+func (n *node) Hierarchy() *Hierarchy { return n.hierarchy }
 
 // Close lets go of the store where opening the node by its location opened it. It need not be called:
 // the runtime closes what is forgotten.

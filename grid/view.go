@@ -10,13 +10,20 @@ type View struct {
 	Shape   []int64 // elements
 	Strides []int64 // bytes
 	Size    int     // bytes an element
+	Heap    *Heap   // what the elements refer to where they differ in length; they are of RefSize bytes then
 }
 
-// Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart.
-type Part struct{ Start, Step, Count []int64 }
+// Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart, unless Picks says otherwise.
+type Part struct {
+	Start, Step, Count []int64
+	Picks              *Picks
+}
 
 // Len returns the number of elements in the part, which is part of something that is known to be countable.
 func (p Part) Len() int64 {
+	if p.Picks != nil && p.Picks.Points != nil {
+		return int64(len(p.Picks.Points))
+	}
 	n := int64(1)
 	for _, c := range p.Count {
 		n *= c
@@ -96,9 +103,14 @@ func (v *View) rowsEqual(off int64, axis, outer int, n int64, elem []byte) bool 
 	return true
 }
 
-// Copy copies src to dst; both have the same shape and element size, and do not overlap.
+// Copy copies src to dst; both have the same shape and element size, and do not overlap. Where elements differ in length, their bytes
+// are added to the heap of dst if that is another one; elements without a heap are the fill value, or empty.
 func Copy(dst, src View) {
 	if dst.empty() {
+		return
+	}
+	if dst.Heap != src.Heap && dst.Heap != nil && src.Heap != nil {
+		adopt(dst, src)
 		return
 	}
 	outerDst, n := dst.block()

@@ -9,7 +9,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
 )
 
 // largestCopy is how large the document of a group may be that info looks into for its copy of an array's metadata.
@@ -22,7 +21,7 @@ func olderCopies(ctx context.Context, location, path string, doc *metadata.Array
 	if !ok || path == "" {
 		return nil
 	}
-	s, err := file.Open(localPath(root), &file.Options{ReadOnly: true})
+	s, err := openNodeStore(ctx, root)
 	if err != nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store/zip"
 )
 
 // creation is what the flags of create say.
@@ -115,11 +116,10 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	defer g.Close()
-	if !wantsJSON(cmd) {
-		return nil
+	if wantsJSON(cmd) {
+		err = infoGroup(cmd, location, g)
 	}
-	return infoGroup(cmd, location, g)
+	return errors.Join(err, g.Close())
 }
 
 func (c *creation) createArray(cmd *cobra.Command, location string) error {
@@ -145,16 +145,20 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	defer a.Close()
 	if data != nil {
 		if err := pour(cmd, data, a, nil); err != nil {
-			return c.undo(cmd, location, on(cmd.Name(), location, err))
+			err = on(cmd.Name(), location, err)
+			if archive, ok := a.Hierarchy().Store().(*zip.Archive); ok {
+				return errors.Join(err, archive.Discard())
+			}
+			defer a.Close()
+			return c.undo(cmd, location, err)
 		}
 	}
-	if !wantsJSON(cmd) {
-		return nil
+	if wantsJSON(cmd) {
+		err = infoArray(cmd, location, a, false)
 	}
-	return infoArray(cmd, location, a, false)
+	return errors.Join(err, a.Close())
 }
 
 // undo deletes an array that lacks its values, also after an interrupt, and returns err with what became of the array.

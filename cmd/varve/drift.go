@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
 )
 
 // drift is how the consolidated metadata of a group differs from the documents of the nodes below it. Paths are relative to
@@ -38,7 +37,7 @@ func (d *drift) text() string {
 // findDrift compares the consolidated metadata of the group at a location with the nodes below it: all of them where most is 0,
 // also if there is no such metadata; else as many as most says, and none if there is no such metadata.
 func findDrift(ctx context.Context, location string, most int) (*drift, error) {
-	s, err := file.Open(localPath(location), &file.Options{ReadOnly: true})
+	s, err := openNodeStore(ctx, location)
 	if err != nil {
 		return nil, err
 	}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 func newInfoCommand() *cobra.Command {
@@ -101,6 +103,7 @@ const mostCompared = 1000
 func (f *groupFacts) addNotes(ctx context.Context) {
 	d, err := findDrift(ctx, f.Path, mostCompared)
 	switch {
+	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist): // it cannot be listed, or is not there yet
 	case err != nil:
 		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+oneLine(err))
 	case d.Consolidated && !d.isNone():

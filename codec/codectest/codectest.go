@@ -4,6 +4,9 @@
 //	func FuzzCodec(f *testing.F) { codectest.Fuzz(f, newCodec) }
 //
 // where newCodec makes a codec that has not been bound. [Test] is the same without package testing.
+//
+// What the suite wants of bytes that come back: all of them, and no more. It decodes with just the room that they need and with a
+// byte less, with bytes missing, following and altered, and a short form of many bytes, which must not take memory.
 package codectest
 
 import (
@@ -22,8 +25,13 @@ type Options struct {
 	Unframed bool
 	// Lossy: decoded values may differ from those that were encoded.
 	Lossy bool
-	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take. Nil means several of
-	// every rank up to 4.
+	// Multiple: a bytes-to-bytes codec takes multiples of so many bytes, and refuses to encode others. 0 stands for 1.
+	Multiple int
+	// Largest: the most bytes of an input of a bytes-to-bytes codec that is too slow for the suite, which is some 10 MB/s.
+	// 0 stands for 1 MiB.
+	Largest int
+	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take, and the first of them is what a
+	// [codec.Binder] is bound to. Nil means several of every rank up to 4.
 	Specs []codec.Spec
 }
 
@@ -72,6 +80,9 @@ func checks(newCodec func() any, o *Options) []check {
 	}
 	switch c := newCodec().(type) {
 	case codec.BytesBytes:
+		if err := bind(c, o); err != nil {
+			return []check{{"bind", func() error { return err }}}
+		}
 		return bytesBytesChecks(c, o)
 	case codec.ArrayBytes:
 		return eachSpec(o, func(s codec.Spec) error { return checkArrayBytes(newCodec, s, o) })
@@ -80,6 +91,14 @@ func checks(newCodec func() any, o *Options) []check {
 	default:
 		return []check{{"kind", func() error { return fmt.Errorf("%T is no codec of any kind", c) }}}
 	}
+}
+
+// bind binds a bytes-to-bytes codec that wants to be.
+func bind(c codec.BytesBytes, o *Options) error {
+	if b, ok := c.(codec.Binder); ok {
+		return b.Bind(specs(o)[0])
+	}
+	return nil
 }
 
 func eachSpec(o *Options, run func(codec.Spec) error) []check {

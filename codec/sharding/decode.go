@@ -22,8 +22,10 @@ func (c *coder) EncodedSize(shape []int64, n int64) (size int64, fixed bool) {
 
 // Decode implements [codec.ArrayBytes].
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
-	return c.DecodePart(context.Background(), &codec.Work{Cores: codec.Cores(nil)}, codec.Part{
-		Shape: dst.Shape, Part: all(dst.Shape), Into: grid.Contiguous(dst.Data, dst.Shape, int(c.size)),
+	into := grid.Contiguous(dst.Data, dst.Shape, int(c.size))
+	into.Heap = dst.Heap
+	return c.DecodePart(context.Background(), new(codec.Work), codec.Part{
+		Shape: dst.Shape, Part: all(dst.Shape), Into: into,
 	}, codec.Stored(src))
 }
 
@@ -57,7 +59,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 	}
 	var mu sync.Mutex
 	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
-	touched, _ := plan.Touched().Len()
+	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
 	pieces := make([]*selection.Piece, size*int64(max(1, cap(d.work.Cores))))
 	defer func() { d.put(pieces...) }()
@@ -99,6 +101,7 @@ func (c *coder) put(pieces ...*selection.Piece) {
 	for _, p := range pieces {
 		if p != nil {
 			p.Decoded.Data, p.Taken.Data, p.Placed.Data = nil, nil, nil
+			p.Decoded.Heap, p.Taken.Heap, p.Placed.Heap = nil, nil, nil
 			c.pieces.Put(p)
 		}
 	}
@@ -119,8 +122,8 @@ func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) 
 
 // fill makes the place of p the fill value.
 func (d *decoder) fill(p *selection.Piece) {
-	if !d.Zeroed || !grid.AllEqual(d.spec.Fill, []byte{0}) {
-		grid.Fill(p.Placed, d.spec.Fill)
+	if !d.Zeroed || !grid.AllEqual(d.filler, []byte{0}) {
+		p.Blank(d.filler)
 	}
 }
 
@@ -133,21 +136,21 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	if shown, err := d.chain.Show(&p.Decoded, src); err != nil {
 		return err
 	} else if shown {
-		p.Take()
-		grid.Copy(p.Placed, p.Taken)
+		p.Gather()
 		return nil
 	}
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
-		p.Show(place)
+		p.Show(place, p.Placed.Heap)
 		return d.chain.Decode(&p.Decoded, src)
 	}
-	b, err := d.decodeWhole(p, src)
+	n := d.bytes(p.Cell.Encoded)
+	b := budget.Get(n)
 	defer b.Put()
-	if err != nil {
+	p.Show(b.Bytes(n), d.heap.New())
+	if err := d.chain.DecodeWithin(&p.Decoded, p.Part.Part, src); err != nil {
 		return err
 	}
-	p.Take()
-	grid.Copy(p.Placed, p.Taken)
+	p.Gather()
 	return nil
 }
 
@@ -155,7 +158,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
-	p.Show(b.Bytes(n))
+	p.Show(b.Bytes(n), p.HeapFor(c.heap))
 	if err := c.chain.Decode(&p.Decoded, src); err != nil {
 		b.Put()
 		return nil, err

@@ -14,8 +14,10 @@ import (
 
 // Encode implements [codec.ArrayBytes].
 func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
+	values := grid.Contiguous(src.Data, src.Shape, int(c.size))
+	values.Heap = src.Heap
 	out, err := c.EncodePart(context.Background(), new(codec.Work), codec.Edit{
-		Shape: src.Shape, Part: all(src.Shape), Values: grid.Contiguous(src.Data, src.Shape, int(c.size)),
+		Shape: src.Shape, Part: all(src.Shape), Values: values,
 	}, nil)
 	if err != nil {
 		return nil, err
@@ -29,6 +31,9 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 	l, err := c.layout(e.Shape)
 	if err != nil {
 		return nil, err
+	}
+	if e.Values.Data != nil {
+		e.Part = selection.Group(e.Part, e.Shape, l.grid)
 	}
 	for range readTries {
 		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
@@ -194,6 +199,9 @@ func (d *editor) mark() (count int64) {
 
 // isAll reports whether the part is all of the shard, so that every inner chunk is touched.
 func (d *editor) isAll() bool {
+	if d.Picks != nil {
+		return false
+	}
 	for i, n := range d.Shape {
 		if d.Start[i] != 0 || d.Count[i] != n || d.Step[i] != 1 && n > 1 {
 			return false
@@ -249,7 +257,7 @@ func (d *editor) encodeAll(count int64) error {
 func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
-	b := budget.Get(min(mostReady, (d.packed-d.layout.index)/max(1, d.n)*int64(len(list))))
+	b := budget.Get(min(mostReady, (d.likely-d.layout.index)/max(1, d.n)*int64(len(list))))
 	d.parts[i] = b
 	for j, k := range list {
 		before := len(b.B)
@@ -298,14 +306,13 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 	} else {
 		d.grid.Cell(at, p.Cell)
 	}
-	b, cleared, err := d.oldInner(p, k)
+	b, cleared, err := d.oldInner(p, k, touched && p.Covers())
 	defer b.Put()
 	if err != nil || !touched && !cleared {
 		return dst, false, err
 	}
 	if touched {
-		p.Take()
-		grid.Copy(p.Taken, p.Placed)
+		p.Scatter()
 	}
 	dst, err = d.append(dst, p.Decoded)
 	return dst, true, err
@@ -313,24 +320,26 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 
 // append appends the encoded elements of v, unless they are all the fill value.
 func (d *editor) append(dst []byte, v grid.View) ([]byte, error) {
-	if !d.KeepFill && v.AllEqual(d.spec.Fill) {
+	if !d.KeepFill && v.AllEqual(d.filler) {
 		return dst, nil
 	}
 	return d.chain.Encode(dst, v)
 }
 
 // oldInner makes p show inner chunk k as it is stored, as far as it stays, in memory that the caller puts back,
-// and reports whether anything else was there.
-func (d *editor) oldInner(p *selection.Piece, k int64) (b *budget.Buffer, cleared bool, err error) {
-	src, err := d.oldBytes(k)
-	if err != nil {
-		return nil, false, err
+// and reports whether anything else was there. One that is covered was not read.
+func (d *editor) oldInner(p *selection.Piece, k int64, covered bool) (b *budget.Buffer, cleared bool, err error) {
+	var src []byte
+	if !covered {
+		if src, err = d.oldBytes(k); err != nil {
+			return nil, false, err
+		}
 	}
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
 		b := budget.Get(n)
-		p.Show(b.Bytes(n))
-		grid.FillBytes(p.Decoded.Data, d.spec.Fill)
+		p.Show(b.Bytes(n), p.HeapFor(d.heap))
+		grid.FillBytes(p.Decoded.Data, d.filler)
 		return b, false, nil
 	}
 	if b, err = d.decodeWhole(p, src); err != nil {
@@ -350,8 +359,8 @@ func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
 		keep[i] = grid.Interval{Start: max(0, in.Start-start), Stop: min(p.Cell.Encoded[i], in.Stop-start)}
 	}
 	for beyond := range grid.BoxOf(p.Cell.Encoded).Subtract(keep) {
-		if v := p.Decoded.Sub(beyond); !v.AllEqual(d.spec.Fill) {
-			grid.Fill(v, d.spec.Fill)
+		if v := p.Decoded.Sub(beyond); !v.AllEqual(d.filler) {
+			grid.Fill(v, d.filler)
 			cleared = true
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -31,6 +30,7 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 		}
 		return err
 	}
+	p.Part = selection.Group(p.Part, p.Shape, l.grid)
 	d := &decoder{c, l, p, ctx, w}
 	if shard, ok := src.(codec.Stored); ok {
 		return d.decodeStored(shard)
@@ -46,7 +46,7 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 		src.Expect(store.Info{})
 	}
 	if errors.Is(err, fs.ErrNotExist) && p.Zeroed && !d.Zeroed {
-		grid.Fill(p.Into, c.spec.Fill)
+		p.Fill(c.filler)
 	}
 	return err
 }
@@ -63,12 +63,15 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	if err != nil {
 		return 0
 	}
-	touched, _ := selection.NewPlan(selection.OfPart(p.Part), l.grid).Touched().Len()
-	encoded := l.packed/max(1, l.n)*touched + l.index // all of it where every inner chunk is touched
+	touched := min(l.n, p.Len())
+	if p.Picks == nil || p.Picks.Points == nil {
+		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
+	}
+	encoded := l.likely/max(1, l.n)*touched + l.index // all of it where every inner chunk is touched
 	if p.Whole || touched == l.n {
-		encoded = l.packed
+		encoded = l.likely
 	} else if touched > 0 {
-		encoded = min(l.packed, encoded+min(mostBetween, (touched-1)*mostGap))
+		encoded = min(l.likely, encoded+min(mostBetween, (touched-1)*mostGap))
 	}
 	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
 }
@@ -106,17 +109,17 @@ func (d *decoder) read(src codec.Source) error {
 // wantsWhole reports whether to read the shard in one request: where every inner chunk is wanted, or it is small and its index is
 // not known.
 func (d *decoder) wantsWhole(src codec.Source) bool {
-	if d.packed <= d.work.Small && d.cache.get(src.Key()) == nil {
+	if d.likely <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
 	}
-	touched, _ := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Touched().Len()
-	return (d.Whole || touched == d.n) && d.packed <= d.work.Bytes
+	touched := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks()
+	return (d.Whole || touched == d.n) && d.likely <= d.work.Bytes
 }
 
 // readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
 func (d *decoder) readWhole(src codec.Source) error {
-	limit := d.packed + d.packed/4
-	b := budget.Get(min(mostReady, d.packed))
+	limit := min(d.packed+d.packed/4, max(2*d.likely, d.work.Bytes, d.work.Small))
+	b := budget.Get(min(mostReady, d.likely))
 	defer b.Put()
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
 	if err != nil {

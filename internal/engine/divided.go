@@ -87,8 +87,9 @@ func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, 
 
 // decodeDivided is decodeStored of a chunk of inner chunks.
 func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
-	w.Show(room)
+	w.Show(room, heap)
 	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
 	found, err := w.decodePartOf(ctx, w.key, n, p)
 	if err != nil || !found {
@@ -201,7 +202,7 @@ func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
 // writeDivided stores the part of a chunk of inner chunks.
 func (w *writer) writeDivided(ctx context.Context, src grid.View) error {
 	w.Into(src)
-	whole := w.IsWhole() && !(w.Shared && w.Cell.IsBoundary())
+	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
 	e := codec.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
 	bytes := w.editWeight()
 	if !whole {

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -24,6 +25,8 @@ type worker struct {
 	key   store.Key
 	info  store.Info // of the stored chunk that was read last
 	names []byte     // memory that keys are cut from, so that not every key is an allocation
+
+	within bool // nothing but the part is wanted of the chunk that is decoded
 }
 
 func newWorker(r *run) *worker {
@@ -100,10 +103,15 @@ func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, 
 	if err != nil || src == nil {
 		return false, nil, err
 	}
+	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
-	w.Show(room)
+	w.Show(room, heap)
 	w.cores.Enter()
-	err = w.Chain.Decode(&w.Decoded, src)
+	if w.within {
+		err = w.Chain.DecodeWithin(&w.Decoded, w.Part.Part, src)
+	} else {
+		err = w.Chain.Decode(&w.Decoded, src)
+	}
 	w.cores.Leave()
 	if err != nil {
 		buffer.Put()
@@ -126,8 +134,17 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 	if n > 0 && &src[0] != &room[0] {
 		copy(room, src) // a store that has memory of its own
 	}
-	w.Show(room)
+	w.Show(room, nil)
 	return true, buffer, nil
+}
+
+// heapFor returns the heap for elements that are decoded into room, nil where they are of one width: that of their place where room is
+// part of that, else one that is forgotten with the chunk.
+func (w *worker) heapFor(room []byte) *grid.Heap {
+	if room != nil {
+		return w.Placed.Heap
+	}
+	return w.HeapFor(w.Heap)
 }
 
 // roomFor returns n bytes: room itself, or those of a buffer where it is nil.
