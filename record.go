@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
-	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -24,54 +22,53 @@ func (h *Hierarchy) Record(ctx context.Context, path string, opt *Options) error
 	if err := n.writable(); err != nil {
 		return n.fail("record", err)
 	}
-	for !n.path.IsRoot() {
-		n.path = n.path.Parent()
-		rel := strings.TrimPrefix(strings.TrimPrefix(p.String(), n.path.String()), "/")
-		err := h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) { return h.withNode(ctx, n, g, rel) })
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, document := range []string{documentName, metadata.V2Array} {
+		n.document = document
+		if err := h.recordAll(ctx, n); err != nil {
 			return n.fail("record", err)
 		}
 	}
 	return nil
 }
 
-// withNode returns the change of the group of n whose consolidated metadata is to have the documents at a path below it, and
-// no others there.
-func (h *Hierarchy) withNode(ctx context.Context, n node, g *metadata.Group, rel string) (*publish.Change, error) {
-	l := n.options.Limits
-	raw, _, err := h.store.Get(ctx, n.path.Key(rel+"/"+documentName), store.Request{Limit: l.document()}, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return withMember(g, rel, nil, l)
+// recordAll tells the groups above a node of its format what there is now at the node's place and below it.
+func (h *Hierarchy) recordAll(ctx context.Context, n node) error {
+	raw, format, err := h.record(ctx, n.path, n.options.Limits)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || format != n.Format() {
+		raw = nil
 	}
-	doc, err := metadata.Parse(raw, l.metadata())
-	inner, isGroup := doc.(*metadata.Group)
-	if err != nil || !isGroup {
-		return withMember(g, rel, raw, l)
-	}
-	if n.path, err = n.path.Join(rel); err != nil {
-		return nil, err
-	}
-	c := g.Consolidated.Without(rel)
-	for name := range g.Consolidated.Nodes() {
-		if strings.HasPrefix(name, rel+"/") {
-			c = c.Without(name)
+	for p := n.path; !p.IsRoot(); {
+		p = p.Parent()
+		path := inside(p, n.path)
+		err := h.changeConsolidated(ctx, n.container(p), func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
+			return h.withNode(ctx, n, c, path, raw)
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
-	if c, err = c.With(rel, raw, l.metadata()); err != nil {
-		return nil, err
+	return nil
+}
+
+// withNode returns consolidated metadata that has the record of a node at a path, and those of the nodes below it.
+func (h *Hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidated, path string, raw []byte) (*metadata.Consolidated, error) {
+	c, err := withMember(c, path, raw, n.options.Limits)
+	if err != nil || raw == nil {
+		return c, err
+	}
+	at, err := h.open(ctx, n.path, n.options)
+	g, isGroup := at.(*Group)
+	if err != nil || !isGroup {
+		return c, nil // what cannot be opened is listed as it is
 	}
 	var failed error
-	for path, raw := range (&Group{n, inner}).documents(ctx, &failed) {
-		if c, err = c.With(rel+"/"+path, raw, l.metadata()); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+	for below, raw := range g.documents(ctx, &failed) {
+		if c, err = c.With(path+"/"+below, raw, n.options.Limits.metadata()); err != nil {
+			return nil, fmt.Errorf("%s: %w", below, err)
 		}
 	}
-	if failed != nil {
-		return nil, failed
-	}
-	document, err := g.WithConsolidated(c).Marshal(l.metadata())
-	return &publish.Change{Document: document}, err
+	return c, failed
 }
