@@ -63,10 +63,15 @@ def codecs(r, dtype):
 
 def save(path, data):
     if data.dtype == object:
-        path.write_text(json.dumps([str(x) for x in data.ravel()]))
+        path.write_text(json.dumps([str(x) for x in data.ravel()], ensure_ascii=False, separators=(",", ":")))
         return
     data = data.astype(data.dtype.newbyteorder("<"))
     path.write_bytes(np.ascontiguousarray(data).tobytes())
+
+
+def whole(array):
+    """All elements, also of an array of rank 0, which zarr-python returns as a scalar of perhaps a shorter type."""
+    return np.asarray(array[...], dtype=object if array.dtype.kind in "OT" else array.dtype)
 
 
 def write(directory, seed, n):
@@ -89,16 +94,13 @@ def write(directory, seed, n):
         if r.integers(2):
             part = ...
         array[part] = data[part]
-        save(directory / f"{i}.bin", np.asarray(array[...]).astype(object) if dtype == "str" else np.asarray(array[...]))
+        save(directory / f"{i}.bin", whole(array))
 
 
 def judge(directory):
     for path in sorted(directory.glob("*.zarr")):
         array = zarr.open_array(path, mode="r")
-        data = np.asarray(array[...])
-        if data.dtype.kind in "OT":
-            data = data.astype(object)
-        save(path.with_suffix(".got"), data)
+        save(path.with_suffix(".got"), whole(array))
         if path.with_suffix(".got").read_bytes() != path.with_suffix(".bin").read_bytes():
             print(f"{path.name}: {array.metadata}: elements differ")
 
