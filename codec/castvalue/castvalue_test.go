@@ -9,6 +9,8 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -500,12 +502,21 @@ func FuzzConfiguration(f *testing.F) {
 }
 
 func TestAllocations(t *testing.T) {
+	if hasRaceDetector() {
+		t.Skip("the race detector empties pools")
+	}
 	c, _ := bound(t, dtype.Of[float64](), `{"data_type":"int16","scalar_map":{"encode":[["NaN",5]]}}`)
 	src, dst := make([]byte, 8*5000), make([]byte, 2*5000)
 	block, out := codec.Block{Shape: []int64{5000}, Data: src}, codec.Block{Shape: []int64{5000}, Data: dst}
 	if n := testing.AllocsPerRun(100, func() { _ = c.Encode(&out, block) }); n > 0 {
 		t.Errorf("%v allocations a chunk", n)
 	}
+}
+
+// hasRaceDetector reports whether the test was built with -race.
+func hasRaceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 func Benchmark(b *testing.B) {
