@@ -25,6 +25,7 @@ type cast struct {
 	beyond         beyond
 	scalars        *scalars // nil where nothing is mapped
 
+	half bool  // the target is float16, and rounding is to the nearest
 	low  int64 // limits of an integer target
 	high uint64
 	step func(c *cast, b *number.Block, n int) int
@@ -39,6 +40,7 @@ func (c *cast) bind(source, target dtype.Type, m number.Mode, b beyond) error {
 	if c.to, known = number.Of(target); !known {
 		return fmt.Errorf("%s is no integer and no floating-point type", target)
 	}
+	c.half = m == number.NearestEven && target == dtype.Of[dtype.Float16]()
 	if c.to.Carrier != number.Float {
 		c.low, c.high = c.to.Limits()
 	} else if c.beyond == wraps {

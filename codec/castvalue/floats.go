@@ -82,9 +82,8 @@ func floatToFloat(c *cast, b *number.Block, n int) int {
 	case 4:
 		return c.narrow(b, n)
 	}
-	half := c.mode == number.NearestEven && c.target == dtype.Of[dtype.Float16]()
 	for i, x := range b.F[:n] {
-		if short := float32(x); half && math.Abs(x) < 65520 && float64(short) == x {
+		if short := float32(x); c.half && math.Abs(x) < 65520 && float64(short) == x {
 			b.U[i] = uint64(dtype.FromFloat32(short))
 			continue
 		}
