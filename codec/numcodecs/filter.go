@@ -77,9 +77,12 @@ type filterType struct {
 	lanes  int // numbers an element: 2 for complex ones
 }
 
-// filterTypeOf returns the numbers of a data type, and whether it has any. Moments and durations are 64-bit integers,
-// and bools are the integers 0 and 1.
+// filterTypeOf returns the numbers of a data type, and whether NumPy has it and it has any. Moments and durations are 64-bit
+// integers, and bools are the integers 0 and 1.
 func filterTypeOf(t dtype.Type) (filterType, bool) {
+	if numPyName(t) == "" {
+		return filterType{}, false
+	}
 	name, lanes := t.Name(), 1
 	switch t.Kind() {
 	case dtype.Datetime, dtype.Timedelta:
@@ -108,10 +111,10 @@ func bindTypes(name string, array, decoded, encoded dtype.Type) (from, to filter
 	}
 	var knows, known bool
 	if from, knows = filterTypeOf(decoded); !knows {
-		return from, to, fmt.Errorf("%w: %s: %s has no numbers to compute with", codec.ErrConfiguration, name, decoded)
+		return from, to, fmt.Errorf("%w: %s: NumPy does not compute with %s", codec.ErrConfiguration, name, decoded)
 	}
 	if to, known = filterTypeOf(encoded); !known {
-		return from, to, fmt.Errorf("%w: %s: %s has no numbers to compute with", codec.ErrConfiguration, name, encoded)
+		return from, to, fmt.Errorf("%w: %s: NumPy does not compute with %s", codec.ErrConfiguration, name, encoded)
 	}
 	if array != decoded && (array.Size() != decoded.Size() || !isInteger(array) || !isInteger(decoded)) {
 		return from, to, fmt.Errorf("%w: %s: the configuration says %s, the array it is given has %s", codec.ErrConfiguration, name, decoded, array)

@@ -286,6 +286,9 @@ func TestFilterBindRefuses(t *testing.T) {
 		{FixedScaleOffset(0, 1, dtype.Of[complex128](), none), dtype.Of[complex128](), codec.ErrUnsupported},
 		{FixedScaleOffset(0, 1, dtype.Of[int32](), numPyType(t, "|S4")), dtype.Of[int32](), codec.ErrConfiguration},
 		{Quantize(1, none, none), dtype.Of[int32](), codec.ErrConfiguration},
+		{Quantize(1, none, none), bfloat16(t), codec.ErrConfiguration},
+		{FixedScaleOffset(1, 2, none, none), bfloat16(t), codec.ErrConfiguration},
+		{AsType(dtype.Of[float32](), none), bfloat16(t), codec.ErrConfiguration},
 		{Quantize(1, dtype.Of[float32](), dtype.Of[int32]()), dtype.Of[float32](), codec.ErrConfiguration},
 		{BitRound(24), dtype.Of[float32](), codec.ErrConfiguration},
 		{BitRound(1e15), dtype.Of[float64](), codec.ErrConfiguration},
@@ -303,6 +306,16 @@ func TestFilterBindRefuses(t *testing.T) {
 	if _, err := newFilter(t, PackBits()).EncodedShape(nil, []int64{math.MaxInt64, 3}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// bfloat16 returns bfloat16, which NumPy does not have.
+func bfloat16(t testing.TB) dtype.Type {
+	t.Helper()
+	typ, err := dtype.Parse("bfloat16", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return typ
 }
 
 func TestPackBitsDamage(t *testing.T) {
