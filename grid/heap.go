@@ -21,7 +21,7 @@ type Heap struct {
 const RefSize = 16
 
 // mostPage is the most bytes of a page.
-const mostPage = math.MaxUint32
+const mostPage = min(math.MaxUint32, math.MaxInt)
 
 // NewHeap returns a heap for elements of an array with the given fill value.
 func NewHeap(fill []byte) *Heap {
