@@ -64,23 +64,29 @@ func checkElement[T dtype.Element](t dtype.Type) error {
 	return badArgument("the elements are %s, not %T", t, zero)
 }
 
-// elementsOf returns the memory of values: their own where they are elements as they stand.
+// elementsOf returns the memory of values as elements of an array.
 func elementsOf[T dtype.Element](a *Array, values []T) (elements, error) {
 	s := a.state.Load()
-	e := elements{typ: s.typ}
+	return elementsAs(s.typ, s.engine.Heap, values)
+}
+
+// elementsAs returns the memory of values as elements of t: their own where they are that as they stand. Those that differ in length
+// are in a heap like the empty one given.
+func elementsAs[T dtype.Element](t dtype.Type, empty *grid.Heap, values []T) (elements, error) {
+	e := elements{typ: t}
 	switch {
-	case native[T](s.typ):
+	case native[T](t):
 		e.data = bytesOf(values)
 		return e, nil
-	case !converted[T](s.typ):
-		return e, checkElement[T](s.typ)
-	case s.typ.Variable():
-		return s.variable(texts(values))
+	case !converted[T](t):
+		return e, checkElement[T](t)
+	case t.Variable():
+		return variable(t, empty.New(), texts(values))
 	}
-	e.data = make([]byte, len(values)*s.typ.Size())
+	e.data = make([]byte, len(values)*t.Size())
 	for i := range values {
-		elem := e.data[i*s.typ.Size():][:s.typ.Size()]
-		if err := setElement(s.typ, elem, any(values[i])); err != nil {
+		elem := e.data[i*t.Size():][:t.Size()]
+		if err := setElement(t, elem, any(values[i])); err != nil {
 			return e, badArgument("value %d: %v", i, err)
 		}
 	}
@@ -131,8 +137,8 @@ func texts[T dtype.Element](values []T) [][]byte {
 }
 
 // variable returns elements that differ in length.
-func (s *state) variable(values [][]byte) (elements, error) {
-	e := elements{s.typ, make([]byte, len(values)*grid.RefSize), s.spec().Heap()}
+func variable(t dtype.Type, heap *grid.Heap, values [][]byte) (elements, error) {
+	e := elements{t, make([]byte, len(values)*grid.RefSize), heap}
 	for from := 0; from < len(values); {
 		size, to := 0, from
 		for ; to < len(values) && (to == from || size+len(values[to]) <= math.MaxInt32); to++ {
@@ -140,7 +146,7 @@ func (s *state) variable(values [][]byte) (elements, error) {
 		}
 		data, offsets := make([]byte, 0, size), make([]int64, 1, to-from+1)
 		for i, v := range values[from:to] {
-			if err := s.typ.Check(v); err != nil {
+			if err := t.Check(v); err != nil {
 				return e, badArgument("value %d: %v", from+i, err)
 			}
 			data = append(data, v...)
@@ -156,12 +162,6 @@ func (s *state) variable(values [][]byte) (elements, error) {
 
 // spec is what codecs have to know of the elements, but for the number of axes.
 func (s *state) spec() codec.Spec { return codec.Spec{Type: s.typ, Fill: s.fill} }
-
-// room returns memory for n elements, all of them zero or empty.
-func (s *state) room(n int64) elements {
-	spec := s.spec()
-	return elements{s.typ, make([]byte, n*int64(spec.Width())), spec.Heap()}
-}
 
 // valuesOf sets values to what the elements stand for, which are converted.
 func valuesOf[T dtype.Element](e elements, values []T) error {

@@ -17,54 +17,71 @@ import (
 // [Options.Durability] says; when it fails, every chunk holds its old or its new elements.
 //
 // Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or the number of values does not fit.
-func Write[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, src []T) error {
-	e, err := elementsOf(a, src)
+func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
+	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.write(ctx, sel, e)
+		err = a.writeView(ctx, sel, checkElement[T], func(r *selected) (grid.View, error) {
+			e, err := elementsAs(r.typ, r.heap, src)
+			if err != nil {
+				return grid.View{}, err
+			}
+			return r.source(e)
+		})
 	}
 	return a.fail("write", err)
 }
 
-// WriteBytes is [Write] for an array of any type: src has the elements in the byte order of the host.
+// WriteBytes is [Write] for an array of any type of fixed width: src has the elements in the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
-	return a.fail("write", a.write(ctx, sel, elements{typ: a.Type(), data: src}))
+	return a.fail("write", a.writeView(ctx, sel, nil, func(r *selected) (grid.View, error) {
+		return r.source(elements{typ: r.typ, data: src})
+	}))
 }
 
-// Fill stores one value as every selected element.
-func Fill[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, value T) error {
-	e, err := elementsOf(a, []T{value})
+// Fill stores one value as every selected element. It takes the memory of one.
+func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
+	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.repeat(ctx, sel, e)
+		err = a.repeat(ctx, sel, checkElement[T], func(r *selected) (elements, error) {
+			return elementsAs(r.typ, r.heap, []T{value})
+		})
 	}
 	return a.fail("fill", err)
 }
 
-// FillBytes is [Fill] for an array of any type: elem is one element in the byte order of the host.
+// FillBytes is [Fill] for an array of any type of fixed width: elem is one element in the byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.repeat(ctx, sel, elements{typ: a.Type(), data: elem}))
+	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *selected) (elements, error) {
+		return elements{typ: r.typ, data: elem}, nil
+	}))
 }
 
-func (a *Array) write(ctx context.Context, sel selection.Selection, e elements) error {
-	return a.writeView(ctx, sel, e.typ, func(s *state, r *selection.Resolved) (grid.View, error) { return s.source(r, e) })
-}
+// manyPoints is how many points are written at a time where one value stands for all: their order takes memory.
+const manyPoints = 1 << 22
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
-func (a *Array) repeat(ctx context.Context, sel selection.Selection, e elements) error {
-	return a.writeView(ctx, sel, e.typ, func(s *state, r *selection.Resolved) (grid.View, error) {
-		if err := s.checkValues(e); err != nil {
+func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes accepts, one func(*selected) (elements, error)) error {
+	s := a.state.Load()
+	if r, err := s.resolve(sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
+		for slab := range r.Slabs(s.grid, 1, manyPoints) {
+			if err := a.repeat(ctx, r.Part(slab), takes, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return a.writeView(ctx, sel, takes, func(r *selected) (grid.View, error) {
+		e, err := one(r)
+		if err != nil {
 			return grid.View{}, err
 		}
-		if len(e.data) != s.engine.Size {
-			return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(e.data), s.typ, s.typ.Size())
-		}
-		shape := r.FullShape()
-		return grid.View{Data: e.data, Shape: shape, Strides: make([]int64, len(shape)), Size: s.engine.Size, Heap: e.heap}, nil
+		return r.one(e)
 	})
 }
 
 // writeView stores the elements that view shows for the selection.
 func (a *Array) writeView(
-	ctx context.Context, sel selection.Selection, t dtype.Type, view func(*state, *selection.Resolved) (grid.View, error),
+	ctx context.Context, sel selection.Selection, takes accepts, view func(*selected) (grid.View, error),
 ) error {
 	if err := a.writable(); err != nil {
 		return err
@@ -74,21 +91,21 @@ func (a *Array) writeView(
 		return err
 	}
 	defer leave()
-	s, border, err := a.forWriting(ctx, sel, t)
+	s, border, err := a.forWriting(ctx, sel, takes)
 	if err != nil {
 		return err
 	}
 	write := func(s *state, shared bool) error {
-		r, err := s.resolve(sel, t)
+		r, err := s.resolve(sel, takes)
 		if err != nil {
 			return err
 		}
-		v, err := view(s, r)
+		v, err := view(r)
 		if err != nil {
 			return err
 		}
 		return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
-			return s.engine.Write(ctx, r, v, engine.Writing{Batch: b, Shared: shared})
+			return s.engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared})
 		})
 	}
 	if border {
@@ -100,20 +117,20 @@ func (a *Array) writeView(
 // forWriting returns the newest state, and whether a selection touches its border; there [Array.withoutGrowth] looks for the newest
 // one. Another program may have cut the array in another way: under a key that has another chunk now, one of the old length
 // would be damage.
-func (a *Array) forWriting(ctx context.Context, sel selection.Selection, t dtype.Type) (s *state, border bool, err error) {
+func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes accepts) (s *state, border bool, err error) {
 	s = a.state.Load()
-	r, err := s.resolve(sel, t)
-	if err != nil || s.atBorder(r) || a.options.SingleWriter {
-		return s, err == nil && s.atBorder(r), err
+	r, err := s.resolve(sel, takes)
+	if err != nil || s.atBorder(r.Resolved) || a.options.SingleWriter {
+		return s, err == nil && s.atBorder(r.Resolved), err
 	}
 	now, err := a.fresh(ctx, s)
 	if err != nil || now == s {
 		return s, false, err
 	}
-	if r, err = now.resolve(sel, t); err != nil {
+	if r, err = now.resolve(sel, takes); err != nil {
 		return now, false, err
 	}
-	return now, now.atBorder(r), nil
+	return now, now.atBorder(r.Resolved), nil
 }
 
 // withoutGrowth runs write with the newest state while no other program can make the array grow or shrink. In a store without
@@ -144,7 +161,7 @@ const writeTries = 32
 // atBorder reports whether a selection touches chunks that reach beyond the array. Another program may have made the
 // array grow into them, and what it stored there must not be taken for leftovers.
 func (s *state) atBorder(r *selection.Resolved) bool {
-	for i, touched := range selection.NewPlan(r, s.grid).Touched() {
+	for i, touched := range r.Touched(s.grid) {
 		a := s.grid.Axis(i)
 		if last, ok := a.Cell(a.Chunks() - 1); ok && last.IsBoundary() && touched.Stop == a.Chunks() {
 			return true
@@ -153,23 +170,15 @@ func (s *state) atBorder(r *selection.Resolved) bool {
 	return s.version.IsZero()
 }
 
-// source shows the caller's elements in the shape of a selection.
-func (s *state) source(r *selection.Resolved, e elements) (grid.View, error) {
-	if err := s.checkValues(e); err != nil {
-		return grid.View{}, err
-	}
-	return s.view(r, e)
-}
-
 // checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody could read them again.
-func (s *state) checkValues(e elements) error {
-	if s.typ.Variable() {
+func checkValues(e elements) error {
+	if e.typ.Variable() {
 		if e.heap == nil {
-			return errVariable(s.typ)
+			return errVariable(e.typ)
 		}
 		return nil // the values were looked at when they came
 	}
-	if err := s.typ.Check(e.data); err != nil {
+	if err := e.typ.Check(e.data); err != nil {
 		return badArgument("%v", err)
 	}
 	return nil

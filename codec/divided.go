@@ -83,7 +83,7 @@ func (c *Chain) CheckGrid(g *grid.Grid) error {
 // Weight returns the bytes that decoding a part of a chunk takes besides the caller's memory. It is for chains that are [Chain.Divided].
 func (c *Chain) Weight(p Part, cores int) int64 {
 	if !c.inOrder {
-		p.Shape, p.Part = c.permuted(p.Shape), c.permutedPart(p.Part)
+		p.Shape, p.Part = c.permuted(p.Shape), c.permutedPart(p.Part, p.Shape)
 	}
 	return c.serial.(Divider).Weight(p, cores)
 }

@@ -13,7 +13,7 @@ import (
 type Edit struct {
 	// Shape is the encoded shape of the chunk.
 	Shape []int64
-	// Part of the chunk becomes Values, which have its shape. Values without data change nothing.
+	// Part of the chunk becomes Values, which are as [Part.Into] is. Values without data change nothing.
 	grid.Part
 	Values grid.View
 	// Encoded becomes the stored form of the inner chunk at Index, where that is not nil. It is not looked into.
@@ -97,10 +97,10 @@ func (e *Edited) Spliced() bool {
 // EncodePart changes a part of a chunk. It is for chains that are [Chain.Divided].
 func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Edited, error) {
 	if !c.inOrder {
-		e.Shape = c.permuted(e.Shape)
 		if e.Values.Data != nil {
-			e.Part, e.Values = c.permutedPart(e.Part), c.permutedView(e.Values)
+			e.Part, e.Values = c.permutedPart(e.Part, e.Shape), c.permutedBlock(e.Part, e.Values)
 		}
+		e.Shape = c.permuted(e.Shape)
 		if e.Index != nil {
 			e.Index = c.permuted(e.Index)
 		}

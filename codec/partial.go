@@ -42,7 +42,8 @@ type Part struct {
 	// Shape is the encoded shape of the chunk, of whose elements Part is wanted.
 	Shape []int64
 	grid.Part
-	// Into has the shape of the part.
+	// Into has the shape of the part. Where the part has lists it has all places of their axes, and where it has points all
+	// places that these name, in any shape.
 	Into grid.View
 	// Whole tells that nothing else of the chunk belongs to the array.
 	Whole bool
@@ -67,13 +68,34 @@ func (c *Chain) Partial() bool {
 // DecodePart fills p.Into with a part of a chunk. It is for chains that are [Chain.Partial].
 func (c *Chain) DecodePart(ctx context.Context, w *Work, p Part, src Source) error {
 	if !c.inOrder {
-		p.Shape, p.Part, p.Into = c.permuted(p.Shape), c.permutedPart(p.Part), c.permutedView(p.Into)
+		p.Shape, p.Part, p.Into = c.permuted(p.Shape), c.permutedPart(p.Part, p.Shape), c.permutedBlock(p.Part, p.Into)
 	}
 	return c.failSerial(c.serial.(PartialDecoder).DecodePart(ctx, w, p, src))
 }
 
-func (c *Chain) permutedPart(p grid.Part) grid.Part {
-	return grid.Part{Start: c.permuted(p.Start), Step: c.permuted(p.Step), Count: c.permuted(p.Count)}
+// Fill makes the part the fill value.
+func (p *Part) Fill(fill []byte) {
+	if p.Picks == nil {
+		grid.Fill(p.Into, fill)
+		return
+	}
+	p.Picks.Fill(p.Into, p.Count, fill)
+}
+
+// permutedPart returns a part of a chunk of that shape as one of the encoded array.
+func (c *Chain) permutedPart(p grid.Part, shape []int64) grid.Part {
+	return grid.Part{
+		Start: c.permuted(p.Start), Step: c.permuted(p.Step), Count: c.permuted(p.Count), Picks: p.Picks.Permuted(c.order, shape),
+	}
+}
+
+// permutedBlock shows the block that a part is taken to or from with its axes in the order of the encoded array. A block of single
+// points has axes of its own.
+func (c *Chain) permutedBlock(p grid.Part, v grid.View) grid.View {
+	if p.Picks != nil && p.Picks.Points != nil {
+		return v
+	}
+	return c.permutedView(v)
 }
 
 // permutedView shows the same elements with their axes in the order of the encoded array.

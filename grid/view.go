@@ -1,6 +1,9 @@
 package grid
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // View is a block of elements of fixed width in memory, seen through strides: the element at index i is the
 // Size bytes at Data[Offset + Σ i[k]*Strides[k]].
@@ -13,11 +16,17 @@ type View struct {
 	Heap    *Heap   // what the elements refer to where they differ in length; they are of RefSize bytes then
 }
 
-// Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart.
-type Part struct{ Start, Step, Count []int64 }
+// Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart, unless Picks says otherwise.
+type Part struct {
+	Start, Step, Count []int64
+	Picks              *Picks
+}
 
 // Len returns the number of elements in the part, which is part of something that is known to be countable.
 func (p Part) Len() int64 {
+	if p.Picks != nil && p.Picks.Points != nil {
+		return int64(len(p.Picks.Points))
+	}
 	n := int64(1)
 	for _, c := range p.Count {
 		n *= c
@@ -113,6 +122,9 @@ func Copy(dst, src View) {
 	if outer == outerSrc {
 		n = m
 	}
+	if outer == len(dst.Shape) && outer > 0 && copyTiles(&dst, &src) {
+		return
+	}
 	if outer == len(dst.Shape) && outer > 0 {
 		copyElements(&dst, &src, dst.Offset, src.Offset, 0)
 		return
@@ -175,6 +187,10 @@ func copyElements(dst, src *View, d, s int64, axis int) {
 }
 
 func copyStrided[E element](dst, src []byte, d, s, ds, ss, n int64) {
+	if reverses(ds, ss, int64(unsafe.Sizeof(*new(E))), n) {
+		copyReversed[E](dst, src, d, s, ds, n)
+		return
+	}
 	for range n {
 		*at[E](dst, d) = *at[E](src, s)
 		d += ds

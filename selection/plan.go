@@ -1,25 +1,59 @@
 package selection
 
-import "varve.dev/zarr/grid"
+import (
+	"math"
+	"sort"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+)
 
 // Part is what a selection takes from one chunk. All slices have one entry an axis and are counted in elements.
 type Part struct {
 	grid.Part         // what is taken, counted within the chunk
 	Chunk     []int64 // index of the chunk in the grid
-	Place     []int64 // where the first element goes in the selected block
+	Place     []int64 // where the first element goes in the selected block; 0 along axes of which a list is taken
+
+	picks grid.Picks
+	lists []grid.List
+	own   []grid.Point
 }
 
 // NewPart returns a part with room for the given number of axes.
 func NewPart(rank int) *Part {
 	n := make([]int64, 5*rank)
 	cut := func(i int) []int64 { return n[i*rank : (i+1)*rank : (i+1)*rank] }
-	return &Part{grid.Part{Start: cut(0), Step: cut(1), Count: cut(2)}, cut(3), cut(4)}
+	return &Part{Part: grid.Part{Start: cut(0), Step: cut(1), Count: cut(2)}, Chunk: cut(3), Place: cut(4)}
+}
+
+// pick makes the part's picks those of lists, points and windows, and returns them.
+func (p *Part) pick(lists bool, windows []grid.Window) *grid.Picks {
+	p.picks = grid.Picks{Windows: windows}
+	if lists {
+		if p.lists == nil {
+			p.lists = make([]grid.List, len(p.Chunk))
+		}
+		p.picks.Lists = p.lists
+	}
+	p.Picks = &p.picks
+	return p.Picks
 }
 
 // Plan walks the chunks that a selection touches, in C order. It is not safe for concurrent use.
 type Plan struct {
 	axes          []planAxis
+	grid          *grid.Grid
 	started, done bool
+
+	windows []grid.Window
+	lists   bool
+	pointed bool
+	coords  *points      // of the points below, where these are of an array
+	points  []grid.Point // that are still to come, grouped
+	mask    *mask
+	cells   grid.Box // chunks that the mask may touch
+	at      []int64
+	cell    *grid.Chunk
 }
 
 // planAxis is a walk along one axis from chunk to chunk.
@@ -27,6 +61,7 @@ type planAxis struct {
 	want  axis
 	cut   grid.Axis
 	chunk int64
+	start int64 // first element of the chunk
 	from  int64 // first element of the piece, within the chunk
 	count int64 // selected elements in the piece
 	taken int64 // selected elements before the piece
@@ -34,9 +69,18 @@ type planAxis struct {
 
 // NewPlan lays r over g, whose shape r was resolved for.
 func NewPlan(r *Resolved, g *grid.Grid) *Plan {
-	p := &Plan{axes: make([]planAxis, len(r.axes))}
-	for i, a := range r.axes {
-		p.axes[i] = planAxis{want: a, cut: g.Axis(i)}
+	p := &Plan{grid: g, windows: r.windows, mask: r.mask, points: r.parts, pointed: r.parts != nil}
+	switch {
+	case r.points != nil:
+		p.pointed, p.coords, p.points = true, r.points, r.points.group(g, r.count, r.Touched(g))
+	case r.mask != nil:
+		p.cells, p.at, p.cell = grid.BoxOf(g.Chunks()), make([]int64, g.Rank()), grid.NewChunk(g.Rank())
+	case !p.pointed:
+		p.axes = make([]planAxis, len(r.axes))
+		for i, a := range r.axes {
+			p.axes[i] = planAxis{want: a, cut: g.Axis(i)}
+			p.lists = p.lists || a.list != nil
+		}
 	}
 	return p
 }
@@ -44,14 +88,39 @@ func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 // Next fills part, which has room for every axis, with the next chunk's part. It is false after the last,
 // and stays so.
 func (p *Plan) Next(part *Part) bool {
-	if p.done = p.done || !p.advance(); p.done {
-		return false
+	switch {
+	case p.done:
+	case p.mask != nil:
+		p.done = !p.nextMasked(part)
+	case p.pointed:
+		p.done = !p.nextPoints(part)
+	default:
+		p.done = !p.advance()
+		if !p.done {
+			p.fill(part)
+		}
+	}
+	return !p.done
+}
+
+// fill makes part the piece that the axes are at.
+func (p *Plan) fill(part *Part) {
+	part.Picks = nil
+	if p.lists || p.windows != nil {
+		part.pick(p.lists, p.windows)
 	}
 	for i := range p.axes {
 		a := &p.axes[i]
-		part.Chunk[i], part.Start[i], part.Step[i], part.Count[i], part.Place[i] = a.chunk, a.from, a.want.step, a.count, a.taken
+		part.Chunk[i], part.Count[i] = a.chunk, a.count
+		part.Start[i], part.Step[i], part.Place[i] = a.from, a.want.step, a.taken
+		if p.lists {
+			part.lists[i] = grid.List{}
+		}
+		if l := a.want.list; l != nil {
+			part.lists[i] = l.cut(a.taken, a.taken+a.count, a.start)
+			part.Start[i], part.Place[i] = 0, 0
+		}
 	}
-	return true
 }
 
 func (p *Plan) advance() bool {
@@ -80,6 +149,13 @@ func (a *planAxis) moveTo(taken int64) {
 	if taken == a.taken && a.count > 0 {
 		return // the only piece of its axis
 	}
+	if a.want.list != nil {
+		l := a.want.list
+		a.chunk, _, _ = a.cut.Locate(l.At[taken] - l.Base)
+		cell, _ := a.cut.Cell(a.chunk)
+		a.taken, a.start, a.count = taken, cell.Start, l.upTo(taken, cell.Start+cell.Logical)
+		return
+	}
 	element := a.want.start + taken*a.want.step
 	chunk, within, _ := a.cut.Locate(element)
 	cell, _ := a.cut.Cell(chunk)
@@ -87,15 +163,90 @@ func (a *planAxis) moveTo(taken int64) {
 	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.count-taken)
 }
 
-// Touched returns, for every axis, the interval of chunks between the first and the last that is touched.
-func (p *Plan) Touched() grid.Box {
-	box := make(grid.Box, len(p.axes))
-	for i, a := range p.axes {
-		if a.want.count > 0 {
-			first, _, _ := a.cut.Locate(a.want.start)
-			last, _, _ := a.cut.Locate(a.want.start + (a.want.count-1)*a.want.step)
-			box[i] = grid.Interval{Start: first, Stop: last + 1}
+// nextPoints makes part the points of the next chunk.
+func (p *Plan) nextPoints(part *Part) bool {
+	if len(p.points) == 0 {
+		return false
+	}
+	cell := p.points[0].Cell
+	n := sort.Search(min(len(p.points), 8), func(i int) bool { return p.points[i].Cell != cell })
+	if n == 8 {
+		n += sort.Search(len(p.points)-n, func(i int) bool { return p.points[n+i].Cell != cell })
+	}
+	p.locate(part.Chunk, p.points[0])
+	part.pick(false, p.windows).Points = p.points[:n:n]
+	p.points = p.points[n:]
+	return true
+}
+
+// locate finds the chunk that a point lies in.
+func (p *Plan) locate(chunk []int64, of grid.Point) {
+	cell := of.Cell
+	for i := len(chunk) - 1; i >= 0; i-- {
+		a := p.grid.Axis(i)
+		if p.coords != nil {
+			chunk[i], _, _ = a.Locate(p.coords.at(i, of.Place))
+			continue
+		}
+		chunk[i] = cell % a.Chunks()
+		cell /= a.Chunks()
+	}
+}
+
+// nextMasked makes part what the mask selects of the next chunk of which it selects anything.
+func (p *Plan) nextMasked(part *Part) bool {
+	for more := !p.started && p.cells.First(p.at) || p.started && p.cells.Next(p.at); more; more = p.cells.Next(p.at) {
+		p.started = true
+		p.grid.Cell(p.at, p.cell)
+		part.own = p.mask.within(part.own[:0], p.cell)
+		if len(part.own) > 0 {
+			copy(part.Chunk, p.at)
+			part.pick(false, p.windows).Points = part.own
+			return true
 		}
 	}
-	return box
+	return false
+}
+
+// Chunks returns how many chunks the selection touches at most, before the first was asked for.
+func (p *Plan) Chunks() int64 {
+	switch {
+	case p.mask != nil:
+		n, _ := p.cells.Len()
+		return n
+	case p.pointed:
+		n := int64(0)
+		for k := range p.points {
+			if k == 0 || p.points[k].Cell != p.points[k-1].Cell {
+				n++
+			}
+		}
+		return n
+	}
+	n := int64(1)
+	for _, a := range p.axes {
+		var ok bool
+		if n, ok = checked.Mul(n, a.chunks()); !ok {
+			return math.MaxInt64
+		}
+	}
+	return n
+}
+
+// chunks returns how many chunks are touched along the axis at most.
+func (a planAxis) chunks() (n int64) {
+	if a.want.count == 0 {
+		return 0
+	}
+	if a.want.list == nil {
+		first, _, _ := a.cut.Locate(a.want.first())
+		last, _, _ := a.cut.Locate(a.want.last())
+		return min(a.want.count, last-first+1)
+	}
+	a.taken, a.count = 0, 0
+	for taken := int64(0); taken < a.want.count; taken += a.count {
+		a.moveTo(taken)
+		n++
+	}
+	return n
 }

@@ -61,7 +61,7 @@ func TestPlanAgainstModel(t *testing.T) {
 func checkPlan(t *rapid.T, g *grid.Grid, r *selection.Resolved, want [][]int64) {
 	rank := g.Rank()
 	plan, part := selection.NewPlan(r, g), selection.NewPart(rank)
-	touched := plan.Touched()
+	touched := r.Touched(g)
 	seen := map[string]bool{}
 	chunks := map[string]bool{}
 	for plan.Next(part) {
@@ -148,7 +148,12 @@ func TestResolve(t *testing.T) {
 		{"too many", selection.Basic{selection.At(0), selection.At(0), selection.At(0)}, nil, -1},
 		{"two ellipses", selection.Basic{selection.Ellipsis(), selection.Ellipsis()}, nil, -1},
 		{"no step", selection.Basic{selection.Stepped(0, 1, 0)}, nil, 0},
-		{"negative step", selection.Basic{selection.Stepped(0, 1, -1)}, nil, 0},
+		{"empty and backwards", selection.Basic{selection.Stepped(0, 1, -1)}, []int64{0, 4}, 0},
+		{"reversed", selection.Basic{selection.Stepped(selection.Open, selection.Open, -1)}, []int64{6, 4}, 0},
+		{"backwards", selection.Basic{selection.Stepped(-1, -100, -4)}, []int64{2, 4}, 0},
+		{"backwards to the first", selection.Basic{selection.Stepped(100, 0, -2)}, []int64{3, 4}, 0},
+		{"huge step backwards", selection.Basic{selection.Stepped(4, selection.Open, -1<<62)}, []int64{1, 4}, 0},
+		{"list in basic", selection.Basic{selection.List(1)}, nil, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := selection.Resolve(tt.sel, shape)

@@ -3,6 +3,7 @@ package selection
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -12,15 +13,57 @@ import (
 // The error names the axis and its extent.
 var ErrInvalid = errors.New("selection: invalid selection")
 
-// Selection names elements of an array: [Box] or [Basic]. A nil Selection is the whole array.
+// Selection names elements of an array: [Box], [Basic], [Named], [Orthogonal], [Points], [Mask] or [Blocks], or [Fields] of one of
+// these. What [Resolve] makes of one is a selection, too. A nil Selection is the whole array.
+//
+// Lists of elements are kept, not copied: they must not change while the selection is in use.
 type Selection interface {
-	resolve(shape []int64) ([]axis, error)
+	resolve(t *Target) (*Resolved, error)
 }
 
-// axis is what is selected along one axis: count elements from start on, step apart.
+// Target is what a selection is resolved for.
+type Target struct {
+	Shape []int64  // elements
+	Names []string // of the axes, "" for one without; nil where there are none. For [Named]
+	// Grid and Inner return how the array is cut into chunks and, where these are shards, into inner chunks. For [Blocks]; nil
+	// where there is nothing of the kind.
+	Grid, Inner func() (*grid.Grid, error)
+}
+
+// Resolve binds sel to an array of the given shape. Errors wrap [ErrInvalid].
+func Resolve(sel Selection, shape []int64) (*Resolved, error) {
+	return (&Target{Shape: shape}).Resolve(sel)
+}
+
+// Resolve binds sel to the target. Errors wrap [ErrInvalid].
+func (t *Target) Resolve(sel Selection) (*Resolved, error) {
+	if sel == nil {
+		sel = Region(grid.BoxOf(t.Shape))
+	}
+	return sel.resolve(t)
+}
+
+// axis is what is selected along one axis: count elements from start on, step apart, or those of a list.
 type axis struct {
-	start, step, count int64
-	drop               bool // a single index, whose axis is not in the result
+	start, step, count int64 // step is at least 1
+	flip               bool  // they stand in the selected block the other way round
+	drop               bool  // a single index, whose axis is not in the result
+	list               *list
+}
+
+// first and last return the outermost elements of an axis that has any.
+func (a axis) first() int64 {
+	if a.list != nil {
+		return a.list.At[0] - a.list.Base
+	}
+	return a.start
+}
+
+func (a axis) last() int64 {
+	if a.list != nil {
+		return a.list.At[a.count-1] - a.list.Base
+	}
+	return a.start + (a.count-1)*a.step
 }
 
 // Box selects a half-open region: for every axis the first element, and the one behind the last, as in
@@ -36,77 +79,204 @@ func Region(r grid.Box) Box {
 	return b
 }
 
-func (b Box) resolve(shape []int64) ([]axis, error) {
-	if len(b) != len(shape) {
-		return nil, rankError(len(b), len(shape))
+func (b Box) resolve(t *Target) (*Resolved, error) {
+	if len(b) != len(t.Shape) {
+		return nil, rankError(len(b), len(t.Shape))
 	}
 	axes := make([]axis, len(b))
 	for i, in := range b {
 		start, stop := in[0], in[1]
-		if start < 0 || stop < start || stop > shape[i] {
-			return nil, rangeError(i, shape[i], fmt.Sprintf("elements %d to %d", start, stop))
+		if start < 0 || stop < start || stop > t.Shape[i] {
+			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("elements %d to %d", start, stop))
 		}
 		axes[i] = axis{start: start, step: 1, count: stop - start}
 	}
-	return axes, nil
+	return t.ofAxes(axes)
 }
 
-// Resolved is a selection bound to the shape of an array.
+// Resolved is a selection bound to the shape of an array. It is a [Selection] of arrays of this shape, and of any that have all its
+// elements.
 type Resolved struct {
-	axes  []axis
-	count int64
+	source []int64      // shape of the array
+	axes   []axis       // one an axis of the array, but for points and masks
+	order  []int        // the axes in the order of the result; nil where they are in order
+	points *points      // what is selected by coordinates
+	mask   *mask        // what is selected by a mask
+	parts  []grid.Point // points of a part, grouped by cell
+	count  int64
+
+	fields  [][]string
+	windows []grid.Window
 }
 
-// Resolve binds sel to an array of the given shape. Errors wrap [ErrInvalid].
-func Resolve(sel Selection, shape []int64) (*Resolved, error) {
-	if sel == nil {
-		sel = Region(grid.BoxOf(shape))
-	}
-	axes, err := sel.resolve(shape)
-	if err != nil {
-		return nil, err
-	}
-	r := &Resolved{axes: axes}
-	n, ok := checked.Product(r.full()...)
+func (t *Target) ofAxes(axes []axis) (*Resolved, error) {
+	r := &Resolved{source: slices.Clone(t.Shape), axes: axes}
+	n, ok := checked.Product(r.FullShape()...)
 	if !ok {
-		return nil, fmt.Errorf("%w: more than 2^63 elements", ErrInvalid)
+		return nil, errTooMany
 	}
 	r.count = n
 	return r, nil
 }
 
-// OfPart returns the selection of a part of something that has at least as many elements.
+var errTooMany = fmt.Errorf("%w: more than 2^63 elements", ErrInvalid)
+
+// OfPart returns the selection of a part of something that has at least as many elements. Its points are grouped: see [Group].
 func OfPart(p grid.Part) *Resolved {
 	r := &Resolved{axes: make([]axis, len(p.Count)), count: p.Len()}
 	for i := range r.axes {
 		r.axes[i] = axis{start: p.Start[i], step: p.Step[i], count: p.Count[i]}
 	}
+	if p.Picks == nil {
+		return r
+	}
+	r.windows, r.parts = p.Picks.Windows, p.Picks.Points
+	for i, l := range p.Picks.Lists {
+		if l.At != nil {
+			r.axes[i].list = &list{List: l}
+		}
+	}
 	return r
+}
+
+// resolve binds the selection to an array that may have another shape by now.
+func (r *Resolved) resolve(t *Target) (*Resolved, error) {
+	if slices.Equal(r.source, t.Shape) {
+		return r, nil
+	}
+	if len(t.Shape) != len(r.source) {
+		return nil, rankError(len(r.source), len(t.Shape))
+	}
+	for i, in := range r.Bounds() {
+		if in.Len() > 0 && in.Stop > t.Shape[i] {
+			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("element %d", in.Stop-1))
+		}
+	}
+	if r.mask != nil {
+		o := *r
+		o.points, o.mask = r.mask.points(0, r.count), nil
+		r = &o
+	}
+	o := *r
+	o.source = slices.Clone(t.Shape)
+	return &o, nil
+}
+
+// Bounds returns the smallest box of the array that has all that is selected.
+func (r *Resolved) Bounds() grid.Box {
+	box := make(grid.Box, max(len(r.source), len(r.axes)))
+	switch {
+	case r.count == 0:
+	case r.points != nil:
+		r.points.bounds(box)
+	case r.mask != nil:
+		copy(box, grid.BoxOf(r.source))
+	default:
+		for i, a := range r.axes {
+			box[i] = grid.Interval{Start: a.first(), Stop: a.last() + 1}
+		}
+	}
+	return box
+}
+
+// Touched returns, for every axis, the interval of chunks of g between the first and the last that may be touched.
+func (r *Resolved) Touched(g *grid.Grid) grid.Box {
+	box := r.Bounds()
+	for i, in := range box {
+		if in.Len() > 0 {
+			first, _, _ := g.Axis(i).Locate(in.Start)
+			last, _, _ := g.Axis(i).Locate(in.Stop - 1)
+			box[i] = grid.Interval{Start: first, Stop: last + 1}
+		}
+	}
+	return box
 }
 
 // Len returns the number of selected elements.
 func (r *Resolved) Len() int64 { return r.count }
 
+// Fields returns the names of what is selected of every element, nil where that is all: those of the first list are fields of an
+// element, those of any other are fields of what the one before it makes.
+func (r *Resolved) Fields() [][]string { return r.fields }
+
+// Through returns the selection of just these bytes of every element.
+func (r *Resolved) Through(windows []grid.Window) *Resolved {
+	o := *r
+	o.windows = windows
+	return &o
+}
+
 // Shape returns the shape of the selected block, without the axes of which a single index was taken.
 func (r *Resolved) Shape() []int64 {
+	if shape := r.flat(); shape != nil {
+		return shape
+	}
 	shape := make([]int64, 0, len(r.axes))
-	for _, a := range r.axes {
-		if !a.drop {
+	for i := range r.axes {
+		if a := r.axes[r.axis(i)]; !a.drop {
 			shape = append(shape, a.count)
 		}
 	}
 	return shape
 }
 
-// FullShape returns the shape of the selected block with one entry for every axis of the array.
-func (r *Resolved) FullShape() []int64 { return r.full() }
-
-func (r *Resolved) full() []int64 {
+// FullShape returns the shape of the selected block with one entry for every axis of the array, in the order of the result. What is
+// selected by points or by a mask has only the axes of the result.
+func (r *Resolved) FullShape() []int64 {
+	if shape := r.flat(); shape != nil {
+		return shape
+	}
 	shape := make([]int64, len(r.axes))
-	for i, a := range r.axes {
-		shape[i] = a.count
+	for i := range shape {
+		shape[i] = r.axes[r.axis(i)].count
 	}
 	return shape
+}
+
+// flat returns the shape of what is selected by points or a mask, nil for all else.
+func (r *Resolved) flat() []int64 {
+	switch {
+	case r.points != nil:
+		return slices.Clone(r.points.shape)
+	case r.mask != nil:
+		return []int64{r.count}
+	}
+	return nil
+}
+
+// axis returns which axis of the array is axis i of the full shape.
+func (r *Resolved) axis(i int) int {
+	if r.order == nil {
+		return i
+	}
+	return r.order[i]
+}
+
+// Place shows a block of the result, which has the shape of the selection, as plans see it: with every axis of the array in
+// its order, and the elements in theirs. What is selected by points or a mask stays as it is.
+func (r *Resolved) Place(v grid.View) grid.View {
+	if r.axes == nil || r.points != nil || r.mask != nil {
+		return v
+	}
+	out, k := v, 0
+	n := make([]int64, 2*len(r.axes))
+	out.Shape, out.Strides = n[:len(r.axes):len(r.axes)], n[len(r.axes):]
+	for i := range r.axes {
+		to := r.axis(i)
+		a := r.axes[to]
+		out.Shape[to] = a.count
+		if a.drop {
+			continue
+		}
+		stride := v.Strides[k]
+		if a.flip {
+			out.Offset += max(0, a.count-1) * stride
+			stride = -stride
+		}
+		out.Strides[to] = stride
+		k++
+	}
+	return out
 }
 
 func rankError(got, want int) error {

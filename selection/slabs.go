@@ -7,35 +7,73 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Part returns the selection of those selected elements that have their places in the selected block within the box,
-// which has one interval for every axis of the array.
-func (r *Resolved) Part(places grid.Box) Basic {
-	items := make(Basic, len(places))
-	for i, in := range places {
-		a := r.axes[i]
-		first := a.start + in.Start*a.step
-		items[i] = Stepped(first, first+(in.Len()-1)*a.step+1, a.step)
+// Part returns the selection of those selected elements that have their places within the box, which is one of the full shape: it has
+// an interval for every axis of the array, or of the result where points or a mask are selected.
+func (r *Resolved) Part(places grid.Box) *Resolved {
+	o := *r
+	o.count = 1
+	for _, in := range places {
+		o.count *= in.Len()
 	}
-	return items
+	switch {
+	case r.mask != nil:
+		o.mask, o.points = nil, r.mask.points(places[0].Start, places[0].Stop)
+	case r.points != nil:
+		o.points = r.points.part(places)
+	default:
+		o.axes = make([]axis, len(r.axes))
+		for i, in := range places {
+			to := r.axis(i)
+			o.axes[to] = r.axes[to].part(in)
+		}
+	}
+	return &o
+}
+
+// part returns the axis of those places.
+func (a axis) part(in grid.Interval) axis {
+	switch {
+	case a.list != nil:
+		return axisOf(a.list.given[in.Start:in.Stop])
+	case a.flip:
+		a.start += (a.count - in.Stop) * a.step
+	default:
+		a.start += in.Start * a.step
+	}
+	a.count = in.Len()
+	return a
+}
+
+// part returns the points at those places.
+func (p *points) part(in grid.Box) *points {
+	o := &points{shape: in.Shape(), coords: make([]coords, len(p.coords))}
+	for i, c := range p.coords {
+		for k, at := range in {
+			c.off += at.Start * c.strides[k]
+		}
+		o.coords[i] = c
+	}
+	return o
 }
 
 // slabs cuts a selected block into boxes of places.
 type slabs struct {
-	grid *grid.Grid
-	axes []axis
+	*Resolved
+	grid  *grid.Grid
+	shape []int64
 }
 
 // Slabs yields boxes of places in the selected block that follow each other in C order and make up all of it, each of at most
 // limit bytes of elements of size bytes, but of at least one element. They end at the borders of chunks where they can, so
-// that few chunks are touched twice. The box is reused.
+// that few chunks are touched twice. The boxes are of the full shape, and reused.
 func (r *Resolved) Slabs(g *grid.Grid, size, limit int64) iter.Seq[grid.Box] {
-	s := &slabs{g, r.axes}
+	s := &slabs{r, g, r.FullShape()}
 	return func(yield func(grid.Box) bool) {
 		if r.count == 0 {
 			return
 		}
 		cut, most := s.cut(size, limit)
-		box := grid.BoxOf(r.full())
+		box := grid.BoxOf(s.shape)
 		for i := range min(cut, len(box)) {
 			box[i].Stop = 1
 		}
@@ -54,31 +92,43 @@ func (r *Resolved) Slabs(g *grid.Grid, size, limit int64) iter.Seq[grid.Box] {
 // those behind it all. It is the rank where all places are one slab because there is no axis.
 func (s *slabs) cut(size, limit int64) (axis int, most int64) {
 	plane := size
-	for axis = len(s.axes) - 1; axis >= 0; axis-- {
-		next, ok := checked.Mul(plane, s.axes[axis].count)
+	for axis = len(s.shape) - 1; axis >= 0; axis-- {
+		next, ok := checked.Mul(plane, s.shape[axis])
 		if !ok || next > limit {
 			return axis, max(1, limit/plane)
 		}
 		plane = next
 	}
-	if len(s.axes) == 0 {
+	if len(s.shape) == 0 {
 		return 0, 1
 	}
-	return 0, s.axes[0].count
+	return 0, s.shape[0]
 }
 
 // stop returns where a slab from start on ends along an axis: at the border of a chunk if there is one within reach.
 func (s *slabs) stop(axis int, start, most int64) int64 {
-	stop := min(start+min(most, s.axes[axis].count), s.axes[axis].count)
-	if stop == s.axes[axis].count {
+	stop := min(start+min(most, s.shape[axis]), s.shape[axis])
+	if stop == s.shape[axis] || s.axes == nil {
 		return stop
 	}
-	_, within, ok := s.grid.Axis(axis).Locate(s.axes[axis].start + stop*s.axes[axis].step)
-	back := within / s.axes[axis].step // places before stop that are in the same chunk
-	if ok && stop-back > start {
+	if back := s.back(s.Resolved.axis(axis), stop); stop-back > start {
 		return stop - back
 	}
 	return stop
+}
+
+// back returns how many places before a place along an axis are in the same chunk; 0 where the elements are not in order.
+func (s *slabs) back(axis int, place int64) int64 {
+	a := s.axes[axis]
+	chunk, within, ok := s.grid.Axis(axis).Locate(a.at(place))
+	switch {
+	case !ok || a.list != nil:
+		return 0
+	case a.flip:
+		cell, _ := s.grid.Axis(axis).Cell(chunk)
+		within = cell.Logical - 1 - within
+	}
+	return within / a.step
 }
 
 // advance moves the box behind the slab it was; it is false after the last.
@@ -86,13 +136,13 @@ func (s *slabs) advance(box grid.Box, cut int) bool {
 	if cut >= len(box) {
 		return false
 	}
-	if box[cut].Stop < s.axes[cut].count {
+	if box[cut].Stop < s.shape[cut] {
 		box[cut].Start = box[cut].Stop
 		return true
 	}
 	box[cut].Start = 0
 	for i := cut - 1; i >= 0; i-- {
-		if box[i].Stop < s.axes[i].count {
+		if box[i].Stop < s.shape[i] {
 			box[i].Start, box[i].Stop = box[i].Stop, box[i].Stop+1
 			return true
 		}

@@ -68,7 +68,7 @@ func merge(basic Basic, named map[int]Item, rank int) (Basic, error) {
 		return nil, err
 	}
 	for i, item := range named {
-		if items[i] != All() {
+		if items[i].kind != itemAll {
 			return nil, fmt.Errorf("%w: axis %d is selected by place and by name", ErrInvalid, i)
 		}
 		items[i] = item
@@ -106,8 +106,8 @@ func parseSlice(parts []string) (Item, error) {
 	if step == Open {
 		step = 1
 	}
-	if step < 1 {
-		return Item{}, fmt.Errorf("step must be at least 1, got %d", step)
+	if step == 0 {
+		return Item{}, fmt.Errorf("a step of 0 selects nothing and everything")
 	}
 	if bounds[0] == Open && bounds[1] == Open && step == 1 {
 		return All(), nil

@@ -59,7 +59,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 	}
 	var mu sync.Mutex
 	plan := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid)
-	touched, _ := plan.Touched().Len()
+	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
 	pieces := make([]*selection.Piece, size*int64(max(1, cap(d.work.Cores))))
 	defer func() { d.put(pieces...) }()
@@ -123,7 +123,7 @@ func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) 
 // fill makes the place of p the fill value.
 func (d *decoder) fill(p *selection.Piece) {
 	if !d.Zeroed || !grid.AllEqual(d.filler, []byte{0}) {
-		grid.Fill(p.Placed, d.filler)
+		p.Blank(d.filler)
 	}
 }
 
@@ -136,8 +136,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	if shown, err := d.chain.Show(&p.Decoded, src); err != nil {
 		return err
 	} else if shown {
-		p.Take()
-		grid.Copy(p.Placed, p.Taken)
+		p.Gather()
 		return nil
 	}
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
@@ -151,8 +150,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	if err := d.chain.DecodeWithin(&p.Decoded, p.Part.Part, src); err != nil {
 		return err
 	}
-	p.Take()
-	grid.Copy(p.Placed, p.Taken)
+	p.Gather()
 	return nil
 }
 
@@ -160,7 +158,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
-	p.Show(b.Bytes(n), c.heap.New())
+	p.Show(b.Bytes(n), p.HeapFor(c.heap))
 	if err := c.chain.Decode(&p.Decoded, src); err != nil {
 		b.Put()
 		return nil, err

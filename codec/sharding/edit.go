@@ -32,6 +32,9 @@ func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src
 	if err != nil {
 		return nil, err
 	}
+	if e.Values.Data != nil {
+		e.Part = selection.Group(e.Part, e.Shape, l.grid)
+	}
 	for range readTries {
 		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(codec.Edited)}
 		if err = d.edit(src); err == nil {
@@ -196,6 +199,9 @@ func (d *editor) mark() (count int64) {
 
 // isAll reports whether the part is all of the shard, so that every inner chunk is touched.
 func (d *editor) isAll() bool {
+	if d.Picks != nil {
+		return false
+	}
 	for i, n := range d.Shape {
 		if d.Start[i] != 0 || d.Count[i] != n || d.Step[i] != 1 && n > 1 {
 			return false
@@ -300,14 +306,13 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 	} else {
 		d.grid.Cell(at, p.Cell)
 	}
-	b, cleared, err := d.oldInner(p, k)
+	b, cleared, err := d.oldInner(p, k, touched && p.Covers())
 	defer b.Put()
 	if err != nil || !touched && !cleared {
 		return dst, false, err
 	}
 	if touched {
-		p.Take()
-		grid.Copy(p.Taken, p.Placed)
+		p.Scatter()
 	}
 	dst, err = d.append(dst, p.Decoded)
 	return dst, true, err
@@ -322,16 +327,18 @@ func (d *editor) append(dst []byte, v grid.View) ([]byte, error) {
 }
 
 // oldInner makes p show inner chunk k as it is stored, as far as it stays, in memory that the caller puts back,
-// and reports whether anything else was there.
-func (d *editor) oldInner(p *selection.Piece, k int64) (b *budget.Buffer, cleared bool, err error) {
-	src, err := d.oldBytes(k)
-	if err != nil {
-		return nil, false, err
+// and reports whether anything else was there. One that is covered was not read.
+func (d *editor) oldInner(p *selection.Piece, k int64, covered bool) (b *budget.Buffer, cleared bool, err error) {
+	var src []byte
+	if !covered {
+		if src, err = d.oldBytes(k); err != nil {
+			return nil, false, err
+		}
 	}
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
 		b := budget.Get(n)
-		p.Show(b.Bytes(n), d.heap.New())
+		p.Show(b.Bytes(n), p.HeapFor(d.heap))
 		grid.FillBytes(p.Decoded.Data, d.filler)
 		return b, false, nil
 	}

@@ -113,7 +113,7 @@ func (d *editor) covers(k int64) bool {
 	}
 	p := d.take()
 	defer d.put(p)
-	return p.Seek(d.grid, d.Part, d.layout.place(nil, k)) && p.IsWhole()
+	return p.Seek(d.grid, d.Part, d.layout.place(nil, k)) && p.Covers()
 }
 
 // oldBytes returns inner chunk k as it is stored, nil where it is not.

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -31,6 +30,7 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 		}
 		return err
 	}
+	p.Part = selection.Group(p.Part, p.Shape, l.grid)
 	d := &decoder{c, l, p, ctx, w}
 	if shard, ok := src.(codec.Stored); ok {
 		return d.decodeStored(shard)
@@ -46,7 +46,7 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 		src.Expect(store.Info{})
 	}
 	if errors.Is(err, fs.ErrNotExist) && p.Zeroed && !d.Zeroed {
-		grid.Fill(p.Into, c.filler)
+		p.Fill(c.filler)
 	}
 	return err
 }
@@ -63,7 +63,10 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	if err != nil {
 		return 0
 	}
-	touched, _ := selection.NewPlan(selection.OfPart(p.Part), l.grid).Touched().Len()
+	touched := min(l.n, p.Len())
+	if p.Picks == nil || p.Picks.Points == nil {
+		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
+	}
 	encoded := l.likely/max(1, l.n)*touched + l.index // all of it where every inner chunk is touched
 	if p.Whole || touched == l.n {
 		encoded = l.likely
@@ -109,7 +112,7 @@ func (d *decoder) wantsWhole(src codec.Source) bool {
 	if d.likely <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
 	}
-	touched, _ := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Touched().Len()
+	touched := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks()
 	return (d.Whole || touched == d.n) && d.likely <= d.work.Bytes
 }
 

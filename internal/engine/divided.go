@@ -202,7 +202,7 @@ func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
 // writeDivided stores the part of a chunk of inner chunks.
 func (w *writer) writeDivided(ctx context.Context, src grid.View) error {
 	w.Into(src)
-	whole := w.IsWhole() && !(w.Shared && w.Cell.IsBoundary())
+	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
 	e := codec.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
 	bytes := w.editWeight()
 	if !whole {

@@ -15,7 +15,7 @@ const (
 
 // partly reports whether the part is to be read without the rest of a chunk of n bytes.
 func (w *worker) partly(n int64) bool {
-	return n >= largeChunk && w.Chain.Partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
+	return n >= largeChunk && w.Picks == nil && w.Chain.Partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
 }
 
 // readPart reads the part of a chunk to its place, from one version of the stored chunk.

@@ -31,7 +31,7 @@ const (
 	Missing                  // a chunk is not stored
 )
 
-// Read fills dst, whose shape is that of the selection with every axis kept, with the selected elements. Chunks that are
+// Read fills dst, which is as [selection.Resolved.Place] shows it, with the selected elements. Chunks that are
 // not stored are the fill value.
 //
 // After an error dst may hold anything.
@@ -40,7 +40,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 		return Certain, ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
-	r := a.newReading(plan.Touched(), sel.Len())
+	r := a.newReading(sel.Touched(a.Grid), sel.Len())
 	r.since = how.Since
 	skipFill := how.Zeroed && grid.AllEqual(a.Fill, []byte{0})
 	err := each(ctx, r.workers,
@@ -82,8 +82,7 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	if found && err == nil {
 		w.examine(w.info)
 		if room == nil {
-			w.Take()
-			grid.Copy(w.Placed, w.Taken)
+			w.Gather()
 		}
 	}
 	return w.orFill(found, err, skipFill)
@@ -110,7 +109,7 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	}
 	w.suspect(Missing)
 	if !skipFill {
-		grid.Fill(w.Placed, w.Fill)
+		w.Blank(w.Fill)
 	}
 	return nil
 }

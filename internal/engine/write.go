@@ -27,7 +27,7 @@ type Writing struct {
 	FirstAlone bool
 }
 
-// Write stores the elements of src, whose shape is that of the selection with every axis kept.
+// Write stores the elements of src, which is as [selection.Resolved.Place] shows it.
 // A chunk that the selection covers is not read.
 //
 // Several writers of one chunk take turns in this process. Where the store has conditional writes, so do those of several
@@ -37,7 +37,7 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.Vie
 		return ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
-	r := a.newRun(plan.Touched(), sel.Len())
+	r := a.newRun(sel.Touched(a.Grid), sel.Len())
 	next := func(w *writer) bool { return plan.Next(w.Part) }
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) }
 	if how.FirstAlone {
@@ -88,14 +88,14 @@ func (w *writer) write(ctx context.Context, src grid.View) error {
 		return err
 	}
 	w.Into(src)
-	whole := w.IsWhole() && !(w.Shared && w.Cell.IsBoundary())
+	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
 	weight, err := w.bytes.Acquire(ctx, w.writeWeight(n, whole))
 	if err != nil {
 		return err
 	}
 	defer w.bytes.Release(weight)
 	defer w.lock().Unlock()
-	if whole && !w.Cell.IsBoundary() {
+	if whole && w.Picks == nil && !w.Cell.IsBoundary() {
 		w.on = store.Condition{}
 		return w.put(ctx, w.Placed, n)
 	}
@@ -119,15 +119,14 @@ func (w *writer) change(ctx context.Context, n int64, whole bool) error {
 	if err != nil {
 		return err
 	}
-	w.Take()
-	grid.Copy(w.Taken, w.Placed)
+	w.Scatter()
 	return w.put(ctx, w.Decoded, n)
 }
 
 // writeWeight returns the bytes that writing a chunk takes besides the caller's memory.
 func (w *writer) writeWeight(n int64, whole bool) int64 {
 	weight := int64(0)
-	if _, inPlace := w.Placed.Bytes(); !whole || !inPlace || w.Cell.IsBoundary() {
+	if _, inPlace := w.Placed.Bytes(); !whole || !inPlace || w.Picks != nil || w.Cell.IsBoundary() {
 		weight = n
 	}
 	if !w.Chain.Plain() {
@@ -152,7 +151,7 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 		}
 	}
 	buffer := budget.Get(n)
-	w.Show(buffer.Bytes(n), w.Heap.New())
+	w.Show(buffer.Bytes(n), w.HeapFor(w.Heap))
 	grid.FillBytes(w.Decoded.Data, w.Fill)
 	return buffer, nil
 }

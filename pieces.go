@@ -1,0 +1,210 @@
+package zarr
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"sync"
+	"unsafe"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+)
+
+// Piece is what a selection takes from one chunk.
+type Piece[T dtype.Element] struct {
+	Block[T]
+	// From is what the piece is of the array: who writes to it writes to the same elements.
+	From *selection.Resolved
+	// To is where the piece belongs in the block that the whole selection makes.
+	To *selection.Resolved
+
+	whole []int64
+	bare  bool // the values are moved as bytes
+}
+
+// Into moves the piece to its place in a block of all that is selected, which is in C order.
+func (p Piece[T]) Into(dst []T) error {
+	n := int64(1)
+	for _, l := range p.whole {
+		n *= l
+	}
+	if n != int64(len(dst)) {
+		return badArgument("%d values for a selection of shape %v, which has %d", len(dst), p.whole, n)
+	}
+	if !p.bare {
+		return p.move(dst)
+	}
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	return p.To.Scatter(grid.Contiguous(bytesOf(dst), p.whole, size), grid.Contiguous(bytesOf(p.Data), p.Shape, size))
+}
+
+// move is Into of values that are not moved as bytes because they hold pointers: their numbers are, and tell where each belongs.
+func (p Piece[T]) move(dst []T) error {
+	box := p.To.Bounds()
+	n, ok := box.Len()
+	if !ok || n > math.MaxInt/8 {
+		return ErrOverflow
+	}
+	numbers := make([]int64, len(p.Data))
+	for i := range numbers {
+		numbers[i] = int64(i) + 1
+	}
+	places := make([]int64, n)
+	near := grid.Contiguous(bytesOf(places), box.Shape(), 8)
+	for i, in := range box {
+		near.Offset -= in.Start * near.Strides[i]
+	}
+	if err := p.To.Scatter(near, grid.Contiguous(bytesOf(numbers), p.Shape, 8)); err != nil {
+		return err
+	}
+	strides := grid.AppendStrides(nil, p.whole, 1)
+	i := 0
+	for at := range box.Indices() {
+		if k := places[i]; k > 0 {
+			to := int64(0)
+			for axis, x := range at {
+				to += x * strides[axis]
+			}
+			dst[to] = p.Data[k-1]
+		}
+		i++
+	}
+	return nil
+}
+
+// largePiece is the bytes of a shard from which on its inner chunks are pieces.
+const largePiece = 64 << 20
+
+// pieceBudget is how many bytes of pieces are read ahead where [Options.Budget] says nothing.
+const pieceBudget = 64 << 20
+
+// Pieces yields the selected elements chunk by chunk, in C order of the chunks, each decoded once: so that a selection is worked
+// through which memory could not hold. Chunks that are large shards are taken inner chunk by inner chunk. A few pieces are
+// read ahead, as many as the budget allows ([Options.Budget]); whoever breaks off leaves nothing running. A piece is the reader's
+// to keep. For blocks in C order, as files want them, see [Array.Slabs].
+//
+// The pieces are of the array as it is when the loop begins. An error ends it.
+func Pieces[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) iter.Seq2[Piece[T], error] {
+	return func(yield func(Piece[T], error) bool) {
+		a, sel, err := from.of(sel)
+		if err == nil {
+			err = readPieces(ctx, a, sel, yield)
+		}
+		if err != nil {
+			yield(Piece[T]{}, a.fail("read", err))
+		}
+	}
+}
+
+// pending is a piece that is being read.
+type pending[T dtype.Element] struct {
+	Piece[T]
+	bytes int64
+	done  chan error
+}
+
+// readPieces reads pieces ahead and hands them out in order. It returns an error that nobody was told.
+func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
+	s := a.state.Load()
+	r, err := s.resolve(sel, checkElement[T])
+	if err != nil || r.Len() == 0 {
+		return err
+	}
+	g, err := s.pieceGrid()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	next, stop := iter.Pull2(r.Pieces(g))
+	defer stop()
+	ahead := reader[T]{array: a, size: r.size(), bare: native[T](r.typ), next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
+	for ahead.fill(ctx); len(ahead.queue) > 0; ahead.fill(ctx) {
+		p := ahead.queue[0]
+		ahead.queue = ahead.queue[1:]
+		if err := <-p.done; err != nil {
+			return err
+		}
+		ahead.bytes -= p.bytes
+		if !yield(p.Piece, nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// pieceGrid returns the grid whose chunks are pieces.
+func (s *state) pieceGrid() (*grid.Grid, error) {
+	n := float64(s.engine.Size)
+	for i, chunks := range s.grid.Chunks() {
+		n *= float64(s.grid.Axis(i).Longest(grid.Interval{Stop: chunks}))
+	}
+	if n <= largePiece || !s.engine.Chain.Divided() {
+		return s.grid, nil
+	}
+	return s.inner()
+}
+
+// reader reads pieces ahead.
+type reader[T dtype.Element] struct {
+	array   *Array
+	size    int64 // bytes an element
+	bare    bool
+	next    func() (from, to *selection.Resolved, more bool)
+	shape   []int64
+	running *sync.WaitGroup
+	most    int64 // bytes; 0 is pieceBudget
+
+	queue []*pending[T]
+	bytes int64       // of all in the queue
+	held  *pending[T] // the next one, for which there was no room
+}
+
+// fill begins to read pieces as long as there is room; one has always room.
+func (d *reader[T]) fill(ctx context.Context) {
+	most := d.most
+	if most <= 0 {
+		most = pieceBudget
+	}
+	for {
+		if d.held == nil {
+			from, to, more := d.next()
+			if !more {
+				return
+			}
+			d.held = &pending[T]{Piece: Piece[T]{From: from, To: to, whole: d.shape, bare: d.bare}, done: make(chan error, 1)}
+			d.held.bytes = 2 * min(from.Len(), math.MaxInt64/32) * d.size
+		}
+		if len(d.queue) > 0 && (d.bytes+d.held.bytes > most || len(d.queue) >= maxAhead) {
+			return
+		}
+		p := d.held
+		d.held, d.bytes, d.queue = nil, d.bytes+p.bytes, append(d.queue, p)
+		d.running.Go(func() { p.done <- d.read(ctx, p) })
+	}
+}
+
+// maxAhead is how many pieces are read at a time at most.
+const maxAhead = 16
+
+func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
+	var e elements
+	err := d.array.read(ctx, p.From, checkElement[T], true, func(r *selected) (grid.View, error) {
+		if r.Len() > d.array.options.Limits.block()/d.size {
+			return grid.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
+		}
+		p.Block = Block[T]{r.Shape(), make([]T, r.Len())}
+		e = roomFor(r, p.Data)
+		return r.view(e)
+	})
+	if err == nil {
+		err = valuesOf(e, p.Data)
+	}
+	return err
+}

@@ -1,0 +1,259 @@
+package selection
+
+import (
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/grid"
+)
+
+// Select returns the selection of what sel selects of the block that r selects. Steps make steps, lists make lists and points make
+// points; nothing is as large as the block unless sel is. names are those of the block's axes, nil where there are none.
+func (r *Resolved) Select(sel Selection, names []string) (*Resolved, error) {
+	t := &Target{Shape: r.Shape(), Names: names}
+	q, err := t.Resolve(sel)
+	if err != nil {
+		return nil, err
+	}
+	o := &Resolved{source: r.source, count: q.count, fields: slices.Concat(r.fields, q.fields)}
+	switch {
+	case r.mask != nil && isAll(q, t.Shape):
+		o.mask = r.mask
+	case r.mask != nil:
+		o.points = r.mask.points(0, r.count).pick(q)
+	case r.points != nil:
+		o.points = r.points.pick(q)
+	case q.mask != nil && isAll(r, r.source) && r.order == nil:
+		o.mask = q.mask
+	case q.mask != nil:
+		o.points = r.pointsOf(q.mask.points(0, q.count))
+	case q.points != nil:
+		o.points = r.pointsOf(q.points)
+	default:
+		r.compose(o, q)
+	}
+	return o, nil
+}
+
+// isAll reports whether r is all of an array of that shape as it is.
+func isAll(r *Resolved, shape []int64) bool {
+	for i, a := range r.axes {
+		if a.list != nil || a.flip || a.drop || a.start != 0 || a.count != shape[i] || a.step != 1 && a.count > 1 {
+			return false
+		}
+	}
+	return r.points == nil && r.mask == nil && r.order == nil
+}
+
+// Axes returns which axis of the array each axis of the result is, nil where points or a mask are selected.
+func (r *Resolved) Axes() []int {
+	if r.axes == nil {
+		return nil
+	}
+	dims := []int{}
+	for i := range r.axes {
+		if to := r.axis(i); !r.axes[to].drop {
+			dims = append(dims, to)
+		}
+	}
+	return dims
+}
+
+// compose makes o what q selects of what r selects, both along axes.
+func (r *Resolved) compose(o, q *Resolved) {
+	dims := r.Axes()
+	o.axes = slices.Clone(r.axes)
+	for k, to := range dims {
+		o.axes[to] = r.axes[to].compose(q.axes[k])
+	}
+	if r.order == nil && q.order == nil {
+		return
+	}
+	for i, a := range r.axes {
+		if a.drop {
+			o.order = append(o.order, i)
+		}
+	}
+	for k := range dims {
+		o.order = append(o.order, dims[q.axis(k)])
+	}
+}
+
+// compose returns what q selects of the places of an axis.
+func (a axis) compose(q axis) axis {
+	if a.list != nil || q.list != nil {
+		given := make([]int64, q.count)
+		for k := range given {
+			given[k] = a.at(q.at(int64(k)))
+		}
+		out := axisOf(given)
+		out.drop = q.drop
+		return out
+	}
+	out := axis{step: 1, count: q.count, flip: a.flip != q.flip, drop: q.drop}
+	if q.count == 0 {
+		return out
+	}
+	out.start = min(a.at(q.first()), a.at(q.last()))
+	if q.count > 1 {
+		out.step = a.step * q.step
+	}
+	return out
+}
+
+// pointsOf returns points of the block that r selects as points of the array.
+func (r *Resolved) pointsOf(p *points) *points {
+	o := &points{shape: p.shape, coords: make([]coords, len(r.axes))}
+	for i, a := range r.axes {
+		o.coords[i] = coords{data: []int64{a.start}, strides: make([]int64, len(p.shape)), least: a.start, most: a.start}
+	}
+	for k, to := range r.Axes() {
+		c := p.coords[k]
+		if a := r.axes[to]; a.list != nil || a.flip || a.start != 0 || a.step != 1 {
+			c.data = slices.Clone(c.data)
+			for j, at := range c.data {
+				c.data[j] = a.at(at)
+			}
+			c.least, c.most = a.first(), a.last()
+		}
+		o.coords[to] = c
+	}
+	return o
+}
+
+// pick returns what q selects of the block of points.
+func (p *points) pick(q *Resolved) *points {
+	if q.axes == nil || slices.ContainsFunc(q.axes, func(a axis) bool { return a.list != nil }) {
+		return p.gather(q)
+	}
+	o := &points{shape: q.Shape(), coords: make([]coords, len(p.coords))}
+	dims := q.Axes()
+	for i, c := range p.coords {
+		n := c
+		n.strides = make([]int64, 0, len(dims))
+		for k, a := range q.axes {
+			if a.count > 0 {
+				n.off += a.at(0) * c.strides[k]
+			}
+		}
+		for _, k := range dims {
+			step := q.axes[k].step
+			if q.axes[k].flip {
+				step = -step
+			}
+			if q.axes[k].count <= 1 {
+				step = 0
+			}
+			n.strides = append(n.strides, step*c.strides[k])
+		}
+		o.coords[i] = n
+	}
+	return o
+}
+
+// gather is pick for what has to be named point by point.
+func (p *points) gather(q *Resolved) *points {
+	o := &points{shape: q.Shape(), coords: make([]coords, len(p.coords))}
+	strides := grid.AppendStrides(nil, o.shape, 1)
+	places := q.places(p.shape)
+	for i, c := range p.coords {
+		c.data, c.off, c.strides = make([]int64, len(places)), 0, strides
+		for k, place := range places {
+			c.data[k] = p.at(i, place)
+		}
+		o.coords[i] = c
+	}
+	return o
+}
+
+// places returns the numbers in C order, within an array of that shape, of what is selected.
+func (r *Resolved) places(shape []int64) []int64 {
+	places := make([]int64, r.count)
+	if r.mask != nil {
+		r = &Resolved{points: r.mask.points(0, r.count), count: r.count}
+	}
+	if r.points != nil {
+		for i := range shape {
+			k := 0
+			r.points.each(i, func(at int64) {
+				places[k] = places[k]*shape[i] + at
+				k++
+			})
+		}
+		return places
+	}
+	full := r.FullShape()
+	k, index := 0, make([]int64, len(full))
+	for at := range grid.BoxOf(full).Indices() {
+		for i, n := range at {
+			index[r.axis(i)] = n
+		}
+		for i, n := range index {
+			places[k] = places[k]*shape[i] + r.axes[i].at(n)
+		}
+		k++
+	}
+	return places
+}
+
+// Transpose returns the selection with the axes of its result in another order: axis i is the one that was axes[i]. Without axes their
+// order is reversed. Errors wrap [ErrInvalid].
+func (r *Resolved) Transpose(axes ...int) (*Resolved, error) {
+	rank := len(r.Shape())
+	if len(axes) == 0 {
+		for i := range rank {
+			axes = append(axes, rank-1-i)
+		}
+	}
+	if err := checkOrder(axes, rank); err != nil {
+		return nil, err
+	}
+	o := *r
+	switch {
+	case r.mask != nil:
+	case r.points != nil:
+		o.points = r.points.transposed(axes)
+	default:
+		o.order = nil
+		for i, a := range r.axes {
+			if a.drop {
+				o.order = append(o.order, i)
+			}
+		}
+		dims := r.Axes()
+		for _, k := range axes {
+			o.order = append(o.order, dims[k])
+		}
+	}
+	return &o, nil
+}
+
+func checkOrder(axes []int, rank int) error {
+	seen := make([]bool, rank)
+	for _, k := range axes {
+		if k < 0 || k >= rank || seen[k] {
+			return fmt.Errorf("%w: axes %d are no order of %d axes", ErrInvalid, axes, rank)
+		}
+		seen[k] = true
+	}
+	if len(axes) != rank {
+		return rankError(len(axes), rank)
+	}
+	return nil
+}
+
+func (p *points) transposed(axes []int) *points {
+	o := &points{coords: slices.Clone(p.coords), shape: permuted(p.shape, axes)}
+	for i, c := range p.coords {
+		o.coords[i].strides = permuted(c.strides, axes)
+	}
+	return o
+}
+
+func permuted(n []int64, axes []int) []int64 {
+	out := make([]int64, len(axes))
+	for i, k := range axes {
+		out[i] = n[k]
+	}
+	return out
+}

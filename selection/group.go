@@ -1,0 +1,149 @@
+package selection
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+)
+
+// Group returns a part of a block as it is laid over a grid of the block: its points, if it has any, are grouped by cell, and
+// counted within their cells. shape is the encoded shape of the block, which the numbers of the points are of.
+func Group(p grid.Part, shape []int64, g *grid.Grid) grid.Part {
+	if p.Picks == nil || p.Picks.Points == nil {
+		return p
+	}
+	grouped := *p.Picks
+	grouped.Points = slices.Clone(p.Picks.Points)
+	for k := range grouped.Points {
+		at, scale := &grouped.Points[k], int64(1)
+		n, cell, within := at.At, int64(0), int64(0)
+		size := int64(1)
+		for i := len(shape) - 1; i >= 0; i-- {
+			a := g.Axis(i)
+			c, in, _ := a.Locate(n % shape[i])
+			of, _ := a.Cell(c)
+			n /= shape[i]
+			cell += c * scale
+			within += in * size
+			scale *= a.Chunks()
+			size *= of.Encoded
+		}
+		at.Cell, at.At = cell, within
+	}
+	cells, ok := g.NumChunks()
+	if !ok {
+		cells = math.MaxInt64
+	}
+	grouped.Points = sortByCell(grouped.Points, cells)
+	p.Picks = &grouped
+	return p
+}
+
+// byCell puts points in the order of their cells, and those of one cell in that of their places.
+func byCell(a, b grid.Point) int {
+	if a.Cell != b.Cell {
+		return cmp.Compare(a.Cell, b.Cell)
+	}
+	return cmp.Compare(a.Place, b.Place)
+}
+
+// group returns points grouped by the cells of a grid, which are numbered in C order.
+func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point {
+	out := make([]grid.Point, count)
+	for k := range out {
+		out[k].Place = int64(k)
+	}
+	cells := int64(1)
+	for i := range p.coords {
+		a, from, n := g.Axis(i), touched[i].Start, touched[i].Len()
+		next, ok := checked.Mul(cells, n)
+		var dense []int64
+		if !ok { // cells are numbered by those that are touched: there are no more than points
+			cells = renumber(out)
+			dense = p.touched(i, a)
+			n = int64(len(dense))
+			next = cells * n
+		}
+		k, in := 0, finder{axis: a}
+		p.each(i, func(at int64) {
+			in.find(at)
+			number := in.cell.Index - from
+			if dense != nil {
+				j, _ := slices.BinarySearch(dense, in.cell.Index)
+				number = int64(j)
+			}
+			out[k].Cell = out[k].Cell*n + number
+			out[k].At = out[k].At*in.cell.Encoded + at - in.cell.Start
+			k++
+		})
+		cells = next
+	}
+	return sortByCell(out, cells)
+}
+
+// sortByCell puts points, which are in the order of their places, in that of their cells, whose numbers are below cells.
+func sortByCell(points []grid.Point, cells int64) []grid.Point {
+	if slices.IsSortedFunc(points, byCell) {
+		return points
+	}
+	if cells > 4*int64(len(points)) {
+		slices.SortFunc(points, byCell)
+		return points
+	}
+	next := make([]int64, cells+1)
+	for _, p := range points {
+		next[p.Cell+1]++
+	}
+	for k := range cells {
+		next[k+1] += next[k]
+	}
+	out := make([]grid.Point, len(points))
+	for _, p := range points {
+		out[next[p.Cell]] = p
+		next[p.Cell]++
+	}
+	return out
+}
+
+// finder finds the cells of elements of an axis, many of which follow each other in one cell.
+type finder struct {
+	axis grid.Axis
+	cell grid.Cell
+}
+
+func (f *finder) find(at int64) {
+	if at < f.cell.Start || at-f.cell.Start >= f.cell.Logical {
+		k, _, _ := f.axis.Locate(at)
+		f.cell, _ = f.axis.Cell(k)
+	}
+}
+
+// touched returns the cells of an axis that have points, in rising order.
+func (p *points) touched(i int, a grid.Axis) []int64 {
+	var cells []int64
+	in := finder{axis: a}
+	p.each(i, func(at int64) {
+		in.find(at)
+		cells = append(cells, in.cell.Index)
+	})
+	slices.Sort(cells)
+	return slices.Compact(cells)
+}
+
+// renumber gives the cells of points the smallest numbers that keep their order, and returns how many there are.
+func renumber(points []grid.Point) int64 {
+	cells := make([]int64, len(points))
+	for k, p := range points {
+		cells[k] = p.Cell
+	}
+	slices.Sort(cells)
+	cells = slices.Compact(cells)
+	for k := range points {
+		n, _ := slices.BinarySearch(cells, points[k].Cell)
+		points[k].Cell = int64(n)
+	}
+	return int64(len(cells))
+}

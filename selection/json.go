@@ -1,0 +1,253 @@
+package selection
+
+import (
+	"errors"
+	"fmt"
+
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// ParseJSON reads a selection of any kind, an object with one member that says which:
+//
+//	{"basic": "0:10, ..., 3"}                     as [Parse] reads it
+//	{"orthogonal": [[0, 2, 5], "1:5", 7]}         an entry an axis: an index, a slice, a list of integers or of booleans;
+//	{"orthogonal": {"time": [0, 2], "lat": "::2"}} or axes by their names
+//	{"points": [[0, 1], [3, 4]]}                  for every axis an integer or nested lists of them, which are broadcast
+//	{"blocks": ["0", "1:3"]}                      with "inner": true, inner chunks
+//	{"mask": "mask.npy"}                          what mask makes of the name
+//
+// Beside it, "fields" may list names of fields; alone, it takes them of the whole array. names are those of the array's axes. Errors
+// wrap [ErrInvalid] and say where in the text they are, but for those of mask.
+func ParseJSON(text []byte, names []string, mask func(name string) (Mask, error)) (Selection, error) {
+	v, err := strictjson.Parse(text, strictjson.Limits{})
+	if err == nil && v.Kind() != strictjson.Object {
+		err = v.Errorf("a selection is an object, as {\"basic\": \"0:10\"}")
+	}
+	var sel Selection
+	if err == nil {
+		sel, err = (&jsonReader{names, mask}).selection(v)
+	}
+	if err != nil && !errors.Is(err, ErrInvalid) && !errors.As(err, new(maskError)) {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return sel, err
+}
+
+// maskError is an error of whoever reads masks.
+type maskError struct{ error }
+
+// Unwrap returns what went wrong.
+func (e maskError) Unwrap() error { return e.error }
+
+type jsonReader struct {
+	names []string
+	mask  func(name string) (Mask, error)
+}
+
+func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
+	kind, inner, fields := "", false, []string(nil)
+	for name, value := range v.Members() {
+		switch name {
+		case "inner":
+			inner, err = value.Bool()
+		case "fields":
+			fields, err = texts(value)
+		case "basic", "orthogonal", "points", "blocks", "mask":
+			if kind != "" {
+				return nil, value.Errorf("%q beside %q: one of them selects", name, kind)
+			}
+			kind = name
+			sel, err = r.of(name, value)
+		default:
+			err = value.Errorf("%q is no way to select; there are basic, orthogonal, points, blocks and mask", strictjson.Abbreviate(name))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if b, ok := sel.(Blocks); ok {
+		b.Inner = inner
+		sel = b
+	} else if inner {
+		return nil, v.Errorf("\"inner\" without \"blocks\"")
+	}
+	if fields != nil {
+		return Fields{Names: fields, Of: sel}, nil
+	}
+	if kind == "" {
+		return nil, v.Errorf("it selects nothing; {\"basic\": \"\"} is everything")
+	}
+	return sel, nil
+}
+
+func texts(v strictjson.Value) ([]string, error) {
+	if v.Kind() != strictjson.Array {
+		return nil, v.Errorf("a list of names is needed")
+	}
+	list := []string{}
+	for _, e := range v.Elements() {
+		s, err := e.Str()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func (r *jsonReader) of(kind string, v strictjson.Value) (Selection, error) {
+	switch kind {
+	case "basic":
+		s, err := v.Str()
+		if err != nil {
+			return nil, err
+		}
+		return Parse(s, r.names)
+	case "orthogonal":
+		return orthogonalOf(v)
+	case "points":
+		return pointsOf(v)
+	case "blocks":
+		items, err := itemsOf(v)
+		return Blocks{Items: items}, err
+	}
+	name, err := v.Str()
+	if err != nil {
+		return nil, err
+	}
+	if r.mask == nil {
+		return nil, v.Errorf("masks are not to be had here")
+	}
+	m, err := r.mask(name)
+	if err != nil {
+		return nil, maskError{err}
+	}
+	return m, nil
+}
+
+func orthogonalOf(v strictjson.Value) (Selection, error) {
+	if v.Kind() != strictjson.Object {
+		items, err := itemsOf(v)
+		return Orthogonal(items), err
+	}
+	named := Named{}
+	for name, value := range v.Members() {
+		item, err := itemOf(value)
+		if err != nil {
+			return nil, err
+		}
+		named[name] = item
+	}
+	return named, nil
+}
+
+func itemsOf(v strictjson.Value) ([]Item, error) {
+	if v.Kind() != strictjson.Array {
+		return nil, v.Errorf("a list with an entry an axis is needed")
+	}
+	items := []Item{}
+	for _, e := range v.Elements() {
+		item, err := itemOf(e)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// itemOf reads an entry: an index, a slice as text, a list of integers or of booleans.
+func itemOf(v strictjson.Value) (Item, error) {
+	switch v.Kind() {
+	case strictjson.Number:
+		i, err := index(v)
+		return At(i), err
+	case strictjson.String:
+		s, err := v.Str()
+		if err != nil {
+			return Item{}, err
+		}
+		item, err := parseItem(s)
+		if err != nil {
+			return Item{}, v.Errorf("%w", err)
+		}
+		return item, nil
+	case strictjson.Array:
+		return listOf(v)
+	}
+	return Item{}, v.Errorf("an entry is an index, a slice as \"1:5\", or a list of integers or booleans")
+}
+
+func listOf(v strictjson.Value) (Item, error) {
+	var list []int64
+	var mask []bool
+	for k, e := range v.Elements() {
+		if e.Kind() == strictjson.Bool && (k == 0 || mask != nil) {
+			is, _ := e.Bool()
+			mask = append(mask, is)
+			continue
+		}
+		if mask != nil {
+			return Item{}, e.Errorf("a list of booleans has nothing else in it")
+		}
+		i, err := index(e)
+		if err != nil {
+			return Item{}, err
+		}
+		list = append(list, i)
+	}
+	if mask != nil {
+		return Where(mask...), nil
+	}
+	return List(list...), nil
+}
+
+// index reads a whole number that is no bound left out.
+func index(v strictjson.Value) (int64, error) {
+	i, err := v.Int64()
+	if err == nil && i == Open {
+		err = v.Errorf("%d is no index", i)
+	}
+	return i, err
+}
+
+func pointsOf(v strictjson.Value) (Selection, error) {
+	if v.Kind() != strictjson.Array {
+		return nil, v.Errorf("a list with the coordinates along every axis is needed")
+	}
+	p := Points{}
+	for _, e := range v.Elements() {
+		c := Coordinates{Shape: []int64{}, Data: []int64{}}
+		for at := e; at.Kind() == strictjson.Array; {
+			c.Shape = append(c.Shape, int64(at.Len()))
+			first := strictjson.Value{}
+			for _, first = range at.Elements() {
+				break
+			}
+			at = first
+		}
+		if err := c.read(e, 0); err != nil {
+			return nil, err
+		}
+		p = append(p, c)
+	}
+	return p, nil
+}
+
+// read appends the integers of nested lists, each level of which has one length.
+func (c *Coordinates) read(v strictjson.Value, depth int) error {
+	if depth == len(c.Shape) {
+		i, err := index(v)
+		c.Data = append(c.Data, i)
+		return err
+	}
+	if v.Kind() != strictjson.Array || int64(v.Len()) != c.Shape[depth] {
+		return v.Errorf("nested lists of different lengths: %d values are needed here, as in those before", c.Shape[depth])
+	}
+	for _, e := range v.Elements() {
+		if err := c.read(e, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package selection
+
+import (
+	"iter"
+	"slices"
+
+	"varve.dev/zarr/grid"
+)
+
+// Pieces yields what r selects chunk by chunk, in C order of the chunks: from is what is taken of one chunk, as a selection of the
+// array, and to is where that goes, as a selection of the block that r makes. Both have the same shape: that of a part of the block,
+// or one axis of points.
+func (r *Resolved) Pieces(g *grid.Grid) iter.Seq2[*Resolved, *Resolved] {
+	return func(yield func(from, to *Resolved) bool) {
+		p := &pieces{Resolved: r, shape: r.Shape(), cell: grid.NewChunk(g.Rank())}
+		part := NewPart(g.Rank())
+		for plan := NewPlan(r, g); plan.Next(part); {
+			g.Cell(part.Chunk, p.cell)
+			if !yield(p.of(part)) {
+				return
+			}
+		}
+	}
+}
+
+type pieces struct {
+	*Resolved
+	shape []int64 // of the block
+	cell  *grid.Chunk
+}
+
+func (p *pieces) of(part *Part) (from, to *Resolved) {
+	if part.Picks != nil && part.Picks.Points != nil {
+		return p.ofPoints(part.Picks.Points)
+	}
+	f := *p.Resolved
+	f.count, f.axes = part.Len(), slices.Clone(p.axes)
+	to = &Resolved{source: p.shape, count: f.count}
+	places := make([]axis, len(p.axes))
+	for i := range p.axes {
+		f.axes[i], places[i] = p.along(part, i)
+	}
+	for _, i := range p.Axes() {
+		to.axes = append(to.axes, places[i])
+	}
+	return &f, to
+}
+
+// along returns what the part takes along an axis, and its places.
+func (p *pieces) along(part *Part, i int) (from, to axis) {
+	a := p.axes[i]
+	if a.list == nil {
+		from = axis{part.Start[i] + p.cell.Start[i], a.step, part.Count[i], a.flip, a.drop, nil}
+		to = axis{start: part.Place[i], step: 1, count: part.Count[i]}
+		if a.flip {
+			to.start = a.count - to.start - to.count
+		}
+		return from, to
+	}
+	l := part.Picks.Lists[i]
+	places := slices.Sorted(slices.Values(l.Place))
+	given := make([]int64, len(places))
+	for k, place := range places {
+		given[k] = a.list.given[place]
+	}
+	return axisOf(given), axisOf(places)
+}
+
+func (p *pieces) ofPoints(list []grid.Point) (from, to *Resolved) {
+	n := int64(len(list))
+	rank := len(p.source)
+	of := func(rank int) *points {
+		o := &points{shape: []int64{n}, coords: make([]coords, rank)}
+		for i := range o.coords {
+			o.coords[i] = coords{data: make([]int64, n), strides: []int64{1}}
+		}
+		return o
+	}
+	f, t := of(rank), of(len(p.shape))
+	for k, point := range list {
+		unravel(f, k, point.At, p.cell.Encoded, p.cell.Start)
+		unravel(t, k, point.Place, p.shape, nil)
+	}
+	f.measure()
+	t.measure()
+	out := *p.Resolved
+	out.mask, out.points, out.count = nil, f, n
+	return &out, &Resolved{source: p.shape, points: t, count: n}
+}
+
+// unravel makes point k the element of a number in C order of a block of that shape, which begins at start.
+func unravel(p *points, k int, number int64, shape, start []int64) {
+	for i := len(shape) - 1; i >= 0; i-- {
+		at := number % shape[i]
+		if start != nil {
+			at += start[i]
+		}
+		p.coords[i].data[k] = at
+		number /= shape[i]
+	}
+}
+
+// measure notes between which indices the points lie.
+func (p *points) measure() {
+	for i := range p.coords {
+		c := &p.coords[i]
+		c.least, c.most = slices.Min(c.data), slices.Max(c.data)
+	}
+}
+
+// Scatter moves a block of the selection's shape to the elements of dst, an array of the shape that the selection was resolved for.
+func (r *Resolved) Scatter(dst, src grid.View) error {
+	if r.count == 0 {
+		return nil
+	}
+	g, err := grid.Regular(r.source, r.source)
+	if err != nil {
+		return err
+	}
+	src = r.Place(src)
+	p := NewPiece(len(r.source), dst.Size)
+	for plan := NewPlan(r, g); plan.Next(p.Part); {
+		g.Cell(p.Chunk, p.Cell)
+		p.Into(src)
+		p.Decoded.Data, p.Decoded.Offset, p.Decoded.Shape, p.Decoded.Size = dst.Data, dst.Offset, dst.Shape, dst.Size
+		p.Decoded.Strides = append(p.Decoded.Strides[:0], dst.Strides...)
+		p.Scatter()
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package selection
+
+import (
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+)
+
+// Points selects elements one by one, with an array of coordinates for every axis of the array. These are broadcast against each
+// other as in NumPy, and the result has the shape that comes of it.
+//
+// What is written to an element that is named several times is the last of its values in C order.
+type Points []Coordinates
+
+// Coordinates is an array of indices along one axis. Negative ones count from the end.
+type Coordinates struct {
+	Shape []int64 // nil is one axis of all values; an empty shape that is not nil is a single value
+	Data  []int64 // in C order
+}
+
+// Coords returns coordinates of one axis.
+func Coords(i ...int64) Coordinates { return Coordinates{Data: i} }
+
+// points are elements by their coordinates: for every axis of the array a view of indices that has the shape of the result.
+type points struct {
+	shape  []int64
+	coords []coords
+}
+
+// coords are the indices of one axis: that of the result's element i is data[off+Σ i[k]*strides[k]].
+type coords struct {
+	data    []int64
+	off     int64
+	strides []int64
+	least   int64 // no index is less
+	most    int64 // and none is larger
+}
+
+func (p Points) resolve(t *Target) (*Resolved, error) {
+	if len(p) != len(t.Shape) {
+		return nil, fmt.Errorf("%w: points have %d coordinates, the array has %d axes", ErrInvalid, len(p), len(t.Shape))
+	}
+	out := &points{coords: make([]coords, len(p))}
+	shape, err := p.broadcast()
+	if err != nil {
+		return nil, err
+	}
+	n, ok := checked.Product(shape...)
+	if !ok {
+		return nil, errTooMany
+	}
+	out.shape = shape
+	for i, c := range p {
+		if out.coords[i], err = c.bind(i, t.Shape[i], shape, n); err != nil {
+			return nil, err
+		}
+	}
+	return &Resolved{source: slices.Clone(t.Shape), points: out, count: n}, nil
+}
+
+// shape returns the shape of the coordinates of an axis.
+func (c Coordinates) shape(axis int) ([]int64, error) {
+	if c.Shape == nil {
+		return []int64{int64(len(c.Data))}, nil
+	}
+	if n, ok := checked.Product(c.Shape...); !ok || n != int64(len(c.Data)) || slices.ContainsFunc(c.Shape, func(n int64) bool { return n < 0 }) {
+		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %d coordinates in the shape %d", ErrInvalid, len(c.Data), c.Shape)}
+	}
+	return c.Shape, nil
+}
+
+// broadcast returns the shape that all coordinates have together.
+func (p Points) broadcast() ([]int64, error) {
+	var shape []int64
+	for i, c := range p {
+		s, err := c.shape(i)
+		if err != nil {
+			return nil, err
+		}
+		if more := len(s) - len(shape); more > 0 {
+			shape = slices.Concat(slices.Repeat([]int64{1}, more), shape)
+		}
+		for k, n := range s {
+			at := &shape[len(shape)-len(s)+k]
+			switch {
+			case *at == 1:
+				*at = n
+			case n != 1 && n != *at:
+				return nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: coordinates of shape %d do not go together with those before, of shape %d", ErrInvalid, s, shape)}
+			}
+		}
+	}
+	if shape == nil {
+		shape = []int64{}
+	}
+	return shape, nil
+}
+
+// bind checks the coordinates of axis number n and lays them over the shape of the result, which has count elements.
+func (c Coordinates) bind(n int, extent int64, shape []int64, count int64) (coords, error) {
+	if count == 0 {
+		return coords{strides: make([]int64, len(shape))}, nil
+	}
+	out := coords{data: c.Data, strides: make([]int64, len(shape)), least: extent}
+	own := false
+	for k, i := range c.Data {
+		at, ok := inRange(i, extent)
+		if !ok {
+			return coords{}, rangeError(n, extent, fmt.Sprintf("coordinate %d (point %d)", i, k))
+		}
+		if at != i {
+			if !own {
+				out.data, own = slices.Clone(c.Data), true
+			}
+			out.data[k] = at
+		}
+		out.least, out.most = min(out.least, at), max(out.most, at)
+	}
+	s, _ := c.shape(n)
+	step := int64(1)
+	for k := len(s) - 1; k >= 0; k-- {
+		if s[k] > 1 {
+			out.strides[len(shape)-len(s)+k] = step
+		}
+		step *= s[k]
+	}
+	return out, nil
+}
+
+func (p *points) bounds(box grid.Box) {
+	for i, c := range p.coords {
+		box[i] = grid.Interval{Start: c.least, Stop: c.most + 1}
+	}
+}
+
+// at returns the index of the point at a place of the result, which is counted in C order.
+func (p *points) at(axis int, place int64) int64 {
+	c := &p.coords[axis]
+	off := c.off
+	for k := len(p.shape) - 1; k >= 0; k-- {
+		off += place % p.shape[k] * c.strides[k]
+		place /= p.shape[k]
+	}
+	return c.data[off]
+}
+
+// each calls use with the index of every point along an axis, in C order of the result.
+func (p *points) each(axis int, use func(at int64)) {
+	c := &p.coords[axis]
+	v := grid.View{Shape: p.shape, Strides: c.strides}
+	n, _ := checked.Product(p.shape...)
+	if step, even := v.Step(); even {
+		for k := range n {
+			use(c.data[c.off+k*step])
+		}
+		return
+	}
+	c.walk(p.shape, c.off, use)
+}
+
+func (c *coords) walk(shape []int64, off int64, use func(at int64)) {
+	if len(shape) == 0 {
+		use(c.data[off])
+		return
+	}
+	step := c.strides[len(c.strides)-len(shape)]
+	for range shape[0] {
+		c.walk(shape[1:], off, use)
+		off += step
+	}
+}

@@ -1,0 +1,58 @@
+package zarr
+
+import (
+	"context"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+)
+
+// ReadStrided is [Read] into memory of another layout than C order: the element at index i of the selected block goes to
+// dst[Σ i[k]*strides[k]]. There is a stride for every axis of the block, in elements and not negative (to turn an axis round, select
+// it with a negative step). The rest of dst stays as it is. So a plane of a larger block, or a column of a table, is filled in
+// place:
+//
+//	zarr.ReadStrided(ctx, a, sel, table[column:], []int64{columns})
+//
+// Text, byte strings, times and durations come in C order only. Strides that put several elements to one place wrap [ErrInvalidArgument]. After an error dst may hold anything at its places.
+func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T, strides []int64) error {
+	a, sel, err := from.of(sel)
+	if err != nil {
+		return a.fail("read", err)
+	}
+	return a.fail("read", a.read(ctx, sel, asTheyStand[T], false, func(r *selected) (grid.View, error) {
+		if len(strides) == len(r.Shape()) && !apart(r.Shape(), strides) {
+			return grid.View{}, badArgument("strides %d put several elements of shape %v to one place", strides, r.Shape())
+		}
+		return r.strided(elements{typ: r.typ, data: bytesOf(dst)}, strides)
+	}))
+}
+
+// WriteStrided is [Write] of memory of another layout than C order, as [ReadStrided] describes it. A stride may be 0: the same
+// elements are written all along that axis, as NumPy broadcasts them.
+func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T, strides []int64) error {
+	a, sel, err := to.of(sel)
+	if err != nil {
+		return a.fail("write", err)
+	}
+	return a.fail("write", a.writeView(ctx, sel, checkElement[T], func(r *selected) (grid.View, error) {
+		e, err := elementsAs(r.typ, r.heap, src)
+		if err == nil {
+			err = checkValues(e)
+		}
+		if err != nil {
+			return grid.View{}, err
+		}
+		return r.strided(e, strides)
+	}))
+}
+
+// asTheyStand refuses values that are something else in memory than the elements.
+func asTheyStand[T dtype.Element](t dtype.Type) error {
+	if native[T](t) || !converted[T](t) {
+		return checkElement[T](t)
+	}
+	var zero T
+	return badArgument("elements of %s come as %T in C order only (Read, ReadInto)", t, zero)
+}
