@@ -2,10 +2,13 @@ package zarr_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr"
 	zarrbytes "varve.dev/zarr/codec/bytes"
@@ -274,5 +277,74 @@ func TestMetadataOf(t *testing.T) {
 	}
 	if _, err := h.Metadata(ctx, "none", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestAttributesBesideAppendsV2 changes attributes while the array grows: neither is lost, in the store or in what the array shows.
+func TestAttributesBesideAppendsV2(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "a", asV2(every(0, 4)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := new(errgroup.Group)
+	const times = 30
+	group.Go(func() (err error) {
+		for i := 0; i < times && err == nil; i++ {
+			err = zarr.Append(ctx, a, 0, numbers(int32(1+i), 1), nil)
+		}
+		return err
+	})
+	group.Go(func() (err error) {
+		for i := 0; i < times && err == nil; i++ {
+			err = a.UpdateAttributes(ctx, func(o []byte) ([]byte, error) {
+				return metadata.SetAttribute(o, fmt.Sprint("k", i), []byte("1"))
+			})
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.OpenArray(ctx, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]*zarr.Array{"in memory": a, "stored": b} {
+		got, err := zarr.Read[int32](ctx, a, nil)
+		if n := strings.Count(string(a.Attributes()), "k"); err != nil || n != times || !slices.Equal(got.Data, numbers(1, times)) {
+			t.Errorf("%s: %d attributes, elements %v, %v", name, n, got, err)
+		}
+	}
+}
+
+// TestReserveV2 writes parts of an array of format 2 that nobody sees before they are published.
+func TestReserveV2(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "a", asV2(every(4, 4)), nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, numbers(1, 4))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Reserve(ctx, 0, 4, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range 2 {
+		if err := zarr.WritePart(ctx, r, part, numbers(int32(5+4*part), 4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Publish(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.OpenArray(ctx, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := zarr.Read[int32](ctx, b, nil); err != nil || !slices.Equal(got.Data, numbers(1, 12)) {
+		t.Error(got, err)
 	}
 }
