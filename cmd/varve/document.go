@@ -36,11 +36,7 @@ func readDocument(ctx context.Context, location string, how zarr.Experimental) *
 		return nil
 	}
 	defer s.Close()
-	data, _, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{Limit: 64 << 20}, nil)
-	if err != nil {
-		return nil
-	}
-	node, _ := metadata.Parse(data, metadata.Limits{}) // why it cannot be opened is known already
+	node, _ := zarr.On(s).Metadata(ctx, "", nil) // why it cannot be opened is known already
 	doc, ok := node.(*metadata.Array)
 	if !ok || doc == nil {
 		return nil
