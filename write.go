@@ -48,8 +48,20 @@ func (a *Array) write(ctx context.Context, sel selection.Selection, t dtype.Type
 	return a.writeView(ctx, sel, t, func(r *selected) (grid.View, error) { return r.source(src) })
 }
 
+// manyPoints is how many points are written at a time where one value stands for all: their order takes memory.
+const manyPoints = 1 << 22
+
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
 func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Type, elem []byte) error {
+	s := a.state.Load()
+	if r, err := s.resolve(sel, t); err == nil && r.Axes() == nil && r.Len() > manyPoints {
+		for slab := range r.Slabs(s.grid, 1, manyPoints) {
+			if err := a.repeat(ctx, r.Part(slab), t, elem); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	return a.writeView(ctx, sel, t, func(r *selected) (grid.View, error) { return r.one(elem) })
 }
 
