@@ -1,6 +1,9 @@
 package grid
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // View is a block of elements of fixed width in memory, seen through strides: the element at index i is the
 // Size bytes at Data[Offset + Σ i[k]*Strides[k]].
@@ -175,6 +178,10 @@ func copyElements(dst, src *View, d, s int64, axis int) {
 }
 
 func copyStrided[E element](dst, src []byte, d, s, ds, ss, n int64) {
+	if reverses(ds, ss, int64(unsafe.Sizeof(*new(E))), n) {
+		copyReversed[E](dst, src, d, s, ds, n)
+		return
+	}
 	for range n {
 		*at[E](dst, d) = *at[E](src, s)
 		d += ds
