@@ -39,20 +39,24 @@ func (o *AppendOptions) orZero() AppendOptions {
 // gives up with [ErrConflict]; without either power the error wraps [ErrUnsafeConcurrentWrite].
 // A policy that does not go with the axis wraps [ErrInvalidArgument].
 func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
-	return a.fail("append", a.append(ctx, axis, dtype.Of[T](), bytesOf(src), opt.orZero()))
+	e, err := elementsOf(a, src)
+	if err == nil {
+		err = a.append(ctx, axis, e, opt.orZero())
+	}
+	return a.fail("append", err)
 }
 
 // AppendBytes is [Append] for an array of any type: src has the elements in the byte order of the host.
 func (a *Array) AppendBytes(ctx context.Context, axis int, src []byte, opt *AppendOptions) error {
-	return a.fail("append", a.append(ctx, axis, a.Type(), src, opt.orZero()))
+	return a.fail("append", a.append(ctx, axis, elements{typ: a.Type(), data: src}, opt.orZero()))
 }
 
-func (a *Array) append(ctx context.Context, axis int, t dtype.Type, src []byte, opt AppendOptions) error {
+func (a *Array) append(ctx context.Context, axis int, e elements, opt AppendOptions) error {
 	axis, err := a.axis(axis)
 	if err != nil {
 		return err
 	}
-	return a.change(ctx, func(s *state) (*growth, error) { return s.appended(axis, t, src, opt) })
+	return a.change(ctx, func(s *state) (*growth, error) { return s.appended(axis, e, opt) })
 }
 
 // axis returns the number of an axis that may be counted from the last one, which is -1.
@@ -68,15 +72,15 @@ func (a *Array) axis(axis int) (int, error) {
 }
 
 // appended plans to append elements to the newest state, nil where there are none.
-func (s *state) appended(axis int, t dtype.Type, src []byte, opt AppendOptions) (*growth, error) {
-	if t != s.typ {
-		return nil, badArgument("the elements are %s, not %s", s.typ, t)
+func (s *state) appended(axis int, e elements, opt AppendOptions) (*growth, error) {
+	if err := s.check(e); err != nil {
+		return nil, err
 	}
 	if err := s.expect(opt.Expect); err != nil {
 		return nil, err
 	}
 	shape := s.grid.Shape()
-	count, err := s.planes(axis, len(src))
+	count, err := s.planes(axis, len(e.data))
 	if err != nil || count == 0 {
 		return nil, err
 	}
@@ -95,7 +99,7 @@ func (s *state) appended(axis int, t dtype.Type, src []byte, opt AppendOptions) 
 	}
 	region := grid.BoxOf(shape)
 	region[axis].Start = from
-	return &growth{grid: g, region: region, data: src}, nil
+	return &growth{grid: g, region: region, data: e}, nil
 }
 
 // unexpected is the conflict of an array that is not as its writer expects. To try again is of no use.
@@ -119,7 +123,7 @@ func (s *state) expect(shape []int64) error {
 func (s *state) planes(axis, bytes int) (int64, error) {
 	shape := s.grid.Shape()
 	shape[axis] = 1
-	plane, ok := checked.Product(append(shape, int64(s.typ.Size()))...)
+	plane, ok := checked.Product(append(shape, int64(s.engine.Size))...)
 	if plane == 0 && bytes == 0 && ok {
 		return 0, nil
 	}

@@ -57,11 +57,14 @@ func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error
 func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	return a.readChunk(ctx, func(s *state) ([]byte, engine.Suspicion, error) {
 		n, err := s.chunkBytes(index)
+		if err == nil && s.typ.Variable() {
+			err = errVariable(s.typ)
+		}
 		if err != nil {
 			return nil, engine.Certain, err
 		}
 		data := make([]byte, n)
-		suspect, err := s.engine.ReadChunk(ctx, index, data, engine.Reading{Since: s.since()})
+		suspect, err := s.engine.ReadChunk(ctx, index, data, nil, engine.Reading{Since: s.since()})
 		return data, suspect, err
 	})
 }
@@ -92,12 +95,12 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 			err = badArgument("%d bytes, the chunk has %d", len(data), n)
 		}
 		if err == nil {
-			err = checkValues(s.typ, data)
+			err = s.checkValues(elements{typ: s.typ, data: data})
 		}
 		if err != nil {
 			return err
 		}
-		return s.engine.WriteChunk(ctx, index, data, b)
+		return s.engine.WriteChunk(ctx, index, data, nil, b)
 	}))
 }
 

@@ -2,8 +2,10 @@ package zarr
 
 // The codecs that every program has; importing them registers them.
 import (
+	_ "varve.dev/zarr/codec/blosc"
 	_ "varve.dev/zarr/codec/crc32c"
 	_ "varve.dev/zarr/codec/gzip"
+	_ "varve.dev/zarr/codec/numcodecs"
 	_ "varve.dev/zarr/codec/sharding"
 	_ "varve.dev/zarr/codec/transpose"
 )

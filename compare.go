@@ -42,6 +42,9 @@ func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.Type().Variable() {
+		return compareVariable(ctx, a, b, r)
+	}
 	var data [2][]byte
 	size := int64(a.Type().Size())
 	for slab := range r.Slabs(a.Grid(), size, comparedBytes) {
@@ -58,6 +61,32 @@ func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	}
 	return nil, nil
 }
+
+// compareVariable is Compare of arrays whose elements differ in length.
+func compareVariable(ctx context.Context, a, b *Array, r *selection.Resolved) (*Difference, error) {
+	for slab := range r.Slabs(a.Grid(), likelyBytes, comparedBytes) {
+		x, err := Read[[]byte](ctx, a, selection.Region(slab))
+		if err != nil {
+			return nil, err
+		}
+		y, err := Read[[]byte](ctx, b, selection.Region(slab))
+		if err != nil {
+			return nil, err
+		}
+		i := 0
+		for index := range slab.Indices() {
+			if !bytes.Equal(x.Data[i], y.Data[i]) {
+				text := func(elem []byte) string { return string(a.Type().AppendJSON(nil, elem)) }
+				return &Difference{What: "element", Index: slices.Clone(index), A: text(x.Data[i]), B: text(y.Data[i])}, nil
+			}
+			i++
+		}
+	}
+	return nil, nil
+}
+
+// likelyBytes is how many bytes an element that may have any number of them is taken to have.
+const likelyBytes = 64
 
 // differenceWithin finds the first difference of two blocks that differ.
 func differenceWithin(a *Array, slab grid.Box, data [2][]byte) *Difference {

@@ -27,8 +27,12 @@ func (a *Array) of(sel selection.Selection) (*Array, selection.Selection, error)
 // selected is a selection bound to a state of an array, and the type of what it makes.
 type selected struct {
 	*selection.Resolved
-	typ dtype.Type
+	typ   dtype.Type
+	width int // bytes of an element in memory
 }
+
+// whole is a selection that takes elements as they are.
+func (s *state) whole(r *selection.Resolved) *selected { return &selected{r, s.typ, s.engine.Size} }
 
 // resolve binds a selection to the array. t is the type that the caller has; the zero Type is any.
 func (s *state) resolve(sel selection.Selection, t dtype.Type) (*selected, error) {
@@ -36,18 +40,18 @@ func (s *state) resolve(sel selection.Selection, t dtype.Type) (*selected, error
 	if err != nil && (t == s.typ || t.IsZero()) {
 		return nil, err
 	}
-	typ := s.typ
+	out := s.whole(r)
 	if err == nil && r.Fields() != nil {
 		var windows []grid.Window
-		if typ, windows, err = through(s.typ, r.Fields()); err != nil {
+		if out.typ, windows, err = through(s.typ, r.Fields()); err != nil {
 			return nil, err
 		}
-		r = r.Through(windows)
+		out.Resolved, out.width = r.Through(windows), out.typ.Size()
 	}
-	if !t.IsZero() && t != typ {
-		return nil, badArgument("the elements are %s, not %s", typ, t)
+	if !t.IsZero() && t != out.typ {
+		return nil, badArgument("the elements are %s, not %s", out.typ, t)
 	}
-	return &selected{r, typ}, err
+	return out, err
 }
 
 // target returns what selections are resolved for.
@@ -111,50 +115,43 @@ func appendThrough(dst, windows []grid.Window, w grid.Window) []grid.Window {
 	return dst
 }
 
-// bytes returns how many bytes what is selected takes.
-func (r *selected) bytes() (int64, error) {
-	n, ok := checked.Mul(r.Len(), int64(r.typ.Size()))
-	if !ok {
-		return 0, ErrOverflow
-	}
-	return n, nil
-}
-
 // view shows memory that holds a block of the selected elements in C order, as plans see it.
-func (r *selected) view(data []byte) (grid.View, error) {
-	size := int64(r.typ.Size())
-	if have := int64(len(data)); have%size != 0 || have/size != r.Len() {
+func (r *selected) view(e elements) (grid.View, error) {
+	size := int64(r.width)
+	if have := int64(len(e.data)); have%size != 0 || have/size != r.Len() {
 		return grid.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
 	}
-	return r.Place(grid.Contiguous(data, r.Shape(), int(size))), nil
+	v := grid.Contiguous(e.data, r.Shape(), int(size))
+	v.Heap = e.heap
+	return r.Place(v), nil
 }
 
 // source is view of values that are to be stored.
-func (r *selected) source(data []byte) (grid.View, error) {
-	if err := checkValues(r.typ, data); err != nil {
+func (r *selected) source(e elements) (grid.View, error) {
+	if err := checkValues(r.typ, e); err != nil {
 		return grid.View{}, err
 	}
-	return r.view(data)
+	return r.view(e)
 }
 
 // one shows one element as every selected one.
-func (r *selected) one(elem []byte) (grid.View, error) {
-	if err := checkValues(r.typ, elem); err != nil {
+func (r *selected) one(e elements) (grid.View, error) {
+	if err := checkValues(r.typ, e); err != nil {
 		return grid.View{}, err
 	}
-	if len(elem) != r.typ.Size() {
-		return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(elem), r.typ, r.typ.Size())
+	if len(e.data) != r.width {
+		return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(e.data), r.typ, r.typ.Size())
 	}
-	return r.strided(elem, make([]int64, len(r.Shape())))
+	return r.strided(e, make([]int64, len(r.Shape())))
 }
 
 // strided shows memory in which the selected elements lie strides apart, counted in elements.
-func (r *selected) strided(data []byte, strides []int64) (grid.View, error) {
-	shape, size := r.Shape(), int64(r.typ.Size())
+func (r *selected) strided(e elements, strides []int64) (grid.View, error) {
+	shape, size := r.Shape(), int64(r.width)
 	if len(strides) != len(shape) {
 		return grid.View{}, badArgument("%d strides for a selection of shape %v", len(strides), shape)
 	}
-	v := grid.View{Data: data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size)}
+	v := grid.View{Data: e.data, Shape: shape, Strides: make([]int64, len(shape)), Size: r.width, Heap: e.heap}
 	last := int64(0)
 	for i, n := range shape {
 		step, ok := checked.Mul(strides[i], size)
@@ -164,7 +161,7 @@ func (r *selected) strided(data []byte, strides []int64) (grid.View, error) {
 		}
 		v.Strides[i], last = step, last+far
 	}
-	if have := int64(len(data)) / size; r.Len() > 0 && last >= have {
+	if have := int64(len(e.data)) / size; r.Len() > 0 && last >= have {
 		return grid.View{}, badArgument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
 	}
 	return r.Place(v), nil

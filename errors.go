@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zip"
 )
 
 // The errors that callers branch on, found with [errors.Is]. Not found is [fs.ErrNotExist], already there is
@@ -88,6 +89,8 @@ func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrUnsupported:
 		return isAny(e.Err, unsupported)
+	case ErrCorrupt:
+		return errors.Is(e.Err, zip.ErrCorrupt)
 	case ErrInvalidArgument:
 		return isAny(e.Err, []error{selection.ErrInvalid, store.ErrInvalidKey, grid.ErrOutOfRange}) ||
 			isAny(e.Err, invalidValues) && !errors.Is(e.Err, ErrInvalidMetadata)

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,8 @@ type golden struct {
 	WriteChunkSizes [][]int64 `json:"write_chunk_sizes"`
 	ReadChunkSizes  [][]int64 `json:"read_chunk_sizes"`
 	SHA256          string
+	Values          []string
+	ValuesEncoding  string `json:"values_encoding"`
 }
 
 // openZip returns an archive of test data.
@@ -78,8 +81,8 @@ func TestGolden(t *testing.T) {
 		})
 	}
 	t.Logf("%d arrays read bit for bit, %d refused for what is not supported", read, refused)
-	if read < 74 || read+refused != 126 {
-		t.Errorf("%d of %d arrays were read, want at least 74 of 126", read, read+refused)
+	if read < 83 || read+refused != 126 {
+		t.Errorf("%d of %d arrays were read, want at least 83 of 126", read, read+refused)
 	}
 }
 
@@ -128,8 +131,31 @@ func checkGolden(t *testing.T, a *zarr.Array, want golden) {
 	if n := a.Inner(); n != nil {
 		checkSizes(t, "inner chunk", must(n.Grid()), want.ReadChunkSizes)
 	}
+	if want.Values != nil {
+		checkWords(t, a, want)
+		return
+	}
 	if got := digest(t, a); got != want.SHA256 {
 		t.Errorf("sha256 of the elements is %s, want %s", got, want.SHA256)
+	}
+}
+
+// checkWords compares elements that differ in length.
+func checkWords(t *testing.T, a *zarr.Array, want golden) {
+	t.Helper()
+	got, err := zarr.Read[[]byte](context.Background(), a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := make([]string, len(got.Data))
+	for i, b := range got.Data {
+		words[i] = string(b)
+		if want.ValuesEncoding == "base64" {
+			words[i] = base64.StdEncoding.EncodeToString(b)
+		}
+	}
+	if !slices.Equal(words, want.Values) {
+		t.Errorf("elements are %q, want %q", words, want.Values)
 	}
 }
 
@@ -153,7 +179,7 @@ func digest(t testing.TB, a *zarr.Array) string {
 		t.Fatal(err)
 	}
 	if !dtype.LittleEndian() {
-		dtype.SwapBytes(data, data, a.Type().Unit())
+		a.Type().Swap(data, data)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -3,6 +3,8 @@ package zarr
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -134,6 +136,9 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, error) {
 	var names []string
 	for e, err := range store.List(ctx, g.hierarchy.store, dir, false) {
+		if errors.Is(err, store.ErrUnsupported) {
+			err = fmt.Errorf("%w; what is below a group without consolidated metadata is not to be known here", err)
+		}
 		if err != nil {
 			return nil, err
 		}

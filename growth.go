@@ -15,7 +15,7 @@ import (
 type growth struct {
 	grid      *grid.Grid
 	region    grid.Box
-	data      []byte
+	data      elements
 	slabs     []*engine.Slab // in place of region and data
 	keepStale bool
 	vacate    *room        // whose chunks are deleted
@@ -57,7 +57,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, old, b) }
 	trimmed := old.trimmed(next)
 	switch {
-	case g.data != nil || g.slabs != nil:
+	case g.data.data != nil || g.slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
 			change.Witness = next.engine.Key(old.witness(axis))
 			change.Guarded = func(key store.Key) bool { return old.guarded(next, axis, key) }
@@ -104,7 +104,7 @@ func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch
 	if err != nil {
 		return err
 	}
-	view, err := (&selected{r, s.typ}).source(g.data)
+	view, err := s.whole(r).source(g.data)
 	if err != nil {
 		return err
 	}

@@ -65,11 +65,14 @@ func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 			return nil, engine.Certain, err
 		}
 		size, err := s.engine.ChunkBytes(at.part.Count)
+		if err == nil && s.typ.Variable() {
+			err = errVariable(s.typ)
+		}
 		if err != nil {
 			return nil, engine.Certain, err
 		}
 		data := make([]byte, size)
-		suspect, err := s.engine.ReadPart(ctx, at.shard, at.part, data, engine.Reading{Since: s.since()})
+		suspect, err := s.engine.ReadPart(ctx, at.shard, at.part, data, nil, engine.Reading{Since: s.since()})
 		return data, suspect, err
 	})
 }
@@ -82,12 +85,12 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 			err = badArgument("%d bytes, the inner chunk has %d", len(data), size)
 		}
 		if err == nil {
-			err = checkValues(s.typ, data)
+			err = s.checkValues(elements{typ: s.typ, data: data})
 		}
 		if err != nil {
 			return err
 		}
-		return s.engine.WritePart(ctx, at.shard, at.part, data, b)
+		return s.engine.WritePart(ctx, at.shard, at.part, data, nil, b)
 	})
 }
 

@@ -16,11 +16,14 @@ import (
 
 func init() { store.Register("file", openLocal) }
 
-// openLocal opens the store of a path, or of a file:// URL.
-func openLocal(_ context.Context, location string, access store.Access) (store.Store, store.Path, error) {
+// openLocal opens the store of a path, or of a file:// URL: a directory, or a zip archive.
+func openLocal(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	dir, err := localPath(location)
 	if err != nil {
 		return nil, store.Path{}, err
+	}
+	if archive := archiveOn(dir, access); archive != "" {
+		return openArchive(ctx, archive, dir, access)
 	}
 	var root string
 	if access == store.Create {

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/http"
+	"varve.dev/zarr/store/zip"
 )
 
-// Open opens the node at a location: a path of the file system, a file:// URL, or a URL whose scheme a driver has
-// registered ([varve.dev/zarr/store.Register]). In the file system the store is the topmost directory that is reached
+// Open opens the node at a location: a path of the file system, a file:// URL, an http:// or https:// URL, which is read only
+// ([varve.dev/zarr/store/http]), or a URL whose scheme a driver has registered ([varve.dev/zarr/store.Register]). A name that ends in .zip is a zip archive with a store in it, and what follows is a path in
+// that, as in era5.zip/t2m. In the file system the store is the topmost directory that is reached
 // through parents which are nodes themselves, so that era5.zarr/t2m is the node t2m of the store era5.zarr; symbolic links that
 // lead out of it are not followed.
 // A location without a node wraps [fs.ErrNotExist] and says what is there instead.
@@ -29,11 +34,12 @@ func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, erro
 }
 
 // CreateArray creates an array at a location; see [Hierarchy.CreateArray]. Where no parent is a node, the store is the
-// topmost directory of the location whose name ends in ".zarr", or else the node's own.
+// topmost directory of the location whose name ends in ".zarr", or else the node's own. A name that ends in .zip makes an
+// archive, which is written once and appears whole when the node is closed ([varve.dev/zarr/store/zip.Archive]).
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
 	// A spec that cannot be must not leave a directory behind.
 	if _, err := spec.array(node{hierarchy: new(Hierarchy), options: opt.orZero().Options}); err != nil {
-		return nil, fail("create", location, err)
+		return nil, fail("create", shown(location), err)
 	}
 	return createAt(ctx, location, opt, func(h *Hierarchy, path string) (*Array, error) { return h.CreateArray(ctx, path, spec, opt) })
 }
@@ -47,7 +53,7 @@ func CreateGroup(ctx context.Context, location string, attributes any, opt *Crea
 // one within its store, is refused: it is not the only name of what would be deleted.
 func Delete(ctx context.Context, location string, opt *Options) error {
 	if err := refuseLink(location); err != nil {
-		return fail("delete", location, err)
+		return fail("delete", shown(location), err)
 	}
 	_, err := openAt(ctx, location, opt, func(h *Hierarchy, path string) (Node, error) { return nil, h.Delete(ctx, path, opt) })
 	if err == nil {
@@ -73,7 +79,7 @@ func createAt[N Node](
 ) (n N, err error) {
 	if opt.orZero().Overwrite {
 		if err := refuseLink(location); err != nil {
-			return n, fail("create", location, err)
+			return n, fail("create", shown(location), err)
 		}
 	}
 	return in(ctx, location, store.Create, "create", create)
@@ -88,16 +94,31 @@ func in[N Node](
 	}
 	s, path, err := store.OpenLocation(ctx, location, access)
 	if err != nil {
-		return n, fail(op, location, err)
+		return n, fail(op, shown(location), err)
 	}
-	h := &Hierarchy{store: s, location: strings.TrimSuffix(location, "/")}
+	h := &Hierarchy{store: s, location: strings.TrimSuffix(shown(location), "/")}
 	h.location = strings.TrimSuffix(strings.TrimSuffix(h.location, path.String()), "/")
 	if n, err = do(h, path.String()); err == nil && Node(n) != nil {
 		n.base().owner = true
 		return n, nil
 	}
-	if c, ok := s.(io.Closer); ok {
-		err = errors.Join(err, c.Close())
+	switch s := s.(type) {
+	case *zip.Archive: // one without what it was begun for is none
+		err = errors.Join(err, s.Discard())
+	case io.Closer:
+		err = errors.Join(err, s.Close())
 	}
 	return n, err
+}
+
+// shown returns a location as messages show it: a URL without what is secret, and with the names that its nodes have.
+func shown(location string) string {
+	if !strings.Contains(location, "://") {
+		return location
+	}
+	location = http.Redact(location)
+	if plain, err := url.PathUnescape(location); err == nil && utf8.ValidString(plain) {
+		return plain
+	}
+	return location
 }

@@ -3,6 +3,7 @@ package zarr_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"varve.dev/zarr/codec/gzip"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/transpose"
+	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -72,12 +74,31 @@ func (m *model) part(start, n, step []int64) grid.View {
 
 // drawSpec draws an array of any shape, grid, data type and codecs.
 func drawSpec(t *rapid.T) zarr.Spec {
-	return drawSpecOf(t, append(dtype.All(), must(dtype.Parse("r24", nil)))...)
+	s := drawSpecOf(t, rapid.SampledFrom(fixedTypes()).Draw(t, "type"))
+	if rapid.Bool().Draw(t, "fill") {
+		s.FillValue = s.Type.AppendJSON(nil, drawElement(t, s.Type))
+	}
+	return s
 }
 
-// drawSpecOf is drawSpec of one of these data types.
-func drawSpecOf(t *rapid.T, types ...dtype.Type) zarr.Spec {
-	s := zarr.Spec{Type: rapid.SampledFrom(types).Draw(t, "type")}
+// fixedTypes returns data types of every kind whose elements are of one width.
+func fixedTypes() []dtype.Type {
+	types := slices.DeleteFunc(dtype.All(), dtype.Type.Variable)
+	for _, c := range [][2]string{
+		{"r24"}, {"raw_bytes", `{"length_bytes": 3}`}, {"null_terminated_bytes", `{"length_bytes": 5}`}, {"fixed_length_utf32", `{"length_bytes": 8}`},
+		{"numpy.datetime64", `{"unit": "ns", "scale_factor": 10}`}, {"numpy.timedelta64", `{"unit": "s", "scale_factor": 1}`},
+		{"struct", `{"fields": [{"name": "a", "data_type": "int16"}, {"name": "b", "data_type": "bool"}, {"name": "c", "data_type":
+			{"name": "struct", "configuration": {"fields": [{"name": "x", "data_type": "float64"}, {"name": "y", "data_type": "int4"}]}}}]}`},
+		{"struct", `{"fields": [{"name": "a", "data_type": "int16"}, {"name": "b", "data_type": "float16"}]}`},
+	} {
+		types = append(types, must(dtype.Parse(c[0], []byte(c[1]))))
+	}
+	return types
+}
+
+// drawSpecOf draws an array of a data type without a fill value.
+func drawSpecOf(t *rapid.T, typ dtype.Type) zarr.Spec {
+	s := zarr.Spec{Type: typ}
 	rank := rapid.IntRange(0, 3).Draw(t, "rank")
 	for i := range rank {
 		if rapid.Bool().Draw(t, "every") {
@@ -96,9 +117,6 @@ func drawSpecOf(t *rapid.T, types ...dtype.Type) zarr.Spec {
 	if s.Chunks == nil {
 		s.Chunks = []grid.Cut{}
 	}
-	if rapid.Bool().Draw(t, "fill") {
-		s.FillValue = s.Type.AppendJSON(nil, drawElement(t, s.Type))
-	}
 	s.KeyEncoding = rapid.SampledFrom([]metadata.KeyEncoding{
 		metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash}).Draw(t, "keys")
 	s.Codecs = drawCodecs(t, s.Type, rank)
@@ -114,10 +132,30 @@ func must[T any](v T, err error) T {
 
 func drawElement(t *rapid.T, typ dtype.Type) []byte {
 	elem := rapid.SliceOfN(rapid.Byte(), typ.Size(), typ.Size()).Draw(t, "element")
-	if typ.Kind() == dtype.Bool {
-		elem[0] &= 1
-	}
+	makeValid(typ, elem)
 	return elem
+}
+
+// makeValid changes bytes so that they are elements of a type.
+func makeValid(typ dtype.Type, elems []byte) {
+	switch typ.Kind() {
+	case dtype.Bool:
+		for i := range elems {
+			elems[i] &= 1
+		}
+	case dtype.UTF32:
+		for i := 0; i < len(elems); i += 4 {
+			binary.NativeEndian.PutUint32(elems[i:], uint32(elems[i]))
+		}
+	case dtype.Struct:
+		for _, f := range typ.Fields() {
+			for at := f.Offset; at < len(elems); at += typ.Size() {
+				makeValid(f.Type, elems[at:at+f.Type.Size()])
+			}
+		}
+	default:
+		typ.Normalize(elems)
+	}
 }
 
 func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
@@ -130,10 +168,14 @@ func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
 		chain = append(chain, transpose.Extension(rapid.Permutation(order).Draw(t, "order")...))
 	}
 	endian := ""
-	if typ.Unit() > 1 {
+	if typ.Ordered() {
 		endian = rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")
 	}
-	chain = append(chain, zarrbytes.Extension(endian))
+	if typ.Variable() {
+		chain = append(chain, vlen.Extension(typ))
+	} else {
+		chain = append(chain, zarrbytes.Extension(endian))
+	}
 	packers := []metadata.Extension{gzip.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
 	chain = append(chain, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "shards") {
@@ -203,10 +245,8 @@ func drawValues(t *rapid.T, a *zarr.Array, n int64) []byte {
 	for i := range data {
 		seed = seed*6364136223846793005 + 1442695040888963407
 		data[i] = byte(seed >> 56)
-		if typ.Kind() == dtype.Bool {
-			data[i] &= 1
-		}
 	}
+	makeValid(typ, data)
 	return data
 }
 

@@ -2,10 +2,11 @@ package zarr
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"math"
 	"sync"
+	"time"
+	"unsafe"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -25,8 +26,6 @@ type Piece[T dtype.Element] struct {
 
 // Into moves the piece to its place in a block of all that is selected, which is in C order.
 func (p Piece[T]) Into(dst []T) error {
-	size := dtype.Of[T]().Size()
-	block := grid.Contiguous(bytesOf(dst), p.whole, size)
 	n := int64(1)
 	for _, l := range p.whole {
 		n *= l
@@ -34,7 +33,15 @@ func (p Piece[T]) Into(dst []T) error {
 	if n != int64(len(dst)) {
 		return badArgument("%d values for a selection of shape %v, which has %d", len(dst), p.whole, n)
 	}
-	return p.To.Scatter(block, grid.Contiguous(bytesOf(p.Data), p.Shape, size))
+	switch any(*new(T)).(type) {
+	case string, []byte, time.Time: // they hold pointers, which are not moved as bytes
+		for i, place := range p.To.Places() {
+			dst[place] = p.Data[i]
+		}
+		return nil
+	}
+	size := int(unsafe.Sizeof(*new(T)))
+	return p.To.Scatter(grid.Contiguous(bytesOf(dst), p.whole, size), grid.Contiguous(bytesOf(p.Data), p.Shape, size))
 }
 
 // largePiece is the bytes of a shard from which on its inner chunks are pieces.
@@ -70,8 +77,11 @@ type pending[T dtype.Element] struct {
 
 // readPieces reads pieces ahead and hands them out in order. It returns an error that nobody was told.
 func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
-	s, t := a.state.Load(), dtype.Of[T]()
-	r, err := s.resolve(sel, t)
+	s, typ, err := forElements[T](a, sel)
+	if err != nil {
+		return err
+	}
+	r, err := s.resolve(sel, typ)
 	if err != nil || r.Len() == 0 {
 		return err
 	}
@@ -85,7 +95,7 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 	defer cancel()
 	next, stop := iter.Pull2(r.Pieces(g))
 	defer stop()
-	ahead := reader[T]{array: a, typ: t, next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
+	ahead := reader[T]{array: a, width: r.width, next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
 	for ahead.fill(ctx); len(ahead.queue) > 0; ahead.fill(ctx) {
 		p := ahead.queue[0]
 		ahead.queue = ahead.queue[1:]
@@ -102,7 +112,7 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 
 // pieceGrid returns the grid whose chunks are pieces.
 func (s *state) pieceGrid() (*grid.Grid, error) {
-	n := float64(s.typ.Size())
+	n := float64(s.engine.Size)
 	for i, chunks := range s.grid.Chunks() {
 		n *= float64(s.grid.Axis(i).Longest(grid.Interval{Stop: chunks}))
 	}
@@ -115,7 +125,7 @@ func (s *state) pieceGrid() (*grid.Grid, error) {
 // reader reads pieces ahead.
 type reader[T dtype.Element] struct {
 	array   *Array
-	typ     dtype.Type
+	width   int // bytes of an element
 	next    func() (from, to *selection.Resolved, more bool)
 	shape   []int64
 	running *sync.WaitGroup
@@ -139,7 +149,7 @@ func (d *reader[T]) fill(ctx context.Context) {
 				return
 			}
 			d.held = &pending[T]{Piece: Piece[T]{From: from, To: to, whole: d.shape}, done: make(chan error, 1)}
-			d.held.bytes = 2 * min(from.Len(), math.MaxInt64/32) * int64(d.typ.Size())
+			d.held.bytes = 2 * min(from.Len(), math.MaxInt64/32) * int64(d.width)
 		}
 		if len(d.queue) > 0 && (d.bytes+d.held.bytes > most || len(d.queue) >= maxAhead) {
 			return
@@ -153,12 +163,7 @@ func (d *reader[T]) fill(ctx context.Context) {
 // maxAhead is how many pieces are read at a time at most.
 const maxAhead = 16
 
-func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
-	return d.array.read(ctx, p.From, d.typ, true, func(r *selected) (grid.View, error) {
-		if r.Len() > d.array.options.Limits.block()/int64(d.typ.Size()) {
-			return grid.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
-		}
-		p.Block = Block[T]{r.Shape(), make([]T, r.Len())}
-		return r.view(bytesOf(p.Data))
-	})
+func (d *reader[T]) read(ctx context.Context, p *pending[T]) (err error) {
+	p.Block, err = readBlock[T](ctx, d.array, p.From)
+	return err
 }

@@ -17,21 +17,49 @@ import (
 // Errors are of type [*Error]. They wrap [ErrInvalidArgument] where T or the selection does not fit, and [ErrCorrupt]
 // where a chunk cannot be decoded, which is never read as fill value.
 func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
-	var b Block[T]
 	a, sel, err := from.of(sel)
-	if err == nil {
-		err = a.read(ctx, sel, dtype.Of[T](), true, func(r *selected) (grid.View, error) {
-			if r.Len() > a.options.Limits.block()/int64(dtype.Of[T]().Size()) {
-				return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
-			}
-			b = Block[T]{r.Shape(), make([]T, r.Len())}
-			return r.view(bytesOf(b.Data))
-		})
-	}
 	if err != nil {
 		return Block[T]{}, a.fail("read", err)
 	}
+	b, err := readBlock[T](ctx, a, sel)
+	return b, a.fail("read", err)
+}
+
+// readBlock is Read of an array, without the name of what failed.
+func readBlock[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection) (b Block[T], err error) {
+	s, typ, err := forElements[T](a, sel)
+	if err != nil {
+		return b, err
+	}
+	var e elements
+	err = a.read(ctx, sel, typ, true, func(r *selected) (grid.View, error) {
+		if r.Len() > a.options.Limits.block()/int64(r.width) {
+			return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+		}
+		b = Block[T]{r.Shape(), make([]T, r.Len())}
+		if native[T](typ) {
+			return r.view(elements{typ: typ, data: bytesOf(b.Data)})
+		}
+		e = s.room(typ, r.Len())
+		return r.view(e)
+	})
+	if err == nil && e.data != nil {
+		err = valuesOf(e, b.Data)
+	}
+	if err != nil {
+		return Block[T]{}, err
+	}
 	return b, nil
+}
+
+// forElements returns the state of an array and the data type of what a selection makes of it, which has to be one that T is for.
+func forElements[T dtype.Element](a *Array, sel selection.Selection) (*state, dtype.Type, error) {
+	s := a.state.Load()
+	typ, _, err := through(s.typ, selection.FieldsOf(sel))
+	if err == nil {
+		err = checkElement[T](typ)
+	}
+	return s, typ, err
 }
 
 // ReadInto is [Read] into the caller's slice, which has room for just the selected elements, in C order.
@@ -41,17 +69,31 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 	if err != nil {
 		return a.fail("read", err)
 	}
-	return a.readInto(ctx, sel, dtype.Of[T](), bytesOf(dst))
+	s, typ, err := forElements[T](a, sel)
+	if err != nil {
+		return a.fail("read", err)
+	}
+	if native[T](typ) {
+		return a.readInto(ctx, sel, elements{typ: typ, data: bytesOf(dst)})
+	}
+	e := s.room(typ, int64(len(dst)))
+	if err := a.readInto(ctx, sel, e); err != nil {
+		return err
+	}
+	return a.fail("read", valuesOf(e, dst))
 }
 
 // ReadBytes reads the selected elements of an array of any type into dst, which has room for just them: in C order and in
 // the byte order of the host. Fields of structs that are selected follow each other without gaps. After an error dst may hold anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
-	return a.readInto(ctx, sel, dtype.Type{}, dst)
+	if t := a.Type(); t.Variable() {
+		return a.fail("read", errVariable(t))
+	}
+	return a.readInto(ctx, sel, elements{data: dst})
 }
 
-func (a *Array) readInto(ctx context.Context, sel selection.Selection, t dtype.Type, dst []byte) error {
-	return a.fail("read", a.read(ctx, sel, t, false, func(r *selected) (grid.View, error) { return r.view(dst) }))
+func (a *Array) readInto(ctx context.Context, sel selection.Selection, dst elements) error {
+	return a.fail("read", a.read(ctx, sel, dst.typ, false, func(r *selected) (grid.View, error) { return r.view(dst) }))
 }
 
 // readTries is how often a read begins anew because the array was changed under it.

@@ -248,15 +248,19 @@ func (r *Reservation) region(s *state) grid.Box {
 // WritePart stores the elements of a part, in C order. Any number of goroutines and programs may write parts at one time, in any
 // order, and each part as often as is needed.
 func WritePart[T dtype.Element](ctx context.Context, r *Reservation, part int, src []T) error {
-	return r.array.fail("write part", r.write(ctx, part, dtype.Of[T](), bytesOf(src)))
+	e, err := elementsOf(r.array, src)
+	if err == nil {
+		err = r.write(ctx, part, e)
+	}
+	return r.array.fail("write part", err)
 }
 
 // WritePartBytes is [WritePart] for an array of any type: src has the elements in the byte order of the host.
 func (r *Reservation) WritePartBytes(ctx context.Context, part int, src []byte) error {
-	return r.array.fail("write part", r.write(ctx, part, r.array.Type(), src))
+	return r.array.fail("write part", r.write(ctx, part, elements{typ: r.array.Type(), data: src}))
 }
 
-func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []byte) error {
+func (r *Reservation) write(ctx context.Context, part int, e elements) error {
 	a := r.array
 	if err := a.writable(); err != nil {
 		return err
@@ -276,8 +280,8 @@ func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []b
 	if holder, _, err := publish.Holder(ctx, a.publisher()); err != nil || holder != r.holder {
 		return errors.Join(err, fmt.Errorf("%w: the reservation has ended", ErrConflict))
 	}
-	if t != s.typ {
-		return badArgument("the elements are %s, not %s", s.typ, t)
+	if err := s.check(e); err != nil {
+		return err
 	}
 	g, err := r.grown(s)
 	if err != nil {
@@ -291,7 +295,7 @@ func (r *Reservation) write(ctx context.Context, part int, t dtype.Type, src []b
 	if err != nil {
 		return err
 	}
-	view, err := (&selected{sel, next.typ}).source(src)
+	view, err := next.whole(sel).source(e)
 	if err != nil {
 		return err
 	}

@@ -251,7 +251,10 @@ func TestSelectionModel(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
-		spec, opt := drawSpecOf(t, types...), drawOptions(t)
+		spec, opt := drawSpecOf(t, rapid.SampledFrom(types).Draw(t, "type")), drawOptions(t)
+		if rapid.Bool().Draw(t, "fill") {
+			spec.FillValue = spec.Type.AppendJSON(nil, drawElement(t, spec.Type))
+		}
 		a, err := zarr.On(memory.New()).CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)

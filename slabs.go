@@ -15,7 +15,7 @@ func (a *Array) Slabs(sel selection.Selection, limit int64) (iter.Seq[selection.
 		return nil, err
 	}
 	return func(yield func(selection.Selection) bool) {
-		for slab := range r.Slabs(a.Grid(), int64(a.Type().Size()), limit) {
+		for slab := range r.Slabs(a.Grid(), int64(a.state.Load().engine.Size), limit) {
 			if !yield(r.Part(slab)) {
 				return
 			}

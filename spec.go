@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/zarr/codec"
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -109,8 +111,10 @@ func (s *Spec) grid() (*grid.Grid, error) {
 	case s.Chunks != nil:
 		return grid.New(s.Shape, s.Chunks...)
 	}
-	return grid.Regular(s.Shape, grid.Auto(s.Shape, int64(s.Type.Size())))
+	return grid.Regular(s.Shape, grid.Auto(s.Shape, int64(s.spec().Width())))
 }
+
+func (s *Spec) spec() codec.Spec { return codec.Spec{Type: s.Type} }
 
 func (s *Spec) fill() ([]byte, error) {
 	if s.FillValue == nil {
@@ -139,6 +143,9 @@ func (s *Spec) codecs() ([]metadata.Extension, error) {
 func (s *Spec) chain() []metadata.Extension {
 	if s.Codecs != nil {
 		return s.Codecs
+	}
+	if s.Type.Variable() {
+		return []metadata.Extension{vlen.Extension(s.Type), zstd.Extension(0, false)}
 	}
 	order := ""
 	if s.Type.Ordered() {

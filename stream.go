@@ -154,7 +154,7 @@ func (s *Stream) measure() error {
 	shape := s.base.grid.Shape()
 	shape[s.axis] = 1
 	var ok bool
-	if s.plane, ok = checked.Product(append(shape, int64(s.base.typ.Size()))...); !ok || s.plane == 0 {
+	if s.plane, ok = checked.Product(append(shape, int64(s.base.engine.Size))...); !ok || s.plane == 0 {
 		return badArgument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes", shape, s.axis)
 	}
 	axis := s.base.grid.Axis(s.axis)
@@ -176,12 +176,16 @@ func (s *Stream) measure() error {
 // WritePlanes appends planes, which stand in src in C order: as many as it has, with all elements of the other axes. They are
 // visible once they are published ([StreamOptions], [Stream.Checkpoint]); src may be used again at once.
 func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error {
-	return s.array.fail("stream", s.write(ctx, dtype.Of[T](), bytesOf(src)))
+	e, err := elementsOf(s.array, src)
+	if err == nil {
+		err = s.write(ctx, e)
+	}
+	return s.array.fail("stream", err)
 }
 
 // WriteBytes is [WritePlanes] for an array of any type: src has the elements in the byte order of the host.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
-	return s.array.fail("stream", s.write(ctx, s.base.typ, src))
+	return s.array.fail("stream", s.write(ctx, elements{typ: s.base.typ, data: src}))
 }
 
 // Checkpoint publishes all planes that were written so far, so that they are visible, and as durable as [Options.Durability] says. A

@@ -4,28 +4,29 @@ import (
 	"context"
 	"math"
 
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 )
 
-func (s *Stream) write(ctx context.Context, t dtype.Type, src []byte) error {
+func (s *Stream) write(ctx context.Context, e elements) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if t != s.base.typ {
-		return badArgument("the elements are %s, not %s", s.base.typ, t)
-	}
-	shape := s.base.grid.Shape()
-	if int64(len(src))%s.plane != 0 {
-		return badArgument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(src), s.axis, s.plane)
-	}
-	if err := checkValues(s.base.typ, src); err != nil {
+	if err := s.base.check(e); err != nil {
 		return err
 	}
-	shape[s.axis] = int64(len(src)) / s.plane
-	for v := grid.Contiguous(src, shape, s.base.typ.Size()); v.Shape[s.axis] > 0; {
+	shape := s.base.grid.Shape()
+	if int64(len(e.data))%s.plane != 0 {
+		return badArgument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(e.data), s.axis, s.plane)
+	}
+	if err := s.base.checkValues(e); err != nil {
+		return err
+	}
+	shape[s.axis] = int64(len(e.data)) / s.plane
+	v := grid.Contiguous(e.data, shape, s.base.engine.Size)
+	v.Heap = e.heap
+	for v.Shape[s.axis] > 0 {
 		n, err := s.take(ctx, v)
 		if err != nil {
 			return err
@@ -141,7 +142,9 @@ const firstRoom = 16 << 20
 func (s *Stream) room(planes int64) grid.View {
 	shape := s.base.grid.Shape()
 	shape[s.axis] = planes
-	return grid.Contiguous(s.open.buffer[:planes*s.plane], shape, s.base.typ.Size())
+	v := grid.Contiguous(s.open.buffer[:planes*s.plane], shape, s.base.engine.Size)
+	v.Heap = s.base.engine.Heap.New()
+	return v
 }
 
 // lengthen makes room for as many planes as there may be.

@@ -20,18 +20,20 @@ type Addition struct {
 	Type dtype.Type
 	// Options say how the array grows; nil stands for the zero AppendOptions.
 	Options *AppendOptions
+
+	values func(*Array) (elements, error) // in place of Data, where they differ in memory from array to array
 }
 
 // Add returns the addition of elements to an array of a group.
 func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Addition {
-	return Addition{path, axis, bytesOf(src), dtype.Of[T](), opt}
+	return Addition{Path: path, Axis: axis, Options: opt, values: func(a *Array) (elements, error) { return elementsOf(a, src) }}
 }
 
 // Append grows several arrays of the group together, as all variables along a dimension with their coordinate: all of them
 // or none, whenever a writer dies. Readers who use the group's consolidated metadata see the arrays without the new elements
 // or all of them with; others may see one array grow before another. The arrays grow as [Append] makes them.
 //
-// An Addition without Type has elements of the array's own.
+// An Addition of Data without Type has elements of the array's own.
 func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 	if err := g.writable(); err != nil {
 		return g.fail("append", err)
@@ -49,6 +51,17 @@ func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 		seen[a.Path()], arrays[i] = true, a
 	}
 	return g.fail("append", g.append(ctx, arrays, additions))
+}
+
+// of returns the elements to add to an array.
+func (d Addition) of(a *Array) (elements, error) {
+	switch {
+	case d.values != nil:
+		return d.values(a)
+	case d.Type.IsZero():
+		d.Type = a.Type()
+	}
+	return elements{typ: d.Type, data: d.Data}, nil
 }
 
 func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
@@ -98,7 +111,11 @@ func checkDimensions(arrays []*Array, additions []Addition) error {
 		if names == nil || names[axis] == "" {
 			continue
 		}
-		more, err := s.planes(axis, len(additions[i].Data))
+		e, err := additions[i].of(a)
+		if err != nil {
+			return a.fail("append", err)
+		}
+		more, err := s.planes(axis, len(e.data))
 		if err != nil {
 			return a.fail("append", err)
 		}
@@ -118,11 +135,12 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	if err != nil {
 		return nil, err
 	}
-	if add.Type.IsZero() {
-		add.Type = a.Type()
+	e, err := add.of(a)
+	if err != nil {
+		return nil, a.fail("append", err)
 	}
 	plan := a.planned(func(old *state) (*publish.Change, *state, error) {
-		return a.grow(old, func(s *state) (*growth, error) { return s.appended(axis, add.Type, add.Data, add.Options.orZero()) })
+		return a.grow(old, func(s *state) (*growth, error) { return s.appended(axis, e, add.Options.orZero()) })
 	})
 	return func(d publish.Document) (*publish.Change, error) {
 		c, err := plan(d)

@@ -19,50 +19,67 @@ import (
 // Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or the number of values does not fit.
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
+	if err != nil {
+		return a.fail("write", err)
+	}
+	e, err := elementsFor(a, sel, src)
 	if err == nil {
-		err = a.write(ctx, sel, dtype.Of[T](), bytesOf(src))
+		err = a.write(ctx, sel, e)
 	}
 	return a.fail("write", err)
 }
 
+// elementsFor is elementsOf of what a selection makes of the array.
+func elementsFor[T dtype.Element](a *Array, sel selection.Selection, values []T) (elements, error) {
+	s, typ, err := forElements[T](a, sel)
+	if err != nil {
+		return elements{}, err
+	}
+	return elementsAs(s, typ, values)
+}
+
 // WriteBytes is [Write] for an array of any type: src has the elements in the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
-	return a.fail("write", a.write(ctx, sel, dtype.Type{}, src))
+	return a.fail("write", a.write(ctx, sel, elements{data: src}))
 }
 
 // Fill stores one value as every selected element.
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
 	a, sel, err := to.of(sel)
+	if err != nil {
+		return a.fail("fill", err)
+	}
+	e, err := elementsFor(a, sel, []T{value})
 	if err == nil {
-		err = a.repeat(ctx, sel, dtype.Of[T](), bytesOf([]T{value}))
+		err = a.repeat(ctx, sel, e)
 	}
 	return a.fail("fill", err)
 }
 
 // FillBytes is [Fill] for an array of any type: elem is one element in the byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.repeat(ctx, sel, dtype.Type{}, elem))
+	return a.fail("fill", a.repeat(ctx, sel, elements{data: elem}))
 }
 
-func (a *Array) write(ctx context.Context, sel selection.Selection, t dtype.Type, src []byte) error {
-	return a.writeView(ctx, sel, t, func(r *selected) (grid.View, error) { return r.source(src) })
+func (a *Array) write(ctx context.Context, sel selection.Selection, e elements) error {
+	return a.writeView(ctx, sel, e.typ, func(r *selected) (grid.View, error) { return r.source(e) })
 }
 
 // manyPoints is how many points are written at a time where one value stands for all: their order takes memory.
 const manyPoints = 1 << 22
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
-func (a *Array) repeat(ctx context.Context, sel selection.Selection, t dtype.Type, elem []byte) error {
+func (a *Array) repeat(ctx context.Context, sel selection.Selection, e elements) error {
 	s := a.state.Load()
-	if r, err := s.resolve(sel, t); err == nil && r.Axes() == nil && r.Len() > manyPoints {
+	if r, err := s.resolve(sel, e.typ); err == nil && r.Axes() == nil && r.Len() > manyPoints {
 		for slab := range r.Slabs(s.grid, 1, manyPoints) {
-			if err := a.repeat(ctx, r.Part(slab), t, elem); err != nil {
+			if err := a.repeat(ctx, r.Part(slab), e); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return a.writeView(ctx, sel, t, func(r *selected) (grid.View, error) { return r.one(elem) })
+	return a.writeView(ctx, sel, e.typ, func(r *selected) (grid.View, error) { return r.one(e) })
 }
 
 // writeView stores the elements that view shows for the selection.
@@ -157,11 +174,32 @@ func (s *state) atBorder(r *selection.Resolved) bool {
 }
 
 // checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody could read them again.
-func checkValues(t dtype.Type, data []byte) error {
-	if err := t.Check(data); err != nil {
+func (s *state) checkValues(e elements) error { return checkValues(s.typ, e) }
+
+func checkValues(t dtype.Type, e elements) error {
+	if t.Variable() {
+		if e.heap == nil {
+			return errVariable(t)
+		}
+		return nil // the values were looked at when they came
+	}
+	if err := t.Check(e.data); err != nil {
 		return badArgument("%v", err)
 	}
 	return nil
+}
+
+// check refuses elements of another type.
+func (s *state) check(e elements) error {
+	if e.typ != s.typ {
+		return badArgument("the elements are %s, not %s", s.typ, e.typ)
+	}
+	return nil
+}
+
+// errVariable says that elements which differ in length are no bytes one behind the other.
+func errVariable(t dtype.Type) error {
+	return badArgument("elements of %s differ in length: they are read and written as values of Go, string or []byte", t)
 }
 
 // batch runs work with a batch of writes that is committed when work succeeds.

@@ -27,6 +27,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type Chain struct {
 	names  []string
 	spec   Spec
+	specs  []Spec // of the arrays before each of arrays, and behind the last
 	arrays []ArrayArray
 	serial ArrayBytes
 	bytes  []BytesBytes
@@ -35,6 +36,9 @@ type Chain struct {
 	order   []int // axis order of the encoded array where arrays only permute, else nil
 	inOrder bool  // order changes nothing
 	shows   bool  // stored chunks hold their elements as they are
+	divides bool  // serial is a Divider
+	varies  bool  // elements differ in length, so that blocks refer to them
+	limit   int64 // most bytes of a decoded chunk
 }
 
 // NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors are of type [*Error] and wrap
@@ -51,6 +55,8 @@ func (c *Chain) finish() error {
 	if t, ok := c.serial.(Transparent); ok {
 		c.plain = t.Transparent()
 	}
+	_, c.divides = c.serial.(Divider)
+	c.varies = c.spec.Type.Variable()
 	c.order = permutation(c.arrays, c.spec.Rank)
 	c.inOrder = c.order != nil && slices.IsSorted(c.order)
 	c.shows = c.plain && c.order != nil && !slices.ContainsFunc(c.bytes, func(b BytesBytes) bool {
@@ -67,9 +73,16 @@ func (c *Chain) add(made any, spec *Spec) (err error) {
 		if c.serial != nil {
 			return fmt.Errorf("%w: it works on arrays and has to stand before %q", ErrConfiguration, c.names[len(c.arrays)])
 		}
+		before := *spec
+		if *spec, err = made.Bind(before); err != nil {
+			return err
+		}
+		if before.Type.Variable() != spec.Type.Variable() {
+			return fmt.Errorf("%w: it makes %s of %s", ErrConfiguration, spec.Type, before.Type)
+		}
 		c.arrays = append(c.arrays, made)
-		*spec, err = made.Bind(*spec)
-		return err
+		c.specs = append(c.specs, *spec)
+		return nil
 	case ArrayBytes:
 		if c.serial != nil {
 			return fmt.Errorf("%w: only one codec of a chain may turn arrays into bytes, and %q does", ErrConfiguration, c.names[len(c.arrays)])
@@ -81,6 +94,9 @@ func (c *Chain) add(made any, spec *Spec) (err error) {
 			return fmt.Errorf("%w: it works on bytes and has to stand behind a codec that makes them (as \"bytes\" does)", ErrConfiguration)
 		}
 		c.bytes = append(c.bytes, made)
+		if b, ok := made.(Binder); ok {
+			return b.Bind(*spec)
+		}
 		return nil
 	}
 	return fmt.Errorf("codec: %T is no codec", made)
@@ -139,16 +155,45 @@ func (c *Chain) Buffers() int {
 	}
 	n = min(n, 2)
 	if c.order == nil {
-		n += min(2, len(c.arrays))
+		n += min(2, len(c.arrays)) * c.widest()
 	} else if !c.inOrder {
 		n++
+	}
+	if c.varies {
+		n += 2 // elements of text are longer than references to them, as a rule
+	}
+	return n
+}
+
+// widest returns how many times as long as an element its encoded form gets at most, rounded up.
+func (c *Chain) widest() int {
+	n := 1
+	for _, s := range c.specs {
+		n = max(n, (s.Width()+c.spec.Width()-1)/max(1, c.spec.Width()))
 	}
 	return n
 }
 
 // MaxEncoded returns the most bytes that a chunk of the given shape may take in a store; longer objects are corrupt.
 func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
+	if c.varies {
+		decoded = c.limit
+	} else if c.order == nil {
+		decoded = c.serialBytes(shape, decoded)
+	}
 	return c.most(c.serialShape(shape), decoded, len(c.bytes))
+}
+
+// Room returns about how many bytes the encoded form of the elements of v takes, at most if they are of one width.
+func (c *Chain) Room(v grid.View) int64 {
+	if !c.varies {
+		return c.MaxEncoded(v.Shape, v.ElementBytes())
+	}
+	size := likelySize(v)
+	for _, b := range c.bytes {
+		size = b.MaxEncoded(size)
+	}
+	return size
 }
 
 // gaps is how many bytes of no use a chunk of inner chunks may have that is compressed as a whole.
@@ -157,7 +202,7 @@ const gaps = 64 << 10
 // most returns the most bytes that the array-to-bytes codec and the first n bytes codecs make of an array of that shape.
 func (c *Chain) most(shape []int64, decoded int64, n int) int64 {
 	size, _ := c.serial.EncodedSize(shape, decoded)
-	if _, divides := c.serial.(Divider); divides && len(c.bytes) > 0 {
+	if c.divides && len(c.bytes) > 0 {
 		size += min(size, gaps)
 	}
 	for _, b := range c.bytes[:n] {
@@ -181,8 +226,17 @@ func (c *Chain) serialShape(shape []int64) []int64 {
 	return shapes[len(c.arrays)]
 }
 
+// serialBytes returns the bytes of that array, where those of the decoded one are given.
+func (c *Chain) serialBytes(shape []int64, decoded int64) int64 {
+	n, ok := blockBytes(c.serialShape(shape), c.specs[len(c.arrays)].Width())
+	if !ok {
+		return decoded // coding says so
+	}
+	return n
+}
+
 // Decode decodes the stored bytes src of a chunk into v: the caller sets Data, which has just as many bytes as the chunk's
-// elements, Shape, the encoded shape of the chunk, and Size; Decode sets Strides, in the memory it has.
+// elements, Shape, the encoded shape of the chunk, Size, and Heap where elements differ in length; Decode sets Strides, in the memory it has.
 // They are those of C order unless codecs reordered axes. Errors wrap [ErrCorrupt].
 func (c *Chain) Decode(v *grid.View, src []byte) error {
 	c.setStrides(v)
@@ -190,9 +244,9 @@ func (c *Chain) Decode(v *grid.View, src []byte) error {
 		return c.decodeArrays(v, src)
 	}
 	if c.inOrder {
-		return c.decodeSerial(Block{Shape: v.Shape, Data: v.Data}, src)
+		return c.decodeSerial(Block{Shape: v.Shape, Data: v.Data, Heap: v.Heap}, src)
 	}
-	return c.decodeSerial(Block{Shape: c.permuted(v.Shape), Data: v.Data}, src)
+	return c.decodeSerial(Block{Shape: c.permuted(v.Shape), Data: v.Data, Heap: v.Heap}, src)
 }
 
 // setStrides makes v show a chunk whose axes the codecs only reordered: those of C order where they did not, or did more.
@@ -218,51 +272,12 @@ func (c *Chain) permuted(shape []int64) []int64 {
 	return p
 }
 
-// decodeArrays is the way of chains whose array codecs do more than reorder axes: one block each.
-func (c *Chain) decodeArrays(v *grid.View, src []byte) error {
-	shapes, err := c.shapes(v.Shape)
-	if err != nil {
-		return err
-	}
-	n := int64(len(v.Data))
-	buffer := budget.Get(n)
-	defer func() { buffer.Put() }()
-	block := Block{Shape: shapes[len(c.arrays)], Data: buffer.Bytes(n)}
-	if err := c.decodeSerial(block, src); err != nil {
-		return err
-	}
-	for i := len(c.arrays) - 1; i >= 0; i-- {
-		next, to := Block{Shape: shapes[i], Data: v.Data}, (*budget.Buffer)(nil)
-		if i > 0 {
-			to = budget.Get(n)
-			next.Data = to.Bytes(n)
-		}
-		err := c.arrays[i].Decode(&next, block)
-		buffer.Put()
-		buffer, block = to, next
-		if err != nil {
-			return c.fail(i, err)
-		}
-	}
-	return nil
-}
-
-// shapes returns the shape of the array before each array codec, and after the last.
-func (c *Chain) shapes(shape []int64) ([][]int64, error) {
-	shapes := [][]int64{shape}
-	for i, a := range c.arrays {
-		next, err := a.EncodedShape(nil, shapes[i])
-		if err != nil {
-			return nil, c.fail(i, err)
-		}
-		shapes = append(shapes, next)
-	}
-	return shapes, nil
-}
-
 // decodeSerial turns stored bytes into the block that the last array codec made.
 func (c *Chain) decodeSerial(dst Block, src []byte) error {
-	if !c.plain {
+	switch {
+	case c.varies:
+		return c.decodeVarying(dst, src)
+	case !c.plain:
 		return c.decodeBlock(dst, src)
 	}
 	out, free, err := c.decodeBytes(dst.Data, dst.Shape, int64(len(dst.Data)), src)
@@ -363,7 +378,15 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 	}
 	serial := block.Data
 	if !c.plain {
-		size, _ := c.serial.EncodedSize(block.Shape, int64(len(block.Data)))
+		size := int64(0)
+		if c.varies {
+			size = likelySize(src)
+			if !c.divides {
+				block = varying(block)
+			}
+		} else {
+			size, _ = c.serial.EncodedSize(block.Shape, int64(len(block.Data)))
+		}
 		if len(c.bytes) == 0 {
 			out, err := c.serial.Encode(dst, block)
 			return out, c.failSerial(err)
@@ -388,7 +411,7 @@ func (c *Chain) encodeArrays(src grid.View) (Block, *budget.Buffer, error) {
 		v = c.reordered(src, nil)
 	}
 	data, free := gather(v)
-	return Block{Shape: v.Shape, Data: data}, free, nil
+	return Block{Shape: v.Shape, Data: data, Heap: v.Heap}, free, nil
 }
 
 // reordered returns v with its axes in the order of the encoded array; their numbers are appended to room.
@@ -401,28 +424,6 @@ func (c *Chain) reordered(v grid.View, room []int64) grid.View {
 	}
 	v.Shape, v.Strides = room[:len(c.order):len(c.order)], room[len(c.order):]
 	return v
-}
-
-// encodeBlocks is the way of chains whose array codecs do more than reorder axes.
-func (c *Chain) encodeBlocks(src grid.View) (Block, *budget.Buffer, error) {
-	shapes, err := c.shapes(src.Shape)
-	if err != nil {
-		return Block{}, nil, err
-	}
-	data, free := gather(src)
-	block := Block{Shape: src.Shape, Data: data}
-	for i, a := range c.arrays {
-		b := budget.Get(int64(len(data)))
-		next := Block{Shape: shapes[i+1], Data: b.Bytes(int64(len(data)))}
-		err := a.Encode(&next, block)
-		free.Put()
-		free = b
-		if err != nil {
-			return Block{}, free, c.fail(i, err)
-		}
-		block = next
-	}
-	return block, free, nil
 }
 
 // gather returns the elements of v in C order: its own bytes where they are, else a copy in a buffer to put back.
@@ -488,6 +489,12 @@ func (c *Chain) fail(place int, err error) error {
 
 // Fixed returns the bytes of every stored chunk of the given shape with n bytes of elements, and whether they are the same for all.
 func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
+	if c.varies {
+		return c.MaxEncoded(shape, n), false
+	}
+	if c.order == nil {
+		n = c.serialBytes(shape, n)
+	}
 	size, fixed = c.serial.EncodedSize(c.serialShape(shape), n)
 	for _, b := range c.bytes {
 		if _, trims := b.(Trimmer); !trims {
@@ -495,7 +502,7 @@ func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
 		}
 		size = b.MaxEncoded(size)
 	}
-	return size, fixed && c.order != nil
+	return size, fixed
 }
 
 func (c *Chain) failSerial(err error) error       { return c.fail(len(c.arrays), err) }

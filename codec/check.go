@@ -112,7 +112,7 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 		_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 		return &Check{Bytes: info.Size}, err
 	}
-	n, ok := checked.Product(append([]int64{int64(c.spec.Type.Size())}, shape...)...)
+	n, ok := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
 	if !ok {
 		return nil, fmt.Errorf("%w: a chunk of shape %v", ErrLimit, shape)
 	}
@@ -135,7 +135,7 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 	out := &Check{Bytes: int64(len(data))}
 	decoded := budget.Get(n)
 	defer decoded.Put()
-	v := grid.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Type.Size()}
+	v := grid.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap()}
 	if err := c.Decode(&v, data); err != nil {
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrLimit) {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 	"errors"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 )
 
 var (
@@ -25,6 +26,8 @@ var (
 	ErrUnsupported = errors.New("codec: not supported")
 	// ErrConfiguration says that the configuration of a codec is not valid, or does not fit its place in the chain.
 	ErrConfiguration = errors.New("codec: invalid configuration")
+	// ErrTooLong is the ErrCorrupt of bytes that decode to more than there may be.
+	ErrTooLong = tooLongError{}
 	// ErrLimit says that something is larger than the limits allow.
 	ErrLimit = errors.New("limit exceeded")
 )
@@ -34,12 +37,41 @@ type checksumError struct{}
 func (checksumError) Error() string        { return "codec: checksum does not match" }
 func (checksumError) Is(target error) bool { return target == ErrCorrupt }
 
+type tooLongError struct{}
+
+func (tooLongError) Error() string        { return "codec: too many bytes" }
+func (tooLongError) Is(target error) bool { return target == ErrCorrupt }
+
 // Spec is what a codec has to know of the arrays that it is given. It is the same for all chunks of an array:
 // their shapes differ and come with each call.
 type Spec struct {
 	Type dtype.Type // data type of the elements
 	Fill []byte     // fill value: one element in host byte order
 	Rank int        // number of axes
+}
+
+// Width returns the bytes that an element takes in a [Block]: the size of its type, or of a reference where elements differ in length.
+func (s Spec) Width() int {
+	if s.Type.Variable() {
+		return grid.RefSize
+	}
+	return s.Type.Size()
+}
+
+// Heap returns an empty heap for the elements of a block, nil where they are of one width.
+func (s Spec) Heap() *grid.Heap {
+	if s.Type.Variable() {
+		return grid.NewHeap(s.Fill)
+	}
+	return nil
+}
+
+// Element returns the fill value as it stands in a block: itself, or a reference to it.
+func (s Spec) Element() []byte {
+	if s.Type.Variable() {
+		return grid.NewHeap(s.Fill).Fill()
+	}
+	return s.Fill
 }
 
 // Block is a decoded chunk: elements in C order.
@@ -51,6 +83,9 @@ type Block struct {
 	// Offsets is nil where elements have a fixed width. Otherwise it has one entry more than there are elements,
 	// and element i is Data[Offsets[i]:Offsets[i+1]].
 	Offsets []int64
+	// Heap is there in place of Offsets where elements differ in length and a codec only moves them: one that turns arrays into arrays,
+	// or a [Divider]. Data then has a reference to each.
+	Heap *grid.Heap
 }
 
 // ArrayArray is a codec that turns an array into another array.
@@ -106,7 +141,16 @@ type BytesBytes interface {
 	// Decode appends the decoded form of src to dst and returns the extended slice. The caller guarantees
 	// cap(dst)-len(dst) >= most. A src that decodes to more than most bytes, that is truncated,
 	// or that is followed by anything, is ErrCorrupt (or ErrChecksum); no memory beyond dst grows with the claim of a header.
+	// More than most bytes are [ErrTooLong]: where nobody knows how many there are, as of text, the chain then tries again with more.
 	Decode(dst, src []byte, most int64) ([]byte, error)
+}
+
+// Binder is the power of a [BytesBytes] codec that has to know what its bytes stand for, as one has that moves the bytes of
+// elements around.
+type Binder interface {
+	// Bind is called once, before any other method, with the arrays that the array-to-bytes codec of the chain is given. It
+	// refuses those that the codec cannot work for with an error that wraps [ErrConfiguration].
+	Bind(spec Spec) error
 }
 
 // Trimmer is the power of a [BytesBytes] codec whose encoded form holds the decoded bytes as they are, as that of a

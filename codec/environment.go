@@ -58,7 +58,10 @@ const (
 // NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors are of type [*Error] and wrap
 // [ErrUnsupported] for an unknown codec and [ErrConfiguration] for a chain that cannot be.
 func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, error) {
-	c := &Chain{spec: spec}
+	c := &Chain{spec: spec, specs: []Spec{spec}, limit: e.Chunk}
+	if c.limit <= 0 {
+		c.limit = 1 << 30
+	}
 	for i, ext := range exts {
 		c.names = append(c.names, ext.Name)
 		made, err := e.registry().New(ext)

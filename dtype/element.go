@@ -3,20 +3,34 @@ package dtype
 import (
 	"reflect"
 	"strings"
+	"time"
 )
 
-// Element is the constraint of Go types that have a data type. It names exact types: a type made of one,
-// as a time.Duration is of an int64, would lose its meaning in the array, and a [Float16] would pass for a uint16.
+// Element is the constraint of Go types that have a data type. It names exact types: a type made of one
+// would lose its meaning in the array, and a [Float16] would pass for a uint16. A string is an element of text of any kind, []byte
+// one of bytes of any kind, time.Time a moment and time.Duration a duration.
 type Element interface {
 	bool |
 		int8 | int16 | int32 | int64 |
 		uint8 | uint16 | uint32 | uint64 |
 		Float16 | BFloat16 | float32 | float64 |
-		complex64 | complex128
+		complex64 | complex128 |
+		string | []byte | time.Time | time.Duration
 }
 
-// Of returns the data type whose elements in memory are the values of T.
+// Of returns the data type of the values of T: that whose elements in memory they are, and of others the one that comes closest,
+// "string", "bytes", and moments and durations in nanoseconds.
 func Of[T Element]() Type {
+	var zero T
+	switch any(zero).(type) {
+	case []byte:
+		t, _ := byName("bytes")
+		return t
+	case time.Time:
+		return timed("numpy.datetime64", Step{"ns", 1})
+	case time.Duration:
+		return timed("numpy.timedelta64", Step{"ns", 1})
+	}
 	// Go and the specification have the same names for the same types.
 	t, _ := byName(strings.ToLower(reflect.TypeFor[T]().Name()))
 	return t

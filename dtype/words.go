@@ -77,6 +77,26 @@ func (t Type) parseUTF32(elem []byte, text string) bool {
 	return ok && t.setText(elem, s)
 }
 
+// SetText sets elem, an element of a type of fixed-length text or null-terminated bytes, to a text with zeros behind it. It is false
+// where the text is too long.
+func (t Type) SetText(elem []byte, text string) bool { return t.setText(elem, text) }
+
+// AppendWord appends the text of an element of fixed length, without the zeros behind it; that of null-terminated bytes as it is.
+func (t Type) AppendWord(dst, elem []byte) []byte {
+	if t.kind == UTF32 {
+		return appendUTF8(dst, elem)
+	}
+	return append(dst, t.TrimPadding(elem)...)
+}
+
+// TrimPadding returns an element without what only fills its fixed length: the zeros behind null-terminated bytes.
+func (t Type) TrimPadding(elem []byte) []byte {
+	if t.kind == Terminated {
+		return trimZeros(elem)
+	}
+	return elem
+}
+
 // setText sets an element of fixed length to a text, with zeros behind it.
 func (t Type) setText(elem []byte, s string) bool {
 	clear(elem)

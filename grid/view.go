@@ -13,6 +13,7 @@ type View struct {
 	Shape   []int64 // elements
 	Strides []int64 // bytes
 	Size    int     // bytes an element
+	Heap    *Heap   // what the elements refer to where they differ in length; they are of RefSize bytes then
 }
 
 // Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart, unless Picks says otherwise.
@@ -105,9 +106,14 @@ func (v *View) rowsEqual(off int64, axis, outer int, n int64, elem []byte) bool 
 	return true
 }
 
-// Copy copies src to dst; both have the same shape and element size, and do not overlap.
+// Copy copies src to dst; both have the same shape and element size, and do not overlap. Where elements differ in length, their bytes
+// are added to the heap of dst if that is another one; elements without a heap are the fill value, or empty.
 func Copy(dst, src View) {
 	if dst.empty() {
+		return
+	}
+	if dst.Heap != src.Heap && dst.Heap != nil && src.Heap != nil {
+		adopt(dst, src)
 		return
 	}
 	outerDst, n := dst.block()

@@ -159,8 +159,8 @@ func (p *Piece) Blank(elem []byte) {
 	p.Picks.Fill(p.Placed, p.Count, elem)
 }
 
-// Show points Decoded to memory that holds the chunk in C order.
-func (p *Piece) Show(data []byte) {
-	p.Decoded.Data, p.Decoded.Shape, p.Decoded.Offset = data, p.Cell.Encoded, 0
+// Show points Decoded to memory that holds the chunk in C order, and to what its elements refer to if they differ in length.
+func (p *Piece) Show(data []byte, heap *grid.Heap) {
+	p.Decoded.Data, p.Decoded.Shape, p.Decoded.Offset, p.Decoded.Heap = data, p.Cell.Encoded, 0, heap
 	p.Decoded.Strides = grid.AppendStrides(p.Decoded.Strides[:0], p.Decoded.Shape, p.Decoded.Size)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"io"
+	"math"
 )
 
 // Range selects bytes of a value. The zero Range is the whole value.
@@ -66,6 +67,27 @@ func (r Range) String() string {
 		return fmt.Sprintf("the last %d bytes", r.n)
 	}
 	return "all bytes"
+}
+
+// Header returns the range as the value of an HTTP Range header (RFC 9110, section 14.2), "" for the whole value. It is
+// false for ranges that no header can express: those of no bytes, and those with a negative bound.
+func (r Range) Header() (value string, ok bool) {
+	if r.off < 0 || r.n < 0 {
+		return "", false
+	}
+	switch r.kind {
+	case rangeSpan:
+		if r.n == 0 {
+			return "", false
+		}
+		last := r.off + min(r.n-1, math.MaxInt64-r.off) // what reaches farther is beyond the end anyway
+		return fmt.Sprintf("bytes=%d-%d", r.off, last), true
+	case rangeFrom:
+		return fmt.Sprintf("bytes=%d-", r.off), true
+	case rangeSuffix:
+		return fmt.Sprintf("bytes=-%d", r.n), r.n > 0
+	}
+	return "", true
 }
 
 // Request says which bytes of a value are wanted. The zero Request asks for all of it.

@@ -76,3 +76,24 @@ func ExampleRange() {
 	// bytes from 4 on
 	// the last 16 bytes
 }
+
+func TestRangeHeader(t *testing.T) {
+	for _, c := range []struct {
+		r    store.Range
+		want string
+		ok   bool
+	}{
+		{store.Whole(), "", true}, {store.Span(0, 1), "bytes=0-0", true}, {store.Span(3, 4), "bytes=3-6", true},
+		{store.Span(math.MaxInt64, math.MaxInt64), "bytes=9223372036854775807-9223372036854775807", true},
+		{store.From(0), "bytes=0-", true}, {store.From(7), "bytes=7-", true}, {store.Suffix(5), "bytes=-5", true},
+		{store.Span(3, 0), "", false}, {store.Span(-1, 2), "", false}, {store.From(-1), "", false},
+		{store.Span(0, -1), "", false}, {store.Suffix(-1), "", false},
+	} {
+		if got, ok := c.r.Header(); ok != c.ok || ok && got != c.want {
+			t.Errorf("%s: %q, %t, want %q, %t", c.r, got, ok, c.want, c.ok)
+		}
+	}
+	if _, ok := store.Suffix(0).Header(); ok {
+		t.Error("the last 0 bytes have a header")
+	}
+}

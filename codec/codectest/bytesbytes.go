@@ -11,27 +11,54 @@ import (
 )
 
 func bytesBytesChecks(c codec.BytesBytes, o *Options) []check {
+	all := inputs(o.Multiple)
+	with := func(f func(pair) error) func() error { return func() error { return forEach(c, all, f) } }
 	list := []check{
-		{"round trip", func() error { return forInputs(c, roundTrip) }},
-		{"deterministic", func() error { return forInputs(c, deterministic) }},
-		{"append", func() error { return forInputs(c, appends) }},
-		{"limit", func() error { return forInputs(c, limited) }},
-		{"bomb", func() error { return bomb(c) }},
+		{"bounds", func() error { return bounds(c) }},
+		{"round trip", with(roundTrip)},
+		{"deterministic", with(deterministic)},
+		{"append", with(appends)},
+		{"limit", with(limited)},
+		{"bomb", func() error { return bomb(c, o.Multiple) }},
 		{"concurrent", func() error {
-			return concurrent(func() error { return forEach(c, inputs()[:concurrentInputs], roundTrip) })
+			return concurrent(func() error { return forEach(c, all[:concurrentInputs], roundTrip) })
 		}},
 		{"garbage", func() error { return garbage(c) }},
-		{"damage", func() error { return forInputs(c, func(p pair) error { return p.damaged(o.Checksum) }) }},
+		{"damage", with(func(p pair) error { return p.damaged(o.Checksum) })},
 	}
 	if !o.Unframed {
-		list = append(list,
-			check{"truncated", func() error { return forInputs(c, truncated) }},
-			check{"trailing", func() error { return forInputs(c, trailing) }})
+		list = append(list, check{"truncated", with(truncated)}, check{"trailing", with(trailing)})
 	}
 	if t, ok := c.(codec.Trimmer); ok {
-		list = append(list, check{"trim", func() error { return forInputs(c, func(p pair) error { return p.trimmed(t) }) }})
+		list = append(list, check{"trim", with(func(p pair) error { return p.trimmed(t) })})
+	}
+	if o.Multiple > 1 {
+		list = append(list, check{"multiple", func() error { return odd(c, o.Multiple) }})
 	}
 	return list
+}
+
+// bounds checks that MaxEncoded grows, and does not overflow where it need not.
+func bounds(c codec.BytesBytes) error {
+	last := int64(-1)
+	for _, n := range []int64{0, 1, 1 << 31, 1 << 60} {
+		most := c.MaxEncoded(n)
+		if most < last {
+			return fmt.Errorf("MaxEncoded(%d) is %d, less than for fewer bytes", n, most)
+		}
+		last = most
+	}
+	return nil
+}
+
+// odd encodes bytes that are no multiple of what the codec takes.
+func odd(c codec.BytesBytes, multiple int) error {
+	for _, n := range []int{1, multiple - 1, 3*multiple + 1} {
+		if _, err := c.Encode(nil, zeros(n)); !errors.Is(err, codec.ErrConfiguration) {
+			return fmt.Errorf("encoding %d bytes: error is %v, want ErrConfiguration", n, err)
+		}
+	}
+	return nil
 }
 
 // pair is an input and its encoded form.
@@ -43,9 +70,7 @@ type pair struct {
 // concurrentInputs are enough, and short enough, to code in many goroutines.
 const concurrentInputs = 21
 
-// forInputs calls f with every input and its encoded form, until the first error.
-func forInputs(c codec.BytesBytes, f func(pair) error) error { return forEach(c, inputs(), f) }
-
+// forEach calls f with every input and its encoded form, until the first error.
 func forEach(c codec.BytesBytes, inputs [][]byte, f func(pair) error) error {
 	for i, in := range inputs {
 		encoded, err := c.Encode(nil, in)

@@ -22,8 +22,10 @@ type Options struct {
 	Unframed bool
 	// Lossy: decoded values may differ from those that were encoded.
 	Lossy bool
-	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take. Nil means several of
-	// every rank up to 4.
+	// Multiple: a bytes-to-bytes codec takes multiples of so many bytes, and refuses to encode others. 0 stands for 1.
+	Multiple int
+	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take, and the first of them is what a
+	// [codec.Binder] is bound to. Nil means several of every rank up to 4.
 	Specs []codec.Spec
 }
 
@@ -72,6 +74,9 @@ func checks(newCodec func() any, o *Options) []check {
 	}
 	switch c := newCodec().(type) {
 	case codec.BytesBytes:
+		if err := bind(c, o); err != nil {
+			return []check{{"bind", func() error { return err }}}
+		}
 		return bytesBytesChecks(c, o)
 	case codec.ArrayBytes:
 		return eachSpec(o, func(s codec.Spec) error { return checkArrayBytes(newCodec, s, o) })
@@ -80,6 +85,14 @@ func checks(newCodec func() any, o *Options) []check {
 	default:
 		return []check{{"kind", func() error { return fmt.Errorf("%T is no codec of any kind", c) }}}
 	}
+}
+
+// bind binds a bytes-to-bytes codec that wants to be.
+func bind(c codec.BytesBytes, o *Options) error {
+	if b, ok := c.(codec.Binder); ok {
+		return b.Bind(specs(o)[0])
+	}
+	return nil
 }
 
 func eachSpec(o *Options, run func(codec.Spec) error) []check {

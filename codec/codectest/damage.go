@@ -109,8 +109,8 @@ const (
 )
 
 // bomb decodes a short form of many bytes into few: it has to stop before it takes much memory.
-func bomb(c codec.BytesBytes) error {
-	src, err := c.Encode(nil, zeros(bombSize))
+func bomb(c codec.BytesBytes, multiple int) error {
+	src, err := c.Encode(nil, zeros(bombSize/max(1, multiple)*max(1, multiple)))
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,13 @@ import (
 // newRand returns a source of numbers that are the same in every run.
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// inputs returns byte strings of many lengths and kinds, the short ones first.
-func inputs() [][]byte {
+// inputs returns byte strings of many lengths and kinds, the short ones first. If multiple is more than 1, theirs are
+// multiples of it.
+func inputs(multiple int) [][]byte {
+	multiple = max(1, multiple)
 	var list [][]byte
 	for _, n := range []int{0, 1, 2, 7, 100, 1000, 70_000, 1 << 20} {
+		n = (n + multiple - 1) / multiple * multiple
 		list = append(list, zeros(n), ramp(n), noise(n))
 	}
 	return list

@@ -78,6 +78,8 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	switch {
 	case errors.Is(err, gzip.ErrChecksum):
 		return dst, fmt.Errorf("%w: gzip: CRC-32 or length of a member", codec.ErrChecksum)
+	case errors.Is(err, codec.ErrTooLong):
+		return dst, fmt.Errorf("gzip: %w", err)
 	case err != nil:
 		return dst, fmt.Errorf("%w: gzip: %w", codec.ErrCorrupt, err)
 	}

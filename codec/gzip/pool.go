@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+
+	"varve.dev/zarr/codec"
 )
 
 // Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between chunks, for all arrays.
@@ -96,7 +98,7 @@ func (r *reader) appendTo(dst []byte, most int) ([]byte, error) {
 func (r *reader) end(most int) error {
 	switch n, err := r.gz.Read(r.one[:]); {
 	case n > 0:
-		return fmt.Errorf("decodes to more than %d bytes", most)
+		return fmt.Errorf("%w: it decodes to more than %d bytes", codec.ErrTooLong, most)
 	case err == io.EOF:
 		return nil
 	default:

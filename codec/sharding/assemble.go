@@ -73,7 +73,7 @@ func (d *editor) behind(a *assembler) bool {
 		last -= d.layout.index
 	}
 	switch live, shared, ok := d.live(last - first); {
-	case !ok, !shared && d.env.Strategy != codec.Append, !shared && last-first > 2*max(live, d.packed/2):
+	case !ok, !shared && d.env.Strategy != codec.Append, !shared && last-first > 2*max(live, d.likely/2):
 		return false
 	}
 	a.keep(first, last-first)

@@ -22,8 +22,10 @@ func (c *coder) EncodedSize(shape []int64, n int64) (size int64, fixed bool) {
 
 // Decode implements [codec.ArrayBytes].
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
-	return c.DecodePart(context.Background(), &codec.Work{Cores: codec.Cores(nil)}, codec.Part{
-		Shape: dst.Shape, Part: all(dst.Shape), Into: grid.Contiguous(dst.Data, dst.Shape, int(c.size)),
+	into := grid.Contiguous(dst.Data, dst.Shape, int(c.size))
+	into.Heap = dst.Heap
+	return c.DecodePart(context.Background(), new(codec.Work), codec.Part{
+		Shape: dst.Shape, Part: all(dst.Shape), Into: into,
 	}, codec.Stored(src))
 }
 
@@ -99,6 +101,7 @@ func (c *coder) put(pieces ...*selection.Piece) {
 	for _, p := range pieces {
 		if p != nil {
 			p.Decoded.Data, p.Taken.Data, p.Placed.Data = nil, nil, nil
+			p.Decoded.Heap, p.Taken.Heap, p.Placed.Heap = nil, nil, nil
 			c.pieces.Put(p)
 		}
 	}
@@ -119,8 +122,8 @@ func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) 
 
 // fill makes the place of p the fill value.
 func (d *decoder) fill(p *selection.Piece) {
-	if !d.Zeroed || !grid.AllEqual(d.spec.Fill, []byte{0}) {
-		p.Blank(d.spec.Fill)
+	if !d.Zeroed || !grid.AllEqual(d.filler, []byte{0}) {
+		p.Blank(d.filler)
 	}
 }
 
@@ -137,7 +140,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 		return nil
 	}
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
-		p.Show(place)
+		p.Show(place, p.Placed.Heap)
 		return d.chain.Decode(&p.Decoded, src)
 	}
 	b, err := d.decodeWhole(p, src)
@@ -153,7 +156,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
-	p.Show(b.Bytes(n))
+	p.Show(b.Bytes(n), c.heap.New())
 	if err := c.chain.Decode(&p.Decoded, src); err != nil {
 		b.Put()
 		return nil, err

@@ -14,8 +14,10 @@ import (
 
 // Encode implements [codec.ArrayBytes].
 func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
+	values := grid.Contiguous(src.Data, src.Shape, int(c.size))
+	values.Heap = src.Heap
 	out, err := c.EncodePart(context.Background(), new(codec.Work), codec.Edit{
-		Shape: src.Shape, Part: all(src.Shape), Values: grid.Contiguous(src.Data, src.Shape, int(c.size)),
+		Shape: src.Shape, Part: all(src.Shape), Values: values,
 	}, nil)
 	if err != nil {
 		return nil, err
@@ -255,7 +257,7 @@ func (d *editor) encodeAll(count int64) error {
 func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
-	b := budget.Get(min(mostReady, (d.packed-d.layout.index)/max(1, d.n)*int64(len(list))))
+	b := budget.Get(min(mostReady, (d.likely-d.layout.index)/max(1, d.n)*int64(len(list))))
 	d.parts[i] = b
 	for j, k := range list {
 		before := len(b.B)
@@ -318,7 +320,7 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 
 // append appends the encoded elements of v, unless they are all the fill value.
 func (d *editor) append(dst []byte, v grid.View) ([]byte, error) {
-	if !d.KeepFill && v.AllEqual(d.spec.Fill) {
+	if !d.KeepFill && v.AllEqual(d.filler) {
 		return dst, nil
 	}
 	return d.chain.Encode(dst, v)
@@ -336,8 +338,8 @@ func (d *editor) oldInner(p *selection.Piece, k int64, covered bool) (b *budget.
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
 		b := budget.Get(n)
-		p.Show(b.Bytes(n))
-		grid.FillBytes(p.Decoded.Data, d.spec.Fill)
+		p.Show(b.Bytes(n), d.heap.New())
+		grid.FillBytes(p.Decoded.Data, d.filler)
 		return b, false, nil
 	}
 	if b, err = d.decodeWhole(p, src); err != nil {
@@ -357,8 +359,8 @@ func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
 		keep[i] = grid.Interval{Start: max(0, in.Start-start), Stop: min(p.Cell.Encoded[i], in.Stop-start)}
 	}
 	for beyond := range grid.BoxOf(p.Cell.Encoded).Subtract(keep) {
-		if v := p.Decoded.Sub(beyond); !v.AllEqual(d.spec.Fill) {
-			grid.Fill(v, d.spec.Fill)
+		if v := p.Decoded.Sub(beyond); !v.AllEqual(d.filler) {
+			grid.Fill(v, d.filler)
 			cleared = true
 		}
 	}

@@ -27,6 +27,7 @@ type layout struct {
 	n      int64      // inner chunks
 	index  int64      // bytes of the encoded index
 	packed int64      // most bytes of a shard without gaps
+	likely int64      // those that it probably has at most: fewer where elements differ in length
 	inner  int64      // most bytes of a decoded inner chunk
 	most   int64      // most bytes of an encoded inner chunk
 	entry  []int64    // shape of the index
@@ -104,6 +105,9 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 // are: what a document permits may be far longer. Longer ones take memory as they come.
 const mostReady = 64 << 20
 
+// wordBytes is how many bytes an element that may have any number of them is taken to have.
+const wordBytes = 64
+
 // tooLarge stands for a number of bytes that nothing has.
 const tooLarge = math.MaxInt64 / 4
 
@@ -113,7 +117,7 @@ func (c *coder) measure(l *layout) {
 	for i, n := range l.chunks {
 		longest[i] = l.grid.Axis(i).Longest(grid.Interval{Stop: n})
 	}
-	l.inner, l.most, l.packed = tooLarge, tooLarge, tooLarge
+	l.inner, l.most, l.packed, l.likely = tooLarge, tooLarge, tooLarge, tooLarge
 	inner, ok := checked.Product(append(longest, c.size)...)
 	if !ok || inner > tooLarge {
 		return
@@ -121,6 +125,10 @@ func (c *coder) measure(l *layout) {
 	l.inner, l.most = inner, c.chain.MaxEncoded(longest, inner)
 	if packed, ok := checked.Mul(l.most, l.n); ok && packed <= tooLarge {
 		l.packed = packed + l.index
+	}
+	l.likely = l.packed
+	if likely, ok := checked.Mul(wordBytes*l.inner/c.size, l.n); ok && c.heap != nil {
+		l.likely = min(l.packed, likely+l.index)
 	}
 	if c.chain.Divided() {
 		l.most = 2 * max(l.most, manyBytes)

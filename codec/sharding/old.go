@@ -20,7 +20,7 @@ func (d *editor) readOld(src codec.Source) error {
 	switch {
 	case src == nil:
 		return nil
-	case inMemory, !d.Compact && (d.packed < manyBytes || !d.Splices && !d.patches()):
+	case inMemory, !d.Compact && (d.likely < manyBytes || !d.Splices && !d.patches()):
 		err := d.readWhole(src)
 		if !errors.Is(err, store.ErrTooLarge) {
 			return err
@@ -41,7 +41,7 @@ func (d *editor) readWhole(src codec.Source) error {
 	shard, stored := src.(codec.Stored)
 	size := int64(len(shard))
 	if !stored {
-		b := budget.Get(min(mostReady, d.packed, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
+		b := budget.Get(min(mostReady, d.likely, max(manyBytes, d.work.Bytes/2))) // it may turn out to be far shorter
 		d.out.Memory = append(d.out.Memory, b)
 		data, info, err := src.Read(d.ctx, store.Request{Limit: 2 * max(d.packed, manyBytes)}, b.B)
 		if err != nil {

@@ -46,7 +46,7 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 		src.Expect(store.Info{})
 	}
 	if errors.Is(err, fs.ErrNotExist) && p.Zeroed && !d.Zeroed {
-		p.Fill(c.spec.Fill)
+		p.Fill(c.filler)
 	}
 	return err
 }
@@ -67,11 +67,11 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	if p.Picks == nil || p.Picks.Points == nil {
 		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
 	}
-	encoded := l.packed/max(1, l.n)*touched + l.index // all of it where every inner chunk is touched
+	encoded := l.likely/max(1, l.n)*touched + l.index // all of it where every inner chunk is touched
 	if p.Whole || touched == l.n {
-		encoded = l.packed
+		encoded = l.likely
 	} else if touched > 0 {
-		encoded = min(l.packed, encoded+min(mostBetween, (touched-1)*mostGap))
+		encoded = min(l.likely, encoded+min(mostBetween, (touched-1)*mostGap))
 	}
 	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
 }
@@ -109,17 +109,17 @@ func (d *decoder) read(src codec.Source) error {
 // wantsWhole reports whether to read the shard in one request: where every inner chunk is wanted, or it is small and its index is
 // not known.
 func (d *decoder) wantsWhole(src codec.Source) bool {
-	if d.packed <= d.work.Small && d.cache.get(src.Key()) == nil {
+	if d.likely <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
 	}
 	touched := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks()
-	return (d.Whole || touched == d.n) && d.packed <= d.work.Bytes
+	return (d.Whole || touched == d.n) && d.likely <= d.work.Bytes
 }
 
 // readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
 func (d *decoder) readWhole(src codec.Source) error {
-	limit := d.packed + d.packed/4
-	b := budget.Get(min(mostReady, d.packed))
+	limit := min(d.packed+d.packed/4, max(2*d.likely, d.work.Bytes, d.work.Small))
+	b := budget.Get(min(mostReady, d.likely))
 	defer b.Put()
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
 	if err != nil {

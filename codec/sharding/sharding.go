@@ -33,11 +33,13 @@ type coder struct {
 	entries []metadata.Extension // codecs of the index
 	atStart bool
 
-	env   codec.Environment
-	chain *codec.Chain // of the inner chunks
-	index *codec.Chain
-	spec  codec.Spec
-	size  int64 // bytes an element
+	env    codec.Environment
+	chain  *codec.Chain // of the inner chunks
+	index  *codec.Chain
+	spec   codec.Spec
+	size   int64      // bytes an element
+	filler []byte     // the fill value as it stands in memory
+	heap   *grid.Heap // an empty one, where elements differ in length
 
 	layouts layouts
 	cache   *cache
@@ -62,10 +64,8 @@ func (c *coder) Nest(env *codec.Environment) error {
 
 // Bind implements [codec.ArrayBytes].
 func (c *coder) Bind(spec codec.Spec) error {
-	if spec.Type.Size() <= 0 {
-		return fmt.Errorf("%w: elements of %s have no fixed width", codec.ErrUnsupported, spec.Type)
-	}
-	if c.spec, c.size = spec, int64(spec.Type.Size()); c.cache == nil {
+	c.filler, c.heap = spec.Element(), spec.Heap()
+	if c.spec, c.size = spec, int64(spec.Width()); c.cache == nil {
 		c.cache = newCache(0) // nobody has said where it is at home
 	}
 	if err := c.cut.bind(spec.Rank, c.env.Unaligned); err != nil {

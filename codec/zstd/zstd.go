@@ -85,7 +85,7 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	case errors.Is(err, zstd.ErrCRCMismatch):
 		return dst, fmt.Errorf("%w: zstd: content of a frame", codec.ErrChecksum)
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return dst, fmt.Errorf("%w: zstd: decodes to more than %d bytes", codec.ErrCorrupt, most)
+		return dst, fmt.Errorf("%w: zstd: decodes to more than %d bytes", codec.ErrTooLong, most)
 	case err != nil:
 		return dst, fmt.Errorf("%w: zstd: %w", codec.ErrCorrupt, err)
 	}

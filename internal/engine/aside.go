@@ -100,7 +100,7 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	w.clearTail()
 	buffer := budget.Get(size)
 	defer buffer.Put()
-	next.Show(buffer.Bytes(size))
+	next.Show(buffer.Bytes(size), next.Heap.New())
 	grid.FillBytes(next.Decoded.Data, next.Fill)
 	common := make(grid.Box, len(w.Cell.Encoded))
 	for i := range common {

@@ -19,13 +19,14 @@ func (a *Array) at(index []int64) (*worker, int64, error) {
 	return w, n, w.fail(err)
 }
 
-// ReadChunk fills dst with the elements of one chunk in its encoded shape, with the fill value where it is not stored.
-func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, how Reading) (Suspicion, error) {
+// ReadChunk fills dst with the elements of one chunk in its encoded shape, with the fill value where it is not stored. Elements that
+// differ in length are added to the heap.
+func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *grid.Heap, how Reading) (Suspicion, error) {
 	w, n, err := a.at(index)
 	if err != nil {
 		return Certain, err
 	}
-	w.since = how.Since
+	w.since, w.Placed.Heap = how.Since, heap
 	room := dst
 	if !w.Chain.InOrder() {
 		room = nil
@@ -40,7 +41,9 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, how Re
 		grid.FillBytes(dst, a.Fill)
 	case room == nil:
 		w.examine(w.info)
-		grid.Copy(grid.Contiguous(dst, w.Cell.Encoded, a.Size), w.Decoded)
+		into := grid.Contiguous(dst, w.Cell.Encoded, a.Size)
+		into.Heap = heap
+		grid.Copy(into, w.Decoded)
 	default:
 		w.examine(w.info)
 	}
@@ -48,7 +51,7 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, how Re
 }
 
 // WriteChunk stores the elements of one chunk in its encoded shape.
-func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, batch store.Batch) error {
+func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, heap *grid.Heap, batch store.Batch) error {
 	w, n, err := a.at(index)
 	if err != nil {
 		return err
@@ -56,7 +59,9 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, batch
 	defer w.lock().Unlock()
 	v := w.newWriter(Writing{Batch: batch})
 	v.worker = w
-	return w.fail(v.put(ctx, grid.Contiguous(src, w.Cell.Encoded, a.Size), n))
+	elements := grid.Contiguous(src, w.Cell.Encoded, a.Size)
+	elements.Heap = heap
+	return w.fail(v.put(ctx, elements, n))
 }
 
 // ReadEncoded returns the stored bytes of one chunk, or an error that wraps [fs.ErrNotExist].
@@ -84,7 +89,7 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 	}
 	buffer := budget.Get(n)
 	defer buffer.Put()
-	w.Show(buffer.Bytes(n))
+	w.Show(buffer.Bytes(n), w.Heap.New())
 	if err := w.Chain.Decode(&w.Decoded, src); err != nil {
 		return w.fail(err)
 	}

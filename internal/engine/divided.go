@@ -87,8 +87,9 @@ func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, 
 
 // decodeDivided is decodeStored of a chunk of inner chunks.
 func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
+	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
-	w.Show(room)
+	w.Show(room, heap)
 	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
 	found, err := w.decodePartOf(ctx, w.key, n, p)
 	if err != nil || !found {

@@ -29,8 +29,9 @@ type Array struct {
 	Grid  *grid.Grid
 	Keys  metadata.KeyEncoding
 	Chain *codec.Chain
-	Fill  []byte // one element
-	Size  int    // bytes an element
+	Fill  []byte     // one element, as it stands in memory ([codec.Spec.Element])
+	Size  int        // bytes of it ([codec.Spec.Width])
+	Heap  *grid.Heap // an empty one, where elements differ in length
 
 	Concurrency int   // chunks in flight; 0 is twice the number of processors, at least 8
 	Budget      int64 // bytes in flight; 0 is chosen from the chunks that are touched

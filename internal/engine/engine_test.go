@@ -250,24 +250,24 @@ func TestChunkCalls(t *testing.T) {
 		a := newArray(memory.New(), dtype.Of[uint8](), g, exts, []byte{7})
 		got, want := make([]byte, 8), []byte{1, 2, 3, 4, 5, 6, 7, 8}
 		last := []int64{1, 1}
-		if found, err := a.ReadChunk(ctx, last, got, engine.Reading{Since: time.Now().Add(time.Hour)}); found == engine.Certain || err != nil || !bytes.Equal(got, bytes.Repeat([]byte{7}, 8)) {
+		if found, err := a.ReadChunk(ctx, last, got, nil, engine.Reading{Since: time.Now().Add(time.Hour)}); found == engine.Certain || err != nil || !bytes.Equal(got, bytes.Repeat([]byte{7}, 8)) {
 			t.Errorf("a missing chunk: %d, %v, %v", found, err, got)
 		}
 		if _, err := a.ReadEncoded(ctx, last); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the bytes of a missing chunk: %v", err)
 		}
 		b := must(store.NewBatch(ctx, a.Store, store.Flush))
-		if err := a.WriteChunk(ctx, last, want, b); err != nil {
+		if err := a.WriteChunk(ctx, last, want, nil, b); err != nil {
 			t.Fatal(err)
 		}
 		encoded := must(a.ReadEncoded(ctx, last))
-		if found, err := a.ReadChunk(ctx, last, got, engine.Reading{Since: time.Now().Add(time.Hour)}); found != engine.Certain || err != nil || !bytes.Equal(got, want) {
+		if found, err := a.ReadChunk(ctx, last, got, nil, engine.Reading{Since: time.Now().Add(time.Hour)}); found != engine.Certain || err != nil || !bytes.Equal(got, want) {
 			t.Errorf("a chunk: %d, %v, %v", found, err, got)
 		}
 		if err := a.WriteEncoded(ctx, []int64{0, 1}, encoded, b); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := a.ReadChunk(ctx, []int64{0, 1}, got, engine.Reading{Since: time.Now().Add(time.Hour)}); found != engine.Certain || err != nil || !bytes.Equal(got, want) {
+		if found, err := a.ReadChunk(ctx, []int64{0, 1}, got, nil, engine.Reading{Since: time.Now().Add(time.Hour)}); found != engine.Certain || err != nil || !bytes.Equal(got, want) {
 			t.Errorf("the same bytes as another chunk: %d, %v, %v", found, err, got)
 		}
 		err := a.WriteEncoded(ctx, []int64{0, 0}, append(encoded, 1), b)
@@ -362,7 +362,7 @@ func TestLargeChunks(t *testing.T) {
 	got := make([]byte, len(data))
 	wantChunk(t, read(t.Context(), a, got), engine.ErrLimit, "a/c/1", 1)
 	wantChunk(t, write(t.Context(), a, all(a), view(a, all(a), data)), engine.ErrLimit, "a/c/1", 1)
-	_, err := a.ReadChunk(t.Context(), []int64{1}, nil, engine.Reading{})
+	_, err := a.ReadChunk(t.Context(), []int64{1}, nil, nil, engine.Reading{})
 	wantChunk(t, err, engine.ErrLimit, "a/c/1", 1)
 	if err := s.Delete(t.Context(), a.Key([]int64{1})); err != nil {
 		t.Fatal(err)

@@ -208,7 +208,7 @@ func TestStoreErrors(t *testing.T) {
 				filled(t, a, data)
 				f.puts.Store(0)
 				wantChunk(t, read(t.Context(), a, data), tt.is, "a/c/1", 1)
-				_, err := a.ReadChunk(t.Context(), []int64{1}, make([]byte, 16), engine.Reading{})
+				_, err := a.ReadChunk(t.Context(), []int64{1}, make([]byte, 16), nil, engine.Reading{})
 				wantChunk(t, err, tt.is, "a/c/1", 1)
 				_, err = a.Read(t.Context(), all(a), spread(a.Grid.Shape(), a.Size), engine.Reading{})
 				wantChunk(t, err, tt.is, "a/c/1", 1)

@@ -10,10 +10,11 @@ import (
 )
 
 // ReadPart fills dst with a part of one chunk of inner chunks, which may reach beyond the array: the fill value where nothing is stored.
-func (a *Array) ReadPart(ctx context.Context, index []int64, part grid.Part, dst []byte, how Reading) (Suspicion, error) {
+func (a *Array) ReadPart(ctx context.Context, index []int64, part grid.Part, dst []byte, heap *grid.Heap, how Reading) (Suspicion, error) {
 	w := a.inChunk(index)
 	w.since = how.Since
 	into := grid.Contiguous(dst, part.Count, a.Size)
+	into.Heap = heap
 	found, err := w.decodePart(ctx, codec.Part{Shape: w.Cell.Encoded, Part: part, Into: into})
 	if err != nil {
 		return Certain, w.fail(err)
@@ -26,8 +27,10 @@ func (a *Array) ReadPart(ctx context.Context, index []int64, part grid.Part, dst
 }
 
 // WritePart stores the elements of a part of one chunk of inner chunks.
-func (a *Array) WritePart(ctx context.Context, index []int64, part grid.Part, src []byte, batch store.Batch) error {
-	return a.editPart(ctx, index, codec.Edit{Part: part, Values: grid.Contiguous(src, part.Count, a.Size)}, batch)
+func (a *Array) WritePart(ctx context.Context, index []int64, part grid.Part, src []byte, heap *grid.Heap, batch store.Batch) error {
+	values := grid.Contiguous(src, part.Count, a.Size)
+	values.Heap = heap
+	return a.editPart(ctx, index, codec.Edit{Part: part, Values: values}, batch)
 }
 
 // WriteEncodedInner stores bytes as one inner chunk of a chunk, after checking that they decode to so many bytes.

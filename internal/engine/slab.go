@@ -150,7 +150,7 @@ func (w *worker) encodeChunk(s *Slab, part grid.Part, n int64) ([]byte, error) {
 	if w.Cell.IsBoundary() {
 		b := budget.Get(n)
 		defer b.Put()
-		w.Show(b.Bytes(n))
+		w.Show(b.Bytes(n), w.Heap.New())
 		grid.FillBytes(w.Decoded.Data, w.Fill)
 		w.Take()
 		grid.Copy(w.Taken, w.Placed)
@@ -158,7 +158,7 @@ func (w *worker) encodeChunk(s *Slab, part grid.Part, n int64) ([]byte, error) {
 	}
 	w.cores.Enter()
 	defer w.cores.Leave()
-	b := budget.Get(w.Chain.MaxEncoded(w.Cell.Encoded, n))
+	b := budget.Get(w.Chain.Room(v))
 	defer b.Put()
 	out, err := w.Chain.Encode(b.B, v)
 	if err != nil {

@@ -82,7 +82,7 @@ func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 		return w.store(ctx, value)
 	}
 	shape := w.Cell.Encoded
-	fill := grid.View{Data: w.Fill, Shape: shape, Strides: make([]int64, len(shape)), Size: w.Size}
+	fill := grid.View{Data: w.Fill, Shape: shape, Strides: make([]int64, len(shape)), Size: w.Size, Heap: w.Heap}
 	return w.put(ctx, fill, n)
 }
 

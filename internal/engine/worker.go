@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -100,8 +101,9 @@ func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, 
 	if err != nil || src == nil {
 		return false, nil, err
 	}
+	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
-	w.Show(room)
+	w.Show(room, heap)
 	w.cores.Enter()
 	err = w.Chain.Decode(&w.Decoded, src)
 	w.cores.Leave()
@@ -126,8 +128,17 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 	if n > 0 && &src[0] != &room[0] {
 		copy(room, src) // a store that has memory of its own
 	}
-	w.Show(room)
+	w.Show(room, nil)
 	return true, buffer, nil
+}
+
+// heapFor returns the heap for elements that are decoded into room, nil where they are of one width: that of their place where room is
+// part of that, else one that is forgotten with the chunk.
+func (w *worker) heapFor(room []byte) *grid.Heap {
+	if room != nil {
+		return w.Placed.Heap
+	}
+	return w.Heap.New()
 }
 
 // roomFor returns n bytes: room itself, or those of a buffer where it is nil.

@@ -151,7 +151,7 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 		}
 	}
 	buffer := budget.Get(n)
-	w.Show(buffer.Bytes(n))
+	w.Show(buffer.Bytes(n), w.Heap.New())
 	grid.FillBytes(w.Decoded.Data, w.Fill)
 	return buffer, nil
 }
@@ -204,7 +204,7 @@ func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
 	if w.Chain.Divided() {
 		return w.putDivided(ctx, v, n)
 	}
-	encoded := budget.Get(w.Chain.MaxEncoded(w.Cell.Encoded, n))
+	encoded := budget.Get(w.Chain.Room(v))
 	defer encoded.Put()
 	w.cores.Enter()
 	value, err := w.Chain.Encode(encoded.B, v)

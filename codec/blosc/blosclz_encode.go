@@ -1,0 +1,126 @@
+package blosc
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+const (
+	hashBits    = 14
+	mostDistant = farthest + 1 + 1<<16 - 2 // c-blosc goes no further
+	tail        = 12                       // bytes at the end that no match begins in
+)
+
+// bloscLZWriter makes streams of [blosclz]. It looks where four bytes were seen last, and takes longer steps the longer it
+// finds nothing.
+type bloscLZWriter struct {
+	level int
+	seen  [1 << hashBits]uint32
+}
+
+func (w *bloscLZWriter) compress(dst, src []byte) int {
+	if len(src) < 16 {
+		return 0
+	}
+	if w.level < 8 {
+		dst = dst[:min(len(dst), len(src)-len(src)/8)] // what hardly shrinks is read faster as it is
+	}
+	shift := uint(32 - hashBits)
+	if w.level < 3 {
+		shift += uint(3 - w.level)
+	}
+	clear(w.seen[:1<<(32-shift)])
+	lazy := uint(w.level) + 1 // how long single steps are made, as a power of two
+	out, from := 0, 0
+	for i := 1; i < len(src)-tail; {
+		word := binary.LittleEndian.Uint32(src[i:])
+		slot := &w.seen[word*2654435761>>shift&(1<<hashBits-1)]
+		at := int(*slot)
+		*slot = uint32(i)
+		if i-at > mostDistant || binary.LittleEndian.Uint32(src[at:]) != word {
+			i += 1 + (i-from)>>lazy
+			continue
+		}
+		n := sameBytes(src, at, i)
+		if n < 6 && i-at > farthest {
+			i++
+			continue
+		}
+		for at > 0 && i > from && src[at-1] == src[i-1] {
+			at, i, n = at-1, i-1, n+1
+		}
+		if out = putLiterals(dst, out, src[from:i]); out < 0 {
+			return 0
+		}
+		if out = putMatch(dst, out, i-at, n); out < 0 {
+			return 0
+		}
+		i += n
+		from = i
+		if i < len(src)-tail {
+			word = binary.LittleEndian.Uint32(src[i-2:])
+			w.seen[word*2654435761>>shift&(1<<hashBits-1)] = uint32(i - 2)
+		}
+	}
+	return max(0, putLiterals(dst, out, src[from:]))
+}
+
+// sameBytes returns how many bytes from i on are those from at on, leaving one at the end: streams end with a literal.
+func sameBytes(src []byte, at, i int) int {
+	a, b := src[at:], src[i:len(src)-1]
+	n := 0
+	for n+8 <= len(b) {
+		if diff := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); diff != 0 {
+			return n + bits.TrailingZeros64(diff)/8
+		}
+		n += 8
+	}
+	for n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// putLiterals writes instructions for literal bytes and returns where they end, a negative number where there is no room.
+func putLiterals(dst []byte, out int, src []byte) int {
+	if out+len(src)+(len(src)+31)/32 > len(dst) {
+		return -1
+	}
+	for len(src) > 0 {
+		n := min(len(src), 32)
+		dst[out] = byte(n - 1)
+		if out == 0 {
+			dst[out] |= 1 << 5 // what c-blosc marks streams with
+		}
+		out += 1 + copy(dst[out+1:], src[:n])
+		src = src[n:]
+	}
+	return out
+}
+
+// putMatch writes an instruction for a match of at least three bytes and returns where it ends, a negative number where
+// there is no room.
+func putMatch(dst []byte, out, distance, n int) int {
+	if out+5+n/255 > len(dst) {
+		return -1
+	}
+	n, distance = n-2, distance-1
+	near := min(distance, farthest)
+	dst[out] = byte(min(n, 7)<<5 | near>>8)
+	out++
+	if n >= 7 {
+		for n -= 7; n >= 255; n -= 255 {
+			dst[out] = 255
+			out++
+		}
+		dst[out] = byte(n)
+		out++
+	}
+	dst[out] = byte(near)
+	out++
+	if near == farthest {
+		binary.BigEndian.PutUint16(dst[out:], uint16(distance-farthest))
+		out += 2
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+package blosc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/shuffle"
+)
+
+// Decode implements [codec.BytesBytes]. It reads frames of c-blosc 1 whatever the configuration says: of any compressor,
+// filter, element and block.
+func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
+	h, err := parse(src, most)
+	if err != nil {
+		return dst, err
+	}
+	return h.decode(dst, src, 0, h.content)
+}
+
+// DecodeRange appends n bytes of the content of the frame src to dst, those from byte off on, and returns the extended slice.
+// It decodes the blocks that hold them and no others, and needs room for one block besides dst. The content has at most most bytes.
+//
+// Errors wrap [codec.ErrCorrupt]; a range that the content does not have is one, too. Damage of other blocks is not seen.
+func (coder) DecodeRange(dst, src []byte, off, n, most int64) ([]byte, error) {
+	h, err := parse(src, most)
+	if err != nil {
+		return dst, err
+	}
+	if off < 0 || n < 0 || off > int64(h.content) || n > int64(h.content)-off {
+		return dst, corrupt("%d bytes from byte %d on are wanted, the content has %d", n, off, h.content)
+	}
+	return h.decode(dst, src, int(off), int(n))
+}
+
+// decode appends n bytes of the content, which has them, from byte off on.
+func (h *header) decode(dst, src []byte, off, n int) ([]byte, error) {
+	if n == 0 {
+		return dst, nil
+	}
+	dst = slices.Grow(dst, n)
+	out := dst[len(dst) : len(dst)+n : len(dst)+n]
+	if h.copied {
+		copy(out, src[headerSize+off:])
+		return dst[:len(dst)+n], nil
+	}
+	d := decompressors[h.format].Get().(decompressor)
+	defer decompressors[h.format].Put(d)
+	u := unpacker{header: h, src: src, decompressor: d}
+	defer u.release()
+	for i := off / h.block; i*h.block < off+n; i++ {
+		if err := u.part(out, i, off); err != nil {
+			return dst, err
+		}
+	}
+	return dst[:len(dst)+n], nil
+}
+
+// decompressor undoes a compressor. It is used by one goroutine at a time.
+type decompressor interface {
+	// decompress fills dst with what src stands for, which is neither more nor less.
+	decompress(dst, src []byte) error
+}
+
+// unpacker decodes the blocks of one frame.
+type unpacker struct {
+	*header
+	src []byte
+	decompressor
+	filtered, partial *budget.Buffer // a block before its filter is undone, and one of which a part is wanted
+}
+
+func (u *unpacker) release() {
+	u.filtered.Put()
+	u.partial.Put()
+}
+
+// room returns memory for n bytes, kept in b.
+func room(b **budget.Buffer, n int) []byte {
+	if *b == nil {
+		*b = budget.Get(int64(n))
+	}
+	return (*b).Bytes(int64(n))
+}
+
+// part decodes block i and puts what out has of it in its place. The first byte of out is byte off of the content.
+func (u *unpacker) part(out []byte, i, off int) error {
+	from, to := u.span(i)
+	if from >= off && to <= off+len(out) {
+		return u.block(out[from-off:to-off:to-off], i)
+	}
+	whole := room(&u.partial, u.header.block)[:to-from]
+	if err := u.block(whole, i); err != nil {
+		return err
+	}
+	if from < off {
+		copy(out, whole[off-from:])
+	} else {
+		copy(out[from-off:], whole)
+	}
+	return nil
+}
+
+// block fills dst with the content of block i.
+func (u *unpacker) block(dst []byte, i int) error {
+	streams := dst
+	if u.filter != noFilter {
+		streams = room(&u.filtered, u.header.block)[:len(dst)]
+	}
+	if err := u.decompressBlock(streams, number(u.src[headerSize+4*i:])); err != nil {
+		if errors.Is(err, codec.ErrChecksum) {
+			return fmt.Errorf("blosc: block %d: %w", i, err)
+		}
+		return corrupt("block %d: %w", i, err)
+	}
+	switch u.filter {
+	case byBytes:
+		shuffle.Unshuffle(dst, streams, u.element)
+	case byBits:
+		shuffle.Bitunshuffle(dst, streams, u.element)
+	}
+	return nil
+}
+
+// decompressBlock fills dst from the streams that begin at byte at of the frame.
+func (u *unpacker) decompressBlock(dst []byte, at int64) error {
+	streams := u.streams(len(dst))
+	n := len(dst) / streams
+	if n*streams != len(dst) {
+		return fmt.Errorf("%d bytes are no %d streams of one length", len(dst), streams)
+	}
+	if at < int64(headerSize+4*u.blocks()) {
+		return fmt.Errorf("begins at byte %d, within the header", at)
+	}
+	for j := range streams {
+		if at > int64(len(u.src))-4 {
+			return fmt.Errorf("stream %d begins at byte %d of %d", j, at, len(u.src))
+		}
+		length := number(u.src[at:])
+		if at += 4; length > int64(len(u.src))-at {
+			return fmt.Errorf("stream %d has %d bytes from byte %d on, the frame %d", j, length, at, len(u.src))
+		}
+		if err := u.stream(dst[j*n:(j+1)*n:(j+1)*n], u.src[at:at+length]); err != nil {
+			return fmt.Errorf("stream %d: %w", j, err)
+		}
+		at += length
+	}
+	return nil
+}
+
+// stream fills dst with what src stands for.
+func (u *unpacker) stream(dst, src []byte) error {
+	if len(src) == len(dst) {
+		copy(dst, src)
+		return nil
+	}
+	return u.decompress(dst, src)
+}

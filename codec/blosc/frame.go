@@ -1,0 +1,150 @@
+package blosc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"varve.dev/zarr/codec"
+)
+
+// A frame is a header of 16 bytes, a table that says where each block begins, and the blocks. All numbers are little endian.
+//
+//	0  version of the format, 2
+//	1  version of the compressor's format, 1
+//	2  flags: the bits below, and the format of the compressed streams in the upper three
+//	3  bytes of an element, 1 to 255
+//	4  bytes of the decoded content (uint32)
+//	8  bytes of a block, but for the last (uint32)
+//	12 bytes of the frame (uint32)
+//
+// A block is one stream, or as many as elements have bytes. A stream is its length (uint32) and that many bytes; one that
+// is as long as what it stands for is not compressed. The content of a frame that is a copy follows the header at once.
+const (
+	headerSize     = 16
+	formatVersion  = 2
+	streamVersion  = 1
+	maxContent     = math.MaxInt32 - headerSize
+	maxElement     = 255
+	maxSplit       = 16  // elements with more bytes are not split into streams
+	minStream      = 128 // nor are blocks of fewer elements, and less content than this is never compressed
+	flagShuffle    = 0x01
+	flagCopy       = 0x02
+	flagBitshuffle = 0x04
+	flagReserved   = 0x08
+	flagWhole      = 0x10 // blocks are one stream
+	formatShift    = 5
+)
+
+// format says how streams are compressed.
+type format uint8
+
+const (
+	formatBloscLZ format = iota
+	formatLZ4
+	formatSnappy
+	formatZlib
+	formatZstd
+	formats
+)
+
+// filter is what is done to a block before it is compressed.
+type filter uint8
+
+const (
+	noFilter filter = iota
+	byBytes
+	byBits
+)
+
+// header is what the header of a frame says.
+type header struct {
+	format  format
+	filter  filter
+	copied  bool // the content is not compressed
+	split   bool // blocks other than a short last one have a stream for each byte of an element
+	element int  // bytes of an element
+	content int  // bytes of the decoded content
+	block   int  // bytes of a block
+	encoded int  // bytes of the frame
+}
+
+// parse reads the header of a frame whose content has at most most bytes, and checks what can be without looking further.
+func parse(src []byte, most int64) (header, error) {
+	if len(src) < headerSize {
+		return header{}, corrupt("%d bytes are no header", len(src))
+	}
+	if v := src[0]; v != formatVersion {
+		return header{}, corrupt("%w: version %d of the format; c-blosc 1 writes %d", codec.ErrUnsupported, v, formatVersion)
+	}
+	content, block, encoded := number(src[4:]), number(src[8:]), number(src[12:])
+	switch {
+	case encoded != int64(len(src)):
+		return header{}, corrupt("the header tells of %d bytes, there are %d", encoded, len(src))
+	case content > min(most, maxContent):
+		return header{}, corrupt("decodes to %d bytes, at most %d are possible", content, min(most, maxContent))
+	case content == 0 && encoded > headerSize:
+		return header{}, corrupt("%d bytes follow the header of an empty frame", encoded-headerSize)
+	case content == 0:
+		return header{copied: true, encoded: headerSize}, nil
+	case block == 0 || block > content:
+		return header{}, corrupt("blocks of %d bytes in a content of %d", block, content)
+	case src[3] == 0:
+		return header{}, corrupt("elements without bytes")
+	}
+	h := header{element: int(src[3]), content: int(content), block: int(block), encoded: int(encoded)}
+	return h, h.setFlags(src[2], src[1])
+}
+
+// setFlags reads the flags and the version of the compressor's format.
+func (h *header) setFlags(flags, version byte) error {
+	h.format, h.copied = format(flags>>formatShift), flags&flagCopy != 0
+	switch {
+	case flags&flagReserved != 0:
+		return corrupt("%w: flags %#x of a later version", codec.ErrUnsupported, flags)
+	case h.copied && h.content != h.encoded-headerSize:
+		return corrupt("%d bytes are stored of a content of %d", h.encoded-headerSize, h.content)
+	case h.copied:
+		return nil
+	case h.format >= formats:
+		return corrupt("%w: compressor number %d", codec.ErrUnsupported, h.format)
+	case version != streamVersion:
+		return corrupt("%w: version %d of what compressor number %d writes", codec.ErrUnsupported, version, h.format)
+	case h.blocks() > (h.encoded-headerSize)/4:
+		return corrupt("no room for the table of %d blocks in %d bytes", h.blocks(), h.encoded)
+	}
+	switch {
+	case flags&flagShuffle != 0 && h.element > 1:
+		h.filter = byBytes
+	case flags&flagBitshuffle != 0:
+		h.filter = byBits
+	}
+	h.split = flags&flagWhole == 0 && splits(h.element, h.block) // writers before the flag split by size alone
+	return nil
+}
+
+// splits reports whether blocks are large enough, and elements small enough, for a stream for each byte of an element.
+func splits(element, block int) bool { return element <= maxSplit && block/element >= minStream }
+
+// blocks returns how many blocks there are.
+func (h *header) blocks() int { return (h.content + h.block - 1) / h.block }
+
+// span returns where the content of block i begins and ends.
+func (h *header) span(i int) (from, to int) {
+	return i * h.block, min((i+1)*h.block, h.content)
+}
+
+// streams returns into how many streams a block with n bytes of content is split.
+func (h *header) streams(n int) int {
+	if h.split && n == h.block {
+		return h.element
+	}
+	return 1
+}
+
+// number reads an unsigned number of four bytes.
+func number(b []byte) int64 { return int64(binary.LittleEndian.Uint32(b)) }
+
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: blosc: %w", codec.ErrCorrupt, fmt.Errorf(format, args...))
+}

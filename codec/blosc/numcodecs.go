@@ -1,0 +1,42 @@
+package blosc
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/config"
+)
+
+// shuffles are the names of numcodecs' numbers from -1 on.
+var shuffles = []string{"auto", "noshuffle", "shuffle", "bitshuffle"}
+
+// NewNumcodecs is the [codec.Factory] of the configuration of numcodecs, which names filters by number: 0 is none, 1
+// shuffle, 2 bitshuffle, and -1 what suits the bytes of an element. It returns what [New] does. A member that is missing is
+// "lz4", level 5, shuffle 1, automatic blocks, and elements of one byte, because that is what a codec of bytes is given.
+func NewNumcodecs(raw []byte) (any, error) {
+	c := struct {
+		ID         string     `json:"id"`
+		Compressor string     `json:"cname"`
+		Level      config.Int `json:"clevel"`
+		Shuffle    config.Int `json:"shuffle"`
+		Block      config.Int `json:"blocksize"`
+		Element    config.Int `json:"typesize"`
+	}{"blosc", "lz4", 5, 1, 0, 1}
+	if err := config.Decode(raw, &c); err != nil {
+		return nil, fmt.Errorf("%w: blosc: %w", codec.ErrConfiguration, err)
+	}
+	if c.Shuffle < -1 || c.Shuffle > 2 {
+		return nil, invalid("shuffle %d is not within -1 to 2", c.Shuffle)
+	}
+	if c.ID != "blosc" {
+		return nil, invalid("the codec is called %q", c.ID)
+	}
+	if c.Element < 1 {
+		return nil, invalid("typesize %d is less than 1", c.Element)
+	}
+	shuffle := shuffles[c.Shuffle+1]
+	if shuffle == "auto" {
+		shuffle = automatic(c.Element)
+	}
+	return configuration{c.Element, c.Compressor, c.Level, shuffle, c.Block}.coder()
+}

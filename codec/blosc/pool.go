@@ -1,0 +1,54 @@
+package blosc
+
+import "sync"
+
+// decompressors are kept between chunks, for all arrays.
+var decompressors = [formats]sync.Pool{
+	formatBloscLZ: {New: func() any { return blosclz{} }},
+	formatLZ4:     {New: func() any { return lz4Streams{} }},
+	formatSnappy:  {New: func() any { return snappyStreams{} }},
+	formatZlib:    {New: func() any { return new(zlibReader) }},
+	formatZstd:    {New: newZstdReader},
+}
+
+// compressorKind is one of the compressors by which frames can be written.
+type compressorKind uint8
+
+const (
+	kindBloscLZ compressorKind = iota
+	kindLZ4
+	kindLZ4HC
+	kindSnappy
+	kindZlib
+	kindZstd
+	kinds
+)
+
+var compressorNames = map[string]compressorKind{
+	"blosclz": kindBloscLZ, "lz4": kindLZ4, "lz4hc": kindLZ4HC, "snappy": kindSnappy, "zlib": kindZlib, "zstd": kindZstd,
+}
+
+// format returns the format of the streams that the compressor makes.
+func (k compressorKind) format() format {
+	return [kinds]format{formatBloscLZ, formatLZ4, formatLZ4, formatSnappy, formatZlib, formatZstd}[k]
+}
+
+// large reports whether the compressor is made for large blocks.
+func (k compressorKind) large() bool { return k == kindLZ4HC || k == kindZlib || k == kindZstd }
+
+// compressors are kept between chunks, for all arrays, by kind and level.
+var compressors [kinds][10]sync.Pool
+
+func init() {
+	for level := range 10 {
+		compressors[kindBloscLZ][level].New = func() any { return &bloscLZWriter{level: level} }
+		compressors[kindLZ4][level].New = func() any { return newLZ4Writer(level) }
+		compressors[kindLZ4HC][level].New = func() any { return newLZ4HCWriter(level) }
+		compressors[kindSnappy][level].New = func() any { return snappyStreams{} }
+		compressors[kindZlib][level].New = func() any { return newZlibWriter(level) }
+		compressors[kindZstd][level].New = func() any { return newZstdWriter(level) }
+	}
+}
+
+// pool returns where compressors of a level are kept.
+func (k compressorKind) pool(level int) *sync.Pool { return &compressors[k][level] }

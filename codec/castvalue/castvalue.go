@@ -1,0 +1,247 @@
+// Package castvalue is the codec that stores the values of an array in another data type (zarr-extensions, "cast_value").
+//
+// It takes all integers and floating-point types. A value that is in the scalar map becomes what the map says; one that the
+// other type has stays; any other is rounded, and where it is out of range clamped or wrapped if the configuration says so.
+// A value for which none of these holds is an error that names it and where it is: nothing is changed silently.
+//
+// Importing the package registers it as "cast_value".
+package castvalue
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/metadata"
+)
+
+// Name is the name of the codec in metadata.
+const Name = "cast_value"
+
+func init() { codec.Register(Name, New) }
+
+// The ways to round a value that the other type does not have.
+const (
+	NearestEven     = "nearest-even" // what an empty text stands for
+	TowardsZero     = "towards-zero"
+	TowardsPositive = "towards-positive"
+	TowardsNegative = "towards-negative"
+	NearestAway     = "nearest-away"
+)
+
+// The ways to treat a value beyond the range of the other type. Without one it is an error.
+const (
+	Clamp = "clamp" // becomes the nearest value of the type, or an infinity where it has them
+	Wrap  = "wrap"  // modulo 2^N, for integers of N bits
+)
+
+var modes = map[string]number.Mode{
+	NearestEven: number.NearestEven, TowardsZero: number.TowardsZero, TowardsPositive: number.TowardsPositive,
+	TowardsNegative: number.TowardsNegative, NearestAway: number.NearestAway,
+}
+
+// Pair maps one value to another, both as the JSON of fill values.
+type Pair [2]json.RawMessage
+
+// Options are the parts of the configuration that may be left out. A nil *Options is the zero Options.
+type Options struct {
+	Rounding   string // one of the ways to round, "" for NearestEven
+	OutOfRange string // Clamp, Wrap, or "" for an error
+	Encode     []Pair // from a value of the array to one that is stored
+	Decode     []Pair // from a stored value to one of the array
+}
+
+// Extension returns the metadata of the codec that stores values as t. [New] refuses options that are not valid.
+func Extension(t dtype.Type, o *Options) metadata.Extension {
+	if o == nil {
+		o = new(Options)
+	}
+	type scalarMap struct {
+		Encode []Pair `json:"encode,omitempty"`
+		Decode []Pair `json:"decode,omitempty"`
+	}
+	c := struct {
+		DataType   string     `json:"data_type"`
+		Rounding   string     `json:"rounding,omitempty"`
+		OutOfRange string     `json:"out_of_range,omitempty"`
+		ScalarMap  *scalarMap `json:"scalar_map,omitempty"`
+	}{t.Name(), o.Rounding, o.OutOfRange, nil}
+	if len(o.Encode)+len(o.Decode) > 0 {
+		c.ScalarMap = &scalarMap{o.Encode, o.Decode}
+	}
+	text, _ := json.Marshal(c) // pairs that are no JSON make no text, which New refuses
+	return metadata.Extension{Name: Name, Configuration: text}
+}
+
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray].
+func New(configuration []byte) (any, error) {
+	c := new(coder)
+	if err := c.parse(configuration); err != nil {
+		return nil, fmt.Errorf("%w: cast_value: %w", codec.ErrConfiguration, err)
+	}
+	return c, nil
+}
+
+func (c *coder) parse(configuration []byte) error {
+	var m struct {
+		DataType   json.RawMessage `json:"data_type"`
+		Rounding   *string         `json:"rounding"`
+		OutOfRange *string         `json:"out_of_range"`
+		ScalarMap  json.RawMessage `json:"scalar_map"`
+	}
+	err := config.Decode(configuration, &m)
+	switch {
+	case err != nil:
+		return err
+	case m.DataType == nil:
+		return fmt.Errorf("data_type is missing")
+	}
+	if c.stored, err = parseType(m.DataType); err != nil {
+		return fmt.Errorf("data_type: %w", err)
+	}
+	if m.Rounding != nil {
+		known := false
+		if c.mode, known = modes[*m.Rounding]; !known {
+			return fmt.Errorf("rounding is %q, want nearest-even, towards-zero, towards-positive, towards-negative or nearest-away", *m.Rounding)
+		}
+	}
+	if m.OutOfRange != nil {
+		if c.beyond, err = parseBeyond(*m.OutOfRange); err != nil {
+			return err
+		}
+	}
+	if m.ScalarMap != nil {
+		return c.parseMap(m.ScalarMap)
+	}
+	return nil
+}
+
+func parseType(raw []byte) (dtype.Type, error) {
+	ext, err := metadata.ParseExtension(raw, metadata.Limits{})
+	if err != nil {
+		return dtype.Type{}, err
+	}
+	return dtype.Parse(ext.Name, ext.Configuration)
+}
+
+func parseBeyond(text string) (beyond, error) {
+	switch text {
+	case Clamp:
+		return clamps, nil
+	case Wrap:
+		return wraps, nil
+	}
+	return fails, fmt.Errorf("out_of_range is %q, want %q, %q, or nothing", text, Clamp, Wrap)
+}
+
+func (c *coder) parseMap(raw []byte) error {
+	var m struct {
+		Encode []json.RawMessage `json:"encode"`
+		Decode []json.RawMessage `json:"decode"`
+	}
+	if err := config.Decode(raw, &m); err != nil {
+		return fmt.Errorf("scalar_map: %w", err)
+	}
+	var err error
+	if c.forward, err = parsePairs(m.Encode); err != nil {
+		return fmt.Errorf("scalar_map: encode: %w", err)
+	}
+	if c.back, err = parsePairs(m.Decode); err != nil {
+		return fmt.Errorf("scalar_map: decode: %w", err)
+	}
+	return nil
+}
+
+func parsePairs(list []json.RawMessage) ([]Pair, error) {
+	pairs := make([]Pair, len(list))
+	for i, raw := range list {
+		var parts []json.RawMessage
+		if err := json.Unmarshal(raw, &parts); err != nil || len(parts) != 2 {
+			return nil, fmt.Errorf("entry %d is no pair [from, to]", i)
+		}
+		pairs[i] = Pair(parts)
+	}
+	return pairs, nil
+}
+
+// coder is the codec of one chain.
+type coder struct {
+	stored        dtype.Type
+	mode          number.Mode
+	beyond        beyond
+	forward, back []Pair
+
+	encode, decode cast
+}
+
+// Bind implements [codec.ArrayArray].
+func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
+	out, err := c.bind(spec)
+	if err != nil {
+		return codec.Spec{}, fmt.Errorf("%w: cast_value: %w", codec.ErrConfiguration, err)
+	}
+	return out, nil
+}
+
+func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
+	if err := c.encode.bind(spec.Type, c.stored, c.mode, c.beyond); err != nil {
+		return spec, err
+	}
+	if err := c.decode.bind(c.stored, spec.Type, c.mode, c.beyond); err != nil {
+		return spec, err
+	}
+	if c.beyond == wraps && c.encode.to.Carrier == number.Float {
+		return spec, fmt.Errorf("out_of_range is %q, which needs an integer data_type, not %s", Wrap, c.stored)
+	}
+	var err error
+	if c.encode.scalars, err = newScalars(c.forward, spec.Type, c.stored); err != nil {
+		return spec, fmt.Errorf("scalar_map: encode: %w", err)
+	}
+	if c.decode.scalars, err = newScalars(c.back, c.stored, spec.Type); err != nil {
+		return spec, fmt.Errorf("scalar_map: decode: %w", err)
+	}
+	spec.Fill, err = c.castFill(spec.Fill)
+	spec.Type = c.stored
+	return spec, err
+}
+
+// castFill returns the fill value of the encoded array. It has to come back: what is not stored is read as it.
+func (c *coder) castFill(fill []byte) ([]byte, error) {
+	if fill == nil {
+		return nil, nil
+	}
+	stored, again := make([]byte, c.encode.to.Bytes), make([]byte, c.encode.from.Bytes)
+	if f := c.encode.run(stored, fill); f != nil {
+		return nil, fmt.Errorf("fill value: %s", f.reason(&c.encode))
+	}
+	if f := c.decode.run(again, stored); f != nil {
+		return nil, fmt.Errorf("fill value on its way back: %s", f.reason(&c.decode))
+	}
+	if !equal(c.encode.from, fill, again) {
+		t := c.encode.source
+		return nil, fmt.Errorf("fill value %s comes back as %s; map it in scalar_map, or take another", t.AppendText(nil, fill), t.AppendText(nil, again))
+	}
+	return stored, nil
+}
+
+// EncodedShape implements [codec.ArrayArray].
+func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) { return append(dst, shape...), nil }
+
+// Encode implements [codec.ArrayArray]. A value that cannot be stored wraps [dtype.ErrInvalid].
+func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
+	if f := c.encode.run(dst.Data, src.Data); f != nil {
+		return fmt.Errorf("%w: cast_value: element %d: %s", dtype.ErrInvalid, number.Index(src.Shape, f.at), f.reason(&c.encode))
+	}
+	return nil
+}
+
+// Decode implements [codec.ArrayArray]. A stored value that the array cannot have wraps [codec.ErrCorrupt].
+func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
+	if f := c.decode.run(dst.Data, src.Data); f != nil {
+		return fmt.Errorf("%w: cast_value: element %d: %s", codec.ErrCorrupt, number.Index(src.Shape, f.at), f.reason(&c.decode))
+	}
+	return nil
+}

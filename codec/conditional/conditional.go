@@ -1,0 +1,232 @@
+// Package conditional is the codec that applies each of some bytes-to-bytes codecs to a chunk, or leaves it out
+// (zarr-extensions, "conditional"). A mask before the encoded bytes says which were applied: bit 0 of its first byte is the first.
+//
+// Writing, it keeps what helps: a codec is applied where its result is no longer than what it is given, so that compression is left
+// out where it would not pay, and checksums always are. Chunks that others wrote by rules of their own are read alike.
+//
+// Importing the package registers it as "conditional".
+package conditional
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+// Name is the name of the codec in metadata.
+const Name = "conditional"
+
+func init() { codec.Register(Name, New) }
+
+const (
+	maxBits   = 256 // of a mask; nobody has as many codecs
+	maxGrowth = 16  // times as long the encoded form may be, so that what is decoded on the way stays in proportion
+)
+
+// Extension returns the metadata of the codec around others. The mask has bits bits, a multiple of 8; with 0 it has as many
+// bytes as the codecs need.
+func Extension(bits int, codecs ...metadata.Extension) metadata.Extension {
+	text := []byte(`{"codecs":[`)
+	for i, c := range codecs {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = c.Append(text)
+	}
+	text = append(text, ']')
+	if bits != 0 {
+		text = fmt.Appendf(text, `,"header_bits":%d`, bits)
+	}
+	return metadata.Extension{Name: Name, Configuration: append(text, '}')}
+}
+
+// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a [codec.Nester].
+func New(configuration []byte) (any, error) {
+	c := new(coder)
+	if err := c.parse(configuration); err != nil {
+		return nil, fmt.Errorf("%w: conditional: %w", codec.ErrConfiguration, err)
+	}
+	return c, nil
+}
+
+func (c *coder) parse(configuration []byte) error {
+	var m struct {
+		Codecs *[]json.RawMessage `json:"codecs"`
+		Bits   *config.Int        `json:"header_bits"`
+	}
+	if err := config.Decode(configuration, &m); err != nil {
+		return err
+	}
+	if m.Codecs == nil {
+		return fmt.Errorf("codecs are missing")
+	}
+	bits := config.Int(len(*m.Codecs)+7) / 8 * 8
+	if m.Bits != nil {
+		bits = *m.Bits
+	}
+	switch {
+	case bits%8 != 0:
+		return fmt.Errorf("header_bits is %d, want a multiple of 8", bits)
+	case bits < config.Int(len(*m.Codecs)):
+		return fmt.Errorf("header_bits is %d, and there are %d codecs", bits, len(*m.Codecs))
+	case bits > maxBits:
+		return fmt.Errorf("%w: header_bits is %d, at most %d are possible", codec.ErrLimit, bits, maxBits)
+	}
+	c.header = int(bits / 8)
+	for i, raw := range *m.Codecs {
+		ext, err := metadata.ParseExtension(raw, metadata.Limits{})
+		if err != nil {
+			return fmt.Errorf("codecs: %d: %w", i, err)
+		}
+		c.exts = append(c.exts, ext)
+	}
+	return nil
+}
+
+// coder is the codec of one chain.
+type coder struct {
+	exts   []metadata.Extension
+	header int // bytes
+	codecs []codec.BytesBytes
+}
+
+// Nest implements [codec.Nester]. Errors that name a codec are of type [*codec.Error].
+func (c *coder) Nest(env *codec.Environment) error {
+	registry := codec.Default
+	if env.Registry != nil {
+		registry = env.Registry
+	}
+	for i, ext := range c.exts {
+		made, err := registry.New(ext)
+		if n, ok := made.(codec.Nester); ok && err == nil {
+			err = n.Nest(env)
+		}
+		b, ok := made.(codec.BytesBytes)
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: it does not turn bytes into bytes", codec.ErrConfiguration)
+		}
+		if err != nil {
+			return fmt.Errorf("conditional: codecs: %w", &codec.Error{Codec: ext.Name, Place: i, Err: err})
+		}
+		c.codecs = append(c.codecs, b)
+	}
+	if c.most(len(c.codecs), 1<<20) > maxGrowth<<20 {
+		return fmt.Errorf("%w: conditional: %w: all codecs together make more than %d times as many bytes", codec.ErrConfiguration, codec.ErrLimit, maxGrowth)
+	}
+	return nil
+}
+
+// Bind binds those of the codecs that want to know the elements.
+func (c *coder) Bind(spec codec.Spec) error {
+	for i, b := range c.codecs {
+		binder, ok := b.(interface{ Bind(codec.Spec) error })
+		if !ok {
+			continue
+		}
+		if err := binder.Bind(spec); err != nil {
+			return fmt.Errorf("conditional: codecs: %w", c.fail(i, err))
+		}
+	}
+	return nil
+}
+
+func (c *coder) fail(i int, err error) error {
+	return &codec.Error{Codec: c.exts[i].Name, Place: i, Err: err}
+}
+
+// most returns the most bytes that the first k codecs make of n bytes, whichever of them are applied.
+func (c *coder) most(k int, n int64) int64 {
+	for _, b := range c.codecs[:k] {
+		n = max(n, b.MaxEncoded(n))
+	}
+	return n
+}
+
+// MaxEncoded implements [codec.BytesBytes].
+func (c *coder) MaxEncoded(n int64) int64 {
+	n = c.most(len(c.codecs), n)
+	return max(n, n+int64(c.header))
+}
+
+// Encode implements [codec.BytesBytes].
+func (c *coder) Encode(dst, src []byte) ([]byte, error) {
+	from := len(dst)
+	for range c.header {
+		dst = append(dst, 0)
+	}
+	mask := dst[from:]
+	var held *budget.Buffer
+	defer func() { held.Put() }()
+	for i, b := range c.codecs {
+		next := budget.Get(b.MaxEncoded(int64(len(src))))
+		out, err := b.Encode(next.B, src)
+		if err != nil {
+			next.Put()
+			return dst[:from], c.fail(i, err)
+		}
+		if _, sums := b.(codec.Trimmer); !sums && len(out) > len(src) {
+			next.Put()
+			continue
+		}
+		held.Put()
+		held, src = next, out
+		mask[i/8] |= 1 << (i % 8)
+	}
+	return append(dst, src...), nil
+}
+
+// Decode implements [codec.BytesBytes].
+func (c *coder) Decode(dst, src []byte, most int64) ([]byte, error) {
+	if len(src) < c.header {
+		return dst, fmt.Errorf("%w: conditional: %d bytes are too few for the mask", codec.ErrCorrupt, len(src))
+	}
+	mask, src := src[:c.header], src[c.header:]
+	first, err := c.applied(mask)
+	if err != nil {
+		return dst, err
+	}
+	var held *budget.Buffer
+	defer func() { held.Put() }()
+	for i := len(c.codecs) - 1; i > first; i-- {
+		if mask[i/8]>>(i%8)&1 == 0 {
+			continue
+		}
+		room := c.most(i, most)
+		next := budget.Get(room)
+		out, err := c.codecs[i].Decode(next.Bytes(room)[:0], src, room)
+		held.Put()
+		if held = next; err != nil {
+			return dst, c.fail(i, err)
+		}
+		src = out
+	}
+	if first >= 0 {
+		out, err := c.codecs[first].Decode(dst, src, most)
+		if err != nil {
+			return dst, c.fail(first, err)
+		}
+		return out, nil
+	}
+	if int64(len(src)) > most {
+		return dst, fmt.Errorf("%w: conditional: %d bytes, at most %d are possible", codec.ErrCorrupt, len(src), most)
+	}
+	return append(dst, src...), nil
+}
+
+// applied returns the first codec that the mask has, -1 for none. A bit without a codec is an error.
+func (c *coder) applied(mask []byte) (int, error) {
+	first := -1
+	for i := 8*len(mask) - 1; i >= 0; i-- {
+		if mask[i/8]>>(i%8)&1 == 0 {
+			continue
+		}
+		if first = i; i >= len(c.codecs) {
+			return i, fmt.Errorf("%w: conditional: the mask %x has codec %d, there are %d", codec.ErrCorrupt, mask, i, len(c.codecs))
+		}
+	}
+	return first, nil
+}

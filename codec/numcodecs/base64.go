@@ -1,0 +1,58 @@
+package numcodecs
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/metadata"
+)
+
+func init() { register("base64", newBase64) }
+
+// Base64 returns the metadata of numcodecs.base64: four letters for three bytes (RFC 4648), without line ends.
+func Base64() metadata.Extension { return extension("base64", `{}`) }
+
+func newBase64(configuration []byte) (any, error) {
+	if err := decode("base64", configuration, &struct{}{}); err != nil {
+		return nil, err
+	}
+	return base64Coder{}, nil
+}
+
+type base64Coder struct{}
+
+// letters refuses bits that no encoder sets.
+var letters = base64.StdEncoding.Strict()
+
+// MaxEncoded implements [codec.BytesBytes].
+func (base64Coder) MaxEncoded(n int64) int64 {
+	groups := n/3 + min(n%3, 1)
+	return min(groups, math.MaxInt64/4) * 4
+}
+
+// Encode implements [codec.BytesBytes].
+func (base64Coder) Encode(dst, src []byte) ([]byte, error) {
+	return letters.AppendEncode(dst, src), nil
+}
+
+// Decode implements [codec.BytesBytes]. The library would skip line ends, which the length tells.
+func (base64Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
+	size := len(src) / 4 * 3
+	for i := len(src); i > max(0, len(src)-2) && src[i-1] == '='; i-- {
+		size--
+	}
+	if len(src)%4 != 0 || int64(size) > most {
+		return dst, fmt.Errorf("%w: base64: %d letters, want those of at most %d bytes", codec.ErrCorrupt, len(src), most)
+	}
+	n := len(dst)
+	dst = slices.Grow(dst, size)
+	// The library writes groups of 8 bytes where it finds room, so it gets just what there is to write.
+	k, err := letters.Decode(dst[n:n+size:n+size], src)
+	if err != nil || k != size {
+		return dst[:n], fmt.Errorf("%w: base64: %d letters stand for %d bytes, want %d (error: %v)", codec.ErrCorrupt, len(src), k, size, err)
+	}
+	return dst[:n+k], nil
+}

@@ -1,0 +1,70 @@
+package numcodecs
+
+import (
+	"errors"
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/metadata"
+)
+
+func init() { registerFilter[bitRound]("bitround") }
+
+// BitRound returns the metadata of numcodecs.bitround: floats keep so many bits of their fraction, rounded, ties to even.
+// Write arrays with the codec "bitround" instead, which is registered.
+func BitRound(keepbits int) metadata.Extension {
+	return filterExtension("bitround", struct {
+		Keep int `json:"keepbits"`
+	}{keepbits})
+}
+
+type bitRound struct {
+	sameShape
+	keep   int64
+	format *number.Format
+}
+
+func (r *bitRound) parse(configuration []byte) error {
+	var m struct {
+		Keep *config.Int `json:"keepbits"`
+	}
+	err := members(configuration, &m)
+	switch {
+	case err != nil:
+		return err
+	case m.Keep == nil:
+		return errors.New("keepbits is missing")
+	case *m.Keep < 0:
+		return fmt.Errorf("keepbits is %d, want 0 or more", *m.Keep)
+	}
+	r.keep = int64(*m.Keep)
+	return nil
+}
+
+// Bind implements [codec.ArrayArray].
+func (r *bitRound) Bind(spec codec.Spec) (codec.Spec, error) {
+	f, ok := number.Of(spec.Type)
+	if !ok || spec.Type.Kind() != dtype.Float || numPyName(spec.Type) == "" {
+		return codec.Spec{}, fmt.Errorf("%w: numcodecs.bitround: %s is not float16, float32 or float64", codec.ErrConfiguration, spec.Type)
+	}
+	if most := int64(f.Layout.Fraction); r.keep > most {
+		return codec.Spec{}, fmt.Errorf("%w: numcodecs.bitround: keepbits is %d, %s has %d bits of fraction", codec.ErrConfiguration, r.keep, spec.Type, most)
+	}
+	r.format = f
+	return spec, nil
+}
+
+// Encode implements [codec.ArrayArray].
+func (r *bitRound) Encode(dst *codec.Block, src codec.Block) error {
+	r.format.RoundFraction(dst.Data, src.Data, int(r.keep))
+	return nil
+}
+
+// Decode implements [codec.ArrayArray].
+func (r *bitRound) Decode(dst *codec.Block, src codec.Block) error {
+	copy(dst.Data, src.Data)
+	return nil
+}

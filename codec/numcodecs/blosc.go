@@ -1,0 +1,74 @@
+package numcodecs
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+func init() { register("blosc", newBlosc) }
+
+// Blosc returns the metadata of numcodecs.blosc: the codec "blosc", with the size of elements taken from the data type. The
+// shuffle is 0 for none, 1 for bytes, 2 for bits, and -1 for bits where elements have one byte, else bytes.
+// A blocksize of 0 bytes leaves it to the codec.
+func Blosc(cname string, clevel, shuffle, blocksize int) metadata.Extension {
+	return extension("blosc", `{"cname":%q,"clevel":%d,"shuffle":%d,"blocksize":%d}`, cname, clevel, shuffle, blocksize)
+}
+
+// newBlosc asks the default registry for the codec "blosc", to which it leaves to check most members.
+func newBlosc(configuration []byte) (any, error) {
+	b := &blosc{CName: "lz4", Level: 5, Shuffle: 1}
+	if err := decode("blosc", configuration, b); err != nil {
+		return nil, err
+	}
+	if b.Shuffle < -1 || b.Shuffle > 2 {
+		return nil, fmt.Errorf("%w: blosc: shuffle %d is not within -1 to 2", codec.ErrConfiguration, b.Shuffle)
+	}
+	if b.Size < 0 || b.Size > 255 {
+		return nil, fmt.Errorf("%w: blosc: typesize %d is not within 1 to 255", codec.ErrConfiguration, b.Size)
+	}
+	return b, b.make()
+}
+
+// blosc is a codec that knows its elements once it is bound.
+type blosc struct {
+	CName     string     `json:"cname"`
+	Level     config.Int `json:"clevel"`
+	Shuffle   config.Int `json:"shuffle"`
+	BlockSize config.Int `json:"blocksize"`
+	Size      config.Int `json:"typesize"`
+	codec.BytesBytes
+}
+
+// make makes the codec of the specification; without a size of elements, one of bytes.
+func (b *blosc) make() error {
+	size, names := max(1, b.Size), [...]string{"noshuffle", "shuffle", "bitshuffle"}
+	kind := b.Shuffle
+	if kind == -1 {
+		if kind = 1; size == 1 {
+			kind = 2
+		}
+	}
+	c, err := codec.Default.New(metadata.Extension{Name: "blosc", Configuration: fmt.Appendf(nil,
+		`{"cname":%q,"clevel":%d,"shuffle":%q,"typesize":%d,"blocksize":%d}`, b.CName, b.Level, names[kind], size, b.BlockSize)})
+	if err != nil {
+		return err
+	}
+	made, ok := c.(codec.BytesBytes)
+	if !ok {
+		return fmt.Errorf("%w: the codec \"blosc\" is a %T", codec.ErrUnsupported, c)
+	}
+	b.BytesBytes = made
+	return nil
+}
+
+// Bind implements [codec.Binder]. The size of elements decides how they are encoded; a frame says for itself how it is decoded.
+func (b *blosc) Bind(spec codec.Spec) error {
+	if b.Size != 0 || spec.Type.Size() == 0 || spec.Type.Size() > 255 {
+		return nil
+	}
+	b.Size = config.Int(spec.Type.Size())
+	return b.make()
+}

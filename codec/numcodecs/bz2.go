@@ -1,0 +1,72 @@
+package numcodecs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/bzip2"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+func init() { register("bz2", newBZ2, "bz2", "https://codec.zarrs.dev/bytes_to_bytes/bz2") }
+
+// BZ2 returns the metadata of numcodecs.bz2: a bzip2 file. The level, 1 to 9, is how many hundred thousand bytes are compressed
+// together. Writing takes an import of varve.dev/zarr/codec/extra.
+func BZ2(level int) metadata.Extension { return extension("bz2", `{"level":%d}`, level) }
+
+// BZ2Encoder appends a bzip2 file with the bytes of src to dst. The level is from 1 to 9.
+type BZ2Encoder func(dst, src []byte, level int) ([]byte, error)
+
+var bz2Encoder atomic.Pointer[BZ2Encoder]
+
+// ProvideBZ2 makes e write for numcodecs.bz2, in place of an earlier one.
+func ProvideBZ2(e BZ2Encoder) { bz2Encoder.Store(&e) }
+
+func newBZ2(configuration []byte) (any, error) {
+	c := struct {
+		Level config.Int `json:"level"`
+	}{1}
+	if err := decode("bz2", configuration, &c); err != nil {
+		return nil, err
+	}
+	if c.Level < 1 || c.Level > 9 {
+		return nil, fmt.Errorf("%w: bz2: level %d is not within 1 to 9", codec.ErrConfiguration, c.Level)
+	}
+	return bz2Coder{int(c.Level)}, nil
+}
+
+type bz2Coder struct{ level int }
+
+// MaxEncoded implements [codec.BytesBytes]. Codes for 256 bytes that are equally frequent, and tables for every block; a file may
+// have several.
+func (bz2Coder) MaxEncoded(n int64) int64 {
+	const tables = 1 << 10
+	n = min(n, math.MaxInt64/2)
+	return n + n/32 + tables
+}
+
+// Encode implements [codec.BytesBytes].
+func (c bz2Coder) Encode(dst, src []byte) ([]byte, error) {
+	e := bz2Encoder.Load()
+	if e == nil {
+		return dst, fmt.Errorf("%w: bzip2 is only read; to write it import varve.dev/zarr/codec/extra", codec.ErrUnsupported)
+	}
+	return (*e)(dst, src, c.level)
+}
+
+// Decode implements [codec.BytesBytes].
+func (bz2Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
+	out, err := bzip2.Append(slices.Grow(dst, int(most)), src, int(most))
+	switch {
+	case errors.Is(err, bzip2.ErrChecksum):
+		return dst, fmt.Errorf("%w: %w", codec.ErrChecksum, err)
+	case err != nil:
+		return dst, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
+	}
+	return out, nil
+}

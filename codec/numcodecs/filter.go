@@ -1,0 +1,313 @@
+// The filters of numcodecs turn an array into another one: [Delta], [FixedScaleOffset], [Quantize], [BitRound], [PackBits] and
+// [AsType]. They compute as NumPy does, which wraps integers around and cuts off what a type has no room for: no value is an error.
+package numcodecs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/metadata"
+)
+
+// registerFilter registers a factory that parses a configuration, under the name that zarr-python has for it.
+func registerFilter[C any, F interface {
+	*C
+	codec.ArrayArray
+	parse(configuration []byte) error
+}](name string) {
+	codec.Register("numcodecs."+name, func(configuration []byte) (any, error) {
+		f := F(new(C))
+		if err := f.parse(configuration); err != nil {
+			return nil, fmt.Errorf("%w: numcodecs.%s: %w", codec.ErrConfiguration, name, err)
+		}
+		return f, nil
+	})
+}
+
+func filterExtension(name string, members any) metadata.Extension {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // "<i4" is to be read by people too
+	_ = e.Encode(members)  // numbers that are not finite have no text, which the factory refuses
+	return metadata.Extension{Name: "numcodecs." + name, Configuration: bytes.TrimSpace(text.Bytes())}
+}
+
+// numPyName returns the NumPy type string of a data type, "" for one that NumPy does not have or for none.
+func numPyName(t dtype.Type) string {
+	name, _ := t.NumPy()
+	return name
+}
+
+// parseNumPy reads the name of a NumPy type: a type string with or without byte order, "<i4", "i4", or a name, "int32".
+// The byte order does not matter to a filter: it computes with values. An empty text is the zero type.
+func parseNumPy(member, text string) (dtype.Type, error) {
+	if text == "" {
+		return dtype.Type{}, nil
+	}
+	if t, err := dtype.Parse(text, nil); err == nil && numPyName(t) != "" {
+		return t, nil
+	}
+	if text[0] == '=' {
+		text = text[1:]
+	}
+	if strings.Trim(text[:1], "<>|") == "" {
+		t, _, err := dtype.FromNumPy(text)
+		if err != nil {
+			return t, fmt.Errorf("%s: %w", member, err)
+		}
+		return t, nil
+	}
+	t, _, err := dtype.FromNumPy("<" + text)
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", member, err)
+	}
+	return t, nil
+}
+
+// filterType is a data type as filters compute with it.
+type filterType struct {
+	dtype.Type
+	format *number.Format
+	lanes  int // numbers an element: 2 for complex ones
+}
+
+// filterTypeOf returns the numbers of a data type, and whether it has any. Moments and durations are 64-bit integers,
+// and bools are the integers 0 and 1.
+func filterTypeOf(t dtype.Type) (filterType, bool) {
+	name, lanes := t.Name(), 1
+	switch t.Kind() {
+	case dtype.Datetime, dtype.Timedelta:
+		name = "int64"
+	case dtype.Bool:
+		name = "uint8"
+	case dtype.Complex:
+		name, lanes = map[int]string{4: "float32", 8: "float64"}[t.Unit()], 2
+	}
+	numbers, err := dtype.Parse(name, nil)
+	if err != nil {
+		return filterType{}, false
+	}
+	f, ok := number.Of(numbers)
+	return filterType{t, f, lanes}, ok
+}
+
+// bindTypes returns the types to decode to and to encode to. Where the configuration names neither, both are that of the array;
+// where it names the first, that has to be the type of the array, or to hold integers of as many bytes, as which NumPy views it.
+func bindTypes(name string, array, decoded, encoded dtype.Type) (from, to filterType, err error) {
+	if decoded.IsZero() {
+		decoded = array
+	}
+	if encoded.IsZero() {
+		encoded = decoded
+	}
+	var knows, known bool
+	if from, knows = filterTypeOf(decoded); !knows {
+		return from, to, fmt.Errorf("%w: %s: %s has no numbers to compute with", codec.ErrConfiguration, name, decoded)
+	}
+	if to, known = filterTypeOf(encoded); !known {
+		return from, to, fmt.Errorf("%w: %s: %s has no numbers to compute with", codec.ErrConfiguration, name, encoded)
+	}
+	if array != decoded && (array.Size() != decoded.Size() || !isInteger(array) || !isInteger(decoded)) {
+		return from, to, fmt.Errorf("%w: %s: the configuration says %s, the array it is given has %s", codec.ErrConfiguration, name, decoded, array)
+	}
+	if from.lanes != to.lanes {
+		return from, to, fmt.Errorf("%w: %s: between %s and %s", codec.ErrUnsupported, name, decoded, encoded)
+	}
+	return from, to, nil
+}
+
+func isInteger(t dtype.Type) bool {
+	switch t.Kind() {
+	case dtype.Int, dtype.Uint, dtype.Datetime, dtype.Timedelta:
+		return true
+	}
+	return false
+}
+
+// encodedSpec returns the spec of the encoded arrays: where the types of a filter are one the array's own type stays, and the fill
+// value keeps its number, as zarr-python has it.
+func encodedSpec(spec codec.Spec, from, to filterType) codec.Spec {
+	if from.Type == to.Type {
+		return spec
+	}
+	if spec.Fill != nil {
+		fill := make([]byte, to.Size())
+		convert(fill, spec.Fill, from, to)
+		spec.Fill = fill
+	}
+	spec.Type = to.Type
+	return spec
+}
+
+// sameShape is the part of filters that do not change shapes.
+type sameShape struct{}
+
+// EncodedShape implements [codec.ArrayArray].
+func (sameShape) EncodedShape(dst, shape []int64) ([]int64, error) { return append(dst, shape...), nil }
+
+// blockwise takes src through a computation to dst: the numbers of each block are loaded from one type, and those that compute leaves
+// are stored in the other.
+func blockwise(dst, src []byte, from, to filterType, compute func(b *number.Block, n int)) {
+	b := number.NewBlock()
+	defer b.Free()
+	for len(src) > 0 {
+		size := min(len(src), number.Size*from.format.Bytes)
+		n := from.format.Load(b, src[:size])
+		compute(b, n)
+		to.format.Store(dst[:n*to.format.Bytes], b)
+		dst, src = dst[n*to.format.Bytes:], src[size:]
+	}
+}
+
+// convert casts elements as NumPy does.
+func convert(dst, src []byte, from, to filterType) {
+	blockwise(dst, src, from, to, func(b *number.Block, n int) { cast(b, n, from.format.Carrier, to) })
+}
+
+// cast turns the numbers of a carrier into ones to be stored as a type. Integers keep their lower bits; floats are cut to
+// integers, whose lower bits are kept.
+func cast(b *number.Block, n int, from number.Carrier, to filterType) {
+	if to.Kind() == dtype.Bool {
+		castBool(b, n, from)
+		return
+	}
+	switch [2]number.Carrier{from, to.format.Carrier} {
+	case [2]number.Carrier{number.Signed, number.Unsigned}:
+		for i, x := range b.I[:n] {
+			b.U[i] = uint64(x)
+		}
+	case [2]number.Carrier{number.Unsigned, number.Signed}:
+		for i, x := range b.U[:n] {
+			b.I[i] = int64(x)
+		}
+	case [2]number.Carrier{number.Signed, number.Float}:
+		castIntegers(b.F[:n], b.I[:n], to.format.Bytes == 4)
+	case [2]number.Carrier{number.Unsigned, number.Float}:
+		castIntegers(b.F[:n], b.U[:n], to.format.Bytes == 4)
+	case [2]number.Carrier{number.Float, number.Signed}:
+		for i, x := range b.F[:n] {
+			b.I[i] = cut(x, to.format)
+		}
+	case [2]number.Carrier{number.Float, number.Unsigned}:
+		for i, x := range b.F[:n] {
+			b.U[i] = cutUnsigned(x, to.format)
+		}
+	}
+}
+
+// castIntegers rounds once, also where the result is a float32.
+func castIntegers[T int64 | uint64](dst []float64, src []T, short bool) {
+	for i, x := range src {
+		if short {
+			dst[i] = float64(float32(x))
+		} else {
+			dst[i] = float64(x)
+		}
+	}
+}
+
+func castBool(b *number.Block, n int, from number.Carrier) {
+	for i := range n {
+		set := from == number.Signed && b.I[i] != 0 || from == number.Unsigned && b.U[i] != 0 || from == number.Float && b.F[i] != 0
+		b.U[i] = 0
+		if set {
+			b.U[i] = 1
+		}
+	}
+}
+
+// cut returns the integer of x without its fraction, whose lower bits are stored. What the machine's integers do not hold,
+// and NaN, is the least of them, as it is for NumPy on x86-64: of 32 bits for types of up to as many, else of 64.
+func cut(x float64, to *number.Format) int64 {
+	switch {
+	case x > -0x1p31-1 && x < 0x1p31:
+		return int64(x)
+	case to.Bytes <= 4:
+		return math.MinInt32
+	case x >= -0x1p63 && x < 0x1p63:
+		return int64(x)
+	}
+	return math.MinInt64
+}
+
+// cutUnsigned is cut for unsigned integers.
+func cutUnsigned(x float64, to *number.Format) uint64 {
+	switch {
+	case to.Bytes <= 2:
+		return uint64(cut(x, to))
+	case x >= -0x1p63 && x < 0x1p63:
+		return uint64(int64(x))
+	case to.Bytes == 8 && x < 0x1p64 && x > 0:
+		return uint64(x)
+	}
+	return 0
+}
+
+// arithmetic is how the results of a computation are rounded: to float16, float32 or float64, by the bytes of that.
+type arithmetic int
+
+// round rounds the first n floats of a block.
+func (a arithmetic) round(x []float64) {
+	switch a {
+	case 2:
+		for i, v := range x {
+			x[i] = a.one(v)
+		}
+	case 4:
+		for i, v := range x {
+			x[i] = float64(float32(v))
+		}
+	}
+}
+
+// one rounds one number.
+func (a arithmetic) one(x float64) float64 {
+	switch a {
+	case 2:
+		return float64(dtype.FromFloat32(float32(x)).Float32())
+	case 4:
+		return float64(float32(x))
+	}
+	return x
+}
+
+// wrap keeps the bits of integers that their type has.
+func wrap(b *number.Block, n int, f *number.Format) {
+	unused := 64 - f.Bits
+	switch {
+	case f.Carrier == number.Float || unused == 0:
+	case f.Carrier == number.Signed:
+		for i, x := range b.I[:n] {
+			b.I[i] = x << unused >> unused
+		}
+	default:
+		for i, x := range b.U[:n] {
+			b.U[i] = x << unused >> unused
+		}
+	}
+}
+
+// members reads the members of a configuration; null stands for none, as in documents of format 2.
+func members(configuration []byte, dst any) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(configuration, &all); err != nil || all == nil {
+		return config.Decode(configuration, dst)
+	}
+	for _, name := range []string{"dtype", "astype", "decode_dtype"} {
+		if string(all[name]) == "null" {
+			delete(all, name)
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return config.Decode(text, dst)
+}

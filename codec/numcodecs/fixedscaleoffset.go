@@ -1,0 +1,178 @@
+package numcodecs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/metadata"
+)
+
+func init() { registerFilter[fixedScaleOffset]("fixedscaleoffset") }
+
+// FixedScaleOffset returns the metadata of numcodecs.fixedscaleoffset: (value - offset) * scale, rounded to integers, ties to even,
+// stored as encoded. The zero Type for encoded stands for decoded, the type of the array.
+func FixedScaleOffset(offset, scale float64, decoded, encoded dtype.Type) metadata.Extension {
+	return filterExtension("fixedscaleoffset", struct {
+		Offset  float64 `json:"offset"`
+		Scale   float64 `json:"scale"`
+		Decoded string  `json:"dtype"`
+		Encoded string  `json:"astype,omitempty"`
+	}{offset, scale, numPyName(decoded), numPyName(encoded)})
+}
+
+type fixedScaleOffset struct {
+	sameShape
+	offset, scale    operand
+	decoded, encoded dtype.Type
+	from, to         filterType
+}
+
+// operand is a number of the configuration. One that is spelled as an integer leaves integers to be integers.
+type operand struct {
+	integer bool
+	i       int64
+	f       float64
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (o *operand) UnmarshalJSON(text []byte) (err error) {
+	if o.f, err = strconv.ParseFloat(string(text), 64); err != nil {
+		return fmt.Errorf("%s is no number", text)
+	}
+	if !strings.ContainsAny(string(text), ".eE") {
+		o.i, err = strconv.ParseInt(string(text), 10, 64)
+		o.integer = err == nil
+	}
+	return nil
+}
+
+func (s *fixedScaleOffset) parse(configuration []byte) error {
+	var m struct {
+		Offset  *json.RawMessage `json:"offset"`
+		Scale   *json.RawMessage `json:"scale"`
+		Decoded string           `json:"dtype"`
+		Encoded string           `json:"astype"`
+	}
+	err := members(configuration, &m)
+	for name, member := range map[string]struct {
+		text *json.RawMessage
+		to   *operand
+	}{"offset": {m.Offset, &s.offset}, "scale": {m.Scale, &s.scale}} {
+		switch {
+		case err != nil:
+		case member.text == nil:
+			err = fmt.Errorf("%s is missing", name)
+		default:
+			err = json.Unmarshal(*member.text, member.to)
+		}
+	}
+	if err == nil {
+		s.decoded, err = parseNumPy("dtype", m.Decoded)
+	}
+	if err == nil {
+		s.encoded, err = parseNumPy("astype", m.Encoded)
+	}
+	if err == nil && s.scale.f == 0 {
+		err = fmt.Errorf("scale is 0, which loses all values")
+	}
+	return err
+}
+
+// Bind implements [codec.ArrayArray].
+func (s *fixedScaleOffset) Bind(spec codec.Spec) (codec.Spec, error) {
+	var err error
+	if s.from, s.to, err = bindTypes("numcodecs.fixedscaleoffset", spec.Type, s.decoded, s.encoded); err != nil {
+		return codec.Spec{}, err
+	}
+	if s.from.lanes > 1 {
+		return codec.Spec{}, fmt.Errorf("%w: numcodecs.fixedscaleoffset: complex numbers are not rounded", codec.ErrUnsupported)
+	}
+	return encodedSpec(spec, s.from, s.to), nil
+}
+
+// Encode implements [codec.ArrayArray].
+func (s *fixedScaleOffset) Encode(dst *codec.Block, src codec.Block) error {
+	blockwise(dst.Data, src.Data, s.from, s.to, func(b *number.Block, n int) {
+		carrier, a := s.from.format.Carrier, arithmetic(s.from.format.Bytes)
+		carrier, a = s.apply(b, n, carrier, a, s.offset, minus)
+		carrier, a = s.apply(b, n, carrier, a, s.scale, times)
+		if carrier == number.Float {
+			number.NearestEven.Integral(b.F[:n])
+		}
+		cast(b, n, carrier, s.to)
+	})
+	return nil
+}
+
+type operation uint8
+
+const (
+	minus operation = iota
+	times
+)
+
+// apply computes with an operand, in the type of the array, or in float64 where an integer meets a float.
+func (s *fixedScaleOffset) apply(b *number.Block, n int, carrier number.Carrier, a arithmetic, o operand, op operation) (number.Carrier, arithmetic) {
+	if carrier != number.Float && o.integer {
+		if carrier == number.Signed {
+			integers(b.I[:n], o.i, op)
+		} else {
+			integers(b.U[:n], uint64(o.i), op)
+		}
+		if s.from.Kind() != dtype.Bool { // which NumPy turns into 64-bit integers
+			wrap(b, n, s.from.format)
+		}
+		return carrier, a
+	}
+	if carrier != number.Float {
+		cast(b, n, carrier, filterType{format: widest, lanes: 1})
+		a = 8
+	}
+	by := a.one(o.f)
+	for i, x := range b.F[:n] {
+		if op == minus {
+			b.F[i] = x - by
+		} else {
+			b.F[i] = x * by
+		}
+	}
+	a.round(b.F[:n])
+	return number.Float, a
+}
+
+func integers[T int64 | uint64](x []T, by T, op operation) {
+	for i, v := range x {
+		if op == minus {
+			x[i] = v - by
+		} else {
+			x[i] = v * by
+		}
+	}
+}
+
+// Decode implements [codec.ArrayArray].
+func (s *fixedScaleOffset) Decode(dst *codec.Block, src codec.Block) error {
+	blockwise(dst.Data, src.Data, s.to, s.from, func(b *number.Block, n int) {
+		a := arithmetic(s.to.format.Bytes)
+		if s.to.format.Carrier != number.Float {
+			cast(b, n, s.to.format.Carrier, filterType{format: widest, lanes: 1})
+			a = 8
+		}
+		scale, offset := a.one(s.scale.f), a.one(s.offset.f)
+		for i, x := range b.F[:n] {
+			b.F[i] = x / scale
+		}
+		a.round(b.F[:n])
+		for i, x := range b.F[:n] {
+			b.F[i] = x + offset
+		}
+		a.round(b.F[:n])
+		cast(b, n, number.Float, s.from)
+	})
+	return nil
+}

@@ -1,0 +1,63 @@
+package numcodecs
+
+import (
+	"encoding/binary"
+
+	"varve.dev/zarr/metadata"
+)
+
+func init() {
+	f := func(configuration []byte) (any, error) {
+		if err := decode("fletcher32", configuration, &struct{}{}); err != nil {
+			return nil, err
+		}
+		return checksum{"fletcher32", false, fletcher32}, nil
+	}
+	register("fletcher32", f, "fletcher32", "https://codec.zarrs.dev/bytes_to_bytes/fletcher32")
+}
+
+// Fletcher32 returns the metadata of numcodecs.fletcher32: the checksum of HDF5 and netCDF-4, which is not quite Fletcher's.
+// It stands behind the data and has no configuration.
+func Fletcher32() metadata.Extension { return extension("fletcher32", `{}`) }
+
+// fletcher32 sums 16-bit words, the high byte first, and the sums. Both are taken modulo 65535 in such a way that only a sum
+// of zeros is 0. As that depends on nothing but the exact sums, they are folded as seldom as 64 bits permit.
+func fletcher32(data []byte) uint32 {
+	const stretch = 1 << 20 // bytes: sums stay below 2^56
+	var a, b uint64
+	for len(data) > 1 {
+		n := min(len(data)&^1, stretch)
+		a, b = fletcherWords(a, b, data[:n])
+		a, b, data = fold(a), fold(b), data[n:]
+	}
+	if len(data) == 1 {
+		a += uint64(data[0]) << 8
+		b += a
+	}
+	return uint32(fold(b)<<16 | fold(a))
+}
+
+// fletcherWords adds an even number of bytes, four words at a time.
+func fletcherWords(a, b uint64, data []byte) (uint64, uint64) {
+	for len(data) >= 8 {
+		v := binary.BigEndian.Uint64(data)
+		w0, w1, w2, w3 := v>>48, v>>32&0xffff, v>>16&0xffff, v&0xffff
+		b += 4*(a+w0) + 3*w1 + 2*w2 + w3
+		a += w0 + w1 + w2 + w3
+		data = data[8:]
+	}
+	for len(data) >= 2 {
+		a += uint64(binary.BigEndian.Uint16(data))
+		b += a
+		data = data[2:]
+	}
+	return a, b
+}
+
+// fold returns the number from 1 to 65535 that is s modulo 65535, and 0 for 0.
+func fold(s uint64) uint64 {
+	for s > 0xffff {
+		s = s&0xffff + s>>16
+	}
+	return s
+}

@@ -1,0 +1,40 @@
+package numcodecs
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+func init() { register("gzip", newGZip) }
+
+// GZip returns the metadata of numcodecs.gzip, which is the codec of package gzip but for its levels, those of [Zlib].
+func GZip(level int) metadata.Extension { return extension("gzip", `{"level":%d}`, level) }
+
+func newGZip(configuration []byte) (any, error) {
+	level, err := deflateLevel("gzip", configuration)
+	if err != nil {
+		return nil, err
+	}
+	return gzip.New(gzip.Extension(level).Configuration)
+}
+
+// deflateLevel returns a level from 0 to 9. What zlib takes for level -1 is 6; what numcodecs takes without any is 1.
+func deflateLevel(id string, configuration []byte) (int, error) {
+	c := struct {
+		Level config.Int `json:"level"`
+	}{1}
+	if err := decode(id, configuration, &c); err != nil {
+		return 0, err
+	}
+	if c.Level < -1 || c.Level > 9 {
+		return 0, fmt.Errorf("%w: %s: level %d is not within -1 to 9", codec.ErrConfiguration, id, c.Level)
+	}
+	if c.Level == -1 {
+		c.Level = 6
+	}
+	return int(c.Level), nil
+}

@@ -1,0 +1,177 @@
+package numcodecs
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/internal/lzma"
+)
+
+// Containers, as the module lzma of Python numbers them.
+const (
+	lzmaXZ    = 1
+	lzmaAlone = 2
+	lzmaRaw   = 3
+)
+
+// Filters, likewise.
+const (
+	filterDelta = 3
+	filterLZMA1 = 0x4000000000000001
+	filterLZMA2 = 0x21
+)
+
+// usualPreset is the effort when nothing is said of it.
+const usualPreset = 6
+
+func newLZMA(configuration []byte) (any, error) {
+	c := struct {
+		Format  config.Int        `json:"format"`
+		Check   config.Int        `json:"check"`
+		Preset  *config.Int       `json:"preset"`
+		Filters []json.RawMessage `json:"filters"`
+	}{Format: lzmaXZ, Check: -1}
+	if err := decode("lzma", configuration, &c, "preset", "filters"); err != nil {
+		return nil, err
+	}
+	refuse := func(format string, args ...any) (any, error) {
+		return nil, fmt.Errorf("%w: lzma: %s", codec.ErrConfiguration, fmt.Sprintf(format, args...))
+	}
+	made := &lzmaCoder{format: int(c.Format)}
+	switch {
+	case c.Format < lzmaXZ || c.Format > lzmaRaw:
+		return refuse("format %d is neither 1 (.xz), 2 (.lzma) nor 3 (raw)", c.Format)
+	case c.Preset != nil && c.Filters != nil:
+		return refuse("it has a preset and filters; either is to be left out")
+	case c.Filters == nil && c.Format == lzmaRaw:
+		return refuse("a raw stream says nothing of itself, and needs filters")
+	case c.Check != -1 && c.Check != 0 && c.Format != lzmaXZ:
+		return refuse("check %d, and only .xz files (format 1) have one", c.Check)
+	}
+	switch c.Check {
+	case -1:
+		made.check = lzma.CRC64
+	case 0, 1, 4, 10:
+		made.check = lzma.Check(c.Check)
+	default:
+		return refuse("check %d is none of 0, 1 (CRC-32), 4 (CRC-64) and 10 (SHA-256)", c.Check)
+	}
+	if c.Filters != nil {
+		return made, made.setFilters(c.Filters)
+	}
+	preset := config.Int(usualPreset)
+	if c.Preset != nil {
+		preset = *c.Preset
+	}
+	made.stream.Chunked = c.Format == lzmaXZ
+	return made, made.stream.setPreset(preset)
+}
+
+// setFilters takes deltas and, as the last filter, LZMA of the kind that the container has.
+func (c *lzmaCoder) setFilters(filters []json.RawMessage) error {
+	if len(filters) < 1 || len(filters) > 4 {
+		return fmt.Errorf("%w: lzma: %d filters, and there may be 1 to 4", codec.ErrConfiguration, len(filters))
+	}
+	for i, raw := range filters {
+		id, err := c.setFilter(raw)
+		last := i == len(filters)-1
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w (filter %d)", err, i)
+		case (id == filterDelta) == last:
+			return fmt.Errorf("%w: lzma: filter %d is %#x; LZMA has to be the last one, and only the last one", codec.ErrConfiguration, i, id)
+		case last && (c.format == lzmaXZ && id != filterLZMA2 || c.format == lzmaAlone && (id != filterLZMA1 || i > 0)):
+			return fmt.Errorf("%w: lzma: format %d cannot have filter %d, which is %#x", codec.ErrConfiguration, c.format, i, id)
+		}
+	}
+	return nil
+}
+
+// setFilter takes one filter and returns what it is.
+func (c *lzmaCoder) setFilter(raw json.RawMessage) (int64, error) {
+	var members map[string]json.RawMessage
+	var id config.Int
+	if json.Unmarshal(raw, &members) != nil || id.UnmarshalJSON(members["id"]) != nil {
+		return 0, fmt.Errorf("%w: lzma: a filter is an object with an id", codec.ErrConfiguration)
+	}
+	switch id {
+	case filterDelta:
+		return filterDelta, c.setDelta(raw)
+	case filterLZMA1, filterLZMA2:
+		c.stream.Chunked = id == filterLZMA2
+		return int64(id), c.stream.setFilter(raw)
+	case 4, 5, 6, 7, 8, 9, 10, 11:
+		return int64(id), fmt.Errorf("%w: lzma: filter %d, which is for machine code", codec.ErrUnsupported, id)
+	}
+	return int64(id), fmt.Errorf("%w: lzma: there is no filter %d", codec.ErrConfiguration, id)
+}
+
+func (c *lzmaCoder) setDelta(raw json.RawMessage) error {
+	f := struct {
+		ID       config.Int `json:"id"`
+		Distance config.Int `json:"dist"`
+	}{Distance: 1}
+	if err := decode("lzma", raw, &f); err != nil {
+		return err
+	}
+	if f.Distance < 1 || f.Distance > 256 {
+		return fmt.Errorf("%w: lzma: distance %d of a delta is not within 1 to 256", codec.ErrConfiguration, f.Distance)
+	}
+	c.deltas = append(c.deltas, int(f.Distance))
+	return nil
+}
+
+// setFilter takes a filter of LZMA. Members that say how to search for matches are left to the encoder.
+func (s *LZMAStream) setFilter(raw json.RawMessage) error {
+	var f struct {
+		ID         config.Int  `json:"id"`
+		Preset     *config.Int `json:"preset"`
+		Dictionary *config.Int `json:"dict_size"`
+		LC         *config.Int `json:"lc"`
+		LP         *config.Int `json:"lp"`
+		PB         *config.Int `json:"pb"`
+		Mode       config.Int  `json:"mode"`
+		Nice       config.Int  `json:"nice_len"`
+		Finder     config.Int  `json:"mf"`
+		Depth      config.Int  `json:"depth"`
+	}
+	if err := decode("lzma", raw, &f); err != nil {
+		return err
+	}
+	preset := config.Int(usualPreset)
+	if f.Preset != nil {
+		preset = *f.Preset
+	}
+	if err := s.setPreset(preset); err != nil {
+		return err
+	}
+	for to, from := range map[*int]*config.Int{&s.LC: f.LC, &s.LP: f.LP, &s.PB: f.PB, &s.Dictionary: f.Dictionary} {
+		if from == nil {
+			continue
+		}
+		if *from < 0 || *from > math.MaxInt32 {
+			return fmt.Errorf("%w: lzma: %d in a filter", codec.ErrConfiguration, *from)
+		}
+		*to = int(*from)
+	}
+	if p := (lzma.Properties{LC: s.LC, LP: s.LP, PB: s.PB}); !p.Valid() {
+		return fmt.Errorf("%w: lzma: lc %d, lp %d, pb %d; each is 0 to 4, lc and lp together, too", codec.ErrConfiguration, s.LC, s.LP, s.PB)
+	}
+	return nil
+}
+
+// setPreset takes an effort, which may have the highest of 32 bits set for more of it.
+func (s *LZMAStream) setPreset(preset config.Int) error {
+	const extreme = 1 << 31
+	level := preset &^ extreme
+	if level < 0 || level > 9 {
+		return fmt.Errorf("%w: lzma: preset %d is not within 0 to 9", codec.ErrConfiguration, preset)
+	}
+	log := [...]int{18, 20, 21, 22, 22, 23, 23, 24, 25, 26}[level] // bits of the size of the dictionary
+	s.Dictionary, s.Preset = 1<<log, int(level)
+	s.LC, s.LP, s.PB = lzma.Usual.LC, lzma.Usual.LP, lzma.Usual.PB
+	return nil
+}

@@ -1,0 +1,90 @@
+package numcodecs
+
+import (
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/internal/shuffle"
+	"varve.dev/zarr/metadata"
+)
+
+func init() {
+	register("shuffle", newShuffle, "shuffle", "https://codec.zarrs.dev/bytes_to_bytes/shuffle")
+}
+
+// Shuffle returns the metadata of numcodecs.shuffle: the first bytes of all elements, then all second bytes, and so on, so that
+// what follows compresses better. An element has size bytes; with 0 or 1 nothing is moved.
+func Shuffle(size int) metadata.Extension { return extension("shuffle", `{"elementsize":%d}`, size) }
+
+// usualElement is the size of elements in numcodecs when nothing is known of them.
+const usualElement = 4
+
+func newShuffle(configuration []byte) (any, error) {
+	var c struct {
+		Size *config.Int `json:"elementsize"`
+	}
+	if err := decode("shuffle", configuration, &c, "elementsize"); err != nil {
+		return nil, err
+	}
+	if c.Size == nil {
+		return &shuffler{size: usualElement, guessed: true}, nil
+	}
+	if *c.Size < 0 {
+		return nil, fmt.Errorf("%w: shuffle: elementsize is %d", codec.ErrConfiguration, *c.Size)
+	}
+	return &shuffler{size: int64(*c.Size)}, nil
+}
+
+type shuffler struct {
+	size    int64 // bytes of an element
+	guessed bool  // the metadata has none
+}
+
+// Bind implements [codec.Binder]: zarr-python takes the size of the data type where the metadata has none.
+func (s *shuffler) Bind(spec codec.Spec) error {
+	if !s.guessed {
+		return nil
+	}
+	if s.size = int64(spec.Type.Size()); s.size == 0 {
+		return fmt.Errorf("%w: shuffle: elements of data type %s have no fixed size; give elementsize", codec.ErrConfiguration, spec.Type.Name())
+	}
+	return nil
+}
+
+// MaxEncoded implements [codec.BytesBytes].
+func (*shuffler) MaxEncoded(n int64) int64 { return n }
+
+// Encode implements [codec.BytesBytes].
+func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
+	if s.size > 1 && int64(len(src))%s.size != 0 {
+		return dst, fmt.Errorf("%w: shuffle: %d bytes are no multiple of elementsize %d", codec.ErrConfiguration, len(src), s.size)
+	}
+	n := len(dst)
+	dst = slices.Grow(dst, len(src))[:n+len(src)]
+	if s.size <= 1 || len(src) == 0 {
+		copy(dst[n:], src)
+	} else {
+		shuffle.Shuffle(dst[n:], src, int(s.size))
+	}
+	return dst, nil
+}
+
+// Decode implements [codec.BytesBytes].
+func (s *shuffler) Decode(dst, src []byte, most int64) ([]byte, error) {
+	if s.size > 1 && int64(len(src))%s.size != 0 {
+		return dst, fmt.Errorf("%w: shuffle: %d bytes are no multiple of elementsize %d", codec.ErrCorrupt, len(src), s.size)
+	}
+	if int64(len(src)) > most {
+		return dst, fmt.Errorf("%w: shuffle: %d bytes, want at most %d", codec.ErrCorrupt, len(src), most)
+	}
+	n := len(dst)
+	dst = slices.Grow(dst, len(src))[:n+len(src)]
+	if s.size <= 1 || len(src) == 0 {
+		copy(dst[n:], src)
+	} else {
+		shuffle.Unshuffle(dst[n:], src, int(s.size))
+	}
+	return dst, nil
+}

@@ -1,0 +1,155 @@
+package numcodecs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zlib"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/metadata"
+)
+
+func init() {
+	register("zlib", newZlib, "zlib", "https://codec.zarrs.dev/bytes_to_bytes/zlib")
+}
+
+// Zlib returns the metadata of numcodecs.zlib: a zlib stream (RFC 1950). Level goes from 0, which only stores, to 9, which is
+// smallest and slowest; -1 is 6.
+func Zlib(level int) metadata.Extension { return extension("zlib", `{"level":%d}`, level) }
+
+func newZlib(configuration []byte) (any, error) {
+	level, err := deflateLevel("zlib", configuration)
+	if err != nil {
+		return nil, err
+	}
+	return zlibCoder{efforts[level]}, nil
+}
+
+// efforts maps levels to those of the library, as package gzip does.
+var efforts = [10]int{0, 6, 6, 7, 7, 7, 7, 7, 8, 9}
+
+type zlibCoder struct{ effort int }
+
+// MaxEncoded implements [codec.BytesBytes]. Fixed codes, the worst that a plain writer chooses, take nine bits a byte.
+func (zlibCoder) MaxEncoded(n int64) int64 {
+	const header = 1 << 10
+	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/8 + header
+}
+
+// Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between chunks, for all arrays.
+var (
+	zlibWriters [10]sync.Pool // of *zlibWriter, by effort
+	zlibReaders sync.Pool     // of *zlibReader
+)
+
+// zlibWriter is a compressor and the slice that it appends to.
+type zlibWriter struct {
+	z   *zlib.Writer
+	out []byte
+}
+
+// Write implements [io.Writer].
+func (w *zlibWriter) Write(p []byte) (int, error) {
+	w.out = append(w.out, p...)
+	return len(p), nil
+}
+
+// Encode implements [codec.BytesBytes].
+func (c zlibCoder) Encode(dst, src []byte) ([]byte, error) {
+	w, ok := zlibWriters[c.effort].Get().(*zlibWriter)
+	if !ok {
+		w = new(zlibWriter)
+		var err error
+		if w.z, err = zlib.NewWriterLevel(w, c.effort); err != nil {
+			return dst, fmt.Errorf("zlib: %w", err)
+		}
+	}
+	w.out = dst
+	w.z.Reset(w)
+	_, err := w.z.Write(src)
+	if err == nil {
+		err = w.z.Close()
+	}
+	out := w.out
+	w.out = nil
+	zlibWriters[c.effort].Put(w)
+	if err != nil {
+		return dst, fmt.Errorf("zlib: %w", err)
+	}
+	return out, nil
+}
+
+// zlibReader is a decompressor and the slice that it reads.
+type zlibReader struct {
+	z   io.ReadCloser
+	src bytes.Reader
+	one [1]byte // room for what should not follow
+}
+
+// Decode implements [codec.BytesBytes].
+func (zlibCoder) Decode(dst, src []byte, most int64) ([]byte, error) {
+	r, ok := zlibReaders.Get().(*zlibReader)
+	if !ok {
+		r = new(zlibReader)
+	}
+	r.src.Reset(src)
+	out, err := r.appendTo(dst, int(most))
+	if err == nil && r.src.Len() > 0 {
+		err = fmt.Errorf("%d bytes follow the end", r.src.Len())
+	}
+	r.src.Reset(nil)
+	zlibReaders.Put(r)
+	switch {
+	case errors.Is(err, zlib.ErrChecksum):
+		return dst, fmt.Errorf("%w: zlib: Adler-32 of the stream", codec.ErrChecksum)
+	case err != nil:
+		return dst, fmt.Errorf("%w: zlib: %w", codec.ErrCorrupt, err)
+	}
+	return out, nil
+}
+
+// appendTo appends all that the source decodes to, at most most bytes.
+func (r *zlibReader) appendTo(dst []byte, most int) ([]byte, error) {
+	if err := r.reset(); err != nil {
+		return dst, err
+	}
+	dst = slices.Grow(dst, most)
+	limit := len(dst) + most
+	for len(dst) < limit {
+		n, err := r.z.Read(dst[len(dst):limit])
+		dst = dst[:len(dst)+n]
+		if err == io.EOF {
+			return dst, nil
+		}
+		if err != nil {
+			return dst, err
+		}
+	}
+	switch n, err := r.z.Read(r.one[:]); {
+	case n > 0:
+		return dst, fmt.Errorf("decodes to more than %d bytes", most)
+	case err == io.EOF:
+		return dst, nil
+	default:
+		return dst, err
+	}
+}
+
+// reset begins with another source.
+func (r *zlibReader) reset() (err error) {
+	if r.z == nil {
+		r.z, err = zlib.NewReader(&r.src)
+	} else {
+		err = r.z.(zlib.Resetter).Reset(&r.src, nil)
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,27 @@
+package numcodecs
+
+import (
+	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+func init() { register("zstd", newZstd) }
+
+// Zstd returns the metadata of numcodecs.zstd, which is the codec of package zstd.
+func Zstd(level int, checksum bool) metadata.Extension {
+	return extension("zstd", `{"level":%d,"checksum":%t}`, level, checksum)
+}
+
+// newZstd takes levels beyond the last one for that, as numcodecs does.
+func newZstd(configuration []byte) (any, error) {
+	const last = 22
+	var c struct {
+		Level    config.Int `json:"level"`
+		Checksum bool       `json:"checksum"`
+	}
+	if err := decode("zstd", configuration, &c); err != nil {
+		return nil, err
+	}
+	return zstd.New(zstd.Extension(int(min(c.Level, last)), c.Checksum).Configuration)
+}

@@ -1,0 +1,192 @@
+// Package packbits is the codec that stores only some bits of every element, one behind the other (zarr-extensions, "packbits").
+//
+// Bits are counted from the least significant one: the first element takes the lowest bits of the first byte. So a bool takes one
+// bit, an int4 four, and numbers of whole bytes stand as they do in little-endian order. Bits that are not stored are
+// read as zeros, or as the sign of integers that have one.
+//
+// Importing the package registers it as "packbits". It is an array-to-bytes codec; the one of numcodecs with that name turns arrays
+// into arrays, and counts the bits of a byte from the other end.
+package packbits
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+// Name is the name of the codec in metadata.
+const Name = "packbits"
+
+func init() { codec.Register(Name, New) }
+
+// Padding says where the number of unused bits of the last byte is stored.
+type Padding string
+
+// The places.
+const (
+	NoPadding Padding = "none" // nowhere; what an empty text stands for
+	FirstByte Padding = "first_byte"
+	LastByte  Padding = "last_byte"
+)
+
+// Options are the parts of the configuration that may be left out. A nil *Options is the zero Options.
+type Options struct {
+	Padding Padding
+	// FirstBit and LastBit are the bits that are stored, both included, counted from the least significant one.
+	// Nil stands for the first, and the last, that the data type has.
+	FirstBit, LastBit *int
+}
+
+// Extension returns the metadata of the codec. [New] and Bind refuse options that are not valid.
+func Extension(o *Options) metadata.Extension {
+	if o == nil {
+		o = new(Options)
+	}
+	text, _ := json.Marshal(struct { // texts and integers always have a JSON form
+		Padding Padding `json:"padding_encoding,omitempty"`
+		First   *int    `json:"first_bit,omitempty"`
+		Last    *int    `json:"last_bit,omitempty"`
+	}{o.Padding, o.FirstBit, o.LastBit})
+	return metadata.Extension{Name: Name, Configuration: text}
+}
+
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes].
+func New(configuration []byte) (any, error) {
+	c := &coder{padding: NoPadding, first: -1, last: -1}
+	if err := c.parse(configuration); err != nil {
+		return nil, fmt.Errorf("%w: packbits: %w", codec.ErrConfiguration, err)
+	}
+	return c, nil
+}
+
+// maxBit is beyond the bits of any number.
+const maxBit = 1 << 16
+
+func (c *coder) parse(configuration []byte) error {
+	var m struct {
+		Padding *Padding `json:"padding_encoding"`
+		First   bit      `json:"first_bit"`
+		Last    bit      `json:"last_bit"`
+	}
+	m.First, m.Last = -1, -1
+	if err := config.Decode(withoutNulls(configuration), &m); err != nil {
+		return err
+	}
+	if m.Padding != nil {
+		switch c.padding = *m.Padding; c.padding {
+		case NoPadding, FirstByte, LastByte:
+		default:
+			return fmt.Errorf("padding_encoding is %q, want %q, %q or %q", c.padding, NoPadding, FirstByte, LastByte)
+		}
+	}
+	c.first, c.last = int(m.First), int(m.Last)
+	if c.last >= 0 && c.last < c.first {
+		return fmt.Errorf("last_bit is %d, before first_bit %d", c.last, c.first)
+	}
+	return nil
+}
+
+// withoutNulls leaves out the members that may be null.
+func withoutNulls(configuration []byte) []byte {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(configuration, &all) != nil || all == nil {
+		return configuration
+	}
+	for _, name := range []string{"first_bit", "last_bit"} {
+		if string(all[name]) == "null" {
+			delete(all, name)
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return configuration
+	}
+	return text
+}
+
+// bit is the index of a bit.
+type bit int
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (b *bit) UnmarshalJSON(text []byte) error {
+	var n config.Int
+	if err := n.UnmarshalJSON(text); err != nil {
+		return err
+	}
+	if n < 0 || n > maxBit {
+		return fmt.Errorf("%d is no index of a bit", n)
+	}
+	*b = bit(n)
+	return nil
+}
+
+type coder struct {
+	padding     Padding
+	first, last int // bits, -1 where the configuration has none
+
+	unit   int // bytes of a number in memory
+	parts  int // numbers an element
+	bits   int // stored of a number
+	signed bool
+	whole  bool // all bits of whole bytes are stored
+	bools  bool
+}
+
+// Bind implements [codec.ArrayBytes].
+func (c *coder) Bind(spec codec.Spec) error {
+	t := spec.Type
+	width, ok := widthOf(t)
+	if !ok {
+		return fmt.Errorf("%w: packbits: %s is no type of bools, integers, floats or complex numbers", codec.ErrConfiguration, t)
+	}
+	first, last := max(c.first, 0), c.last
+	if last < 0 {
+		last = width - 1
+	}
+	if first > last || last >= width {
+		return fmt.Errorf("%w: packbits: bits %d to %d of %s, which has %d", codec.ErrConfiguration, first, last, t, width)
+	}
+	c.first, c.last = first, last
+	c.unit, c.parts, c.bits = t.Unit(), t.Size()/t.Unit(), last-first+1
+	c.signed, c.bools = t.Kind() == dtype.Int, t.Kind() == dtype.Bool
+	c.whole = c.bits == 8*c.unit
+	return nil
+}
+
+// widthOf returns the bits of the numbers that elements of a data type are made of. Moments and durations are integers.
+func widthOf(t dtype.Type) (int, bool) {
+	switch t.Kind() {
+	case dtype.Bool:
+		return 1, true
+	case dtype.Int, dtype.Uint, dtype.Float, dtype.Complex:
+		return t.Bits(), t.Bits() > 0
+	}
+	return 0, false
+}
+
+// EncodedSize implements [codec.ArrayBytes].
+func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) {
+	bits, ok := checked.Mul(n/int64(c.unit), int64(c.bits))
+	if !ok {
+		return n, true // no chunk has as many elements
+	}
+	return checked.CeilDiv(bits, 8) + int64(c.markSize()), true
+}
+
+// markSize returns the bytes of the number of unused bits.
+func (c *coder) markSize() int {
+	if c.padding == NoPadding {
+		return 0
+	}
+	return 1
+}
+
+// unused returns how many bits of the last byte are no elements, where there are n bytes of these.
+func (c *coder) unused(n int) byte {
+	return byte(-(n / c.unit % 8 * c.bits) & 7)
+}

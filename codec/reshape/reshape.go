@@ -1,0 +1,248 @@
+// Package reshape is the codec that gives the elements of a chunk another shape and leaves their order as it is
+// (zarr-extensions, "reshape").
+//
+// Importing the package registers it as "reshape".
+package reshape
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+// Name is the name of the codec in metadata.
+const Name = "reshape"
+
+func init() { codec.Register(Name, New) }
+
+// Length says how long an axis of the stored array is. It is made by [Size], [Of] or [Rest].
+type Length struct {
+	size int64 // elements, 0 for axes, -1 for what is left
+	axes []int
+}
+
+// Size is a length in elements, at least 1.
+func Size(n int64) Length { return Length{size: n} }
+
+// Of is the product of the lengths of some axes of the array, in ascending order. Without any it is 1.
+func Of(axes ...int) Length { return Length{axes: append([]int{}, axes...)} }
+
+// Rest is whatever makes the numbers of elements equal. One axis at most may have it.
+func Rest() Length { return Length{size: -1} }
+
+// MarshalJSON returns a number or a list of axes.
+func (l Length) MarshalJSON() ([]byte, error) {
+	if l.axes != nil {
+		return json.Marshal(l.axes)
+	}
+	return json.Marshal(l.size)
+}
+
+// Extension returns the metadata of the codec for the axes of the stored array. [New] refuses lengths that make no shape.
+func Extension(shape ...Length) metadata.Extension {
+	list, _ := json.Marshal(append([]Length{}, shape...)) // numbers always have a JSON form
+	return metadata.Extension{Name: Name, Configuration: fmt.Appendf(nil, `{"shape":%s}`, list)}
+}
+
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray].
+func New(configuration []byte) (any, error) {
+	c := new(coder)
+	if err := c.parse(configuration); err != nil {
+		return nil, fmt.Errorf("%w: reshape: %w", codec.ErrConfiguration, err)
+	}
+	return c, nil
+}
+
+type coder struct {
+	shape []Length
+	rank  int // of decoded arrays
+}
+
+func (c *coder) parse(configuration []byte) error {
+	var m struct {
+		Shape *[]json.RawMessage `json:"shape"`
+	}
+	if err := config.Decode(configuration, &m); err != nil {
+		return err
+	}
+	switch {
+	case m.Shape == nil:
+		return fmt.Errorf("shape is missing")
+	case len(*m.Shape) > grid.MaxRank:
+		return fmt.Errorf("shape has %d axes, an array has at most %d", len(*m.Shape), grid.MaxRank)
+	}
+	for i, raw := range *m.Shape {
+		l, err := parseLength(raw)
+		if err != nil {
+			return fmt.Errorf("shape: axis %d: %w", i, err)
+		}
+		c.shape = append(c.shape, l)
+	}
+	return c.check()
+}
+
+func parseLength(raw []byte) (Length, error) {
+	if bytes.HasPrefix(raw, []byte("[")) {
+		var axes []config.Int
+		if err := json.Unmarshal(raw, &axes); err != nil {
+			return Length{}, err
+		}
+		l := Length{axes: make([]int, len(axes))}
+		for i, a := range axes {
+			if a < 0 || a >= grid.MaxRank {
+				return Length{}, fmt.Errorf("no array has an axis %d", a)
+			}
+			l.axes[i] = int(a)
+		}
+		return l, nil
+	}
+	var n config.Int
+	if err := n.UnmarshalJSON(raw); err != nil {
+		return Length{}, fmt.Errorf("want a length, -1, or a list of axes: %w", err)
+	}
+	if n < -1 || n == 0 {
+		return Length{}, fmt.Errorf("a length is at least 1, or -1 for what is left, not %d", n)
+	}
+	return Length{size: int64(n)}, nil
+}
+
+// check refuses what is no shape for any array.
+func (c *coder) check() error {
+	last, rest := -1, false
+	for i, l := range c.shape {
+		if l.size < 0 && rest {
+			return fmt.Errorf("shape: axis %d: only one axis can be -1", i)
+		}
+		rest = rest || l.size < 0
+		for _, a := range l.axes {
+			if a <= last {
+				return fmt.Errorf("shape: axis %d: axis %d of the array does not ascend; reshape keeps the order of elements, and \"transpose\" changes it", i, a)
+			}
+			last = a
+		}
+	}
+	return nil
+}
+
+// Bind implements [codec.ArrayArray].
+func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
+	for i, l := range c.shape {
+		if n := len(l.axes); n > 0 && l.axes[n-1] >= spec.Rank {
+			return codec.Spec{}, fmt.Errorf("%w: reshape: shape: axis %d: the array has no axis %d, only %d axes", codec.ErrConfiguration, i, l.axes[n-1], spec.Rank)
+		}
+	}
+	c.rank = spec.Rank
+	spec.Rank = len(c.shape)
+	return spec, nil
+}
+
+// EncodedShape implements [codec.ArrayArray]. A chunk whose elements do not fill the shape wraps [codec.ErrConfiguration].
+func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
+	from := len(dst)
+	dst, err := c.fill(dst, shape)
+	if err == nil {
+		err = c.checkAxes(dst[from:], shape)
+	}
+	if err != nil {
+		return dst[:from], fmt.Errorf("%w: reshape: a chunk of shape %d: %w", codec.ErrConfiguration, shape, err)
+	}
+	return dst, nil
+}
+
+// fill appends the lengths of the encoded form.
+func (c *coder) fill(dst, shape []int64) ([]int64, error) {
+	if len(shape) != c.rank {
+		return dst, fmt.Errorf("the array has %d axes", c.rank)
+	}
+	total, ok := checked.Product(shape...)
+	if !ok {
+		return dst, fmt.Errorf("too many elements")
+	}
+	known, rest := int64(1), -1
+	for _, l := range c.shape {
+		n := l.size
+		switch {
+		case l.axes != nil:
+			n = product(shape, l.axes)
+		case n < 0:
+			rest, n = len(dst), 1
+		}
+		if known, ok = checked.Mul(known, n); !ok {
+			return dst, fmt.Errorf("shape takes more than %d elements", total)
+		}
+		dst = append(dst, n)
+	}
+	if rest >= 0 && known > 0 {
+		dst[rest] = total / known
+		known *= total / known
+	}
+	if known != total {
+		return dst, fmt.Errorf("its %d elements do not fill the shape %s", total, c.text())
+	}
+	return dst, nil
+}
+
+// product is at most that of all axes, which has been checked, unless one of the others has no elements.
+func product(shape []int64, axes []int) int64 {
+	lengths := make([]int64, len(axes))
+	for i, a := range axes {
+		lengths[i] = shape[a]
+	}
+	n, ok := checked.Product(lengths...)
+	if !ok {
+		return 0
+	}
+	return n
+}
+
+// checkAxes checks that an axis made of others has their elements: as many stand before them as before it, and as many behind.
+// Without any elements there is nothing to get wrong.
+func (c *coder) checkAxes(encoded, shape []int64) error {
+	if slices.Contains(shape, 0) {
+		return nil
+	}
+	for i, l := range c.shape {
+		if len(l.axes) == 0 {
+			continue
+		}
+		first, last := l.axes[0], l.axes[len(l.axes)-1]
+		if !same(encoded[:i], shape[:first]) || !same(encoded[i+1:], shape[last+1:]) {
+			return fmt.Errorf("axis %d of shape %s would not be axes %d of it", i, c.text(), l.axes)
+		}
+	}
+	return nil
+}
+
+// same reports whether two shapes have the same number of elements.
+func same(a, b []int64) bool {
+	x, ok := checked.Product(a...)
+	y, fits := checked.Product(b...)
+	return ok && fits && x == y
+}
+
+func (c *coder) text() string {
+	text, _ := json.Marshal(slices.Clone(c.shape)) // numbers always have a JSON form
+	return string(text)
+}
+
+// Encode implements [codec.ArrayArray].
+func (c *coder) Encode(dst *codec.Block, src codec.Block) error { return move(dst, src) }
+
+// Decode implements [codec.ArrayArray].
+func (c *coder) Decode(dst *codec.Block, src codec.Block) error { return move(dst, src) }
+
+func move(dst *codec.Block, src codec.Block) error {
+	if src.Offsets != nil {
+		dst.Data, dst.Offsets = append(dst.Data[:0], src.Data...), append(dst.Offsets[:0], src.Offsets...)
+		return nil
+	}
+	copy(dst.Data, src.Data)
+	return nil
+}

@@ -1,0 +1,80 @@
+package scaleoffset
+
+import (
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/number"
+)
+
+func (c *coder) encodeFloats(x []float64) int {
+	if c.offset.given {
+		offset := c.offset.f
+		for i, v := range x {
+			x[i] = v - offset
+		}
+		if at := c.round(x); at >= 0 {
+			return at
+		}
+	}
+	if !c.scale.given {
+		return -1
+	}
+	scale := c.scale.f
+	for i, v := range x {
+		x[i] = v * scale
+	}
+	return c.round(x)
+}
+
+func (c *coder) decodeFloats(x []float64) int {
+	if c.scale.given {
+		scale := c.scale.f
+		for i, v := range x {
+			x[i] = v / scale
+		}
+		if at := c.round(x); at >= 0 {
+			return at
+		}
+	}
+	if !c.offset.given {
+		return -1
+	}
+	offset := c.offset.f
+	for i, v := range x {
+		x[i] = v + offset
+	}
+	return c.round(x)
+}
+
+// round rounds results to the data type: the sum, difference, product or quotient of two numbers of a type with at most 25
+// digits comes out the same by way of a float64, and one of float16 by way of a float32 as well. It returns the first that the type does not have, or -1.
+func (c *coder) round(x []float64) int {
+	switch c.format.Bytes {
+	case 8:
+		return -1
+	case 4:
+		for i, v := range x {
+			x[i] = float64(float32(v))
+		}
+		return -1
+	}
+	if c.typ == dtype.Of[dtype.Float16]() {
+		for i, v := range x {
+			x[i] = float64(dtype.FromFloat32(float32(v)).Float32())
+		}
+		return -1
+	}
+	return c.roundSlowly(x)
+}
+
+// roundSlowly is round for any format.
+func (c *coder) roundSlowly(x []float64) int {
+	l := c.format.Layout
+	for i, v := range x {
+		bits, verdict := l.Round(v, number.NearestEven)
+		if verdict != number.Fits && (verdict != number.Beyond || l.Special != number.IEEE) {
+			return i
+		}
+		x[i] = l.Float64(bits)
+	}
+	return -1
+}

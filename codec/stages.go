@@ -1,0 +1,105 @@
+package codec
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
+)
+
+// The way of chains whose array codecs do more than reorder axes: one block each.
+
+// decodeArrays decodes stored bytes into v, which has C order.
+func (c *Chain) decodeArrays(v *grid.View, src []byte) error {
+	shapes, err := c.shapes(v.Shape)
+	if err != nil {
+		return err
+	}
+	i := len(c.arrays)
+	block, free, err := c.block(shapes[i], i)
+	if err != nil {
+		return err
+	}
+	defer func() { free.Put() }()
+	block.Heap = v.Heap
+	if err := c.decodeSerial(block, src); err != nil {
+		return err
+	}
+	for i--; i >= 0; i-- {
+		next, to := Block{Shape: shapes[0], Data: v.Data}, (*budget.Buffer)(nil)
+		if i > 0 {
+			if next, to, err = c.block(shapes[i], i); err != nil {
+				return err
+			}
+		}
+		next.Heap = v.Heap
+		err := c.arrays[i].Decode(&next, block)
+		free.Put()
+		free, block = to, next
+		if err != nil {
+			return c.fail(i, err)
+		}
+	}
+	return nil
+}
+
+// encodeBlocks returns the block that the array-to-bytes codec is given, and a buffer to put back.
+func (c *Chain) encodeBlocks(src grid.View) (Block, *budget.Buffer, error) {
+	shapes, err := c.shapes(src.Shape)
+	if err != nil {
+		return Block{}, nil, err
+	}
+	data, free := gather(src)
+	block := Block{Shape: src.Shape, Data: data, Heap: src.Heap}
+	for i, a := range c.arrays {
+		next, to, err := c.block(shapes[i+1], i+1)
+		if err == nil {
+			next.Heap = src.Heap
+			err = c.fail(i, a.Encode(&next, block))
+		}
+		free.Put()
+		free = to
+		if err != nil {
+			return Block{}, free, err
+		}
+		block = next
+	}
+	return block, free, nil
+}
+
+// block returns room for an array of a shape as the first n array codecs make it, and the buffer to put back.
+func (c *Chain) block(shape []int64, n int) (Block, *budget.Buffer, error) {
+	size, ok := blockBytes(shape, c.specs[n].Width())
+	if !ok || size > c.mostBetween() {
+		return Block{}, nil, c.fail(max(0, n-1), fmt.Errorf("%w: an encoded array of shape %v", ErrLimit, shape))
+	}
+	b := budget.Get(size)
+	return Block{Shape: shape, Data: b.Bytes(size)}, b, nil
+}
+
+// mostBetween returns the most bytes of an array between two codecs: some codecs make numbers longer.
+func (c *Chain) mostBetween() int64 { return c.limit * int64(c.widest()) }
+
+// blockBytes returns the bytes of an array, and whether that fits.
+func blockBytes(shape []int64, width int) (int64, bool) {
+	n, ok := checked.Product(shape...)
+	if !ok {
+		return 0, false
+	}
+	return checked.Mul(n, int64(width))
+}
+
+// shapes returns the shape of the array before each array codec, and after the last.
+func (c *Chain) shapes(shape []int64) ([][]int64, error) {
+	shapes := make([][]int64, 1, len(c.arrays)+1)
+	shapes[0] = shape
+	for i, a := range c.arrays {
+		next, err := a.EncodedShape(nil, shapes[i])
+		if err != nil {
+			return nil, c.fail(i, err)
+		}
+		shapes = append(shapes, next)
+	}
+	return shapes, nil
+}

@@ -1,0 +1,141 @@
+// Package vlen has the codecs of elements that differ in length: the number of elements, and then each as its length and
+// its bytes, both numbers of 32 bits in little endian (zarr-extensions, "vlen-utf8" and "vlen-bytes").
+//
+// Importing the package registers "vlen-utf8" and "vlen-bytes".
+package vlen
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+// The names of the codecs.
+const (
+	UTF8  = "vlen-utf8"
+	Bytes = "vlen-bytes"
+)
+
+func init() {
+	codec.Register(UTF8, NewUTF8)
+	codec.Register(Bytes, NewBytes)
+}
+
+// Extension returns the metadata of the codec for a data type, which has to be one whose elements differ in length.
+func Extension(t dtype.Type) metadata.Extension {
+	if t.Kind() == dtype.String {
+		return metadata.Extension{Name: UTF8}
+	}
+	return metadata.Extension{Name: Bytes}
+}
+
+// NewUTF8 is the [codec.Factory] of the codec of text. It has no configuration.
+func NewUTF8(configuration []byte) (any, error) { return factory(configuration, UTF8, dtype.String) }
+
+// NewBytes is the [codec.Factory] of the codec of byte strings. It has no configuration.
+func NewBytes(configuration []byte) (any, error) { return factory(configuration, Bytes, dtype.Bytes) }
+
+func factory(configuration []byte, name string, kind dtype.Kind) (any, error) {
+	if err := config.Decode(configuration, new(struct{})); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", codec.ErrConfiguration, name, err)
+	}
+	return &coder{name, kind}, nil
+}
+
+type coder struct {
+	name string
+	kind dtype.Kind
+}
+
+// prefix is the size of the numbers before all elements and before each of them, in bytes.
+const prefix = 4
+
+// Bind implements [codec.ArrayBytes].
+func (c *coder) Bind(spec codec.Spec) error {
+	if spec.Type.Kind() != c.kind {
+		return fmt.Errorf("%w: %s: the elements are %s, want %s", codec.ErrConfiguration, c.name, spec.Type, c.kind)
+	}
+	return nil
+}
+
+// EncodedSize implements [codec.ArrayBytes].
+func (c *coder) EncodedSize(shape []int64, n int64) (int64, bool) {
+	elements, ok := checked.Product(shape...)
+	if ok {
+		elements, ok = checked.Add(elements, 1)
+	}
+	size, fits := checked.Mul(elements, prefix)
+	if size, fits = add(size, n, ok && fits); !fits {
+		return math.MaxInt64 / 4, false
+	}
+	return size, false
+}
+
+func add(a, b int64, ok bool) (int64, bool) {
+	sum, fits := checked.Add(a, b)
+	return sum, ok && fits
+}
+
+// Encode implements [codec.ArrayBytes].
+func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
+	n := len(src.Offsets) - 1
+	if n > math.MaxUint32 {
+		return dst, fmt.Errorf("%w: %s: a chunk of %d elements", codec.ErrLimit, c.name, n)
+	}
+	dst = slices.Grow(dst, prefix*(n+1)+len(src.Data))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
+	for i := range n {
+		elem := src.Data[src.Offsets[i]:src.Offsets[i+1]]
+		if len(elem) > math.MaxUint32 {
+			return dst, fmt.Errorf("%w: %s: element %d has %d bytes", codec.ErrLimit, c.name, i, len(elem))
+		}
+		dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(elem))), elem...)
+	}
+	return dst, nil
+}
+
+// Decode implements [codec.ArrayBytes].
+func (c *coder) Decode(dst *codec.Block, src []byte) error {
+	want, ok := checked.Product(dst.Shape...)
+	if !ok || len(src) < prefix || int64(binary.LittleEndian.Uint32(src)) != want {
+		return c.corrupt("%d bytes that begin with %x, its shape %d takes %d elements", len(src), src[:min(prefix, len(src))], dst.Shape, want)
+	}
+	src = src[prefix:]
+	if int64(len(src))/prefix < want { // before memory is taken for them
+		return c.corrupt("%d bytes for %d elements", len(src), want)
+	}
+	dst.Offsets = append(slices.Grow(dst.Offsets, int(want)+1), int64(len(dst.Data)))
+	dst.Data = slices.Grow(dst.Data, len(src)-prefix*int(want))
+	for i := range want {
+		if len(src) < prefix {
+			return c.corrupt("it ends before element %d of %d", i, want)
+		}
+		n := int64(binary.LittleEndian.Uint32(src))
+		if src = src[prefix:]; n > int64(len(src)) {
+			return c.corrupt("element %d has %d bytes, %d are left", i, n, len(src))
+		}
+		elem := src[:n]
+		if c.kind == dtype.String && !utf8.Valid(elem) {
+			return c.corrupt("element %d, %.20q, is not UTF-8", i, elem)
+		}
+		dst.Data = append(dst.Data, elem...)
+		dst.Offsets = append(dst.Offsets, int64(len(dst.Data)))
+		src = src[n:]
+	}
+	if len(src) > 0 {
+		return c.corrupt("%d bytes behind the last element", len(src))
+	}
+	return nil
+}
+
+func (c *coder) corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s", codec.ErrCorrupt, c.name, fmt.Sprintf(format, args...))
+}

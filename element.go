@@ -1,0 +1,247 @@
+package zarr
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+	"unsafe"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+)
+
+// elements are the elements of a block as an array of one data type has them in memory.
+type elements struct {
+	typ  dtype.Type
+	data []byte
+	heap *grid.Heap // what data refers to where elements differ in length
+}
+
+// native reports whether the values of T are the elements of t as they are in memory.
+func native[T dtype.Element](t dtype.Type) bool {
+	var zero T
+	switch any(zero).(type) {
+	case string, []byte, time.Time, time.Duration:
+		return false
+	case int8:
+		return t.Kind() == dtype.Int && t.Size() == 1
+	case uint8:
+		return t.Kind() == dtype.Uint && t.Size() == 1
+	case int64:
+		return t == dtype.Of[int64]() || t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta
+	case complex64:
+		return t.Kind() == dtype.Complex && t.Size() == 8 && t.Bits() == 32
+	case complex128:
+		return t.Kind() == dtype.Complex && t.Size() == 16
+	}
+	return t == dtype.Of[T]()
+}
+
+// converted reports whether values of T stand for elements of t that are something else in memory.
+func converted[T dtype.Element](t dtype.Type) bool {
+	var zero T
+	switch any(zero).(type) {
+	case string:
+		return t.Kind() == dtype.String || t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated
+	case []byte:
+		return t.Variable() || t.Kind() == dtype.Terminated || t.Kind() == dtype.Raw
+	case time.Time:
+		return t.Kind() == dtype.Datetime
+	case time.Duration:
+		return t.Kind() == dtype.Timedelta
+	}
+	return false
+}
+
+// checkElement refuses values of T for elements of t.
+func checkElement[T dtype.Element](t dtype.Type) error {
+	if native[T](t) || converted[T](t) {
+		return nil
+	}
+	var zero T
+	return badArgument("the elements are %s, not %T", t, zero)
+}
+
+// elementsOf returns the memory of values: their own where they are elements as they stand.
+func elementsOf[T dtype.Element](a *Array, values []T) (elements, error) {
+	s := a.state.Load()
+	return elementsAs(s, s.typ, values)
+}
+
+// elementsAs is elementsOf for elements of a data type, that of the array or of some of its fields.
+func elementsAs[T dtype.Element](s *state, typ dtype.Type, values []T) (elements, error) {
+	e := elements{typ: typ}
+	switch {
+	case native[T](typ):
+		e.data = bytesOf(values)
+		return e, nil
+	case !converted[T](typ):
+		return e, checkElement[T](typ)
+	case typ.Variable():
+		return s.variable(texts(values))
+	}
+	e.data = make([]byte, len(values)*typ.Size())
+	for i := range values {
+		elem := e.data[i*typ.Size():][:typ.Size()]
+		if err := setElement(typ, elem, any(values[i])); err != nil {
+			return e, badArgument("value %d: %v", i, err)
+		}
+	}
+	return e, nil
+}
+
+// setElement makes elem what a value stands for.
+func setElement(t dtype.Type, elem []byte, value any) error {
+	switch v := value.(type) {
+	case string:
+		if !t.SetText(elem, v) {
+			return fmt.Errorf("text %.40q is too long for %s", v, t)
+		}
+	case []byte:
+		if len(v) > len(elem) || t.Kind() == dtype.Raw && len(v) < len(elem) {
+			return fmt.Errorf("%d bytes for %s", len(v), t)
+		}
+		clear(elem[copy(elem, v):])
+	case time.Time:
+		n, ok := t.NumberOf(v)
+		if !ok {
+			return fmt.Errorf("%v does not fit %s", v, t)
+		}
+		binary.NativeEndian.PutUint64(elem, uint64(n))
+	case time.Duration:
+		n, ok := t.NumberOfDuration(v)
+		if !ok {
+			return fmt.Errorf("%v is no element of %s", v, t)
+		}
+		binary.NativeEndian.PutUint64(elem, uint64(n))
+	}
+	return nil
+}
+
+// texts shows values that are text, or bytes, as bytes.
+func texts[T dtype.Element](values []T) [][]byte {
+	switch v := any(values).(type) {
+	case [][]byte:
+		return v
+	case []string:
+		list := make([][]byte, len(v))
+		for i, s := range v {
+			list[i] = unsafe.Slice(unsafe.StringData(s), len(s)) // nobody changes it
+		}
+		return list
+	}
+	return nil
+}
+
+// variable returns elements that differ in length.
+func (s *state) variable(values [][]byte) (elements, error) {
+	e := elements{s.typ, make([]byte, len(values)*grid.RefSize), s.spec().Heap()}
+	for from := 0; from < len(values); {
+		size, to := 0, from
+		for ; to < len(values) && (to == from || size+len(values[to]) <= math.MaxInt32); to++ {
+			size += len(values[to])
+		}
+		data, offsets := make([]byte, 0, size), make([]int64, 1, to-from+1)
+		for i, v := range values[from:to] {
+			if err := s.typ.Check(v); err != nil {
+				return e, badArgument("value %d: %v", from+i, err)
+			}
+			data = append(data, v...)
+			offsets = append(offsets, int64(len(data)))
+		}
+		if !e.heap.Add(e.data[from*grid.RefSize:], data, offsets) {
+			return e, badArgument("value %d has %d bytes", from, len(values[from]))
+		}
+		from = to
+	}
+	return e, nil
+}
+
+// spec is what codecs have to know of the elements, but for the number of axes.
+func (s *state) spec() codec.Spec { return codec.Spec{Type: s.typ, Fill: s.fill} }
+
+// room returns memory for n elements of a data type, that of the array or of some of its fields, all of them zero or empty.
+func (s *state) room(t dtype.Type, n int64) elements {
+	if t != s.typ {
+		return elements{typ: t, data: make([]byte, n*int64(t.Size()))}
+	}
+	spec := s.spec()
+	return elements{s.typ, make([]byte, n*int64(spec.Width())), spec.Heap()}
+}
+
+// valuesOf sets values to what the elements stand for, which are converted.
+func valuesOf[T dtype.Element](e elements, values []T) error {
+	switch values := any(values).(type) {
+	case []string:
+		e.strings(values)
+	case [][]byte:
+		e.byteStrings(values)
+	case []time.Time:
+		for i := range values {
+			n := int64(binary.NativeEndian.Uint64(e.data[8*i:]))
+			at, ok := e.typ.Moment(n)
+			if !ok && n != dtype.NaT {
+				return badArgument("element %d of the selection, %s, is no time.Time; read the numbers as int64", i, e.typ.AppendText(nil, e.data[8*i:8*i+8]))
+			}
+			values[i] = at
+		}
+	case []time.Duration:
+		for i := range values {
+			n := int64(binary.NativeEndian.Uint64(e.data[8*i:]))
+			d, ok := e.typ.Duration(n)
+			if !ok {
+				return badArgument("element %d of the selection, %s, is no time.Duration; read the numbers as int64", i, e.typ.AppendText(nil, e.data[8*i:8*i+8]))
+			}
+			values[i] = d
+		}
+	}
+	return nil
+}
+
+// strings sets values to the text of the elements.
+func (e elements) strings(values []string) {
+	if e.heap == nil {
+		size := e.typ.Size()
+		var room []byte
+		for i := range values {
+			room = e.typ.AppendWord(room[:0], e.data[i*size:][:size])
+			values[i] = string(room)
+		}
+		return
+	}
+	share := e.shares()
+	for i := range values {
+		b := e.heap.Bytes(e.data[i*grid.RefSize:])
+		if share {
+			values[i] = unsafe.String(unsafe.SliceData(b), len(b)) // the heap never changes what it has
+		} else {
+			values[i] = string(b)
+		}
+	}
+}
+
+// byteStrings sets values to the bytes of the elements, each with memory of its own that ends with it.
+func (e elements) byteStrings(values [][]byte) {
+	if e.heap == nil {
+		size := e.typ.Size()
+		for i := range values {
+			values[i] = append(make([]byte, 0, size), e.typ.TrimPadding(e.data[i*size:][:size])...)
+		}
+		return
+	}
+	v := grid.View{Data: e.data, Shape: []int64{int64(len(values))}, Strides: []int64{grid.RefSize}, Size: grid.RefSize, Heap: e.heap}
+	all := make([]byte, 0, v.ElementBytes()) // a copy: the caller may write to it
+	for i := range values {
+		from := len(all)
+		all = append(all, e.heap.Bytes(e.data[i*grid.RefSize:])...)
+		values[i] = all[from:len(all):len(all)]
+	}
+}
+
+// shares reports whether the elements are most of what their heap has, so that it may as well be kept with them.
+func (e elements) shares() bool {
+	v := grid.View{Data: e.data, Shape: []int64{int64(len(e.data) / grid.RefSize)}, Strides: []int64{grid.RefSize}, Size: grid.RefSize, Heap: e.heap}
+	return v.ElementBytes() >= e.heap.Len()/2
+}

@@ -1,0 +1,76 @@
+package number
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// RoundFraction copies the floats of src to dst with only keep bits of their fraction, rounded to the nearest, ties to even:
+// the algorithm of numcodecs' BitRound. A number may round to an infinity; NaNs are not touched, so that they stay NaNs.
+func (f *Format) RoundFraction(dst, src []byte, keep int) {
+	drop := f.Layout.Fraction - keep
+	if drop <= 0 {
+		copy(dst, src)
+		return
+	}
+	half, inf := uint64(1)<<(drop-1)-1, f.Layout.infinity()
+	mask, magnitude := ^uint64(0)<<drop, f.Layout.sign()-1
+	round := func(x uint64) uint64 {
+		if x&magnitude > inf {
+			return x
+		}
+		return (x + x>>drop&1 + half) & mask
+	}
+	switch f.Bytes {
+	case 1:
+		for i, x := range src {
+			dst[i] = byte(round(uint64(x)))
+		}
+	case 2:
+		for i := 0; i+2 <= len(src); i += 2 {
+			binary.NativeEndian.PutUint16(dst[i:], uint16(round(uint64(binary.NativeEndian.Uint16(src[i:])))))
+		}
+	case 4:
+		for i := 0; i+4 <= len(src); i += 4 {
+			binary.NativeEndian.PutUint32(dst[i:], uint32(round(uint64(binary.NativeEndian.Uint32(src[i:])))))
+		}
+	case 8:
+		for i := 0; i+8 <= len(src); i += 8 {
+			binary.NativeEndian.PutUint64(dst[i:], round(binary.NativeEndian.Uint64(src[i:])))
+		}
+	}
+}
+
+// RoundMagnitude rounds the n integers of a block to keep bits from the highest one that is set, ties to even.
+// One that would need another bit than the type has becomes the greatest with so many bits. Negative numbers are rounded by
+// their magnitude.
+func (f *Format) RoundMagnitude(b *Block, n, keep int) {
+	low, high := f.Limits()
+	if f.Carrier == Unsigned {
+		for i, x := range b.U[:n] {
+			b.U[i] = roundBits(x, keep, high)
+		}
+		return
+	}
+	for i, x := range b.I[:n] {
+		if x >= 0 {
+			b.I[i] = int64(roundBits(uint64(x), keep, high))
+		} else {
+			b.I[i] = -int64(roundBits(-uint64(x), keep, -uint64(low)))
+		}
+	}
+}
+
+// roundBits rounds x, which is at most most, to keep bits.
+func roundBits(x uint64, keep int, most uint64) uint64 {
+	drop := bits.Len64(x) - keep
+	if drop <= 0 {
+		return x
+	}
+	mask := ^uint64(0) << drop
+	sum, over := bits.Add64(x, x>>drop&1+1<<(drop-1)-1, 0)
+	if over != 0 || sum > most {
+		sum = most
+	}
+	return sum & mask
+}

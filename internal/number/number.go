@@ -1,0 +1,203 @@
+// Package number turns array elements into numbers that Go computes with, a block at a time, and back.
+//
+// Every real data type has a [Format]. Its numbers are carried as int64, uint64 or float64, each of which holds all of them
+// exactly: so a conversion between any two types is one of nine loops, and a new type is a row in a table.
+package number
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"varve.dev/zarr/dtype"
+)
+
+// Size is the number of elements that are converted at a time.
+const Size = 512
+
+// Carrier is the Go type that holds the numbers of a data type.
+type Carrier uint8
+
+// The carriers.
+const (
+	Signed   Carrier = iota + 1 // int64
+	Unsigned                    // uint64
+	Float                       // float64
+)
+
+// Block has the numbers of up to [Size] elements, in the array of their carrier.
+type Block struct {
+	I [Size]int64
+	U [Size]uint64
+	F [Size]float64
+}
+
+var blocks = sync.Pool{New: func() any { return new(Block) }}
+
+// NewBlock returns a block with numbers of no meaning, to be given back by [Block.Free].
+func NewBlock() *Block { return blocks.Get().(*Block) }
+
+// Free gives a block back.
+func (b *Block) Free() { blocks.Put(b) }
+
+// Format is how the numbers of one data type lie in memory. Formats are immutable.
+type Format struct {
+	Carrier Carrier
+	// Bytes is the length of an element in memory.
+	Bytes int
+	// Bits is the number of bits of an integer that count; those above them are not looked at.
+	Bits int
+	// Layout is that of a floating-point number, nil for integers.
+	Layout *Layout
+}
+
+// Of returns the format of a data type by its name, and whether the type models real numbers. Bool does not.
+func Of(t dtype.Type) (*Format, bool) {
+	f, ok := formats[t.Name()]
+	return f, ok
+}
+
+// formats has a row for every data type that models real numbers.
+var formats = map[string]*Format{
+	"int2":   {Carrier: Signed, Bytes: 1, Bits: 2},
+	"int4":   {Carrier: Signed, Bytes: 1, Bits: 4},
+	"int8":   {Carrier: Signed, Bytes: 1, Bits: 8},
+	"int16":  {Carrier: Signed, Bytes: 2, Bits: 16},
+	"int32":  {Carrier: Signed, Bytes: 4, Bits: 32},
+	"int64":  {Carrier: Signed, Bytes: 8, Bits: 64},
+	"uint2":  {Carrier: Unsigned, Bytes: 1, Bits: 2},
+	"uint4":  {Carrier: Unsigned, Bytes: 1, Bits: 4},
+	"uint8":  {Carrier: Unsigned, Bytes: 1, Bits: 8},
+	"uint16": {Carrier: Unsigned, Bytes: 2, Bits: 16},
+	"uint32": {Carrier: Unsigned, Bytes: 4, Bits: 32},
+	"uint64": {Carrier: Unsigned, Bytes: 8, Bits: 64},
+
+	"float4_e2m1fn":      {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 2, Fraction: 1, Bias: 1, Special: None}},
+	"float6_e2m3fn":      {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 2, Fraction: 3, Bias: 1, Special: None}},
+	"float6_e3m2fn":      {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 3, Fraction: 2, Bias: 3, Special: None}},
+	"float8_e3m4":        {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 3, Fraction: 4, Bias: 3, Special: IEEE}},
+	"float8_e4m3":        {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 4, Fraction: 3, Bias: 7, Special: IEEE}},
+	"float8_e4m3b11fnuz": {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 4, Fraction: 3, Bias: 11, Special: MinusZero}},
+	"float8_e4m3fnuz":    {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 4, Fraction: 3, Bias: 8, Special: MinusZero}},
+	"float8_e5m2":        {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 5, Fraction: 2, Bias: 15, Special: IEEE}},
+	"float8_e5m2fnuz":    {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 5, Fraction: 2, Bias: 16, Special: MinusZero}},
+	"float8_e8m0fnu":     {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 8, Fraction: 0, Bias: 127, Special: Scale}},
+	"bfloat16":           {Carrier: Float, Bytes: 2, Layout: &Layout{Exponent: 8, Fraction: 7, Bias: 127, Special: IEEE}},
+	"float16":            {Carrier: Float, Bytes: 2, Layout: &Layout{Exponent: 5, Fraction: 10, Bias: 15, Special: IEEE}},
+	"float32":            {Carrier: Float, Bytes: 4, Layout: &Layout{Exponent: 8, Fraction: 23, Bias: 127, Special: IEEE}},
+	"float64":            {Carrier: Float, Bytes: 8, Layout: &Layout{Exponent: 11, Fraction: 52, Bias: 1023, Special: IEEE}},
+}
+
+// Limits returns the least and the greatest number of an integer format.
+func (f *Format) Limits() (low int64, high uint64) {
+	if f.Carrier == Unsigned {
+		return 0, 1<<f.Bits - 1
+	}
+	return -1 << (f.Bits - 1), 1<<(f.Bits-1) - 1
+}
+
+// Load reads the elements of src, of which there are at most [Size], into the array of the carrier and returns their number.
+func (f *Format) Load(b *Block, src []byte) int {
+	n := len(src) / f.Bytes
+	switch f.Carrier {
+	case Signed:
+		loadSigned(b.I[:n], src, f)
+	case Unsigned:
+		loadUnsigned(b.U[:n], src, f)
+	case Float:
+		f.loadFloats(b.F[:n], src)
+	}
+	return n
+}
+
+func loadSigned(dst []int64, src []byte, f *Format) {
+	switch f.Bytes {
+	case 1:
+		unused := 8 - f.Bits
+		for i := range dst {
+			dst[i] = int64(int8(src[i]<<unused) >> unused)
+		}
+	case 2:
+		for i := range dst {
+			dst[i] = int64(int16(binary.NativeEndian.Uint16(src[2*i:])))
+		}
+	case 4:
+		for i := range dst {
+			dst[i] = int64(int32(binary.NativeEndian.Uint32(src[4*i:])))
+		}
+	case 8:
+		for i := range dst {
+			dst[i] = int64(binary.NativeEndian.Uint64(src[8*i:]))
+		}
+	}
+}
+
+func loadUnsigned(dst []uint64, src []byte, f *Format) {
+	switch f.Bytes {
+	case 1:
+		mask := byte(1<<f.Bits - 1)
+		for i := range dst {
+			dst[i] = uint64(src[i] & mask)
+		}
+	case 2:
+		for i := range dst {
+			dst[i] = uint64(binary.NativeEndian.Uint16(src[2*i:]))
+		}
+	case 4:
+		for i := range dst {
+			dst[i] = uint64(binary.NativeEndian.Uint32(src[4*i:]))
+		}
+	case 8:
+		for i := range dst {
+			dst[i] = binary.NativeEndian.Uint64(src[8*i:])
+		}
+	}
+}
+
+// Store writes the numbers of the carrier's array to dst, as many as dst has elements. Integers have to be in range; floats
+// are rounded to the nearest, ties to even, and those beyond the format become infinite, or the greatest there is.
+func (f *Format) Store(dst []byte, b *Block) {
+	n := len(dst) / f.Bytes
+	switch f.Carrier {
+	case Signed:
+		storeIntegers(dst, b.I[:n], f.Bytes)
+	case Unsigned:
+		storeIntegers(dst, b.U[:n], f.Bytes)
+	case Float:
+		f.storeFloats(dst, b.F[:n])
+	}
+}
+
+// StoreBits writes the lower bits of the numbers in U to dst, as many as dst has elements.
+func (f *Format) StoreBits(dst []byte, b *Block) {
+	storeIntegers(dst, b.U[:len(dst)/f.Bytes], f.Bytes)
+}
+
+func storeIntegers[T int64 | uint64](dst []byte, src []T, width int) {
+	switch width {
+	case 1:
+		for i, x := range src {
+			dst[i] = byte(x)
+		}
+	case 2:
+		for i, x := range src {
+			binary.NativeEndian.PutUint16(dst[2*i:], uint16(x))
+		}
+	case 4:
+		for i, x := range src {
+			binary.NativeEndian.PutUint32(dst[4*i:], uint32(x))
+		}
+	case 8:
+		for i, x := range src {
+			binary.NativeEndian.PutUint64(dst[8*i:], uint64(x))
+		}
+	}
+}
+
+// Index returns the index that the element at a place in C order has in an array of that shape, to name it in an error.
+func Index(shape []int64, place int) []int64 {
+	index, at := make([]int64, len(shape)), int64(place)
+	for i := len(shape) - 1; i >= 0; i-- {
+		index[i], at = at%shape[i], at/shape[i]
+	}
+	return index
+}

@@ -1,0 +1,43 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/http"
+	"varve.dev/zarr/store/zip"
+)
+
+func init() {
+	store.Register("http", openRemote)
+	store.Register("https", openRemote)
+}
+
+// openRemote opens what a web server offers: the store of a URL, or the zip archive that it leads to or into.
+func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
+	archive, rel := http.Split(location, archiveSuffix)
+	u, err := url.Parse(archive)
+	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.Read {
+		return http.OpenLocation(ctx, location, access)
+	}
+	path, err := store.ParsePath(rel)
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	key, err := store.ParseKey(u.Path[strings.LastIndexByte(u.Path, '/')+1:])
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	below, err := http.Open(u.ResolveReference(&url.URL{Path: ".", RawQuery: u.RawQuery}).String(), http.OptionsOf(ctx))
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	s, err := zip.Open(ctx, below, key, nil)
+	if err != nil {
+		return nil, store.Path{}, errors.Join(err, below.Close())
+	}
+	return s, path, nil
+}

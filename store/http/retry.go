@@ -1,0 +1,127 @@
+package http
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"time"
+)
+
+// passing is an error that another attempt may not have.
+type passing struct {
+	err   error
+	after time.Duration // how long the server wants to be left alone
+}
+
+func (p *passing) Error() string { return p.err.Error() }
+func (p *passing) Unwrap() error { return p.err }
+
+// errStalled is the cause of a request that was given up because nothing came.
+var errStalled = errors.New("the server sends nothing")
+
+// retry makes attempts until one succeeds or fails for good.
+func (s *Store) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
+	pause := s.options.Pause
+	for tries := 1; ; tries++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := s.watched(ctx, attempt)
+		var p *passing
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !errors.As(err, &p):
+			return err
+		case tries >= s.options.Attempts:
+			return fmt.Errorf("%w (after %d attempts)", err, tries)
+		case p.after > s.options.LongestPause:
+			return fmt.Errorf("%w (and the server wants to be left alone for %v)", err, p.after)
+		}
+		// A part of the pause is left to chance, so that those who failed together do not come back together.
+		wait := max(p.after, pause/2+rand.N(pause/2+1))
+		if err := sleep(ctx, min(wait, s.options.LongestPause)); err != nil {
+			return err
+		}
+		pause = min(2*pause, s.options.LongestPause)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// watched makes one attempt and gives it up when nothing has come for a while; see [alive].
+func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) error) error {
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &watch{stall: s.options.Stall}
+	w.timer = time.AfterFunc(w.stall, func() { cancel(errStalled) })
+	defer w.timer.Stop()
+	err := attempt(context.WithValue(watched, watchKey{}, w))
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(watched), errStalled) {
+		return &passing{err: fmt.Errorf("%w for %v", errStalled, s.options.Stall)}
+	}
+	return err
+}
+
+// watch is the timer of one attempt.
+type watch struct {
+	stall time.Duration
+	timer *time.Timer
+}
+
+type watchKey struct{}
+
+// alive says that something has come.
+func alive(ctx context.Context) {
+	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
+		w.timer.Reset(w.stall)
+	}
+}
+
+// errCut says that a body ended before it should. It is no [io.ErrUnexpectedEOF], which is about ranges that a value does not have.
+var errCut = errors.New("the connection ended before the value did")
+
+// lost returns the error of a request that got no answer, or of a body that broke off. It is taken to pass, unless it is
+// about who the server is.
+func lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var u *url.Error
+	if errors.As(err, &u) { // it shows the URL
+		err = u.Err
+	}
+	var (
+		dns      *net.DNSError
+		verify   *tls.CertificateVerificationError
+		unknown  x509.UnknownAuthorityError
+		hostname x509.HostnameError
+	)
+	switch {
+	case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
+		err = errCut
+	case errors.Is(err, errLonger):
+		return err
+	case errors.As(err, &dns) && dns.IsNotFound, errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &hostname),
+		errors.Is(err, errPrivate):
+		return err
+	}
+	return &passing{err: err}
+}

@@ -1,0 +1,116 @@
+package http_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/zarr/store"
+	remote "varve.dev/zarr/store/http"
+)
+
+// scripted answers with statuses by turns, the last for ever.
+type scripted struct {
+	statuses []int
+	after    func() string // Retry-After
+	asked    int
+}
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	status := s.statuses[min(s.asked, len(s.statuses)-1)]
+	s.asked++
+	if status == 0 {
+		return nil, errors.New("connection lost")
+	}
+	h := http.Header{}
+	if s.after != nil {
+		h.Set("Retry-After", s.after())
+	}
+	return &http.Response{
+		StatusCode: status, ProtoMajor: 1, Header: h, ContentLength: 5, Body: io.NopCloser(strings.NewReader("value")), Request: r,
+	}, nil
+}
+
+// TestRetry sees how often and after which time requests are made again.
+func TestRetry(t *testing.T) {
+	said := func(s string) func() string { return func() string { return s } }
+	for name, c := range map[string]struct {
+		script   scripted
+		ok       bool
+		asked    int
+		min, max time.Duration
+	}{
+		"at once":    {scripted{statuses: []int{200}}, true, 1, 0, 0},
+		"lost":       {scripted{statuses: []int{0, 200}}, true, 2, 50 * time.Millisecond, 100 * time.Millisecond},
+		"busy":       {scripted{statuses: []int{503, 429, 500, 502, 200}}, true, 5, 750 * time.Millisecond, 1500 * time.Millisecond},
+		"always":     {scripted{statuses: []int{503}}, false, 5, 750 * time.Millisecond, 1500 * time.Millisecond},
+		"never":      {scripted{statuses: []int{501}}, false, 1, 0, 0},
+		"bad":        {scripted{statuses: []int{400}}, false, 1, 0, 0},
+		"after 7 s":  {scripted{statuses: []int{429, 200}, after: said("7")}, true, 2, 7 * time.Second, 7 * time.Second},
+		"too long":   {scripted{statuses: []int{429, 200}, after: said("11")}, false, 1, 0, 0},
+		"for ages":   {scripted{statuses: []int{429, 200}, after: said("99999999999999999999")}, true, 2, 50 * time.Millisecond, 100 * time.Millisecond},
+		"a year":     {scripted{statuses: []int{429, 200}, after: said("31536000")}, false, 1, 0, 0},
+		"until then": {scripted{statuses: []int{503, 200}, after: func() string { return time.Now().Add(5 * time.Second).UTC().Format(http.TimeFormat) }}, true, 2, 4 * time.Second, 5 * time.Second},
+		"nonsense":   {scripted{statuses: []int{503, 200}, after: said("soon")}, true, 2, 50 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, "http://host/x", remote.Options{Pause: 100 * time.Millisecond, LongestPause: 10 * time.Second, Transport: &c.script})
+				begin := time.Now()
+				got, _, err := get(t, s, "k", store.Request{})
+				if took := time.Since(begin); took < c.min || took > c.max {
+					t.Errorf("took %v, want %v to %v", took, c.min, c.max)
+				}
+				if (err == nil) != c.ok || c.ok && string(got) != "value" || c.script.asked != c.asked {
+					t.Errorf("%q and error %v after %d requests, want %d", got, err, c.script.asked, c.asked)
+				}
+			})
+		})
+	}
+}
+
+// TestRetryStops sees that a pause ends with the context.
+func TestRetryStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, "http://host/x", remote.Options{Pause: time.Hour, LongestPause: time.Hour, Transport: &scripted{statuses: []int{503}}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		if _, err := s.Stat(ctx, store.MustKey("k")); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
+			t.Errorf("error is %v after %v", err, time.Since(begin))
+		}
+	})
+}
+
+// trickle is a body that sends a byte a minute.
+type trickle struct{ left int }
+
+func (r *trickle) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(time.Minute)
+	r.left--
+	p[0] = 'x'
+	return 1, nil
+}
+
+func (r *trickle) RoundTrip(*http.Request) (*http.Response, error) {
+	time.Sleep(time.Minute)
+	return &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, ContentLength: int64(r.left), Body: io.NopCloser(r)}, nil
+}
+
+// TestSlow sees that a slow server is not a silent one.
+func TestSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, "http://host/x", remote.Options{Attempts: 1, Stall: 61 * time.Second, Transport: &trickle{60}})
+		if got, _, err := get(t, s, "k", store.Request{}); len(got) != 60 || err != nil {
+			t.Errorf("%d bytes, error %v", len(got), err)
+		}
+	})
+}

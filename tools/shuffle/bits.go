@@ -1,0 +1,84 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Eight bytes in a row are taken for eight rows of bits and transposed; to split the bits of many bytes is then to shuffle
+// elements of eight bytes.
+
+// swaps are the three steps that transpose 8 by 8 bits: what mask selects changes place with what is shift bits above.
+var swaps = []struct {
+	shift uint64
+	mask  uint64
+}{{7, 0x00aa00aa00aa00aa}, {14, 0x0000cccc0000cccc}, {28, 0x00000000f0f0f0f0}}
+
+// masks loads the masks of the swaps.
+func masks() []reg.VecVirtual {
+	var list []reg.VecVirtual
+	for _, s := range swaps {
+		y, t := YMM(), GP64()
+		MOVQ(Imm(s.mask), t)
+		MOVQ(t, y.AsX())
+		VPBROADCASTQ(y.AsX(), y)
+		list = append(list, y)
+	}
+	return list
+}
+
+// transposeBits transposes the bits of every eight bytes in a row of x.
+func transposeBits(x reg.VecVirtual, masks []reg.VecVirtual) {
+	t, u := YMM(), YMM()
+	for i, s := range swaps {
+		VPSRLQ(Imm(s.shift), x, t)
+		VPXOR(x, t, t)
+		VPAND(masks[i], t, t)
+		VPSLLQ(Imm(s.shift), t, u)
+		VPXOR(x, t, x)
+		VPXOR(x, u, x)
+	}
+}
+
+func genSplitBits() {
+	TEXT("splitBits32", NOSPLIT, "func(dst, src *byte, stride, groups int)")
+	Pragma("noescape")
+	Doc("splitBits32 splits the bits of groups of 256 bytes: of each group 32 bytes go to each of eight rows, stride bytes apart.")
+	dst, src, stride, groups := arguments()
+	m, to := masks(), newRows(dst, stride, 8)
+	loop(groups, func() {
+		v := loadGroup(src, 8)
+		for _, y := range v {
+			transposeBits(y, m)
+		}
+		for range 4 {
+			v = interleave(v)
+		}
+		for i, y := range v {
+			VMOVDQU(y, to.at(i))
+		}
+		ADDQ(U32(256), src)
+		to.advance(32)
+	})
+}
+
+func genJoinBits() {
+	TEXT("joinBits32", NOSPLIT, "func(dst, src *byte, stride, groups int)")
+	Pragma("noescape")
+	Doc("joinBits32 undoes splitBits32.")
+	dst, src, stride, groups := arguments()
+	m, from := masks(), newRows(src, stride, 8)
+	loop(groups, func() {
+		v := loadRows(from, 8)
+		for range 3 {
+			v = interleave(v)
+		}
+		for _, y := range v {
+			transposeBits(y, m)
+		}
+		storeGroup(v, dst)
+		ADDQ(U32(256), dst)
+		from.advance(32)
+	})
+}

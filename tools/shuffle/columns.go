@@ -1,0 +1,170 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Sixteen bytes an element would take all registers and one more. But after the first round nothing of the upper half of a
+// register meets anything of the lower half any more, so that each half is shuffled by itself in eight registers.
+
+// halves are the sixteen rows of bytes, of which the first or the last eight have addresses.
+type halves struct {
+	rows
+	back reg.Register // from the last eight to the first, 32 bytes on
+}
+
+func newHalves(base, stride reg.Register) halves {
+	h := halves{newRows(base, stride, 8), GP64()}
+	MOVQ(stride, h.back)
+	SHLQ(Imm(3), h.back)
+	SUBQ(Imm(32), h.back)
+	return h
+}
+
+// up goes from the first eight rows to the last.
+func (h halves) up() {
+	for _, b := range h.base {
+		LEAQ(Mem{Base: b, Index: h.one, Scale: 8}, b)
+	}
+}
+
+// next goes from the last eight rows to the first of the next group.
+func (h halves) next() {
+	for _, b := range h.base {
+		SUBQ(h.back, b)
+	}
+}
+
+// elements are the addresses of four elements of each quarter of a group, which begin step bytes apart.
+type elements [4]rows
+
+func newElements(base, step, three reg.Register) elements {
+	var e elements
+	for i := range e {
+		p := GP64()
+		if i == 0 {
+			MOVQ(base, p)
+		} else {
+			LEAQ(Mem{Base: e[i-1].base[0], Index: step, Scale: 8}, p)
+		}
+		e[i] = rows{base: []reg.Register{p}, one: step, three: three}
+	}
+	return e
+}
+
+// four goes four elements on.
+func (e elements) four() {
+	for _, r := range e {
+		LEAQ(Mem{Base: r.base[0], Index: r.one, Scale: 4}, r.base[0])
+	}
+}
+
+// end moves p behind the 32 elements, after four.
+func (e elements) end(p reg.Register) {
+	LEAQ(Mem{Base: e[3].base[0], Index: e[3].one, Scale: 4}, p)
+}
+
+func genShuffleColumns() {
+	TEXT("shuffleColumns", NOSPLIT, "func(dst, src *byte, stride, step, groups int)")
+	Pragma("noescape")
+	Doc("shuffleColumns shuffles 16 bytes of each element, in groups of 32 elements that begin step bytes apart.")
+	dst, src, stride, groups := arguments()
+	step := Load(Param("step"), GP64())
+	to, three := newHalves(dst, stride), GP64()
+	LEAQ(Mem{Base: step, Index: step, Scale: 2}, three)
+	loop(groups, func() {
+		for half := range 2 {
+			if half == 1 {
+				to.up()
+			}
+			e := newElements(src, step, three)
+			v := loadColumns(e, half)
+			if half == 1 {
+				e.end(src)
+			}
+			for range 3 {
+				v = interleave(v)
+			}
+			for i, y := range v {
+				VMOVDQU(y, to.at(i))
+			}
+		}
+		to.next()
+	})
+}
+
+// loadColumns loads 32 elements, the registers of a lane, and makes the first round, of which it keeps one half.
+func loadColumns(e elements, half int) []reg.VecVirtual {
+	var v []reg.VecVirtual
+	for i := range 8 {
+		if i == 4 {
+			e.four()
+		}
+		x := loadPair(e[0].at(i%4), e[2].at(i%4))
+		y := loadPair(e[1].at(i%4), e[3].at(i%4))
+		if half == 0 {
+			VPUNPCKLBW(y, x, x)
+		} else {
+			VPUNPCKHBW(y, x, x)
+		}
+		v = append(v, x)
+	}
+	return v
+}
+
+func genUnshuffleColumns() {
+	TEXT("unshuffleColumns", NOSPLIT, "func(dst, src *byte, stride, step, groups int)")
+	Pragma("noescape")
+	Doc("unshuffleColumns undoes shuffleColumns.")
+	dst, src, stride, groups := arguments()
+	step := Load(Param("step"), GP64())
+	from, three := newHalves(src, stride), GP64()
+	LEAQ(Mem{Base: step, Index: step, Scale: 2}, three)
+	loop(groups, func() {
+		for half := range 2 {
+			v := loadHalf(from, half)
+			for range 3 {
+				v = interleave(v)
+			}
+			e := newElements(dst, step, three)
+			storeColumns(v, e, half)
+			if half == 1 {
+				e.end(dst)
+			}
+		}
+		from.next()
+	})
+}
+
+// loadHalf loads 32 bytes of each of sixteen rows and makes the first round, of which it keeps one half. The second time it
+// leaves the addresses at the last eight.
+func loadHalf(from halves, half int) []reg.VecVirtual {
+	v := loadRows(from.rows, 8)
+	from.up()
+	for i, x := range v {
+		if half == 0 {
+			VPUNPCKLBW(from.at(i), x, x)
+		} else {
+			VPUNPCKHBW(from.at(i), x, x)
+		}
+	}
+	if half == 0 {
+		from.next()
+		for _, b := range from.base {
+			SUBQ(Imm(32), b)
+		}
+	}
+	return v
+}
+
+// storeColumns stores eight elements of each lane: the first or the last of its sixteen.
+func storeColumns(v []reg.VecVirtual, e elements, half int) {
+	for i, y := range v {
+		if i == 4 {
+			e.four()
+		}
+		storePair(y, e[half].at(i%4), e[half+2].at(i%4))
+	}
+}

@@ -1,0 +1,140 @@
+package zarr_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store/memory"
+)
+
+// words are elements that differ in length. In the model each is a byte, the number of it.
+var words = []string{"", "a", "é", "longer text", "\x00", "a\x00", string(bytes.Repeat([]byte("word "), 100))}
+
+// TestModelOfText runs random sequences of changes against an array of text that is not cut into chunks.
+func TestModelOfText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		spec := drawSpecOf(t, must(dtype.Parse(rapid.SampledFrom([]string{"string", "bytes"}).Draw(t, "type"), nil)))
+		fill := rapid.IntRange(0, len(words)-1).Draw(t, "fill value")
+		spec.FillValue = spec.Type.AppendJSON(nil, []byte(words[fill]))
+		h := zarr.On(memory.New())
+		opt := drawOptions(t)
+		a, err := h.CreateArray(ctx, "text", spec, &zarr.CreateOptions{Options: opt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newModel(spec.Shape, []byte{byte(fill)})
+		draw := func(t *rapid.T, n int64) ([]byte, []string) {
+			one := rapid.ByteRange(0, byte(len(words)-1))
+			if rapid.IntRange(0, 3).Draw(t, "all fill") == 0 {
+				one = rapid.Just(byte(fill))
+			}
+			numbers := rapid.SliceOfN(one, int(n), int(n)).Draw(t, "words")
+			values := make([]string, n)
+			for i, k := range numbers {
+				values[i] = words[k]
+			}
+			return numbers, values
+		}
+		write := func(values []string, to func([]string) error, bytesTo func([][]byte) error) error {
+			if spec.Type.Kind() == dtype.String {
+				return to(values)
+			}
+			list := make([][]byte, len(values))
+			for i, v := range values {
+				list[i] = []byte(v)
+			}
+			return bytesTo(list)
+		}
+		check := func(t *rapid.T, got [][]byte, want []byte) {
+			for i, k := range want {
+				if string(got[i]) != words[k] {
+					t.Fatalf("element %d of %d is %.30q, want %.30q", i, len(want), got[i], words[k])
+				}
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				got, err := zarr.Read[[]byte](ctx, a, nil)
+				if err != nil || !slices.Equal(got.Shape, m.shape) {
+					t.Fatalf("shape %v, want %v: %v", got.Shape, m.shape, err)
+				}
+				check(t, got.Data, m.data)
+			},
+			"write": func(t *rapid.T) {
+				sel, at := drawSelection(t, m.shape)
+				numbers, values := draw(t, count(at[1]))
+				err := write(values, func(v []string) error { return zarr.Write(ctx, a, sel, v) },
+					func(v [][]byte) error { return zarr.Write(ctx, a, sel, v) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(numbers, at[1], 1))
+			},
+			"fill": func(t *rapid.T) {
+				sel, at := drawSelection(t, m.shape)
+				numbers, values := draw(t, 1)
+				err := write(values, func(v []string) error { return zarr.Fill(ctx, a, sel, v[0]) },
+					func(v [][]byte) error { return zarr.Fill(ctx, a, sel, v[0]) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				grid.Fill(m.part(at[0], at[1], at[2]), numbers)
+			},
+			"read": func(t *rapid.T) {
+				sel, at := drawSelection(t, m.shape)
+				got := make([][]byte, count(at[1]))
+				if err := zarr.ReadInto(ctx, a, sel, got); err != nil {
+					t.Fatal(err)
+				}
+				want := make([]byte, len(got))
+				grid.Copy(grid.Contiguous(want, at[1], 1), m.part(at[0], at[1], at[2]))
+				check(t, got, want)
+			},
+			"append": func(t *rapid.T) {
+				if len(m.shape) == 0 {
+					return
+				}
+				axis := rapid.IntRange(0, len(m.shape)-1).Draw(t, "axis")
+				shape, planes := slices.Clone(m.shape), slices.Clone(m.shape)
+				planes[axis] = rapid.Int64Range(0, 4).Draw(t, "planes")
+				numbers, values := draw(t, count(planes))
+				err := write(values, func(v []string) error { return zarr.Append(ctx, a, axis, v, nil) },
+					func(v [][]byte) error { return zarr.Append(ctx, a, axis, v, nil) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if count(planes) == 0 {
+					return
+				}
+				from := make([]int64, len(shape))
+				from[axis] = shape[axis]
+				shape[axis] += planes[axis]
+				m.resize(shape)
+				grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(numbers, planes, 1))
+			},
+			"resize": func(t *rapid.T) {
+				shape := make([]int64, len(m.shape))
+				for i := range shape {
+					shape[i] = rapid.Int64Range(0, 15).Draw(t, "extent")
+				}
+				if err := a.Resize(ctx, shape, nil); err != nil {
+					t.Fatal(err)
+				}
+				m.resize(shape)
+			},
+			"reopen": func(t *rapid.T) {
+				if a, err = h.OpenArray(ctx, "text", &opt); err != nil {
+					t.Fatal(err)
+				}
+			},
+		})
+	})
+}
