@@ -254,16 +254,41 @@ func movePoints(dst, src *View, points []Point, gather bool) {
 	}
 	b, c := newNumbered(block), newNumbered(cell)
 	n := int64(dst.Size)
+	if b.plain && c.plain {
+		switch n {
+		case 1:
+			copyPoints[[1]byte](b, c, points, gather)
+			return
+		case 2:
+			copyPoints[[2]byte](b, c, points, gather)
+			return
+		case 4:
+			copyPoints[[4]byte](b, c, points, gather)
+			return
+		case 8:
+			copyPoints[[8]byte](b, c, points, gather)
+			return
+		}
+	}
 	for _, p := range points {
 		i, j := b.offset(p.Place), c.offset(p.At)
 		if !gather {
 			i, j = j, i
 		}
-		if n == 8 {
-			*at[[8]byte](dst.Data, i) = *at[[8]byte](src.Data, j)
-			continue
-		}
 		copy(dst.Data[i:i+n], src.Data[j:j+n])
+	}
+}
+
+// copyPoints is movePoints of elements of one size, between views whose elements are evenly apart.
+func copyPoints[E element](b, c numbered, points []Point, gather bool) {
+	if gather {
+		for _, p := range points {
+			*at[E](b.Data, b.Offset+p.Place*b.step) = *at[E](c.Data, c.Offset+p.At*c.step)
+		}
+		return
+	}
+	for _, p := range points {
+		*at[E](c.Data, c.Offset+p.At*c.step) = *at[E](b.Data, b.Offset+p.Place*b.step)
 	}
 }
 
