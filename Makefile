@@ -4,7 +4,7 @@ N ?= 20000
 export GOFLAGS ?= -buildvcs=false
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
-MODULES = . cmd/varve interop
+MODULES = . codec/extra cmd/varve interop
 
 .PHONY: help demo build test check unit fuzz interop bench beside cross clean
 

@@ -128,26 +128,19 @@ func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
 // DimensionNames returns the name of every axis, "" for an axis without one. It is nil where the array names none.
 func (a *Array) DimensionNames() []string { return a.state.Load().names() }
 
-func (s *state) names() []string {
-	given := s.doc.DimensionNames
-	if given == nil {
-		return nil
-	}
-	names := make([]string, len(given))
-	for i, n := range given {
-		if n != nil {
-			names[i] = *n
-		}
-	}
-	return names
-}
+func (s *state) names() []string { return dimensionNames(s.doc) }
 
-// parse reads a document of this array.
-func (a *Array) parse(data []byte, version store.Version) (*state, error) {
-	doc, err := metadata.ParseArray(data, a.options.Limits.metadata())
+// parse reads a document of this array; attributes is that of its attributes in format 2.
+func (a *Array) parse(data, attributes []byte, version store.Version) (s *state, err error) {
+	var doc *metadata.Array
+	if l := a.options.Limits.metadata(); a.isV2() {
+		doc, err = metadata.ParseArrayV2(data, attributes, l)
+	} else {
+		doc, err = metadata.ParseArray(data, l)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.bind(doc, version)
+	s, err = a.bind(doc, version)
 	return s, inDocument(err)
 }

@@ -3,6 +3,9 @@ package zarr
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -13,6 +16,9 @@ import (
 // kept as change returns them. See [metadata.SetAttribute] and [metadata.UnsetAttribute]. The array is locked while change
 // runs, so change must not itself change the array.
 func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
+	if a.isV2() {
+		return a.fail("set attributes", a.updateAttributesV2(ctx, change))
+	}
 	err := a.update(ctx, func(old *state) (*publish.Change, *state, error) {
 		raw, err := change(bytes.Clone(old.doc.Attributes))
 		if err != nil {
@@ -38,7 +44,22 @@ func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte)
 	if err := g.writable(); err != nil {
 		return g.fail("set attributes", err)
 	}
-	return g.fail("set attributes", publish.Update(ctx, g.publisher(), func(d publish.Document) (*publish.Change, error) {
+	update := g.updateAttributes
+	if g.isV2() {
+		update = func(ctx context.Context, change func([]byte) ([]byte, error)) error {
+			_, err := g.publishAttributes(ctx, change)
+			return err
+		}
+	}
+	if err := update(ctx, change); err != nil {
+		return g.fail("set attributes", err)
+	}
+	return g.fail("set attributes", g.hierarchy.refreshGroup(context.WithoutCancel(ctx), g.node))
+}
+
+// updateAttributes is UpdateAttributes for a group of format 3.
+func (g *Group) updateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
+	return publish.Update(ctx, g.publisher(), func(d publish.Document) (*publish.Change, error) {
 		doc, err := metadata.ParseGroup(d.Bytes, g.options.Limits.metadata())
 		if err != nil {
 			return nil, err
@@ -52,5 +73,86 @@ func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte)
 		}
 		document, err := doc.Marshal(g.options.Limits.metadata())
 		return &publish.Change{Document: document}, err
-	}))
+	})
+}
+
+// publishAttributes publishes attributes of a node of format 2, which have a document of their own, and returns them.
+func (n *node) publishAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) (object []byte, err error) {
+	at, l := n.publisher(), n.options.Limits.metadata()
+	at.Document = metadata.V2Attributes
+	err = retry(ctx, func() error {
+		err := publish.Update(ctx, at, func(d publish.Document) (*publish.Change, error) {
+			old, err := metadata.ParseAttributesV2(d.Bytes, l)
+			if err != nil {
+				return nil, err
+			}
+			if object, err = change(bytes.Clone(old)); err != nil {
+				return nil, err
+			}
+			document, err := metadata.MarshalAttributesV2(object, l)
+			return &publish.Change{Document: document}, err
+		})
+		switch {
+		case errors.Is(err, publish.ErrPending):
+			_, othersErr := n.finishTogether(ctx)
+			return errors.Join(othersErr, err)
+		case errors.Is(err, fs.ErrNotExist):
+			return n.beginAttributes(ctx, at)
+		}
+		return err
+	})
+	return object, err
+}
+
+// beginAttributes writes the document of the attributes for a node that has none, which is then to be changed.
+func (n *node) beginAttributes(ctx context.Context, at publish.Node) error {
+	if _, err := store.Stat(ctx, n.hierarchy.store, n.key()); err != nil {
+		return err // there is no such node any more
+	}
+	if _, err := publish.Create(ctx, at, []byte("{}\n")); err != nil {
+		return err
+	}
+	return store.ErrConflict // so that this is tried again
+}
+
+// updateAttributesV2 is UpdateAttributes for an array of format 2.
+func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byte) ([]byte, error)) error {
+	if err := a.writable(); err != nil {
+		return err
+	}
+	raw, err := a.publishAttributes(ctx, change)
+	if err != nil {
+		return err
+	}
+	for {
+		s := a.state.Load()
+		doc, err := s.doc.WithAttributes(raw)
+		if err != nil {
+			return err
+		}
+		next, err := a.bindGrid(doc, s.grid, s.version)
+		if err != nil {
+			return err
+		}
+		next.confirmed.Store(s.confirmed.Load())
+		if a.state.CompareAndSwap(s, next) {
+			return a.hierarchy.refreshAbove(context.WithoutCancel(ctx), store.Key{}, a.node)
+		}
+	}
+}
+
+// refreshGroup makes consolidated metadata agree with the documents of a group: that of the groups above, and in format 2 its own,
+// which has a copy of them too.
+func (h *Hierarchy) refreshGroup(ctx context.Context, n node) error {
+	var err error
+	if n.isV2() {
+		err = h.changeConsolidated(ctx, n.container(n.path), func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
+			raw, err := n.record(ctx)
+			return c.WithOwn(raw), err
+		})
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: the consolidated metadata of the group is not up to date: %w", ErrIncomplete, err)
+	}
+	return errors.Join(err, h.refreshAbove(ctx, store.Key{}, n))
 }

@@ -95,7 +95,7 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 			err = badArgument("%d bytes, the chunk has %d", len(data), n)
 		}
 		if err == nil {
-			err = s.checkValues(elements{typ: s.typ, data: data})
+			err = checkValues(elements{typ: s.typ, data: data})
 		}
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package zarr
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,74 +13,91 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// recordMember tells the groups above a node that have consolidated metadata what its document is now; nil is none.
+// container returns the place of the consolidated metadata of the group at a path above the node: in format 3 the document of the
+// group, in format 2 one of its own.
+func (n node) container(p store.Path) node {
+	if n.path = p; n.isV2() {
+		n.document = metadata.V2Consolidated
+	}
+	return n
+}
+
+// record returns the document with which consolidated metadata is told of a change of the node.
+func (n *node) record(ctx context.Context) (raw []byte, err error) {
+	raw, format, err := n.hierarchy.record(ctx, n.path, n.options.Limits)
+	if err == nil && format != n.Format() {
+		err = notFound("the node is of another format by now")
+	}
+	return raw, err
+}
+
+// recordMember tells the groups above a node that have consolidated metadata what its record is now; nil is none.
 func (h *Hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
-	path := n.path
-	for p := path; !p.IsRoot(); {
+	for p := n.path; !p.IsRoot(); {
 		p = p.Parent()
-		n.path = p
-		if err := h.recordIn(ctx, n, strings.TrimPrefix(strings.TrimPrefix(path.String(), p.String()), "/"), raw); err != nil {
+		path := inside(p, n.path)
+		err := h.changeConsolidated(ctx, n.container(p), func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
+			return withMember(c, path, raw, n.options.Limits)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// recordIn tells one group what the document at path below it is now. A group without consolidated metadata is only read.
-func (h *Hierarchy) recordIn(ctx context.Context, n node, path string, raw []byte) error {
-	return h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) {
-		return withMember(g, path, raw, n.options.Limits)
-	})
+// inside returns the path of a node relative to a group above it.
+func inside(group, p store.Path) string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.String(), group.String()), "/")
 }
 
 // refreshAbove makes the consolidated metadata of the groups above some nodes agree with the documents that these have now: one
-// change of each group. Groups that do not list a node stay as they are. n has the options, and journal is that of the change
+// change of each group. Groups that do not list a node stay as they are. journal is that of the change
 // that the nodes are part of, if they are.
-func (h *Hierarchy) refreshAbove(ctx context.Context, n node, journal store.Key, members ...store.Path) error {
-	groups := map[store.Path][]string{}
+func (h *Hierarchy) refreshAbove(ctx context.Context, journal store.Key, members ...node) error {
+	groups := map[store.Key][]node{}
 	for _, m := range members {
-		for p := m; !p.IsRoot(); {
+		for p := m.path; !p.IsRoot(); {
 			p = p.Parent()
-			groups[p] = append(groups[p], strings.TrimSuffix(p.Rel(m.Key(documentName)), "/"+documentName))
+			c := m.container(p)
+			groups[c.key()] = append(groups[c.key()], m)
 		}
 	}
-	for p, paths := range groups {
-		n.path = p
-		err := h.changeConsolidated(ctx, n, func(g *metadata.Group) (*publish.Change, error) { return h.refreshed(ctx, n, g, journal, paths) })
+	for key, below := range groups {
+		c := below[0].container(key.Dir())
+		err := h.changeConsolidated(ctx, c, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
+			return h.refreshed(ctx, old, c.path, journal, below)
+		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", ErrIncomplete, "/"+p.String(), err)
+			return fmt.Errorf("%w: the consolidated metadata of %q is not up to date: %w", ErrIncomplete, "/"+c.path.String(), err)
 		}
 	}
 	return nil
 }
 
-// refreshed returns the change of a group that makes its entries at the paths agree with the documents there, or none. A document
+// refreshed returns the consolidated metadata of a group in which the entries of some nodes agree with their documents. A document
 // counts only while its node is part of no other change of several: that one has perhaps not published all of them.
 func (h *Hierarchy) refreshed(
-	ctx context.Context, n node, g *metadata.Group, journal store.Key, paths []string,
-) (*publish.Change, error) {
-	l, c := n.options.Limits, g.Consolidated
-	for _, path := range paths {
-		old, err := c.Entry(path, l.metadata())
+	ctx context.Context, c *metadata.Consolidated, group store.Path, journal store.Key, members []node,
+) (*metadata.Consolidated, error) {
+	for _, m := range members {
+		path := inside(group, m.path)
+		old, err := c.Entry(path, m.options.Limits.metadata())
 		if old == nil && err == nil {
 			continue // the group does not list it
 		}
-		raw, _, err := h.store.Get(ctx, n.path.Key(path+"/"+documentName), store.Request{Limit: l.document()}, nil)
+		raw, err := m.record(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if err := n.notPending(ctx, journal, path); err != nil {
+		if err := m.notPending(ctx, journal); err != nil {
 			return nil, err
 		}
-		if c, err = c.With(path, bytes.TrimSpace(raw), l.metadata()); err != nil {
+		if c, err = c.With(path, raw, m.options.Limits.metadata()); err != nil {
 			return nil, err
 		}
 	}
-	if c == g.Consolidated {
-		return nil, nil
-	}
-	doc, err := g.WithConsolidated(c).Marshal(l.metadata())
-	return &publish.Change{Document: doc}, err
+	return c, nil
 }
 
 // pendingMember says that a member of a group is part of an unfinished change of several nodes.
@@ -93,13 +109,10 @@ type pendingMember struct {
 func (p *pendingMember) Error() string { return p.err.Error() }
 func (p *pendingMember) Unwrap() error { return p.err }
 
-// notPending refuses a member of n that is part of an unfinished change of several nodes with another journal.
-func (n node) notPending(ctx context.Context, journal store.Key, path string) error {
-	var err error
-	if n.path, err = n.path.Join(path); err != nil {
-		return err
-	}
-	if err = publish.Pending(ctx, n.publisher(), journal); errors.Is(err, publish.ErrPending) {
+// notPending refuses a node that is part of an unfinished change of several nodes with another journal.
+func (n node) notPending(ctx context.Context, journal store.Key) error {
+	err := publish.Pending(ctx, n.publisher(), journal)
+	if errors.Is(err, publish.ErrPending) {
 		err = &pendingMember{n, err}
 	}
 	return err
@@ -115,16 +128,21 @@ func finishMember(ctx context.Context, err error) error {
 	return err
 }
 
-// changeConsolidated publishes a change of a group that has consolidated metadata, if one is to be made.
-func (h *Hierarchy) changeConsolidated(ctx context.Context, n node, change func(*metadata.Group) (*publish.Change, error)) error {
+// changeConsolidated publishes a change of consolidated metadata, if there is some and the change is one.
+func (h *Hierarchy) changeConsolidated(
+	ctx context.Context, n node, change func(*metadata.Consolidated) (*metadata.Consolidated, error),
+) error {
 	plan := func(d publish.Document) (*publish.Change, error) {
-		g, err := metadata.ParseGroup(d.Bytes, n.options.Limits.metadata())
-		if err != nil || g.Consolidated == nil {
+		doc, err := n.replan(d.Bytes, change)
+		if doc == nil || err != nil {
 			return nil, err
 		}
-		return change(g)
+		return &publish.Change{Document: doc}, nil
 	}
-	document, _, err := h.store.Get(ctx, n.path.Key(documentName), store.Request{Limit: n.options.Limits.document()}, nil)
+	document, _, err := h.store.Get(ctx, n.key(), store.Request{Limit: n.options.Limits.document()}, nil)
+	if n.isV2() && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -134,74 +152,132 @@ func (h *Hierarchy) changeConsolidated(ctx context.Context, n node, change func(
 	return retry(ctx, func() error { return finishMember(ctx, publish.Update(ctx, n.publisher(), plan)) })
 }
 
-// Consolidate stores a copy of the documents of all nodes below the group in the group's own document, so that a reader who
-// uses it learns of all of them at once. Nodes that this package creates, changes and removes keep it up to date; after other
-// programs have changed a node it has to be made anew. The group itself shows it when it is opened again.
+// replan returns the document of a container after a change of its consolidated metadata, nil where nothing changes.
+func (n node) replan(document []byte, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) ([]byte, error) {
+	l := n.options.Limits.metadata()
+	if n.isV2() {
+		old, err := metadata.ParseConsolidatedV2(document, l)
+		if err != nil {
+			return nil, err
+		}
+		c, err := change(old)
+		if err != nil || c == old {
+			return nil, err
+		}
+		return c.Marshal(l)
+	}
+	g, err := metadata.ParseGroup(document, l)
+	if err != nil || g.Consolidated == nil {
+		return nil, err
+	}
+	c, err := change(g.Consolidated)
+	if err != nil || c == g.Consolidated {
+		return nil, err
+	}
+	return g.WithConsolidated(c).Marshal(l)
+}
+
+// Consolidate stores a copy of the documents of all nodes below the group in the group's own document, or in format 2 beside it
+// in one of its own, so that a reader who uses it learns of all of them at once. Nodes that this package creates, changes and removes
+// keep it up to date; after other programs have changed a node it has to be made anew. The group itself shows it when it is opened
+// again. Nodes of the other format are left out.
 //
-// Source: zarr-python 3.4.1, whose form it has ("consolidated_metadata", kind "inline").
+// Source: zarr-python 3.4.1, whose form it has ("consolidated_metadata", kind "inline"; ".zmetadata").
 func (g *Group) Consolidate(ctx context.Context) error {
 	if err := g.writable(); err != nil {
 		return g.fail("consolidate", err)
 	}
+	n := g.container(g.path)
+	plan := func(d publish.Document) (*publish.Change, error) {
+		doc, err := g.consolidate(ctx, d.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		return &publish.Change{Document: doc}, nil
+	}
 	return g.fail("consolidate", retry(ctx, func() error {
-		return finishMember(ctx, publish.Update(ctx, g.publisher(), func(d publish.Document) (*publish.Change, error) {
-			l := g.options.Limits.metadata()
-			doc, err := metadata.ParseGroup(d.Bytes, l)
-			if err != nil {
-				return nil, err
-			}
-			var failed error
-			c, err := metadata.NewConsolidated(g.documents(ctx, &failed), l)
-			if err = errors.Join(failed, err); err != nil {
-				return nil, err
-			}
-			raw, err := doc.WithConsolidated(c).Marshal(l)
-			return &publish.Change{Document: raw}, err
-		}))
+		err := finishMember(ctx, publish.Update(ctx, n.publisher(), plan))
+		if !g.isV2() || !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		doc, err := g.consolidate(ctx, nil)
+		if err != nil {
+			return finishMember(ctx, err)
+		}
+		_, err = publish.Create(ctx, n.publisher(), doc)
+		return err
 	}))
 }
 
-// documents yields paths and documents of all nodes below the group, as they are stored.
+// consolidate returns the document that has the consolidated metadata of the group: in format 3 that of the group, which is now
+// as given.
+func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error) {
+	l := g.options.Limits.metadata()
+	var failed error
+	if g.isV2() {
+		own, err := g.record(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c, err := metadata.NewConsolidatedV2(own, g.documents(ctx, &failed), l)
+		if err = errors.Join(failed, err); err != nil {
+			return nil, err
+		}
+		return c.Marshal(l)
+	}
+	doc, err := metadata.ParseGroup(document, l)
+	if err != nil {
+		return nil, err
+	}
+	c, err := metadata.NewConsolidated(g.documents(ctx, &failed), l)
+	if err = errors.Join(failed, err); err != nil {
+		return nil, err
+	}
+	return doc.WithConsolidated(c).Marshal(l)
+}
+
+// documents yields paths and records of all nodes of the group's format below the group, as they are stored.
 func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, []byte] {
 	plain := &Group{node: g.node, doc: g.doc.WithConsolidated(nil)}
 	return func(yield func(string, []byte) bool) {
 		for m, err := range plain.Members(ctx, true) {
 			var raw []byte
+			format := 0
+			n := g.node
 			if err == nil {
-				raw, _, err = g.hierarchy.store.Get(ctx, g.path.Key(m.Path+"/"+documentName), store.Request{Limit: g.options.Limits.document()}, nil)
+				n.path, err = g.path.Join(m.Path)
 			}
 			if err == nil {
-				err = g.notPending(ctx, store.Key{}, m.Path)
+				raw, format, err = g.hierarchy.record(ctx, n.path, g.options.Limits)
+			}
+			if err == nil {
+				err = n.notPending(ctx, store.Key{})
 			}
 			if err != nil {
 				*failed = err
 				return
 			}
-			if !yield(m.Path, raw) {
+			if format == g.Format() && !yield(m.Path, raw) {
 				return
 			}
 		}
 	}
 }
 
-// withMember returns the change of a group whose consolidated metadata is to have another document at path, or none.
-func withMember(g *metadata.Group, path string, raw []byte, l Limits) (*publish.Change, error) {
-	c := g.Consolidated.Without(path)
-	var below []string
-	for name := range c.Nodes() {
+// withMember returns consolidated metadata that has another record at path, and nothing of what was below it.
+func withMember(c *metadata.Consolidated, path string, raw []byte, l Limits) (*metadata.Consolidated, error) {
+	b := c.Without(path)
+	var gone []string
+	for name := range b.Nodes() {
 		if strings.HasPrefix(name, path+"/") {
-			below = append(below, name)
+			gone = append(gone, name)
 		}
 	}
-	for _, name := range below {
-		c = c.Without(name)
+	for _, name := range gone {
+		b = b.Without(name)
 	}
-	if raw != nil {
-		var err error
-		if c, err = c.With(path, raw, l.metadata()); err != nil {
-			return nil, err
-		}
+	if raw == nil {
+		return b, nil
 	}
-	doc, err := g.WithConsolidated(c).Marshal(l.metadata())
-	return &publish.Change{Document: doc}, err
+	return b.With(path, raw, l.metadata())
 }

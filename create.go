@@ -1,10 +1,12 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,9 @@ import (
 // CreateOptions says how nodes are created. The nodes are open for writing.
 type CreateOptions struct {
 	Options
+	// Format is the version of the Zarr format in which nodes are stored, 2 or 3. 0 is that of the group above, and 3 where there is
+	// none. Below a group nodes have its format.
+	Format int
 	// Overwrite removes what is at the path first, with all nodes below it. It is not one step: a crash in between leaves
 	// nothing at the path.
 	Overwrite bool
@@ -39,16 +44,27 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 		return nil, fail("create", path, err)
 	}
 	base := node{hierarchy: h, path: p, options: o.Options}
+	if spec.Format == 0 {
+		spec.Format = o.Format
+	}
 	a, err := spec.array(base)
 	if err != nil {
 		return nil, base.fail("create", err)
 	}
-	s := a.state.Load() // nobody else has it yet
-	if err := s.writable(o.Limits.innerChunks()); err != nil {
+	if err := a.state.Load().writable(o.Limits.innerChunks()); err != nil {
 		return nil, base.fail("create", err)
 	}
+	above, err := h.lookAbove(ctx, base, spec.Format)
+	if err == nil && above.format != a.Format() { // it was for the group to say
+		spec.Format = above.format
+		a, err = spec.array(base)
+	}
+	if err != nil {
+		return nil, base.fail("create", err)
+	}
+	s := a.state.Load() // nobody else has it yet
 	s.confirm(time.Now())
-	if s.version, err = h.create(ctx, base, s.doc, o.Overwrite); err != nil {
+	if s.version, err = h.create(ctx, a.node, s.doc, above, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
 	}
 	return a, nil
@@ -67,26 +83,44 @@ func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any
 	if err != nil {
 		return nil, base.fail("create", err)
 	}
-	g := &Group{base, &metadata.Group{Attributes: raw}}
-	if _, err := h.create(ctx, base, g.doc, o.Overwrite); err != nil {
+	above, err := h.lookAbove(ctx, base, o.Format)
+	if err != nil {
+		return nil, base.fail("create", err)
+	}
+	g := newGroup(base, raw, above.format)
+	if _, err := h.create(ctx, g.node, g.doc, above, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
 	}
 	return g, nil
 }
 
-// create publishes the document of a new node once the groups above it are there and its place is free.
-func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, overwrite bool) (version store.Version, err error) {
-	raw, err := doc.Marshal(n.options.Limits.metadata())
+// newGroup returns a group of a format with the given attributes.
+func newGroup(base node, attributes []byte, format int) *Group {
+	doc := &metadata.Group{Attributes: attributes}
+	if format == 2 {
+		doc = doc.ToV2()
+	}
+	base.document = doc.Document()
+	return &Group{base, doc}
+}
+
+// create publishes the documents of a new node once the groups above it are there and its place is free.
+func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
+	raw, beside, err := documents(doc, n.options.Limits)
 	if err != nil {
 		return version, err
 	}
-	if err := h.makeParents(ctx, n); err != nil {
+	record, err := doc.Record(n.options.Limits.metadata())
+	if err != nil {
+		return version, err
+	}
+	if err := h.makeParents(ctx, n, up); err != nil {
 		return version, err
 	}
 	if overwrite {
-		version, err = h.replace(ctx, n, raw)
+		version, err = h.replace(ctx, n, raw, beside)
 	} else if err = h.checkFree(ctx, n, doc); err == nil {
-		version, err = publish.Create(ctx, n.publisher(), raw)
+		version, err = publish.Create(ctx, n.publisher(), raw, beside...)
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return version, fmt.Errorf("a node is here already (CreateOptions.Overwrite or --overwrite replaces it): %w", fs.ErrExist)
@@ -94,20 +128,32 @@ func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, overw
 	if err != nil {
 		return version, err
 	}
-	if err := h.recordMember(ctx, n, raw); err != nil {
+	if err := h.recordMember(ctx, n, record); err != nil {
 		return version, fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", ErrIncomplete, err)
 	}
 	return version, nil
 }
 
+// documents returns the documents of a new node: the one that makes it, and in format 2 that of the attributes, where there are some.
+func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, err error) {
+	if raw, err = doc.Marshal(l.metadata()); err != nil || doc.Format() == 3 {
+		return raw, nil, err
+	}
+	attributes, err := doc.MarshalAttributes(l.metadata())
+	if err == nil && string(bytes.TrimSpace(attributes)) != "{}" {
+		beside = []publish.File{{Name: metadata.V2Attributes, Bytes: attributes}}
+	}
+	return raw, beside, err
+}
+
 // replace removes what is at a node's place and publishes another document there. A place without a node is only
 // replaced if nothing is there but what is left of an array.
-func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte) (version store.Version, err error) {
-	found, err := store.Exists(ctx, h.store, n.path.Key(documentName))
+func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
+	found, err := h.formatAt(ctx, n.path)
 	if err != nil {
 		return version, err
 	}
-	if !found {
+	if found == 0 {
 		if err := h.checkRemains(ctx, n.path); err != nil {
 			return version, err
 		}
@@ -117,7 +163,23 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte) (version st
 		return version, err
 	}
 	defer leave()
-	return publish.Remove(ctx, n.publisher(), raw)
+	return publish.Remove(ctx, n.publisher(), raw, beside...)
+}
+
+// formatAt returns the format of the node at p, 0 where there is none.
+func (h *Hierarchy) formatAt(ctx context.Context, p store.Path) (int, error) {
+	for _, name := range nodeDocuments {
+		found, err := store.Exists(ctx, h.store, p.Key(name))
+		switch {
+		case err != nil:
+			return 0, err
+		case found && name == documentName:
+			return 3, nil
+		case found:
+			return 2, nil
+		}
+	}
+	return 0, nil
 }
 
 // checkRemains refuses a place that holds anything but what may be left of an array.
@@ -135,63 +197,85 @@ func (h *Hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 
 // isRemains reports whether a name may be that of chunks, of the directory that holds them, or of what a change puts aside.
 func isRemains(name string) bool {
-	return name == "c" || name == "__varve" || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
+	return name == "c" || name == "__varve" || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
+}
+
+// above is what stands above a node that is to be created.
+type above struct {
+	missing []store.Path // groups, from the root on
+	format  int          // of the node
+}
+
+// lookAbove reads the groups above a node, which is to have the given format, or theirs where that is 0.
+func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
+	if format != 0 && format != 2 && format != 3 {
+		return nil, badArgument("format %d; there are 2 and 3", format)
+	}
+	up := &above{format: format}
+	var places []store.Path
+	for p := n.path; !p.IsRoot(); {
+		p = p.Parent()
+		places = append(places, p)
+	}
+	found := 0
+	for _, p := range slices.Backward(places) {
+		s, err := h.load(ctx, p, n.options.Limits)
+		if errors.Is(err, fs.ErrNotExist) {
+			up.missing = append(up.missing, p)
+			continue
+		}
+		if _, isArray := s.doc.(*metadata.Array); isArray {
+			return nil, badArgument("%q is an array; it cannot have nodes below it", "/"+p.String())
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = s.doc.Format()
+	}
+	switch {
+	case up.format == 0 && found == 0:
+		up.format = 3
+	case up.format == 0:
+		up.format = found
+	case found != 0 && found != up.format:
+		return nil, badArgument("a node of format %d below a group of format %d, whose readers would not see it", up.format, found)
+	}
+	return up, nil
 }
 
 // makeParents creates the groups above a node that are missing, from the root on.
-func (h *Hierarchy) makeParents(ctx context.Context, n node) error {
-	if n.path.IsRoot() {
-		return nil
-	}
-	var above []store.Path
-	for p := n.path.Parent(); ; p = p.Parent() {
-		above = append(above, p)
-		if p.IsRoot() {
-			break
+func (h *Hierarchy) makeParents(ctx context.Context, n node, up *above) error {
+	for _, p := range up.missing {
+		n.path = p
+		g := newGroup(n, []byte("{}"), up.format)
+		raw, err := g.doc.Marshal(metadata.Limits{})
+		if err != nil {
+			return err
 		}
-	}
-	raw, err := (&metadata.Group{Attributes: []byte("{}")}).Marshal(metadata.Limits{})
-	if err != nil {
-		return err
-	}
-	for i := len(above) - 1; i >= 0; i-- {
-		if err := h.makeParent(ctx, n, above[i], raw); err != nil {
+		_, err = publish.Create(ctx, g.publisher(), raw)
+		if errors.Is(err, store.ErrConflict) {
+			continue // somebody else just made it
+		}
+		if err == nil {
+			raw, err = g.doc.Record(metadata.Limits{})
+		}
+		if err == nil {
+			err = h.recordMember(ctx, g.node, raw)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (h *Hierarchy) makeParent(ctx context.Context, n node, p store.Path, raw []byte) error {
-	data, _, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: n.options.Limits.document()}, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		n.path = p
-		_, err := publish.Create(ctx, n.publisher(), raw)
-		if errors.Is(err, store.ErrConflict) {
-			return nil // somebody else just made it
-		}
-		if err == nil {
-			err = h.recordMember(ctx, n, raw)
-		}
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	doc, err := metadata.Parse(data, n.options.Limits.metadata())
-	if _, isArray := doc.(*metadata.Array); isArray {
-		return badArgument("%q is an array; it cannot have nodes below it", "/"+p.String())
-	}
-	return err
-}
-
 // checkFree refuses a place where a node is, and for an array one where anything is: old chunks would become its own.
 func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
-	found, err := store.Exists(ctx, h.store, n.path.Key(documentName))
+	found, err := h.formatAt(ctx, n.path)
 	if err != nil {
 		return err
 	}
-	if found {
+	if found != 0 {
 		return fmt.Errorf("a node is here already (CreateOptions.Overwrite or --overwrite replaces it): %w", fs.ErrExist)
 	}
 	if _, isGroup := doc.(*metadata.Group); isGroup {
@@ -223,12 +307,15 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 	if err := n.writable(); err != nil {
 		return err
 	}
-	found, err := store.Exists(ctx, h.store, n.path.Key(documentName))
+	found, err := h.formatAt(ctx, n.path)
 	if err != nil {
 		return err
 	}
-	if !found {
+	if found == 0 {
 		return h.describe(ctx, n.path)
+	}
+	if found == 2 {
+		n.document = metadata.V2Group // or that of an array: the groups above do not mind
 	}
 	if err := h.recordMember(ctx, n, nil); err != nil {
 		return err

@@ -64,28 +64,29 @@ func checkElement[T dtype.Element](t dtype.Type) error {
 	return badArgument("the elements are %s, not %T", t, zero)
 }
 
-// elementsOf returns the memory of values: their own where they are elements as they stand.
+// elementsOf returns the memory of values as elements of an array.
 func elementsOf[T dtype.Element](a *Array, values []T) (elements, error) {
 	s := a.state.Load()
-	return elementsAs(s, s.typ, values)
+	return elementsAs(s.typ, s.engine.Heap, values)
 }
 
-// elementsAs is elementsOf for elements of a data type, that of the array or of some of its fields.
-func elementsAs[T dtype.Element](s *state, typ dtype.Type, values []T) (elements, error) {
-	e := elements{typ: typ}
+// elementsAs returns the memory of values as elements of t: their own where they are that as they stand. Those that differ in length
+// are in a heap like the empty one given.
+func elementsAs[T dtype.Element](t dtype.Type, empty *grid.Heap, values []T) (elements, error) {
+	e := elements{typ: t}
 	switch {
-	case native[T](typ):
+	case native[T](t):
 		e.data = bytesOf(values)
 		return e, nil
-	case !converted[T](typ):
-		return e, checkElement[T](typ)
-	case typ.Variable():
-		return s.variable(texts(values))
+	case !converted[T](t):
+		return e, checkElement[T](t)
+	case t.Variable():
+		return variable(t, empty.New(), texts(values))
 	}
-	e.data = make([]byte, len(values)*typ.Size())
+	e.data = make([]byte, len(values)*t.Size())
 	for i := range values {
-		elem := e.data[i*typ.Size():][:typ.Size()]
-		if err := setElement(typ, elem, any(values[i])); err != nil {
+		elem := e.data[i*t.Size():][:t.Size()]
+		if err := setElement(t, elem, any(values[i])); err != nil {
 			return e, badArgument("value %d: %v", i, err)
 		}
 	}
@@ -136,8 +137,8 @@ func texts[T dtype.Element](values []T) [][]byte {
 }
 
 // variable returns elements that differ in length.
-func (s *state) variable(values [][]byte) (elements, error) {
-	e := elements{s.typ, make([]byte, len(values)*grid.RefSize), s.spec().Heap()}
+func variable(t dtype.Type, heap *grid.Heap, values [][]byte) (elements, error) {
+	e := elements{t, make([]byte, len(values)*grid.RefSize), heap}
 	for from := 0; from < len(values); {
 		size, to := 0, from
 		for ; to < len(values) && (to == from || size+len(values[to]) <= math.MaxInt32); to++ {
@@ -145,7 +146,7 @@ func (s *state) variable(values [][]byte) (elements, error) {
 		}
 		data, offsets := make([]byte, 0, size), make([]int64, 1, to-from+1)
 		for i, v := range values[from:to] {
-			if err := s.typ.Check(v); err != nil {
+			if err := t.Check(v); err != nil {
 				return e, badArgument("value %d: %v", from+i, err)
 			}
 			data = append(data, v...)
@@ -161,15 +162,6 @@ func (s *state) variable(values [][]byte) (elements, error) {
 
 // spec is what codecs have to know of the elements, but for the number of axes.
 func (s *state) spec() codec.Spec { return codec.Spec{Type: s.typ, Fill: s.fill} }
-
-// room returns memory for n elements of a data type, that of the array or of some of its fields, all of them zero or empty.
-func (s *state) room(t dtype.Type, n int64) elements {
-	if t != s.typ {
-		return elements{typ: t, data: make([]byte, n*int64(t.Size()))}
-	}
-	spec := s.spec()
-	return elements{s.typ, make([]byte, n*int64(spec.Width())), spec.Heap()}
-}
 
 // valuesOf sets values to what the elements stand for, which are converted.
 func valuesOf[T dtype.Element](e elements, values []T) error {

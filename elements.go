@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -27,31 +28,43 @@ func (a *Array) of(sel selection.Selection) (*Array, selection.Selection, error)
 // selected is a selection bound to a state of an array, and the type of what it makes.
 type selected struct {
 	*selection.Resolved
-	typ   dtype.Type
-	width int // bytes of an element in memory
+	typ  dtype.Type
+	heap *grid.Heap // an empty one, where elements differ in length
 }
 
-// whole is a selection that takes elements as they are.
-func (s *state) whole(r *selection.Resolved) *selected { return &selected{r, s.typ, s.engine.Size} }
+// accepts refuses data types that the values which a caller has cannot be of; nil takes any.
+type accepts func(dtype.Type) error
 
-// resolve binds a selection to the array. t is the type that the caller has; the zero Type is any.
-func (s *state) resolve(sel selection.Selection, t dtype.Type) (*selected, error) {
+// exactly accepts one data type.
+func exactly(want dtype.Type) accepts {
+	return func(t dtype.Type) error {
+		if t != want {
+			return badArgument("the elements are %s, not %s", t, want)
+		}
+		return nil
+	}
+}
+
+// resolve binds a selection to the array, if the data type of what it selects is one that the caller accepts.
+func (s *state) resolve(sel selection.Selection, takes accepts) (*selected, error) {
 	r, err := s.target().Resolve(sel)
-	if err != nil && (t == s.typ || t.IsZero()) {
+	if err != nil && (takes == nil || takes(s.typ) == nil) {
 		return nil, err
 	}
-	out := s.whole(r)
+	typ := s.typ
 	if err == nil && r.Fields() != nil {
 		var windows []grid.Window
-		if out.typ, windows, err = through(s.typ, r.Fields()); err != nil {
+		if typ, windows, err = through(s.typ, r.Fields()); err != nil {
 			return nil, err
 		}
-		out.Resolved, out.width = r.Through(windows), out.typ.Size()
+		r = r.Through(windows)
 	}
-	if !t.IsZero() && t != out.typ {
-		return nil, badArgument("the elements are %s, not %s", out.typ, t)
+	if takes != nil {
+		if typeErr := takes(typ); typeErr != nil {
+			return nil, typeErr
+		}
 	}
-	return out, err
+	return &selected{r, typ, s.engine.Heap}, err
 }
 
 // target returns what selections are resolved for.
@@ -115,9 +128,29 @@ func appendThrough(dst, windows []grid.Window, w grid.Window) []grid.Window {
 	return dst
 }
 
+// size returns the bytes of an element in memory.
+func (r *selected) size() int64 { return int64(codec.Spec{Type: r.typ}.Width()) }
+
+// room returns memory for what is selected, all of it zero or empty.
+func (r *selected) room() elements {
+	return elements{r.typ, make([]byte, r.Len()*r.size()), r.heap.New()}
+}
+
+// bytes returns how many bytes what is selected takes.
+func (r *selected) bytes() (int64, error) {
+	n, ok := checked.Mul(r.Len(), r.size())
+	if !ok {
+		return 0, ErrOverflow
+	}
+	return n, nil
+}
+
 // view shows memory that holds a block of the selected elements in C order, as plans see it.
 func (r *selected) view(e elements) (grid.View, error) {
-	size := int64(r.width)
+	size := r.size()
+	if r.typ.Variable() && e.heap == nil {
+		return grid.View{}, errVariable(r.typ)
+	}
 	if have := int64(len(e.data)); have%size != 0 || have/size != r.Len() {
 		return grid.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
 	}
@@ -128,7 +161,7 @@ func (r *selected) view(e elements) (grid.View, error) {
 
 // source is view of values that are to be stored.
 func (r *selected) source(e elements) (grid.View, error) {
-	if err := checkValues(r.typ, e); err != nil {
+	if err := checkValues(e); err != nil {
 		return grid.View{}, err
 	}
 	return r.view(e)
@@ -136,22 +169,22 @@ func (r *selected) source(e elements) (grid.View, error) {
 
 // one shows one element as every selected one.
 func (r *selected) one(e elements) (grid.View, error) {
-	if err := checkValues(r.typ, e); err != nil {
+	if err := checkValues(e); err != nil {
 		return grid.View{}, err
 	}
-	if len(e.data) != r.width {
-		return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(e.data), r.typ, r.typ.Size())
+	if int64(len(e.data)) != r.size() {
+		return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(e.data), r.typ, r.size())
 	}
 	return r.strided(e, make([]int64, len(r.Shape())))
 }
 
 // strided shows memory in which the selected elements lie strides apart, counted in elements.
 func (r *selected) strided(e elements, strides []int64) (grid.View, error) {
-	shape, size := r.Shape(), int64(r.width)
+	shape, size := r.Shape(), r.size()
 	if len(strides) != len(shape) {
 		return grid.View{}, badArgument("%d strides for a selection of shape %v", len(strides), shape)
 	}
-	v := grid.View{Data: e.data, Shape: shape, Strides: make([]int64, len(shape)), Size: r.width, Heap: e.heap}
+	v := grid.View{Data: e.data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size), Heap: e.heap}
 	last := int64(0)
 	for i, n := range shape {
 		step, ok := checked.Mul(strides[i], size)

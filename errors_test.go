@@ -155,7 +155,7 @@ func TestReadOnly(t *testing.T) {
 func TestWhatIsThereInstead(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"plain/notes.txt": "hello", "v2/.zarray": "{}", "file": "x", "bad/zarr.json": `{"zarr_format": 3,`} {
+	for name, text := range map[string]string{"plain/notes.txt": "hello", "v2/.zarray": `{"zarr_format": 3}`, "file": "x", "bad/zarr.json": `{"zarr_format": 3,`} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestWhatIsThereInstead(t *testing.T) {
 		{"nothing", "not-found", "nothing is here", fs.ErrNotExist},
 		{"plain", "not-found", "notes.txt", fs.ErrNotExist},
 		{"file", "not-found", "only a file", fs.ErrNotExist},
-		{"v2", "unsupported", "version 2", zarr.ErrUnsupported},
+		{"v2", "unsupported", "/.zarray", zarr.ErrUnsupported},
 		{"bad", "invalid-metadata", "", zarr.ErrInvalidMetadata},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

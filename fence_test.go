@@ -302,7 +302,7 @@ func (p *theatre) play(s *scene, b bounds, by chooser) (storetest.Trace, error) 
 
 // neverWritten is quiet about the group above the array, and about journals that are not there.
 func neverWritten(name string) bool {
-	return name == "zarr.json" || strings.HasPrefix(name, "a/__varve/")
+	return name == "zarr.json" || name == ".zmetadata" || strings.HasPrefix(name, "a/__varve/")
 }
 
 // drive steps the programs until all have ended, as [storetest.Stepper.Finish] does, with faults.
@@ -340,8 +340,11 @@ func (r *run) hasFence(i int) bool {
 	trace := r.stepper.Trace()
 	op, ok := r.stepper.Next(i)
 	last := trace[len(trace)-1].Op
-	return ok && op.Name == "PutIf" && op.Key.Base() != "zarr.json" && last.Key.Base() == "zarr.json" && last.Name != "Get"
+	return ok && op.Name == "PutIf" && !isDocument(op.Key) && isDocument(last.Key) && last.Name != "Get"
 }
+
+// isDocument reports whether a key is that of the document of an array.
+func isDocument(k store.Key) bool { return k.Base() == "zarr.json" || k.Base() == ".zarray" }
 
 func (r *run) turn(i, kind int) {
 	switch kind {

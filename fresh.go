@@ -17,11 +17,17 @@ func (a *Array) Refresh(ctx context.Context) error {
 // process while it was read.
 func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
 	now := time.Now()
-	data, info, err := a.hierarchy.store.Get(ctx, a.path.Key(documentName), store.Request{Limit: a.options.Limits.document()}, nil)
+	data, info, err := a.hierarchy.store.Get(ctx, a.key(), store.Request{Limit: a.options.Limits.document()}, nil)
 	if err != nil {
 		return nil, err
 	}
-	next, err := a.parse(data, info.Version)
+	var attributes []byte
+	if a.isV2() {
+		if attributes, err = a.hierarchy.attributes(ctx, a.path, a.options.Limits); err != nil {
+			return nil, err
+		}
+	}
+	next, err := a.parse(data, attributes, info.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +52,7 @@ func (s *state) since() time.Time { return time.Unix(0, s.confirmed.Load()) } //
 // A store that knows no versions cannot tell.
 func (a *Array) fresh(ctx context.Context, s *state) (*state, error) {
 	now := time.Now()
-	info, err := store.Stat(ctx, a.hierarchy.store, a.path.Key(documentName))
+	info, err := store.Stat(ctx, a.hierarchy.store, a.key())
 	if err != nil {
 		return s, err
 	}

@@ -198,23 +198,17 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	if pathErr != nil {
 		return m, g.fail("list", pathErr)
 	}
-	base := node{hierarchy: g.hierarchy, path: p, options: g.options}
+	below := doc
 	switch doc := doc.(type) {
 	case *metadata.Array:
 		m.Kind = "array"
-		var a *Array
-		if err == nil {
-			a, err = newArray(base, doc, store.Version{})
-			err = inDocument(err)
-		}
-		if m.Err = fail("open", g.hierarchy.name(p), err); err == nil {
-			m.Node = a
-		}
 	case *metadata.Group:
 		m.Kind = "group"
-		if m.Err = fail("open", g.hierarchy.name(p), err); err == nil {
-			m.Node = &Group{node: base, doc: doc.WithConsolidated(c.Below(path))}
-		}
+		below = doc.WithConsolidated(c.Below(path))
 	}
+	if err == nil {
+		m.Node, err = g.hierarchy.node(p, below, store.Version{}, g.options)
+	}
+	m.Err = fail("open", g.hierarchy.name(p), err)
 	return m, nil
 }

@@ -104,7 +104,7 @@ func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch
 	if err != nil {
 		return err
 	}
-	view, err := s.whole(r).source(g.data)
+	view, err := (&selected{r, s.typ, s.engine.Heap}).source(g.data)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 			err = badArgument("%d bytes, the inner chunk has %d", len(data), size)
 		}
 		if err == nil {
-			err = s.checkValues(elements{typ: s.typ, data: data})
+			err = checkValues(elements{typ: s.typ, data: data})
 		}
 		if err != nil {
 			return err

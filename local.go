@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/store"
@@ -81,10 +82,12 @@ func isDirectory(dir string) error {
 	return nil
 }
 
-// isNode reports whether a directory has a metadata document.
+// isNode reports whether a directory has a document that makes it a node.
 func isNode(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, documentName))
-	return err == nil && info.Mode().IsRegular()
+	return slices.ContainsFunc(nodeDocuments, func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular()
+	})
 }
 
 // topmost returns the highest directory that is reached from dir through parents that are nodes.

@@ -89,26 +89,40 @@ func createAt[N Node](
 func in[N Node](
 	ctx context.Context, location string, access store.Access, op string, do func(*Hierarchy, string) (N, error),
 ) (n N, err error) {
-	if location == "" {
-		return n, fail(op, location, badArgument("the location is empty"))
-	}
-	s, path, err := store.OpenLocation(ctx, location, access)
+	h, path, err := locate(ctx, location, access, op)
 	if err != nil {
-		return n, fail(op, shown(location), err)
+		return n, err
 	}
-	h := &Hierarchy{store: s, location: strings.TrimSuffix(shown(location), "/")}
-	h.location = strings.TrimSuffix(strings.TrimSuffix(h.location, path.String()), "/")
-	if n, err = do(h, path.String()); err == nil && Node(n) != nil {
+	if n, err = do(h, path); err == nil && Node(n) != nil {
 		n.base().owner = true
 		return n, nil
 	}
-	switch s := s.(type) {
+	switch s := h.store.(type) {
 	case *zip.Archive: // one without what it was begun for is none
 		err = errors.Join(err, s.Discard())
 	case io.Closer:
 		err = errors.Join(err, s.Close())
 	}
 	return n, err
+}
+
+// Locate opens the store of a location and returns the hierarchy in it with the path of the node that the location names, which
+// may be missing. It is for what is neither [Open] nor to create a node; the caller closes the store, where it can be closed.
+func Locate(ctx context.Context, location string, access store.Access) (h *Hierarchy, path string, err error) {
+	return locate(ctx, location, access, "open")
+}
+
+func locate(ctx context.Context, location string, access store.Access, op string) (h *Hierarchy, path string, err error) {
+	if location == "" {
+		return nil, "", fail(op, location, badArgument("the location is empty"))
+	}
+	s, p, err := store.OpenLocation(ctx, location, access)
+	if err != nil {
+		return nil, "", fail(op, shown(location), err)
+	}
+	h = &Hierarchy{store: s, location: strings.TrimSuffix(shown(location), "/")}
+	h.location = strings.TrimSuffix(strings.TrimSuffix(h.location, p.String()), "/")
+	return h, p.String(), nil
 }
 
 // shown returns a location as messages show it: a URL without what is secret, and with the names that its nodes have.

@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,7 +15,7 @@ import (
 )
 
 // documentName is the name of the metadata document of a node (zarr-specs v3 core, "Metadata document").
-const documentName = "zarr.json"
+const documentName = metadata.V3Node
 
 // Node is an [*Array] or a [*Group].
 type Node interface {
@@ -24,6 +23,14 @@ type Node interface {
 	Path() string
 	// Attributes returns the user attributes as a JSON object, spelled as they are stored.
 	Attributes() []byte
+	// Format returns the version of the format in which the node is stored: 2 or 3.
+	Format() int
+	// Notes says in what respects the node was not read as it is stored: one sentence each.
+	Notes() []string
+	// Shadowed returns the names of the documents of format 2 that stand beside a node of format 3, which is read in their place.
+	Shadowed(ctx context.Context) ([]string, error)
+	// Hierarchy returns the tree that the node is in.
+	Hierarchy() *Hierarchy
 	// Close lets go of the store where opening the node opened it.
 	Close() error
 
@@ -35,11 +42,37 @@ type node struct {
 	hierarchy *Hierarchy
 	path      store.Path
 	options   Options
-	owner     bool // Close closes the store
+	owner     bool   // Close closes the store
+	document  string // name of the document that makes the node; "" is that of format 3
 }
+
+// documentName returns the name of the document that makes the node.
+func (n *node) documentName() string {
+	if n.document == "" {
+		return documentName
+	}
+	return n.document
+}
+
+// isV2 reports whether the node is of format 2.
+func (n *node) isV2() bool { return n.documentName() != documentName }
+
+// Format returns the version of the format in which the node is stored: 2 or 3.
+func (n *node) Format() int {
+	if n.isV2() {
+		return 2
+	}
+	return 3
+}
+
+// key returns the key of the document that makes the node.
+func (n *node) key() store.Key { return n.path.Key(n.documentName()) }
 
 // Path returns the place of the node in its store; the root is "".
 func (n *node) Path() string { return n.path.String() }
+
+// Hierarchy returns the tree that the node is in.
+func (n *node) Hierarchy() *Hierarchy { return n.hierarchy }
 
 // Close lets go of the store where opening the node by its location opened it. It need not be called:
 // the runtime closes what is forgotten.
@@ -71,7 +104,7 @@ func (n *node) writable() error {
 // publisher describes the node to package publish.
 func (n *node) publisher() publish.Node {
 	return publish.Node{
-		Store: n.hierarchy.store, Path: n.path, Document: documentName,
+		Store: n.hierarchy.store, Path: n.path, Document: n.documentName(),
 		Durability: n.options.Durability, SingleWriter: n.options.SingleWriter, Limit: n.options.Limits.document(),
 	}
 }
@@ -140,32 +173,33 @@ func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*
 
 func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
 	now := time.Now()
-	data, info, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: opt.Limits.document()}, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, h.describe(ctx, p)
-	}
-	if errors.Is(err, store.ErrTooLarge) {
-		err = fmt.Errorf("%w: %w (Limits.Document)", ErrLimit, err)
-	}
+	s, err := h.load(ctx, p, opt.Limits)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := metadata.Parse(data, opt.Limits.metadata())
+	n, err := h.node(p, s.doc, s.version, opt)
 	if err != nil {
 		return nil, err
 	}
-	base := node{hierarchy: h, path: p, options: opt}
-	switch doc := doc.(type) {
-	case *metadata.Array:
-		a, err := newArray(base, doc, info.Version)
-		if err != nil {
-			return nil, inDocument(err) // not a: an interface that holds a nil pointer is not nil
-		}
+	if a, ok := n.(*Array); ok {
 		a.state.Load().confirm(now)
 		if opt.Write {
 			if err := a.recover(ctx); err != nil {
 				return nil, err
 			}
+		}
+	}
+	return n, nil
+}
+
+// node returns the node that documents describe; the version is that of the document that makes it.
+func (h *Hierarchy) node(p store.Path, doc metadata.Node, version store.Version, opt Options) (Node, error) {
+	base := node{hierarchy: h, path: p, options: opt, document: doc.Document()}
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		a, err := newArray(base, doc, version)
+		if err != nil {
+			return nil, inDocument(err) // not a: an interface that holds a nil pointer is not nil
 		}
 		return a, nil
 	case *metadata.Group:
@@ -174,27 +208,8 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
 }
 
-// nodeType returns the type of a node that cannot be opened, as far as its document tells.
-func (h *Hierarchy) nodeType(ctx context.Context, p store.Path, opt Options) string {
-	data, _, err := h.store.Get(ctx, p.Key(documentName), store.Request{Limit: opt.Limits.document()}, nil)
-	if err != nil {
-		return ""
-	}
-	raw, _, _ := metadata.Attribute(data, "node_type")
-	switch string(raw) {
-	case `"array"`, `"group"`:
-		return strings.Trim(string(raw), `"`)
-	}
-	return ""
-}
-
 // describe says what stands at a path that has no node.
 func (h *Hierarchy) describe(ctx context.Context, p store.Path) error {
-	for _, name := range [...]string{".zarray", ".zgroup"} {
-		if found, err := store.Exists(ctx, h.store, p.Key(name)); err == nil && found {
-			return fmt.Errorf("%w: a Zarr version 2 node (%s) is here; only version 3 is read", ErrUnsupported, name)
-		}
-	}
 	var names []string
 	for e, err := range store.List(ctx, h.store, p, false) {
 		if err != nil {

@@ -16,7 +16,7 @@ var olderCodecs = []struct{ name, now, source string }{
 // Notes says in what respects the array was not read as it is stored, because an older program wrote it so: one sentence each.
 func (a *Array) Notes() []string {
 	s := a.state.Load()
-	notes := s.grid.Notes()
+	notes := append(s.grid.Notes(), s.doc.Notes()...)
 	for _, o := range olderCodecs {
 		if slices.ContainsFunc(s.doc.Codecs, func(e metadata.Extension) bool { return e.Name == o.name }) {
 			notes = append(notes, fmt.Sprintf("the codec %q of older documents was read as %q", o.name, o.now))
@@ -37,3 +37,6 @@ func presentCodecs(codecs []metadata.Extension) (present []metadata.Extension, r
 	}
 	return present, renamed
 }
+
+// Notes says in what respects the group was not read as it is stored, because an older program wrote it so: one sentence each.
+func (g *Group) Notes() []string { return g.doc.Notes() }

@@ -2,10 +2,10 @@ package zarr
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math"
 	"sync"
-	"time"
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
@@ -22,6 +22,7 @@ type Piece[T dtype.Element] struct {
 	To *selection.Resolved
 
 	whole []int64
+	bare  bool // the values are moved as bytes
 }
 
 // Into moves the piece to its place in a block of all that is selected, which is in C order.
@@ -33,15 +34,20 @@ func (p Piece[T]) Into(dst []T) error {
 	if n != int64(len(dst)) {
 		return badArgument("%d values for a selection of shape %v, which has %d", len(dst), p.whole, n)
 	}
-	switch any(*new(T)).(type) {
-	case string, []byte, time.Time: // they hold pointers, which are not moved as bytes
-		for i, place := range p.To.Places() {
-			dst[place] = p.Data[i]
-		}
-		return nil
+	if !p.bare {
+		return p.move(dst)
 	}
-	size := int(unsafe.Sizeof(*new(T)))
+	var zero T
+	size := int(unsafe.Sizeof(zero))
 	return p.To.Scatter(grid.Contiguous(bytesOf(dst), p.whole, size), grid.Contiguous(bytesOf(p.Data), p.Shape, size))
+}
+
+// move is Into of values that are not moved as bytes because they hold pointers.
+func (p Piece[T]) move(dst []T) error {
+	for i, place := range p.To.Places() {
+		dst[place] = p.Data[i]
+	}
+	return nil
 }
 
 // largePiece is the bytes of a shard from which on its inner chunks are pieces.
@@ -77,11 +83,8 @@ type pending[T dtype.Element] struct {
 
 // readPieces reads pieces ahead and hands them out in order. It returns an error that nobody was told.
 func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
-	s, typ, err := forElements[T](a, sel)
-	if err != nil {
-		return err
-	}
-	r, err := s.resolve(sel, typ)
+	s := a.state.Load()
+	r, err := s.resolve(sel, checkElement[T])
 	if err != nil || r.Len() == 0 {
 		return err
 	}
@@ -95,7 +98,7 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 	defer cancel()
 	next, stop := iter.Pull2(r.Pieces(g))
 	defer stop()
-	ahead := reader[T]{array: a, width: r.width, next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
+	ahead := reader[T]{array: a, size: r.size(), bare: native[T](r.typ), next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
 	for ahead.fill(ctx); len(ahead.queue) > 0; ahead.fill(ctx) {
 		p := ahead.queue[0]
 		ahead.queue = ahead.queue[1:]
@@ -125,7 +128,8 @@ func (s *state) pieceGrid() (*grid.Grid, error) {
 // reader reads pieces ahead.
 type reader[T dtype.Element] struct {
 	array   *Array
-	width   int // bytes of an element
+	size    int64 // bytes an element
+	bare    bool
 	next    func() (from, to *selection.Resolved, more bool)
 	shape   []int64
 	running *sync.WaitGroup
@@ -148,8 +152,8 @@ func (d *reader[T]) fill(ctx context.Context) {
 			if !more {
 				return
 			}
-			d.held = &pending[T]{Piece: Piece[T]{From: from, To: to, whole: d.shape}, done: make(chan error, 1)}
-			d.held.bytes = 2 * min(from.Len(), math.MaxInt64/32) * int64(d.width)
+			d.held = &pending[T]{Piece: Piece[T]{From: from, To: to, whole: d.shape, bare: d.bare}, done: make(chan error, 1)}
+			d.held.bytes = 2 * min(from.Len(), math.MaxInt64/32) * d.size
 		}
 		if len(d.queue) > 0 && (d.bytes+d.held.bytes > most || len(d.queue) >= maxAhead) {
 			return
@@ -163,7 +167,18 @@ func (d *reader[T]) fill(ctx context.Context) {
 // maxAhead is how many pieces are read at a time at most.
 const maxAhead = 16
 
-func (d *reader[T]) read(ctx context.Context, p *pending[T]) (err error) {
-	p.Block, err = readBlock[T](ctx, d.array, p.From)
+func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
+	var e elements
+	err := d.array.read(ctx, p.From, checkElement[T], true, func(r *selected) (grid.View, error) {
+		if r.Len() > d.array.options.Limits.block()/d.size {
+			return grid.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
+		}
+		p.Block = Block[T]{r.Shape(), make([]T, r.Len())}
+		e = roomFor(r, p.Data)
+		return r.view(e)
+	})
+	if err == nil {
+		err = valuesOf(e, p.Data)
+	}
 	return err
 }

@@ -17,83 +17,62 @@ import (
 // Errors are of type [*Error]. They wrap [ErrInvalidArgument] where T or the selection does not fit, and [ErrCorrupt]
 // where a chunk cannot be decoded, which is never read as fill value.
 func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
-	a, sel, err := from.of(sel)
-	if err != nil {
-		return Block[T]{}, a.fail("read", err)
-	}
-	b, err := readBlock[T](ctx, a, sel)
-	return b, a.fail("read", err)
-}
-
-// readBlock is Read of an array, without the name of what failed.
-func readBlock[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection) (b Block[T], err error) {
-	s, typ, err := forElements[T](a, sel)
-	if err != nil {
-		return b, err
-	}
+	var b Block[T]
 	var e elements
-	err = a.read(ctx, sel, typ, true, func(r *selected) (grid.View, error) {
-		if r.Len() > a.options.Limits.block()/int64(r.width) {
-			return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
-		}
-		b = Block[T]{r.Shape(), make([]T, r.Len())}
-		if native[T](typ) {
-			return r.view(elements{typ: typ, data: bytesOf(b.Data)})
-		}
-		e = s.room(typ, r.Len())
-		return r.view(e)
-	})
-	if err == nil && e.data != nil {
+	a, sel, err := from.of(sel)
+	if err == nil {
+		err = a.read(ctx, sel, checkElement[T], true, func(r *selected) (grid.View, error) {
+			if r.Len() > a.options.Limits.block()/r.size() {
+				return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+			}
+			b = Block[T]{r.Shape(), make([]T, r.Len())}
+			e = roomFor(r, b.Data)
+			return r.view(e)
+		})
+	}
+	if err == nil {
 		err = valuesOf(e, b.Data)
 	}
 	if err != nil {
-		return Block[T]{}, err
+		return Block[T]{}, a.fail("read", err)
 	}
 	return b, nil
-}
-
-// forElements returns the state of an array and the data type of what a selection makes of it, which has to be one that T is for.
-func forElements[T dtype.Element](a *Array, sel selection.Selection) (*state, dtype.Type, error) {
-	s := a.state.Load()
-	typ, _, err := through(s.typ, selection.FieldsOf(sel))
-	if err == nil {
-		err = checkElement[T](typ)
-	}
-	return s, typ, err
 }
 
 // ReadInto is [Read] into the caller's slice, which has room for just the selected elements, in C order.
 // After an error the slice may hold anything.
 func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T) error {
+	var e elements
 	a, sel, err := from.of(sel)
-	if err != nil {
-		return a.fail("read", err)
+	if err == nil {
+		err = a.read(ctx, sel, checkElement[T], false, func(r *selected) (grid.View, error) {
+			if int64(len(dst)) != r.Len() {
+				return grid.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
+			}
+			e = roomFor(r, dst)
+			return r.view(e)
+		})
 	}
-	s, typ, err := forElements[T](a, sel)
-	if err != nil {
-		return a.fail("read", err)
+	if err == nil {
+		err = valuesOf(e, dst)
 	}
-	if native[T](typ) {
-		return a.readInto(ctx, sel, elements{typ: typ, data: bytesOf(dst)})
-	}
-	e := s.room(typ, int64(len(dst)))
-	if err := a.readInto(ctx, sel, e); err != nil {
-		return err
-	}
-	return a.fail("read", valuesOf(e, dst))
+	return a.fail("read", err)
 }
 
-// ReadBytes reads the selected elements of an array of any type into dst, which has room for just them: in C order and in
-// the byte order of the host. Fields of structs that are selected follow each other without gaps. After an error dst may hold anything.
+// roomFor returns memory for what is selected: that of the caller's values where they are the elements as they stand.
+func roomFor[T dtype.Element](r *selected, values []T) elements {
+	if native[T](r.typ) {
+		return elements{typ: r.typ, data: bytesOf(values)}
+	}
+	return r.room()
+}
+
+// ReadBytes reads the selected elements of an array of any type of fixed width into dst, which has room for just them: in C order and
+// in the byte order of the host. Fields of structs that are selected follow each other without gaps. After an error dst may hold anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
-	if t := a.Type(); t.Variable() {
-		return a.fail("read", errVariable(t))
-	}
-	return a.readInto(ctx, sel, elements{data: dst})
-}
-
-func (a *Array) readInto(ctx context.Context, sel selection.Selection, dst elements) error {
-	return a.fail("read", a.read(ctx, sel, dst.typ, false, func(r *selected) (grid.View, error) { return r.view(dst) }))
+	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (grid.View, error) {
+		return r.view(elements{typ: r.typ, data: dst})
+	}))
 }
 
 // readTries is how often a read begins anew because the array was changed under it.
@@ -109,7 +88,7 @@ const grownLooks = 3
 // append all the time has to be read at last. Chunks are written before the document that describes them, so one that is not newer than
 // a document is what that document says.
 func (a *Array) read(
-	ctx context.Context, sel selection.Selection, t dtype.Type, zeroed bool, room func(*selected) (grid.View, error),
+	ctx context.Context, sel selection.Selection, takes accepts, zeroed bool, room func(*selected) (grid.View, error),
 ) error {
 	s, grown := a.state.Load(), false
 	var r *selected
@@ -118,7 +97,7 @@ func (a *Array) read(
 	looks := 0
 	for range readTries {
 		if !grown { // elsewhere what was selected is still what is asked for
-			if r, err = s.resolve(sel, t); err != nil {
+			if r, err = s.resolve(sel, takes); err != nil {
 				if now, staleErr := a.fresh(ctx, s); staleErr == nil && now != s {
 					s = now // what is not there may have been appended by somebody else
 					continue
@@ -164,7 +143,7 @@ func (s *state) grewTo(now *state, chunks grid.Box) bool {
 
 // Select returns what a selection means for the array as it is: its shape and how many elements it has.
 func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
-	r, err := a.state.Load().resolve(sel, dtype.Type{})
+	r, err := a.state.Load().resolve(sel, nil)
 	if err != nil {
 		return nil, a.fail("select", err)
 	}

@@ -18,7 +18,7 @@ func init() {
 
 // openRemote opens what a web server offers: the store of a URL, or the zip archive that it leads to or into.
 func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	archive, rel := http.Split(location, archiveSuffix)
+	archive, rel := http.Split(http.Reveal(ctx, location), archiveSuffix)
 	u, err := url.Parse(archive)
 	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.Read {
 		return http.OpenLocation(ctx, location, access)

@@ -295,7 +295,7 @@ func (r *Reservation) write(ctx context.Context, part int, e elements) error {
 	if err != nil {
 		return err
 	}
-	view, err := next.whole(sel).source(e)
+	view, err := (&selected{sel, next.typ, next.engine.Heap}).source(e)
 	if err != nil {
 		return err
 	}

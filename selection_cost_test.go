@@ -14,7 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec/blosc"
 	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -29,8 +31,10 @@ func TestPickedPartsOfChunks(t *testing.T) {
 	ctx := context.Background()
 	all := everyElement([]int64{500, 700})
 	for name, codecs := range map[string][]metadata.Extension{
-		"little":     {zarrbytes.Extension("little")},
-		"transposed": {transpose.Extension(1, 0), zarrbytes.Extension("big")},
+		"little":           {zarrbytes.Extension("little")},
+		"transposed":       {transpose.Extension(1, 0), zarrbytes.Extension("big")},
+		"blosc":            {zarrbytes.Extension("little"), blosc.Extension(blosc.Options{Level: 1, Element: 2, Block: 4096})},
+		"blosc transposed": {transpose.Extension(1, 0), zarrbytes.Extension("little"), blosc.Extension(blosc.Options{Level: 1, Element: 2, Block: 4096}), crc32c.Extension()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := largeArray(t, memory.New(), codecs...)

@@ -48,15 +48,30 @@ type Spec struct {
 	DimensionNames []string
 	// Attributes is anything that encodes to a JSON object, as a map, a struct or a json.RawMessage. Nil is {}.
 	Attributes any
+	// Format is the version of the Zarr format, 2 or 3; 0 is that of [CreateOptions]. In format 2 keys are "0.1" unless KeyEncoding says
+	// otherwise, and what it cannot say is refused: several lengths of chunks along an axis, shards, many codecs and data types.
+	Format int
 }
 
 // array returns the array that the spec describes, at a place where nothing is stored yet.
 func (s *Spec) array(base node) (*Array, error) {
 	doc, err := s.document(base.options.Limits)
+	if err == nil && s.Format == 2 {
+		doc, err = s.documentV2(doc, base.options.Limits)
+	}
 	if err != nil {
 		return nil, err
 	}
+	base.document = doc.Document()
 	return newArray(base, doc, store.Version{})
+}
+
+// documentV2 returns the metadata of the array in format 2.
+func (s *Spec) documentV2(doc *metadata.Array, l Limits) (*metadata.Array, error) {
+	if s.KeyEncoding == metadata.DefaultSlash { // what is chosen where nothing is
+		doc = doc.WithKeyEncoding(metadata.V2Dot)
+	}
+	return doc.ToV2(l.metadata())
 }
 
 // document returns the metadata of the array.

@@ -20,7 +20,7 @@ func (s *Stream) write(ctx context.Context, e elements) error {
 	if int64(len(e.data))%s.plane != 0 {
 		return badArgument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(e.data), s.axis, s.plane)
 	}
-	if err := s.base.checkValues(e); err != nil {
+	if err := checkValues(e); err != nil {
 		return err
 	}
 	shape[s.axis] = int64(len(e.data)) / s.plane

@@ -15,60 +15,44 @@ import (
 //
 //	zarr.ReadStrided(ctx, a, sel, table[column:], []int64{columns})
 //
-// T is the very type of the elements: text and times, which are converted, go by [Read]. Strides that put several elements to one
-// place wrap [ErrInvalidArgument]. After an error dst may hold anything at its places.
+// Text, byte strings, times and durations come in C order only. Strides that put several elements to one place wrap [ErrInvalidArgument]. After an error dst may hold anything at its places.
 func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T, strides []int64) error {
 	a, sel, err := from.of(sel)
-	if err == nil {
-		err = readStrided(ctx, a, sel, dst, strides)
-	}
-	return a.fail("read", err)
-}
-
-func readStrided[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, dst []T, strides []int64) error {
-	_, typ, err := forElements[T](a, sel)
 	if err != nil {
-		return err
+		return a.fail("read", err)
 	}
-	if !native[T](typ) {
-		return errStrided(typ)
-	}
-	return a.read(ctx, sel, typ, false, func(r *selected) (grid.View, error) {
+	return a.fail("read", a.read(ctx, sel, asTheyStand[T], false, func(r *selected) (grid.View, error) {
 		if len(strides) == len(r.Shape()) && !apart(r.Shape(), strides) {
 			return grid.View{}, badArgument("strides %d put several elements of shape %v to one place", strides, r.Shape())
 		}
-		return r.strided(elements{typ: typ, data: bytesOf(dst)}, strides)
-	})
-}
-
-// errStrided says that strides are for elements that are not converted.
-func errStrided(t dtype.Type) error {
-	return badArgument("elements of %s are converted, which is done in C order only: use Read and Write", t)
+		return r.strided(elements{typ: r.typ, data: bytesOf(dst)}, strides)
+	}))
 }
 
 // WriteStrided is [Write] of memory of another layout than C order, as [ReadStrided] describes it. A stride may be 0: the same
 // elements are written all along that axis, as NumPy broadcasts them.
 func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T, strides []int64) error {
 	a, sel, err := to.of(sel)
-	if err == nil {
-		err = writeStrided(ctx, a, sel, src, strides)
-	}
-	return a.fail("write", err)
-}
-
-func writeStrided[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, src []T, strides []int64) error {
-	_, typ, err := forElements[T](a, sel)
 	if err != nil {
-		return err
+		return a.fail("write", err)
 	}
-	if !native[T](typ) {
-		return errStrided(typ)
-	}
-	return a.writeView(ctx, sel, typ, func(r *selected) (grid.View, error) {
-		e := elements{typ: typ, data: bytesOf(src)}
-		if err := checkValues(typ, e); err != nil {
+	return a.fail("write", a.writeView(ctx, sel, checkElement[T], func(r *selected) (grid.View, error) {
+		e, err := elementsAs(r.typ, r.heap, src)
+		if err == nil {
+			err = checkValues(e)
+		}
+		if err != nil {
 			return grid.View{}, err
 		}
 		return r.strided(e, strides)
-	})
+	}))
+}
+
+// asTheyStand refuses values that are something else in memory than the elements.
+func asTheyStand[T dtype.Element](t dtype.Type) error {
+	if native[T](t) || !converted[T](t) {
+		return checkElement[T](t)
+	}
+	var zero T
+	return badArgument("elements of %s come as %T in C order only (Read, ReadInto)", t, zero)
 }

@@ -170,8 +170,12 @@ func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 
 // refreshAll returns what makes consolidated metadata agree with several nodes at once.
 func (h *Hierarchy) refreshAll(opt Options) publish.After {
-	return func(ctx context.Context, journal store.Key, members []store.Path) error {
-		return h.refreshAbove(ctx, node{hierarchy: h, options: opt}, journal, members...)
+	return func(ctx context.Context, journal store.Key, changed []publish.Node) error {
+		members := make([]node, len(changed))
+		for i, c := range changed {
+			members[i] = node{hierarchy: h, path: c.Path, options: opt, document: c.Document}
+		}
+		return h.refreshAbove(ctx, journal, members...)
 	}
 }
 

@@ -63,7 +63,7 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 		return err
 	})
 	if now := a.state.Load(); now != published && (err == nil || errors.Is(err, ErrIncomplete)) {
-		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), a.node, store.Key{}, a.path))
+		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), store.Key{}, a.node))
 	}
 	return err
 }
@@ -95,17 +95,22 @@ func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) 
 }
 
 // known returns the state that a document describes: the present one where it is of that version.
+// In format 2 the attributes, which have a document of their own, are those that are known.
 func (a *Array) known(d publish.Document) (*state, error) {
-	if s := a.state.Load(); s != nil && s.version == d.Version && !d.Version.IsZero() {
+	s := a.state.Load()
+	if s.version == d.Version && !d.Version.IsZero() {
 		return s, nil
 	}
-	return a.parse(d.Bytes, d.Version)
+	return a.parse(d.Bytes, s.doc.Attributes, d.Version)
 }
 
 // with returns the state with another grid.
 func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
 	doc := s.document()
 	ext := doc.ChunkGrid
+	if doc.Format() == 2 && g.Name() != "regular" {
+		return nil, fmt.Errorf("%w: an array of format 2 has chunks of one length an axis; convert it to format 3 first (varve convert --to 3)", ErrUnsupported)
+	}
 	if !sameEdges(g, s.grid) {
 		ext = gridExtension(g, len(ext.Configuration))
 	}

@@ -21,7 +21,7 @@ type View struct {
 // View returns a selection of the array as something to read from, write to and select from. Its axes are those of the
 // selected block.
 func (a *Array) View(sel selection.Selection) (*View, error) {
-	r, err := a.state.Load().resolve(sel, dtype.Type{})
+	r, err := a.state.Load().resolve(sel, nil)
 	if err != nil {
 		return nil, a.fail("view", err)
 	}

@@ -19,72 +19,69 @@ import (
 // Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or the number of values does not fit.
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
-	if err != nil {
-		return a.fail("write", err)
-	}
-	e, err := elementsFor(a, sel, src)
 	if err == nil {
-		err = a.write(ctx, sel, e)
+		err = a.writeView(ctx, sel, checkElement[T], func(r *selected) (grid.View, error) {
+			e, err := elementsAs(r.typ, r.heap, src)
+			if err != nil {
+				return grid.View{}, err
+			}
+			return r.source(e)
+		})
 	}
 	return a.fail("write", err)
 }
 
-// elementsFor is elementsOf of what a selection makes of the array.
-func elementsFor[T dtype.Element](a *Array, sel selection.Selection, values []T) (elements, error) {
-	s, typ, err := forElements[T](a, sel)
-	if err != nil {
-		return elements{}, err
-	}
-	return elementsAs(s, typ, values)
-}
-
-// WriteBytes is [Write] for an array of any type: src has the elements in the byte order of the host.
+// WriteBytes is [Write] for an array of any type of fixed width: src has the elements in the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
-	return a.fail("write", a.write(ctx, sel, elements{data: src}))
+	return a.fail("write", a.writeView(ctx, sel, nil, func(r *selected) (grid.View, error) {
+		return r.source(elements{typ: r.typ, data: src})
+	}))
 }
 
-// Fill stores one value as every selected element.
+// Fill stores one value as every selected element. It takes the memory of one.
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
 	a, sel, err := to.of(sel)
-	if err != nil {
-		return a.fail("fill", err)
-	}
-	e, err := elementsFor(a, sel, []T{value})
 	if err == nil {
-		err = a.repeat(ctx, sel, e)
+		err = a.repeat(ctx, sel, checkElement[T], func(r *selected) (elements, error) {
+			return elementsAs(r.typ, r.heap, []T{value})
+		})
 	}
 	return a.fail("fill", err)
 }
 
-// FillBytes is [Fill] for an array of any type: elem is one element in the byte order of the host.
+// FillBytes is [Fill] for an array of any type of fixed width: elem is one element in the byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.repeat(ctx, sel, elements{data: elem}))
-}
-
-func (a *Array) write(ctx context.Context, sel selection.Selection, e elements) error {
-	return a.writeView(ctx, sel, e.typ, func(r *selected) (grid.View, error) { return r.source(e) })
+	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *selected) (elements, error) {
+		return elements{typ: r.typ, data: elem}, nil
+	}))
 }
 
 // manyPoints is how many points are written at a time where one value stands for all: their order takes memory.
 const manyPoints = 1 << 22
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
-func (a *Array) repeat(ctx context.Context, sel selection.Selection, e elements) error {
+func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes accepts, one func(*selected) (elements, error)) error {
 	s := a.state.Load()
-	if r, err := s.resolve(sel, e.typ); err == nil && r.Axes() == nil && r.Len() > manyPoints {
+	if r, err := s.resolve(sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
 		for slab := range r.Slabs(s.grid, 1, manyPoints) {
-			if err := a.repeat(ctx, r.Part(slab), e); err != nil {
+			if err := a.repeat(ctx, r.Part(slab), takes, one); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return a.writeView(ctx, sel, e.typ, func(r *selected) (grid.View, error) { return r.one(e) })
+	return a.writeView(ctx, sel, takes, func(r *selected) (grid.View, error) {
+		e, err := one(r)
+		if err != nil {
+			return grid.View{}, err
+		}
+		return r.one(e)
+	})
 }
 
 // writeView stores the elements that view shows for the selection.
 func (a *Array) writeView(
-	ctx context.Context, sel selection.Selection, t dtype.Type, view func(*selected) (grid.View, error),
+	ctx context.Context, sel selection.Selection, takes accepts, view func(*selected) (grid.View, error),
 ) error {
 	if err := a.writable(); err != nil {
 		return err
@@ -94,12 +91,12 @@ func (a *Array) writeView(
 		return err
 	}
 	defer leave()
-	s, border, err := a.forWriting(ctx, sel, t)
+	s, border, err := a.forWriting(ctx, sel, takes)
 	if err != nil {
 		return err
 	}
 	write := func(s *state, shared bool) error {
-		r, err := s.resolve(sel, t)
+		r, err := s.resolve(sel, takes)
 		if err != nil {
 			return err
 		}
@@ -120,9 +117,9 @@ func (a *Array) writeView(
 // forWriting returns the newest state, and whether a selection touches its border; there [Array.withoutGrowth] looks for the newest
 // one. Another program may have cut the array in another way: under a key that has another chunk now, one of the old length
 // would be damage.
-func (a *Array) forWriting(ctx context.Context, sel selection.Selection, t dtype.Type) (s *state, border bool, err error) {
+func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes accepts) (s *state, border bool, err error) {
 	s = a.state.Load()
-	r, err := s.resolve(sel, t)
+	r, err := s.resolve(sel, takes)
 	if err != nil || s.atBorder(r.Resolved) || a.options.SingleWriter {
 		return s, err == nil && s.atBorder(r.Resolved), err
 	}
@@ -130,7 +127,7 @@ func (a *Array) forWriting(ctx context.Context, sel selection.Selection, t dtype
 	if err != nil || now == s {
 		return s, false, err
 	}
-	if r, err = now.resolve(sel, t); err != nil {
+	if r, err = now.resolve(sel, takes); err != nil {
 		return now, false, err
 	}
 	return now, now.atBorder(r.Resolved), nil
@@ -174,16 +171,14 @@ func (s *state) atBorder(r *selection.Resolved) bool {
 }
 
 // checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody could read them again.
-func (s *state) checkValues(e elements) error { return checkValues(s.typ, e) }
-
-func checkValues(t dtype.Type, e elements) error {
-	if t.Variable() {
+func checkValues(e elements) error {
+	if e.typ.Variable() {
 		if e.heap == nil {
-			return errVariable(t)
+			return errVariable(e.typ)
 		}
 		return nil // the values were looked at when they came
 	}
-	if err := t.Check(e.data); err != nil {
+	if err := e.typ.Check(e.data); err != nil {
 		return badArgument("%v", err)
 	}
 	return nil

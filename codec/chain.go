@@ -32,13 +32,14 @@ type Chain struct {
 	serial ArrayBytes
 	bytes  []BytesBytes
 
-	plain   bool  // encoded and decoded bytes of serial are the same
-	order   []int // axis order of the encoded array where arrays only permute, else nil
-	inOrder bool  // order changes nothing
-	shows   bool  // stored chunks hold their elements as they are
-	divides bool  // serial is a Divider
-	varies  bool  // elements differ in length, so that blocks refer to them
-	limit   int64 // most bytes of a decoded chunk
+	plain   bool         // encoded and decoded bytes of serial are the same
+	order   []int        // axis order of the encoded array where arrays only permute, else nil
+	inOrder bool         // order changes nothing
+	shows   bool         // stored chunks hold their elements as they are
+	divides bool         // serial is a Divider
+	varies  bool         // elements differ in length, so that blocks refer to them
+	limit   int64        // most bytes of a decoded chunk
+	ranges  RangeDecoder // decodes parts of chunks, or nil
 }
 
 // NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors are of type [*Error] and wrap
@@ -63,6 +64,7 @@ func (c *Chain) finish() error {
 		_, ok := b.(Trimmer)
 		return !ok
 	})
+	c.ranges = c.ranger()
 	return nil
 }
 

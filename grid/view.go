@@ -122,6 +122,9 @@ func Copy(dst, src View) {
 	if outer == outerSrc {
 		n = m
 	}
+	if outer == len(dst.Shape) && outer > 0 && copyTiles(&dst, &src) {
+		return
+	}
 	if outer == len(dst.Shape) && outer > 0 {
 		copyElements(&dst, &src, dst.Offset, src.Offset, 0)
 		return

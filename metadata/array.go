@@ -24,6 +24,7 @@ type Array struct {
 	Attributes []byte
 
 	kept []member
+	v2   *arrayV2 // nil in format 3
 }
 
 // array reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported,
@@ -136,20 +137,27 @@ func (d *document) shape(a *Array, rank int) error {
 	if v.Kind() != strictjson.Array {
 		return v.Errorf("shape must be an array, got %s", v.Kind())
 	}
+	a.Shape, err = extents(v, rank)
+	return err
+}
+
+// extents reads an array of lengths in elements.
+func extents(v strictjson.Value, rank int) ([]int64, error) {
 	n := v.Len()
 	if n > rank {
-		return v.Errorf("%d dimensions, at most %d are allowed", n, rank)
+		return nil, v.Errorf("%d dimensions, at most %d are allowed", n, rank)
 	}
-	a.Shape = make([]int64, n)
+	lengths := make([]int64, n)
 	for i, e := range v.Elements() {
-		if a.Shape[i], err = e.Int64(); err != nil {
-			return err
+		var err error
+		if lengths[i], err = e.Int64(); err != nil {
+			return nil, err
 		}
-		if a.Shape[i] < 0 {
-			return e.Errorf("extent must not be negative, got %d", a.Shape[i])
+		if lengths[i] < 0 {
+			return nil, e.Errorf("extent must not be negative, got %d", lengths[i])
 		}
 	}
-	return nil
+	return lengths, nil
 }
 
 // chains reads the codecs and the storage transformers.
@@ -216,13 +224,19 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 		return nil, under(err, "/attributes")
 	}
 	b := *a
-	b.Attributes = v.Raw()
+	if b.Attributes = v.Raw(); b.v2 != nil {
+		b.DimensionNames = namesV2(b.Attributes, len(b.Shape))
+	}
 	return &b, nil
 }
 
 // Marshal returns the canonical document of a: the members in a fixed order, indented by two spaces, with a final
 // newline. It is read again before it is returned, and the error is the one with which [ParseArray] refuses it.
+// In format 2 it is the document [V2Array], whatever the codecs and the data type are by now; see [Array.ToV2].
 func (a *Array) Marshal(l Limits) ([]byte, error) {
+	if a.v2 != nil {
+		return a.marshalV2(l)
+	}
 	w := newWriter(l, "array")
 	w.member(shape).shape(a.Shape)
 	w.member(dataType).extension(a.DataType, Extension.appendType)

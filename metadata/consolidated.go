@@ -9,13 +9,17 @@ import (
 )
 
 // Consolidated is a copy of the documents of all nodes below a group, held in the group's own document
-// (zarr-specs v3.1 core, "Additional fields"; kind "inline"). It is for listing and for opening many nodes at once.
+// (zarr-specs v3.1 core, "Additional fields"; kind "inline"), or in format 2 in [V2Consolidated], where a node has several
+// documents: its entry is their record, see [RecordV2]. It is for listing and for opening many nodes at once.
 // Paths are relative to the group, as "a/b", and no two entries have one path or a path below an array.
 // An entry whose parents are missing is permitted. The zero Consolidated is empty.
 type Consolidated struct {
 	entries []entry // in the order of the document
 	order   []int32 // of the entries by path: a walk over the tree
 	kept    []member
+	v2      bool
+	own     []byte   // the record of the group itself, nil where there is none; format 2 only
+	other   []member // of the metadata that belongs to no node; format 2 only
 }
 
 var (
@@ -33,9 +37,13 @@ type entry struct {
 // A path that is not legal, given twice or below an array, and a document that is [ErrInvalid], are errors;
 // one that [Parse] describes in spite of an extension that it does not support is none.
 func NewConsolidated(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
-	c := new(Consolidated)
+	return new(Consolidated).with(nodes, l)
+}
+
+// with fills an empty c.
+func (c *Consolidated) with(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
 	for path, raw := range nodes {
-		e, err := newEntry(path, raw, l)
+		e, err := c.newEntry(path, raw, l)
 		if err != nil {
 			return nil, err
 		}
@@ -94,20 +102,39 @@ func (c *Consolidated) read(nodes strictjson.Value) error {
 	return nil
 }
 
-func newEntry(path string, raw []byte, l Limits) (entry, error) {
+func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error) {
 	if err := checkPath(path); err != nil {
-		return entry{}, entryError(path, err)
+		return entry{}, c.entryError(path, err)
 	}
-	n, err := parse(raw, l, true)
+	n, err := c.parse(raw, l)
 	if n == nil {
-		return entry{}, entryError(path, err)
+		return entry{}, c.entryError(path, err)
 	}
 	_, array := n.(*Array)
 	return entry{path, raw, array}, nil
 }
 
-func entryError(path string, err error) error {
-	return under(err, "/consolidated_metadata/metadata"+strictjson.Token(path))
+// parse reads the document of an entry, or its record.
+func (c *Consolidated) parse(raw []byte, l Limits) (Node, error) {
+	if c.v2 {
+		return parseRecord(raw, l)
+	}
+	return parse(raw, l, true)
+}
+
+func (c *Consolidated) entryError(path string, err error) error {
+	at := "/consolidated_metadata/metadata"
+	if c.v2 {
+		at = strictjson.Token(V2Consolidated) + "/metadata"
+	}
+	return under(err, at+strictjson.Token(path))
+}
+
+// copy returns a copy of c that has other entries.
+func (c *Consolidated) copy(entries []entry, order []int32) *Consolidated {
+	b := *c
+	b.entries, b.order = entries, order
+	return &b
 }
 
 // index sorts the paths and checks that they make a tree. In tree order all nodes below an array follow it at once.
@@ -122,9 +149,9 @@ func (c *Consolidated) index() error {
 		e := c.entries[i]
 		switch {
 		case e.path == last:
-			return entryError(e.path, errTwice)
+			return c.entryError(e.path, errTwice)
 		case array != "" && below(e.path, array):
-			return entryError(e.path, errBelowArray)
+			return c.entryError(e.path, errBelowArray)
 		case e.array:
 			array = e.path
 		}
@@ -162,9 +189,9 @@ func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 	if !ok {
 		return nil, nil
 	}
-	n, err := parse(c.entries[c.order[at]].raw, l, true)
+	n, err := c.parse(c.entries[c.order[at]].raw, l)
 	if err != nil {
-		err = entryError(path, err)
+		err = c.entryError(path, err)
 	}
 	return n, err
 }
@@ -172,10 +199,11 @@ func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 // Below returns the entries below the group at path, with paths relative to it.
 func (c *Consolidated) Below(path string) *Consolidated {
 	at, ok := c.find(path)
+	b := &Consolidated{v2: c.v2}
 	if ok {
+		b.own = c.entries[c.order[at]].raw
 		at++
 	}
-	b := new(Consolidated)
 	for _, i := range c.order[at:] {
 		e := c.entries[i]
 		if !below(e.path, path) {
@@ -190,15 +218,22 @@ func (c *Consolidated) Below(path string) *Consolidated {
 // With returns a copy of c in which the entry at path is the document raw: in its old place, or behind all others.
 // A path or a document that [NewConsolidated] refuses is refused here too.
 func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, error) {
-	e, err := newEntry(path, raw, l)
-	if err != nil {
-		return nil, err
-	}
-	b := &Consolidated{entries: slices.Clone(c.entries), kept: c.kept}
-	if at, ok := c.find(path); ok {
-		b.entries[c.order[at]] = e
-	} else {
-		b.entries = append(b.entries, e)
+	return c.WithAll(func(yield func(string, []byte) bool) { yield(path, raw) }, l)
+}
+
+// WithAll is [Consolidated.With] for several entries.
+func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+	b := c.copy(slices.Clone(c.entries), nil)
+	for path, raw := range nodes {
+		e, err := c.newEntry(path, raw, l)
+		if err != nil {
+			return nil, err
+		}
+		if at, ok := c.find(path); ok {
+			b.entries[c.order[at]] = e
+		} else {
+			b.entries = append(b.entries, e)
+		}
 	}
 	if err := b.index(); err != nil {
 		return nil, err
@@ -208,7 +243,7 @@ func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, e
 
 // Without returns a copy of c without the entry at path. Entries below it stay.
 func (c *Consolidated) Without(path string) *Consolidated {
-	b := &Consolidated{entries: slices.Clone(c.entries), order: slices.Clone(c.order), kept: c.kept}
+	b := c.copy(slices.Clone(c.entries), slices.Clone(c.order))
 	at, ok := c.find(path)
 	if !ok {
 		return b

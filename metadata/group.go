@@ -8,6 +8,7 @@ type Group struct {
 	Consolidated *Consolidated
 
 	kept []member
+	v2   *groupV2 // nil in format 3
 }
 
 func (d *document) group(entry bool) (Node, error) {
@@ -46,7 +47,11 @@ func (g *Group) WithConsolidated(c *Consolidated) *Group {
 
 // Marshal returns the canonical document of g: the members in a fixed order, indented by two spaces, with a final
 // newline. It is read again before it is returned, and the error is the one with which [ParseGroup] refuses it.
+// In format 2 it is the document [V2Group]: attributes and consolidated metadata have documents of their own.
 func (g *Group) Marshal(l Limits) ([]byte, error) {
+	if g.v2 != nil {
+		return g.marshalV2(l)
+	}
 	w := newWriter(l, "group")
 	w.member(attributes).object(g.Attributes)
 	if g.Consolidated != nil {

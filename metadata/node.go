@@ -10,6 +10,14 @@ import (
 type Node interface {
 	// Marshal returns the canonical document of the node, or the error with which Parse would refuse it.
 	Marshal(l Limits) ([]byte, error)
+	// MarshalAttributes returns the document of the attributes, nil in format 3, where Marshal has them.
+	MarshalAttributes(l Limits) ([]byte, error)
+	// Record returns what consolidated metadata has of the node.
+	Record(l Limits) ([]byte, error)
+	// Format returns the version of the format in which the node is stored: 2 or 3.
+	Format() int
+	// Document returns the name of the document that Marshal returns.
+	Document() string
 
 	node()
 }

@@ -129,7 +129,7 @@ func (w *writer) kept(list []member) {
 	}
 }
 
-// document ends the document and reads it again. White space changes its size and nothing else.
+// document ends the document and reads it again. What finish does to it changes its size and nothing else.
 func (w *writer) document() ([]byte, error) {
 	if w.err != nil {
 		return nil, w.err
@@ -138,6 +138,11 @@ func (w *writer) document() ([]byte, error) {
 	if _, err := Parse(w.buf, w.limits); err != nil {
 		return nil, err
 	}
+	return w.finish()
+}
+
+// finish lays out what was written.
+func (w *writer) finish() ([]byte, error) {
 	doc := append(strictjson.AppendIndent(make([]byte, 0, 2*len(w.buf)), w.buf), '\n')
 	if err := w.limits.json().Check(len(doc)); err != nil {
 		return nil, located(err)

@@ -147,7 +147,7 @@ func (r *Resolved) resolve(t *Target) (*Resolved, error) {
 	if len(t.Shape) != len(r.source) {
 		return nil, rankError(len(r.source), len(t.Shape))
 	}
-	for i, in := range r.bounds() {
+	for i, in := range r.Bounds() {
 		if in.Len() > 0 && in.Stop > t.Shape[i] {
 			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("element %d", in.Stop-1))
 		}
@@ -162,8 +162,8 @@ func (r *Resolved) resolve(t *Target) (*Resolved, error) {
 	return &o, nil
 }
 
-// bounds returns the smallest box of the array that has all that is selected.
-func (r *Resolved) bounds() grid.Box {
+// Bounds returns the smallest box of the array that has all that is selected.
+func (r *Resolved) Bounds() grid.Box {
 	box := make(grid.Box, max(len(r.source), len(r.axes)))
 	switch {
 	case r.count == 0:
@@ -181,7 +181,7 @@ func (r *Resolved) bounds() grid.Box {
 
 // Touched returns, for every axis, the interval of chunks of g between the first and the last that may be touched.
 func (r *Resolved) Touched(g *grid.Grid) grid.Box {
-	box := r.bounds()
+	box := r.Bounds()
 	for i, in := range box {
 		if in.Len() > 0 {
 			first, _, _ := g.Axis(i).Locate(in.Start)

@@ -5,7 +5,7 @@ import "context"
 // NewBatch begins a batch of writes. Where s is no [Batcher], every write stands alone.
 //
 // The batch is a [ConditionalBatch] and a [SplicingBatch] wherever s can write on conditions, inside of batches or
-// outside, and a [PatchingBatch] wherever s can patch. What neither the batches of s nor s itself can do fails with [ErrUnsupported].
+// outside, a [PatchingBatch] wherever s can patch, and a [CopyingBatch] wherever s can copy. What neither the batches of s nor s itself can do fails with [ErrUnsupported].
 func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	if b, ok := s.(Batcher); ok {
 		return batchOf(ctx, s, b, d)
@@ -26,7 +26,9 @@ func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, err
 	_, splicing := b.(SplicingBatch)
 	_, patching := b.(PatchingBatch)
 	_, patcher := s.(Patcher)
-	if conditional && splicing && (patching || !patcher) {
+	_, copying := b.(CopyingBatch)
+	_, copier := s.(Copier)
+	if conditional && splicing && (patching || !patcher) && (copying || !copier) {
 		return b, nil
 	}
 	return beside{b, single{s, d}}, nil
@@ -75,6 +77,13 @@ func (b beside) Patch(ctx context.Context, key Key, from Version, patches []Patc
 	return b.single.Patch(ctx, key, from, patches)
 }
 
+func (b beside) CopyFrom(ctx context.Context, key Key, from Store, source Key) (int64, error) {
+	if c, ok := b.Batch.(CopyingBatch); ok {
+		return c.CopyFrom(ctx, key, from, source)
+	}
+	return b.single.CopyFrom(ctx, key, from, source)
+}
+
 // single is the batch of a store that writes one value at a time.
 type single struct {
 	s Store
@@ -103,6 +112,15 @@ func (b single) Splice(ctx context.Context, key Key, from Version, pieces []Piec
 func (b single) Patch(ctx context.Context, key Key, from Version, patches []Patch) error {
 	_, err := PatchValue(ctx, b.s, key, from, patches, b.d)
 	return err
+}
+
+func (b single) CopyFrom(ctx context.Context, key Key, from Store, source Key) (int64, error) {
+	c, ok := b.s.(Copier)
+	if !ok {
+		return 0, unsupported(b.s, "copy")
+	}
+	n, _, err := c.CopyFrom(ctx, key, from, source, b.d)
+	return n, err
 }
 
 func (b single) Delete(ctx context.Context, key Key) error { return Delete(ctx, b.s, key) }

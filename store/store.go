@@ -2,7 +2,7 @@
 //
 // A store maps keys to values. Implementers write one method, [Store.Get]; every further power is an interface
 // of its own ([Writer], [ConditionalWriter], [Splicer], [Patcher], [Batcher], [ConditionalBatch], [SplicingBatch],
-// [PatchingBatch], [Deleter], [ConditionalDeleter], [Lister], [Stater], [Opener], [Locker]), and a function of this package uses the power where the store has it and falls back
+// [PatchingBatch], [Copier], [CopyingBatch], [Deleter], [ConditionalDeleter], [Lister], [Stater], [Opener], [Locker], [Placer]), and a function of this package uses the power where the store has it and falls back
 // where it can.
 // The suite in package storetest makes the contract true: a driver is done when storetest.Run passes.
 //

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
 )
 
 // largestCopy is how large the document of a group may be that info looks into for its copy of an array's metadata.
@@ -21,12 +21,12 @@ func olderCopies(ctx context.Context, location, path string, doc *metadata.Array
 	if !ok || path == "" {
 		return nil
 	}
-	s, err := file.Open(localPath(root), &file.Options{ReadOnly: true})
+	s, err := openNodeStore(ctx, root)
 	if err != nil {
 		return nil
 	}
 	defer s.Close()
-	is, err := doc.Marshal(metadata.Limits{})
+	is, err := doc.Record(metadata.Limits{})
 	if err != nil {
 		return nil
 	}
@@ -50,12 +50,9 @@ type copies struct{ *metadata.Consolidated }
 
 // copiesIn returns the consolidated metadata of the group at a path, nil where there is none.
 func copiesIn(ctx context.Context, s store.Store, p store.Path) *copies {
-	raw, _, err := s.Get(ctx, p.Key("zarr.json"), store.Request{Limit: largestCopy}, nil)
-	if err != nil {
-		return nil
-	}
-	g, err := metadata.ParseGroup(raw, metadata.Limits{})
-	if err != nil || g.Consolidated == nil {
+	n, err := zarr.On(s).Metadata(ctx, p.String(), &zarr.Options{Limits: zarr.Limits{Document: largestCopy}})
+	g, ok := n.(*metadata.Group)
+	if err != nil || !ok || g.Consolidated == nil {
 		return nil
 	}
 	return &copies{g.Consolidated}

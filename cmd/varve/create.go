@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store/zip"
 )
 
 // creation is what the flags of create say.
@@ -60,11 +61,11 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default", syntax(parseCompressor))
-	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`", syntax(keyEncoding))
+	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`; in format 2 v2. or v2/", syntax(keyEncoding))
 	f.StringVar(&c.names, "dimension-names", "", "`t,x`; an empty name is none")
 	checkedVar(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", syntax(parseAttributes))
 	f.StringVar(&c.from, "from", "", "take shape, type and values from `FILE.npy`")
-	f.IntVar(&c.format, "zarr-format", 3, "`VERSION` of the format: 3")
+	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 2 or 3; by default that of the group above, or 3")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -96,17 +97,14 @@ func (c *creation) check(cmd *cobra.Command) error {
 	if err := c.times.check(cmd, s.shards.unit(), s.shards.flag); err != nil {
 		return err
 	}
-	switch c.format {
-	case 3:
+	if c.format == 0 || c.format == 2 || c.format == 3 {
 		return nil
-	case 2:
-		return unsupported("--zarr-format 2 is not supported yet, only 3")
 	}
 	return badUsage("--zarr-format %d; 2 and 3 are known", c.format)
 }
 
 func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
-	return &zarr.CreateOptions{Options: *writing(cmd), Overwrite: c.overwrite}
+	return &zarr.CreateOptions{Options: *writing(cmd), Overwrite: c.overwrite, Format: c.format}
 }
 
 func (c *creation) createGroup(cmd *cobra.Command, location string) error {
@@ -118,11 +116,10 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	defer g.Close()
-	if !wantsJSON(cmd) {
-		return nil
+	if wantsJSON(cmd) {
+		err = infoGroup(cmd, location, g)
 	}
-	return infoGroup(cmd, location, g)
+	return errors.Join(err, g.Close())
 }
 
 func (c *creation) createArray(cmd *cobra.Command, location string) error {
@@ -148,16 +145,20 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	defer a.Close()
 	if data != nil {
 		if err := pour(cmd, data, a, nil); err != nil {
-			return c.undo(cmd, location, on(cmd.Name(), location, err))
+			err = on(cmd.Name(), location, err)
+			if archive, ok := a.Hierarchy().Store().(*zip.Archive); ok {
+				return errors.Join(err, archive.Discard())
+			}
+			defer a.Close()
+			return c.undo(cmd, location, err)
 		}
 	}
-	if !wantsJSON(cmd) {
-		return nil
+	if wantsJSON(cmd) {
+		err = infoArray(cmd, location, a, false)
 	}
-	return infoArray(cmd, location, a, false)
+	return errors.Join(err, a.Close())
 }
 
 // undo deletes an array that lacks its values, also after an interrupt, and returns err with what became of the array.

@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
 )
 
 // document is the metadata of an array that cannot be opened, and what can be made of it.
@@ -32,16 +31,12 @@ type document struct {
 // readDocument reads the document of an array at a location, also one that asks for more than this program knows.
 // It is nil where nothing can be said of one.
 func readDocument(ctx context.Context, location string, how zarr.Experimental) *document {
-	s, err := file.Open(localPath(location), &file.Options{ReadOnly: true})
+	s, err := openNodeStore(ctx, location)
 	if err != nil {
 		return nil
 	}
 	defer s.Close()
-	data, _, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{Limit: 64 << 20}, nil)
-	if err != nil {
-		return nil
-	}
-	node, _ := metadata.Parse(data, metadata.Limits{}) // why it cannot be opened is known already
+	node, _ := zarr.On(s).Metadata(ctx, "", nil) // why it cannot be opened is known already
 	doc, ok := node.(*metadata.Array)
 	if !ok || doc == nil {
 		return nil
@@ -118,7 +113,7 @@ func (d *document) miss(what, name string, err error) bool {
 
 // stored calls use with the index and the bytes of every chunk that is stored. The index is reused.
 func (d *document) stored(ctx context.Context, use func(index []int64, size int64)) error {
-	s, err := file.Open(localPath(d.location), &file.Options{ReadOnly: true})
+	s, err := openNodeStore(ctx, d.location)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
 )
 
 // drift is how the consolidated metadata of a group differs from the documents of the nodes below it. Paths are relative to
@@ -37,28 +37,28 @@ func (d *drift) text() string {
 // findDrift compares the consolidated metadata of the group at a location with the nodes below it: all of them where most is 0,
 // also if there is no such metadata; else as many as most says, and none if there is no such metadata.
 func findDrift(ctx context.Context, location string, most int) (*drift, error) {
-	s, err := file.Open(localPath(location), &file.Options{ReadOnly: true})
+	s, err := openNodeStore(ctx, location)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	raw, err := documentAt(ctx, s, store.Path{})
+	n, err := zarr.On(s).Metadata(ctx, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	group, err := metadata.ParseGroup(raw, metadata.Limits{})
-	if err != nil {
-		return nil, err
+	group, ok := n.(*metadata.Group)
+	if !ok {
+		return nil, badUsage("%s is an array, not a group", location)
 	}
 	d := &drift{Consolidated: group.Consolidated != nil, New: []string{}, Changed: []string{}, Gone: []string{}}
 	if most > 0 && !d.Consolidated {
 		return d, nil
 	}
-	w := &nodeWalk{store: s, most: most}
+	w := &nodeWalk{store: s, most: most, format: group.Format()}
 	if err := w.below(ctx, store.Path{}); err != nil {
 		return nil, err
 	}
-	there, err := metadata.NewConsolidated(w.all, metadata.Limits{})
+	there, err := w.consolidated()
 	if err != nil {
 		return nil, err
 	}
@@ -100,16 +100,25 @@ func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	if n == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
 		return nil, err
 	}
-	return n.Marshal(metadata.Limits{})
+	return n.Record(metadata.Limits{})
 }
 
 // nodeWalk collects the documents of nodes, whatever consolidated metadata says.
 type nodeWalk struct {
 	store   store.Store
 	most    int // 0 is no bound
+	format  int // of the nodes
 	stopped bool
 	paths   []string
 	raw     [][]byte
+}
+
+// consolidated returns what consolidated metadata of the nodes would be.
+func (w *nodeWalk) consolidated() (*metadata.Consolidated, error) {
+	if w.format == 2 {
+		return metadata.NewConsolidatedV2(nil, w.all, metadata.Limits{})
+	}
+	return metadata.NewConsolidated(w.all, metadata.Limits{})
 }
 
 // all yields the documents by their paths.
@@ -135,15 +144,18 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path) error {
 		if err != nil {
 			continue // no legal name of a node
 		}
-		raw, err := documentAt(ctx, w.store, p)
+		raw, n, err := documentAt(ctx, w.store, p)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
+		if n != nil && n.Format() != w.format {
+			continue
+		}
 		w.paths, w.raw = append(w.paths, p.String()), append(w.raw, raw)
-		if n, _ := metadata.Parse(raw, metadata.Limits{}); isGroupDocument(n) {
+		if isGroupDocument(n) {
 			if err := w.below(ctx, p); err != nil {
 				return err
 			}
@@ -167,10 +179,23 @@ func folders(ctx context.Context, s store.Store, dir store.Path) ([]string, erro
 	return names, nil
 }
 
-// documentAt returns the document of the node at a path.
-func documentAt(ctx context.Context, s store.Store, p store.Path) ([]byte, error) {
-	raw, _, err := s.Get(ctx, p.Key("zarr.json"), store.Request{Limit: 64 << 20}, nil)
-	return raw, err
+// documentAt returns the document of the node at a path, or the record of its documents in format 2, and the node as far as it
+// can be read.
+func documentAt(ctx context.Context, s store.Store, p store.Path) ([]byte, metadata.Node, error) {
+	raw, _, err := s.Get(ctx, p.Key(metadata.V3Node), store.Request{Limit: 64 << 20}, nil)
+	if err == nil {
+		n, _ := metadata.Parse(raw, metadata.Limits{})
+		return raw, n, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	n, err := zarr.On(s).Metadata(ctx, p.String(), nil)
+	if n == nil {
+		return nil, nil, err
+	}
+	raw, err = n.Record(metadata.Limits{})
+	return raw, n, err
 }
 
 // isGroupDocument reports whether a document is a group's.

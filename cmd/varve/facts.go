@@ -49,7 +49,7 @@ type storedFacts struct {
 // describe returns what the document of an array says.
 func describe(location string, doc *metadata.Array) *arrayFacts {
 	f := &arrayFacts{
-		Path: location, Kind: "array", Format: 3, Shape: doc.Shape,
+		Path: location, Kind: "array", Format: doc.Format(), Shape: doc.Shape,
 		DataType: typeJSON(doc.DataType), FillValue: doc.FillValue,
 		ChunkGrid: doc.ChunkGrid.Append(nil), KeyEncoding: doc.ChunkKeyEncoding.Append(nil),
 		DimensionNames: doc.DimensionNames, Attributes: attributesOf(doc), Notes: []string{},

@@ -91,7 +91,7 @@ func subject(cmd *cobra.Command) string {
 	if f := cmd.Flags().Lookup("array_path"); f != nil {
 		return f.Value.String()
 	}
-	return cmd.Flags().Arg(0)
+	return withoutSecrets(cmd.Flags().Arg(0))
 }
 
 // failed returns the error that the work of a command ended in as a failure that names operation and node.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 func newInfoCommand() *cobra.Command {
@@ -41,7 +45,7 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 
 func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
 	facts := describe(location, a.Metadata())
-	facts.Notes = append(facts.Notes, a.Notes()...)
+	facts.Notes = append(facts.Notes, nodeNotes(cmd.Context(), a)...)
 	facts.addGrid(a.Grid())
 	facts.addInner(a)
 	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a.Path(), a.Metadata())...)
@@ -52,6 +56,16 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		}
 	}
 	return facts.print(cmd)
+}
+
+// nodeNotes returns in what respects a node was not read as it is stored, and what else stands at its place.
+func nodeNotes(ctx context.Context, n zarr.Node) []string {
+	notes := n.Notes()
+	names, err := n.Shadowed(ctx)
+	if err == nil && names != nil {
+		notes = append(notes, fmt.Sprintf("%s of format 2 stands here too and was not read: zarr.json of format 3 comes first", strings.Join(names, " and ")))
+	}
+	return notes
 }
 
 // infoUndecodable shows as much of an array as can be read where something in its document stands in the way.
@@ -89,6 +103,7 @@ const mostCompared = 1000
 func (f *groupFacts) addNotes(ctx context.Context) {
 	d, err := findDrift(ctx, f.Path, mostCompared)
 	switch {
+	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist): // it cannot be listed, or is not there yet
 	case err != nil:
 		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+oneLine(err))
 	case d.Consolidated && !d.isNone():
@@ -97,7 +112,7 @@ func (f *groupFacts) addNotes(ctx context.Context) {
 }
 
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
-	facts := groupFacts{Path: location, Kind: "group", Format: 3, Attributes: g.Attributes(), Members: []string{}}
+	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes(), Members: []string{}, Notes: nodeNotes(cmd.Context(), g)}
 	var members []zarr.Member
 	var bad error
 	for m, err := range g.Members(cmd.Context(), false) {

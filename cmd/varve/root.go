@@ -44,11 +44,13 @@ func newRoot() *cobra.Command {
 	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
 	experimentalVar(root.PersistentFlags())
 	propose(root, experimentalFlag, experimentNames()...)
+	missingVar(root.PersistentFlags())
+	propose(root, missingFlag, "403")
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),
 		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
-		newAttributesCommand(), newRemoveCommand(), newConsolidateCommand(), newCompactCommand(), newCheckCommand(),
+		newAttributesCommand(), newRemoveCommand(), newCopyCommand(), newConsolidateCommand(), newCompactCommand(), newCheckCommand(),
 		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)
@@ -78,7 +80,7 @@ func addCompletion(root *cobra.Command) {
 func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := work(cmd, args); err != nil {
+		if err := work(cmd, remoteArguments(cmd, args)); err != nil {
 			return failed(cmd, err)
 		}
 		return nil
@@ -102,7 +104,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return fmt.Errorf("unexpected argument %q", args[len(names)])
+			return fmt.Errorf("unexpected argument %q", withoutSecrets(args[len(names)]))
 		}
 		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
 			return fmt.Errorf("%s is missing", names[len(args)])

@@ -201,7 +201,6 @@ func TestFailures(t *testing.T) {
 		{create("--shards", "5", "--chunks", "[5,5]"), "invalid-argument", "axis 1"},
 		{create("--shards", "5", "--chunks", "0"), "invalid-argument", "--chunks 0"},
 		{create("--shards", "[0]"), "invalid-argument", "--shards [0]"},
-		{create("--zarr-format", "2"), "unsupported", "--zarr-format 2"},
 		{create("--chunks", "calendar:month", "--time", "nowhere"), "not-found", "nowhere"},
 		{create("--chunks", "groups:"+absent), "not-found", "absent"},
 		{create("--chunks", "groups:"+filepath.Join(array, "zarr.json")), "invalid-argument", "one for every element"},

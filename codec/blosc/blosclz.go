@@ -24,78 +24,89 @@ func (blosclz) decompress(dst, src []byte) error {
 	for {
 		if op < 32 {
 			n := int(op) + 1
-			if n > len(dst)-out || n > len(src)-in {
+			if len(dst)-out >= 32 && len(src)-in > 32 { // more than n bytes: what is behind them is yet to come
+				*(*[32]byte)(dst[out:]) = *(*[32]byte)(src[in:])
+			} else if n > len(dst)-out || n > len(src)-in {
 				return errBloscLZ
+			} else if copy(dst[out:out+n], src[in:]); n == len(src)-in {
+				return filled(dst, out+n)
 			}
-			copyLiterals(dst, src, out, in, n)
 			in, out = in+n, out+n
-			if in == len(src) {
-				return filled(dst, out)
-			}
 			op = uint(src[in])
 			in++
 			continue
 		}
-		n, distance, next := matchOf(src, in, op)
-		if next <= 0 || next >= len(src) || n > len(dst)-out || distance > out {
+		n, distance := int(op>>5)+2, int(op&31)<<8
+		if n == 9 {
+			if n, in = lengthOf(src, in); in < 0 {
+				return errBloscLZ
+			}
+		}
+		if len(src)-in < 2 {
 			return errBloscLZ
 		}
-		copyMatch(dst, out, distance, n)
+		distance += int(src[in]) + 1
+		if in++; distance > farthest {
+			if len(src)-in < 3 {
+				return errBloscLZ
+			}
+			distance += int(binary.BigEndian.Uint16(src[in:]))
+			in += 2
+		}
+		if n > len(dst)-out || distance > out {
+			return errBloscLZ
+		}
+		if distance >= 8 && n <= 16 && len(dst)-out >= 16 {
+			store8(dst[out:], load8(dst[out-distance:]))
+			store8(dst[out+8:], load8(dst[out+8-distance:]))
+		} else {
+			copyMatch(dst, out, distance, n)
+		}
 		out += n
-		op = uint(src[next])
-		in = next + 1
+		op = uint(src[in])
+		in++
 	}
 }
 
-// matchOf reads the rest of a match and returns where it ends, 0 where the stream does.
-func matchOf(src []byte, in int, op uint) (n, distance, next int) {
-	n = int(op>>5) + 2
-	if n == 9 {
-		for {
-			if in >= len(src) {
-				return 0, 0, 0
-			}
-			more := src[in]
-			in++
-			n += int(more)
-			if more != 255 {
-				break
-			}
+// lengthOf reads the rest of a length and returns the length and where that ends, a negative number where the stream does.
+func lengthOf(src []byte, in int) (n, next int) {
+	for n = 9; in < len(src); {
+		more := src[in]
+		in++
+		n += int(more)
+		if more != 255 {
+			return n, in
 		}
 	}
-	if in >= len(src) {
-		return 0, 0, 0
-	}
-	low := int(src[in])
-	in++
-	if distance = int(op&31)<<8 | low; distance < farthest {
-		return n, distance + 1, in
-	}
-	if len(src)-in < 2 {
-		return 0, 0, 0
-	}
-	return n, farthest + 1 + int(binary.BigEndian.Uint16(src[in:])), in + 2
+	return 0, -1
 }
 
-// copyLiterals copies n bytes, at most 32, and others behind them where there is room: that is faster.
-func copyLiterals(dst, src []byte, out, in, n int) {
-	if len(dst)-out >= 32 && len(src)-in >= 32 {
-		*(*[32]byte)(dst[out:]) = *(*[32]byte)(src[in:])
-		return
-	}
-	copy(dst[out:out+n], src[in:])
-}
-
-// copyMatch repeats n bytes that begin distance bytes before out.
+// copyMatch repeats n bytes that begin distance bytes before out. It may change up to 7 bytes behind them.
 func copyMatch(dst []byte, out, distance, n int) {
-	if distance >= 8 && n <= 32 && len(dst)-out >= 40 {
-		for i := 0; i < n; i += 8 { // may write more than n bytes: what is behind them is yet to come
-			binary.LittleEndian.PutUint64(dst[out+i:], binary.LittleEndian.Uint64(dst[out+i-distance:]))
+	end := out + n
+	if distance < 8 { // until what repeats is long enough
+		wide := (7/distance + 1) * distance
+		for stop := min(end, out+wide-distance); out < stop; out++ {
+			dst[out] = dst[out-distance]
 		}
-		return
+		distance = wide
 	}
-	to := dst[out-distance : out+n]
-	for have := distance; have < len(to); have *= 2 {
-		copy(to[have:], to[:have])
+	switch {
+	case end-out > 64:
+		to := dst[out-distance : end]
+		for have := distance; have < len(to); have *= 2 {
+			copy(to[have:], to[:have])
+		}
+	case len(dst)-end >= 8:
+		for ; out < end; out += 8 {
+			store8(dst[out:], load8(dst[out-distance:]))
+		}
+	default:
+		for ; out < end; out++ {
+			dst[out] = dst[out-distance]
+		}
 	}
 }
+
+func load8(b []byte) uint64     { return binary.LittleEndian.Uint64(b) }
+func store8(b []byte, v uint64) { binary.LittleEndian.PutUint64(b, v) }

@@ -18,19 +18,31 @@ type bloscLZWriter struct {
 	seen  [1 << hashBits]uint32
 }
 
+// leastGain says by level how many times shorter a stream has to become. What becomes hardly shorter is read faster as it is.
+var leastGain = [10]float64{2, 2, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1}
+
+// sampleSize is how many bytes of a stream, and at most a quarter of it, are tried before all of them.
+const sampleSize = 4 << 10
+
 func (w *bloscLZWriter) compress(dst, src []byte) int {
 	if len(src) < 16 {
 		return 0
 	}
-	if w.level < 8 {
-		dst = dst[:min(len(dst), len(src)-len(src)/8)] // what hardly shrinks is read faster as it is
+	dst = dst[:min(len(dst), int(float64(len(src))/leastGain[w.level]))]
+	if n := min(len(src)/4, sampleSize); n >= 256 && w.level < 9 {
+		at := len(src) - len(src)/4
+		if w.run(dst[:min(len(dst), int(float64(n)/leastGain[w.level]))], src[at:at+n]) == 0 {
+			return 0
+		}
 	}
-	shift := uint(32 - hashBits)
-	if w.level < 3 {
-		shift += uint(3 - w.level)
-	}
+	return w.run(dst, src)
+}
+
+// run is compress of all of src.
+func (w *bloscLZWriter) run(dst, src []byte) int {
+	shift := uint(32 - min(hashBits, max(bits.Len(uint(len(src)))-1, 8), hashBits-3+w.level))
 	clear(w.seen[:1<<(32-shift)])
-	lazy := uint(w.level) + 1 // how long single steps are made, as a power of two
+	lazy := uint(w.level) // how long single steps are made, as a power of two
 	out, from := 0, 0
 	for i := 1; i < len(src)-tail; {
 		word := binary.LittleEndian.Uint32(src[i:])

@@ -14,48 +14,48 @@ import (
 // filter, element and block.
 func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	h, err := parse(src, most)
-	if err != nil {
+	if err != nil || h.content == 0 {
 		return dst, err
 	}
-	return h.decode(dst, src, 0, h.content)
-}
-
-// DecodeRange appends n bytes of the content of the frame src to dst, those from byte off on, and returns the extended slice.
-// It decodes the blocks that hold them and no others, and needs room for one block besides dst. The content has at most most bytes.
-//
-// Errors wrap [codec.ErrCorrupt]; a range that the content does not have is one, too. Damage of other blocks is not seen.
-func (coder) DecodeRange(dst, src []byte, off, n, most int64) ([]byte, error) {
-	h, err := parse(src, most)
-	if err != nil {
+	n := len(dst)
+	out := slices.Grow(dst, h.content)[:n+h.content]
+	if err := h.decode(out[n:], src, 0); err != nil {
 		return dst, err
 	}
-	if off < 0 || n < 0 || off > int64(h.content) || n > int64(h.content)-off {
-		return dst, corrupt("%d bytes from byte %d on are wanted, the content has %d", n, off, h.content)
-	}
-	return h.decode(dst, src, int(off), int(n))
+	return out, nil
 }
 
-// decode appends n bytes of the content, which has them, from byte off on.
-func (h *header) decode(dst, src []byte, off, n int) ([]byte, error) {
-	if n == 0 {
-		return dst, nil
+// DecodeRange implements [codec.RangeDecoder]. It decodes the blocks that hold the range and no others, and takes memory for
+// one or two blocks besides.
+func (coder) DecodeRange(dst, src []byte, off, size int64) error {
+	h, err := parse(src, size)
+	switch {
+	case err != nil:
+		return err
+	case int64(h.content) != size:
+		return corrupt("decodes to %d bytes instead of %d", h.content, size)
+	case len(dst) == 0:
+		return nil
 	}
-	dst = slices.Grow(dst, n)
-	out := dst[len(dst) : len(dst)+n : len(dst)+n]
+	return h.decode(dst, src, int(off))
+}
+
+// decode fills dst with the content from byte off on.
+func (h header) decode(dst, src []byte, off int) error {
 	if h.copied {
-		copy(out, src[headerSize+off:])
-		return dst[:len(dst)+n], nil
+		copy(dst, src[headerSize+off:])
+		return nil
 	}
 	d := decompressors[h.format].Get().(decompressor)
 	defer decompressors[h.format].Put(d)
 	u := unpacker{header: h, src: src, decompressor: d}
 	defer u.release()
-	for i := off / h.block; i*h.block < off+n; i++ {
-		if err := u.part(out, i, off); err != nil {
-			return dst, err
+	for i := off / h.block; i*h.block < off+len(dst); i++ {
+		if err := u.part(dst, i, off); err != nil {
+			return err
 		}
 	}
-	return dst[:len(dst)+n], nil
+	return nil
 }
 
 // decompressor undoes a compressor. It is used by one goroutine at a time.
@@ -66,7 +66,7 @@ type decompressor interface {
 
 // unpacker decodes the blocks of one frame.
 type unpacker struct {
-	*header
+	header
 	src []byte
 	decompressor
 	filtered, partial *budget.Buffer // a block before its filter is undone, and one of which a part is wanted

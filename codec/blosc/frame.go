@@ -127,15 +127,15 @@ func (h *header) setFlags(flags, version byte) error {
 func splits(element, block int) bool { return element <= maxSplit && block/element >= minStream }
 
 // blocks returns how many blocks there are.
-func (h *header) blocks() int { return (h.content + h.block - 1) / h.block }
+func (h header) blocks() int { return (h.content + h.block - 1) / h.block }
 
 // span returns where the content of block i begins and ends.
-func (h *header) span(i int) (from, to int) {
+func (h header) span(i int) (from, to int) {
 	return i * h.block, min((i+1)*h.block, h.content)
 }
 
 // streams returns into how many streams a block with n bytes of content is split.
-func (h *header) streams(n int) int {
+func (h header) streams(n int) int {
 	if h.split && n == h.block {
 		return h.element
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func bytesBytesChecks(c codec.BytesBytes, o *Options) []check {
-	all := inputs(o.Multiple)
+	all := inputs(o)
 	with := func(f func(pair) error) func() error { return func() error { return forEach(c, all, f) } }
 	list := []check{
 		{"bounds", func() error { return bounds(c) }},
@@ -19,9 +19,9 @@ func bytesBytesChecks(c codec.BytesBytes, o *Options) []check {
 		{"deterministic", with(deterministic)},
 		{"append", with(appends)},
 		{"limit", with(limited)},
-		{"bomb", func() error { return bomb(c, o.Multiple) }},
+		{"bomb", func() error { return bomb(c, o) }},
 		{"concurrent", func() error {
-			return concurrent(func() error { return forEach(c, all[:concurrentInputs], roundTrip) })
+			return concurrent(func() error { return forEach(c, all[:min(concurrentInputs, len(all))], roundTrip) })
 		}},
 		{"garbage", func() error { return garbage(c) }},
 		{"damage", with(func(p pair) error { return p.damaged(o.Checksum) })},

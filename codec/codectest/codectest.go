@@ -4,6 +4,9 @@
 //	func FuzzCodec(f *testing.F) { codectest.Fuzz(f, newCodec) }
 //
 // where newCodec makes a codec that has not been bound. [Test] is the same without package testing.
+//
+// What the suite wants of bytes that come back: all of them, and no more. It decodes with just the room that they need and with a
+// byte less, with bytes missing, following and altered, and a short form of many bytes, which must not take memory.
 package codectest
 
 import (
@@ -24,6 +27,9 @@ type Options struct {
 	Lossy bool
 	// Multiple: a bytes-to-bytes codec takes multiples of so many bytes, and refuses to encode others. 0 stands for 1.
 	Multiple int
+	// Largest: the most bytes of an input of a bytes-to-bytes codec that is too slow for the suite, which is some 10 MB/s.
+	// 0 stands for 1 MiB.
+	Largest int
 	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take, and the first of them is what a
 	// [codec.Binder] is bound to. Nil means several of every rank up to 4.
 	Specs []codec.Spec

@@ -2,6 +2,7 @@ package codectest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -104,27 +105,29 @@ func garbage(c codec.BytesBytes) error {
 
 const (
 	bombSize  = 64 << 20
+	bombTimes = bombSize / largest // of the longest input
 	bombLimit = 1 << 10
 	bombAlloc = 2 << 20
 )
 
 // bomb decodes a short form of many bytes into few: it has to stop before it takes much memory.
-func bomb(c codec.BytesBytes, multiple int) error {
-	src, err := c.Encode(nil, zeros(bombSize/max(1, multiple)*max(1, multiple)))
+func bomb(c codec.BytesBytes, o *Options) error {
+	multiple, size := max(1, o.Multiple), min(bombSize, bombTimes*cmp.Or(o.Largest, largest))
+	src, err := c.Encode(nil, zeros(size/multiple*multiple))
 	if err != nil {
 		return err
 	}
 	p := pair{c: c, encoded: src}
-	least := uint64(bombSize)
+	least := uint64(size)
 	for range 3 { // the first fills pools; others may run at the same time
 		taken, err := p.allocated(bombLimit)
 		if !errors.Is(err, codec.ErrCorrupt) {
-			return fmt.Errorf("%d bytes into %d: error is %v, want ErrCorrupt", bombSize, bombLimit, err)
+			return fmt.Errorf("%d bytes into %d: error is %v, want ErrCorrupt", size, bombLimit, err)
 		}
 		least = min(least, taken)
 	}
 	if least > bombAlloc {
-		return fmt.Errorf("%d bytes into %d: takes %d bytes of memory, want at most %d", bombSize, bombLimit, least, bombAlloc)
+		return fmt.Errorf("%d bytes into %d: takes %d bytes of memory, want at most %d", size, bombLimit, least, bombAlloc)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package codectest
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"varve.dev/zarr/codec"
@@ -10,12 +11,17 @@ import (
 // newRand returns a source of numbers that are the same in every run.
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// inputs returns byte strings of many lengths and kinds, the short ones first. If multiple is more than 1, theirs are
-// multiples of it.
-func inputs(multiple int) [][]byte {
-	multiple = max(1, multiple)
+// largest is the length of the longest input, unless the options say otherwise.
+const largest = 1 << 20
+
+// inputs returns byte strings of many lengths and kinds, the short ones first. Their lengths are multiples of what the codec takes.
+func inputs(o *Options) [][]byte {
+	multiple, most := max(1, o.Multiple), cmp.Or(o.Largest, largest)
 	var list [][]byte
-	for _, n := range []int{0, 1, 2, 7, 100, 1000, 70_000, 1 << 20} {
+	for _, n := range []int{0, 1, 2, 7, 100, 1000, 70_000, largest} {
+		if n > most {
+			break
+		}
 		n = (n + multiple - 1) / multiple * multiple
 		list = append(list, zeros(n), ramp(n), noise(n))
 	}

@@ -170,7 +170,7 @@ func TestRefuses(t *testing.T) {
 	for configuration, is := range map[string]error{
 		`{"codecs":["flip","nope"]}`:                                                     codec.ErrUnsupported,
 		`{"codecs":["flip",{"name":"bytes"}]}`:                                           codec.ErrConfiguration,
-		`{"codecs":["flip",{"name":"gzip","configuration":{"level":99}}]}`:                                            codec.ErrConfiguration,
+		`{"codecs":["flip",{"name":"gzip","configuration":{"level":99}}]}`:               codec.ErrConfiguration,
 		`{"codecs":["flip",{"name":"conditional"}]}`:                                     codec.ErrConfiguration,
 		`{"codecs":["flip",{"name":"conditional","configuration":{"codecs":["nope"]}}]}`: codec.ErrUnsupported,
 	} {

@@ -45,7 +45,7 @@ type bz2Coder struct{ level int }
 // MaxEncoded implements [codec.BytesBytes]. Codes for 256 bytes that are equally frequent, and tables for every block; a file may
 // have several.
 func (bz2Coder) MaxEncoded(n int64) int64 {
-	const tables = 1 << 10
+	const tables = 4 << 10
 	n = min(n, math.MaxInt64/2)
 	return n + n/32 + tables
 }

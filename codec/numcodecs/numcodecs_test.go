@@ -35,6 +35,7 @@ func TestContract(t *testing.T) {
 	}{
 		{Zlib(0), checked}, {Zlib(-1), checked}, {GZip(1), checked}, {Zstd(3, true), checked}, {Zstd(0, false), nil},
 		{LZ4(1), nil}, {LZ4(20), nil}, {Base64(), &codectest.Options{Unframed: true}},
+		{Blosc("lz4", 5, 1, 0), nil}, {Blosc("zstd", 1, -1, 0), nil},
 		{Shuffle(0), &codectest.Options{Unframed: true}},
 		{Shuffle(4), &codectest.Options{Unframed: true, Multiple: 4}},
 		{Shuffle(7), &codectest.Options{Unframed: true, Multiple: 7}},
@@ -44,7 +45,6 @@ func TestContract(t *testing.T) {
 		{JenkinsLookup3(), checked}, {named("jenkins_lookup3", `{"initval": 7, "prefix": [1, 2, 3]}`), checked},
 	} {
 		t.Run(c.ext.Name+string(c.ext.Configuration), func(t *testing.T) {
-			t.Parallel()
 			codectest.Run(t, func() any { return made(t, c.ext) }, c.o)
 		})
 	}
@@ -62,6 +62,8 @@ func FuzzShuffle(f *testing.F)    { fuzz(f, Shuffle(3)) }
 func FuzzChecksum(f *testing.F)   { fuzz(f, Adler32("")) }
 func FuzzFletcher32(f *testing.F) { fuzz(f, Fletcher32()) }
 func FuzzBase64(f *testing.F)     { fuzz(f, Base64()) }
+func FuzzBZ2(f *testing.F)        { fuzz(f, BZ2(1)) }
+func FuzzLZMA(f *testing.F)       { fuzz(f, LZMA(1)) }
 func FuzzJenkins(f *testing.F)    { fuzz(f, named("jenkins_lookup3", `{"prefix":[9]}`)) }
 
 func Benchmark(b *testing.B) {
@@ -89,6 +91,25 @@ func TestConfigurations(t *testing.T) {
 		{"shuffle", `{"elementsize": -1}`, false}, {"shuffle", `{"elementsize": 2.5}`, false}, {"shuffle", `{"size": 2}`, false},
 		{"crc32", `{"location": "end"}`, true}, {"crc32", `{"location": "middle"}`, false}, {"crc32", `{"location": 1}`, false},
 		{"crc32c", `{"location": "start"}`, true}, {"adler32", `{"place": "start"}`, false},
+		{"blosc", `{}`, true}, {"blosc", `{"cname": "zstd", "clevel": 9, "shuffle": -1, "blocksize": 0}`, true}, {"blosc", `{"shuffle": 3}`, false},
+		{"blosc", `{"shuffle": -2}`, false}, {"blosc", `{"cname": "brotli"}`, false}, {"blosc", `{"clevel": 10}`, false},
+		{"blosc", `{"typesize": 256}`, false}, {"blosc", `{"shuffle": "bitshuffle"}`, false}, {"blosc", `{"x": 1}`, false},
+		{"bz2", `{}`, true}, {"bz2", `{"level": 0}`, false}, {"bz2", `{"level": 10}`, false}, {"bz2", `{"level": 9}`, true},
+		{"lzma", `{}`, true}, {"lzma", `{"format": 1, "check": -1, "preset": null, "filters": null}`, true},
+		{"lzma", `{"preset": 9}`, true}, {"lzma", `{"preset": 2147483654}`, true}, {"lzma", `{"preset": 10}`, false},
+		{"lzma", `{"preset": -1}`, false}, {"lzma", `{"format": 0}`, false}, {"lzma", `{"format": 4}`, false},
+		{"lzma", `{"format": 3}`, false}, {"lzma", `{"format": 2, "check": 4}`, false}, {"lzma", `{"check": 2}`, false},
+		{"lzma", `{"check": 10}`, true}, {"lzma", `{"preset": 1, "filters": [{"id": 33}]}`, false}, {"lzma", `{"filters": []}`, false},
+		{"lzma", `{"filters": [{"id": 33}, {"id": 33}]}`, false}, {"lzma", `{"filters": [{"id": 3}]}`, false},
+		{"lzma", `{"filters": [{"id": 3, "dist": 256}, {"id": 33}]}`, true}, {"lzma", `{"filters": [{"id": 3, "dist": 257}, {"id": 33}]}`, false},
+		{"lzma", `{"filters": [{"id": 3, "dist": 0}, {"id": 33}]}`, false}, {"lzma", `{"filters": [{"id": 3, "x": 0}, {"id": 33}]}`, false},
+		{"lzma", `{"filters": [{"id": 33, "lc": 3, "lp": 2}]}`, false}, {"lzma", `{"filters": [{"id": 33, "lc": -1}]}`, false},
+		{"lzma", `{"filters": [{"id": 33, "dict_size": 99999999999}]}`, false}, {"lzma", `{"filters": [{"id": 33, "preset": 11}]}`, false},
+		{"lzma", `{"filters": [{"id": 33, "mode": 2, "nice_len": 64, "mf": 20, "depth": 1}]}`, true},
+		{"lzma", `{"filters": [{"id": 4611686018427387905}]}`, false}, {"lzma", `{"format": 2, "filters": [{"id": 33}]}`, false},
+		{"lzma", `{"format": 2, "filters": [{"id": 3}, {"id": 4611686018427387905}]}`, false},
+		{"lzma", `{"filters": [33]}`, false}, {"lzma", `{"filters": [{}]}`, false}, {"lzma", `{"filters": [{"id": 99}, {"id": 33}]}`, false},
+		{"lzma", `{"filters": {"id": 33}}`, false}, {"lzma", `{"level": 1}`, false},
 		{"fletcher32", `{}`, true}, {"fletcher32", `{"location": "end"}`, false},
 		{"jenkins_lookup3", `{"initval": 4294967295, "prefix": null}`, true}, {"jenkins_lookup3", `{"initval": 4294967296}`, false},
 		{"jenkins_lookup3", `{"initval": -1}`, false}, {"jenkins_lookup3", `{"prefix": [256]}`, false},
@@ -159,6 +180,38 @@ func TestShuffleBound(t *testing.T) {
 	}
 	if err := made(t, named("shuffle", `{}`)).(codec.Binder).Bind(codec.Spec{}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("elements without a size: %v", err)
+	}
+}
+
+// TestOnlyRead names the module that writes what is only read, and a filter that is not.
+func TestOnlyRead(t *testing.T) {
+	for _, ext := range []metadata.Extension{BZ2(1), LZMA(1)} {
+		if _, err := made(t, ext).Encode(nil, []byte("abc")); !errors.Is(err, codec.ErrUnsupported) || !strings.Contains(err.Error(), "varve.dev/zarr/codec/extra") {
+			t.Errorf("%s: %v", ext.Name, err)
+		}
+	}
+	_, err := codec.Default.New(named("lzma", `{"filters": [{"id": 4}, {"id": 33}]}`))
+	if !errors.Is(err, codec.ErrUnsupported) || !strings.Contains(err.Error(), "filter 4") {
+		t.Error(err)
+	}
+}
+
+// TestBloscBound has the size of elements in frames, and bits shuffled only where elements have one byte.
+func TestBloscBound(t *testing.T) {
+	const shuffledBytes, shuffledBits = 1, 4 // flags of a frame
+	for name, want := range map[string][2]byte{"uint8": {shuffledBits, 1}, "float64": {shuffledBytes, 8}, "r24": {shuffledBytes, 3}} {
+		typ, err := dtype.Parse(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := made(t, Blosc("lz4", 5, -1, 0))
+		if err := c.(codec.Binder).Bind(codec.Spec{Type: typ, Rank: 1}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.Encode(nil, make([]byte, 48_000))
+		if err != nil || out[2]&(shuffledBits|shuffledBytes) != want[0] || out[3] != want[1] {
+			t.Errorf("%s: % x, %v, want flags %d and size %d", name, out[:4], err, want[0], want[1])
+		}
 	}
 }
 

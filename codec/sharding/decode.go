@@ -143,9 +143,11 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 		p.Show(place, p.Placed.Heap)
 		return d.chain.Decode(&p.Decoded, src)
 	}
-	b, err := d.decodeWhole(p, src)
+	n := d.bytes(p.Cell.Encoded)
+	b := budget.Get(n)
 	defer b.Put()
-	if err != nil {
+	p.Show(b.Bytes(n), d.heap.New())
+	if err := d.chain.DecodeWithin(&p.Decoded, p.Part.Part, src); err != nil {
 		return err
 	}
 	p.Gather()

@@ -75,7 +75,9 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 		return err
 	}
 	defer w.bytes.Release(weight)
+	w.within = room == nil
 	found, buffer, err := w.decode(ctx, n, room)
+	w.within = false
 	defer buffer.Put()
 	if found && err == nil {
 		w.examine(w.info)

@@ -25,6 +25,8 @@ type worker struct {
 	key   store.Key
 	info  store.Info // of the stored chunk that was read last
 	names []byte     // memory that keys are cut from, so that not every key is an allocation
+
+	within bool // nothing but the part is wanted of the chunk that is decoded
 }
 
 func newWorker(r *run) *worker {
@@ -105,7 +107,11 @@ func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, 
 	room, buffer := roomFor(n, room)
 	w.Show(room, heap)
 	w.cores.Enter()
-	err = w.Chain.Decode(&w.Decoded, src)
+	if w.within {
+		err = w.Chain.DecodeWithin(&w.Decoded, w.Part.Part, src)
+	} else {
+		err = w.Chain.Decode(&w.Decoded, src)
+	}
 	w.cores.Leave()
 	if err != nil {
 		buffer.Put()

@@ -28,11 +28,12 @@ var layers = [][]string{
 	{
 		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding",
 		"codec/codectest", "codec/vlen", "codec/blosc", "codec/packbits", "codec/bitround", "codec/reshape",
-		"codec/castvalue", "codec/scaleoffset", "codec/conditional", "codec/n5", "codec/numcodecs",
+		"codec/castvalue", "codec/scaleoffset", "codec/conditional", "codec/n5",
 		"internal/engine", "internal/publish",
 	},
 	{"codec/numcodecs"},
 	{"."},
+	{"rewrite"},
 	{"internal/layers"},
 }
 

@@ -78,7 +78,7 @@ func appendLZMA(dst, src []byte, most, size int, p Properties) ([]byte, error) {
 			return dst, err
 		}
 	}
-	if !d.finished() || d.pos != len(src) {
+	if !d.finished() || d.pos != len(src) || size != unknown && len(d.out) < d.limit {
 		return dst, d.corrupt("the stream does not end where it should")
 	}
 	return d.out, nil

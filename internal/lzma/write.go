@@ -34,15 +34,21 @@ func appendHeader(dst []byte, size int64, deltas []int) []byte {
 	return dst
 }
 
-// dictionary returns the byte for the least size of a dictionary that is at least so many bytes: 2 or 3, times a power of two.
+// last is the byte for the greatest size of a dictionary.
+const last = 40
+
+// dictionary returns the byte for the least size of a dictionary that is at least so many bytes.
 func dictionary(size int64) byte {
-	for b := range int64(40) {
-		if (2|b&1)<<(b/2+11) >= size {
-			return byte(b)
+	for b := range byte(last) {
+		if dictionarySize(b) >= size {
+			return b
 		}
 	}
-	return 40
+	return last
 }
+
+// dictionarySize returns the size that a byte below the last one stands for: 2 or 3, times a power of two.
+func dictionarySize(b byte) int64 { return int64(2|b&1) << (b/2 + 11) }
 
 // appendEnd appends an index and what follows it.
 func appendEnd(dst, index, flags []byte) []byte {
@@ -58,8 +64,13 @@ func appendSum(dst, data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(append(dst, data...), crc32.ChecksumIEEE(data))
 }
 
-// WrapAlone appends a .lzma file to dst: packed is a raw LZMA stream with an end marker. The dictionary had size bytes.
+// WrapAlone appends a .lzma file to dst: packed is a raw LZMA stream with an end marker. The dictionary had size bytes; the file says
+// no less, in a number that liblzma believes.
 func WrapAlone(dst, packed []byte, size int64, p Properties) []byte {
-	dst = binary.LittleEndian.AppendUint32(append(dst, p.Byte()), uint32(min(size, math.MaxUint32)))
+	said := uint32(math.MaxUint32)
+	if b := dictionary(size); b < last {
+		said = uint32(dictionarySize(b))
+	}
+	dst = binary.LittleEndian.AppendUint32(append(dst, p.Byte()), said)
 	return append(binary.LittleEndian.AppendUint64(dst, math.MaxUint64), packed...)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 )
 
 const (
@@ -44,15 +45,14 @@ type xz struct {
 // records is what an index has to say.
 type records struct {
 	count uint64
-	sum   uint32 // of all sizes in order
+	sum   uint64 // of all sizes in order
 }
 
 // add notes a block with the bytes that it takes, padding aside, and those that it decodes to.
 func (r *records) add(stored, decoded uint64) {
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:], stored)
-	binary.LittleEndian.PutUint64(b[8:], decoded)
-	r.count, r.sum = r.count+1, crc32.Update(r.sum, crc32.IEEETable, b[:])
+	const odd = 0x9e3779b97f4a7c15 // 2^64 times the golden ratio
+	r.count++
+	r.sum = (bits.RotateLeft64(r.sum*odd, 32)^stored)*odd ^ decoded
 }
 
 func wrong(format string, args ...any) error {

@@ -44,8 +44,8 @@ func (x *xz) block(check Check, to *records) error {
 		return err
 	}
 	var room [32]byte
-	if sum := check.append(room[:0], data); !bytes.Equal(sum, stored) {
-		return fmt.Errorf("%w: of a block it is %x, stored is %x", ErrChecksum, sum, stored)
+	if !bytes.Equal(check.append(room[:0], data), stored) {
+		return fmt.Errorf("%w: of a block", ErrChecksum)
 	}
 	to.add(uint64(body-from)+uint64(n)+uint64(size), uint64(len(data)))
 	return nil
@@ -128,7 +128,7 @@ func (x *xz) lzma2() error {
 	if err == nil && id != filterLZMA2 {
 		err = fmt.Errorf("%w: filter %#x of an .xz file as the last one; only LZMA2 (0x21) is", ErrUnsupported, id)
 	}
-	if err == nil && (len(p) != 1 || p[0] > 40) {
+	if err == nil && (len(p) != 1 || p[0] > last) {
 		err = wrong("LZMA2 has properties %x", p)
 	}
 	return err

@@ -38,8 +38,9 @@ type journal struct {
 
 // journalPart is what one node is changed to.
 type journalPart struct {
-	Path     string `json:"path"` // from the node that the journal is beside, as ../t2m
-	Was      string `json:"was"`  // digest of the document that was planned on
+	Path     string `json:"path"`           // from the node that the journal is beside, as ../t2m
+	Name     string `json:"name,omitempty"` // of the document; "" is zarr.json
+	Was      string `json:"was"`            // digest of the document that was planned on
 	Document string `json:"document"`
 
 	path store.Path
@@ -51,7 +52,11 @@ func newJournal(n Node, id string) *journal {
 
 func (j *journal) add(m *member) {
 	at := relative(j.home(), m.node.Path.String())
-	j.Parts = append(j.Parts, journalPart{at, digest(m.old.Bytes), string(m.change.Document), m.node.Path})
+	name := m.node.Document
+	if name == metadata.V3Node {
+		name = ""
+	}
+	j.Parts = append(j.Parts, journalPart{at, name, digest(m.old.Bytes), string(m.change.Document), m.node.Path})
 }
 
 // home returns the path of the node that the journal is beside.
@@ -63,9 +68,11 @@ func digest(document []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// at returns another node of the same store.
-func (n Node) at(p store.Path) Node {
-	n.Path = p
+// at returns the node of a part of a journal.
+func (n Node) at(p journalPart) Node {
+	if n.Path, n.Document = p.path, p.Name; p.Name == "" {
+		n.Document = metadata.V3Node
+	}
 	return n
 }
 
@@ -153,7 +160,7 @@ func (j *journal) write(ctx context.Context) error {
 // missed tells what became of a journal that is not there, and will not be, although the answer to its write is lost: others may have
 // found it, and removed it once they had published what it says.
 func (j *journal) missed(ctx context.Context, lost error) error {
-	now, err := j.node.at(j.Parts[0].path).read(ctx)
+	now, err := j.node.at(j.Parts[0]).read(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(lost, err))
@@ -208,6 +215,9 @@ func (j *journal) check() error {
 		if p.path, err = store.ParsePath(place); err != nil {
 			return err
 		}
+		if p.Name != "" && p.Name != metadata.V2Array {
+			return fmt.Errorf("its node %q has a document %q", p.path, p.Name)
+		}
 		found = found || p.path == j.node.Path
 		if i > 0 && p.path.String() <= j.Parts[i-1].path.String() {
 			return fmt.Errorf("its nodes %q and %q are not in order", j.Parts[i-1].path, p.path)
@@ -259,20 +269,20 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 // close tells others of what was published, and removes the journal and then the pointers to it: nobody may find a journal, and do
 // again what it says, once a node without a pointer can be changed, perhaps back to what it was.
 func (j *journal) close(ctx context.Context, after After) error {
-	paths := make([]store.Path, len(j.Parts))
+	nodes := make([]Node, len(j.Parts))
 	for i, p := range j.Parts {
-		paths[i] = p.path
+		nodes[i] = j.node.at(p)
 	}
 	if after != nil {
-		if err := after(ctx, j.key, paths); err != nil {
+		if err := after(ctx, j.key, nodes); err != nil {
 			return err
 		}
 	}
 	if err := store.Delete(ctx, j.node.Store, j.key); err != nil {
 		return err
 	}
-	for _, p := range j.Parts {
-		if err := j.node.at(p.path).unpoint(ctx, j.key); err != nil {
+	for _, n := range nodes {
+		if err := n.unpoint(ctx, j.key); err != nil {
 			return err
 		}
 	}

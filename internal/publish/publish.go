@@ -40,7 +40,7 @@ var (
 type Node struct {
 	Store        store.Store
 	Path         store.Path
-	Document     string // name of the metadata document, "zarr.json"
+	Document     string // name of the metadata document, "zarr.json" or ".zarray"
 	Durability   store.Durability
 	SingleWriter bool   // the caller knows that nobody else writes
 	Limit        int64  // most bytes of the document

@@ -20,7 +20,7 @@ type Part struct {
 
 // After tells others of the nodes that a change of several has published. The journal of the change is what tells these
 // nodes' pointers from those of a change that came since.
-type After func(ctx context.Context, journal store.Key, nodes []store.Path) error
+type After func(ctx context.Context, journal store.Key, nodes []Node) error
 
 // UpdateAll changes several nodes of one store: all of them or none. After the death of the writer, [Recover] finishes or
 // undoes what it had begun; every change of one of the nodes asks for it first. In this order:
@@ -202,7 +202,7 @@ func (n Node) undo(ctx context.Context, journal store.Key) (err error) {
 // redo publishes what a journal has decided.
 func (j *journal) redo(ctx context.Context, after After) (err error) {
 	for _, p := range j.Parts {
-		unlock, _, lockErr := j.node.at(p.path).keepOthersAway(ctx)
+		unlock, _, lockErr := j.node.at(p).keepOthersAway(ctx)
 		if errors.Is(lockErr, fs.ErrNotExist) {
 			continue // the node was removed since
 		}
@@ -215,7 +215,7 @@ func (j *journal) redo(ctx context.Context, after After) (err error) {
 		return err // another writer has done it while we waited for the locks
 	}
 	for _, p := range j.Parts {
-		if _, err := j.publish(ctx, j.node.at(p.path), p); err != nil {
+		if _, err := j.publish(ctx, j.node.at(p), p); err != nil {
 			return err
 		}
 	}

@@ -52,6 +52,7 @@ type Options struct {
 // be called from several goroutines at once. Make one with [Open] and end it with [Store.Close].
 type Store struct {
 	fs       vfs.FS
+	dir      string // as it was opened, "" where that is not known
 	readOnly bool
 	clock    atomic.Int64          // the latest modification time given, nanoseconds since 1970
 	broken   atomic.Pointer[error] // the failed sync after which nothing is written
@@ -68,7 +69,9 @@ func Open(dir string, opt *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file: opening the store: %w", err)
 	}
-	return On(root, opt), nil
+	s := On(root, opt)
+	s.dir = dir
+	return s, nil
 }
 
 // On returns the store of the files of fsys, which it closes in the end. It serves the tests of this module.
@@ -108,9 +111,12 @@ var (
 	_ store.ConditionalWriter  = (*Store)(nil)
 	_ store.Writer             = (*Store)(nil)
 	_ store.Splicer            = (*Store)(nil)
+	_ store.Copier             = (*Store)(nil)
+	_ store.Placer             = (*Store)(nil)
 	_ store.Batcher            = (*Store)(nil)
 	_ store.ConditionalBatch   = (*batch)(nil)
 	_ store.SplicingBatch      = (*batch)(nil)
+	_ store.CopyingBatch       = (*batch)(nil)
 	_ store.Deleter            = (*Store)(nil)
 	_ store.ConditionalDeleter = (*Store)(nil)
 	_ store.Lister             = (*Store)(nil)

@@ -135,6 +135,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Place implements [store.Placer]. A store whose values depend on a query has none.
+func (s *Store) Place() string {
+	if s.base.RawQuery != "" {
+		return ""
+	}
+	return s.base.Scheme + "://" + s.base.Host + s.prefix
+}
+
 // missing reports whether a status says that a key has no value.
 func (s *Store) missing(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusGone || slices.Contains(s.options.Missing, status)
@@ -161,7 +169,7 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	if access != store.Read {
 		return nil, store.Path{}, fmt.Errorf("http: %w: what a web server offers can be read only", store.ErrUnsupported)
 	}
-	root, rel := Split(location, ".zarr")
+	root, rel := Split(Reveal(ctx, location), ".zarr")
 	path, err := store.ParsePath(rel)
 	if err != nil {
 		return nil, store.Path{}, err
@@ -229,5 +237,6 @@ func parseReason(err error) string {
 
 var (
 	_ store.Stater   = (*Store)(nil)
+	_ store.Placer   = (*Store)(nil)
 	_ store.OpenFunc = OpenLocation
 )

@@ -143,6 +143,30 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+func TestConceal(t *testing.T) {
+	ctx := t.Context()
+	for _, given := range []string{"https://u:p@h/x.zarr/?sig=1", "https://h/x.zarr/deep?sig=2", "https://h/other?sig=3#f", "https://v:q@i/a%20b"} {
+		var shown string
+		if ctx, shown = remote.Conceal(ctx, given); shown != strings.TrimSuffix(remote.Redact(given), "/") {
+			t.Errorf("%s is shown as %s", given, shown)
+		}
+	}
+	for location, want := range map[string]string{
+		"https://h/x.zarr": "https://u:p@h/x.zarr?sig=1", "https://h/x.zarr/t2m": "https://u:p@h/x.zarr/t2m?sig=1",
+		"https://h/x.zarr/deep/a": "https://h/x.zarr/deep/a?sig=2", "https://h/x.zarr2": "https://h/x.zarr2", "https://h/other": "https://h/other?sig=3#f",
+		"https://i/a%20b/c": "https://v:q@i/a%20b/c", "/local": "/local", "http://h/x.zarr": "http://h/x.zarr",
+	} {
+		if got := remote.Reveal(ctx, location); got != want {
+			t.Errorf("%s stands for %s, want %s", location, got, want)
+		}
+	}
+	for _, plain := range []string{"https://h/x", "local?x", "s3://b/x?y"} {
+		if same, shown := remote.Conceal(ctx, plain); same != ctx || shown != plain {
+			t.Errorf("%s is shown as %s", plain, shown)
+		}
+	}
+}
+
 func TestOpenLocation(t *testing.T) {
 	o := fixture()
 	o.put("x.zarr/g/zarr.json", []byte("{}"))

@@ -74,6 +74,7 @@ var writing = []check{
 	{"SpliceRaces", checkSpliceRaces},
 	{"Patch", checkPatch},
 	{"PatchRaces", checkPatchRaces},
+	{"Copy", checkCopy},
 	{"Lock", checkLock},
 	{"PutIfBelowLock", checkPutIfBelowLock},
 	{"CancelledWrite", checkCancelledWrite},

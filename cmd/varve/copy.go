@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/zip"
+)
+
+// copyFlags are the flags of varve copy.
+type copyFlags struct{ dry, overwrite, move bool }
+
+func newCopyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "copy SRC DST",
+		Short: "Copy a node with everything below it, within a store or to another one",
+		Long: `Copy a node with everything below it, within a store or to another one. DST is the new node itself, and its name may end in .zip,
+which makes an archive. Nothing is decoded: chunks, attributes and consolidated metadata are copied as they are stored, in format 2 as
+in format 3, and so are nodes with types or codecs that are not known here.
+
+The documents come last, so that a copy which is stopped is not visible; another one to the same place removes what is left
+of it. A source that changes its shape or chunks meanwhile is not copied.`,
+		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
+  varve copy https://example.org/era5.zarr era5.zip --dry-run`,
+		Args:              arguments("SRC", "DST"),
+		ValidArgsFunction: completeNode,
+	}
+	f := new(copyFlags)
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and count what would be copied")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "remove a node that is at DST first")
+	c.Flags().BoolVar(&f.move, "move", false, "remove SRC once it is copied")
+	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) }
+	return c
+}
+
+// copied is what was copied, as programs read it.
+type copied struct {
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	DryRun      bool   `json:"dry_run"`
+	Moved       bool   `json:"moved"`
+	Arrays      int    `json:"arrays"`
+	Groups      int    `json:"groups"`
+	Values      int64  `json:"values"`
+	Bytes       int64  `json:"bytes"`
+}
+
+func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
+	ctx := cmd.Context()
+	access := store.Read
+	if f.move && !f.dry {
+		access = store.Write
+	}
+	src, err := locate(ctx, from, access)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, letGo(src, true)) }()
+	dst, err := f.destination(ctx, to)
+	if err != nil {
+		return err
+	}
+	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
+	do := rewrite.Copy
+	if f.move {
+		do = rewrite.Move
+	}
+	r, err := do(ctx, src, dst, opt)
+	err = errors.Join(err, letGo(dst, err == nil))
+	if err != nil {
+		if !f.dry {
+			_ = os.Remove(localPath(to)) // a directory that was made for nothing; whatever is in it stays
+		}
+		return on(cmd.Name(), from, err)
+	}
+	c := copied{from, to, f.dry, f.move && !f.dry, r.Arrays, r.Groups, r.Values, r.Bytes}
+	if wantsJSON(cmd) {
+		return printJSON(cmd, c)
+	}
+	return c.print(cmd.OutOrStdout())
+}
+
+func (c *copied) print(w io.Writer) error {
+	done := "copied"
+	switch {
+	case c.DryRun:
+		done = "to copy, nothing was changed"
+	case c.Moved:
+		done = "moved"
+	}
+	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", printable(c.Destination),
+		plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), plural(c.Values, "stored value"), byteCount(c.Bytes), done)
+	return err
+}
+
+// locate returns the place that a location names.
+func locate(ctx context.Context, location string, access store.Access) (rewrite.Place, error) {
+	h, path, err := zarr.Locate(ctx, location, access)
+	return rewrite.Place{Hierarchy: h, Path: path}, err
+}
+
+// destination returns the place of the copy. A dry run makes none: one that is not there is as good as empty.
+func (f *copyFlags) destination(ctx context.Context, location string) (rewrite.Place, error) {
+	if info, err := os.Lstat(localPath(location)); f.overwrite && err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return rewrite.Place{}, on("copy", location, badArgument("it is a symbolic link; name what it leads to, or remove the link"))
+	}
+	if !f.dry {
+		return locate(ctx, location, store.Create)
+	}
+	p, err := locate(ctx, location, store.Read)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rewrite.Place{Hierarchy: zarr.On(memory.New())}, nil
+	}
+	return p, err
+}
+
+// letGo closes the store of a place. An archive appears then, or is given up.
+func letGo(p rewrite.Place, done bool) error {
+	s := p.Hierarchy.Store()
+	if a, ok := s.(*zip.Archive); ok && !done {
+		return a.Discard()
+	}
+	if c, ok := s.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

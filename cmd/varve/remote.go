@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/http"
+)
+
+// missingFlag is the name of the flag that says with which statuses a web server tells that there is no value.
+const missingFlag = "missing"
+
+// missingVar gives all commands the flag.
+func missingVar(f *pflag.FlagSet) {
+	f.Var(new(statuses), missingFlag, "take `STATUS`, several with commas, of a web server for a value that is missing; 404 and 410 are, 403 often is")
+}
+
+// statuses is the value of the flag.
+type statuses []int
+
+func (s *statuses) Set(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 400 || n > 499 {
+			return fmt.Errorf("%q is no status from 400 to 499", word)
+		}
+		if !slices.Contains(*s, n) {
+			*s = append(*s, n)
+		}
+	}
+	return nil
+}
+
+func (s *statuses) Type() string { return "string" }
+
+// String returns "" for the zero value, which package pflag asks for it.
+func (s *statuses) String() string {
+	words := make([]string, len(*s))
+	for i, n := range *s {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, ",")
+}
+
+// remoteArguments gives the context of a command what is to be known of web servers, and returns its arguments as they may be shown.
+func remoteArguments(cmd *cobra.Command, args []string) []string {
+	ctx, shown := cmd.Context(), slices.Clone(args)
+	for i, arg := range args {
+		ctx, shown[i] = http.Conceal(ctx, arg)
+	}
+	if s, ok := cmd.Flag(missingFlag).Value.(*statuses); ok && len(*s) > 0 {
+		ctx = http.WithOptions(ctx, &http.Options{Missing: *s})
+	}
+	cmd.SetContext(ctx)
+	return shown
+}
+
+// withoutSecrets returns an argument as it may be shown.
+func withoutSecrets(arg string) string {
+	_, shown := http.Conceal(context.Background(), arg)
+	return shown
+}
+
+// nodeStore shows what is below a node as a store of its own, for reading.
+type nodeStore struct {
+	store.Store
+	path store.Path
+}
+
+// openNodeStore opens the place that a location names, a node or not.
+func openNodeStore(ctx context.Context, location string) (*nodeStore, error) {
+	s, p, err := store.OpenLocation(ctx, location, store.Read)
+	if err != nil {
+		return nil, err
+	}
+	return &nodeStore{s, p}, nil
+}
+
+// Close closes the store.
+func (s *nodeStore) Close() error {
+	if c, ok := s.Store.(interface{ Close() error }); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+func (s *nodeStore) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	return s.Store.Get(ctx, s.path.Key(key.String()), q, dst)
+}
+
+// Stat implements [store.Stater].
+func (s *nodeStore) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	return store.Stat(ctx, s.Store, s.path.Key(key.String()))
+}
+
+// List implements [store.Lister].
+func (s *nodeStore) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	p, err := s.path.Join(dir.String())
+	if err != nil {
+		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
+	}
+	return store.List(ctx, s.Store, p, deep)
+}

@@ -1,0 +1,30 @@
+// Package extra writes what the core of Varve only reads, because it takes libraries that few programs need: bzip2 and LZMA.
+//
+// It is a module of its own. Importing the package is all there is to do:
+//
+//	import _ "varve.dev/zarr/codec/extra"
+//
+// The codecs are numcodecs.bz2 and numcodecs.lzma, of package numcodecs.
+package extra
+
+import "varve.dev/zarr/codec/numcodecs"
+
+func init() {
+	numcodecs.ProvideBZ2(encodeBZ2)
+	numcodecs.ProvideLZMA(encodeLZMA)
+}
+
+// sink appends what is written to a slice.
+type sink struct{ out []byte }
+
+// Write implements [io.Writer].
+func (s *sink) Write(p []byte) (int, error) {
+	s.out = append(s.out, p...)
+	return len(p), nil
+}
+
+// WriteByte implements [io.ByteWriter].
+func (s *sink) WriteByte(b byte) error {
+	s.out = append(s.out, b)
+	return nil
+}

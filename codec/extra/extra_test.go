@@ -1,0 +1,82 @@
+package extra
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/codectest"
+	"varve.dev/zarr/codec/numcodecs"
+	"varve.dev/zarr/metadata"
+)
+
+func made(t testing.TB, ext metadata.Extension) codec.BytesBytes {
+	t.Helper()
+	c, err := codec.Default.New(ext)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(codec.BytesBytes)
+}
+
+func lzmaOf(configuration string) metadata.Extension {
+	return metadata.Extension{Name: "numcodecs.lzma", Configuration: []byte(configuration)}
+}
+
+// lzma1 is the number of a filter.
+const lzma1 = `4611686018427387905`
+
+func TestContract(t *testing.T) {
+	const most = 70_000 // the libraries are slow
+	checked, loose := &codectest.Options{Checksum: true, Largest: most}, &codectest.Options{Largest: most}
+	for _, c := range []struct {
+		ext metadata.Extension
+		o   *codectest.Options
+	}{
+		{numcodecs.BZ2(1), checked}, {numcodecs.BZ2(9), checked},
+		{numcodecs.LZMA(0), checked}, {numcodecs.LZMA(6), checked},
+		{lzmaOf(`{"format":1,"check":0}`), loose}, {lzmaOf(`{"check":1}`), checked}, {lzmaOf(`{"check":10}`), checked},
+		{lzmaOf(`{"filters":[{"id":3,"dist":4},{"id":3,"dist":7},{"id":33,"lc":0,"lp":2,"pb":2}]}`), checked},
+		{lzmaOf(`{"format":2}`), loose},
+		{lzmaOf(`{"format":3,"filters":[{"id":` + lzma1 + `,"lc":0,"lp":3}]}`), loose},
+		{lzmaOf(`{"format":3,"filters":[{"id":3,"dist":2},{"id":33,"dict_size":65536}]}`), loose},
+	} {
+		t.Run(string(c.ext.Configuration), func(t *testing.T) {
+			codectest.Run(t, func() any { return made(t, c.ext) }, c.o)
+		})
+	}
+}
+
+func FuzzBZ2(f *testing.F) { codectest.Fuzz(f, func() any { return made(f, numcodecs.BZ2(1)) }) }
+
+func FuzzXZ(f *testing.F) { codectest.Fuzz(f, func() any { return made(f, numcodecs.LZMA(0)) }) }
+
+func FuzzAlone(f *testing.F) {
+	codectest.Fuzz(f, func() any { return made(f, lzmaOf(`{"format":2}`)) })
+}
+
+func FuzzRaw(f *testing.F) {
+	codectest.Fuzz(f, func() any { return made(f, lzmaOf(`{"format":3,"filters":[{"id":33,"preset":0}]}`)) })
+}
+
+func Benchmark(b *testing.B) {
+	for _, ext := range []metadata.Extension{
+		numcodecs.BZ2(1), numcodecs.BZ2(9), numcodecs.LZMA(0), numcodecs.LZMA(6), lzmaOf(`{"format":2,"preset":0}`),
+	} {
+		b.Run(strings.TrimPrefix(ext.Name, "numcodecs.")+string(ext.Configuration), func(b *testing.B) {
+			codectest.Benchmark(b, func() any { return made(b, ext) })
+		})
+	}
+}
+
+func Example() {
+	c, err := codec.Default.New(numcodecs.LZMA(6))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stored, err := c.(codec.BytesBytes).Encode(nil, make([]byte, 1000))
+	fmt.Println(len(stored) < 100, err)
+	// Output: true <nil>
+}

@@ -1,0 +1,188 @@
+// Package n5 is the codec of blocks that N5 wrote (zarr-extensions, "n5_default"; N5 4.0.0, blocks of the default mode).
+//
+// A block is a header with its own shape, and the elements in Fortran order and big-endian, compressed as a whole. A block at the
+// border may have been cut, or have been padded: it is read either way, cut or padded to the chunk that the grid has.
+// The axes of the array are those of N5 in the same order.
+//
+// Importing the package registers it as "n5_default".
+package n5
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/metadata"
+)
+
+// Name is the name of the codec in metadata.
+const Name = "n5_default"
+
+func init() { codec.Register(Name, New) }
+
+// Extension returns the metadata of the codec around the codecs of the block: a transposition that reverses all axes, "bytes" in
+// big-endian order, and at most one codec that compresses. [New] and Bind refuse others.
+func Extension(codecs ...metadata.Extension) metadata.Extension {
+	text := []byte(`{"codecs":[`)
+	for i, c := range codecs {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = c.Append(text)
+	}
+	return metadata.Extension{Name: Name, Configuration: append(text, "]}"...)}
+}
+
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a [codec.Nester].
+func New(configuration []byte) (any, error) {
+	c := new(coder)
+	if err := c.parse(configuration); err != nil {
+		return nil, fmt.Errorf("%w: n5_default: %w", codec.ErrConfiguration, err)
+	}
+	return c, nil
+}
+
+// The places of the codecs.
+const (
+	transposition = iota
+	serializer
+	compressor
+)
+
+func (c *coder) parse(configuration []byte) error {
+	var m struct {
+		Codecs *[]json.RawMessage `json:"codecs"`
+	}
+	if err := config.Decode(configuration, &m); err != nil {
+		return err
+	}
+	if m.Codecs == nil {
+		return errors.New("codecs are missing")
+	}
+	for i, raw := range *m.Codecs {
+		ext, err := metadata.ParseExtension(raw, metadata.Limits{})
+		if err != nil {
+			return fmt.Errorf("codecs: %d: %w", i, err)
+		}
+		c.exts = append(c.exts, ext)
+	}
+	if n := len(c.exts); n <= serializer || n > compressor+1 {
+		return fmt.Errorf("%d codecs, want \"transpose\", \"bytes\", and perhaps one that compresses", n)
+	}
+	if c.exts[transposition].Name != "transpose" || c.exts[serializer].Name != "bytes" {
+		return fmt.Errorf("the codecs begin with %q and %q, want \"transpose\" and \"bytes\"", c.exts[transposition].Name, c.exts[serializer].Name)
+	}
+	return c.parseEndian(c.exts[serializer].Configuration)
+}
+
+func (c *coder) parseEndian(configuration []byte) error {
+	var m struct {
+		Endian *string `json:"endian"`
+	}
+	if err := config.Decode(configuration, &m); err != nil {
+		return fmt.Errorf("codecs: %d: bytes: %w", serializer, err)
+	}
+	if m.Endian != nil && *m.Endian != "big" {
+		return fmt.Errorf("codecs: %d: bytes: endian is %q, N5 is big-endian", serializer, *m.Endian)
+	}
+	return nil
+}
+
+// coder is the codec of one chain.
+type coder struct {
+	exts []metadata.Extension
+	env  codec.Environment
+
+	spec  codec.Spec
+	turn  codec.ArrayArray // reverses the axes
+	inner *codec.Chain     // of the reversed array
+	size  int64            // bytes an element
+	limit int64            // bytes of a decoded block
+}
+
+// Nest implements [codec.Nester].
+func (c *coder) Nest(env *codec.Environment) error {
+	c.env = *env
+	return nil
+}
+
+// types are those that N5 has.
+var types = []string{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
+
+// Bind implements [codec.ArrayBytes].
+func (c *coder) Bind(spec codec.Spec) error {
+	if !slices.Contains(types, spec.Type.Name()) {
+		return fmt.Errorf("%w: n5_default: N5 has no %s, only %v", codec.ErrConfiguration, spec.Type, types)
+	}
+	c.spec, c.size = spec, int64(spec.Type.Size())
+	if c.spec.Fill == nil {
+		c.spec.Fill = make([]byte, c.size)
+	}
+	if c.limit = c.env.Chunk; c.limit == 0 {
+		c.limit = 1 << 30
+	}
+	turned, err := c.bindTurn()
+	if err != nil {
+		return fmt.Errorf("n5_default: codecs: %w", &codec.Error{Codec: "transpose", Place: transposition, Err: err})
+	}
+	if c.inner, err = c.env.NewChain(c.exts[serializer:], turned); err != nil {
+		return fmt.Errorf("n5_default: codecs: %w", moved(err))
+	}
+	return nil
+}
+
+// bindTurn makes the transposition, which has to reverse all axes, and returns what it makes.
+func (c *coder) bindTurn() (codec.Spec, error) {
+	registry := codec.Default
+	if c.env.Registry != nil {
+		registry = c.env.Registry
+	}
+	made, err := registry.New(c.exts[transposition])
+	if err != nil {
+		return codec.Spec{}, err
+	}
+	turn, ok := made.(codec.ArrayArray)
+	if !ok {
+		return codec.Spec{}, fmt.Errorf("%w: it does not turn arrays into arrays", codec.ErrConfiguration)
+	}
+	turned, err := turn.Bind(c.spec)
+	if err != nil {
+		return codec.Spec{}, err
+	}
+	p, ok := turn.(codec.Permuter)
+	if !ok {
+		return codec.Spec{}, fmt.Errorf("%w: it does more than to reorder axes", codec.ErrConfiguration)
+	}
+	for i, axis := range p.Order() {
+		if axis != c.spec.Rank-1-i {
+			return codec.Spec{}, fmt.Errorf("%w: its order is %d, N5 reverses all axes", codec.ErrConfiguration, p.Order())
+		}
+	}
+	c.turn = turn
+	return turned, nil
+}
+
+// moved counts the codecs of the block from the transposition on.
+func moved(err error) error {
+	if e, ok := err.(*codec.Error); ok {
+		return &codec.Error{Codec: e.Codec, Place: e.Place + serializer, Err: e.Err}
+	}
+	return err
+}
+
+// overhang is how many bytes longer than the chunk a stored block may be, because it was padded to more than the grid has.
+const overhang = 16 << 20
+
+// EncodedSize implements [codec.ArrayBytes].
+func (c *coder) EncodedSize(shape []int64, n int64) (int64, bool) {
+	return int64(headerSize(c.spec.Rank)) + c.inner.MaxEncoded(reversed(shape), n) + overhang, false
+}
+
+func reversed(shape []int64) []int64 {
+	r := slices.Clone(shape)
+	slices.Reverse(r)
+	return r
+}

@@ -1,0 +1,222 @@
+package metadata
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// arrayV2 is how an array of format 2 is stored: what of its document does not follow from shape and chunk grid, as it is spelled.
+type arrayV2 struct {
+	dtype, fill, order, filters, compressor []byte
+
+	separator []byte // nil where the document has none
+	kept      []member
+	notes     []string
+}
+
+// The members of the document of an array (zarr-specs v2, "Arrays"), in the order in which they are written.
+const (
+	v2Shape      = "shape"
+	v2Chunks     = "chunks"
+	v2DType      = "dtype"
+	v2Fill       = "fill_value"
+	v2Order      = "order"
+	v2Filters    = "filters"
+	v2Separator  = "dimension_separator"
+	v2Compressor = "compressor"
+	v2Format     = "zarr_format"
+)
+
+// readerV2 reads the document of an array of format 2.
+type readerV2 struct {
+	root     strictjson.Value
+	members  map[string]strictjson.Value
+	limits   Limits
+	array    *Array
+	elements elementV2
+	refused  error // why the array can be described only
+}
+
+// newArrayV2 reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported, or comes alone.
+func newArrayV2(root strictjson.Value, attributes []byte, repaired bool, l Limits) (*Array, error) {
+	r := &readerV2{root: root, members: map[string]strictjson.Value{}, limits: l}
+	r.array = &Array{Attributes: attributes, v2: &arrayV2{notes: notesV2(repaired)}}
+	for name, m := range root.Members() {
+		switch name {
+		case v2Shape, v2Chunks, v2DType, v2Fill, v2Order, v2Filters, v2Separator, v2Compressor:
+			r.members[name] = m
+		case v2Format:
+		default:
+			r.array.v2.kept = append(r.array.v2.kept, member{name, m.Raw()})
+		}
+	}
+	for _, read := range []func() error{r.grid, r.dtype, r.codecs, r.fill, r.keys} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	r.array.DimensionNames = namesV2(attributes, len(r.array.Shape))
+	return r.array, r.refused
+}
+
+// required returns a member that every document has.
+func (r *readerV2) required(name string) (strictjson.Value, error) {
+	v, ok := r.members[name]
+	if !ok {
+		return v, r.root.Errorf("member %q is missing", name)
+	}
+	return v, nil
+}
+
+// lengths reads an array of lengths in elements.
+func (r *readerV2) lengths(name string) ([]int64, error) {
+	v, err := r.required(name)
+	if err != nil {
+		return nil, err
+	}
+	if v.Kind() != strictjson.Array {
+		return nil, v.Errorf("%s must be an array, got %s", name, v.Kind())
+	}
+	for _, e := range v.Elements() {
+		if e.Kind() == strictjson.Array {
+			return nil, e.Errorf("%w", unsupported("an axis with chunks of several lengths is not possible in format 2; format 3 has them"))
+		}
+	}
+	return extents(v, r.limits.rank())
+}
+
+// grid reads shape and chunks.
+func (r *readerV2) grid() (err error) {
+	if r.array.Shape, err = r.lengths(v2Shape); err != nil {
+		return err
+	}
+	chunks, err := r.lengths(v2Chunks)
+	if err != nil {
+		return err
+	}
+	v := r.members[v2Chunks]
+	if len(chunks) != len(r.array.Shape) {
+		return v.Errorf("chunks of %d dimensions, the array has %d", len(chunks), len(r.array.Shape))
+	}
+	for i, e := range v.Elements() {
+		if chunks[i] == 0 {
+			return e.Errorf("a chunk must not be 0 elements long")
+		}
+	}
+	w := new(writer)
+	w.shape(chunks)
+	r.array.ChunkGrid = Extension{Name: regularGrid, Configuration: fmt.Appendf(nil, `{%q:%s}`, chunkShape, w.buf)}
+	return nil
+}
+
+// The name of the one grid that format 2 has in format 3, and the member of its configuration.
+const (
+	regularGrid = "regular"
+	chunkShape  = "chunk_shape"
+)
+
+// keys reads how chunks are named.
+func (r *readerV2) keys() error {
+	encoding := V2Dot
+	if v, ok := r.members[v2Separator]; ok {
+		s, err := v.Str()
+		switch {
+		case err != nil:
+			return err
+		case s == "/":
+			encoding = V2Slash
+		case s != ".":
+			return v.Errorf(`separator must be "/" or ".", got %q`, strictjson.Abbreviate(s))
+		}
+		r.array.v2.separator = v.Raw()
+	}
+	r.array.ChunkKeyEncoding = encoding.Extension()
+	return nil
+}
+
+// dimensionsAttribute is what xarray names the dimensions of an array in (xarray, "Zarr encoding specification").
+const dimensionsAttribute = "_ARRAY_DIMENSIONS"
+
+// namesV2 returns the names of the dimensions that attributes have, nil where they have none or where they do not go with the rank.
+func namesV2(attributes []byte, rank int) []*string {
+	v, err := object(attributes)
+	if err != nil {
+		return nil
+	}
+	list, _ := v.Member(dimensionsAttribute)
+	if list.Kind() != strictjson.Array || list.Len() != rank {
+		return nil
+	}
+	names := make([]*string, rank)
+	for i, e := range list.Elements() {
+		name, err := e.Str()
+		if err != nil {
+			return nil
+		}
+		names[i] = &name
+	}
+	return names
+}
+
+// Notes says in what respects the documents of an array of format 2 were not read as they are stored: one sentence each.
+func (a *Array) Notes() []string {
+	if a.v2 == nil {
+		return nil
+	}
+	return append([]string(nil), a.v2.notes...)
+}
+
+// marshalV2 returns the document of an array of format 2.
+func (a *Array) marshalV2(l Limits) ([]byte, error) {
+	chunks, err := a.chunksV2()
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{buf: []byte{'{'}, limits: l}
+	w.first(v2Shape).shape(a.Shape)
+	w.named(v2Chunks).raw(chunks)
+	w.named(v2DType).raw(a.v2.dtype)
+	w.named(v2Fill).raw(a.v2.fill)
+	w.named(v2Order).raw(a.v2.order)
+	w.named(v2Filters).orNull(a.v2.filters)
+	if a.v2.separator != nil {
+		w.named(v2Separator).raw(a.v2.separator)
+	}
+	w.named(v2Compressor).orNull(a.v2.compressor)
+	w.named(v2Format).raw([]byte{'2'})
+	w.kept(a.v2.kept)
+	return w.documentV2(V2Array)
+}
+
+// first begins the first member of an object.
+func (w *writer) first(name string) *writer {
+	w.at = strictjson.Token(name)
+	w.buf = append(strictjson.AppendQuote(w.buf, name), ':')
+	return w
+}
+
+// chunksV2 returns the chunk shape of the grid as JSON.
+func (a *Array) chunksV2() ([]byte, error) {
+	if a.ChunkGrid.Name != regularGrid {
+		return nil, &Error{strictjson.Token(V2Array) + "/" + v2Chunks, unsupportedf(
+			"chunk grid %q: format 2 has regular chunks only (convert the array to format 3)", strictjson.Abbreviate(a.ChunkGrid.Name))}
+	}
+	v, err := object(a.ChunkGrid.Configuration)
+	if err != nil {
+		return nil, under(err, "/chunk_grid/configuration")
+	}
+	chunks, ok := v.Member(chunkShape)
+	if !ok {
+		return nil, under(v.Errorf("member %q is missing", chunkShape), "/chunk_grid/configuration")
+	}
+	return chunks.Raw(), nil
+}
+
+// orNull writes one JSON value, null for nil.
+func (w *writer) orNull(b []byte) {
+	if b == nil {
+		b = []byte("null")
+	}
+	w.raw(b)
+}

@@ -1,0 +1,293 @@
+package metadata
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// NumcodecsPrefix is what the id of a codec of numcodecs begins with where it is the name of a codec of format 3. A codec of format 2
+// that this package does not know is looked for under such a name too.
+const NumcodecsPrefix = "numcodecs."
+
+// stageV2 is where in a chain a codec of numcodecs belongs.
+type stageV2 int
+
+const (
+	bytesStage stageV2 = iota
+	arrayStage
+	serialStage
+)
+
+// stagesV2 has the codecs that do not turn bytes into bytes (numcodecs 0.17).
+var stagesV2 = map[string]stageV2{
+	"delta": arrayStage, "fixedscaleoffset": arrayStage, "quantize": arrayStage, "bitround": arrayStage, "packbits": arrayStage,
+	"astype": arrayStage, "categorize": arrayStage,
+	"vlen-utf8": serialStage, "vlen-bytes": serialStage, "vlen-array": serialStage, "json": serialStage, "json2": serialStage,
+	"msgpack": serialStage, "msgpack2": serialStage, "pickle": serialStage,
+}
+
+// objectsV2 has the data types of format 3 that elements of variable width are, by the codec that they go through.
+var objectsV2 = map[string]string{"vlen-utf8": "string", "vlen-bytes": "bytes"}
+
+// typeMembers are the members of filters that hold type strings. Of several the first one that is there says what comes out.
+var typeMembers = []string{"encode_dtype", "astype", "dtype", "decode_dtype"}
+
+// chainV2 is the chain of an array of format 2 as format 3 has it.
+type chainV2 struct {
+	arrays     []Extension
+	serial     Extension
+	bytes      []Extension
+	big        bool   // what the array codecs give is stored in big-endian order
+	unit       int    // bytes of the numbers that it is made of
+	size       int    // bytes of what the next codec takes for an element, at least 1
+	objectName string // of the codec that objects go through
+}
+
+// codecs reads order, filters and compressor: format 2 stores a chunk in its order, passes it through the filters one after the
+// other, and through the compressor last.
+func (r *readerV2) codecs() error {
+	c := &chainV2{big: r.elements.big, unit: r.elements.typ.Unit(), size: max(1, r.elements.typ.Size())}
+	if err := r.order(c); err != nil {
+		return err
+	}
+	filters, compressor := r.members[v2Filters], r.members[v2Compressor] // where one is missing, it is null
+	if r.array.v2.filters = filters.Raw(); filters.Kind() != strictjson.Null && filters.Kind() != strictjson.Array {
+		return filters.Errorf("filters must be an array or null, got %s", filters.Kind())
+	}
+	if n := filters.Len(); n > maxChain {
+		return filters.Errorf("%d filters, at most %d are allowed", n, maxChain)
+	}
+	for _, f := range filters.Elements() {
+		if err := c.add(f); err != nil {
+			return err
+		}
+	}
+	if r.array.v2.compressor = compressor.Raw(); compressor.Kind() != strictjson.Null {
+		if err := c.add(compressor); err != nil {
+			return err
+		}
+	}
+	r.array.Codecs = c.extensions()
+	if r.elements.object {
+		return r.objects(c)
+	}
+	return nil
+}
+
+// order reads the order of axes in stored chunks.
+func (r *readerV2) order(c *chainV2) error {
+	v, err := r.required(v2Order)
+	if err != nil {
+		return err
+	}
+	s, err := v.Str()
+	if err != nil {
+		return err
+	}
+	if s != "C" && s != "F" {
+		return v.Errorf(`order must be "C" or "F", got %q`, strictjson.Abbreviate(s))
+	}
+	r.array.v2.order = v.Raw()
+	if n := len(r.array.Shape); s == "F" && n > 1 {
+		axes := make([]int64, n)
+		for i := range axes {
+			axes[i] = int64(n - 1 - i)
+		}
+		w := new(writer)
+		w.shape(axes)
+		c.arrays = append(c.arrays, Extension{Name: "transpose", Configuration: fmt.Appendf(nil, `{"order":%s}`, w.buf)})
+	}
+	return nil
+}
+
+// objects says what elements of variable width are. Without a codec that tells, they are unknown.
+func (r *readerV2) objects(c *chainV2) error {
+	name := objectsV2[c.objectName]
+	switch {
+	case c.objectName == "":
+		return r.members[v2DType].Errorf(`objects ("|O") need a filter that tells what they are, as "vlen-utf8"`)
+	case name == "":
+		r.refused = r.members[v2Filters].Errorf("%w", unsupportedf("objects in the form of codec %q", strictjson.Abbreviate(c.objectName)))
+		name = "object"
+	}
+	r.array.DataType = Extension{Name: name}
+	return nil
+}
+
+// extensions returns the chain in the order of encoding.
+func (c *chainV2) extensions() []Extension {
+	if c.serial.Name == "" {
+		c.serial = Extension{Name: "bytes"}
+		switch {
+		case c.unit != 1 && c.big:
+			c.serial.Configuration = []byte(`{"endian":"big"}`)
+		case c.unit != 1:
+			c.serial.Configuration = []byte(`{"endian":"little"}`)
+		}
+	}
+	return slices.Concat(c.arrays, []Extension{c.serial}, c.bytes)
+}
+
+// add appends a filter or the compressor.
+func (c *chainV2) add(v strictjson.Value) error {
+	id, members, err := codecV2(v)
+	if err != nil {
+		return err
+	}
+	stage := stagesV2[id]
+	if stage != bytesStage && (c.serial.Name != "" || len(c.bytes) > 0) {
+		return v.Errorf("%w", unsupportedf("codec %q behind one that makes bytes", strictjson.Abbreviate(id)))
+	}
+	switch stage {
+	case arrayStage:
+		c.result(id, members)
+		c.arrays = append(c.arrays, extensionV2(id, members))
+	case serialStage:
+		c.objectName, c.size = id, 1
+		c.serial = extensionV2(id, members)
+		if objectsV2[id] != "" {
+			c.serial = Extension{Name: id}
+		}
+	default:
+		c.bytes = append(c.bytes, bytesV2(id, members, c.size))
+		c.size = 1
+	}
+	return nil
+}
+
+// codecV2 reads the object of a codec: its id, and all else that is not null.
+func codecV2(v strictjson.Value) (id string, members []member, err error) {
+	if v.Kind() != strictjson.Object {
+		return "", nil, v.Errorf("a codec must be an object, got %s", v.Kind())
+	}
+	for name, m := range v.Members() {
+		switch {
+		case name == "id":
+			id, err = m.Str()
+			if err == nil && id == "" {
+				err = m.Errorf("id must not be empty")
+			}
+			if err != nil {
+				return "", nil, err
+			}
+		case m.Kind() != strictjson.Null: // as if it were not there
+			members = append(members, member{name, m.Raw()})
+		}
+	}
+	if id == "" {
+		return "", nil, v.Errorf(`member "id" is missing`)
+	}
+	return id, members, nil
+}
+
+// result notes what an array codec gives. The byte order in its type strings becomes that of the chain: elements in memory have
+// the byte order of the host.
+func (c *chainV2) result(id string, members []member) {
+	if id == "packbits" {
+		c.big, c.unit, c.size = false, 1, 1
+	}
+	for _, name := range typeMembers {
+		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
+		if i < 0 {
+			continue
+		}
+		v, err := strictjson.Parse(members[i].raw, strictjson.Limits{})
+		text, kindErr := v.Str()
+		if err != nil || kindErr != nil || text == "" {
+			continue // for the codec to refuse
+		}
+		if t, big, err := dtype.FromNumPy(ordered(text)); err == nil && t.Size() > 0 && c.unit >= 0 {
+			c.big, c.unit, c.size = big, t.Unit(), t.Size()
+		}
+		break
+	}
+	for i, m := range members {
+		if slices.Contains(typeMembers, m.name) && bytes.HasPrefix(m.raw, []byte(`">`)) {
+			members[i].raw = append([]byte(`"<`), m.raw[2:]...)
+		}
+	}
+}
+
+// ordered returns a type string with a byte order; without one it is that of the machines that left it out.
+func ordered(text string) string {
+	if text[0]|0x20 < 'a' || text[0]|0x20 > 'z' {
+		return text
+	}
+	if t, _, err := dtype.FromNumPy("|" + text); err == nil && t.Unit() == 1 {
+		return "|" + text
+	}
+	return "<" + text
+}
+
+// extensionV2 returns a codec of numcodecs as format 3 has it.
+func extensionV2(id string, members []member) Extension {
+	return Extension{Name: NumcodecsPrefix + id, Configuration: configuration(members)}
+}
+
+// configuration returns the members as a JSON object.
+func configuration(members []member) []byte {
+	w := &writer{buf: []byte{'{'}}
+	for i, m := range members {
+		if i > 0 {
+			w.named(m.name)
+		} else {
+			w.first(m.name)
+		}
+		w.buf = append(w.buf, m.raw...)
+	}
+	return append(w.buf, '}')
+}
+
+// bytesV2 returns a codec that takes bytes as format 3 has it: by the name in the core specification where that says the same.
+func bytesV2(id string, members []member, size int) Extension {
+	raw := func(name, missing string) []byte {
+		for _, m := range members {
+			if m.name == name {
+				return m.raw
+			}
+		}
+		return []byte(missing)
+	}
+	only := func(names ...string) bool {
+		return !slices.ContainsFunc(members, func(m member) bool { return !slices.Contains(names, m.name) })
+	}
+	switch level := raw("level", "1"); {
+	case id == "gzip" && only("level") && len(level) == 1 && level[0]-'0' < 10:
+		return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"level":%s}`, level)}
+	case id == "zstd" && only("level", "checksum"):
+		return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"level":%s,"checksum":%s}`, raw("level", "0"), raw("checksum", "false"))}
+	case id == "crc32c" && only("location") && string(raw("location", `"end"`)) == `"end"`:
+		return Extension{Name: id}
+	case id == "blosc" && only("cname", "clevel", "shuffle", "blocksize", "typesize"):
+		if shuffle := bloscShuffle(string(raw("shuffle", "1")), size); shuffle != "" {
+			return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"cname":%s,"clevel":%s,"shuffle":%q,"typesize":%s,"blocksize":%s}`,
+				raw("cname", `"lz4"`), raw("clevel", "5"), shuffle, raw("typesize", fmt.Sprint(bloscTypeSize(size))), raw("blocksize", "0"))}
+		}
+	}
+	return extensionV2(id, members)
+}
+
+// bloscShuffle returns the name of a shuffle by its number, "" where it has none. -1 chooses by the size of elements.
+func bloscShuffle(number string, size int) string {
+	switch {
+	case number == "0":
+		return "noshuffle"
+	case number == "1" || number == "-1" && size > 1:
+		return "shuffle"
+	case number == "2" || number == "-1":
+		return "bitshuffle"
+	}
+	return ""
+}
+
+// bloscTypeSize returns the size that blosc takes elements for: it has one byte for that.
+func bloscTypeSize(size int) int {
+	if size > 255 {
+		return 1
+	}
+	return size
+}

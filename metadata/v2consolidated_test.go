@@ -1,0 +1,120 @@
+package metadata_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/metadata"
+)
+
+// zmetadata returns a document with consolidated metadata: pairs of a key and a document.
+func zmetadata(pairs ...string) []byte {
+	var list []string
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, fmt.Sprintf("%q:%s", pairs[i], pairs[i+1]))
+	}
+	return []byte(`{"metadata":{` + strings.Join(list, ",") + `},"zarr_consolidated_format":1}`)
+}
+
+const zgroup = `{"zarr_format":2}`
+
+// TestConsolidatedV2 reads consolidated metadata of format 2 with a damaged and an unknown array in it, changes it, and writes it.
+func TestConsolidatedV2(t *testing.T) {
+	good := string(zarray(t, nil))
+	unknown := string(zarray(t, map[string]string{"dtype": `"|O"`, "filters": `[{"id":"pickle"}]`}))
+	document := zmetadata(
+		"b/.zattrs", `{"x":NaN}`, ".zattrs", `{"v":2}`, ".zgroup", zgroup, "b/.zgroup", zgroup, "a/.zarray", good, "b/c/.zarray", `{"zarr_format":2}`,
+		"b/d/.zarray", unknown, "note", `[1]`, "lost/.zattrs", `{}`,
+	)
+	c, err := metadata.ParseConsolidatedV2(document, metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if paths := slices.Collect(maps.Keys(maps.Collect(c.Nodes()))); len(paths) != 4 || c.Len() != 4 {
+		t.Errorf("entries at %q", paths)
+	}
+	if n, err := c.Entry("a", metadata.Limits{}); err != nil || n.Format() != 2 || n.Document() != ".zarray" {
+		t.Error(n, err)
+	}
+	if n, err := c.Entry("b", metadata.Limits{}); err != nil || n.Document() != ".zgroup" {
+		t.Error(n, err)
+	}
+	if n, err := c.Entry("b/c", metadata.Limits{}); n != nil || !errors.Is(err, metadata.ErrInvalid) || !strings.Contains(err.Error(), "/.zmetadata/metadata/b~1c/.zarray") {
+		t.Error(n, err)
+	}
+	if n, err := c.Entry("b/d", metadata.Limits{}); n == nil || !errors.Is(err, metadata.ErrUnsupported) {
+		t.Error(n, err)
+	}
+	b := c.Below("b")
+	if b.Len() != 2 || !strings.Contains(string(b.Own()), ".zgroup") {
+		t.Errorf("below b: %d entries, own %s", b.Len(), b.Own())
+	}
+	record, err := metadata.RecordV2(".zarray", []byte(good), []byte(`{"k":Infinity}`), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = c.Without("b/c").With("b/e", record, metadata.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.Marshal(metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := zmetadata(
+		".zattrs", `{"v":2}`, ".zgroup", zgroup, "b/.zattrs", `{"x":"NaN"}`, "b/.zgroup", zgroup, "a/.zarray", good, "b/d/.zarray", unknown,
+		"b/e/.zarray", good, "b/e/.zattrs", `{"k":"Infinity"}`, "note", `[1]`, "lost/.zattrs", `{}`,
+	)
+	bare := strings.NewReplacer(`"x": NaN`, `"x": "NaN"`, `"k": Infinity`, `"k": "Infinity"`).Replace(string(out))
+	if bare == string(out) || !reflect.DeepEqual(sameJSON(t, []byte(bare)), sameJSON(t, want)) {
+		t.Errorf("%s\nwant\n%s", out, want)
+	}
+}
+
+// TestConsolidatedV2Refused has documents that are refused as a whole.
+func TestConsolidatedV2Refused(t *testing.T) {
+	good := string(zarray(t, nil))
+	for words, document := range map[string][]byte{
+		"must be an object":         []byte("[]"),
+		"zarr_consolidated_format":  []byte(`{"metadata":{}}`),
+		"layout 2":                  []byte(`{"metadata":{},"zarr_consolidated_format":2}`),
+		"periods only":              zmetadata("../x/.zarray", good),
+		"slash too many":            zmetadata("/etc/.zarray", good),
+		"backslash":                 zmetadata(`..\x/.zarray`, good),
+		"lies below an array":       zmetadata("a/.zarray", good, "a/b/.zarray", good),
+		"duplicate":                 zmetadata("a/.zarray", good, "a/.zarray", good),
+		"/.zmetadata/metadata/a~1.": zmetadata("a/./.zarray", good),
+	} {
+		c, err := metadata.ParseConsolidatedV2(document, metadata.Limits{})
+		if c != nil || err == nil || !strings.Contains(err.Error(), words) && words != "duplicate" {
+			t.Errorf("%s: %v", words, err)
+		}
+	}
+}
+
+// FuzzConsolidatedV2 reads consolidated metadata of format 2, writes it, and reads it again: it has the same entries.
+func FuzzConsolidatedV2(f *testing.F) {
+	f.Add(zmetadata("a/.zarray", string(zarray(f, nil)), "a/.zattrs", `{"x":NaN}`, ".zgroup", zgroup, "b/.zgroup", zgroup, "b/.zattrs", "{}"))
+	f.Add(zmetadata("x/.zattrs", "{}", "y", "1", "x/y/.zgroup", "5"))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		c, err := metadata.ParseConsolidatedV2(document, metadata.Limits{})
+		if err != nil {
+			return
+		}
+		out, err := c.Marshal(metadata.Limits{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		d, err := metadata.ParseConsolidatedV2(out, metadata.Limits{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if !slices.Equal(slices.Collect(maps.Keys(maps.Collect(c.Nodes()))), nil) && c.Len() != d.Len() || string(c.Own()) == "" != (string(d.Own()) == "") {
+			t.Fatalf("%s\nbecame\n%s", document, out)
+		}
+	})
+}

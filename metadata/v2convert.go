@@ -1,0 +1,317 @@
+package metadata
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// ToV3 returns the array as format 3 has it. Keys of chunks and their bytes are the same; the attribute that named the dimensions goes.
+// Unknown members of the document of format 2 are not taken over. An array of format 3 is returned as it is.
+func (a *Array) ToV3() *Array {
+	if a.v2 == nil {
+		return a
+	}
+	b := *a
+	b.v2 = nil
+	if b.DimensionNames != nil {
+		b.Attributes, _ = UnsetAttribute(b.Attributes, dimensionsAttribute) // they are an object
+	}
+	return &b
+}
+
+// ToV3 returns the group as format 3 has it, without consolidated metadata. A group of format 3 is returned as it is.
+func (g *Group) ToV3() *Group {
+	if g.v2 == nil {
+		return g
+	}
+	return &Group{Attributes: g.Attributes}
+}
+
+// ToV2 returns the group as format 2 has it, without consolidated metadata. A group of format 2 is returned as it is.
+func (g *Group) ToV2() *Group {
+	if g.v2 != nil {
+		return g
+	}
+	return &Group{Attributes: g.Attributes, v2: new(groupV2)}
+}
+
+// writerV2 composes the document of an array of format 2 from one of format 3.
+type writerV2 struct {
+	array   *Array
+	typ     dtype.Type
+	big     bool
+	order   string
+	filters [][]byte
+	object  bool
+}
+
+// ToV2 returns the array as format 2 has it, if that can say the same: for arrays with regular chunks, of a data type that NumPy has,
+// with codecs that numcodecs has, with a key encoding of format 2 and with all or none of its dimensions named. The dimensions become an
+// attribute as xarray has it. Anything else is [ErrUnsupported], and the error says where it stands in the document of format 3.
+// What is stored under the keys of the array is the same in both formats. An array of format 2 is returned as it is.
+func (a *Array) ToV2(l Limits) (*Array, error) {
+	if a.v2 != nil {
+		return a, nil
+	}
+	w := &writerV2{array: a, order: "C"}
+	if err := w.extensions(); err != nil {
+		return nil, err
+	}
+	attributes, err := w.attributes()
+	if err != nil {
+		return nil, err
+	}
+	document, err := w.document()
+	if err != nil {
+		return nil, err
+	}
+	b, err := ParseV2(V2Array, document, attributes, l)
+	if err != nil {
+		return nil, err
+	}
+	return b.(*Array), nil
+}
+
+// cannotV2 is the error of what format 2 cannot say.
+func cannotV2(pointer, format string, args ...any) error {
+	return &Error{pointer, unsupportedf("format 2 cannot say this: %s", fmt.Sprintf(format, args...))}
+}
+
+// extensions reads the extension points.
+func (w *writerV2) extensions() error {
+	a := w.array
+	var err error
+	if len(a.StorageTransformers) > 0 {
+		return cannotV2("/storage_transformers", "it has no storage transformers")
+	}
+	if len(a.kept) > 0 {
+		return cannotV2(strictjson.Token(a.kept[0].name), "it has no such member")
+	}
+	if w.typ, err = dtype.Parse(a.DataType.Name, a.DataType.Configuration); err != nil {
+		return &Error{"/data_type", fmt.Errorf("%w: %w", unsupported("not known here"), err)}
+	}
+	return w.codecs()
+}
+
+// codecs splits the chain into order, byte order and filters, the last of which becomes the compressor.
+func (w *writerV2) codecs() error {
+	made := false // bytes
+	for i, c := range w.array.Codecs {
+		at := fmt.Sprintf("/codecs/%d", i)
+		v, err := configurationOf(c)
+		if err != nil {
+			return under(err, at)
+		}
+		switch {
+		case c.Name == "transpose" && i == 0:
+			err = w.transpose(v)
+		case (c.Name == "bytes" || c.Name == "endian") && !made:
+			endian, _ := v.Member("endian")
+			order, _ := endian.Str()
+			w.big, made = order == "big", true
+		case objectsV2[c.Name] != "" && !made:
+			w.object, made = true, true
+			w.filters = append(w.filters, fmt.Appendf(nil, `{"id":%q}`, c.Name))
+		case c.Name == "transpose":
+			err = cannotV2("", "axes are put in order before all else")
+		default:
+			err = w.filter(c.Name, v)
+		}
+		if err != nil {
+			return under(err, at)
+		}
+	}
+	w.orderFilters()
+	return nil
+}
+
+// configurationOf returns the configuration of a codec, an empty object where it has none.
+func configurationOf(e Extension) (strictjson.Value, error) {
+	if e.Configuration == nil {
+		return object([]byte("{}"))
+	}
+	v, err := object(e.Configuration)
+	if err != nil {
+		err = under(err, "/configuration")
+	}
+	return v, err
+}
+
+// transpose reads an order of axes: the one that they have, or the reverse.
+func (w *writerV2) transpose(v strictjson.Value) error {
+	order, _ := v.Member("order")
+	axes, err := extents(order, len(w.array.Shape))
+	if err != nil || len(axes) != len(w.array.Shape) {
+		return cannotV2("/configuration/order", "an order of axes is %q or %q there", "C", "F")
+	}
+	forth, back := true, true
+	for i, axis := range axes {
+		forth = forth && axis == int64(i)
+		back = back && axis == int64(len(axes)-1-i)
+	}
+	if !forth && !back {
+		return cannotV2("/configuration/order", "%s; axes can be in order or in reverse there", order.Raw())
+	}
+	if !forth {
+		w.order = "F"
+	}
+	return nil
+}
+
+// filter appends a codec that numcodecs has too.
+func (w *writerV2) filter(name string, v strictjson.Value) error {
+	id, ok := strings.CutPrefix(name, NumcodecsPrefix)
+	members := []member{}
+	for name, m := range v.Members() {
+		members = append(members, member{name, m.Raw()})
+	}
+	switch {
+	case ok, name == "gzip", name == "zstd":
+	case name == "crc32c":
+		members = []member{{"location", []byte(`"end"`)}}
+	case name == "blosc":
+		members = bloscV2(members)
+	default:
+		return cannotV2("", "codec %q", strictjson.Abbreviate(name))
+	}
+	w.filters = append(w.filters, configuration(append([]member{{"id", strictjson.AppendQuote(nil, id)}}, members...)))
+	return nil
+}
+
+// bloscV2 returns the members of blosc with the number of its shuffle, and without the size of elements, which numcodecs takes from
+// the data.
+func bloscV2(members []member) []member {
+	numbers := map[string]string{`"noshuffle"`: "0", `"shuffle"`: "1", `"bitshuffle"`: "2"}
+	list := []member{}
+	for _, m := range members {
+		if number := numbers[string(m.raw)]; m.name == "shuffle" && number != "" {
+			m.raw = []byte(number)
+		}
+		if m.name != "typesize" {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// orderFilters gives the type strings of array codecs the byte order in which the last of them is stored.
+func (w *writerV2) orderFilters() {
+	if !w.big {
+		return
+	}
+	for i, f := range w.filters {
+		v, err := object(f)
+		id, members, idErr := codecV2(v)
+		if err != nil || idErr != nil || stagesV2[id] != arrayStage {
+			continue
+		}
+		for j, m := range members {
+			if slices.Contains(typeMembers, m.name) && bytes.HasPrefix(m.raw, []byte(`"<`)) {
+				members[j].raw = append([]byte(`">`), m.raw[2:]...)
+			}
+		}
+		w.filters[i] = configuration(append([]member{{"id", strictjson.AppendQuote(nil, id)}}, members...))
+	}
+}
+
+// attributes returns the attributes, with the names of the dimensions.
+func (w *writerV2) attributes() ([]byte, error) {
+	a := w.array
+	raw := a.Attributes
+	if raw == nil {
+		raw = []byte("{}")
+	}
+	if _, taken, err := Attribute(raw, dimensionsAttribute); err != nil || a.DimensionNames == nil {
+		return raw, err
+	} else if taken && !slices.EqualFunc(namesV2(raw, len(a.Shape)), a.DimensionNames, sameName) {
+		return nil, cannotV2("/attributes/"+dimensionsAttribute, "the attribute that names the dimensions says something else")
+	}
+	if i := slices.Index(a.DimensionNames, nil); i >= 0 {
+		if slices.ContainsFunc(a.DimensionNames, func(n *string) bool { return n != nil }) {
+			return nil, cannotV2(fmt.Sprintf("/dimension_names/%d", i), "either all dimensions have names there or none has")
+		}
+		return raw, nil
+	}
+	n := new(writer)
+	n.names(a.DimensionNames)
+	return SetAttribute(raw, dimensionsAttribute, n.buf)
+}
+
+func sameName(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+// document returns the document of format 2.
+func (w *writerV2) document() ([]byte, error) {
+	a := w.array
+	chunks, err := a.chunksV2()
+	if err != nil {
+		return nil, err
+	}
+	keys, err := ParseKeyEncoding(a.ChunkKeyEncoding)
+	if err != nil {
+		return nil, under(err, "/chunk_key_encoding")
+	}
+	if keys.isDefault() {
+		return nil, cannotV2("/chunk_key_encoding", "chunk keys like %q", keys)
+	}
+	compressor := []byte("null")
+	if n := len(w.filters); n > 0 && w.compresses(w.filters[n-1]) {
+		compressor, w.filters = w.filters[n-1], w.filters[:n-1]
+	}
+	filters := []byte("null")
+	if len(w.filters) > 0 {
+		filters = slices.Concat([]byte{'['}, bytes.Join(w.filters, []byte{','}), []byte{']'})
+	}
+	descr, err := w.descr()
+	if err != nil {
+		return nil, err
+	}
+	fill, err := w.fill()
+	if err != nil {
+		return nil, err
+	}
+	shape := new(writer)
+	shape.shape(a.Shape)
+	return fmt.Appendf(nil, `{"shape":%s,"chunks":%s,"dtype":%s,"fill_value":%s,"order":%q,"filters":%s,"dimension_separator":"%c","compressor":%s,"zarr_format":2}`,
+		shape.buf, chunks, descr, fill, w.order, filters, keys.Separator(), compressor), nil
+}
+
+// compresses reports whether a filter takes bytes, so that it can be the compressor.
+func (w *writerV2) compresses(filter []byte) bool {
+	v, err := object(filter)
+	if err != nil {
+		return false
+	}
+	id, _, err := codecV2(v)
+	return err == nil && stagesV2[id] == bytesStage
+}
+
+// descr returns the data type.
+func (w *writerV2) descr() ([]byte, error) {
+	if w.object {
+		return []byte(`"|O"`), nil
+	}
+	descr, ok := appendDescr(nil, w.typ, w.big)
+	if !ok {
+		return nil, cannotV2("/data_type", "NumPy has no data type %s", w.typ)
+	}
+	return descr, nil
+}
+
+// fill returns the fill value.
+func (w *writerV2) fill() ([]byte, error) {
+	fill := w.array.FillValue
+	if w.object {
+		return fill, nil
+	}
+	element, err := w.typ.ParseFill(fill)
+	if err != nil {
+		return nil, &Error{"/fill_value", err}
+	}
+	e := elementV2{typ: w.typ, big: w.big}
+	return e.fillV2(element)
+}

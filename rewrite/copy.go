@@ -1,0 +1,187 @@
+// Package rewrite makes nodes anew from nodes that there are.
+//
+// [Copy] and [Move] put arrays and groups elsewhere, within a store or from one to another. Nothing is decoded: chunks, documents,
+// attributes and consolidated metadata are copied as they are stored, in format 3 and in format 2, so that nodes which this program
+// does not understand are copied as well.
+//
+// # Protocol
+//
+//  1. The documents of all nodes are read, and a summary of each is kept.
+//  2. The place is made ready: the groups above it are there, and nothing else is at it. A note says that a copy was begun.
+//  3. All else is copied.
+//  4. The documents are read again. Where one is another now, chunks may be of both times: the copy fails with [zarr.ErrConflict].
+//  5. The documents are written, those of inner nodes first and that of the copied node last: it is the moment from which on it is there.
+//  6. The note goes, and the consolidated metadata of the groups above is brought up to date.
+//
+// A death before step 5 is through leaves nothing that readers see, and the note, by which another copy to the same place knows
+// that it may remove what is left. A copy is no snapshot of elements that are written meanwhile.
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zip"
+)
+
+// Place is where a node is, or is to be.
+type Place struct {
+	Hierarchy *zarr.Hierarchy
+	Path      string // of the node, "" is the root
+}
+
+// Of returns the place of a node.
+func Of(n zarr.Node) Place { return Place{n.Hierarchy(), n.Path()} }
+
+// Options say how nodes are copied. A nil *Options means the zero Options.
+type Options struct {
+	// Options are those with which nodes are opened where a store has to be asked for its chunks one by one, with limits, codecs and
+	// durability. Write is not needed.
+	zarr.Options
+	// Overwrite removes a node that is at the destination first. It is not one step: a crash in between leaves nothing there.
+	Overwrite bool
+	// DryRun changes nothing, and counts what would be copied.
+	DryRun bool
+}
+
+// Report counts what was copied, or would be.
+type Report struct {
+	Arrays, Groups int   // nodes; those with a document that tells neither are counted in neither
+	Values         int64 // stored values, as chunks, besides documents
+	Bytes          int64 // of values and documents
+}
+
+// Copy copies the node at src, with everything below it, to dst, where nothing may be unless Options.Overwrite is set: that
+// wraps [fs.ErrExist]. A place within the other is an error that wraps [zarr.ErrInvalidArgument], a source without a node
+// [fs.ErrNotExist]. See the package's protocol for what a failure leaves.
+func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
+	c, err := newCopier(src, dst, opt)
+	if err == nil {
+		err = c.run(ctx)
+	}
+	if err != nil {
+		return c.report, wrap("copy", src.Path, err)
+	}
+	return c.report, nil
+}
+
+// Move is [Copy], and then removes the source. Where the source cannot be changed nothing is copied. A failure after the copy wraps
+// [zarr.ErrIncomplete]: the node is at both places then.
+func Move(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
+	c, err := newCopier(src, dst, opt)
+	if err == nil && !c.DryRun {
+		err = c.removable(ctx)
+	}
+	if err == nil {
+		err = c.run(ctx)
+	}
+	if err == nil && !c.DryRun {
+		if err = c.removeSource(ctx); err != nil {
+			err = fmt.Errorf("%w: the node was copied, but not removed where it was: %w", zarr.ErrIncomplete, err)
+		}
+	}
+	if err != nil {
+		return c.report, wrap("move", src.Path, err)
+	}
+	return c.report, nil
+}
+
+// wrap returns err as one of package zarr.
+func wrap(op, path string, err error) error {
+	var e *zarr.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
+}
+
+// copier is one copy.
+type copier struct {
+	Options
+	src, dst Place
+	from, to store.Store
+	at, goal store.Path // of the node in from and in to
+
+	documents []document // those that are written first come first
+	old       bool       // the node is of format 2
+	report    Report
+}
+
+func newCopier(src, dst Place, opt *Options) (*copier, error) {
+	c := &copier{src: src, dst: dst, from: src.Hierarchy.Store(), to: dst.Hierarchy.Store()}
+	if opt != nil {
+		c.Options = *opt
+	}
+	var err error
+	if c.at, err = store.ParsePath(src.Path); err != nil {
+		return c, err
+	}
+	if c.goal, err = store.ParsePath(dst.Path); err != nil {
+		return c, err
+	}
+	switch overlap(c.from, c.at, c.to, c.goal) {
+	case same:
+		return c, fmt.Errorf("%w: the destination is the node itself", zarr.ErrInvalidArgument)
+	case inside:
+		return c, fmt.Errorf("%w: the destination lies in the node", zarr.ErrInvalidArgument)
+	case around:
+		return c, fmt.Errorf("%w: the node lies in the destination", zarr.ErrInvalidArgument)
+	}
+	return c, nil
+}
+
+// run runs the protocol.
+func (c *copier) run(ctx context.Context) error {
+	if err := c.survey(ctx); err != nil {
+		return err
+	}
+	if c.DryRun {
+		if err := c.checkPlace(ctx); err != nil {
+			return err
+		}
+		return c.count(ctx)
+	}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	if err := c.copyValues(ctx); err != nil {
+		return err
+	}
+	if err := c.publish(ctx); err != nil {
+		return err
+	}
+	if err := c.dst.Hierarchy.Record(ctx, c.dst.Path, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
+	}
+	return nil
+}
+
+// writing returns the options of what is changed.
+func (c *copier) writing() *zarr.Options {
+	o := c.Options.Options
+	o.Write = true
+	return &o
+}
+
+// removable sees that the source can be changed, and that the copy stays, before anything is copied.
+func (c *copier) removable(ctx context.Context) error {
+	if _, ok := c.to.(*zip.Archive); ok {
+		return fmt.Errorf("%w: an archive is there only once it is closed; copy to it, close it, and delete the source then", zarr.ErrUnsupported)
+	}
+	if err := store.Delete(ctx, c.from, c.at.Key(noteName)); err != nil {
+		return fmt.Errorf("the source cannot be changed: %w", err)
+	}
+	return nil
+}
+
+// removeSource removes the source.
+func (c *copier) removeSource(ctx context.Context) error {
+	if c.old {
+		return c.clear(ctx, c.from, c.at)
+	}
+	return c.src.Hierarchy.Delete(ctx, c.src.Path, c.writing())
+}

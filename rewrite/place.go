@@ -1,0 +1,234 @@
+package rewrite
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+)
+
+// noteName is the key, below the destination, of the note that a copy was begun.
+const noteName = ownDir + "/copying.json"
+
+// exists reports whether a key has a value.
+func exists(ctx context.Context, s store.Store, p store.Path, names ...string) (bool, error) {
+	for _, name := range names {
+		if found, err := store.Exists(ctx, s, p.Key(name)); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// state is what stands at the destination.
+type state int
+
+const (
+	free      state = iota // nothing
+	begun                  // what a copy left that was not finished
+	current                // a node of format 3
+	old                    // a node of format 2
+	something              // values of which nobody knows what they are
+)
+
+// look tells what stands at the destination.
+func (c *copier) look(ctx context.Context) (state, error) {
+	for _, s := range []struct {
+		names []string
+		state state
+	}{{[]string{"zarr.json"}, current}, {[]string{".zarray", ".zgroup"}, old}, {[]string{noteName}, begun}} {
+		if found, err := exists(ctx, c.to, c.goal, s.names...); err != nil || found {
+			return s.state, err
+		}
+	}
+	for _, err := range store.List(ctx, c.to, c.goal, false) {
+		if errors.Is(err, store.ErrUnsupported) {
+			break
+		}
+		return something, err
+	}
+	return free, nil
+}
+
+// checkPlace refuses a destination that cannot become the copy.
+func (c *copier) checkPlace(ctx context.Context) error {
+	s, err := c.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case s == something:
+		return fmt.Errorf("the destination is no node, but it is not empty: %w", fs.ErrExist)
+	case (s == current || s == old) && !c.Overwrite:
+		return fmt.Errorf("a node is at the destination already (Options.Overwrite or --overwrite replaces it): %w", fs.ErrExist)
+	}
+	return c.checkParents(ctx)
+}
+
+// checkParents refuses groups of the other format above the destination, and arrays.
+func (c *copier) checkParents(ctx context.Context) error {
+	for p := c.goal; !p.IsRoot(); {
+		p = p.Parent()
+		isOld, err := exists(ctx, c.to, p, ".zgroup", ".zarray")
+		if err != nil {
+			return err
+		}
+		isNew, err := exists(ctx, c.to, p, "zarr.json")
+		if err != nil {
+			return err
+		}
+		if c.old && isNew || !c.old && isOld && !isNew {
+			return fmt.Errorf("%w: %q is of another format version than the node; convert one of them first", zarr.ErrInvalidArgument, "/"+p.String())
+		}
+		isArray := false
+		if isNew {
+			n, err := c.dst.Hierarchy.Open(ctx, p.String(), &zarr.Options{Limits: c.Limits, Codecs: c.Codecs, Experimental: c.Experimental})
+			if err != nil && !errors.Is(err, zarr.ErrUnsupported) {
+				return err
+			}
+			_, isArray = n.(*zarr.Array)
+		} else if isArray, err = exists(ctx, c.to, p, ".zarray"); err != nil {
+			return err
+		}
+		if isArray {
+			return fmt.Errorf("%w: %q is an array; it cannot have nodes below it", zarr.ErrInvalidArgument, "/"+p.String())
+		}
+	}
+	return nil
+}
+
+// prepare makes the destination ready.
+func (c *copier) prepare(ctx context.Context) error {
+	if err := c.checkPlace(ctx); err != nil {
+		return err
+	}
+	s, err := c.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case s == current:
+		err = c.dst.Hierarchy.Delete(ctx, c.dst.Path, c.writing())
+	case s == old || s == begun:
+		err = c.clear(ctx, c.to, c.goal)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.makeParents(ctx); err != nil {
+		return err
+	}
+	return c.put(ctx, c.goal.Key(noteName), []byte("{}"))
+}
+
+// put writes a value as durably as all else.
+func (c *copier) put(ctx context.Context, key store.Key, value []byte) error {
+	_, err := store.Put(ctx, c.to, key, value, c.Durability)
+	return err
+}
+
+// makeParents creates the groups above the destination that are missing.
+func (c *copier) makeParents(ctx context.Context) error {
+	if c.goal.IsRoot() {
+		return nil
+	}
+	parent := c.goal.Parent()
+	if !c.old {
+		if found, err := exists(ctx, c.to, parent, "zarr.json"); found || err != nil {
+			return err
+		}
+		_, err := c.dst.Hierarchy.CreateGroup(ctx, parent.String(), nil, &zarr.CreateOptions{Options: *c.writing()})
+		if errors.Is(err, fs.ErrExist) {
+			return nil // somebody else just made it
+		}
+		return err
+	}
+	var missing []store.Path
+	for p := parent; ; p = p.Parent() {
+		found, err := exists(ctx, c.to, p, ".zgroup")
+		if err != nil {
+			return err
+		}
+		if !found {
+			missing = append(missing, p)
+		}
+		if p.IsRoot() {
+			break
+		}
+	}
+	for _, p := range slices.Backward(missing) {
+		if err := c.put(ctx, p.Key(".zgroup"), []byte(`{"zarr_format": 2}`)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear removes everything at and below a path, documents first.
+func (c *copier) clear(ctx context.Context, s store.Store, p store.Path) error {
+	for _, documents := range [...]bool{true, false} {
+		b, err := store.NewBatch(ctx, s, c.Durability)
+		if err != nil {
+			return err
+		}
+		defer b.Discard()
+		for e, err := range store.List(ctx, s, p, true) {
+			if err != nil {
+				return err
+			}
+			if _, name := split(e.Name); documents && !slices.Contains(documentNames, name) || e.Name == noteName {
+				continue
+			}
+			if err := b.Delete(ctx, p.Key(e.Name)); err != nil {
+				return err
+			}
+		}
+		if err := b.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	if found, err := exists(ctx, s, p, noteName); !found || err != nil {
+		return err
+	}
+	return store.Delete(ctx, s, p.Key(noteName)) // last, so that it can be begun anew
+}
+
+// publish writes the documents, once they are known to be those that were read before anything was copied.
+func (c *copier) publish(ctx context.Context) error {
+	for _, write := range [...]bool{false, true} {
+		for i, d := range c.documents {
+			raw, err := c.document(ctx, c.from, c.at.Key(d.rel))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			if err != nil || sha256.Sum256(raw) != d.digest {
+				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrConflict, c.at.Key(d.rel))
+			}
+			if !write {
+				continue
+			}
+			if err := c.putDocument(ctx, c.goal.Key(d.rel), raw, i == len(c.documents)-1); err != nil {
+				return err
+			}
+		}
+	}
+	return store.Delete(ctx, c.to, c.goal.Key(noteName))
+}
+
+// putDocument writes a document where none is. The last one is that of the copied node.
+func (c *copier) putDocument(ctx context.Context, key store.Key, raw []byte, last bool) error {
+	if !last {
+		return c.put(ctx, key, raw)
+	}
+	_, err := store.PutIf(ctx, c.to, key, raw, store.IfAbsent(), c.Durability)
+	switch {
+	case errors.Is(err, store.ErrUnsupported):
+		return c.put(ctx, key, raw)
+	case errors.Is(err, store.ErrConflict):
+		return fmt.Errorf("somebody else made a node at the destination: %w", fs.ErrExist)
+	}
+	return err
+}

@@ -1,0 +1,237 @@
+package rewrite
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// documentNames are the names of the documents of nodes, in both formats, those first that are written first: without the last two
+// there is no node.
+var documentNames = []string{".zattrs", ".zmetadata", ".zarray", ".zgroup", "zarr.json"}
+
+// document is a document of a node, or of one below it.
+type document struct {
+	rel    string // below the copied node
+	rank   int    // in documentNames
+	kind   string // of node
+	digest [sha256.Size]byte
+}
+
+// ownDir is the directory beside a node of what this program keeps for itself.
+const ownDir = "__varve"
+
+// split returns the name of a value, and the directory that it is in with a slash at its end.
+func split(rel string) (dir, name string) {
+	i := strings.LastIndexByte(rel, '/') + 1
+	return rel[:i], rel[i:]
+}
+
+// own returns what a value is in the directory of its node that this program keeps for itself, if it is in one.
+func own(rel string) (string, bool) {
+	if what, ok := strings.CutPrefix(rel, ownDir+"/"); ok {
+		return what, true
+	}
+	_, what, ok := strings.Cut(rel, "/"+ownDir+"/")
+	return what, ok
+}
+
+// isData reports whether a value is copied with the chunks: all but documents, and what is about changes under way.
+func isData(rel string) bool {
+	if what, ok := own(rel); ok {
+		return strings.HasPrefix(what, "aside/") // chunks that are to be moved to their places yet
+	}
+	_, name := split(rel)
+	return !slices.Contains(documentNames, name)
+}
+
+// survey finds all documents.
+func (c *copier) survey(ctx context.Context) error {
+	for rel, err := range c.names(ctx) {
+		if err == nil {
+			err = c.note(ctx, rel)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(c.documents, func(a, b document) int {
+		return cmp.Or(strings.Count(b.rel, "/")-strings.Count(a.rel, "/"), a.rank-b.rank, strings.Compare(a.rel, b.rel))
+	})
+	c.tally()
+	top := func(names ...string) bool {
+		return slices.ContainsFunc(c.documents, func(d document) bool { return slices.Contains(names, d.rel) })
+	}
+	if c.old = !top("zarr.json"); c.old && !top(".zarray", ".zgroup") {
+		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+	}
+	return nil
+}
+
+// note takes a value for a document if it is one, and refuses a node in the middle of a change.
+func (c *copier) note(ctx context.Context, rel string) error {
+	if what, isOwn := own(rel); isOwn {
+		if what == "pending.json" {
+			return c.settled(ctx, strings.TrimSuffix(rel, ownDir+"/"+what))
+		}
+		return nil
+	}
+	_, name := split(rel)
+	rank := slices.Index(documentNames, name)
+	if rank < 0 {
+		return nil
+	}
+	raw, err := c.document(ctx, c.from, c.at.Key(rel))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it went since it was listed, or is one of those that are tried
+	}
+	if err != nil {
+		return err
+	}
+	c.documents = append(c.documents, document{rel, rank, kindOf(name, raw), sha256.Sum256(raw)})
+	c.report.Bytes += int64(len(raw))
+	return nil
+}
+
+// kindOf returns what node a document makes: "array", "group" or "".
+func kindOf(name string, raw []byte) string {
+	switch name {
+	case ".zarray":
+		return "array"
+	case ".zgroup":
+		return "group"
+	case "zarr.json":
+		value, _, _ := metadata.Attribute(raw, "node_type")
+		return strings.Trim(string(value), "\" \n")
+	}
+	return ""
+}
+
+// tally counts the nodes. Where documents of both formats stand, that of format 3 counts.
+func (c *copier) tally() {
+	kinds := map[string]string{}
+	for _, d := range c.documents { // zarr.json is the last of every node
+		if dir, _ := split(d.rel); d.kind != "" {
+			kinds[dir] = d.kind
+		}
+	}
+	for _, kind := range kinds {
+		switch kind {
+		case "array":
+			c.report.Arrays++
+		case "group":
+			c.report.Groups++
+		}
+	}
+}
+
+// document reads a document.
+func (c *copier) document(ctx context.Context, s store.Store, key store.Key) ([]byte, error) {
+	limit := c.Limits.Document
+	if limit <= 0 {
+		limit = 64 << 20
+	}
+	raw, _, err := s.Get(ctx, key, store.Request{Limit: limit}, nil)
+	if errors.Is(err, store.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w (Limits.Document)", zarr.ErrLimit, err)
+	}
+	return raw, err
+}
+
+// settled refuses a node that is part of an unfinished change of several.
+func (c *copier) settled(ctx context.Context, dir string) error {
+	p, err := c.at.Join(strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return err
+	}
+	err = publish.Pending(ctx, publish.Node{Store: c.from, Path: p, Document: "zarr.json"}, store.Key{})
+	if errors.Is(err, publish.ErrPending) {
+		err = fmt.Errorf("%q: %w; whoever changes the node next finishes it", "/"+p.String(), err)
+	}
+	return err
+}
+
+// names yields the keys below the node, relative to it. In a store that cannot be listed it yields those that there may be: the
+// documents of the node and of the members that it knows, and the keys of all their chunks.
+func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for e, err := range store.List(ctx, c.from, c.at, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				c.known(ctx, yield)
+				return
+			}
+			if !yield(e.Name, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// known yields the keys that the metadata tells of.
+func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
+	o := c.Options.Options
+	o.Write = false
+	n, err := c.src.Hierarchy.Open(ctx, c.src.Path, &o)
+	if err != nil {
+		yield("", err)
+		return
+	}
+	if !c.knownOf(n, "", yield) {
+		return
+	}
+	g, isGroup := n.(*zarr.Group)
+	if !isGroup {
+		return
+	}
+	for m, err := range g.Members(ctx, true) {
+		if err == nil {
+			err = m.Err
+		}
+		if err != nil {
+			yield("", err)
+			return
+		}
+		if !c.knownOf(m.Node, m.Path+"/", yield) {
+			return
+		}
+	}
+}
+
+// knownOf yields the keys of one node.
+func (c *copier) knownOf(n zarr.Node, dir string, yield func(string, error) bool) bool {
+	for _, name := range documentNames {
+		if !yield(dir+name, nil) {
+			return false
+		}
+	}
+	a, isArray := n.(*zarr.Array)
+	if !isArray {
+		return true
+	}
+	for chunk := range a.Chunks() {
+		key, err := store.ParseKey(chunk.Key)
+		if !yield(c.at.Rel(key), err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// count counts the values that would be copied, and their bytes.
+func (c *copier) count(ctx context.Context) error {
+	return c.each(ctx, func(ctx context.Context, rel string) (int64, error) {
+		info, err := store.Stat(ctx, c.from, c.at.Key(rel))
+		return info.Size, err
+	})
+}

@@ -1,0 +1,115 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/zarr/store"
+)
+
+// small is how many bytes a value may have that is copied by way of memory beside others. Larger ones are copied one at a time.
+const small = 16 << 20
+
+// workers returns how many values are copied at once.
+func (c *copier) workers() int {
+	if c.Concurrency > 0 {
+		return c.Concurrency
+	}
+	return max(8, 2*runtime.GOMAXPROCS(0))
+}
+
+// each calls do for every value besides documents, some at a time, and counts those that are there, and the bytes that do returns.
+func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel string) (int64, error)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(c.workers())
+	var mu sync.Mutex
+	var listed error
+	for rel, err := range c.names(ctx) {
+		if err != nil {
+			listed = err
+			break
+		}
+		if !isData(rel) {
+			continue
+		}
+		g.Go(func() error {
+			n, err := do(ctx, rel)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // it went since, or is a chunk that is not stored
+			}
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			c.report.Values++
+			c.report.Bytes += n
+			return nil
+		})
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(g.Wait(), listed)
+}
+
+// copyValues copies all values besides documents, in one batch.
+func (c *copier) copyValues(ctx context.Context) error {
+	b, err := store.NewBatch(ctx, c.to, c.Durability)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	v := values{c: c, batch: b}
+	if err := c.each(ctx, v.copy); err != nil {
+		return err
+	}
+	return b.Commit(ctx)
+}
+
+// values copies values.
+type values struct {
+	c     *copier
+	batch store.Batch
+	large sync.Mutex // held while one is in memory
+	pool  sync.Pool  // of *[]byte
+}
+
+// copy copies one value, by way of the store if it can.
+func (v *values) copy(ctx context.Context, rel string) (int64, error) {
+	from, to := v.c.at.Key(rel), v.c.goal.Key(rel)
+	n, err := store.BatchCopy(ctx, v.batch, to, v.c.from, from)
+	if !errors.Is(err, store.ErrUnsupported) {
+		return n, err
+	}
+	buffer, ok := v.pool.Get().(*[]byte)
+	if !ok {
+		buffer = new([]byte)
+	}
+	defer v.pool.Put(buffer)
+	value, _, err := v.c.from.Get(ctx, from, store.Request{Limit: small}, (*buffer)[:0])
+	if errors.Is(err, store.ErrTooLarge) {
+		return v.copyLarge(ctx, to, from)
+	}
+	if err != nil {
+		return 0, err
+	}
+	*buffer = value
+	return int64(len(value)), v.batch.Put(ctx, to, value)
+}
+
+// copyLarge copies a value while no other large one is in memory.
+func (v *values) copyLarge(ctx context.Context, to, from store.Key) (int64, error) {
+	v.large.Lock()
+	defer v.large.Unlock()
+	value, _, err := v.c.from.Get(ctx, from, store.Request{}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(value)), v.batch.Put(ctx, to, value)
+}

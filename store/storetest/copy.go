@@ -1,0 +1,54 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+
+	"varve.dev/zarr/store"
+)
+
+// checkCopy copies values within the store, alone and in batches. A store that cannot has to say so.
+func checkCopy(p *probe) {
+	value := bytes.Repeat([]byte("0123456789"), 10_000)
+	p.put("a/k", value)
+	p.put("b/old", []byte("old"))
+	from, none := store.MustKey("a/k"), store.MustKey("a/none")
+	for i, to := range []string{"a/copy", "b/new/copy", "b/old"} {
+		n, v, err := store.CopyValue(p.ctx, p.s, store.MustKey(to), p.s, from, 0, store.Sync)
+		p.is(err, nil, "CopyValue to %q", to)
+		p.holds(to, value)
+		if n != int64(len(value)) {
+			p.errorf("copy %d has %d bytes, want %d", i, n, len(value))
+		}
+		if !v.IsZero() && v != p.version(to) {
+			p.errorf("CopyValue says version %v, Stat says %v", v, p.version(to))
+		}
+	}
+	_, _, err := store.CopyValue(p.ctx, p.s, store.MustKey("b/none"), p.s, none, 0, store.Flush)
+	p.is(err, fs.ErrNotExist, "CopyValue of nothing")
+	p.absent("b/none")
+	p.put("a/k", []byte("changed")) // a copy is a value of its own
+	p.holds("a/copy", value)
+	p.batchCopy(from, none)
+}
+
+// batchCopy is checkCopy in a batch.
+func (p *probe) batchCopy(from, none store.Key) {
+	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
+	p.is(err, nil, "NewBatch")
+	n, err := store.BatchCopy(p.ctx, b, store.MustKey("c/d/copy"), p.s, from)
+	if _, copies := p.s.(store.Copier); !copies && errors.Is(err, store.ErrUnsupported) {
+		b.Discard()
+		return
+	}
+	p.is(err, nil, "BatchCopy")
+	if n != 7 {
+		p.errorf("BatchCopy: %d bytes, want 7", n)
+	}
+	_, err = store.BatchCopy(p.ctx, b, store.MustKey("c/none"), p.s, none)
+	p.is(err, fs.ErrNotExist, "BatchCopy of nothing")
+	p.is(b.Commit(p.ctx), nil, "Commit")
+	p.holds("c/d/copy", []byte("changed"))
+	p.absent("c/none")
+}

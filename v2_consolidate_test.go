@@ -1,0 +1,239 @@
+package zarr_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// TestConsolidatedFollowsV2 changes nodes below groups of format 2 that have consolidated metadata: the groups show the same as the
+// nodes after every change.
+func TestConsolidatedFollowsV2(t *testing.T) {
+	for name, s := range map[string]store.Store{"memory": memory.New(), "fenced": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+		t.Run(name, func(t *testing.T) {
+			ctx, h := t.Context(), zarr.On(s)
+			a, err := h.CreateArray(ctx, "deep/two", annotated(every(6, 4)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{"deep", ""} {
+				g, err := h.OpenGroup(ctx, path, &zarr.Options{Write: true})
+				if err == nil {
+					err = errors.Join(g.Consolidate(ctx), g.Consolidate(ctx))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			deep, err := h.OpenGroup(ctx, "deep", &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := func([]byte) ([]byte, error) { return []byte(`{"units": "K", "x": 1.0}`), nil }
+			for step, do := range []func() error{
+				func() error { return zarr.Append(ctx, a, 0, numbers(7, 3), nil) },
+				func() error { return a.Resize(ctx, []int64{2}, nil) },
+				func() error { return a.UpdateAttributes(ctx, set) },
+				func() error { return deep.Append(ctx, zarr.Add("two", 0, numbers(1, 4), nil)) },
+				func() error { return a.Refresh(ctx) },
+				func() error { return deep.UpdateAttributes(ctx, set) },
+			} {
+				if err := do(); err != nil {
+					t.Fatalf("step %d: %v", step, err)
+				}
+				b := listed(t, s, "deep/two")
+				if got, want := described(b), described(a); got != want && step != 3 || b.Format() != 2 {
+					t.Fatalf("step %d: the group shows %s, the array is %s", step, got, want)
+				}
+			}
+			for _, key := range []string{".zmetadata", "deep/.zmetadata"} {
+				if got := strings.Count(valueAt(t, s, key), `"units": "K"`); got != 2 {
+					t.Errorf("%s has the attributes %d times", key, got)
+				}
+			}
+			if _, err := deep.CreateArray(ctx, "more/three", zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}, nil); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"group deep", "group deep/more", "array deep/more/three", "array deep/two"}
+			if got := members(t, h, "", true); !slices.Equal(got, want) {
+				t.Errorf("after creation %q, want %q", got, want)
+			}
+			if err := h.Delete(ctx, "deep/more", &zarr.Options{Write: true}); err != nil {
+				t.Fatal(err)
+			}
+			if got := members(t, h, "deep", true); !slices.Equal(got, []string{"array two"}) {
+				t.Errorf("after deletion %q", got)
+			}
+			if strings.Contains(valueAt(t, s, ".zmetadata"), "three") {
+				t.Error("the root still lists what is gone")
+			}
+		})
+	}
+}
+
+// TestConsolidatedNeighboursV2 lists groups whose consolidated metadata has a damaged array and one that is not known: the others are read.
+func TestConsolidatedNeighboursV2(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	h := zarr.On(s)
+	a, err := h.CreateArray(ctx, "good", asV2(every(6, 4)), nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, numbers(1, 6))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := valueAt(t, s, "good/.zarray")
+	put(t, s, ".zmetadata", `{"zarr_consolidated_format":1,"metadata":{".zgroup":{"zarr_format":2},"bad/.zarray":[1],"good/.zarray":`+good+
+		`,"strange/.zarray":`+strings.Replace(good, `"<i4"`, `"<i3"`, 1)+`}}`)
+	g, err := h.OpenGroup(ctx, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saw := map[string]error{}
+	for m, err := range g.Members(ctx, true) {
+		saw[m.Path] = errors.Join(err, m.Err)
+		if m.Path != "good" {
+			continue
+		}
+		b, err := zarr.Read[int32](ctx, m.Node.(*zarr.Array), nil)
+		if err != nil || !slices.Equal(b.Data, numbers(1, 6)) {
+			t.Error(b, err)
+		}
+	}
+	if len(saw) != 3 || saw["good"] != nil || !errors.Is(saw["bad"], zarr.ErrInvalidMetadata) || !errors.Is(saw["strange"], zarr.ErrUnsupported) {
+		t.Errorf("saw %v", saw)
+	}
+	put(t, s, ".zmetadata", "{")
+	if _, err := h.OpenGroup(ctx, "", nil); !errors.Is(err, zarr.ErrInvalidMetadata) || !strings.Contains(err.Error(), ".zmetadata") {
+		t.Error(err)
+	}
+}
+
+// TestStaleV2 reads an array through consolidated metadata that is older than the array is.
+func TestStaleV2(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	h := zarr.On(s)
+	a, err := h.CreateArray(ctx, "a", asV2(every(6, 4)), nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, numbers(1, 6))
+	}
+	var g *zarr.Group
+	if err == nil {
+		g, err = h.OpenGroup(ctx, "", &zarr.Options{Write: true})
+	}
+	if err == nil {
+		err = g.Consolidate(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := valueAt(t, s, ".zmetadata")
+	if err := zarr.Append(ctx, a, 0, numbers(7, 3), nil); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, ".zmetadata", old) // as if another program had appended
+	b := listed(t, s, "a")
+	if err := b.Refresh(ctx); err != nil || !slices.Equal(b.Shape(), []int64{9}) {
+		t.Errorf("shape %v, %v", b.Shape(), err)
+	}
+}
+
+// TestCreateHierarchy creates many nodes at once, in both formats, below groups with consolidated metadata.
+func TestCreateHierarchy(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		ctx, s := t.Context(), memory.New()
+		h := zarr.On(s)
+		g, err := h.CreateGroup(ctx, "top", nil, &zarr.CreateOptions{Format: format})
+		if err == nil {
+			err = g.Consolidate(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes := map[string]zarr.NodeSpec{
+			"x/y/a": every(6, 4), "x": zarr.GroupSpec{Attributes: map[string]any{"k": 1.5}}, "b": every(3, 2), "x/c": zarr.GroupSpec{},
+		}
+		created, err := g.CreateHierarchy(ctx, nodes, nil)
+		if err != nil || len(created) != 4 {
+			t.Fatal(created, err)
+		}
+		for path, n := range created {
+			if n.Path() != "top/"+path || n.Format() != format {
+				t.Errorf("%s is at %s, of format %d", path, n.Path(), n.Format())
+			}
+		}
+		if err := zarr.Write(ctx, created["x/y/a"].(*zarr.Array), nil, numbers(1, 6)); err != nil {
+			t.Error(err)
+		}
+		want := []string{"array b", "group x", "group x/c", "group x/y", "array x/y/a"}
+		if got := members(t, h, "top", true); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if x, err := h.OpenGroup(ctx, "top/x", nil); err != nil || compact(x.Attributes()) != `{"k":1.5}` {
+			t.Error(x, err)
+		}
+		before := storedKeys(t, s)
+		for name, nodes := range map[string]map[string]zarr.NodeSpec{
+			"there already": {"new": zarr.GroupSpec{}, "b": zarr.GroupSpec{}}, "below an array": {"new": zarr.GroupSpec{}, "b/c": zarr.GroupSpec{}},
+			"below an array to be": {"new": every(3, 2), "new/c": zarr.GroupSpec{}}, "another format": {"new": zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8](), Format: 5 - format}},
+			"not valid": {"new": zarr.GroupSpec{}, "d": zarr.Spec{}}, "nothing": {"new": nil}, "no path": {"../x": zarr.GroupSpec{}},
+		} {
+			if _, err := g.CreateHierarchy(ctx, nodes, nil); err == nil {
+				t.Errorf("%s: created", name)
+			}
+		}
+		if after := storedKeys(t, s); !slices.Equal(before, after) {
+			t.Errorf("%q became %q", before, after)
+		}
+		if _, err := g.CreateHierarchy(ctx, map[string]zarr.NodeSpec{"x": zarr.GroupSpec{}, "x/z": every(3, 2)}, &zarr.CreateOptions{Overwrite: true}); err != nil {
+			t.Error(err)
+		}
+		if got, want := members(t, h, "top", true), []string{"array b", "group x", "array x/z"}; !slices.Equal(got, want) {
+			t.Errorf("overwritten: %q, want %q", got, want)
+		}
+	}
+}
+
+// TestSpecOf makes arrays like those that there are, from what describes them.
+func TestSpecOf(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(copyStore(t, "rect_shards.zarr"))
+	a, err := h.OpenArray(ctx, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]zarr.Spec{"array": a.Spec(), "metadata": must(zarr.SpecOf(a.Metadata()))} {
+		b, err := zarr.On(memory.New()).CreateArray(ctx, "b", s, nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if x, y := canonicalDocument(t, a), canonicalDocument(t, b); x != y {
+			t.Errorf("%s:\n%s\nbecame\n%s", name, x, y)
+		}
+	}
+	if _, err := zarr.SpecOf(&metadata.Array{DataType: metadata.Extension{Name: "quaternion"}}); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Error(err)
+	}
+	s := a.Spec()
+	s.Format = 2
+	if _, err := zarr.On(memory.New()).CreateArray(ctx, "b", s, nil); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// canonicalDocument returns the document of an array of format 3, without what has to be the same only in meaning.
+func canonicalDocument(t *testing.T, a *zarr.Array) string {
+	t.Helper()
+	raw, err := a.Metadata().Marshal(metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compact([]byte(strings.Replace(string(raw), "  \"storage_transformers\": [],\n", "", 1)))
+}

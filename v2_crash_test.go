@@ -1,0 +1,146 @@
+package zarr_test
+
+import (
+	"context"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/file"
+)
+
+// asV2 returns the spec in format 2.
+func asV2(s zarr.Spec) zarr.Spec {
+	s.Format = 2
+	return s
+}
+
+// crashCasesV2 are changes of arrays of format 2.
+var crashCasesV2 = []crashCase{
+	{name: "write", spec: asV2(every(6, 4)), loose: true, run: change(func(ctx context.Context, a *zarr.Array) error {
+		return zarr.Write(ctx, a, selection.Box{{0, 5}}, numbers(101, 5))
+	}), expect: holds(101, 102, 103, 104, 105, 6)},
+	{name: "overwrite", spec: annotated(every(6, 4)), gone: true, run: func(ctx context.Context, h *zarr.Hierarchy) error {
+		_, err := h.CreateArray(ctx, "g/a", annotated(every(5, 4)), &zarr.CreateOptions{Overwrite: true})
+		return err
+	}, expect: func(state) []state { return []state{{shape: []int64{5}, data: make([]int32, 5)}} }},
+	{name: "delete", spec: annotated(every(6, 4)), run: func(ctx context.Context, h *zarr.Hierarchy) error {
+		return h.Delete(ctx, "g", &zarr.Options{Write: true})
+	}, expect: func(state) []state { return []state{{}} }},
+	{name: "attributes", spec: asV2(every(6, 4)), run: change(func(ctx context.Context, a *zarr.Array) error {
+		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "K"}`), nil })
+	}), expect: func(old state) []state { return []state{old} }},
+	{name: "append", spec: annotated(every(6, 4)), run: appendTo(numbers(7, 7)), expect: appended(numbers(7, 7), "")},
+	{name: "grow", spec: asV2(every(6, 4)), run: resize(11), expect: becomes("", 11)},
+	{name: "shrink", spec: asV2(every(9, 4)), run: resize(3), expect: becomes("", 3)},
+	{name: "shrink to nothing", spec: asV2(every(9, 4)), run: resize(0), expect: becomes("", 0)},
+}
+
+// annotated returns the spec in format 2 with attributes, which have a document of their own.
+func annotated(s zarr.Spec) zarr.Spec {
+	s.Attributes = map[string]int{"k": 1}
+	return asV2(s)
+}
+
+// TestCrashV2 stops the machine before every operation of changes in format 2, as [TestCrash] does.
+func TestCrashV2(t *testing.T) {
+	oneByOne(t)
+	points, images := crashAll(t, crashCasesV2)
+	t.Logf("%d points, %d images", points, images)
+	if points < 300 || images < 3000 {
+		t.Errorf("only %d points and %d images were tried", points, images)
+	}
+}
+
+// TestCrashConditionalV2 interrupts changes in format 2 on a store with conditional writes, as [TestCrashConditional] does.
+func TestCrashConditionalV2(t *testing.T) {
+	oneByOne(t)
+	points := interruptAll(t, crashCasesV2)
+	t.Logf("%d points", points)
+	if points < 300 {
+		t.Errorf("only %d points were tried", points)
+	}
+}
+
+// TestFaultsV2 fails every operation of changes in format 2 once, as [TestFaults] does.
+func TestFaultsV2(t *testing.T) {
+	oneByOne(t)
+	faults := faultAll(t, crashCasesV2)
+	t.Logf("%d faults", faults)
+	if faults < 1000 {
+		t.Errorf("only %d faults were tried", faults)
+	}
+}
+
+// TestFenceV2 lets three programs change one array of format 2 in a store without locks, as [TestFence] does.
+func TestFenceV2(t *testing.T) {
+	oneByOne(t)
+	most, times := 40, 8
+	if long() {
+		most, times = 400, 100
+	}
+	group := new(errgroup.Group)
+	group.SetLimit(4)
+	played := 0
+	for _, s := range scenes {
+		if g, err := grid.New(s.spec.Shape, s.spec.Chunks...); err != nil || g.Name() != "regular" {
+			continue
+		}
+		s.spec = asV2(s.spec)
+		left := map[string]int{}
+		for key, n := range s.left {
+			left[key[len("c/"):]] = n
+		}
+		s.left = left
+		played++
+		for kind := range stores {
+			group.Go(func() error {
+				p := newTheatre(kind)
+				p.explore(t, &s, bounds{1, 0}, most)
+				p.explore(t, &s, bounds{0, 1}, most)
+				p.sample(t, &s, bounds{-1, 2}, 7, times)
+				return nil
+			})
+		}
+	}
+	if err := group.Wait(); err != nil || played < 12 {
+		t.Error(played, err)
+	}
+}
+
+// TestCreateCrashV2 stops the machine before every operation of the creation of an array of format 2: there is none, or one with all of its
+// attributes, and it can be created afterwards.
+func TestCreateCrashV2(t *testing.T) {
+	oneByOne(t)
+	ctx := context.Background()
+	create := func(h *zarr.Hierarchy, overwrite bool) error {
+		_, err := h.CreateArray(ctx, "g/a", annotated(zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32]()}), &zarr.CreateOptions{Overwrite: overwrite})
+		return err
+	}
+	for n := int64(0); ; n++ {
+		disk := vfs.NewDisk()
+		stop, stopped := vfs.StopAt(n)
+		err := create(zarr.On(file.On(vfs.Hook(disk, stop), nil)), false)
+		if !stopped() {
+			if err != nil || n < 10 {
+				t.Fatal(n, err)
+			}
+			return
+		}
+		for label, image := range disk.Images(uint64(n), randomImages()) {
+			h := zarr.On(file.On(image, nil))
+			a, err := h.OpenArray(ctx, "g/a", nil)
+			if err == nil && compact(a.Attributes()) != `{"k":1}` {
+				t.Fatalf("operation %d, %s: attributes %s", n, label, a.Attributes())
+			}
+			if err := create(h, true); err != nil {
+				t.Fatalf("operation %d, %s: %v", n, label, err)
+			}
+		}
+	}
+}

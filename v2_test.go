@@ -1,0 +1,278 @@
+package zarr_test
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/transpose"
+	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// valueAt returns a value, "" where there is none.
+func valueAt(t *testing.T, s store.Store, key string) string {
+	t.Helper()
+	data, _, err := s.Get(t.Context(), store.MustKey(key), store.Request{}, nil)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// storedKeys returns all keys of a store in order.
+func storedKeys(t *testing.T, s store.Store) (names []string) {
+	t.Helper()
+	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestCreateV2 writes an array of format 2 and has a look at what is stored.
+func TestCreateV2(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	spec := zarr.Spec{
+		Format: 2, Shape: []int64{4, 6}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}, FillValue: []byte("-1"),
+		Codecs: []metadata.Extension{
+			transpose.Extension(1, 0), zarrbytes.Extension("big"), crc32c.Extension(), zstd.Extension(3, false), gzip.Extension(1),
+		},
+		DimensionNames: []string{"t", "x"}, Attributes: map[string]float64{"k": 1.5},
+	}
+	a, err := zarr.On(s).CreateArray(ctx, "g/a", spec, nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, numbersOf[int16](24))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := storedKeys(t, s), []string{".zgroup", "g/.zgroup", "g/a/.zarray", "g/a/.zattrs", "g/a/0.0", "g/a/0.1"}; !slices.Equal(got, want) {
+		t.Errorf("stored %q, want %q", got, want)
+	}
+	want := `{"shape":[4,6],"chunks":[4,3],"dtype":">i2","fill_value":-1,"order":"F",` +
+		`"filters":[{"id":"crc32c","location":"end"},{"id":"zstd","level":3,"checksum":false}],` +
+		`"dimension_separator":".","compressor":{"id":"gzip","level":1},"zarr_format":2}`
+	if got := compact([]byte(valueAt(t, s, "g/a/.zarray"))); got != want {
+		t.Errorf("the document is\n%s\nwant\n%s", got, want)
+	}
+	if got := compact([]byte(valueAt(t, s, "g/a/.zattrs"))); got != `{"k":1.5,"_ARRAY_DIMENSIONS":["t","x"]}` {
+		t.Errorf("attributes %s", got)
+	}
+	b, err := zarr.On(s).OpenArray(ctx, "g/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(b.DimensionNames(), spec.DimensionNames) || b.Format() != 2 || string(b.Metadata().FillValue) != "-1" {
+		t.Errorf("dimensions %q, format %d, fill value %s", b.DimensionNames(), b.Format(), b.Metadata().FillValue)
+	}
+	if got, err := zarr.Read[int16](ctx, b, nil); err != nil || !slices.Equal(got.Data, numbersOf[int16](24)) {
+		t.Error(got, err)
+	}
+}
+
+// numbersOf returns the numbers from 1 to n.
+func numbersOf[T int16 | int32 | float64](n int) []T {
+	data := make([]T, n)
+	for i := range data {
+		data[i] = T(i + 1)
+	}
+	return data
+}
+
+// TestV2Cannot refuses what format 2 cannot say, and leaves nothing behind.
+func TestV2Cannot(t *testing.T) {
+	ctx := t.Context()
+	spec := func(change func(s *zarr.Spec)) zarr.Spec {
+		s := asV2(every(6, 4))
+		change(&s)
+		return s
+	}
+	for words, s := range map[string]zarr.Spec{
+		"regular chunks only":     spec(func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(2, 4)} }),
+		"sharding_indexed":        spec(func(s *zarr.Spec) { s.InnerChunks = []grid.Cut{grid.Every(2)} }),
+		"chunk keys like":         spec(func(s *zarr.Spec) { s.KeyEncoding = metadata.DefaultDot }),
+		"NumPy has no data type":  spec(func(s *zarr.Spec) { s.Type = must(dtype.Parse("bfloat16", nil)) }),
+		"there are 2 and 3":       spec(func(s *zarr.Spec) { s.Format = 4 }),
+		"must be a JSON object":   spec(func(s *zarr.Spec) { s.Attributes = 1 }),
+		"all dimensions have nam": spec(func(s *zarr.Spec) { s.Shape, s.Chunks, s.DimensionNames = []int64{1, 1}, nil, []string{"a", ""} }),
+	} {
+		store := memory.New()
+		_, err := zarr.On(store).CreateArray(ctx, "g/a", s, nil)
+		if err == nil || !strings.Contains(err.Error(), words) && words != "must be a JSON object" {
+			t.Errorf("%v, want one with %q", err, words)
+		}
+		if keys := storedKeys(t, store); keys != nil {
+			t.Errorf("%s: %q was stored", words, keys)
+		}
+	}
+	h := zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "a", asV2(every(8, 4)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Unlock(ctx, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "convert") {
+		t.Errorf("unlock: %v", err)
+	}
+	if _, err := a.Reserve(ctx, 0, 8); err != nil {
+		t.Errorf("reserve: %v", err)
+	}
+}
+
+// TestFormats creates nodes below groups of both formats: they have the format of the group unless another one is asked for, which is refused.
+func TestFormats(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	for _, format := range []int{2, 3} {
+		root := map[int]string{2: "two", 3: "three"}[format]
+		h := zarr.On(memory.New())
+		g, err := h.CreateGroup(ctx, root, map[string]int{"k": 1}, &zarr.CreateOptions{Format: format})
+		if err != nil || g.Format() != format || string(g.Attributes()) != `{"k":1}` {
+			t.Fatal(g, err)
+		}
+		a, err := g.CreateArray(ctx, "deep/er/a", every(6, 4), nil)
+		if err != nil || a.Format() != format {
+			t.Fatal(a, err)
+		}
+		if b, err := h.CreateArray(ctx, root+"/b", zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int8](), Format: 5 - format}, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Error(b, err)
+		}
+		if c, err := h.CreateGroup(ctx, root+"/deep/c", nil, &zarr.CreateOptions{Format: 5 - format}); !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Error(c, err)
+		}
+		if got, want := members(t, h, root, true), []string{"group deep", "group deep/er", "array deep/er/a"}; !slices.Equal(got, want) {
+			t.Errorf("format %d: %q, want %q", format, got, want)
+		}
+		if _, err := h.CreateArray(ctx, root+"/deep/er/a/b", every(6, 4), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Errorf("below an array: %v", err)
+		}
+		if _, err := h.CreateArray(ctx, root+"/deep/er/a", every(6, 4), nil); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("again: %v", err)
+		}
+		if err := h.Delete(ctx, root, &zarr.Options{Write: true}); err != nil {
+			t.Error(err)
+		}
+		for _, key := range storedKeys(t, h.Store()) {
+			if strings.HasPrefix(key, root) {
+				t.Errorf("%s is left", key)
+			}
+		}
+	}
+	if _, err := h.CreateGroup(ctx, "", nil, &zarr.CreateOptions{Format: 1}); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Error(err)
+	}
+}
+
+// TestShadowed opens a node where documents of both formats stand: that of format 3.
+func TestShadowed(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	h := zarr.On(s)
+	a, err := h.CreateArray(ctx, "", every(6, 4), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names, err := a.Shadowed(ctx); err != nil || names != nil {
+		t.Error(names, err)
+	}
+	put(t, s, ".zarray", `{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"<i2","fill_value":0,"order":"C","filters":null,"compressor":null}`)
+	put(t, s, ".zattrs", `{"old":true}`)
+	n, err := h.Open(ctx, "", nil)
+	if err != nil || n.Format() != 3 || string(n.Attributes()) != "{}" {
+		t.Fatal(n, err)
+	}
+	if names, err := n.Shadowed(ctx); err != nil || !slices.Equal(names, []string{".zarray"}) {
+		t.Error(names, err)
+	}
+	if _, err := h.CreateArray(ctx, "", every(5, 4), &zarr.CreateOptions{Overwrite: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := storedKeys(t, s); !slices.Equal(got, []string{"zarr.json"}) {
+		t.Errorf("%q is left", got)
+	}
+}
+
+// TestAttributesV2 changes the attributes of nodes of format 2: numbers keep their spelling, a document that was missing is made, and what is
+// not JSON stays as Python wrote it.
+func TestAttributesV2(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	h := zarr.On(s)
+	if _, err := h.CreateArray(ctx, "g/a", asV2(every(6, 4)), nil); err != nil {
+		t.Fatal(err)
+	}
+	set := func(object []byte) ([]byte, error) { return metadata.SetAttribute(object, "n", []byte("1.10e+02")) }
+	a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := h.OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "g/.zattrs", `{"big": 12345678901234567890123, "x": [NaN]}`)
+	if err := errors.Join(a.UpdateAttributes(ctx, set), g.UpdateAttributes(ctx, set)); err != nil {
+		t.Fatal(err)
+	}
+	if got := valueAt(t, s, "g/a/.zattrs"); compact([]byte(got)) != `{"n":1.10e+02}` || string(a.Attributes()) != `{"n":1.10e+02}` {
+		t.Errorf("%s, the array has %s", got, a.Attributes())
+	}
+	if got := valueAt(t, s, "g/.zattrs"); strings.Join(strings.Fields(got), "") != `{"big":12345678901234567890123,"x":[NaN],"n":1.10e+02}` {
+		t.Error(got)
+	}
+	if err := a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`[1]`), nil }); !errors.Is(err, zarr.ErrInvalidMetadata) {
+		t.Error(err)
+	}
+	if g, err = h.OpenGroup(ctx, "g", nil); err != nil || len(g.Notes()) != 1 {
+		t.Error(g, err)
+	}
+	if err := a.UpdateAttributes(ctx, func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "_ARRAY_DIMENSIONS", []byte(`["t"]`)) }); err != nil || !slices.Equal(a.DimensionNames(), []string{"t"}) {
+		t.Errorf("dimensions %q, %v", a.DimensionNames(), err)
+	}
+}
+
+// TestRefreshV2 sees what another program has published: more elements, and other attributes.
+func TestRefreshV2(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	a, err := zarr.On(s).CreateArray(ctx, "a", asV2(every(6, 4)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := zarr.On(s).OpenArray(ctx, "a", &zarr.Options{Write: true})
+	if err == nil {
+		err = zarr.Append(ctx, b, 0, numbers(7, 3), nil)
+	}
+	if err == nil {
+		err = b.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"k":1}`), nil })
+	}
+	if err == nil {
+		err = a.Refresh(ctx)
+	}
+	if err != nil || !slices.Equal(a.Shape(), []int64{9}) || compact(a.Attributes()) != `{"k":1}` {
+		t.Errorf("shape %v, attributes %s (%v)", a.Shape(), a.Attributes(), err)
+	}
+}
+
+// TestMetadataOf describes nodes that cannot be opened.
+func TestMetadataOf(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	put(t, s, ".zarray", `{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"|O","fill_value":0,"order":"C","filters":[{"id":"pickle"}],"compressor":null}`)
+	h := zarr.On(s)
+	n, err := h.Metadata(ctx, "", nil)
+	if a, ok := n.(*metadata.Array); !ok || a.Shape[0] != 3 || !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), `"pickle"`) {
+		t.Error(n, err)
+	}
+	if _, err := h.Metadata(ctx, "none", nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
