@@ -54,8 +54,8 @@ func TestLies(t *testing.T) {
 		"block in the header":  {func(b []byte) []byte { putNumber(b[headerSize:], 3); return b }, "within the header"},
 		"block in the table":   {func(b []byte) []byte { putNumber(b[headerSize:], headerSize+4); return b }, "within the header"},
 		"block at the end":     {func(b []byte) []byte { putNumber(b[headerSize:], len(b)); return b }, "stream 0 begins"},
-		"block behind the end": {func(b []byte) []byte { putNumber(b[headerSize:], math.MaxUint32); return b }, "stream 0 begins"},
-		"stream of 4 GiB":      {func(b []byte) []byte { putNumber(b[first:], math.MaxUint32); return b }, "stream 0 has"},
+		"block behind the end": {func(b []byte) []byte { putNumber(b[headerSize:], -1); return b }, "stream 0 begins"},
+		"stream of 4 GiB":      {func(b []byte) []byte { putNumber(b[first:], -1); return b }, "stream 0 has"},
 		"stream of nothing":    {func(b []byte) []byte { putNumber(b[first:], 0); return b }, "stream 0"},
 	} {
 		out, err := coder{}.Decode(make([]byte, 0, len(src)), lie.change(bytes.Clone(good)), int64(len(src)))
