@@ -25,6 +25,9 @@ func writeRaw(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 
 func writeNPY(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	h := npy.Header{Type: s.array.Type(), Shape: s.shape}
+	if err := h.Check(); err != nil {
+		return err
+	}
 	if _, err := w.Write(h.Append(nil)); err != nil {
 		return err
 	}
