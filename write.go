@@ -42,12 +42,8 @@ func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []b
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.writeView(ctx, sel, checkElement[T], func(r *selected) (grid.View, error) {
-			e, err := elementsAs(r.typ, r.heap, []T{value})
-			if err != nil {
-				return grid.View{}, err
-			}
-			return r.one(e)
+		err = a.repeat(ctx, sel, checkElement[T], func(r *selected) (elements, error) {
+			return elementsAs(r.typ, r.heap, []T{value})
 		})
 	}
 	return a.fail("fill", err)
@@ -55,9 +51,32 @@ func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selec
 
 // FillBytes is [Fill] for an array of any type of fixed width: elem is one element in the byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.writeView(ctx, sel, nil, func(r *selected) (grid.View, error) {
-		return r.one(elements{typ: r.typ, data: elem})
+	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *selected) (elements, error) {
+		return elements{typ: r.typ, data: elem}, nil
 	}))
+}
+
+// manyPoints is how many points are written at a time where one value stands for all: their order takes memory.
+const manyPoints = 1 << 22
+
+// repeat writes a block whose strides are zero: one element is all the memory it needs.
+func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes accepts, one func(*selected) (elements, error)) error {
+	s := a.state.Load()
+	if r, err := s.resolve(sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
+		for slab := range r.Slabs(s.grid, 1, manyPoints) {
+			if err := a.repeat(ctx, r.Part(slab), takes, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return a.writeView(ctx, sel, takes, func(r *selected) (grid.View, error) {
+		e, err := one(r)
+		if err != nil {
+			return grid.View{}, err
+		}
+		return r.one(e)
+	})
 }
 
 // writeView stores the elements that view shows for the selection.

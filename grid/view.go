@@ -1,6 +1,9 @@
 package grid
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // View is a block of elements of fixed width in memory, seen through strides: the element at index i is the
 // Size bytes at Data[Offset + Σ i[k]*Strides[k]].
@@ -113,11 +116,19 @@ func Copy(dst, src View) {
 		adopt(dst, src)
 		return
 	}
+	Move(dst, src)
+}
+
+// Move is [Copy] of elements as they stand: references are copied as they are, so dst has to have the heap of src, or none of its own.
+func Move(dst, src View) {
 	outerDst, n := dst.block()
 	outerSrc, m := src.block()
 	outer := max(outerDst, outerSrc)
 	if outer == outerSrc {
 		n = m
+	}
+	if outer == len(dst.Shape) && outer > 0 && copyTiles(&dst, &src) {
+		return
 	}
 	if outer == len(dst.Shape) && outer > 0 {
 		copyElements(&dst, &src, dst.Offset, src.Offset, 0)
@@ -181,6 +192,10 @@ func copyElements(dst, src *View, d, s int64, axis int) {
 }
 
 func copyStrided[E element](dst, src []byte, d, s, ds, ss, n int64) {
+	if reverses(ds, ss, int64(unsafe.Sizeof(*new(E))), n) {
+		copyReversed[E](dst, src, d, s, ds, n)
+		return
+	}
 	for range n {
 		*at[E](dst, d) = *at[E](src, s)
 		d += ds

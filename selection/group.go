@@ -2,6 +2,7 @@ package selection
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"varve.dev/zarr/grid"
@@ -32,7 +33,11 @@ func Group(p grid.Part, shape []int64, g *grid.Grid) grid.Part {
 		}
 		at.Cell, at.At = cell, within
 	}
-	slices.SortFunc(grouped.Points, byCell)
+	cells, ok := g.NumChunks()
+	if !ok {
+		cells = math.MaxInt64
+	}
+	grouped.Points = sortByCell(grouped.Points, cells)
 	p.Picks = &grouped
 	return p
 }
@@ -76,7 +81,30 @@ func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point
 		})
 		cells = next
 	}
-	slices.SortFunc(out, byCell)
+	return sortByCell(out, cells)
+}
+
+// sortByCell puts points, which are in the order of their places, in that of their cells, whose numbers are below cells.
+func sortByCell(points []grid.Point, cells int64) []grid.Point {
+	if slices.IsSortedFunc(points, byCell) {
+		return points
+	}
+	if cells > 4*int64(len(points)) {
+		slices.SortFunc(points, byCell)
+		return points
+	}
+	next := make([]int64, cells+1)
+	for _, p := range points {
+		next[p.Cell+1]++
+	}
+	for k := range cells {
+		next[k+1] += next[k]
+	}
+	out := make([]grid.Point, len(points))
+	for _, p := range points {
+		out[next[p.Cell]] = p
+		next[p.Cell]++
+	}
 	return out
 }
 

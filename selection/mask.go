@@ -2,7 +2,9 @@ package selection
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sort"
 	"unsafe"
@@ -117,15 +119,21 @@ func (w *maskWalk) walk(axis int, from, at int64) {
 // row notes what is selected of n elements that follow each other.
 func (w *maskWalk) row(from, at, n int64) {
 	row := w.data[from : from+n]
-	for k, place := 0, int64(-1); ; k++ {
-		next := bytes.IndexByte(row[k:], 1)
-		if next < 0 {
-			return
+	first := bytes.IndexByte(row, 1)
+	if first < 0 {
+		return
+	}
+	k, place := first&^7, w.before(from)
+	for ; k+8 <= len(row); k += 8 {
+		for eight := binary.LittleEndian.Uint64(row[k:]); eight != 0; eight &= eight - 1 {
+			w.dst = append(w.dst, grid.Point{At: at + int64(k+bits.TrailingZeros64(eight)/8), Place: place})
+			place++
 		}
-		if k += next; place < 0 {
-			place = w.before(from)
+	}
+	for ; k < len(row); k++ {
+		if row[k] != 0 {
+			w.dst = append(w.dst, grid.Point{At: at + int64(k), Place: place})
+			place++
 		}
-		w.dst = append(w.dst, grid.Point{At: at + int64(k), Place: place})
-		place++
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -196,11 +197,11 @@ func memberText(m zarr.Member) string {
 
 // compact returns JSON without white space.
 func compact(raw []byte) string {
-	b, err := json.Marshal(json.RawMessage(raw))
-	if err != nil {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
 		return string(raw)
 	}
-	return string(b)
+	return b.String()
 }
 
 // shorten cuts a text that is longer than n characters.

@@ -209,7 +209,7 @@ func TestFailures(t *testing.T) {
 		{create("--shards", "5", "--chunks", "[5,5]"), "invalid-argument", "axis 1"},
 		{create("--shards", "5", "--chunks", "0"), "invalid-argument", "--chunks 0"},
 		{create("--shards", "[0]"), "invalid-argument", "--shards [0]"},
-		{create("--zarr-format", "2", "--chunks", "[[1,1]]"), "unsupported", "format 2"},
+		{create("--zarr-format", "2", "--chunks", "[[4,6]]"), "unsupported", "format 2"},
 		{create("--zarr-format", "2", "--dtype", "bfloat16"), "unsupported", "bfloat16"},
 		{create("--chunks", "calendar:month", "--time", "nowhere"), "not-found", "nowhere"},
 		{create("--chunks", "groups:"+absent), "not-found", "absent"},

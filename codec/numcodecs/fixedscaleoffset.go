@@ -12,7 +12,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-func init() { registerFilter[fixedScaleOffset]("fixedscaleoffset") }
+func init() {
+	registerFilter[fixedScaleOffset]("fixedscaleoffset", "https://codec.zarrs.dev/array_to_array/fixedscaleoffset")
+}
 
 // FixedScaleOffset returns the metadata of numcodecs.fixedscaleoffset: (value - offset) * scale, rounded to integers, ties to even,
 // stored as encoded. The zero Type for encoded stands for decoded, the type of the array.
