@@ -63,7 +63,7 @@ func TestConvert(t *testing.T) {
 func TestConvertAnew(t *testing.T) {
 	dir := t.TempDir()
 	_, errs, status := execute(t, "", "convert", "testdata/group_consolidated.zarr", "--to", "2", "--dry-run")
-	if status != 1 || !strings.Contains(errs, "give a DST") {
+	if status != 1 || !strings.Contains(errs, "give a DST") || !strings.HasPrefix(errs, "varve: convert testdata/group_consolidated.zarr: ") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	for _, dst := range []string{dir + "/x.zarr", dir + "/x.zip"} {
