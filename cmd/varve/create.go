@@ -63,11 +63,11 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default", syntax(parseCompressor))
-	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`; in format 2 v2. or v2/", syntax(keyEncoding))
+	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`", syntax(keyEncoding))
 	f.StringVar(&c.names, "dimension-names", "", "`t,x`; an empty name is none")
 	checkedVar(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", syntax(parseAttributes))
 	f.StringVar(&c.from, "from", "", "take shape, type and values from `FILE.npy`")
-	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 2 or 3; by default that of the group above, or 3")
+	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
