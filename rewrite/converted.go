@@ -79,6 +79,9 @@ func (s *survey) walk(ctx context.Context, p store.Path, relative string) error 
 	}
 	var names []string
 	for e, err := range store.List(ctx, s.store, p, false) {
+		if errors.Is(err, store.ErrUnsupported) {
+			err = fmt.Errorf("%w; copy it to a store that can be listed, and convert the copy", err)
+		}
 		if err != nil {
 			return err
 		}

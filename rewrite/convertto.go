@@ -159,6 +159,9 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		}
 		err = createErr
 	}
+	if e := (*zarr.Error)(nil); errors.As(err, &e) {
+		err = e.Err // where it was tried is of no interest
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -31,7 +32,7 @@ func decodeFlag(c *cobra.Command) *bool {
 
 // decodingOf returns what the attributes of an array say of its numbers, nil where they say nothing (CF conventions, sections 2.5.1,
 // 4.4 and 8.1; xarray). In format 2 the fill value stands for no value, as xarray has it. Scaled numbers become float64, times
-// moments in microseconds.
+// moments in seconds or microseconds.
 func decodingOf(a *zarr.Array) (*decoding, error) {
 	t := a.Type()
 	if !isNumeric(t) {
@@ -57,15 +58,26 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 	}
 	d.typ = dtype.Of[float64]()
 	d.put = func(dst, _ []byte, value float64) {
-		binary.NativeEndian.PutUint64(dst, math.Float64bits(float64(value*scale)+offset))
+		bits := math.Float64bits(float64(value*scale) + offset)
+		if math.IsNaN(value) {
+			bits = quietNaN
+		}
+		binary.NativeEndian.PutUint64(dst, bits)
 	}
 	return d, nil
 }
 
+// quietNaN is the NaN that metadata and NumPy mean by that name.
+const quietNaN = 0x7ff8000000000000
+
 // moments makes times of numbers. Those that are none, or lie beyond the years that can be written, are not a time.
 func (d *decoding) moments(t dtype.Type, axis timeAxis) (*decoding, error) {
 	var err error
-	if d.typ, err = dtype.DatetimeOf("us", 1); err != nil {
+	unit := "us"
+	if t.Kind() != dtype.Float && axis.Length()%time.Second == 0 {
+		unit = "s"
+	}
+	if d.typ, err = dtype.DatetimeOf(unit, 1); err != nil {
 		return nil, err
 	}
 	none := dtype.NaT

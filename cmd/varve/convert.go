@@ -75,7 +75,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	defer func() { err = errors.Join(err, letGo(at, true)) }()
 	r, err := rewrite.Convert(cmd.Context(), at, f.format(), f.options(cmd))
 	if err != nil {
-		return on(cmd.Name(), location, err)
+		return atLocation(cmd.Name(), location, at, err)
 	}
 	return f.tell(cmd, location, "", r)
 }
@@ -97,7 +97,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		if !f.dry {
 			_ = os.Remove(localPath(to)) // a directory that was made for nothing; whatever is in it stays
 		}
-		return on(cmd.Name(), from, err)
+		return atLocation(cmd.Name(), from, src, err)
 	}
 	return f.tell(cmd, from, to, r)
 }

@@ -202,7 +202,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 
 // complete adds to a specification what the other flags say.
 func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
-	s.ListAxes, s.IndexAtStart = c.listed, c.index == "start"
+	s.ListAxes, s.IndexAtStart, s.Format = c.listed, c.index == "start", c.format
 	if err := c.cut(cmd, location, s); err != nil {
 		return err
 	}

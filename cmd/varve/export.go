@@ -38,7 +38,8 @@ column for every field, below a line of their names. Dates are written as ISO 86
 --select takes JSON, too: {"orthogonal": [[0,2,5], "1:5", 7]}, {"points": [[0,1],[3,4]]}, {"blocks": ["0", "1:3"]}, {"mask": "mask.npy"} and
 {"fields": ["a"], "basic": "0:5"}.
 
---decode makes of stored numbers what CF attributes say: float64 of packed ones, and moments (datetime64[us]) of times.`,
+--decode makes of stored numbers what CF attributes say: float64 of packed ones, and moments (datetime64) of times. As xarray does, it
+takes the fill value of format 2 for a missing value; in format 3 only _FillValue and missing_value are.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=0:24,0,0 --format csv`,
 		Args:              arguments("NODE"),
