@@ -116,3 +116,27 @@ func TestInfoOfUnknownFormat2(t *testing.T) {
 		}
 	}
 }
+
+// TestInfoTellsWhatIsUnknown names the part of a document that stands in the way.
+func TestInfoTellsWhatIsUnknown(t *testing.T) {
+	for add, want := range map[string]string{
+		`"storage_transformers": [{"name": "acme.move"}]`: "storage transformer acme.move is not known",
+		`"acme": {"must_understand": true}`:               "what stands at /acme is not known",
+	} {
+		node := newNode(t, "--shape", "3", "--dtype", "int8")
+		document := filepath.Join(node, "zarr.json")
+		data, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(string(data), `"storage_transformers": [],`, "", 1)
+		overwrite(t, document, "{"+add+","+strings.TrimPrefix(strings.TrimSpace(text), "{"))
+		out, errs, status := execute(t, "", "info", node)
+		if status != 1 || !strings.Contains(out, want) || !strings.Contains(errs, "acme") {
+			t.Errorf("status %d, %s%s", status, out, errs)
+		}
+		if _, _, status := execute(t, "", "info", "--stats", node); status != 1 {
+			t.Error("status", status)
+		}
+	}
+}
