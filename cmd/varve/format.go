@@ -38,10 +38,10 @@ func writeNPY(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	if err := oneLength(s.typ, npyFormat); err != nil {
 		return err
 	}
-	if _, ok := s.typ.NumPy(); !ok {
-		return unsupported("NumPy has no data type for elements of type %s: --format raw, csv and json have", s.typ)
-	}
 	h := npy.Header{Type: s.typ, Shape: s.shape}
+	if err := h.Check(); err != nil {
+		return err
+	}
 	if _, err := w.Write(h.Append(nil)); err != nil {
 		return err
 	}
