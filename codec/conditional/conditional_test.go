@@ -45,7 +45,7 @@ func (flip) Encode(dst, src []byte) ([]byte, error) {
 }
 func (f flip) Decode(dst, src []byte, most int64) ([]byte, error) {
 	if int64(len(src)) > most {
-		return dst, codec.ErrCorrupt
+		return dst, codec.ErrTooLong
 	}
 	return f.Encode(dst, src)
 }

@@ -81,7 +81,7 @@ func (lz4Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	}
 	size := int64(binary.LittleEndian.Uint32(src))
 	if size > most {
-		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, want at most %d", codec.ErrCorrupt, size, most)
+		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, want at most %d", codec.ErrTooLong, size, most)
 	}
 	if src = src[lz4Header:]; size == 0 {
 		if len(src) != 1 || src[0] != 0 {
