@@ -25,6 +25,7 @@ const (
 	formatVersion  = 2
 	streamVersion  = 1
 	maxContent     = math.MaxInt32 - headerSize
+	mostTimes      = 1 << 16 // more than the bytes that one byte of a frame can stand for, which are those of zstd: 128 KiB in 4
 	maxElement     = 255
 	maxSplit       = 16  // elements with more bytes are not split into streams
 	minStream      = 128 // nor are blocks of fewer elements, and less content than this is never compressed

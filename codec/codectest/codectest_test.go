@@ -105,7 +105,14 @@ func TestWrongCodecs(t *testing.T) {
 			}
 			return out, err
 		}},
-		"limit: input":     {decode: func(dst, src []byte, _ int64) ([]byte, error) { return framed{}.Decode(dst, src, 1<<40) }},
+		"limit: input": {decode: func(dst, src []byte, _ int64) ([]byte, error) { return framed{}.Decode(dst, src, 1<<40) }},
+		"want ErrTooLong": {decode: func(dst, src []byte, most int64) ([]byte, error) {
+			out, err := framed{}.Decode(dst, src, most)
+			if errors.Is(err, codec.ErrTooLong) {
+				err = codec.ErrCorrupt
+			}
+			return out, err
+		}},
 		"memory, want at":  {decode: greedy, bomb: true},
 		"truncated: input": {decode: func(dst, src []byte, most int64) ([]byte, error) { return framed{}.Decode(dst, padded(src), most) }},
 		"trailing: input": {decode: func(dst, src []byte, most int64) ([]byte, error) {

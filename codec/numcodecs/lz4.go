@@ -25,6 +25,7 @@ func LZ4(acceleration int) metadata.Extension {
 const (
 	lz4Header = 4          // bytes of the size
 	lz4Most   = 0x7E000000 // bytes that a block can have
+	lz4Times  = 255        // more than the bytes that one byte of a block can stand for
 )
 
 func newLZ4(configuration []byte) (any, error) {
