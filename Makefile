@@ -30,8 +30,9 @@ unit: ## the tests of all modules, with the race detector where there is a C com
 fuzz: ## N executions of each fuzz target, as in: make fuzz N=500000
 	@sh .ci/fuzz $(N) $(MODULES)
 
-interop: ## compare with zarr-python, which is installed in a cache folder when it is missing
+interop: ## compare with zarr-python and zarrita, which are installed in a cache folder when they are missing
 	@sh interop/setup
+	@sh interop/zarrita/setup
 	cd interop && go test -count=1 -timeout 5m ./...
 
 bench: ## the benchmarks

@@ -23,6 +23,13 @@
 // that Go does not have, as bytes in the order of the host. What is written is read back bit for bit, NaN payloads and
 // -0.0 included. A selection is a [varve.dev/zarr/selection.Box], anything else of that package, or nil for the whole array.
 //
+// Besides boxes there are slices in either direction ([varve.dev/zarr/selection.Basic]), lists along axes, points, masks, whole chunks, names
+// of axes, and fields of structs. Points and lists are grouped by what decodes by itself, so that each chunk, or inner chunk of a shard, is
+// read once and none is read that holds nothing of them. Where an element is written several times the last value stays.
+//
+// [Array.View] makes a selection something to select from, to read and to write: views of views are worked out from indices alone.
+// [ReadStrided] and [WriteStrided] take memory of any layout. [Pieces] works through a selection chunk by chunk, [Array.Slabs] in C order.
+//
 // A chunk that is not stored is the fill value. A chunk that is damaged is an error, never the fill value.
 //
 // # Growth

@@ -25,6 +25,10 @@ type Node interface {
 	Attributes() []byte
 	// Format returns the version of the format in which the node is stored: 2 or 3.
 	Format() int
+	// Notes says in what respects the node was not read as it is stored: one sentence each.
+	Notes() []string
+	// Shadowed returns the names of the documents of format 2 that stand beside a node of format 3, which is read in their place.
+	Shadowed(ctx context.Context) ([]string, error)
 	// Hierarchy returns the tree that the node is in.
 	Hierarchy() *Hierarchy
 	// Close lets go of the store where opening the node opened it.

@@ -42,36 +42,10 @@ func (p Piece[T]) Into(dst []T) error {
 	return p.To.Scatter(grid.Contiguous(bytesOf(dst), p.whole, size), grid.Contiguous(bytesOf(p.Data), p.Shape, size))
 }
 
-// move is Into of values that are not moved as bytes because they hold pointers: their numbers are, and tell where each belongs.
+// move is Into of values that are not moved as bytes because they hold pointers.
 func (p Piece[T]) move(dst []T) error {
-	box := p.To.Bounds()
-	n, ok := box.Len()
-	if !ok || n > math.MaxInt/8 {
-		return ErrOverflow
-	}
-	numbers := make([]int64, len(p.Data))
-	for i := range numbers {
-		numbers[i] = int64(i) + 1
-	}
-	places := make([]int64, n)
-	near := grid.Contiguous(bytesOf(places), box.Shape(), 8)
-	for i, in := range box {
-		near.Offset -= in.Start * near.Strides[i]
-	}
-	if err := p.To.Scatter(near, grid.Contiguous(bytesOf(numbers), p.Shape, 8)); err != nil {
-		return err
-	}
-	strides := grid.AppendStrides(nil, p.whole, 1)
-	i := 0
-	for at := range box.Indices() {
-		if k := places[i]; k > 0 {
-			to := int64(0)
-			for axis, x := range at {
-				to += x * strides[axis]
-			}
-			dst[to] = p.Data[k-1]
-		}
-		i++
+	for i, place := range p.To.Places() {
+		dst[place] = p.Data[i]
 	}
 	return nil
 }

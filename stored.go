@@ -153,17 +153,17 @@ func (h *Hierarchy) nodeTypeV2(ctx context.Context, p store.Path) string {
 	return ""
 }
 
-// Shadowed returns the names of the documents of format 2 that stand beside a node of format 3. They are not read: a program that knows
-// format 2 only sees another node there.
-func (h *Hierarchy) Shadowed(ctx context.Context, n Node) ([]string, error) {
-	if n.Format() == 2 {
+// Shadowed returns the names of the documents of format 2 that stand beside a node of format 3, which is read in their
+// place: a program that knows format 2 only sees another node there.
+func (n *node) Shadowed(ctx context.Context) ([]string, error) {
+	if n.isV2() {
 		return nil, nil
 	}
 	var names []string
 	for _, name := range nodeDocuments[1:] {
-		found, err := store.Exists(ctx, h.store, n.base().path.Key(name))
+		found, err := store.Exists(ctx, n.hierarchy.store, n.path.Key(name))
 		if err != nil {
-			return nil, n.base().fail("open", err)
+			return nil, n.fail("open", err)
 		}
 		if found {
 			names = append(names, name)

@@ -88,9 +88,27 @@ func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) 
 		change.Published = func(v store.Version) {
 			next.version = v
 			next.confirm(now)
-			a.state.Store(next)
+			a.become(next)
 		}
 		return change, nil
+	}
+}
+
+// become gives the array its next state. In format 2 attributes, which have a document of their own, may have changed meanwhile: they
+// are those of the present state.
+func (a *Array) become(next *state) {
+	if !a.isV2() {
+		a.state.Store(next)
+		return
+	}
+	for {
+		now := a.state.Load()
+		if doc, err := next.doc.WithAttributes(now.doc.Attributes); err == nil { // they are an object
+			next.doc = doc
+		}
+		if a.state.CompareAndSwap(now, next) {
+			return
+		}
 	}
 }
 
@@ -109,7 +127,7 @@ func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
 	doc := s.document()
 	ext := doc.ChunkGrid
 	if doc.Format() == 2 && g.Name() != "regular" {
-		return nil, badArgument("an array of format 2 has chunks of one length an axis; convert it to format 3 first (varve convert --to 3)")
+		return nil, fmt.Errorf("%w: an array of format 2 has chunks of one length an axis; convert it to format 3 first (varve convert --to 3)", ErrUnsupported)
 	}
 	if !sameEdges(g, s.grid) {
 		ext = gridExtension(g, len(ext.Configuration))

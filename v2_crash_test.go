@@ -2,6 +2,7 @@ package zarr_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -142,5 +143,77 @@ func TestCreateCrashV2(t *testing.T) {
 				t.Fatalf("operation %d, %s: %v", n, label, err)
 			}
 		}
+	}
+}
+
+// TestTogetherCrashV2 stops the machine before every operation of an append to two arrays of a group of format 2: afterwards, once the group is
+// written to again, both have the new elements or none has, and the group's consolidated metadata says the same.
+func TestTogetherCrashV2(t *testing.T) {
+	oneByOne(t)
+	ctx := context.Background()
+	for n := int64(0); ; n++ {
+		disk := vfs.NewDisk()
+		h := zarr.On(file.On(disk, nil))
+		g, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Format: 2})
+		for _, path := range []string{"a", "deep/b"} {
+			var a *zarr.Array
+			if err == nil {
+				a, err = g.CreateArray(ctx, path, every(6, 4), nil)
+			}
+			if err == nil {
+				err = zarr.Write(ctx, a, nil, numbers(1, 6))
+			}
+		}
+		if err == nil {
+			err = g.Consolidate(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop, stopped := vfs.StopAt(n)
+		if g, err = zarr.On(file.On(vfs.Hook(disk, stop), nil)).OpenGroup(ctx, "g", &zarr.Options{Write: true, Concurrency: 1}); err == nil {
+			err = g.Append(ctx, zarr.Add("a", 0, numbers(7, 3), nil), zarr.Add("deep/b", 0, numbers(7, 3), nil))
+		}
+		for label, image := range disk.Images(uint64(n), randomImages()) {
+			checkTogetherV2(t, zarr.On(file.On(image, nil)), err == nil, label)
+		}
+		if !stopped() {
+			if err != nil || n < 40 {
+				t.Fatal(n, err)
+			}
+			return
+		}
+	}
+}
+
+func checkTogetherV2(t *testing.T, h *zarr.Hierarchy, done bool, label string) {
+	t.Helper()
+	ctx := context.Background()
+	var rows []int64
+	for _, path := range []string{"g/a", "g/deep/b"} {
+		a, err := h.OpenArray(ctx, path, &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatalf("%s: %s: %v", label, path, err)
+		}
+		b, err := zarr.Read[int32](ctx, a, nil)
+		if err != nil || !slices.Equal(b.Data, numbers(1, int32(b.Shape[0]))) {
+			t.Fatalf("%s: %s: %v %v", label, path, b, err)
+		}
+		rows = append(rows, b.Shape[0])
+	}
+	g, err := h.OpenGroup(ctx, "g", nil)
+	if err != nil {
+		t.Fatalf("%s: %v", label, err)
+	}
+	for m, err := range g.Members(ctx, true) {
+		if err != nil || m.Err != nil {
+			t.Fatalf("%s: %v, %v", label, err, m.Err)
+		}
+		if a, ok := m.Node.(*zarr.Array); ok {
+			rows = append(rows, a.Shape()[0])
+		}
+	}
+	if want := slices.Repeat(rows[:1], 4); !slices.Equal(rows, want) || rows[0] != 6 && rows[0] != 9 || done && rows[0] != 9 {
+		t.Fatalf("%s: there are %d rows", label, rows)
 	}
 }

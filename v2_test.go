@@ -2,10 +2,13 @@ package zarr_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr"
 	zarrbytes "varve.dev/zarr/codec/bytes"
@@ -124,7 +127,7 @@ func TestV2Cannot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Unlock(ctx, nil); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "convert") {
+	if err := a.Unlock(ctx, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "convert") {
 		t.Errorf("unlock: %v", err)
 	}
 	if _, err := a.Reserve(ctx, 0, 8); err != nil {
@@ -183,7 +186,7 @@ func TestShadowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names, err := h.Shadowed(ctx, a); err != nil || names != nil {
+	if names, err := a.Shadowed(ctx); err != nil || names != nil {
 		t.Error(names, err)
 	}
 	put(t, s, ".zarray", `{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"<i2","fill_value":0,"order":"C","filters":null,"compressor":null}`)
@@ -192,7 +195,7 @@ func TestShadowed(t *testing.T) {
 	if err != nil || n.Format() != 3 || string(n.Attributes()) != "{}" {
 		t.Fatal(n, err)
 	}
-	if names, err := h.Shadowed(ctx, n); err != nil || !slices.Equal(names, []string{".zarray"}) {
+	if names, err := n.Shadowed(ctx); err != nil || !slices.Equal(names, []string{".zarray"}) {
 		t.Error(names, err)
 	}
 	if _, err := h.CreateArray(ctx, "", every(5, 4), &zarr.CreateOptions{Overwrite: true}); err != nil {
@@ -274,5 +277,74 @@ func TestMetadataOf(t *testing.T) {
 	}
 	if _, err := h.Metadata(ctx, "none", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestAttributesBesideAppendsV2 changes attributes while the array grows: neither is lost, in the store or in what the array shows.
+func TestAttributesBesideAppendsV2(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "a", asV2(every(0, 4)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := new(errgroup.Group)
+	const times = 30
+	group.Go(func() (err error) {
+		for i := 0; i < times && err == nil; i++ {
+			err = zarr.Append(ctx, a, 0, numbers(int32(1+i), 1), nil)
+		}
+		return err
+	})
+	group.Go(func() (err error) {
+		for i := 0; i < times && err == nil; i++ {
+			err = a.UpdateAttributes(ctx, func(o []byte) ([]byte, error) {
+				return metadata.SetAttribute(o, fmt.Sprint("k", i), []byte("1"))
+			})
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.OpenArray(ctx, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]*zarr.Array{"in memory": a, "stored": b} {
+		got, err := zarr.Read[int32](ctx, a, nil)
+		if n := strings.Count(string(a.Attributes()), "k"); err != nil || n != times || !slices.Equal(got.Data, numbers(1, times)) {
+			t.Errorf("%s: %d attributes, elements %v, %v", name, n, got, err)
+		}
+	}
+}
+
+// TestReserveV2 writes parts of an array of format 2 that nobody sees before they are published.
+func TestReserveV2(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "a", asV2(every(4, 4)), nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, numbers(1, 4))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Reserve(ctx, 0, 4, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range 2 {
+		if err := zarr.WritePart(ctx, r, part, numbers(int32(5+4*part), 4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Publish(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.OpenArray(ctx, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := zarr.Read[int32](ctx, b, nil); err != nil || !slices.Equal(got.Data, numbers(1, 12)) {
+		t.Error(got, err)
 	}
 }

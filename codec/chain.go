@@ -446,7 +446,7 @@ func appendElements(dst []byte, v grid.View) []byte {
 	from, n := len(dst), int(bytesOf(v))
 	dst = slices.Grow(dst, n)[:from+n]
 	var room [8]int64
-	grid.Copy(grid.View{Data: dst[from:], Shape: v.Shape, Strides: grid.AppendStrides(room[:0], v.Shape, v.Size), Size: v.Size}, v)
+	grid.Move(grid.View{Data: dst[from:], Shape: v.Shape, Strides: grid.AppendStrides(room[:0], v.Shape, v.Size), Size: v.Size}, v)
 	return dst
 }
 

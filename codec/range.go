@@ -1,6 +1,10 @@
 package codec
 
-import "varve.dev/zarr/grid"
+import (
+	"math"
+
+	"varve.dev/zarr/grid"
+)
 
 // RangeDecoder is the power of a [BytesBytes] codec to decode some of the bytes with less work than all of them.
 type RangeDecoder interface {
@@ -32,7 +36,7 @@ func (c *Chain) DecodeWithin(v *grid.View, part grid.Part, src []byte) (err erro
 		return c.Decode(v, src)
 	}
 	c.setStrides(v)
-	first, last := spanOf(part, v.Strides)
+	first, last := spanOf(part, v.Shape, v.Strides)
 	last += int64(v.Size)
 	if last-first > int64(len(v.Data))/2 {
 		return c.Decode(v, src)
@@ -52,13 +56,35 @@ func (c *Chain) DecodeWithin(v *grid.View, part grid.Part, src []byte) (err erro
 	return nil
 }
 
-// spanOf returns where the first and the last element of a part begin, in units of the strides.
-func spanOf(part grid.Part, strides []int64) (first, last int64) {
+// spanOf returns where the first and the last element of a part begin, in units of the strides of a block of that shape.
+func spanOf(part grid.Part, shape, strides []int64) (first, last int64) {
+	if part.Picks != nil && part.Picks.Points != nil {
+		return spanOfPoints(part.Picks.Points, shape, strides)
+	}
 	for i, stride := range strides {
 		from := part.Start[i] * stride
 		to := from + (part.Count[i]-1)*part.Step[i]*stride
+		if part.Picks != nil && part.Picks.Lists != nil {
+			if l := part.Picks.Lists[i]; l.At != nil {
+				from, to = (l.At[0]-l.Base)*stride, (l.At[len(l.At)-1]-l.Base)*stride
+			}
+		}
 		first += min(from, to)
 		last += max(from, to)
+	}
+	return first, last
+}
+
+// spanOfPoints is spanOf of points, which are numbered in C order.
+func spanOfPoints(points []grid.Point, shape, strides []int64) (first, last int64) {
+	first = math.MaxInt64
+	for _, p := range points {
+		n, at := p.At, int64(0)
+		for i := len(shape) - 1; i >= 0; i-- {
+			at += n % shape[i] * strides[i]
+			n /= shape[i]
+		}
+		first, last = min(first, at), max(last, at)
 	}
 	return first, last
 }

@@ -95,6 +95,10 @@ func (p *Picks) moveAll(block, cell View, gather bool) {
 	if !gather {
 		dst, src = src, dst
 	}
+	if dst.Heap != src.Heap && dst.Heap != nil && src.Heap != nil {
+		p.adopt(block, cell, gather)
+		return
+	}
 	switch {
 	case p.Points != nil:
 		movePoints(dst, src, p.Points, gather)
@@ -105,6 +109,53 @@ func (p *Picks) moveAll(block, cell View, gather bool) {
 		m.plan()
 		m.walk(dst.Offset, src.Offset, 0)
 	}
+}
+
+// adopt is moveAll between views of two heaps: by way of references in a row, which are replaced there.
+func (p *Picks) adopt(block, cell View, gather bool) {
+	count := cell.Shape
+	if p.Points != nil {
+		count = []int64{int64(len(p.Points))}
+	}
+	row := View{Shape: count, Strides: AppendStrides(nil, count, RefSize), Size: RefSize}
+	n := int64(RefSize)
+	for _, l := range count {
+		n *= l
+	}
+	row.Data = make([]byte, n)
+	from, to := p.numbered(count)
+	into, of := block.Heap, cell.Heap
+	block.Heap, cell.Heap = nil, nil
+	if gather {
+		from.moveAll(row, cell, true)
+		into.take(row.Data, of)
+		to.moveAll(block, row, true)
+		return
+	}
+	to.moveAll(block, row, false)
+	of.take(row.Data, into)
+	from.moveAll(row, cell, false)
+}
+
+// numbered returns the picks in two steps: from the cell to a row of what is taken, and from there to the places in the block.
+func (p *Picks) numbered(count []int64) (from, to *Picks) {
+	from, to = new(Picks), new(Picks)
+	for k, point := range p.Points {
+		from.Points = append(from.Points, Point{At: point.At, Place: int64(k)})
+		to.Points = append(to.Points, Point{At: int64(k), Place: point.Place})
+	}
+	for i, l := range p.Lists {
+		a, b := List{}, List{}
+		if l.At != nil {
+			numbers := make([]int64, count[i])
+			for k := range numbers {
+				numbers[k] = int64(k)
+			}
+			a, b = List{At: l.At, Place: numbers, Base: l.Base}, List{At: numbers, Place: l.Place}
+		}
+		from.Lists, to.Lists = append(from.Lists, a), append(to.Lists, b)
+	}
+	return from, to
 }
 
 // mover copies along lists.
@@ -203,16 +254,41 @@ func movePoints(dst, src *View, points []Point, gather bool) {
 	}
 	b, c := newNumbered(block), newNumbered(cell)
 	n := int64(dst.Size)
+	if b.plain && c.plain {
+		switch n {
+		case 1:
+			copyPoints[[1]byte](b, c, points, gather)
+			return
+		case 2:
+			copyPoints[[2]byte](b, c, points, gather)
+			return
+		case 4:
+			copyPoints[[4]byte](b, c, points, gather)
+			return
+		case 8:
+			copyPoints[[8]byte](b, c, points, gather)
+			return
+		}
+	}
 	for _, p := range points {
 		i, j := b.offset(p.Place), c.offset(p.At)
 		if !gather {
 			i, j = j, i
 		}
-		if n == 8 {
-			*at[[8]byte](dst.Data, i) = *at[[8]byte](src.Data, j)
-			continue
-		}
 		copy(dst.Data[i:i+n], src.Data[j:j+n])
+	}
+}
+
+// copyPoints is movePoints of elements of one size, between views whose elements are evenly apart.
+func copyPoints[E element](b, c numbered, points []Point, gather bool) {
+	if gather {
+		for _, p := range points {
+			*at[E](b.Data, b.Offset+p.Place*b.step) = *at[E](c.Data, c.Offset+p.At*c.step)
+		}
+		return
+	}
+	for _, p := range points {
+		*at[E](c.Data, c.Offset+p.At*c.step) = *at[E](b.Data, b.Offset+p.Place*b.step)
 	}
 }
 

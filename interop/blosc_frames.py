@@ -48,6 +48,7 @@ def by_library(path):
     lib = ctypes.CDLL(path)
     lib.blosc_compress_ctx.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p,
                                        ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int]
+    lib.blosc_decompress_ctx.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int]
 
     def compress(src, name, level, shuffle, block, element):
         dst = ctypes.create_string_buffer(len(src) + 16)
@@ -55,7 +56,12 @@ def by_library(path):
         assert n > 0
         return dst.raw[:n]
 
-    return compress
+    def decompress(frame, size):
+        dst = ctypes.create_string_buffer(size + 1)
+        n = lib.blosc_decompress_ctx(frame, dst, size, 1)
+        return dst.raw[:n] if n >= 0 else None
+
+    return compress, decompress
 
 
 def main(folder):
@@ -66,7 +72,7 @@ def main(folder):
         if name == "snappy":
             if "LIBBLOSC" not in os.environ:
                 continue
-            compress = by_library(os.environ["LIBBLOSC"])
+            compress, _ = by_library(os.environ["LIBBLOSC"])
         for shuffle in SHUFFLES:
             for element, elements, level, block in CASES + (FEW if name == "lz4" else []):
                 frame = compress(content(element, elements), name, level, shuffle, block, element)

@@ -3,7 +3,8 @@
 // Arrays are written by one and read by both. In histories both change one array by turns, Varve with every policy of growth and
 // with reservations, and both read it after each change: shape, declared edges, chunk sizes and all elements have to be
 // those of a model that has nothing in common with either. Arrays of shards go through the same, and both write parts of them by
-// turns, zarr-python by both of its pipelines; with codecs that leave no choice shards are the same byte by byte. Groups are
+// turns, zarr-python by both of its pipelines; with codecs that leave no choice shards are the same byte by byte. Codecs that change
+// values, types and shapes stand before others in arrays of their own. Groups are
 // read by their consolidated metadata alone.
 //
 // Left out are grids that zarr-python does not know, that it lets old values come back where an array shrank and grows, and

@@ -34,6 +34,11 @@ CONFIGURATIONS = [
     ("jenkins_lookup3", [{}, {"initval": 3735928559}]),
     ("base64", [{}]),
     (
+        "blosc",
+        [{}, {"cname": "zstd", "clevel": 3, "shuffle": 2, "blocksize": 0}, {"cname": "blosclz", "clevel": 9, "shuffle": -1}]
+        + [{"cname": c, "clevel": 1, "shuffle": 0} for c in ("lz4hc", "zlib")],
+    ),
+    (
         "lzma",
         [
             {},

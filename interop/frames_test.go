@@ -167,6 +167,7 @@ func configurations(r *rand.Rand) []frame {
 		{"fletcher32", `{}`},
 		{"jenkins_lookup3", fmt.Sprintf(`{"initval":%d}`, r.Uint32())},
 		{"base64", `{}`},
+		{"blosc", fmt.Sprintf(`{"cname":%q,"clevel":%d,"shuffle":%d}`, []string{"lz4", "lz4hc", "blosclz", "zlib", "zstd"}[r.IntN(5)], r.IntN(10), r.IntN(4)-1)},
 		{"lzma", fmt.Sprintf(`{"preset":%d}`, r.IntN(10))},
 		{"lzma", fmt.Sprintf(`{"format":1,"check":%d}`, []int{-1, 0, 1, 4, 10}[r.IntN(5)])},
 		{"lzma", fmt.Sprintf(`{"format":1,"filters":[{"id":3,"dist":%d},{"id":33,"lc":1,"lp":2,"pb":0}]}`, 1+r.IntN(256))},

@@ -71,7 +71,7 @@ func (e element) MarshalText() ([]byte, error) { return []byte(hex.EncodeToStrin
 
 type codec struct {
 	Name          string         `json:"name"`
-	Configuration map[string]any `json:"configuration,omitempty"`
+	Configuration map[string]any `json:"configuration,omitzero"`
 }
 
 type keys struct {

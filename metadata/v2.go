@@ -20,6 +20,9 @@ const (
 // An array is the one that format 3 would describe: its byte order, axis order, filters and compressor are codecs, and
 // [V2Attributes] may name its dimensions. It remembers how it is stored: Marshal returns a document of format 2.
 //
+// Fill values are those of format 3 too. Null, which promises nothing, is the zero of the type, and NaT for dates: zarr-python 3.4.1
+// reads chunks that are missing so, and does not store chunks that hold nothing else.
+//
 // Two things that Python writers leave are repaired (see [Array.Notes]): a bare NaN or Infinity in the attributes, and 0 as the fill value of
 // elements that are no numbers.
 func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {

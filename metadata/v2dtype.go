@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -38,7 +39,9 @@ func (r *readerV2) dtype() error {
 	}
 	if errors.Is(err, ErrUnsupported) {
 		r.refused, err = err, nil
-		r.elements = elementV2{ext: Extension{Name: strictjson.Abbreviate(string(v.Raw()))}}
+		var name bytes.Buffer
+		_ = json.Compact(&name, v.Raw()) // it is JSON
+		r.elements = elementV2{ext: Extension{Name: strictjson.Abbreviate(name.String())}}
 	}
 	r.array.DataType = r.elements.ext
 	return err

@@ -180,8 +180,5 @@ func (c *copier) removable(ctx context.Context) error {
 
 // removeSource removes the source.
 func (c *copier) removeSource(ctx context.Context) error {
-	if c.old {
-		return c.clear(ctx, c.from, c.at)
-	}
 	return c.src.Hierarchy.Delete(ctx, c.src.Path, c.writing())
 }

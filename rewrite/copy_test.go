@@ -83,6 +83,31 @@ func oldTree(t testing.TB, s store.Store, path string) {
 	}
 }
 
+// formatTwo makes a group of format 2 with arrays in it, and consolidated metadata.
+func formatTwo(t testing.TB, s store.Store, path string) {
+	t.Helper()
+	o := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}, Format: 2}
+	g, err := zarr.On(s).CreateGroup(t.Context(), path, map[string]any{"title": "two"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "deep/b"} {
+		spec := zarr.Spec{Shape: []int64{10, 7}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, DimensionNames: []string{"y", "x"}}
+		a, err := g.CreateArray(t.Context(), name, spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := make([]int32, 70)
+		v[69] = 69 * 6
+		if err := zarr.Write(t.Context(), a, nil, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Consolidate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // values returns all values below a path of a store.
 func values(t testing.TB, s store.Store, path string) map[string]string {
 	t.Helper()
@@ -151,7 +176,7 @@ func located(t testing.TB, location string, access store.Access) rewrite.Place {
 
 // TestCopy copies trees of both formats between stores of all kinds, and finds the same values at the other place.
 func TestCopy(t *testing.T) {
-	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree} {
+	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree, "two": formatTwo} {
 		for name, c := range map[string]struct{ src, dst func() rewrite.Place }{
 			"memory to memory": {func() rewrite.Place { return at(memory.New(), "in/x") }, func() rewrite.Place { return at(memory.New(), "") }},
 			"within memory":    {nil, nil},
@@ -189,10 +214,10 @@ func TestCopy(t *testing.T) {
 				if report != plan || report.Bytes != total {
 					t.Errorf("%+v, the plan was %+v, there are %d bytes", report, plan, total)
 				}
-				if wanted := map[string][2]int{"new": {5, 3}, "old": {2, 1}}[kind]; report.Arrays != wanted[0] || report.Groups != wanted[1] {
+				if wanted := map[string][2]int{"new": {5, 3}, "old": {2, 1}, "two": {2, 2}}[kind]; report.Arrays != wanted[0] || report.Groups != wanted[1] {
 					t.Errorf("%d arrays and %d groups, want %v", report.Arrays, report.Groups, wanted)
 				}
-				if parent := map[string]string{"new": "zarr.json", "old": ".zgroup"}[kind]; dst.Path == "new/y" {
+				if parent := map[string]string{"new": "zarr.json", "old": ".zgroup", "two": ".zgroup"}[kind]; dst.Path == "new/y" {
 					if found, err := store.Exists(t.Context(), to, store.MustKey("new/"+parent)); !found || err != nil {
 						t.Errorf("no group above: %v", err)
 					}
@@ -204,77 +229,102 @@ func TestCopy(t *testing.T) {
 
 // TestCopyFrom copies from what cannot be listed: a web server, by way of consolidated metadata; and from an archive.
 func TestCopyFrom(t *testing.T) {
-	dir := t.TempDir()
-	s, err := file.Open(dir+"/x.zarr", &file.Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	tree(t, s, "")
-	archive := located(t, dir+"/x.zip", store.Create)
-	if _, err := rewrite.Copy(t.Context(), at(s, ""), archive, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := archive.Hierarchy.Store().(io.Closer).Close(); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
-	defer server.Close()
-	for _, location := range []string{server.URL + "/x.zarr", dir + "/x.zip", server.URL + "/x.zip"} {
-		for _, path := range []string{"", "deep", "a", "scalar"} {
-			dst := memory.New()
-			src := located(t, strings.TrimSuffix(location+"/"+path, "/"), store.Read)
-			plan, _ := rewrite.Copy(t.Context(), src, at(dst, "to"), &rewrite.Options{DryRun: true})
-			report, err := rewrite.Copy(t.Context(), src, at(dst, "to"), nil)
-			if path == "deep" && strings.HasSuffix(location, ".zarr") {
-				if !errors.Is(err, zarr.ErrUnsupported) { // consolidated metadata is that of the group above
-					t.Errorf("%s: %v", src.Path, err)
-				}
-				continue
+	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "two": formatTwo} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := file.Open(dir+"/x.zarr", &file.Options{Create: true})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if d := differ(values(t, s, path), values(t, dst, "to")); d != "" || err != nil || plan != report {
-				t.Errorf("%s/%s: %s, %v", location, path, d, err)
+			defer s.Close()
+			build(t, s, "")
+			archive := located(t, dir+"/x.zip", store.Create)
+			if _, err := rewrite.Copy(t.Context(), at(s, ""), archive, nil); err != nil {
+				t.Fatal(err)
 			}
+			if err := archive.Hierarchy.Store().(io.Closer).Close(); err != nil {
+				t.Fatal(err)
+			}
+			server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+			defer server.Close()
+			for _, location := range []string{server.URL + "/x.zarr", dir + "/x.zip", server.URL + "/x.zip"} {
+				copyParts(t, s, location)
+			}
+		})
+	}
+}
+
+// copyParts copies the nodes of a store from another location of it.
+func copyParts(t *testing.T, s store.Store, location string) {
+	t.Helper()
+	for _, path := range []string{"", "deep", "a", "deep/b"} {
+		dst := memory.New()
+		src := located(t, strings.TrimSuffix(location+"/"+path, "/"), store.Read)
+		plan, _ := rewrite.Copy(t.Context(), src, at(dst, "to"), &rewrite.Options{DryRun: true})
+		report, err := rewrite.Copy(t.Context(), src, at(dst, "to"), nil)
+		if path == "deep" && strings.HasSuffix(location, ".zarr") {
+			if !errors.Is(err, zarr.ErrUnsupported) { // consolidated metadata is that of the group above
+				t.Errorf("%s: %v", src.Path, err)
+			}
+			continue
+		}
+		if d := differ(values(t, s, path), values(t, dst, "to")); d != "" || err != nil || plan != report {
+			t.Errorf("%s/%s: %s, %v", location, path, d, err)
 		}
 	}
 }
 
 // TestRead reads a copy, and finds it in the consolidated metadata of the group above.
 func TestRead(t *testing.T) {
-	s := memory.New()
-	tree(t, s, "x")
-	root, err := zarr.On(s).OpenGroup(t.Context(), "", &zarr.Options{Write: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := root.Consolidate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second time it replaces
-		if _, err := rewrite.Copy(t.Context(), at(s, "x/deep"), at(s, "y"), &rewrite.Options{Overwrite: true}); err != nil {
+	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "two": formatTwo} {
+		s := memory.New()
+		build(t, s, "x")
+		root, err := zarr.On(s).OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if root, err = zarr.On(s).OpenGroup(t.Context(), "", nil); err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for m, err := range root.Members(t.Context(), true) {
-		if err != nil || m.Err != nil {
-			t.Fatal(err, m.Err)
+		if err := root.Consolidate(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		found = append(found, m.Path)
-	}
-	if want := "x x/a x/deep x/deep/b x/deep/e x/deep/e/c x/empty x/scalar y y/b y/e y/e/c"; !slices.Equal(slices.Sorted(slices.Values(found)), strings.Fields(want)) {
-		t.Errorf("%q, want %q", found, want)
-	}
-	a, err := zarr.On(s).OpenArray(t.Context(), "y/b", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := zarr.Read[int32](t.Context(), a, nil)
-	if err != nil || got.Data[69] != 69*6 {
-		t.Error(got.Data, err)
+		for range 2 { // the second time it replaces
+			if _, err := rewrite.Copy(t.Context(), at(s, "x/deep"), at(s, "y"), &rewrite.Options{Overwrite: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if root, err = zarr.On(s).OpenGroup(t.Context(), "", nil); err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for m, err := range root.Members(t.Context(), true) {
+			if err != nil || m.Err != nil {
+				t.Fatal(err, m.Err)
+			}
+			found = append(found, m.Path)
+		}
+		want := map[string]string{
+			"new": "x x/a x/deep x/deep/b x/deep/e x/deep/e/c x/empty x/scalar y y/b y/e y/e/c", "two": "x x/a x/deep x/deep/b y y/b",
+		}[kind]
+		if !slices.Equal(slices.Sorted(slices.Values(found)), strings.Fields(want)) {
+			t.Errorf("%s: %q, want %q", kind, found, want)
+		}
+		a, err := zarr.On(s).OpenArray(t.Context(), "y/b", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := zarr.Read[int32](t.Context(), a, nil); err != nil || got.Data[69] != 69*6 {
+			t.Error(kind, got.Data, err)
+		}
+		if _, err := rewrite.Move(t.Context(), at(s, "y"), at(s, "x/z"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if root, err = zarr.On(s).OpenGroup(t.Context(), "", nil); err != nil {
+			t.Fatal(err)
+		}
+		for m := range root.Members(t.Context(), true) {
+			if strings.HasPrefix(m.Path, "y") {
+				t.Errorf("%s: what was moved is still listed: %s", kind, m.Path)
+			}
+		}
 	}
 }
 
@@ -487,7 +537,7 @@ func TestChanged(t *testing.T) {
 
 // TestMove moves trees, and leaves them where they cannot be moved.
 func TestMove(t *testing.T) {
-	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree} {
+	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree, "two": formatTwo} {
 		s := memory.New()
 		build(t, s, "x/y")
 		want := values(t, s, "x/y")

@@ -110,10 +110,10 @@ func (c *copier) prepare(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case s == current:
+	case s == current || s == old:
 		err = c.dst.Hierarchy.Delete(ctx, c.dst.Path, c.writing())
-	case s == old || s == begun:
-		err = c.clear(ctx, c.to, c.goal)
+	case s == begun:
+		err = c.clear(ctx)
 	}
 	if err != nil {
 		return err
@@ -167,8 +167,9 @@ func (c *copier) makeParents(ctx context.Context) error {
 	return nil
 }
 
-// clear removes everything at and below a path, documents first.
-func (c *copier) clear(ctx context.Context, s store.Store, p store.Path) error {
+// clear removes what a copy left that was not finished, documents first.
+func (c *copier) clear(ctx context.Context) error {
+	s, p := c.to, c.goal
 	for _, documents := range [...]bool{true, false} {
 		b, err := store.NewBatch(ctx, s, c.Durability)
 		if err != nil {
@@ -189,9 +190,6 @@ func (c *copier) clear(ctx context.Context, s store.Store, p store.Path) error {
 		if err := b.Commit(ctx); err != nil {
 			return err
 		}
-	}
-	if found, err := exists(ctx, s, p, noteName); !found || err != nil {
-		return err
 	}
 	return store.Delete(ctx, s, p.Key(noteName)) // last, so that it can be begun anew
 }

@@ -166,6 +166,9 @@ func (p *points) gather(q *Resolved) *points {
 	return o
 }
 
+// Places returns, for every selected element in C order, its number in C order within the array.
+func (r *Resolved) Places() []int64 { return r.places(r.source) }
+
 // places returns the numbers in C order, within an array of that shape, of what is selected.
 func (r *Resolved) places(shape []int64) []int64 {
 	places := make([]int64, r.count)

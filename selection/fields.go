@@ -21,3 +21,15 @@ func (f Fields) resolve(t *Target) (*Resolved, error) {
 	o.fields = append(o.fields[:len(o.fields):len(o.fields)], f.Names)
 	return &o, nil
 }
+
+// FieldsOf returns the names that a selection takes of every element, as [Resolved.Fields] does.
+func FieldsOf(sel Selection) [][]string {
+	switch s := sel.(type) {
+	case Fields:
+		of := FieldsOf(s.Of)
+		return append(of[:len(of):len(of)], s.Names)
+	case *Resolved:
+		return s.fields
+	}
+	return nil
+}

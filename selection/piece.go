@@ -159,15 +159,6 @@ func (p *Piece) Blank(elem []byte) {
 	p.Picks.Fill(p.Placed, p.Count, elem)
 }
 
-// HeapFor returns where the elements of the chunk are to be, if they differ in length: with those of the piece's place where these are
-// picked one by one, so that the references to them can be moved as they are; else in a new heap like the empty one given.
-func (p *Piece) HeapFor(empty *grid.Heap) *grid.Heap {
-	if p.Picks != nil && p.Placed.Heap != nil {
-		return p.Placed.Heap
-	}
-	return empty.New()
-}
-
 // Show points Decoded to memory that holds the chunk in C order, and to what its elements refer to if they differ in length.
 func (p *Piece) Show(data []byte, heap *grid.Heap) {
 	p.Decoded.Data, p.Decoded.Shape, p.Decoded.Offset, p.Decoded.Heap = data, p.Cell.Encoded, 0, heap

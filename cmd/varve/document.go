@@ -31,16 +31,12 @@ type document struct {
 // readDocument reads the document of an array at a location, also one that asks for more than this program knows.
 // It is nil where nothing can be said of one.
 func readDocument(ctx context.Context, location string, how zarr.Experimental) *document {
-	s, err := openNodeStore(ctx, location)
+	h, path, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil
 	}
-	defer s.Close()
-	data, _, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{Limit: 64 << 20}, nil)
-	if err != nil {
-		return nil
-	}
-	node, _ := metadata.Parse(data, metadata.Limits{}) // why it cannot be opened is known already
+	defer closeStore(h)
+	node, _ := h.Metadata(ctx, path, nil) // why it cannot be opened is known already
 	doc, ok := node.(*metadata.Array)
 	if !ok || doc == nil {
 		return nil
@@ -96,7 +92,7 @@ func (d *document) understandShards(how zarr.Experimental) {
 // chain returns the codecs of the document, if they go with its grid.
 func (d *document) chain(unaligned bool) (*codec.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
-	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, d.dtype.Size()), Rank: len(d.Shape)})
+	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, width(d.dtype)), Rank: len(d.Shape)})
 	if err == nil && d.grid != nil {
 		err = c.CheckGrid(d.grid)
 	}

@@ -20,7 +20,10 @@ import (
 // Name is the name of the codec in metadata.
 const Name = "bitround"
 
-func init() { codec.Register(Name, New) }
+func init() {
+	codec.Register(Name, New)
+	codec.Register("https://codec.zarrs.dev/array_to_array/bitround", New) // by which zarrs knew it
+}
 
 // Extension returns the metadata of the codec for a number of bits, at least one.
 func Extension(keepbits int) metadata.Extension {

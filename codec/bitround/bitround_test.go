@@ -183,6 +183,13 @@ func TestModel(t *testing.T) {
 }
 
 func exact(typ dtype.Type, e []byte) (*big.Float, bool) {
+	if typ.Kind() == dtype.Float {
+		x := math.Float64frombits(binary.NativeEndian.Uint64(e))
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, false
+		}
+		return new(big.Float).SetFloat64(x), true
+	}
 	return new(big.Float).SetPrec(1100).SetString(string(typ.AppendText(nil, e)))
 }
 

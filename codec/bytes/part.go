@@ -27,7 +27,10 @@ func (c *coder) DecodePart(ctx context.Context, _ *codec.Work, p codec.Part, src
 	if !ok || !fits {
 		return fmt.Errorf("%w: bytes: no chunk can have the shape %d", codec.ErrCorrupt, p.Shape)
 	}
-	r := partReader{c, src, total, p.Into.Size, grid.AppendStrides(nil, p.Shape, p.Into.Size)}
+	r := partReader{c, src, total, p.Into.Size, p.Shape, grid.AppendStrides(nil, p.Shape, p.Into.Size)}
+	if p.Picks != nil {
+		return r.readPicked(ctx, p.Into, p.Part)
+	}
 	return r.read(ctx, p.Into, p.Part, 0)
 }
 
@@ -37,6 +40,7 @@ type partReader struct {
 	src     codec.Source
 	total   int64   // bytes of the chunk
 	size    int     // bytes an element
+	shape   []int64 // of the chunk
 	strides []int64 // bytes
 }
 
@@ -67,6 +71,17 @@ func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, ax
 
 // readSpan reads the bytes from first on that hold the part, and moves its elements to dst.
 func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part, first, n int64) error {
+	return r.withSpan(ctx, first, n, func(span grid.View) {
+		span.Offset, span.Shape, span.Strides = 0, part.Count, make([]int64, len(r.strides))
+		for i, stride := range r.strides {
+			span.Strides[i] = stride * part.Step[i]
+		}
+		grid.Copy(dst, span)
+	})
+}
+
+// withSpan reads n bytes of the chunk from first on and calls use with them, as a view that byte 0 of the chunk is the beginning of.
+func (r *partReader) withSpan(ctx context.Context, first, n int64, use func(span grid.View)) error {
 	b := budget.Get(n)
 	defer b.Put()
 	data, info, err := r.src.Read(ctx, store.Request{Range: store.Span(first, n)}, b.B)
@@ -94,10 +109,6 @@ func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part
 		}
 		data = room
 	}
-	span := grid.View{Data: data, Shape: part.Count, Strides: make([]int64, len(r.strides)), Size: r.size}
-	for i, stride := range r.strides {
-		span.Strides[i] = stride * part.Step[i]
-	}
-	grid.Copy(dst, span)
+	use(grid.View{Data: data, Offset: -first, Size: r.size})
 	return nil
 }

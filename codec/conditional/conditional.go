@@ -44,7 +44,7 @@ func Extension(bits int, codecs ...metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: append(text, '}')}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a [codec.Nester].
+// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a [codec.Nester] and a [codec.Binder].
 func New(configuration []byte) (any, error) {
 	c := new(coder)
 	if err := c.parse(configuration); err != nil {
@@ -120,10 +120,10 @@ func (c *coder) Nest(env *codec.Environment) error {
 	return nil
 }
 
-// Bind binds those of the codecs that want to know the elements.
+// Bind implements [codec.Binder]: it binds those of the codecs that want to know the elements.
 func (c *coder) Bind(spec codec.Spec) error {
 	for i, b := range c.codecs {
-		binder, ok := b.(interface{ Bind(codec.Spec) error })
+		binder, ok := b.(codec.Binder)
 		if !ok {
 			continue
 		}

@@ -66,7 +66,6 @@ func TestContract(t *testing.T) {
 		{Extension(0, Extension(8, zstd.Extension(1, false), crc32c.Extension()), gzip.Extension(1), crc32c.Extension()), nil},
 	} {
 		t.Run(string(tt.ext.Configuration), func(t *testing.T) {
-			t.Parallel()
 			codectest.Run(t, func() any { return nested(t, tt.ext) }, tt.o)
 		})
 	}

@@ -1,9 +1,12 @@
 package extra
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
@@ -48,16 +51,21 @@ func TestContract(t *testing.T) {
 	}
 }
 
-func FuzzBZ2(f *testing.F) { codectest.Fuzz(f, func() any { return made(f, numcodecs.BZ2(1)) }) }
-
-func FuzzXZ(f *testing.F) { codectest.Fuzz(f, func() any { return made(f, numcodecs.LZMA(0)) }) }
-
-func FuzzAlone(f *testing.F) {
-	codectest.Fuzz(f, func() any { return made(f, lzmaOf(`{"format":2}`)) })
-}
-
-func FuzzRaw(f *testing.F) {
-	codectest.Fuzz(f, func() any { return made(f, lzmaOf(`{"format":3,"filters":[{"id":33,"preset":0}]}`)) })
+// TestDrawn codes drawn bytes. The decoders are fuzzed where they are; these libraries are too slow for that.
+func TestDrawn(t *testing.T) {
+	codecs := []codec.BytesBytes{made(t, numcodecs.BZ2(1)), made(t, numcodecs.LZMA(0)), made(t, lzmaOf(`{"format":2}`))}
+	rapid.Check(t, func(t *rapid.T) {
+		data := bytes.Repeat(rapid.SliceOfN(rapid.ByteRange(0, 5), 0, 300).Draw(t, "data"), rapid.IntRange(1, 5).Draw(t, "times"))
+		for _, c := range codecs {
+			stored, err := c.Encode(nil, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out, err := c.Decode(nil, stored, int64(len(data))); err != nil || !bytes.Equal(out, data) {
+				t.Fatalf("%T: %d bytes, %v", c, len(out), err)
+			}
+		}
+	})
 }
 
 func Benchmark(b *testing.B) {

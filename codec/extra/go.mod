@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/dsnet/compress v0.0.2-0.20230904184137-39efe44ab707
 	github.com/ulikunitz/xz v0.5.17
+	pgregory.net/rapid v1.3.0
 	varve.dev/zarr v0.0.0
 )
 

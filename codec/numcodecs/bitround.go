@@ -14,7 +14,8 @@ import (
 func init() { registerFilter[bitRound]("bitround") }
 
 // BitRound returns the metadata of numcodecs.bitround: floats keep so many bits of their fraction, rounded, ties to even.
-// Write arrays with the codec "bitround" instead, which is registered.
+// Write arrays with the codec "bitround" instead, of which this is the old name. It takes integers as well; zarrs wrote such arrays
+// under this name, and they are read where that codec is registered.
 func BitRound(keepbits int) metadata.Extension {
 	return filterExtension("bitround", struct {
 		Keep int `json:"keepbits"`
@@ -22,9 +23,9 @@ func BitRound(keepbits int) metadata.Extension {
 }
 
 type bitRound struct {
-	sameShape
 	keep   int64
-	format *number.Format
+	format *number.Format   // nil where other is set
+	other  codec.ArrayArray // the codec "bitround", for what NumPy has no floats of
 }
 
 func (r *bitRound) parse(configuration []byte) error {
@@ -48,7 +49,7 @@ func (r *bitRound) parse(configuration []byte) error {
 func (r *bitRound) Bind(spec codec.Spec) (codec.Spec, error) {
 	f, ok := number.Of(spec.Type)
 	if !ok || spec.Type.Kind() != dtype.Float || numPyName(spec.Type) == "" {
-		return codec.Spec{}, fmt.Errorf("%w: numcodecs.bitround: %s is not float16, float32 or float64", codec.ErrConfiguration, spec.Type)
+		return r.bindOther(spec)
 	}
 	if most := int64(f.Layout.Fraction); r.keep > most {
 		return codec.Spec{}, fmt.Errorf("%w: numcodecs.bitround: keepbits is %d, %s has %d bits of fraction", codec.ErrConfiguration, r.keep, spec.Type, most)
@@ -57,8 +58,30 @@ func (r *bitRound) Bind(spec codec.Spec) (codec.Spec, error) {
 	return spec, nil
 }
 
+func (r *bitRound) bindOther(spec codec.Spec) (codec.Spec, error) {
+	made, err := codec.Default.New(metadata.Extension{Name: "bitround", Configuration: fmt.Appendf(nil, `{"keepbits":%d}`, r.keep)})
+	if err != nil {
+		return codec.Spec{}, fmt.Errorf("numcodecs.bitround: of %s: %w", spec.Type, err)
+	}
+	other, ok := made.(codec.ArrayArray)
+	if !ok {
+		return codec.Spec{}, fmt.Errorf("%w: numcodecs.bitround: %s is not float16, float32 or float64", codec.ErrConfiguration, spec.Type)
+	}
+	if spec, err = other.Bind(spec); err != nil {
+		return spec, fmt.Errorf("numcodecs.bitround: %w", err)
+	}
+	r.other = other
+	return spec, nil
+}
+
+// EncodedShape implements [codec.ArrayArray].
+func (*bitRound) EncodedShape(dst, shape []int64) ([]int64, error) { return append(dst, shape...), nil }
+
 // Encode implements [codec.ArrayArray].
 func (r *bitRound) Encode(dst *codec.Block, src codec.Block) error {
+	if r.other != nil {
+		return r.other.Encode(dst, src)
+	}
 	r.format.RoundFraction(dst.Data, src.Data, int(r.keep))
 	return nil
 }

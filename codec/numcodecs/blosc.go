@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
+	_ "varve.dev/zarr/codec/blosc" // which registers what newBlosc asks for
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
@@ -17,10 +18,10 @@ func Blosc(cname string, clevel, shuffle, blocksize int) metadata.Extension {
 	return extension("blosc", `{"cname":%q,"clevel":%d,"shuffle":%d,"blocksize":%d}`, cname, clevel, shuffle, blocksize)
 }
 
-// newBlosc asks the default registry for the codec "blosc", to which it leaves to check most members.
+// newBlosc leaves it to the codec "blosc" to check most members.
 func newBlosc(configuration []byte) (any, error) {
 	b := &blosc{CName: "lz4", Level: 5, Shuffle: 1}
-	if err := decode("blosc", configuration, b); err != nil {
+	if err := decode("blosc", configuration, b, "typesize"); err != nil {
 		return nil, err
 	}
 	if b.Shuffle < -1 || b.Shuffle > 2 {

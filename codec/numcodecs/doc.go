@@ -5,6 +5,9 @@
 // Some are known by further names, under which zarrs wrote them. Those whose formats belong to no maintained Go library,
 // and those that run code which a chunk brings along, are registered too, and refuse with a reason.
 //
+// The filters turn an array into another one: [Delta], [FixedScaleOffset], [Quantize], [BitRound], [PackBits] and [AsType].
+// They compute as NumPy does, which wraps integers around and cuts off what a type has no room for: no value is an error.
+//
 // Everything is read. To write bzip2 and LZMA takes more: import varve.dev/zarr/codec/extra, a module of its own.
 package numcodecs
 

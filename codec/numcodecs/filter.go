@@ -1,5 +1,3 @@
-// The filters of numcodecs turn an array into another one: [Delta], [FixedScaleOffset], [Quantize], [BitRound], [PackBits] and
-// [AsType]. They compute as NumPy does, which wraps integers around and cuts off what a type has no room for: no value is an error.
 package numcodecs
 
 import (
@@ -16,27 +14,28 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// registerFilter registers a factory that parses a configuration, under the name that zarr-python has for it.
+// registerFilter registers the codecs that parse a configuration, as register does.
 func registerFilter[C any, F interface {
 	*C
 	codec.ArrayArray
 	parse(configuration []byte) error
-}](name string) {
-	codec.Register("numcodecs."+name, func(configuration []byte) (any, error) {
+}](id string, others ...string) {
+	register(id, func(configuration []byte) (any, error) {
 		f := F(new(C))
 		if err := f.parse(configuration); err != nil {
-			return nil, fmt.Errorf("%w: numcodecs.%s: %w", codec.ErrConfiguration, name, err)
+			return nil, fmt.Errorf("%w: %s%s: %w", codec.ErrConfiguration, prefix, id, err)
 		}
 		return f, nil
-	})
+	}, others...)
 }
 
-func filterExtension(name string, members any) metadata.Extension {
+// filterExtension returns the metadata of a filter.
+func filterExtension(id string, members any) metadata.Extension {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // "<i4" is to be read by people too
 	_ = e.Encode(members)  // numbers that are not finite have no text, which the factory refuses
-	return metadata.Extension{Name: "numcodecs." + name, Configuration: bytes.TrimSpace(text.Bytes())}
+	return metadata.Extension{Name: prefix + id, Configuration: bytes.TrimSpace(text.Bytes())}
 }
 
 // numPyName returns the NumPy type string of a data type, "" for one that NumPy does not have or for none.
@@ -78,9 +77,12 @@ type filterType struct {
 	lanes  int // numbers an element: 2 for complex ones
 }
 
-// filterTypeOf returns the numbers of a data type, and whether it has any. Moments and durations are 64-bit integers,
-// and bools are the integers 0 and 1.
+// filterTypeOf returns the numbers of a data type, and whether NumPy has it and it has any. Moments and durations are 64-bit
+// integers, and bools are the integers 0 and 1.
 func filterTypeOf(t dtype.Type) (filterType, bool) {
+	if numPyName(t) == "" {
+		return filterType{}, false
+	}
 	name, lanes := t.Name(), 1
 	switch t.Kind() {
 	case dtype.Datetime, dtype.Timedelta:
@@ -109,10 +111,10 @@ func bindTypes(name string, array, decoded, encoded dtype.Type) (from, to filter
 	}
 	var knows, known bool
 	if from, knows = filterTypeOf(decoded); !knows {
-		return from, to, fmt.Errorf("%w: %s: %s has no numbers to compute with", codec.ErrConfiguration, name, decoded)
+		return from, to, fmt.Errorf("%w: %s: NumPy does not compute with %s", codec.ErrConfiguration, name, decoded)
 	}
 	if to, known = filterTypeOf(encoded); !known {
-		return from, to, fmt.Errorf("%w: %s: %s has no numbers to compute with", codec.ErrConfiguration, name, encoded)
+		return from, to, fmt.Errorf("%w: %s: NumPy does not compute with %s", codec.ErrConfiguration, name, encoded)
 	}
 	if array != decoded && (array.Size() != decoded.Size() || !isInteger(array) || !isInteger(decoded)) {
 		return from, to, fmt.Errorf("%w: %s: the configuration says %s, the array it is given has %s", codec.ErrConfiguration, name, decoded, array)
@@ -294,20 +296,7 @@ func wrap(b *number.Block, n int, f *number.Format) {
 	}
 }
 
-// members reads the members of a configuration; null stands for none, as in documents of format 2.
+// members reads the members of a configuration. A type may be null, as in documents of format 2.
 func members(configuration []byte, dst any) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(configuration, &all); err != nil || all == nil {
-		return config.Decode(configuration, dst)
-	}
-	for _, name := range []string{"dtype", "astype", "decode_dtype"} {
-		if string(all[name]) == "null" {
-			delete(all, name)
-		}
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return config.Decode(text, dst)
+	return config.Decode(withoutNulls(configuration, []string{"dtype", "astype", "decode_dtype"}), dst)
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
+	_ "varve.dev/zarr/codec/bitround"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
@@ -254,6 +255,20 @@ func TestFilterConfigurations(t *testing.T) {
 	}
 }
 
+// TestBitRoundOther rounds what NumPy has no floats of as the codec "bitround" does, under the names that zarrs has for both.
+func TestBitRoundOther(t *testing.T) {
+	f, out := boundFilter(t, BitRound(3), dtype.Of[uint8]())
+	if got := filtered(t, f, out, row(dtype.Of[uint8](), []byte{11, 123, 255})); !bytes.Equal(got.Data, []byte{12, 128, 224}) {
+		t.Errorf("elements are %d", got.Data)
+	}
+	for _, ext := range []metadata.Extension{
+		{Name: "https://codec.zarrs.dev/array_to_array/bitround", Configuration: []byte(`{"keepbits":3}`)},
+		{Name: "https://codec.zarrs.dev/array_to_array/fixedscaleoffset", Configuration: []byte(`{"offset":1,"scale":2,"dtype":"f4"}`)},
+	} {
+		boundFilter(t, ext, dtype.Of[float32]())
+	}
+}
+
 func TestFilterBindRefuses(t *testing.T) {
 	var none dtype.Type
 	for _, tt := range []struct {
@@ -271,11 +286,14 @@ func TestFilterBindRefuses(t *testing.T) {
 		{FixedScaleOffset(0, 1, dtype.Of[complex128](), none), dtype.Of[complex128](), codec.ErrUnsupported},
 		{FixedScaleOffset(0, 1, dtype.Of[int32](), numPyType(t, "|S4")), dtype.Of[int32](), codec.ErrConfiguration},
 		{Quantize(1, none, none), dtype.Of[int32](), codec.ErrConfiguration},
+		{Quantize(1, none, none), bfloat16(t), codec.ErrConfiguration},
+		{FixedScaleOffset(1, 2, none, none), bfloat16(t), codec.ErrConfiguration},
+		{AsType(dtype.Of[float32](), none), bfloat16(t), codec.ErrConfiguration},
 		{Quantize(1, dtype.Of[float32](), dtype.Of[int32]()), dtype.Of[float32](), codec.ErrConfiguration},
 		{BitRound(24), dtype.Of[float32](), codec.ErrConfiguration},
-		{BitRound(1e15), dtype.Of[float64](), codec.ErrConfiguration},
-		{BitRound(2), dtype.Of[int8](), codec.ErrConfiguration},
-		{BitRound(2), dtype.Of[complex64](), codec.ErrConfiguration},
+		{BitRound(1e9), dtype.Of[float64](), codec.ErrConfiguration},
+		{BitRound(2), dtype.Of[bool](), codec.ErrConfiguration},
+		{BitRound(0), dtype.Of[int8](), codec.ErrConfiguration},
 		{PackBits(), dtype.Of[uint8](), codec.ErrConfiguration},
 		{AsType(dtype.Of[complex64](), dtype.Of[float32]()), dtype.Of[float32](), codec.ErrUnsupported},
 		{AsType(dtype.Of[int8](), dtype.Of[float32]()), dtype.Of[float64](), codec.ErrConfiguration},
@@ -288,6 +306,16 @@ func TestFilterBindRefuses(t *testing.T) {
 	if _, err := newFilter(t, PackBits()).EncodedShape(nil, []int64{math.MaxInt64, 3}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// bfloat16 returns bfloat16, which NumPy does not have.
+func bfloat16(t testing.TB) dtype.Type {
+	t.Helper()
+	typ, err := dtype.Parse("bfloat16", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return typ
 }
 
 func TestPackBitsDamage(t *testing.T) {

@@ -35,6 +35,7 @@ func TestContract(t *testing.T) {
 	}{
 		{Zlib(0), checked}, {Zlib(-1), checked}, {GZip(1), checked}, {Zstd(3, true), checked}, {Zstd(0, false), nil},
 		{LZ4(1), nil}, {LZ4(20), nil}, {Base64(), &codectest.Options{Unframed: true}},
+		{Blosc("lz4", 5, 1, 0), nil}, {Blosc("zstd", 1, -1, 0), nil},
 		{Shuffle(0), &codectest.Options{Unframed: true}},
 		{Shuffle(4), &codectest.Options{Unframed: true, Multiple: 4}},
 		{Shuffle(7), &codectest.Options{Unframed: true, Multiple: 7}},
@@ -90,6 +91,9 @@ func TestConfigurations(t *testing.T) {
 		{"shuffle", `{"elementsize": -1}`, false}, {"shuffle", `{"elementsize": 2.5}`, false}, {"shuffle", `{"size": 2}`, false},
 		{"crc32", `{"location": "end"}`, true}, {"crc32", `{"location": "middle"}`, false}, {"crc32", `{"location": 1}`, false},
 		{"crc32c", `{"location": "start"}`, true}, {"adler32", `{"place": "start"}`, false},
+		{"blosc", `{}`, true}, {"blosc", `{"cname": "zstd", "clevel": 9, "shuffle": -1, "blocksize": 0}`, true}, {"blosc", `{"shuffle": 3}`, false},
+		{"blosc", `{"shuffle": -2}`, false}, {"blosc", `{"cname": "brotli"}`, false}, {"blosc", `{"clevel": 10}`, false},
+		{"blosc", `{"typesize": 256}`, false}, {"blosc", `{"shuffle": "bitshuffle"}`, false}, {"blosc", `{"x": 1}`, false},
 		{"bz2", `{}`, true}, {"bz2", `{"level": 0}`, false}, {"bz2", `{"level": 10}`, false}, {"bz2", `{"level": 9}`, true},
 		{"lzma", `{}`, true}, {"lzma", `{"format": 1, "check": -1, "preset": null, "filters": null}`, true},
 		{"lzma", `{"preset": 9}`, true}, {"lzma", `{"preset": 2147483654}`, true}, {"lzma", `{"preset": 10}`, false},
@@ -189,6 +193,25 @@ func TestOnlyRead(t *testing.T) {
 	_, err := codec.Default.New(named("lzma", `{"filters": [{"id": 4}, {"id": 33}]}`))
 	if !errors.Is(err, codec.ErrUnsupported) || !strings.Contains(err.Error(), "filter 4") {
 		t.Error(err)
+	}
+}
+
+// TestBloscBound has the size of elements in frames, and bits shuffled only where elements have one byte.
+func TestBloscBound(t *testing.T) {
+	const shuffledBytes, shuffledBits = 1, 4 // flags of a frame
+	for name, want := range map[string][2]byte{"uint8": {shuffledBits, 1}, "float64": {shuffledBytes, 8}, "r24": {shuffledBytes, 3}} {
+		typ, err := dtype.Parse(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := made(t, Blosc("lz4", 5, -1, 0))
+		if err := c.(codec.Binder).Bind(codec.Spec{Type: typ, Rank: 1}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.Encode(nil, make([]byte, 48_000))
+		if err != nil || out[2]&(shuffledBits|shuffledBytes) != want[0] || out[3] != want[1] {
+			t.Errorf("%s: % x, %v, want flags %d and size %d", name, out[:4], err, want[0], want[1])
+		}
 	}
 }
 

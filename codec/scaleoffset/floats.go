@@ -57,7 +57,7 @@ func (c *coder) round(x []float64) int {
 		}
 		return -1
 	}
-	if c.typ == dtype.Of[dtype.Float16]() {
+	if c.half {
 		for i, v := range x {
 			x[i] = float64(dtype.FromFloat32(float32(v)).Float32())
 		}

@@ -55,6 +55,7 @@ type coder struct {
 	typ           dtype.Type
 	format        *number.Format
 	offset, scale operand
+	half          bool  // the type is float16
 	low           int64 // limits of integers
 	high          uint64
 }
@@ -77,7 +78,7 @@ func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 }
 
 func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
-	c.typ = spec.Type
+	c.typ, c.half = spec.Type, spec.Type == dtype.Of[dtype.Float16]()
 	known := false
 	if c.format, known = number.Of(spec.Type); !known {
 		return spec, fmt.Errorf("%s is no integer and no floating-point type", spec.Type)

@@ -158,7 +158,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
-	p.Show(b.Bytes(n), p.HeapFor(c.heap))
+	p.Show(b.Bytes(n), c.heap.New())
 	if err := c.chain.Decode(&p.Decoded, src); err != nil {
 		b.Put()
 		return nil, err

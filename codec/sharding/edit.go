@@ -338,7 +338,7 @@ func (d *editor) oldInner(p *selection.Piece, k int64, covered bool) (b *budget.
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
 		b := budget.Get(n)
-		p.Show(b.Bytes(n), p.HeapFor(d.heap))
+		p.Show(b.Bytes(n), d.heap.New())
 		grid.FillBytes(p.Decoded.Data, d.filler)
 		return b, false, nil
 	}

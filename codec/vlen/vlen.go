@@ -87,14 +87,14 @@ func add(a, b int64, ok bool) (int64, bool) {
 // Encode implements [codec.ArrayBytes].
 func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	n := len(src.Offsets) - 1
-	if n > math.MaxUint32 {
+	if int64(n) > math.MaxUint32 {
 		return dst, fmt.Errorf("%w: %s: a chunk of %d elements", codec.ErrLimit, c.name, n)
 	}
 	dst = slices.Grow(dst, prefix*(n+1)+len(src.Data))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	for i := range n {
 		elem := src.Data[src.Offsets[i]:src.Offsets[i+1]]
-		if len(elem) > math.MaxUint32 {
+		if int64(len(elem)) > math.MaxUint32 {
 			return dst, fmt.Errorf("%w: %s: element %d has %d bytes", codec.ErrLimit, c.name, i, len(elem))
 		}
 		dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(elem))), elem...)

@@ -10,18 +10,28 @@ import (
 const (
 	largeChunk = 256 << 10 // bytes
 	smallPart  = 8         // one in so many bytes of the chunk
-	partFactor = 4         // bytes that are held to get one that is wanted, at most
+	partFactor = 4         // bytes that are held to get one that is wanted, at most,
+	pointSpan  = 1 << 20   // and for single points besides
 )
 
 // partly reports whether the part is to be read without the rest of a chunk of n bytes.
 func (w *worker) partly(n int64) bool {
-	return n >= largeChunk && w.Picks == nil && w.Chain.Partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
+	return n >= largeChunk && w.partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
+}
+
+// partial reports whether parts can be read by themselves: of whole elements.
+func (w *worker) partial() bool {
+	return w.Chain.Partial() && (w.Picks == nil || w.Picks.Windows == nil)
 }
 
 // readPart reads the part of a chunk to its place, from one version of the stored chunk.
 // It is false where there is no such chunk.
 func (w *worker) readPart(ctx context.Context) (bool, error) {
-	weight, err := w.bytes.Acquire(ctx, partFactor*w.Part.Len()*int64(w.Size))
+	held := partFactor * w.Part.Len() * int64(w.Size)
+	if w.Picks != nil {
+		held += pointSpan
+	}
+	weight, err := w.bytes.Acquire(ctx, held)
 	if err != nil {
 		return false, err
 	}

@@ -130,7 +130,7 @@ func (w *worker) readWeight(n int64, room []byte) int64 {
 // stored. Otherwise the error stands.
 func (w *worker) readHuge(ctx context.Context, tooLarge error, skipFill bool) error {
 	_, countable := checked.Product(append(slices.Clone(w.Cell.Encoded), int64(w.Size))...)
-	if countable && w.Chain.Partial() && w.Part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {
+	if countable && w.partial() && w.Part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {
 		found, err := w.readPart(ctx)
 		return w.orFill(found, err, skipFill)
 	}

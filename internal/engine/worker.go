@@ -144,7 +144,7 @@ func (w *worker) heapFor(room []byte) *grid.Heap {
 	if room != nil {
 		return w.Placed.Heap
 	}
-	return w.HeapFor(w.Heap)
+	return w.Heap.New()
 }
 
 // roomFor returns n bytes: room itself, or those of a buffer where it is nil.

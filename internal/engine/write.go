@@ -151,7 +151,7 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 		}
 	}
 	buffer := budget.Get(n)
-	w.Show(buffer.Bytes(n), w.HeapFor(w.Heap))
+	w.Show(buffer.Bytes(n), w.Heap.New())
 	grid.FillBytes(w.Decoded.Data, w.Fill)
 	return buffer, nil
 }

@@ -75,12 +75,13 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestFlips alters every bit: containers with a checksum never decode to anything else.
+// TestFlips alters a bit of every byte: containers with a checksum never decode to anything else.
 func TestFlips(t *testing.T) {
 	for _, s := range samples {
 		src, plain := s.read(t)
 		checked := strings.HasSuffix(s.file, ".xz") && s.file != "text-none.xz"
-		for i := range 8 * len(src) {
+		for n := range src {
+			i := 8*n + n%8
 			src[i/8] ^= 1 << (i % 8)
 			out, err := s.decode(make([]byte, 0, len(plain)), src, len(plain))
 			known := errors.Is(err, ErrCorrupt) || errors.Is(err, ErrChecksum) || errors.Is(err, ErrUnsupported)

@@ -6,7 +6,7 @@
 // use 64-bit arithmetic.
 package shuffle
 
-//go:generate go -C ../../tools run ./shuffle -out ../internal/shuffle/avx2_amd64.s -stubs ../internal/shuffle/avx2_amd64.go
+//go:generate go -C ../../tools run ./shuffle -out ../internal/shuffle/avx2_amd64.s -stubs ../internal/shuffle/avx2_amd64.go -pkg shuffle
 
 // Shuffle writes the bytes of src to dst, grouped by their place within elements of size bytes. What follows the last
 // whole element is copied. dst has at least the length of src and shares no memory with it; size is at least 1.

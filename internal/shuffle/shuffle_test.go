@@ -86,8 +86,8 @@ func TestSizes(t *testing.T) {
 }
 
 func TestLong(t *testing.T) {
-	for _, size := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32} {
-		for _, n := range []int{2040, 2048, 4096 + 72, 10_000, 33_333} {
+	for _, size := range []int{1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32} {
+		for _, n := range []int{2040, 2048, 4096, 4096 + 72, 10_000, 10_240, 33_333} {
 			same(t, noise(n*size), size)
 		}
 	}

@@ -164,7 +164,7 @@ func TestDeflated(t *testing.T) {
 
 // TestBomb sees that a limit holds before anything is decoded.
 func TestBomb(t *testing.T) {
-	s := open(t, pack(t, stdzip.Deflate, true, map[string][]byte{"k": make([]byte, 100<<20)}))
+	s := open(t, pack(t, stdzip.Deflate, true, map[string][]byte{"k": make([]byte, 16<<20)}))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, _, err := s.Get(t.Context(), store.MustKey("k"), store.Request{Limit: 1 << 20}, nil)

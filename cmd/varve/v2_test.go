@@ -1,0 +1,63 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFormat2 takes a store of format 2 through the commands.
+func TestFormat2(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "old.zarr")
+	array := filepath.Join(root, "t2m")
+	must(t, "", "create", root, "--group", "--zarr-format", "2", "--attributes", `{"title": "old"}`)
+	must(t, "", "create", array, "--shape", "4,6", "--dtype", "int16", "--chunks", "[2,3]", "--dimension-names", "t,x", "--compressor", "gzip:1")
+	must(t, "[[1,2,3,4,5,6],[7,8,9,10,11,12],[1,2,3,4,5,6],[7,8,9,10,11,12]]", "write", array, "--format", "json")
+	must(t, "", "consolidate", root)
+	must(t, "[[1,2,3,4,5,6]]", "append", array, "--format", "json")
+	must(t, "", "attrs", array, "set", "units", `"K"`)
+	facts := decode(t, must(t, "", "info", "--json", array))
+	for name, want := range map[string]any{"zarr_format": 2.0, "data_type": "int16", "is_regular": true, "fill_value": 0.0} {
+		if facts[name] != want {
+			t.Errorf("%s is %v, want %v", name, facts[name], want)
+		}
+	}
+	if grid, _ := facts["chunk_grid"].(map[string]any); grid["name"] != "regular" {
+		t.Errorf("chunk grid %v", facts["chunk_grid"])
+	}
+	if notes, _ := facts["notes"].([]any); len(notes) > 0 {
+		t.Errorf("notes %q", notes)
+	}
+	if out := must(t, "", "tree", root); !strings.Contains(out, "t2m") || !strings.Contains(out, "5") {
+		t.Error(out)
+	}
+	if d := decode(t, must(t, "", "consolidate", root, "--dry-run", "--json")); d["nodes"] != 1.0 || len(d["changed"].([]any)) != 0 || len(d["new"].([]any)) != 0 {
+		t.Errorf("drift %v", d)
+	}
+	overwrite(t, filepath.Join(array, ".zattrs"), `{"units": "C"}`)
+	if out := must(t, "", "info", root); !strings.Contains(out, "1 changed") {
+		t.Error(out)
+	}
+	if out := must(t, "", "info", array); !strings.Contains(out, "varve consolidate") {
+		t.Error(out)
+	}
+	overwrite(t, filepath.Join(array, "zarr.json"), `{"zarr_format": 3, "node_type": "group"}`)
+	if out := must(t, "", "info", array); !strings.Contains(out, "both formats stand here: zarr.json was read, and .zarray was not") {
+		t.Error(out)
+	}
+}
+
+// TestUnknownFormat2 describes an array of format 2 that cannot be read, and lists it.
+func TestUnknownFormat2(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "old.zarr")
+	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)
+	overwrite(t, filepath.Join(root, "a", ".zarray"), `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "|O", "compressor": null,
+		"fill_value": 0, "order": "C", "filters": [{"id": "pickle"}]}`)
+	out, errs, status := execute(t, "", "info", filepath.Join(root, "a"))
+	if status != 1 || !strings.Contains(out, "4") || !strings.Contains(errs, `"pickle"`) {
+		t.Errorf("status %d\n%s\n%s", status, out, errs)
+	}
+	if out := must(t, "", "tree", root); !strings.Contains(out, "a") || !strings.Contains(out, "cannot be read") {
+		t.Error(out)
+	}
+}

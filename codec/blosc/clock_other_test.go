@@ -1,0 +1,9 @@
+//go:build !linux
+
+package blosc
+
+import "time"
+
+var start = time.Now()
+
+func now() time.Duration { return time.Since(start) }

@@ -1,0 +1,91 @@
+package zarr_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store/memory"
+)
+
+// An array of format 2 is created and made to grow as any other. How it is stored is described as format 3 would.
+func ExampleSpec_format2() {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "old/t2m", zarr.Spec{
+		Format: 2, Shape: []int64{2, 3}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}, DimensionNames: []string{"time", "x"},
+	}, nil)
+	if err == nil {
+		err = zarr.Append(ctx, a, 0, []float32{1, 2, 3}, nil)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("format", a.Format(), "shape", a.Shape(), string(a.Attributes()))
+	for _, c := range a.Metadata().Codecs {
+		fmt.Println(c.Name, string(c.Configuration))
+	}
+	// Output:
+	// format 2 shape [3 3] {"_ARRAY_DIMENSIONS":["time","x"]}
+	// bytes {"endian":"little"}
+	// zstd {"level":0,"checksum":false}
+}
+
+// A hierarchy is created in one call: documents are written in one batch, parents first, and groups between are added.
+func ExampleHierarchy_CreateHierarchy() {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	field := zarr.Spec{Shape: []int64{365, 36, 72}, Type: dtype.Of[float32](), DimensionNames: []string{"time", "lat", "lon"}}
+	_, err := h.CreateHierarchy(ctx, map[string]zarr.NodeSpec{
+		"":               zarr.GroupSpec{Attributes: map[string]string{"title": "reanalysis"}},
+		"surface/t2m":    field,
+		"surface/precip": field,
+		"levels":         zarr.GroupSpec{},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err := h.OpenGroup(ctx, "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for m, err := range g.Members(ctx, true) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(m.Kind, m.Path)
+	}
+	// Output:
+	// group levels
+	// group surface
+	// array surface/precip
+	// array surface/t2m
+}
+
+// An array like another one differs from it in what is changed only.
+func ExampleArray_Spec() {
+	ctx := context.Background()
+	h := zarr.On(memory.New())
+	a, err := h.CreateArray(ctx, "a", zarr.Spec{
+		Shape: []int64{6}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)}, DimensionNames: []string{"month"}, FillValue: []byte("-1"),
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	spec := a.Spec()
+	spec.Attributes = map[string]string{"units": "K"}
+	b, err := h.CreateArray(ctx, "b", spec, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	values, err := zarr.Read[int32](ctx, b, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(b.Grid().Name(), b.DimensionNames(), string(b.Attributes()), values.Data)
+	// Output:
+	// rectilinear [month] {"units":"K"} [-1 -1 -1 -1 -1 -1]
+}
