@@ -146,7 +146,7 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	n := d.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	defer b.Put()
-	p.Show(b.Bytes(n), p.HeapFor(d.heap))
+	p.Show(b.Bytes(n), d.heap.New())
 	if err := d.chain.DecodeWithin(&p.Decoded, p.Part.Part, src); err != nil {
 		return err
 	}
