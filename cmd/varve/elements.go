@@ -45,14 +45,6 @@ func (e elements) at(i int) []byte {
 	return e.data[i*n : (i+1)*n : (i+1)*n]
 }
 
-// bytes returns how many bytes the elements have.
-func (e elements) bytes() (n int64) {
-	for _, w := range e.words {
-		n += int64(len(w))
-	}
-	return n + int64(len(e.data))
-}
-
 // grow makes room for n elements, whatever they are then.
 func (e *elements) grow(n int) {
 	if e.typ.Variable() {
