@@ -5,6 +5,8 @@ everything.py write DIR SEED N   writes random arrays DIR/<i>.zarr, their elemen
 everything.py judge DIR          compares all arrays DIR/*.zarr with DIR/*.after, and their attributes and dimension names; prints what differs
 everything.py group DIR SEED N FORMAT   writes a group of random arrays with consolidated metadata
 everything.py check DIR FORMAT          compares consolidated metadata with those of the nodes; prints what differs and how many there are
+everything.py conformance DIR           writes arrays like those of zarr-conformance-tests
+everything.py lines DIR                 prints the elements of all arrays DIR/*.zarr
 
 Elements are in C order and little endian; those that differ in length are a JSON list, bytes in hexadecimal digits.
 """
@@ -315,7 +317,25 @@ def check(directory, form):
     print(len(nodes))
 
 
+def conformance(directory):
+    """The arrays of zarr-conformance-tests, whose data are made anew since they have no licence: six of five types."""
+    cases = [("bool", "|b1", (2, 2), (2, 2), 2), ("int64", "<i8", (4, 4), (2, 2), 2), ("int32", "<i4", (30, 20, 10), (10, 10, 5), 2),
+             ("float32", "<f4", (30, 20, 10), (10, 10, 5), 2), ("float64", "<f8", (30, 20, 10), (10, 10, 5), 2), ("int32_v3", "<i4", (2, 2), (2, 2), 3)]
+    for k, (name, dtype, shape, chunks, form) in enumerate(cases):
+        r = np.random.default_rng(k)
+        compressor = [numcodecs.Zstd(0), numcodecs.Zlib(6), None][k % 3] if form == 2 else "auto"
+        array = zarr.create_array(directory / f"{name}.zarr", shape=shape, chunks=chunks, dtype=dtype, zarr_format=form, compressors=compressor)
+        array[: shape[0] * 2 // 3] = (r.standard_normal(shape) * 100).astype(dtype)[: shape[0] * 2 // 3]
+
+
+def lines(directory):
+    """Prints every element of every array below, by the name of its folder."""
+    for path in sorted(directory.glob("*.zarr")):
+        for x in whole(zarr.open_array(path, mode="r")).ravel():
+            print(f"{path.name} {json.dumps(x.item() if x.dtype != np.float32 else float(str(x)))}")
+
+
 if __name__ == "__main__":
     directory = pathlib.Path(sys.argv[2])
     numbers = [int(text) for text in sys.argv[3:]]
-    {"write": write, "judge": judge, "group": group, "check": check}[sys.argv[1]](directory, *numbers)
+    {"write": write, "judge": judge, "group": group, "check": check, "conformance": conformance, "lines": lines}[sys.argv[1]](directory, *numbers)
