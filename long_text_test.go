@@ -1,6 +1,7 @@
 package zarr_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memory"
 )
 
@@ -41,5 +43,31 @@ func TestLongText(t *testing.T) {
 				t.Errorf("%s, inner chunks %v: %d elements, %v", ext.Name, inner, len(got.Data), err)
 			}
 		}
+	}
+}
+
+// TestLimitOfText refuses a block of text that has more bytes than a block may have, before all of it is in memory.
+func TestLimitOfText(t *testing.T) {
+	ctx := t.Context()
+	s := memory.New()
+	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+		Shape: []int64{64}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)},
+	}, nil)
+	if err == nil {
+		err = zarr.Fill(ctx, a, nil, strings.Repeat("word ", 200_000))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Limits: zarr.Limits{Block: 3 << 20}, Concurrency: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := zarr.Read[string](ctx, limited, nil); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "Limits.Block") {
+		t.Errorf("read 64 MB: %v", err)
+	}
+	got, err := zarr.Read[string](ctx, limited, selection.Basic{selection.Span(3, 5)})
+	if err != nil || len(got.Data) != 2 || len(got.Data[1]) != 1_000_000 {
+		t.Errorf("read 2 MB: %d elements, %v", len(got.Data), err)
 	}
 }
