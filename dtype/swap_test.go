@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 	"unsafe"
 
 	"pgregory.net/rapid"
+
+	"varve.dev/zarr/internal/clock"
 )
 
 func TestSwapBytes(t *testing.T) {
@@ -29,25 +32,60 @@ func TestSwapBytes(t *testing.T) {
 	}
 }
 
-// TestSwapBytesEqualsPlain compares the fast paths with the plain loop, at any length and alignment, and in place.
-func TestSwapBytesEqualsPlain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		unit := rapid.SampledFrom([]int{1, 2, 3, 4, 8, 16}).Draw(t, "unit")
-		n := unit * rapid.IntRange(0, 50).Draw(t, "count")
-		offset := rapid.IntRange(0, 7).Draw(t, "offset")
-		src := rapid.SliceOfN(rapid.Byte(), offset+n, offset+n).Draw(t, "src")[offset:]
-		want := make([]byte, n)
-		swapPlain(want, src, unit)
-
-		got := bytes.Repeat([]byte{0xee}, n+1)
-		SwapBytes(got, src, unit)
-		if !bytes.Equal(got[:n], want) || got[n] != 0xee {
-			t.Fatalf("unit %d: %x, want %x", unit, got, want)
+// swapPlain reverses the numbers of one element of a type, as [Type.Swap] says it.
+func swapPlain(typ Type, dst, src []byte) {
+	if typ.Unit() == 0 {
+		for _, f := range typ.Fields() {
+			swapPlain(f.Type, dst[f.Offset:f.Offset+f.Type.Size()], src[f.Offset:f.Offset+f.Type.Size()])
 		}
-		again := bytes.Clone(got[:n])
-		SwapBytes(again, again, unit)
-		if !bytes.Equal(again, src) {
-			t.Fatalf("unit %d in place: %x, want %x", unit, again, src)
+		return
+	}
+	unit := typ.Unit()
+	for i := range src {
+		dst[i/unit*unit+unit-1-i%unit] = src[i]
+	}
+}
+
+// drawType draws a type of fixed width, structs of structs among them.
+func drawType(t *rapid.T, depth int) Type {
+	if depth == 0 || rapid.IntRange(0, 2).Draw(t, "simple") == 0 {
+		name := rapid.SampledFrom([]string{"bool", "uint8", "int16", "float32", "uint64", "complex64", "complex128", "r24", "r136"}).Draw(t, "type")
+		typ, err := Parse(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return typ
+	}
+	var fields []Field
+	for i := range rapid.IntRange(1, 12).Draw(t, "fields") {
+		fields = append(fields, Field{Name: fmt.Sprint(i), Type: drawType(t, depth-1)})
+	}
+	typ, err := StructOf(fields...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return typ
+}
+
+// TestSwap compares swapping with the plain way, for structs of any fields, and in place.
+func TestSwap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		typ := drawType(t, 3)
+		size := typ.Size()
+		n := size * rapid.IntRange(0, 3+20_000/size).Draw(t, "elements")
+		src, want := make([]byte, n), make([]byte, n)
+		for i := range src {
+			src[i] = byte(i*7 + i>>8)
+		}
+		for at := 0; at < n; at += size {
+			swapPlain(typ, want[at:at+size], src[at:at+size])
+		}
+		got := bytes.Repeat([]byte{0xee}, n+1)
+		if typ.Swap(got, src); !bytes.Equal(got[:n], want) || got[n] != 0xee {
+			t.Fatalf("%s: %x, want %x", typ, got, want)
+		}
+		if typ.Swap(want, want); !bytes.Equal(want, src) {
+			t.Fatalf("%s in place: %x, want %x", typ, want, src)
 		}
 	})
 }
@@ -59,23 +97,37 @@ func TestLittleEndian(t *testing.T) {
 	}
 }
 
-func BenchmarkSwapBytes(b *testing.B) {
-	for _, unit := range []int{2, 4, 8} {
-		for _, size := range []int{64 << 10, 16 << 20} {
-			src, dst := make([]byte, size), make([]byte, size)
-			b.Run(fmt.Sprintf("unit=%d/bytes=%d", unit, size), func(b *testing.B) {
-				b.SetBytes(int64(size))
-				for range b.N {
-					SwapBytes(dst, src, unit)
+func BenchmarkSwap(b *testing.B) {
+	fields := func(names ...string) Type {
+		var list []Field
+		for i, name := range names {
+			typ, err := Parse(name, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			list = append(list, Field{Name: fmt.Sprint(i), Type: typ})
+		}
+		typ, err := StructOf(list...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return typ
+	}
+	for _, typ := range []Type{Of[uint16](), Of[float32](), Of[float64](), fields("float64", "float32"),
+		fields("uint8", "int16", "float32", "float64", "complex64")} {
+		for _, n := range []int{64 << 10, 16 << 20} {
+			b.Run(fmt.Sprintf("%s of %d/bytes=%d", typ.Name(), typ.Size(), n), func(b *testing.B) {
+				n -= n % typ.Size()
+				src, dst := bytes.Repeat([]byte{1}, n), make([]byte, n)
+				b.SetBytes(int64(n))
+				b.ReportAllocs()
+				for b.Loop() {
+					typ.Swap(dst, src)
 				}
+				swapped, copied := clock.Beside(func() { typ.Swap(dst, src) }, func() { copy(dst, src) }, time.Second/4)
+				b.ReportMetric(float64(n)/swapped.Seconds()/1e6, "best-MB/s")
+				b.ReportMetric(copied.Seconds()/swapped.Seconds(), "of-copy")
 			})
 		}
 	}
-	b.Run("plain/unit=4", func(b *testing.B) {
-		src, dst := make([]byte, 64<<10), make([]byte, 64<<10)
-		b.SetBytes(64 << 10)
-		for range b.N {
-			swapPlain(dst, src, 4)
-		}
-	})
 }

@@ -127,7 +127,7 @@ func Move(dst, src View) {
 	if outer == outerSrc {
 		n = m
 	}
-	if outer == len(dst.Shape) && outer > 0 && copyTiles(&dst, &src) {
+	if n <= 16 && copyPlanes(&dst, &src, outer, n) {
 		return
 	}
 	if outer == len(dst.Shape) && outer > 0 {

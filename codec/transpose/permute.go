@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -22,8 +23,13 @@ func permute(dst *codec.Block, src codec.Block, order []int, size int) error {
 	if n == 0 {
 		return nil
 	}
-	var axes [8]axis
-	newPlan(axes[:0], src.Shape, order, int64(size)).run(dst.Data, src.Data)
+	var shape, from, to, strides [8]int64 // enough for most arrays without asking for memory
+	in := grid.AppendStrides(strides[:0], src.Shape, size)
+	v := grid.View{Data: src.Data, Shape: shape[:0], Strides: from[:0], Size: size}
+	for _, axis := range order {
+		v.Shape, v.Strides = append(v.Shape, src.Shape[axis]), append(v.Strides, in[axis])
+	}
+	grid.Move(grid.View{Data: dst.Data, Shape: v.Shape, Strides: grid.AppendStrides(to[:0], v.Shape, size), Size: size}, v)
 	return nil
 }
 

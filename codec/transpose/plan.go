@@ -41,29 +41,6 @@ func stride(shape []int64, axis int, size int64) int64 {
 	return size
 }
 
-// run moves the bytes.
-func (p plan) run(dst, src []byte) {
-	switch p.width {
-	case 1:
-		tiled[[1]byte](p, dst, src)
-	case 2:
-		tiled[[2]byte](p, dst, src)
-	case 4:
-		tiled[[4]byte](p, dst, src)
-	case 8:
-		tiled[[8]byte](p, dst, src)
-	case 16:
-		tiled[[16]byte](p, dst, src)
-	default:
-		p.rows(dst, src)
-	}
-}
-
-// rows moves the bytes run by run.
-func (p plan) rows(dst, src []byte) {
-	each(p.axes, func(d, s int64) { copy(dst[d:d+p.width], src[s:s+p.width]) })
-}
-
 // each calls f with the offsets in bytes of every position along the axes.
 func each(axes []axis, f func(dst, src int64)) {
 	var array [8]int64

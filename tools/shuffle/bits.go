@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"varve.dev/zarr/tools/avx"
 )
 
 // Eight bytes in a row are taken for eight rows of bits and transposed; to split the bits of many bytes is then to shuffle
@@ -46,20 +48,20 @@ func genSplitBits() {
 	Pragma("noescape")
 	Doc("splitBits32 splits the bits of groups of 256 bytes: of each group 32 bytes go to each of eight rows, stride bytes apart.")
 	dst, src, stride, groups := arguments()
-	m, to := masks(), newRows(dst, stride, 8)
-	loop(groups, func() {
+	m, to := masks(), avx.NewRows(dst, stride, 8)
+	avx.Loop(groups, func() {
 		v := loadGroup(src, 8)
 		for _, y := range v {
 			transposeBits(y, m)
 		}
 		for range 4 {
-			v = interleave(v)
+			v = avx.Interleave(v, 1)
 		}
 		for i, y := range v {
-			VMOVDQU(y, to.at(i))
+			VMOVDQU(y, to.At(i))
 		}
 		ADDQ(U32(256), src)
-		to.advance(32)
+		to.Advance(32)
 	})
 }
 
@@ -68,17 +70,17 @@ func genJoinBits() {
 	Pragma("noescape")
 	Doc("joinBits32 undoes splitBits32.")
 	dst, src, stride, groups := arguments()
-	m, from := masks(), newRows(src, stride, 8)
-	loop(groups, func() {
+	m, from := masks(), avx.NewRows(src, stride, 8)
+	avx.Loop(groups, func() {
 		v := loadRows(from, 8)
 		for range 3 {
-			v = interleave(v)
+			v = avx.Interleave(v, 1)
 		}
 		for _, y := range v {
 			transposeBits(y, m)
 		}
 		storeGroup(v, dst)
 		ADDQ(U32(256), dst)
-		from.advance(32)
+		from.Advance(32)
 	})
 }

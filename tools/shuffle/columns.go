@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"varve.dev/zarr/tools/avx"
 )
 
 // Sixteen bytes an element would take all registers and one more. But after the first round nothing of the upper half of a
@@ -11,12 +13,12 @@ import (
 
 // halves are the sixteen rows of bytes, of which the first or the last eight have addresses.
 type halves struct {
-	rows
+	avx.Rows
 	back reg.Register // from the last eight to the first, 32 bytes on
 }
 
 func newHalves(base, stride reg.Register) halves {
-	h := halves{newRows(base, stride, 8), GP64()}
+	h := halves{avx.NewRows(base, stride, 8), GP64()}
 	MOVQ(stride, h.back)
 	SHLQ(Imm(3), h.back)
 	SUBQ(Imm(32), h.back)
@@ -25,20 +27,20 @@ func newHalves(base, stride reg.Register) halves {
 
 // up goes from the first eight rows to the last.
 func (h halves) up() {
-	for _, b := range h.base {
-		LEAQ(Mem{Base: b, Index: h.one, Scale: 8}, b)
+	for _, b := range h.Base {
+		LEAQ(Mem{Base: b, Index: h.One, Scale: 8}, b)
 	}
 }
 
 // next goes from the last eight rows to the first of the next group.
 func (h halves) next() {
-	for _, b := range h.base {
+	for _, b := range h.Base {
 		SUBQ(h.back, b)
 	}
 }
 
 // elements are the addresses of four elements of each quarter of a group, which begin step bytes apart.
-type elements [4]rows
+type elements [4]avx.Rows
 
 func newElements(base, step, three reg.Register) elements {
 	var e elements
@@ -47,9 +49,9 @@ func newElements(base, step, three reg.Register) elements {
 		if i == 0 {
 			MOVQ(base, p)
 		} else {
-			LEAQ(Mem{Base: e[i-1].base[0], Index: step, Scale: 8}, p)
+			LEAQ(Mem{Base: e[i-1].Base[0], Index: step, Scale: 8}, p)
 		}
-		e[i] = rows{base: []reg.Register{p}, one: step, three: three}
+		e[i] = avx.Rows{Base: []reg.Register{p}, One: step, Three: three}
 	}
 	return e
 }
@@ -57,13 +59,13 @@ func newElements(base, step, three reg.Register) elements {
 // four goes four elements on.
 func (e elements) four() {
 	for _, r := range e {
-		LEAQ(Mem{Base: r.base[0], Index: r.one, Scale: 4}, r.base[0])
+		LEAQ(Mem{Base: r.Base[0], Index: r.One, Scale: 4}, r.Base[0])
 	}
 }
 
 // end moves p behind the 32 elements, after four.
 func (e elements) end(p reg.Register) {
-	LEAQ(Mem{Base: e[3].base[0], Index: e[3].one, Scale: 4}, p)
+	LEAQ(Mem{Base: e[3].Base[0], Index: e[3].One, Scale: 4}, p)
 }
 
 func genShuffleColumns() {
@@ -74,7 +76,7 @@ func genShuffleColumns() {
 	step := Load(Param("step"), GP64())
 	to, three := newHalves(dst, stride), GP64()
 	LEAQ(Mem{Base: step, Index: step, Scale: 2}, three)
-	loop(groups, func() {
+	avx.Loop(groups, func() {
 		for half := range 2 {
 			if half == 1 {
 				to.up()
@@ -85,10 +87,10 @@ func genShuffleColumns() {
 				e.end(src)
 			}
 			for range 3 {
-				v = interleave(v)
+				v = avx.Interleave(v, 1)
 			}
 			for i, y := range v {
-				VMOVDQU(y, to.at(i))
+				VMOVDQU(y, to.At(i))
 			}
 		}
 		to.next()
@@ -102,8 +104,8 @@ func loadColumns(e elements, half int) []reg.VecVirtual {
 		if i == 4 {
 			e.four()
 		}
-		x := loadPair(e[0].at(i%4), e[2].at(i%4))
-		y := loadPair(e[1].at(i%4), e[3].at(i%4))
+		x := avx.LoadPair(e[0].At(i%4), e[2].At(i%4))
+		y := avx.LoadPair(e[1].At(i%4), e[3].At(i%4))
 		if half == 0 {
 			VPUNPCKLBW(y, x, x)
 		} else {
@@ -122,11 +124,11 @@ func genUnshuffleColumns() {
 	step := Load(Param("step"), GP64())
 	from, three := newHalves(src, stride), GP64()
 	LEAQ(Mem{Base: step, Index: step, Scale: 2}, three)
-	loop(groups, func() {
+	avx.Loop(groups, func() {
 		for half := range 2 {
 			v := loadHalf(from, half)
 			for range 3 {
-				v = interleave(v)
+				v = avx.Interleave(v, 1)
 			}
 			e := newElements(dst, step, three)
 			storeColumns(v, e, half)
@@ -141,18 +143,18 @@ func genUnshuffleColumns() {
 // loadHalf loads 32 bytes of each of sixteen rows and makes the first round, of which it keeps one half. The second time it
 // leaves the addresses at the last eight.
 func loadHalf(from halves, half int) []reg.VecVirtual {
-	v := loadRows(from.rows, 8)
+	v := loadRows(from.Rows, 8)
 	from.up()
 	for i, x := range v {
 		if half == 0 {
-			VPUNPCKLBW(from.at(i), x, x)
+			VPUNPCKLBW(from.At(i), x, x)
 		} else {
-			VPUNPCKHBW(from.at(i), x, x)
+			VPUNPCKHBW(from.At(i), x, x)
 		}
 	}
 	if half == 0 {
 		from.next()
-		for _, b := range from.base {
+		for _, b := range from.Base {
 			SUBQ(Imm(32), b)
 		}
 	}
@@ -165,6 +167,6 @@ func storeColumns(v []reg.VecVirtual, e elements, half int) {
 		if i == 4 {
 			e.four()
 		}
-		storePair(y, e[half].at(i%4), e[half+2].at(i%4))
+		avx.StorePair(y, e[half].At(i%4), e[half+2].At(i%4))
 	}
 }
