@@ -82,7 +82,11 @@ func elementsAs[T dtype.Element](t dtype.Type, empty *grid.Heap, values []T) (el
 	case !converted[T](t):
 		return e, checkElement[T](t)
 	case t.Variable():
-		return variable(t, empty.New(), texts(values))
+		if words, ok := any(values).([]string); ok {
+			return variable(t, empty.New(), words)
+		}
+		words, _ := any(values).([][]byte)
+		return variable(t, empty.New(), words)
 	}
 	e.data = make([]byte, len(values)*t.Size())
 	if i, err := setElements(t, e.data, any(values)); err != nil {
@@ -156,23 +160,8 @@ func setPeriod(t dtype.Type, elem []byte, d time.Duration) error {
 	return nil
 }
 
-// texts shows values that are text, or bytes, as bytes.
-func texts[T dtype.Element](values []T) [][]byte {
-	switch v := any(values).(type) {
-	case [][]byte:
-		return v
-	case []string:
-		list := make([][]byte, len(v))
-		for i, s := range v {
-			list[i] = unsafe.Slice(unsafe.StringData(s), len(s)) // nobody changes it
-		}
-		return list
-	}
-	return nil
-}
-
 // variable returns elements that differ in length.
-func variable(t dtype.Type, heap *grid.Heap, values [][]byte) (elements, error) {
+func variable[V string | []byte](t dtype.Type, heap *grid.Heap, values []V) (elements, error) {
 	e := elements{t, make([]byte, len(values)*grid.RefSize), heap}
 	for from := 0; from < len(values); {
 		size, to := 0, from
@@ -181,10 +170,11 @@ func variable(t dtype.Type, heap *grid.Heap, values [][]byte) (elements, error) 
 		}
 		data, offsets := make([]byte, 0, size), make([]int64, 1, to-from+1)
 		for i, v := range values[from:to] {
-			if err := t.Check(v); err != nil {
+			before := len(data)
+			data = append(data, v...)
+			if err := t.Check(data[before:]); err != nil {
 				return e, badArgument("value %d: %v", from+i, err)
 			}
-			data = append(data, v...)
 			offsets = append(offsets, int64(len(data)))
 		}
 		if !e.heap.Add(e.data[from*grid.RefSize:], data, offsets) {

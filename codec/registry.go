@@ -55,9 +55,5 @@ func (r *Registry) New(ext metadata.Extension) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: codec %q (import its package or register it)", ErrUnsupported, ext.Name)
 	}
-	c, err := f(ext.Configuration)
-	if err != nil {
-		return nil, fmt.Errorf("codec %q: %w", ext.Name, err)
-	}
-	return c, nil
+	return f(ext.Configuration) // whose errors name the codec
 }

@@ -82,8 +82,8 @@ func parse(src []byte, most int64) (header, error) {
 	switch {
 	case encoded != int64(len(src)):
 		return header{}, corrupt("the header tells of %d bytes, there are %d", encoded, len(src))
-	case content > maxContent:
-		return header{}, corrupt("decodes to %d bytes, at most %d are possible", content, maxContent)
+	case content > maxContent || content/mostTimes > encoded: // before anybody makes room for them
+		return header{}, corrupt("the header tells of a content of %d bytes, which %d cannot be", content, encoded)
 	case content > most:
 		return header{}, fmt.Errorf("%w: blosc: decodes to %d bytes, at most %d are possible", codec.ErrTooLong, content, most)
 	case content == 0 && encoded > headerSize:

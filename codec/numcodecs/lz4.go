@@ -81,10 +81,13 @@ func (lz4Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 		return dst, fmt.Errorf("%w: lz4: %d bytes are too few for a size and a block", codec.ErrCorrupt, len(src))
 	}
 	size := int64(binary.LittleEndian.Uint32(src))
-	if size > most {
+	src = src[lz4Header:]
+	switch {
+	case size/lz4Times > int64(len(src)): // before anybody makes room for them
+		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, which %d cannot be", codec.ErrCorrupt, size, len(src))
+	case size > most:
 		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, want at most %d", codec.ErrTooLong, size, most)
-	}
-	if src = src[lz4Header:]; size == 0 {
+	case size == 0:
 		if len(src) != 1 || src[0] != 0 {
 			return dst, fmt.Errorf("%w: lz4: %d bytes encode nothing", codec.ErrCorrupt, len(src))
 		}
