@@ -64,7 +64,7 @@ func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, er
 	}
 	for i, ext := range exts {
 		c.names = append(c.names, ext.Name)
-		made, err := e.registry().New(ext)
+		made, err := e.registry().make(ext)
 		if n, ok := made.(Nester); ok && err == nil {
 			err = n.Nest(e)
 		}

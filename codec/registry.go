@@ -49,11 +49,20 @@ func (r *Registry) Names() []string {
 // New makes the codec that ext describes. An unknown name wraps [ErrUnsupported], whatever must_understand says:
 // bytes that went through an unknown codec cannot be understood.
 func (r *Registry) New(ext metadata.Extension) (any, error) {
+	made, err := r.make(ext)
+	if err != nil {
+		return nil, fmt.Errorf("codec %q: %w", ext.Name, err)
+	}
+	return made, nil
+}
+
+// make is New for callers who say themselves which codec an error is of.
+func (r *Registry) make(ext metadata.Extension) (any, error) {
 	r.mu.RLock()
 	f, ok := r.byName[ext.Name]
 	r.mu.RUnlock()
 	if !ok {
 		return nil, fmt.Errorf("%w: codec %q (import its package or register it)", ErrUnsupported, ext.Name)
 	}
-	return f(ext.Configuration) // whose errors name the codec
+	return f(ext.Configuration)
 }
