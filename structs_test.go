@@ -304,6 +304,15 @@ func BenchmarkReadStructs(b *testing.B) {
 	ctx := context.Background()
 	typ := observations(b)
 	a := arrayOf(b, typ, []int64{100_000})
+	r, values := rand.New(rand.NewPCG(1, 2)), make([]observation, 100_000)
+	for i := range values {
+		values[i] = drawnObservation(r)
+	}
+	if err := zarr.WriteStructs(ctx, a, nil, values); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(values) * typ.Size()))
+	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := zarr.ReadStructs[observation](ctx, a, nil); err != nil {
 			b.Fatal(err)
