@@ -33,11 +33,12 @@ const lzma1 = `4611686018427387905`
 func TestContract(t *testing.T) {
 	const most = 70_000 // the libraries are slow
 	checked, loose := &codectest.Options{Checksum: true, Largest: most}, &codectest.Options{Largest: most}
+	blocks := &codectest.Options{Checksum: true, Largest: most, Memory: 9 * 400_000}
 	for _, c := range []struct {
 		ext metadata.Extension
 		o   *codectest.Options
 	}{
-		{numcodecs.BZ2(1), checked}, {numcodecs.BZ2(9), checked},
+		{numcodecs.BZ2(1), checked}, {numcodecs.BZ2(9), blocks},
 		{numcodecs.LZMA(0), checked}, {numcodecs.LZMA(6), checked},
 		{lzmaOf(`{"format":1,"check":0}`), loose}, {lzmaOf(`{"check":1}`), checked}, {lzmaOf(`{"check":10}`), checked},
 		{lzmaOf(`{"filters":[{"id":3,"dist":4},{"id":3,"dist":7},{"id":33,"lc":0,"lp":2,"pb":2}]}`), checked},
