@@ -53,7 +53,8 @@ func readJSON(t testing.TB, fsys fs.FS, name string, v any) {
 	}
 }
 
-// TestGolden reads every array that is in reach, bit for bit, and makes sure that the error of every other names why.
+// TestGolden reads every array that is in reach, bit for bit, and makes sure that the error of every other names why: the one that
+// takes codec/extra, with which the command reads all.
 func TestGolden(t *testing.T) {
 	z := openZip(t, "stores.zip")
 	var manifest struct{ Cases map[string]golden }
@@ -81,8 +82,8 @@ func TestGolden(t *testing.T) {
 		})
 	}
 	t.Logf("%d arrays read bit for bit, %d refused for what is not supported", read, refused)
-	if read < 109 || read+refused != 126 {
-		t.Errorf("%d of %d arrays were read, want at least 109 of 126", read, read+refused)
+	if read != 125 || refused != 1 {
+		t.Errorf("%d arrays were read and %d refused, want 125 and 1", read, refused)
 	}
 }
 
