@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"time"
+	"unicode/utf8"
 	"unsafe"
 
 	"varve.dev/zarr/codec"
@@ -84,40 +85,74 @@ func elementsAs[T dtype.Element](t dtype.Type, empty *grid.Heap, values []T) (el
 		return variable(t, empty.New(), texts(values))
 	}
 	e.data = make([]byte, len(values)*t.Size())
-	for i := range values {
-		elem := e.data[i*t.Size():][:t.Size()]
-		if err := setElement(t, elem, any(values[i])); err != nil {
-			return e, badArgument("value %d: %v", i, err)
-		}
+	if i, err := setElements(t, e.data, any(values)); err != nil {
+		return e, badArgument("value %d: %v", i, err)
 	}
 	return e, nil
 }
 
-// setElement makes elem what a value stands for.
-func setElement(t dtype.Type, elem []byte, value any) error {
-	switch v := value.(type) {
-	case string:
-		if !t.SetText(elem, v) {
-			return fmt.Errorf("text %.40q is too long for %s", v, t)
-		}
-	case []byte:
-		if len(v) > len(elem) || t.Kind() == dtype.Raw && len(v) < len(elem) {
-			return fmt.Errorf("%d bytes for %s", len(v), t)
-		}
-		clear(elem[copy(elem, v):])
-	case time.Time:
-		n, ok := t.NumberOf(v)
-		if !ok {
-			return fmt.Errorf("%v does not fit %s", v, t)
-		}
-		binary.NativeEndian.PutUint64(elem, uint64(n))
-	case time.Duration:
-		n, ok := t.NumberOfDuration(v)
-		if !ok {
-			return fmt.Errorf("%v is no element of %s", v, t)
-		}
-		binary.NativeEndian.PutUint64(elem, uint64(n))
+// setElements makes elems what values stand for. It returns the number of the first that stands for none.
+func setElements(t dtype.Type, elems []byte, values any) (int, error) {
+	size := t.Size()
+	switch values := values.(type) {
+	case []string:
+		return eachElement(elems, size, values, func(elem []byte, v *string) error { return setText(t, elem, *v) })
+	case [][]byte:
+		return eachElement(elems, size, values, func(elem []byte, v *[]byte) error { return setBytes(t, elem, *v) })
+	case []time.Time:
+		return eachElement(elems, size, values, func(elem []byte, v *time.Time) error { return setTime(t, elem, *v) })
+	case []time.Duration:
+		return eachElement(elems, size, values, func(elem []byte, v *time.Duration) error { return setPeriod(t, elem, *v) })
 	}
+	return 0, nil
+}
+
+func eachElement[T any](elems []byte, size int, values []T, set func(elem []byte, v *T) error) (int, error) {
+	for i := range values {
+		if err := set(elems[i*size:][:size], &values[i]); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+func setText(t dtype.Type, elem []byte, text string) error {
+	if t.Kind() == dtype.UTF32 && !utf8.ValidString(text) {
+		return fmt.Errorf("text %.40q is not UTF-8", text)
+	}
+	if !t.SetText(elem, text) {
+		return fmt.Errorf("text %.40q is too long for %s", text, t)
+	}
+	return nil
+}
+
+func setBytes(t dtype.Type, elem, value []byte) error {
+	if len(value) > len(elem) || t.Kind() == dtype.Raw && len(value) < len(elem) {
+		return fmt.Errorf("%d bytes for %s", len(value), t)
+	}
+	clear(elem[copy(elem, value):])
+	return nil
+}
+
+// setTime makes elem a moment: of the zero Time NaT, as which it is read.
+func setTime(t dtype.Type, elem []byte, at time.Time) error {
+	n, ok := t.NumberOf(at)
+	if at.IsZero() {
+		n, ok = dtype.NaT, true
+	}
+	if !ok {
+		return fmt.Errorf("%v does not fit %s", at, t)
+	}
+	binary.NativeEndian.PutUint64(elem, uint64(n))
+	return nil
+}
+
+func setPeriod(t dtype.Type, elem []byte, d time.Duration) error {
+	n, ok := t.NumberOfDuration(d)
+	if !ok {
+		return fmt.Errorf("%v is no element of %s", d, t)
+	}
+	binary.NativeEndian.PutUint64(elem, uint64(n))
 	return nil
 }
 

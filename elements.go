@@ -136,15 +136,6 @@ func (r *selected) room() elements {
 	return elements{r.typ, make([]byte, r.Len()*r.size()), r.heap.New()}
 }
 
-// bytes returns how many bytes what is selected takes.
-func (r *selected) bytes() (int64, error) {
-	n, ok := checked.Mul(r.Len(), r.size())
-	if !ok {
-		return 0, ErrOverflow
-	}
-	return n, nil
-}
-
 // view shows memory that holds a block of the selected elements in C order, as plans see it.
 func (r *selected) view(e elements) (grid.View, error) {
 	size := r.size()

@@ -53,8 +53,8 @@ func readJSON(t testing.TB, fsys fs.FS, name string, v any) {
 	}
 }
 
-// TestGolden reads every array that is in reach, bit for bit, and makes sure that the error of every other names why: the one that
-// takes codec/extra, with which the command reads all.
+// TestGolden reads every array of the archive, bit for bit, but for one whose codec takes codec/extra: the error says so. With it the
+// command reads that one, too.
 func TestGolden(t *testing.T) {
 	z := openZip(t, "stores.zip")
 	var manifest struct{ Cases map[string]golden }
@@ -67,78 +67,20 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := manifest.Cases[name]
 			a, err := zarr.On(iofs.New(sub)).OpenArray(context.Background(), path, nil)
-			if errors.Is(err, zarr.ErrUnsupported) {
+			if errors.Is(err, zarr.ErrUnsupported) && strings.Contains(err.Error(), `"numcodecs.lzma" takes a library`) {
 				refused++
-				checkReason(t, sub, path, err)
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			read++
-			checkGolden(t, a, want)
+			checkGolden(t, a, manifest.Cases[name])
 		})
 	}
-	t.Logf("%d arrays read bit for bit, %d refused for what is not supported", read, refused)
 	if read != 125 || refused != 1 {
-		t.Errorf("%d arrays were read and %d refused, want 125 and 1", read, refused)
-	}
-}
-
-// checkReason expects an error to name the data type, codec or format that is not supported.
-func checkReason(t *testing.T, fsys fs.FS, path string, err error) {
-	t.Helper()
-	var doc struct {
-		DataType json.RawMessage `json:"data_type"`
-		Codecs   []struct {
-			Name          string
-			Configuration struct{ Codecs []struct{ Name string } }
-		}
-	}
-	data, readErr := fs.ReadFile(fsys, strings.TrimPrefix(path+"/zarr.json", "/"))
-	if readErr != nil {
-		checkReasonV2(t, fsys, path, err)
-		return
-	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	names := []string{strings.Trim(string(doc.DataType), `"`)}
-	var typ struct{ Name string }
-	if json.Unmarshal(doc.DataType, &typ) == nil {
-		names[0] = typ.Name
-	}
-	for _, c := range doc.Codecs {
-		names = append(names, c.Name)
-		for _, inner := range c.Configuration.Codecs {
-			names = append(names, inner.Name)
-		}
-	}
-	if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(err.Error(), `"`+n+`"`) }) {
-		t.Errorf("%v names none of %q", err, names)
-	}
-}
-
-// checkReasonV2 expects an error to name the data type or codec of an array of format 2, as it is called there or in format 3.
-func checkReasonV2(t *testing.T, fsys fs.FS, path string, err error) {
-	t.Helper()
-	var doc struct {
-		DType      any
-		Filters    []struct{ ID string }
-		Compressor struct{ ID string }
-	}
-	readJSON(t, fsys, strings.TrimPrefix(path+"/.zarray", "/"), &doc)
-	names := []string{doc.Compressor.ID, "numcodecs." + doc.Compressor.ID, "string"}
-	if descr, ok := doc.DType.(string); ok {
-		names = append(names, descr)
-	}
-	for _, f := range doc.Filters {
-		names = append(names, f.ID, "numcodecs."+f.ID)
-	}
-	if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(err.Error(), `"`+n+`"`) }) {
-		t.Errorf("%v names none of %q", err, names)
+		t.Errorf("%d arrays were opened and %d refused, want 125 and 1", read, refused)
 	}
 }
 

@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -28,14 +30,18 @@ type hostileCase struct {
 	Selection [][2]int64
 	Expect    string
 	Why       string
-	MaxMiB    uint64 `json:"max_mib"`
+	MaxSecs   float64 `json:"max_seconds"`
+	MaxMiB    uint64  `json:"max_mib"`
 	Shape     []int64
 	SHA256    string
 	Setup     []struct{ Symlink, Target string }
 }
 
-// TestHostile opens and reads every hostile store: what is to be refused ends in an error of a known kind within the bound
-// on memory, what only looks bad is read.
+// patience is how many times longer than the manifest allows a case may take on a machine that does other things, too.
+const patience = 20
+
+// TestHostile opens and reads every hostile store: what is to be refused ends in an error of a known kind within the bounds
+// on memory and time, what only looks bad is read.
 func TestHostile(t *testing.T) {
 	dir := t.TempDir()
 	z := openZip(t, "hostile.zip")
@@ -44,23 +50,16 @@ func TestHostile(t *testing.T) {
 	}
 	var manifest struct{ Cases []hostileCase }
 	readJSON(t, z, "manifest.json", &manifest)
-	refused, accepted, unsupported := 0, 0, 0
+	refused, accepted, left := map[string]int{}, map[string]int{}, 0
 	for _, c := range manifest.Cases {
 		if c.Kind == "references" {
-			continue // no store yet
+			left++ // no store yet
+			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {
 			c.prepare(t, dir)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			sum, err := c.act(dir)
-			runtime.ReadMemStats(&after)
-			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > c.MaxMiB {
-				t.Errorf("%d MiB were allocated, %d are allowed (%s)", used, c.MaxMiB, c.Why)
-			}
+			sum, err := c.bounded(t, dir)
 			switch {
-			case errors.Is(err, zarr.ErrUnsupported) && c.Expect == "ok":
-				unsupported++
 			case c.Expect == "error" && err == nil:
 				t.Errorf("accepted, though %s", c.Why)
 			case c.Expect == "ok" && err != nil:
@@ -68,17 +67,41 @@ func TestHostile(t *testing.T) {
 			case c.Expect == "ok" && c.SHA256 != "" && sum != c.SHA256:
 				t.Errorf("other elements were read (%s)", c.Why)
 			case err != nil:
-				refused++
+				refused[c.Kind]++
 				checkMessage(t, err)
 			default:
-				accepted++
+				accepted[c.Kind]++
 			}
 		})
 	}
-	t.Logf("%d stores refused, %d accepted, %d await what is not supported", refused, accepted, unsupported)
-	if refused < 445 || accepted < 24 || unsupported > 0 {
-		t.Errorf("refused %d, accepted %d, unsupported %d: cases are missing", refused, accepted, unsupported)
+	checkCounts(t, "refused", refused, map[string]int{"array": 393, "group": 27, "zip": 25})
+	checkCounts(t, "accepted", accepted, map[string]int{"array": 20, "group": 3, "zip": 1})
+	checkCounts(t, "left out", map[string]int{"references": left}, map[string]int{"references": 50})
+}
+
+func checkCounts(t *testing.T, what string, got, want map[string]int) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
 	}
+}
+
+// bounded acts and measures what that takes.
+func (c *hostileCase) bounded(t *testing.T, dir string) (string, error) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	sum, err := c.act(dir)
+	took := time.Since(start).Seconds()
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > c.MaxMiB {
+		t.Errorf("%d MiB were allocated, %d are allowed (%s)", used, c.MaxMiB, c.Why)
+	}
+	if took > patience*c.MaxSecs {
+		t.Errorf("took %.1f seconds, %g are allowed (%s)", took, c.MaxSecs, c.Why)
+	}
+	return sum, err
 }
 
 func (c *hostileCase) prepare(t *testing.T, dir string) {

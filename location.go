@@ -38,6 +38,9 @@ func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, erro
 // archive, which is written once and appears whole when the node is closed ([varve.dev/zarr/store/zip.Archive]).
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
 	// A spec that cannot be must not leave a directory behind.
+	if spec.Format == 0 {
+		spec.Format = opt.orZero().Format
+	}
 	if _, err := spec.array(node{hierarchy: new(Hierarchy), options: opt.orZero().Options}); err != nil {
 		return nil, fail("create", shown(location), err)
 	}

@@ -149,7 +149,6 @@ type noted struct {
 	*memory.Store
 	mu   sync.Mutex
 	gets []store.Key
-	puts int
 }
 
 func (s *noted) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {

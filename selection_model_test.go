@@ -80,7 +80,8 @@ func drawItems(t *rapid.T, shape []int64, listed bool) (items []selection.Item, 
 			kind %= 2
 		}
 		var list []int64
-		item, index := selection.All(), false
+		var item selection.Item
+		index := false
 		switch {
 		case kind == 0 && n > 0:
 			i := rapid.Int64Range(-n, n-1).Draw(t, "index")
@@ -89,11 +90,10 @@ func drawItems(t *rapid.T, shape []int64, listed bool) (items []selection.Item, 
 			if n > 0 {
 				list = rapid.SliceOfN(rapid.Int64Range(-n, n-1), 0, 8).Draw(t, "list")
 			}
-			item = selection.List(list...)
+			item = selection.List(slices.Clone(list)...)
 			for k, i := range list {
 				list[k] = (i + n) % n
 			}
-			item = selection.List(slices.Clone(list)...)
 		case kind == 3:
 			b := make([]bool, n)
 			for i := range b {

@@ -3,14 +3,20 @@ package zarr_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec/transpose"
+	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memory"
 )
 
@@ -137,4 +143,55 @@ func TestModelOfText(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestPicksOfText reads and writes text one by one in shards, whose inner chunks are in memory in another order than in the array.
+func TestPicksOfText(t *testing.T) {
+	ctx := context.Background()
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		spec := zarr.Spec{
+			Shape: []int64{4, 7}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(4), grid.Every(6)},
+			InnerChunks: []grid.Cut{grid.Every(2), grid.Every(3)},
+			Codecs:      []metadata.Extension{transpose.Extension(order...), {Name: vlen.UTF8}},
+		}
+		a := must(zarr.On(memory.New()).CreateArray(ctx, "text", spec, nil))
+		want := make([]string, 28)
+		for i := range want {
+			want[i] = strings.Repeat("x", i%3) + fmt.Sprint(i)
+		}
+		if err := zarr.Write(ctx, a, nil, want); err != nil {
+			t.Fatal(err)
+		}
+		even := make([]bool, 28)
+		for i := range even {
+			even[i] = i%2 == 0
+		}
+		for _, c := range []struct {
+			sel   selection.Selection
+			index []int
+		}{
+			{selection.Orthogonal{selection.List(3, 0), selection.List(1, -3, -3, 0, 6)}, []int{22, 25, 25, 21, 27, 1, 4, 4, 0, 6}},
+			{selection.Points{selection.Coords(1, 0, 3, 1), selection.Coords(2, 2, 6, 2)}, []int{9, 2, 27, 9}},
+			{selection.Mask{Shape: spec.Shape, Data: even}, []int{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26}},
+		} {
+			var words, others []string
+			for _, i := range c.index {
+				words = append(words, want[i])
+				others = append(others, fmt.Sprint(want[i], "|", len(others)))
+			}
+			for k, i := range c.index {
+				want[i] = others[k]
+			}
+			got := must(zarr.Read[string](ctx, a, c.sel))
+			if !slices.Equal(got.Data, words) {
+				t.Errorf("%T of inner chunks in the order %d: %q, want %q", c.sel, order, got.Data, words)
+			}
+			if err := zarr.Write(ctx, a, c.sel, others); err != nil {
+				t.Fatal(err)
+			}
+			if all := must(zarr.Read[string](ctx, a, nil)); !slices.Equal(all.Data, want) {
+				t.Fatalf("after a write by %T: %q, want %q", c.sel, all.Data, want)
+			}
+		}
+	}
 }

@@ -136,11 +136,9 @@ func (t Type) numberAt(at time.Time, fraction string) (n int64, ok bool) {
 	if fraction != "" {
 		ticks, _ = strconv.ParseInt(fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
 	}
-	step := unit * int64(t.step.Factor)
-	q, r, ok := floorMulDiv(whole, per, step)
-	more, rest, _ := floorMulDiv(r+ticks, 1, step)
+	n, rest, ok := floorDiv(whole, per, ticks, unit*int64(t.step.Factor))
 	if t.step.Unit == "W" && t.step.Factor == 1 {
 		rest = 0 // a day stands for its week
 	}
-	return q + more, ok && rest == 0
+	return n, ok && rest == 0
 }

@@ -80,18 +80,3 @@ func TestMessagesAreShort(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParse(f *testing.F) {
-	f.Add("int8", []byte("{}"))
-	f.Add("r16", []byte(nil))
-	f.Add("r08", []byte(`{"a":1}`))
-	f.Fuzz(func(t *testing.T, name string, configuration []byte) {
-		typ, err := Parse(name, configuration)
-		switch {
-		case err == nil && (typ.Name() != name || typ.Size() < 1 || typ.Size() > maxRawSize):
-			t.Errorf("Parse(%q) = %s of %d bytes", name, typ, typ.Size())
-		case err != nil && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrUnsupported):
-			t.Errorf("Parse(%q): %v", name, err)
-		}
-	})
-}

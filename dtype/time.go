@@ -146,12 +146,24 @@ func (t Type) moment(n int64) (whole, fraction int64, ok bool) {
 }
 
 // floorMulDiv returns n*m/d rounded down, and the rest, which is not negative. It is not ok where that does not fit.
-func floorMulDiv(n, m, d int64) (q, r int64, ok bool) {
+func floorMulDiv(n, m, d int64) (q, r int64, ok bool) { return floorDiv(n, m, 0, d) }
+
+// floorDiv returns (n*m+more)/d rounded down, and the rest, where more is from 0 to m-1. It is not ok where that does not fit, or would be
+// [NaT].
+func floorDiv(n, m, more, d int64) (q, r int64, ok bool) {
 	magnitude := uint64(n)
 	if n < 0 {
 		magnitude = -magnitude
 	}
 	hi, lo := bits.Mul64(magnitude, uint64(m))
+	var carry uint64
+	if n < 0 {
+		lo, carry = bits.Sub64(lo, uint64(more), 0)
+		hi -= carry
+	} else {
+		lo, carry = bits.Add64(lo, uint64(more), 0)
+		hi += carry
+	}
 	if hi >= uint64(d) {
 		return 0, 0, false
 	}
@@ -166,7 +178,7 @@ func floorMulDiv(n, m, d int64) (q, r int64, ok bool) {
 			q, r = q-1, d-r
 		}
 	}
-	return q, r, true
+	return q, r, q != NaT
 }
 
 // NumberOf returns the number that stands for a time in a [Datetime], rounded down. It is not ok for a generic unit, and where the
@@ -186,15 +198,8 @@ func (t Type) NumberOf(at time.Time) (n int64, ok bool) {
 	default:
 		fraction /= 1e9 / per
 	}
-	if whole < 0 && fraction > 0 { // so that a part of a second does not go beyond what fits
-		whole, fraction = whole+1, fraction-per
-	}
-	sum, _, ok := floorMulDiv(whole, per, 1)
-	if ok = ok && (fraction >= 0) == (sum+fraction >= sum); !ok || sum+fraction == NaT {
-		return 0, false
-	}
-	n, _, _ = floorMulDiv(sum+fraction, 1, int64(t.step.Factor)*t.step.seconds())
-	return n, true
+	n, _, ok = floorDiv(whole, per, fraction, int64(t.step.Factor)*t.step.seconds())
+	return n, ok
 }
 
 // Duration returns the duration that the number n of a [Timedelta] stands for. It is not ok for NaT, for units of months, years and
@@ -225,8 +230,8 @@ func (t Type) NumberOfDuration(d time.Duration) (n int64, ok bool) {
 	}
 	per := s.perSecond()
 	if per > 1e9 {
-		ticks, _, ok := floorMulDiv(int64(d), per/1e9, 1)
-		return ticks / int64(s.Factor), ok && ticks%int64(s.Factor) == 0 && ticks != NaT
+		q, r, ok := floorMulDiv(int64(d), per/1e9, int64(s.Factor))
+		return q, ok && r == 0
 	}
 	one, ok := checked.Product(int64(s.Factor), s.seconds(), 1e9/per)
 	if !ok {

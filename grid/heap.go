@@ -161,12 +161,9 @@ func adopt(dst, src View) {
 	}
 	// Their references first, in C order and in a place of their own, so as to replace each by one to the same bytes here.
 	refs := View{Data: make([]byte, n), Shape: dst.Shape, Strides: AppendStrides(nil, dst.Shape, RefSize), Size: RefSize}
-	same := src
-	same.Heap = nil
-	Copy(refs, same)
+	Move(refs, src)
 	dst.Heap.take(refs.Data, src.Heap)
-	dst.Heap = nil
-	Copy(dst, refs)
+	Move(dst, refs)
 }
 
 // take replaces references into another heap by such into h.

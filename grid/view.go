@@ -116,6 +116,11 @@ func Copy(dst, src View) {
 		adopt(dst, src)
 		return
 	}
+	Move(dst, src)
+}
+
+// Move is [Copy] of elements as they stand: references are copied as they are, so dst has to have the heap of src, or none of its own.
+func Move(dst, src View) {
 	outerDst, n := dst.block()
 	outerSrc, m := src.block()
 	outer := max(outerDst, outerSrc)

@@ -80,9 +80,13 @@ type values struct {
 	pool  sync.Pool  // of *[]byte
 }
 
-// copy copies one value, by way of the store if it can.
+// copy copies one value to the same place below the destination.
 func (v *values) copy(ctx context.Context, rel string) (int64, error) {
-	from, to := v.c.at.Key(rel), v.c.goal.Key(rel)
+	return v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+}
+
+// between copies one value, by way of the store if it can.
+func (v *values) between(ctx context.Context, to, from store.Key) (int64, error) {
 	n, err := store.BatchCopy(ctx, v.batch, to, v.c.from, from)
 	if !errors.Is(err, store.ErrUnsupported) {
 		return n, err

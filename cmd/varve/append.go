@@ -94,14 +94,14 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *ch
 		return err
 	}
 	opt := &zarr.AppendOptions{Expect: expect, RoundUp: c.roundUp}
-	l, err := c.times.timeline(cmd.Context(), p.unit, location, given{sameNode(location): data})
+	l, err := c.times.timeline(cmd.Context(), p.unit, location, given{sameNode(location): data.data})
 	if err == nil {
 		err = p.place(l, a, at, opt)
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.AppendBytes(cmd.Context(), axis, data, opt); err != nil {
+	if err := data.append(cmd.Context(), a, axis, opt); err != nil {
 		return err
 	}
 	before, after := shapesAround(a, at, planes)
@@ -110,24 +110,24 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *ch
 
 // addition reads what is to be appended to an array along an axis, in host byte order, and counts its planes. There may be none
 // where a file of no length says so and nothing else grows.
-func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (data []byte, planes int64, err error) {
+func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (e elements, planes int64, err error) {
 	v, err := openValues(cmd, file, formatName, a.Type())
 	if err != nil {
-		return nil, 0, err
+		return e, 0, err
 	}
 	defer func() { err = errors.Join(err, v.close()) }()
 	shape := a.Shape()
 	if err := continues(v, shape, axis); err != nil {
-		return nil, 0, err
+		return e, 0, err
 	}
-	if data, err = v.all(); err != nil {
-		return nil, 0, err
+	if e, err = v.all(); err != nil {
+		return e, 0, err
 	}
-	if len(data) == 0 && v.shape != nil && alone {
-		return nil, 0, nil
+	if e.len() == 0 && v.shape != nil && alone {
+		return e, 0, nil
 	}
-	planes, err = wholePlanes(v, shape, axis, data)
-	return data, planes, err
+	planes, err = wholePlanes(v, shape, axis, int64(e.len()))
+	return e, planes, err
 }
 
 // place makes the policy for an axis that grows a part of the options.
@@ -171,23 +171,22 @@ func continues(v *values, shape []int64, axis int) error {
 	return onAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
 }
 
-// wholePlanes counts the planes in data, and refuses what is no whole number of them, or nothing at all.
-func wholePlanes(v *values, shape []int64, axis int, data []byte) (int64, error) {
+// wholePlanes counts the planes that n elements are, and refuses what is no whole number of them, or nothing at all.
+func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {
 	if axis < 0 || axis >= len(shape) {
 		return 0, nil // the library refuses the axis
 	}
 	plane, ok := checked.Product(slices.Delete(slices.Clone(shape), axis, axis+1)...)
-	if ok {
-		plane, ok = checked.Mul(plane, int64(v.typ.Size()))
-	}
-	switch n := int64(len(data)); {
+	switch {
 	case !ok || plane == 0:
 		return 0, nil
 	case n == 0:
 		return 0, onAxis(axis, "no values were given: %s is empty", v.name)
-	case n%plane != 0:
-		return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n, "byte"), plural(plane, "byte"))
-	default:
+	case n%plane == 0:
 		return n / plane, nil
+	case v.typ.Variable():
+		return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n, "value"), plural(plane, "value"))
 	}
+	size := width(v.typ)
+	return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n*size, "byte"), plural(plane*size, "byte"))
 }

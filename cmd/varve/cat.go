@@ -14,24 +14,25 @@ func newCatCommand() *cobra.Command {
 		Long: `Show the values of an array, the middle of long axes left out.
 
 Of more than 1,000 values only the first and the last three along every axis are read and shown; export writes them all.
-Times of the CF conventions (units as "days since 2000-01-01") of an array with one axis are shown as dates.`,
+Times of the CF conventions (units as "days since 2000-01-01") of an array with one axis are shown as dates; --decode does so for
+any array, and makes of packed numbers what scale_factor, add_offset, _FillValue and missing_value say.`,
 		Example: `  varve cat era5.zarr/t2m --select 0
   varve cat era5.zarr/time`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
-	sel := selectionFlag(c)
-	c.RunE = func(cmd *cobra.Command, args []string) error { return show(cmd, args[0], *sel) }
+	sel, decoded := selectionFlag(c), decodeFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error { return show(cmd, args[0], *sel, *decoded) }
 	return c
 }
 
-func show(cmd *cobra.Command, location, sel string) error {
+func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 	a, err := openArray(cmd, location)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(a, sel)
+	src, err := newSource(a, sel, decoded)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func show(cmd *cobra.Command, location, sel string) error {
 // showJSON writes one document with all values of the selection.
 func showJSON(cmd *cobra.Command, location string, src *source, w *bufio.Writer) error {
 	shape := jsonText(src.shape)
-	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, jsonText(location), shape, jsonText(src.array.Type().String()))
+	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, jsonText(location), shape, jsonText(src.typ.String()))
 	if err != nil {
 		return err
 	}

@@ -24,17 +24,11 @@ func TestCat(t *testing.T) {
 // TestCatEqualsExport compares the ends that an excerpt shows with the values that export writes.
 func TestCatEqualsExport(t *testing.T) {
 	for sel, rows := range map[string][2]string{
-		"::-1":  {}, // refused by both
+		"::-1":  {"59,:3", "59,-3:"},
 		":,::2": {"0,:6:2", "0,-6::2"},
 		"3:,1:": {"3,1:4", "3,-3:"},
 	} {
-		text, _, status := execute(t, "", "cat", "testdata/rect_2d.zarr", "--select", sel)
-		if rows[0] == "" {
-			if status != 1 {
-				t.Errorf("%s: status %d", sel, status)
-			}
-			continue
-		}
+		text := must(t, "", "cat", "testdata/rect_2d.zarr", "--select", sel)
 		first := strings.Fields(strings.NewReplacer("[", " ", "]", " ", "…", " ").Replace(strings.SplitN(text, "\n", 2)[0]))
 		head := strings.Fields(must(t, "", "export", "testdata/rect_2d.zarr", "--format", "csv", "--select", rows[0]))
 		tail := strings.Fields(must(t, "", "export", "testdata/rect_2d.zarr", "--format", "csv", "--select", rows[1]))

@@ -6,28 +6,17 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/strictjson"
-	"varve.dev/zarr/metadata"
 )
 
-// textOf returns how elements of an array are written for people: as times where it holds those, else as numbers.
-func textOf(a *zarr.Array) func(elem []byte) string {
-	t := a.Type()
-	if t.Kind() == dtype.Bool {
-		return boolText
-	}
-	number := func(elem []byte) string { return string(t.AppendText(nil, elem)) }
-	numeric := t.Kind() == dtype.Int || t.Kind() == dtype.Uint || t.Kind() == dtype.Float
-	if a.Rank() != 1 || !numeric {
-		return number
-	}
-	axis, ok := parseTimeAxis(attribute(a, "units"), attribute(a, "calendar"))
-	if !ok {
-		return number
+// text returns how what is selected is written for people: as times where an array with one axis holds those.
+func (s *source) text() func(elem []byte) string {
+	plain := spelling(s.typ)
+	axis, ok := timesOf(s.array)
+	if !ok || s.array.Rank() != 1 || s.decoding != nil {
+		return plain
 	}
 	return func(elem []byte) string {
-		text := number(elem)
+		text := plain(elem)
 		if at, ok := axis.at(text); ok {
 			return at
 		}
@@ -35,21 +24,17 @@ func textOf(a *zarr.Array) func(elem []byte) string {
 	}
 }
 
-// boolText returns a bool as NumPy prints it.
-func boolText(elem []byte) string {
-	if elem[0] != 0 {
-		return "True"
+// timesOf returns what the numbers of an array count if they are times as CF has them.
+func timesOf(a *zarr.Array) (timeAxis, bool) {
+	if !isNumeric(a.Type()) {
+		return timeAxis{}, false
 	}
-	return "False"
+	return parseTimeAxis(attribute(a, "units"), attribute(a, "calendar"))
 }
 
 // attribute returns a user attribute that is a text, else "".
 func attribute(a *zarr.Array, name string) string {
-	raw, ok, err := metadata.Attribute(a.Attributes(), name)
-	if err != nil || !ok {
-		return ""
-	}
-	v, err := strictjson.Parse(raw, strictjson.Limits{})
+	v, err := attributeValue(a, name)
 	if err != nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
@@ -20,7 +21,9 @@ func (c *creation) chain(t dtype.Type) ([]metadata.Extension, error) {
 	case c.codecs != "":
 		return parseCodecs(c.codecs)
 	case c.compressor != "":
-		return compressed(t, c.compressor)
+		return c.compressed(t, c.compressor)
+	case c.big:
+		return c.compressed(t, "zstd:0")
 	}
 	return nil, nil
 }
@@ -45,13 +48,19 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 	return chain, nil
 }
 
-// compressed returns the codec bytes and a compressor: zstd:3, gzip:5 or none.
-func compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
+// compressed returns the codec that makes bytes of elements, and a compressor: zstd:3, gzip:5 or none.
+func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
+	compressor, err := parseCompressor(text)
+	if t.Variable() {
+		return append([]metadata.Extension{vlen.Extension(t)}, compressor...), err
+	}
 	order := ""
-	if t.Ordered() {
+	switch {
+	case t.Ordered() && c.big:
+		order = "big"
+	case t.Ordered():
 		order = "little"
 	}
-	compressor, err := parseCompressor(text)
 	return append([]metadata.Extension{zarrbytes.Extension(order)}, compressor...), err
 }
 

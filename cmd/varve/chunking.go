@@ -187,7 +187,7 @@ func (c chunking) refused(err error) error {
 }
 
 func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
-	size := int64(t.Size())
+	size := width(t)
 	switch {
 	case c.object != nil:
 		return at.how.Parse(shape, c.object.Name, c.object.Configuration)

@@ -29,11 +29,11 @@ func conformance(cmd *cobra.Command, location string) error {
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(a, "")
+	src, err := newSource(a, "", false)
 	if err != nil {
 		return err
 	}
-	t := a.Type()
+	t := src.typ
 	var line []byte
 	return buffered(cmd, func(w *bufio.Writer) error {
 		return src.elements(cmd, func(elem []byte) error {

@@ -34,9 +34,9 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource(a, "")
+	s, err := newSource(a, "", false)
 	if err == nil {
-		err = s.blocks(ctx, c.add)
+		err = s.blocks(ctx, func(e elements) error { return c.add(e.data) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)

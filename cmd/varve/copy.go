@@ -80,7 +80,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		if !f.dry {
 			_ = os.Remove(localPath(to)) // a directory that was made for nothing; whatever is in it stays
 		}
-		return on(cmd.Name(), from, err)
+		return atLocation(cmd.Name(), from, src, err)
 	}
 	c := copied{from, to, f.dry, f.move && !f.dry, r.Arrays, r.Groups, r.Values, r.Bytes}
 	if wantsJSON(cmd) {
@@ -106,6 +106,15 @@ func (c *copied) print(w io.Writer) error {
 func locate(ctx context.Context, location string, access store.Access) (rewrite.Place, error) {
 	h, path, err := zarr.Locate(ctx, location, access)
 	return rewrite.Place{Hierarchy: h, Path: path}, err
+}
+
+// atLocation returns err as one about the node at a location, where package rewrite knows its path in the store only.
+func atLocation(op, location string, at rewrite.Place, err error) error {
+	var e *zarr.Error
+	if errors.As(err, &e) && e.Path == at.Path {
+		e.Path = location
+	}
+	return on(op, location, err)
 }
 
 // destination returns the place of the copy. A dry run makes none: one that is not there is as good as empty.

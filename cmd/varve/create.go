@@ -22,6 +22,7 @@ type creation struct {
 	names, attributes, from    string
 	format                     int
 	group, overwrite, listed   bool
+	big                        bool // the data type asks for big-endian bytes
 	times                      times
 }
 
@@ -43,13 +44,14 @@ and flags are checked before. Where the values of --from cannot be written, the 
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
   varve create volume.zarr --shape 25000,18000,6000 --dtype uint8 --shards 2048 --chunks 64
   varve create era5.zarr/mask --from mask.npy --compressor gzip:5
+  varve create era5.zarr/station --shape 100 --dtype string --zarr-format 2
   varve create era5.zarr/soil --group --attributes '{"depth": 4}'`,
 		Args: arguments("NODE"),
 	}
 	c := new(creation)
 	f := cmd.Flags()
 	shapeFlag(cmd, &c.shape, "length of every axis, `60,100`; empty for rank 0")
-	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
+	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", syntax(parseType))
 	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, [10,20], [[10,20,30],25], calendar:month, groups:FILE …", syntax(parseChunking))
 	checkedVar(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, [100,200], calendar:month …, each one object that holds many chunks", syntax(parseChunking))
 	checkedVar(f, &c.index, "index-location", "end", "where the index of a shard is: `start|end`", oneOf("start", "end"))
@@ -61,11 +63,11 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default", syntax(parseCompressor))
-	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`; in format 2 v2. or v2/", syntax(keyEncoding))
+	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`", syntax(keyEncoding))
 	f.StringVar(&c.names, "dimension-names", "", "`t,x`; an empty name is none")
 	checkedVar(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", syntax(parseAttributes))
 	f.StringVar(&c.from, "from", "", "take shape, type and values from `FILE.npy`")
-	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 2 or 3; by default that of the group above, or 3")
+	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -97,10 +99,12 @@ func (c *creation) check(cmd *cobra.Command) error {
 	if err := c.times.check(cmd, s.shards.unit(), s.shards.flag); err != nil {
 		return err
 	}
-	if c.format == 0 || c.format == 2 || c.format == 3 {
-		return nil
+	if given := cmd.Flags().Changed; given("zarr-format") && c.format != 2 && c.format != 3 {
+		return badUsage("--zarr-format %d; 2 and 3 are known", c.format)
+	} else if c.format == 2 && given("chunk-key-encoding") && strings.HasPrefix(c.keys, "default") {
+		return badUsage("--chunk-key-encoding %s is one of format 3; format 2 has v2. and v2/", c.keys)
 	}
-	return badUsage("--zarr-format %d; 2 and 3 are known", c.format)
+	return nil
 }
 
 func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
@@ -146,7 +150,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 		return err
 	}
 	if data != nil {
-		if err := pour(cmd, data, a, nil); err != nil {
+		if err := pourAll(cmd, data, a); err != nil {
 			err = on(cmd.Name(), location, err)
 			if archive, ok := a.Hierarchy().Store().(*zip.Archive); ok {
 				return errors.Join(err, archive.Discard())
@@ -180,7 +184,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return &zarr.Spec{Shape: v.shape, Type: v.typ}, v, nil
+		return &zarr.Spec{Shape: v.shape, Type: v.typ}, v, nil // in the byte order that is usual, whatever that of the file is
 	}
 	for _, name := range []string{"shape", "dtype"} {
 		if !cmd.Flags().Changed(name) {
@@ -192,12 +196,13 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 		return nil, nil, err
 	}
 	t, err := parseType(c.dtype)
-	return &zarr.Spec{Shape: shape, Type: t}, nil, err
+	c.big = t.big
+	return &zarr.Spec{Shape: shape, Type: t.Type}, nil, err
 }
 
 // complete adds to a specification what the other flags say.
 func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
-	s.ListAxes, s.IndexAtStart = c.listed, c.index == "start"
+	s.ListAxes, s.IndexAtStart, s.Format = c.listed, c.index == "start", c.format
 	if err := c.cut(cmd, location, s); err != nil {
 		return err
 	}
@@ -254,12 +259,6 @@ func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) err
 	}
 	spec.Grid, spec.InnerChunks, err = s.cut(cmd.Context(), spec.Shape, spec.Type, at)
 	return err
-}
-
-// parseType reads the name of a data type.
-func parseType(name string) (dtype.Type, error) {
-	t, err := dtype.Parse(name, nil)
-	return t, known(err)
 }
 
 // attributesJSON returns the attributes, or nil (of no type) where none are given.

@@ -31,18 +31,24 @@ type document struct {
 // readDocument reads the document of an array at a location, also one that asks for more than this program knows.
 // It is nil where nothing can be said of one.
 func readDocument(ctx context.Context, location string, how zarr.Experimental) *document {
-	s, err := openNodeStore(ctx, location)
+	h, path, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil
 	}
-	defer s.Close()
-	node, _ := zarr.On(s).Metadata(ctx, "", nil) // why it cannot be opened is known already
+	defer closeStore(h)
+	node, reason := h.Metadata(ctx, path, nil)
 	doc, ok := node.(*metadata.Array)
 	if !ok || doc == nil {
 		return nil
 	}
 	d := &document{Array: doc, location: location}
 	d.understand(how)
+	if d.unknown == nil {
+		d.unknown = []string{"it cannot be opened as a whole"}
+		if at := (*metadata.Error)(nil); errors.As(reason, &at) && at.Pointer != "" {
+			d.unknown = []string{"what stands at " + shorten(at.Pointer, 40) + " is not known"}
+		}
+	}
 	return d
 }
 
@@ -67,8 +73,9 @@ func (d *document) understand(how zarr.Experimental) {
 	if d.decoded && !d.dtype.IsZero() && slices.ContainsFunc(d.Codecs, isSharding) {
 		d.understandShards(how)
 	}
-	if d.unknown == nil {
-		d.unknown = []string{"it cannot be opened as a whole"}
+	for _, t := range d.StorageTransformers {
+		d.miss("storage transformer", t.Name, metadata.ErrUnsupported)
+		d.decoded, d.counted = false, false // it says where chunks are, and what they look like
 	}
 }
 
@@ -92,7 +99,7 @@ func (d *document) understandShards(how zarr.Experimental) {
 // chain returns the codecs of the document, if they go with its grid.
 func (d *document) chain(unaligned bool) (*codec.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
-	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, d.dtype.Size()), Rank: len(d.Shape)})
+	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, width(d.dtype)), Rank: len(d.Shape)})
 	if err == nil && d.grid != nil {
 		err = c.CheckGrid(d.grid)
 	}

@@ -37,64 +37,60 @@ func (d *drift) text() string {
 // findDrift compares the consolidated metadata of the group at a location with the nodes below it: all of them where most is 0,
 // also if there is no such metadata; else as many as most says, and none if there is no such metadata.
 func findDrift(ctx context.Context, location string, most int) (*drift, error) {
-	s, err := openNodeStore(ctx, location)
+	h, path, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	n, err := zarr.On(s).Metadata(ctx, "", nil)
+	defer closeStore(h)
+	node, err := h.Metadata(ctx, path, nil)
 	if err != nil {
 		return nil, err
 	}
-	group, ok := n.(*metadata.Group)
+	group, ok := node.(*metadata.Group)
 	if !ok {
-		return nil, badUsage("%s is an array, not a group", location)
+		return nil, badArgument("%s is an array; only groups have consolidated metadata", location)
 	}
 	d := &drift{Consolidated: group.Consolidated != nil, New: []string{}, Changed: []string{}, Gone: []string{}}
 	if most > 0 && !d.Consolidated {
 		return d, nil
 	}
-	w := &nodeWalk{store: s, most: most, format: group.Format()}
-	if err := w.below(ctx, store.Path{}); err != nil {
-		return nil, err
+	w := &nodeWalk{hierarchy: h, most: most, format: group.Format(), records: map[string][]byte{}}
+	p, err := store.ParsePath(path)
+	if err == nil {
+		err = w.below(ctx, p, "")
 	}
-	there, err := w.consolidated()
 	if err != nil {
 		return nil, err
 	}
-	d.Nodes = there.Len()
+	d.Nodes = len(w.paths)
 	recorded := group.Consolidated
 	if recorded == nil {
 		recorded = new(metadata.Consolidated)
 	}
-	return d, d.compare(recorded, there, !w.stopped)
+	d.compare(recorded, w)
+	return d, nil
 }
 
 // compare fills the lists. Only where all nodes are known is there anything to be missed.
-func (d *drift) compare(recorded, there *metadata.Consolidated, all bool) error {
-	for path := range there.Nodes() {
-		is, err := canonical(there, path)
-		if err != nil {
-			return err
-		}
+func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
+	for _, path := range there.paths {
 		was, err := canonical(recorded, path)
 		switch {
 		case err == nil && was == nil:
 			d.New = append(d.New, path)
-		case err != nil || !bytes.Equal(is, was): // what is damaged differs
+		case err != nil || !bytes.Equal(there.records[path], was): // what is damaged differs
 			d.Changed = append(d.Changed, path)
 		}
 	}
 	for path := range recorded.Nodes() {
-		if n, err := there.Entry(path, metadata.Limits{}); all && n == nil && err == nil {
+		if there.records[path] == nil && !there.stopped {
 			d.Gone = append(d.Gone, path)
 		}
 	}
-	return nil
 }
 
-// canonical returns the document at path as it would be written, nil where there is none. One that asks for more than is known
-// here is compared as it is spelled.
+// canonical returns what consolidated metadata has at path, as it would be written; nil where there is nothing. A node that asks for
+// more than is known here is compared as it is spelled.
 func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	n, err := c.Entry(path, metadata.Limits{})
 	if n == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
@@ -103,36 +99,19 @@ func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	return n.Record(metadata.Limits{})
 }
 
-// nodeWalk collects the documents of nodes, whatever consolidated metadata says.
+// nodeWalk collects the records of nodes of one format, whatever consolidated metadata says.
 type nodeWalk struct {
-	store   store.Store
-	most    int // 0 is no bound
-	format  int // of the nodes
-	stopped bool
-	paths   []string
-	raw     [][]byte
+	hierarchy *zarr.Hierarchy
+	most      int // 0 is no bound
+	format    int
+	stopped   bool
+	paths     []string // relative to where the walk begins
+	records   map[string][]byte
 }
 
-// consolidated returns what consolidated metadata of the nodes would be.
-func (w *nodeWalk) consolidated() (*metadata.Consolidated, error) {
-	if w.format == 2 {
-		return metadata.NewConsolidatedV2(nil, w.all, metadata.Limits{})
-	}
-	return metadata.NewConsolidated(w.all, metadata.Limits{})
-}
-
-// all yields the documents by their paths.
-func (w *nodeWalk) all(yield func(string, []byte) bool) {
-	for i, path := range w.paths {
-		if !yield(path, w.raw[i]) {
-			return
-		}
-	}
-}
-
-// below collects what lies below a directory.
-func (w *nodeWalk) below(ctx context.Context, dir store.Path) error {
-	names, err := folders(ctx, w.store, dir)
+// below collects what lies below a directory, whose own path is relative to where the walk begins.
+func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) error {
+	names, err := folders(ctx, w.hierarchy.Store(), dir)
 	if err != nil {
 		return err
 	}
@@ -144,19 +123,24 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path) error {
 		if err != nil {
 			continue // no legal name of a node
 		}
-		raw, n, err := documentAt(ctx, w.store, p)
+		node, err := w.hierarchy.Metadata(ctx, p.String(), nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if node == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
+			return err
+		}
+		if node.Format() != w.format {
+			continue // it is none of what this metadata is about
+		}
+		path := strings.TrimPrefix(relative+"/"+name, "/")
+		record, err := node.Record(metadata.Limits{})
 		if err != nil {
 			return err
 		}
-		if n != nil && n.Format() != w.format {
-			continue
-		}
-		w.paths, w.raw = append(w.paths, p.String()), append(w.raw, raw)
-		if isGroupDocument(n) {
-			if err := w.below(ctx, p); err != nil {
+		w.paths, w.records[path] = append(w.paths, path), record
+		if _, isGroup := node.(*metadata.Group); isGroup {
+			if err := w.below(ctx, p, path); err != nil {
 				return err
 			}
 		}
@@ -177,29 +161,4 @@ func folders(ctx context.Context, s store.Store, dir store.Path) ([]string, erro
 	}
 	slices.SortFunc(names, strings.Compare)
 	return names, nil
-}
-
-// documentAt returns the document of the node at a path, or the record of its documents in format 2, and the node as far as it
-// can be read.
-func documentAt(ctx context.Context, s store.Store, p store.Path) ([]byte, metadata.Node, error) {
-	raw, _, err := s.Get(ctx, p.Key(metadata.V3Node), store.Request{Limit: 64 << 20}, nil)
-	if err == nil {
-		n, _ := metadata.Parse(raw, metadata.Limits{})
-		return raw, n, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
-	}
-	n, err := zarr.On(s).Metadata(ctx, p.String(), nil)
-	if n == nil {
-		return nil, nil, err
-	}
-	raw, err = n.Record(metadata.Limits{})
-	return raw, n, err
-}
-
-// isGroupDocument reports whether a document is a group's.
-func isGroupDocument(n metadata.Node) bool {
-	g, ok := n.(*metadata.Group)
-	return ok && g != nil
 }

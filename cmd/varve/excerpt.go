@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -30,25 +31,23 @@ type excerpt struct {
 func newExcerpt(ctx context.Context, s *source) (*excerpt, error) {
 	full := s.resolved.FullShape()
 	n := s.resolved.Len()
-	size := s.array.Type().Size()
 	shown := shownShape(full, n)
 	places, ok := checked.Product(shown...)
 	if !ok || places > maxShown {
 		return nil, fmt.Errorf("%w: even the ends of %d axes are %d values; select fewer (--select)", zarr.ErrLimit, len(full), places)
 	}
-	block := grid.Contiguous(make([]byte, places*int64(size)), shown, size)
-	if err := readEnds(ctx, s, full, block); err != nil {
-		return nil, err
-	}
-	e := &excerpt{shape: shownShape(s.shape, n), whole: s.shape}
+	e := &excerpt{shape: shownShape(s.shape, n), whole: s.shape, texts: make([]string, places)}
 	e.cut = make([]bool, len(e.shape))
 	for i := range e.cut {
 		e.cut[i] = e.shape[i] < s.shape[i]
 	}
-	text := textOf(s.array)
-	for elem := range slices.Chunk(block.Data, size) {
-		e.texts = append(e.texts, text(elem))
-		e.width = max(e.width, len(e.texts[len(e.texts)-1]))
+	text := s.text()
+	r := &ends{s.reader(), full, shown, func(place int64, elem []byte) { e.texts[place] = text(elem) }}
+	if err := r.all(ctx); err != nil {
+		return nil, err
+	}
+	for _, text := range e.texts {
+		e.width = max(e.width, utf8.RuneCountInString(text))
 	}
 	return e, nil
 }
@@ -64,42 +63,57 @@ func shownShape(shape []int64, n int64) []int64 {
 	return shown
 }
 
-// readEnds fills the block with the ends of every axis: with each combination of them in turn.
-func readEnds(ctx context.Context, s *source, full []int64, block grid.View) error {
-	halves := make([]int64, len(full))
-	for i := range full {
+// ends reads the ends of every axis of a selection.
+type ends struct {
+	*reader
+	full, shown []int64 // shapes of all and of what is read, with every axis of the array
+	put         func(place int64, elem []byte)
+}
+
+// all reads each combination of ends in turn.
+func (r *ends) all(ctx context.Context) error {
+	halves := make([]int64, len(r.full))
+	for i := range r.full {
 		halves[i] = 1
-		if block.Shape[i] < full[i] {
+		if r.shown[i] < r.full[i] {
 			halves[i] = 2
 		}
 	}
 	for half := range grid.BoxOf(halves).Indices() {
-		from, to := make(grid.Box, len(full)), make(grid.Box, len(full))
-		for i, n := range full {
+		from, to := make(grid.Box, len(r.full)), make(grid.Box, len(r.full))
+		for i, n := range r.full {
 			from[i], to[i] = grid.Interval{Stop: n}, grid.Interval{Stop: n}
 			if halves[i] == 2 {
 				from[i] = grid.Interval{Start: half[i] * (n - edgeItems), Stop: half[i]*(n-edgeItems) + edgeItems}
 				to[i] = grid.Interval{Start: half[i] * edgeItems, Stop: (half[i] + 1) * edgeItems}
 			}
 		}
-		if err := readPart(ctx, s, from, block.Sub(to)); err != nil {
+		if err := r.part(ctx, from, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readPart reads the places of a selection that lie in box, counted without the steps of the selection.
-func readPart(ctx context.Context, s *source, box grid.Box, dst grid.View) error {
-	n, _ := box.Len()
+// part reads the places of the selection that lie in one box, counted without its steps, as those that lie in another of what is shown.
+func (r *ends) part(ctx context.Context, from, to grid.Box) error {
+	n, _ := from.Len()
 	if n == 0 {
 		return nil
 	}
-	data := make([]byte, n*int64(dst.Size))
-	if err := s.array.ReadBytes(ctx, s.resolved.Part(box), data); err != nil {
+	e, err := r.read(ctx, r.resolved.Part(from), int(n))
+	if err != nil {
 		return err
 	}
-	grid.Copy(dst, grid.Contiguous(data, box.Shape(), dst.Size))
+	i := 0
+	for index := range to.Indices() {
+		place := int64(0)
+		for axis, k := range index {
+			place = place*r.shown[axis] + k
+		}
+		r.put(place, e.at(i))
+		i++
+	}
 	return nil
 }
 

@@ -32,22 +32,29 @@ func newExportCommand() *cobra.Command {
 
 raw is C order, little endian, without a header. npy is NumPy's format. json is nested lists of values as metadata spells
 fill values. csv has one value a line for one axis and a row a line for two; with more axes a line begins with the index
-along all axes but the last, counted in the selection, and goes on with the values along the last.`,
+along all axes but the last, counted in the selection, and goes on with the values along the last. Structs have a line each, with a
+column for every field, below a line of their names. Dates are written as ISO 8601 there.
+
+--select takes JSON, too: {"orthogonal": [[0,2,5], "1:5", 7]}, {"points": [[0,1],[3,4]]}, {"blocks": ["0", "1:3"]}, {"mask": "mask.npy"} and
+{"fields": ["a"], "basic": "0:5"}.
+
+--decode makes of stored numbers what CF attributes say: float64 of packed ones, and moments (datetime64) of times. As xarray does, it
+takes the fill value of format 2 for a missing value; in format 3 only _FillValue and missing_value are.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=0:24,0,0 --format csv`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
-	sel := selectionFlag(c)
+	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
 	output := c.Flags().StringP("output", "o", "", "the `FILE` to write; standard output by default")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return export(cmd, args[0], *sel, *name, *output)
+		return export(cmd, args[0], *sel, *name, *output, *decoded)
 	}
 	return c
 }
 
-func export(cmd *cobra.Command, location, sel, name, output string) error {
+func export(cmd *cobra.Command, location, sel, name, output string, decoded bool) error {
 	f := formatOf(name, output)
 	write := writers[f]
 	toStdout := output == "" || output == "-"
@@ -59,7 +66,7 @@ func export(cmd *cobra.Command, location, sel, name, output string) error {
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(a, sel)
+	src, err := newSource(a, sel, decoded)
 	if err != nil {
 		return err
 	}
@@ -76,7 +83,7 @@ func export(cmd *cobra.Command, location, sel, name, output string) error {
 		return err
 	}
 	return writeJSON(messages(cmd, toStdout), map[string]any{
-		"path": location, "shape": src.shape, "data_type": a.Type().String(), "format": f, "output": present(output),
+		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": present(output),
 	})
 }
 

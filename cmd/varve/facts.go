@@ -30,6 +30,7 @@ type arrayFacts struct {
 	GridCells      []int64           `json:"grid_cells"`
 	WriteSizes     [][][2]int64      `json:"write_chunk_sizes"`
 	ReadSizes      [][][2]int64      `json:"read_chunk_sizes"`
+	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
 	Notes          []string          `json:"notes"`
 	*storedFacts
 
@@ -86,7 +87,7 @@ func (f *arrayFacts) addGrid(g *grid.Grid) {
 
 // addDocument adds what is known of an array that cannot be opened, and what is not.
 func (f *arrayFacts) addDocument(d *document) {
-	f.Notes = d.unknown
+	f.Notes = append(f.Notes, d.unknown...)
 	if d.grid != nil {
 		f.Notes = append(f.Notes, d.grid.Notes()...)
 		f.addGrid(d.grid)
@@ -104,7 +105,7 @@ func (f *arrayFacts) addDocument(d *document) {
 
 func (f *arrayFacts) addSize(t dtype.Type) {
 	n, ok := checked.Product(f.Shape...)
-	if ok {
+	if ok = ok && !t.Variable(); ok {
 		n, ok = checked.Mul(n, int64(t.Size()))
 	}
 	if ok {

@@ -3,63 +3,49 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/npy"
 )
 
 func writeRaw(cmd *cobra.Command, s *source, w *bufio.Writer) error {
+	if err := oneLength(s.typ, rawFormat); err != nil {
+		return err
+	}
 	p := newProgress(cmd, "exporting", s.bytes)
 	defer p.end()
-	return s.blocks(cmd.Context(), func(block []byte) error {
-		littleEndian(s.array.Type(), block)
-		_, err := w.Write(block)
-		p.add(int64(len(block)))
+	return s.blocks(cmd.Context(), func(e elements) error {
+		littleEndian(s.typ, e.data)
+		_, err := w.Write(e.data)
+		p.add(int64(len(e.data)))
 		return err
 	})
 }
 
+// oneLength refuses elements that differ in length, for formats that have no ends of elements.
+func oneLength(t dtype.Type, f format) error {
+	if !t.Variable() {
+		return nil
+	}
+	return badArgument("elements of type %s differ in length, which %s cannot say: --format json can", t, f)
+}
+
 func writeNPY(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	h := npy.Header{Type: s.array.Type(), Shape: s.shape}
+	if err := oneLength(s.typ, npyFormat); err != nil {
+		return err
+	}
+	h := npy.Header{Type: s.typ, Shape: s.shape}
+	if err := h.Check(); err != nil {
+		return unsupported("%w: --format raw, csv and json take it", err)
+	}
 	if _, err := w.Write(h.Append(nil)); err != nil {
 		return err
 	}
 	return writeRaw(cmd, s, w)
-}
-
-// writeCSV writes a line for every index of all axes but the last.
-func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	t, rank := s.array.Type(), len(s.shape)
-	columns := int64(1) // values a line
-	if rank > 1 {
-		columns = s.shape[rank-1]
-	}
-	lines := grid.BoxOf(s.shape[:max(0, rank-1)])
-	line := make([]int64, len(lines))
-	var text []byte
-	var column int64
-	return s.elements(cmd, func(elem []byte) error {
-		text = text[:0]
-		if column == 0 && rank > 2 {
-			for _, i := range line {
-				text = append(strconv.AppendInt(text, i, 10), ',')
-			}
-		}
-		text = t.AppendText(text, elem)
-		if column++; column < columns {
-			text = append(text, ',')
-		} else {
-			text = append(text, '\n')
-			column = 0
-			lines.Next(line)
-		}
-		_, err := w.Write(text)
-		return err
-	})
 }
 
 func writeNested(cmd *cobra.Command, s *source, w *bufio.Writer) error {
@@ -71,13 +57,17 @@ func writeNested(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 
 // writeLists writes the elements as nested lists, without an end of line.
 func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	if s.bytes == 0 {
+	if s.resolved.Len() == 0 {
 		return writeEmpty(s.shape, w)
 	}
-	t := s.array.Type()
+	t := s.typ
 	box := grid.BoxOf(s.shape)
 	index := make([]int64, len(box))
 	var text []byte
+	appendElement := t.AppendJSON
+	if s.decoding != nil && t.Kind() == dtype.Datetime {
+		appendElement = func(dst, elem []byte) []byte { return append(t.AppendText(append(dst, '"'), elem), '"') }
+	}
 	more := false
 	return s.elements(cmd, func(elem []byte) error {
 		text = text[:0]
@@ -87,7 +77,7 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 		for i := len(index) - 1; i >= 0 && index[i] == 0; i-- {
 			text = append(text, '[')
 		}
-		text = t.AppendJSON(text, elem)
+		text = appendElement(text, elem)
 		for i := len(index) - 1; i >= 0 && index[i] == s.shape[i]-1; i-- {
 			text = append(text, ']')
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -63,8 +62,8 @@ func labelsOfNPY(name string, data []byte) (l labelList, err error) {
 		return l, err
 	}
 	var text []byte
-	for elem := range slices.Chunk(block, v.typ.Size()) {
-		text = v.typ.AppendText(text[:0], elem)
+	for i := range block.len() {
+		text = v.typ.AppendText(text[:0], block.at(i))
 		if err := l.add(string(text)); err != nil {
 			return l, err
 		}

@@ -2,12 +2,19 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"math"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 )
 
@@ -46,7 +53,7 @@ func shapeFlag(cmd *cobra.Command, p *string, usage string) {
 // selectionFlag gives a command the flag --select.
 func selectionFlag(cmd *cobra.Command) *string {
 	sel := new(string)
-	checkedVar(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant: 0:10, ..., 3, ::2 or time=0:10; everything by default", selectable)
+	checkedVar(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant: 0:10, ..., 3, ::-2, time=0:10, or JSON as {\"points\": [[0,1],[3,4]]}; everything by default", selectable)
 	return sel
 }
 
@@ -55,7 +62,10 @@ var entryText = regexp.MustCompile(`^\s*([^=]+=)?\s*(\.\.\.|[-+]?\d+|([-+]?\d+)?
 
 // selectable refuses text that selects nothing of any array.
 func selectable(text string) error {
-	if isJSONSelection(text) || strings.TrimSpace(text) == "" {
+	if isJSONSelection(text) {
+		return selectableJSON(text)
+	}
+	if strings.TrimSpace(text) == "" {
 		return nil
 	}
 	for entry := range strings.SplitSeq(text, ",") {
@@ -68,19 +78,74 @@ func selectable(text string) error {
 
 func isJSONSelection(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
 
-// selected returns the selection that --select names for an array.
-func selected(a *zarr.Array, text string) (*selection.Resolved, selection.Selection, error) {
-	if isJSONSelection(text) {
-		return nil, nil, unsupported("--select %s: JSON selections are not supported yet, only text as 0:10,3", text)
+// selectableJSON is selectable for JSON. The names of dimensions, and masks, are looked at once there is an array.
+func selectableJSON(text string) error {
+	raw := []byte(text)
+	if basic, ok, err := metadata.Attribute(raw, "basic"); err == nil && ok {
+		v, err := strictjson.Parse(basic, strictjson.Limits{})
+		if err != nil {
+			return err
+		}
+		if entries, err := v.Str(); err == nil {
+			if err := selectable(entries); err != nil {
+				return fmt.Errorf("basic: %w", err)
+			}
+			if raw, err = metadata.SetAttribute(raw, "basic", []byte(`""`)); err != nil {
+				return err
+			}
+		}
 	}
+	_, err := selection.ParseJSON(raw, nil, func(string) (selection.Mask, error) { return selection.Mask{}, nil })
+	return err
+}
+
+// selected returns the elements that --select names of an array.
+func selected(a *zarr.Array, text string) (*zarr.View, error) {
 	names := a.DimensionNames()
 	if names == nil {
 		names = make([]string, a.Rank())
 	}
-	basic, err := selection.Parse(text, names)
-	if err != nil {
-		return nil, nil, badArgument("--select %q: %w", text, err)
+	var sel selection.Selection
+	var err error
+	if isJSONSelection(text) {
+		sel, err = selection.ParseJSON([]byte(text), names, readMask)
+	} else {
+		sel, err = selection.Parse(text, names)
 	}
-	r, err := a.Select(basic)
-	return r, basic, err
+	if err != nil {
+		return nil, badArgument("--select %q: %w", text, err)
+	}
+	return a.View(sel)
+}
+
+// readMask reads a NumPy file of booleans. Memory is taken for what is really there.
+func readMask(name string) (m selection.Mask, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	h, err := npy.ReadHeader(f)
+	if err != nil {
+		return m, badArgument("mask %s: %w", name, err)
+	}
+	if h.Type.Kind() != dtype.Bool {
+		return m, badArgument("mask %s: its elements are %s, not bool", name, h.Type)
+	}
+	n, ok := h.Bytes()
+	if !ok || n == math.MaxInt64 {
+		return m, badArgument("mask %s: shape %v is too large", name, h.Shape)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, n+1))
+	if err != nil {
+		return m, err
+	}
+	if int64(len(data)) != n {
+		return m, badArgument("mask %s: shape %v needs %s, others are there", name, h.Shape, plural(n, "byte"))
+	}
+	m = selection.Mask{Shape: h.Shape, Data: make([]bool, n)}
+	for i, b := range h.Arrange(data) {
+		m.Data[i] = b != 0
+	}
+	return m, nil
 }

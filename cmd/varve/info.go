@@ -45,10 +45,12 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 
 func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
 	facts := describe(location, a.Metadata())
-	facts.Notes = append(facts.Notes, nodeNotes(cmd.Context(), a)...)
+	facts.Notes = append(facts.Notes, a.Notes()...)
+	facts.Notes = append(facts.Notes, shadowed(cmd.Context(), a)...)
+	facts.Times = endsOfTime(cmd.Context(), a)
 	facts.addGrid(a.Grid())
 	facts.addInner(a)
-	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a.Path(), a.Metadata())...)
+	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a)...)
 	facts.addSize(a.Type())
 	if stats {
 		if err := facts.addStored(cmd, a); err != nil {
@@ -56,16 +58,6 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		}
 	}
 	return facts.print(cmd)
-}
-
-// nodeNotes returns in what respects a node was not read as it is stored, and what else stands at its place.
-func nodeNotes(ctx context.Context, n zarr.Node) []string {
-	notes := n.Notes()
-	names, err := n.Shadowed(ctx)
-	if err == nil && names != nil {
-		notes = append(notes, fmt.Sprintf("%s of format 2 stands here too and was not read: zarr.json of format 3 comes first", strings.Join(names, " and ")))
-	}
-	return notes
 }
 
 // infoUndecodable shows as much of an array as can be read where something in its document stands in the way.
@@ -96,6 +88,15 @@ type groupFacts struct {
 	Notes      []string        `json:"notes,omitempty"`
 }
 
+// shadowed tells that documents of both formats stand at a node, of which those of format 2 are not read.
+func shadowed(ctx context.Context, n zarr.Node) []string {
+	names, err := n.Shadowed(ctx)
+	if err != nil || len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("both formats stand here: zarr.json was read, and %s was not", strings.Join(names, " and "))}
+}
+
 // mostCompared is how many nodes info compares with the group's consolidated metadata.
 const mostCompared = 1000
 
@@ -112,7 +113,7 @@ func (f *groupFacts) addNotes(ctx context.Context) {
 }
 
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
-	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes(), Members: []string{}, Notes: nodeNotes(cmd.Context(), g)}
+	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes(), Members: []string{}}
 	var members []zarr.Member
 	var bad error
 	for m, err := range g.Members(cmd.Context(), false) {
@@ -123,6 +124,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 		members = append(members, m)
 		facts.Members = append(facts.Members, m.Name())
 	}
+	facts.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
 	facts.addNotes(cmd.Context())
 	if wantsJSON(cmd) {
 		return errors.Join(printJSON(cmd, facts), bad)

@@ -31,11 +31,11 @@ func (v *values) openJSON() error {
 		return badArgument("%s: %w", v.name, err)
 	}
 	v.shape = nestedShape(doc, v.typ)
-	data, err := appendNested(nil, doc, v.typ, v.shape)
-	if err != nil {
+	e := elements{typ: v.typ}
+	if err := e.appendNested(doc, v.shape); err != nil {
 		return badArgument("%s: %w", v.name, err)
 	}
-	v.provide(data)
+	v.provide(e)
 	return nil
 }
 
@@ -53,29 +53,44 @@ func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 			break
 		}
 	}
-	if isList := t.Kind() == dtype.Complex || t.Kind() == dtype.Raw; isList && len(shape) > 0 {
+	if isList(t, doc) && len(shape) > 0 {
 		return shape[:len(shape)-1]
 	}
 	return shape
 }
 
-// appendNested appends the elements of nested lists of the given shape in host byte order.
-func appendNested(dst []byte, doc strictjson.Value, t dtype.Type, shape []int64) ([]byte, error) {
+// isList reports whether elements of a type are lists of numbers, the first of which is given: those of bytes may be texts as well.
+func isList(t dtype.Type, first strictjson.Value) bool {
+	switch t.Kind() {
+	case dtype.Complex:
+		return true
+	case dtype.Raw, dtype.Bytes, dtype.Terminated:
+		return first.Kind() != strictjson.String
+	}
+	return false
+}
+
+// appendNested appends the elements of nested lists of the given shape.
+func (e *elements) appendNested(doc strictjson.Value, shape []int64) error {
 	if len(shape) == 0 {
-		elem, err := t.ParseFill(doc.Raw())
-		if err != nil {
-			return nil, doc.Errorf("%w", err)
+		elem, err := e.typ.ParseFill(doc.Raw())
+		switch {
+		case err != nil:
+			return doc.Errorf("%w", err)
+		case e.typ.Variable():
+			e.words = append(e.words, elem)
+		default:
+			e.data = append(e.data, elem...)
 		}
-		return append(dst, elem...), nil
+		return nil
 	}
 	if doc.Kind() != strictjson.Array || int64(doc.Len()) != shape[0] {
-		return nil, doc.Errorf("a list of %d is needed here", shape[0])
+		return doc.Errorf("a list of %d is needed here", shape[0])
 	}
-	for _, e := range doc.Elements() {
-		var err error
-		if dst, err = appendNested(dst, e, t, shape[1:]); err != nil {
-			return nil, err
+	for _, below := range doc.Elements() {
+		if err := e.appendNested(below, shape[1:]); err != nil {
+			return err
 		}
 	}
-	return dst, nil
+	return nil
 }

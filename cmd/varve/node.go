@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +18,13 @@ func openNode(cmd *cobra.Command, location string) (zarr.Node, error) {
 // openArray opens the array that an argument names, for reading.
 func openArray(cmd *cobra.Command, location string) (*zarr.Array, error) {
 	return zarr.OpenArray(cmd.Context(), location, reading(cmd))
+}
+
+// closeStore lets go of the store of a hierarchy.
+func closeStore(h *zarr.Hierarchy) {
+	if c, ok := h.Store().(io.Closer); ok {
+		_ = c.Close() // it was read only
+	}
 }
 
 // completeNode proposes the members of the group that has been typed so far, besides files.

@@ -30,7 +30,7 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 	}
 	f := new(planFlags)
 	shapeFlag(c, &f.shape, "length of every axis, `60,100`; empty for rank 0")
-	checkedVar(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`: bool, int8 … uint64, float16 … float64, complex64, complex128, r24", syntax(parseType))
+	checkedVar(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", syntax(parseType))
 	checkedVar(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", syntax(parseSize))
 	checkedVar(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", syntax(parseEven))
 	propose(c, "target", "1MiB", "8MiB", "64MiB", "512MiB", "8GiB")
@@ -94,10 +94,11 @@ func (f *planFlags) plan() (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := parseType(f.dtype)
+	named, err := parseType(f.dtype)
 	if err != nil {
 		return nil, err
 	}
+	t := named.Type
 	s := sharded{shards: chunking{flag: "--target", text: f.target}}
 	p := &plan{Shape: shape, DataType: t.Name()}
 	if s.inner, err = parseEven(f.chunks); err != nil {
@@ -112,13 +113,13 @@ func (f *planFlags) plan() (*plan, error) {
 	if c := s.inner; c.size > 0 && p.Target != nil && c.size > *p.Target {
 		return nil, badUsage("--chunks %s do not fit into objects of --target %s", c.text, f.target)
 	}
-	if p.Chunks, err = s.alone(shape, int64(t.Size())); err != nil {
+	if p.Chunks, err = s.alone(shape, width(t)); err != nil {
 		return nil, err
 	}
 	if err := p.measure(t); err != nil {
 		return nil, err
 	}
-	p.Sharded, err = s.measured(shape, int64(t.Size()))
+	p.Sharded, err = s.measured(shape, width(t))
 	return p, err
 }
 
@@ -177,7 +178,7 @@ func (p *plan) measure(t dtype.Type) error {
 		return badArgument("%w", err)
 	}
 	p.Grid, p.Objects = g.Chunks(), objects(g)
-	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, int64(t.Size()))...) }
+	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, width(t))...) }
 	var ok bool
 	if p.Chunk, ok = product(p.Chunks...); !ok {
 		return fmt.Errorf("%w: the bytes of a chunk", zarr.ErrOverflow)

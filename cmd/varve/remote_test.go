@@ -40,6 +40,7 @@ func TestRemote(t *testing.T) {
 		for k, args := range [][]string{
 			{"info", "."}, {"tree", "."}, {"ls", "."}, {"info", "./one"}, {"info", "./one", "--json"}, {"grid", "./one"}, {"cat", "./one"},
 			{"cat", "./one", "--json"}, {"export", "./one", "--format", "csv"}, {"check", "./deep/two"}, {"equal", "./one", "./one"}, {"info", "--stats", "./one"},
+			{"conformance", "--array_path", "./one"}, {"cat", "./one", "--select", `{"points": [[0,7],[2,-1]]}`}, {"attrs", "./one"},
 		} {
 			for i, arg := range args {
 				switch {

@@ -50,7 +50,7 @@ func newRoot() *cobra.Command {
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		newCatCommand(), newExportCommand(),
 		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
-		newAttributesCommand(), newRemoveCommand(), newCopyCommand(), newConsolidateCommand(), newCompactCommand(), newCheckCommand(),
+		newAttributesCommand(), newRemoveCommand(), newCopyCommand(), newConvertCommand(), newConsolidateCommand(), newCompactCommand(), newCheckCommand(),
 		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)

@@ -39,13 +39,13 @@ func (s sharded) check() error {
 // cut returns the grid of shards, and how each is cut.
 func (s sharded) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, []grid.Cut, error) {
 	if s.shards.isChosen() {
-		return s.proposed(shape, int64(t.Size()))
+		return s.proposed(shape, width(t))
 	}
 	g, err := s.shards.grid(ctx, shape, t, at)
 	if err != nil {
 		return nil, nil, err
 	}
-	cuts, err := s.within(g, int64(t.Size()))
+	cuts, err := s.within(g, width(t))
 	return g, cuts, s.inner.refused(err)
 }
 

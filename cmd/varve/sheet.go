@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -68,9 +70,12 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 	}
 	s := sheet{title: "array " + f.Path}
 	s.add("shape", shapeText(f.Shape)+namesText(f.DimensionNames))
-	s.add("data type", strings.Trim(compact(f.DataType), `"`))
+	s.add("data type", f.typeText())
 	if f.logical >= 0 {
 		s.add("size", byteCount(f.logical))
+	}
+	if f.Times != nil {
+		s.add("times", strings.Join(slices.Compact(slices.Clone(f.Times)), " … "))
 	}
 	f.addChunks(&s)
 	s.add("fill value", shorten(compact(f.FillValue), 60))
@@ -84,6 +89,14 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 		s.add(label("notes", i), n)
 	}
 	return s.print(cmd.OutOrStdout())
+}
+
+// typeText returns the data type in short where it is known, else as it is spelled.
+func (f *arrayFacts) typeText() string {
+	if t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration); err == nil && f.doc.DataType.Configuration != nil {
+		return t.String()
+	}
+	return strings.Trim(compact(f.DataType), `"`)
 }
 
 func (f *arrayFacts) addChunks(s *sheet) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -17,44 +16,71 @@ const slabBytes = 128 << 20
 // source is the selected part of an array, on its way out.
 type source struct {
 	array    *zarr.Array
-	sel      selection.Selection
+	stored   dtype.Type // of what is selected
+	typ      dtype.Type // of what comes out
+	decoding *decoding  // nil where that is the same
 	resolved *selection.Resolved
 	shape    []int64 // of the selection
-	bytes    int64
+	bytes    int64   // in memory
 }
 
-// newSource binds what --select says to an array.
-func newSource(a *zarr.Array, text string) (*source, error) {
-	r, sel, err := selected(a, text)
+// newSource binds what --select says to an array. Decoded are only numbers of which the attributes say how.
+func newSource(a *zarr.Array, text string, decoded bool) (*source, error) {
+	v, err := selected(a, text)
 	if err != nil {
 		return nil, err
 	}
-	n, ok := checked.Mul(r.Len(), int64(a.Type().Size()))
-	if !ok {
+	s := &source{array: a, stored: v.Type(), typ: v.Type(), resolved: v.Selection(), shape: v.Shape()}
+	if decoded {
+		if s.decoding, err = decodingOf(a); err != nil {
+			return nil, err
+		}
+	}
+	if s.decoding != nil {
+		s.typ = s.decoding.typ
+	}
+	var ok bool
+	if s.bytes, ok = checked.Mul(s.resolved.Len(), max(width(s.stored), width(s.typ))); !ok {
 		return nil, zarr.ErrOverflow
 	}
-	return &source{a, sel, r, r.Shape(), n}, nil
+	return s, nil
 }
 
-// blocks calls use with the elements in C order and host byte order, block by block. The memory is reused.
-func (s *source) blocks(ctx context.Context, use func(block []byte) error) error {
-	slabs, err := s.array.Slabs(s.sel, slabBytes)
+// reader reads blocks of a source. The memory is reused.
+type reader struct {
+	*source
+	block, made elements
+}
+
+func (s *source) reader() *reader { return &reader{source: s, block: elements{typ: s.stored}} }
+
+// read returns the n elements of a part.
+func (r *reader) read(ctx context.Context, part selection.Selection, n int) (elements, error) {
+	r.block.grow(n)
+	if err := r.block.read(ctx, r.array, part); err != nil || r.decoding == nil {
+		return r.block, err
+	}
+	r.decoding.decode(&r.made, r.block)
+	return r.made, nil
+}
+
+// blocks calls use with the elements in C order, block by block. The memory is reused.
+func (s *source) blocks(ctx context.Context, use func(elements) error) error {
+	slabs, err := s.array.Slabs(s.resolved, slabOf(s.stored))
 	if err != nil {
 		return err
 	}
-	var block []byte
-	size := s.array.Type().Size()
+	r := s.reader()
 	for slab := range slabs {
-		r, err := s.array.Select(slab)
+		part, err := s.array.Select(slab)
 		if err != nil {
 			return err
 		}
-		n := int(r.Len()) * size // a slab is no larger than slabBytes or one element
-		block = slices.Grow(block[:0], n)[:n]
-		if err := s.array.ReadBytes(ctx, slab, block); err != nil {
+		e, err := r.read(ctx, slab, int(part.Len())) // a slab is no larger than slabBytes or one element
+		if err != nil {
 			return err
 		}
-		if err := use(block); err != nil {
+		if err := use(e); err != nil {
 			return err
 		}
 	}
@@ -65,14 +91,13 @@ func (s *source) blocks(ctx context.Context, use func(block []byte) error) error
 func (s *source) elements(cmd *cobra.Command, use func(elem []byte) error) error {
 	p := newProgress(cmd, "reading", s.bytes)
 	defer p.end()
-	size := s.array.Type().Size()
-	return s.blocks(cmd.Context(), func(block []byte) error {
-		for elem := range slices.Chunk(block, size) {
-			if err := use(elem); err != nil {
+	return s.blocks(cmd.Context(), func(e elements) error {
+		for i := range e.len() {
+			if err := use(e.at(i)); err != nil {
 				return err
 			}
 		}
-		p.add(int64(len(block)))
+		p.add(int64(e.len()) * width(s.typ))
 		return cmd.Context().Err()
 	})
 }

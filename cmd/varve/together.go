@@ -25,7 +25,7 @@ type input struct {
 	file   string
 	array  *zarr.Array
 	axis   int
-	data   []byte
+	data   elements
 	planes int64
 	opt    zarr.AppendOptions
 }
@@ -91,7 +91,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName stri
 	}
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
-		additions[i] = zarr.Addition{Path: in.name, Axis: in.axis, Data: in.data, Options: &in.opt}
+		additions[i] = in.data.addition(in.name, in.axis, &in.opt)
 	}
 	if err := g.Append(cmd.Context(), additions...); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular(
 func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*input) error {
 	g := given{}
 	for _, in := range inputs {
-		g[sameNode(location)+"/"+in.name] = in.data
+		g[sameNode(location)+"/"+in.name] = in.data.data
 	}
 	times := c.times
 	own := sameNode(location) + "/" + times.coordinate

@@ -21,12 +21,13 @@ import (
 type values struct {
 	typ     dtype.Type
 	shape   []int64 // nil for raw data, which has none
-	total   int64   // bytes, -1 where that shows only at the end
+	total   int64   // bytes in memory, -1 where that shows only at the end
 	taken   int64   // bytes that were read
 	whole   bool    // nothing is missing and nothing follows, as far as the system knows
 	name    string  // of the file
 	r       io.Reader
-	swapped bool // not in host byte order
+	swapped bool     // not in host byte order
+	words   [][]byte // in place of r, of elements that differ in length
 	file    *os.File
 	aside   spool // of a stream
 }
@@ -56,7 +57,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 	var err error
 	switch f := formatOf(formatName, file); f {
 	case rawFormat:
-		v.swapped = !dtype.LittleEndian()
+		v.swapped, err = !dtype.LittleEndian(), oneLength(t, f)
 	case npyFormat:
 		err = v.openNPY()
 	case jsonFormat:
@@ -88,7 +89,8 @@ func (v *values) openNPY() error {
 	if err != nil {
 		return badArgument("%s: %w", v.name, err)
 	}
-	if !v.typ.IsZero() && v.typ != h.Type {
+	worded := isWord(h.Type) && v.typ.Variable()
+	if !v.typ.IsZero() && v.typ != h.Type && !worded && !sameBytes(v.typ, h.Type) {
 		return badArgument("%s has elements of type %s, the array %s", v.name, h.Type, v.typ)
 	}
 	n, ok := h.Bytes()
@@ -98,17 +100,39 @@ func (v *values) openNPY() error {
 	if have, known := v.left(); known && have != n {
 		return badArgument("%s has %d bytes of elements, its header says %d", v.name, have, n)
 	}
+	want := v.typ
 	v.typ, v.shape, v.total, v.swapped = h.Type, h.Shape, n, h.Swapped()
-	if !h.Fortran {
+	if !h.Fortran && !worded {
 		return nil
 	}
-	data, err := v.all()
+	e, err := v.all()
 	if err != nil {
 		return err
 	}
 	h.BigEndian = !dtype.LittleEndian() // all has already swapped
-	v.provide(h.Arrange(data))
+	e.data = h.Arrange(e.data)
+	if worded {
+		e = asWords(want, e)
+	}
+	v.provide(e)
 	return nil
+}
+
+// isWord reports whether elements are text, or bytes, of a fixed length.
+func isWord(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated }
+
+// sameBytes reports whether elements of two types are the same bytes without meaning.
+func sameBytes(a, b dtype.Type) bool {
+	return a.Kind() == dtype.Raw && b.Kind() == dtype.Raw && a.Size() == b.Size()
+}
+
+// asWords returns elements of a fixed length as those of a type that may have any.
+func asWords(t dtype.Type, e elements) elements {
+	words := make([][]byte, e.len())
+	for i := range words {
+		words[i] = e.typ.AppendWord(nil, e.at(i))
+	}
+	return elements{typ: t, words: words}
 }
 
 // left returns how many bytes a file has from where it is read next, if it is one that tells.
@@ -121,9 +145,10 @@ func (v *values) left() (int64, bool) {
 	return v.total - at, err == nil
 }
 
-// provide makes data, in host byte order, what is read.
-func (v *values) provide(data []byte) {
-	v.r, v.swapped, v.total, v.taken, v.whole = bytes.NewReader(data), false, int64(len(data)), 0, true
+// provide makes elements what is read.
+func (v *values) provide(e elements) {
+	v.r, v.swapped, v.taken, v.whole = bytes.NewReader(e.data), false, 0, true
+	v.typ, v.words, v.total = e.typ, e.words, int64(e.len())*width(e.typ)
 }
 
 // settle makes sure that n bytes are there, just as many as are needed: those of a stream it sets aside until then.
@@ -154,14 +179,19 @@ func (v *values) broken(err error) error {
 	return fmt.Errorf("read %s: %w", v.name, err)
 }
 
-// next fills block with the next elements in host byte order.
-func (v *values) next(block []byte) error {
-	n, err := io.ReadFull(v.r, block)
+// next fills e with the next elements in host byte order.
+func (v *values) next(e *elements) error {
+	if v.typ.Variable() {
+		n := copy(e.words, v.words)
+		v.words = v.words[n:]
+		return nil // as many are there as are needed
+	}
+	n, err := io.ReadFull(v.r, e.data)
 	v.taken += int64(n)
 	if err != nil {
 		return v.broken(err)
 	}
-	v.arrange(block)
+	v.arrange(e.data)
 	return nil
 }
 
@@ -171,9 +201,9 @@ func (v *values) arrange(block []byte) {
 	}
 }
 
-// fill fills block as next does. After the last block there must be nothing more.
-func (v *values) fill(block []byte, last bool) error {
-	err := v.next(block)
+// fill fills e as next does. After the last elements there must be nothing more.
+func (v *values) fill(e *elements, last bool) error {
+	err := v.next(e)
 	if err == nil && last {
 		err = v.end()
 	}
@@ -193,20 +223,23 @@ func (v *values) end() error {
 }
 
 // all returns everything that is left. Memory is taken for what is really there only.
-func (v *values) all() ([]byte, error) {
+func (v *values) all() (e elements, err error) {
+	if v.typ.Variable() {
+		return elements{typ: v.typ, words: v.words}, nil
+	}
 	data, err := io.ReadAll(v.r)
 	v.taken += int64(len(data))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", v.name, err)
+		return e, fmt.Errorf("read %s: %w", v.name, err)
 	}
 	if v.total >= 0 && v.taken != v.total {
-		return nil, badArgument("%s has %d bytes of elements, its header says %d", v.name, v.taken, v.total)
+		return e, badArgument("%s has %d bytes of elements, its header says %d", v.name, v.taken, v.total)
 	}
 	if len(data)%v.typ.Size() != 0 {
-		return nil, badArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, len(data), v.typ)
+		return e, badArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, len(data), v.typ)
 	}
 	v.arrange(data)
-	return data, nil
+	return elements{typ: v.typ, data: data}, nil
 }
 
 // fits refuses values that are too many or too few for a place of the given shape, or are arranged in another way.
@@ -214,14 +247,17 @@ func (v *values) all() ([]byte, error) {
 func (v *values) fits(shape []int64) error {
 	want, ok := checked.Product(shape...)
 	if ok {
-		want, ok = checked.Mul(want, int64(v.typ.Size()))
+		want, ok = checked.Mul(want, width(v.typ))
 	}
 	if !ok {
 		return zarr.ErrOverflow
 	}
-	if size := int64(v.typ.Size()); v.total >= 0 && v.total != want {
+	if size := width(v.typ); v.total >= 0 && v.total != want {
 		err := badArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)",
 			v.name, plural(v.total/size, "value"), v.total, shape, v.typ, count(want/size), want)
+		if v.typ.Variable() {
+			err = badArgument("%s has %s, shape %v takes %s", v.name, plural(v.total/size, "value"), shape, count(want/size))
+		}
 		return v.onFirstOf(shape, err)
 	}
 	have, place := squeezed(v.shape), squeezed(shape)

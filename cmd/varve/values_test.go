@@ -171,13 +171,14 @@ func TestFillAndPours(t *testing.T) {
 // TestNestedRoundTrip checks that what is exported as JSON can be written again.
 func TestNestedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool }).Draw(t, "type")
+		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool && !d.Variable() }).Draw(t, "type")
 		shape := rapid.SliceOfN(rapid.Int64Range(1, 4), 0, 3).Draw(t, "shape")
 		n := typ.Size()
 		for _, length := range shape {
 			n *= int(length)
 		}
 		data := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")
+		typ.Normalize(data)
 		text := nestedText(typ, shape, &data)
 		doc, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 		if err != nil {
@@ -186,8 +187,9 @@ func TestNestedRoundTrip(t *testing.T) {
 		if got := nestedShape(doc, typ); fmt.Sprint(got) != fmt.Sprint(shape) {
 			t.Fatalf("%s: shape %v, want %v", text, got, shape)
 		}
-		got, err := appendNested(nil, doc, typ, shape)
-		if again := nestedText(typ, shape, &got); err != nil || again != text {
+		got := elements{typ: typ}
+		err = got.appendNested(doc, shape)
+		if again := nestedText(typ, shape, &got.data); err != nil || again != text {
 			t.Fatalf("%s became %s: %v", text, again, err)
 		}
 	})
@@ -356,8 +358,8 @@ func TestSettle(t *testing.T) {
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d: %v", c.n, err)
 		}
-		if data, all := v.all(); c.want == "" && (err != nil || all != nil || string(data) != "12345") {
-			t.Errorf("%q, %v, %v", data, err, all)
+		if data, all := v.all(); c.want == "" && (err != nil || all != nil || string(data.data) != "12345") {
+			t.Errorf("%q, %v, %v", data.data, err, all)
 		}
 		if err := v.close(); err != nil {
 			t.Error(err)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/selection"
 )
 
 func newWriteCommand() *cobra.Command {
@@ -15,7 +14,8 @@ func newWriteCommand() *cobra.Command {
 		Long: `Write values from a file or standard input, or one value, into an array.
 
 There have to be as many values as elements are selected. raw is C order, little endian, without a header; npy is NumPy's
-format, whose type has to be the array's; json is nested lists of values as metadata spells fill values.
+format, whose type has to be the array's; json is nested lists of values as metadata spells fill values, the one for elements that
+differ in length. --select takes JSON, too, as export does: of points that are named twice the last value stays.
 
 More than 128 MiB of standard input are kept in a temporary file until all of them are there, and are written then, so that
 a stream that breaks off or goes on too long changes nothing.`,
@@ -45,18 +45,24 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 		return err
 	}
 	defer a.Close()
-	r, s, err := selected(a, sel)
+	to, err := selected(a, sel)
 	if err != nil {
 		return err
 	}
-	elem, err := a.Type().ParseText(value)
+	e := elements{typ: to.Type()}
+	elem, err := e.typ.ParseText(value)
 	if err != nil {
 		return badArgument("--value %s: %w", value, err)
 	}
-	if err := a.FillBytes(cmd.Context(), s, elem); err != nil {
+	if e.typ.Variable() {
+		err = zarr.Fill(cmd.Context(), a, to.Selection(), elem)
+	} else {
+		err = a.FillBytes(cmd.Context(), to.Selection(), elem)
+	}
+	if err != nil {
 		return err
 	}
-	return wrote(cmd, location, r.Len())
+	return wrote(cmd, location, to.Selection().Len())
 }
 
 func write(cmd *cobra.Command, location, sel, file, formatName string) error {
@@ -65,19 +71,19 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	defer a.Close()
-	r, s, err := selected(a, sel)
+	to, err := selected(a, sel)
 	if err != nil {
 		return err
 	}
-	v, err := openValues(cmd, file, formatName, a.Type())
+	v, err := openValues(cmd, file, formatName, to.Type())
 	if err != nil {
 		return err
 	}
 	defer v.close()
-	if err := pour(cmd, v, a, s); err != nil {
+	if err := pour(cmd, v, to); err != nil {
 		return err
 	}
-	return wrote(cmd, location, r.Len())
+	return wrote(cmd, location, to.Selection().Len())
 }
 
 // wrote tells a program how many elements were written.
@@ -90,20 +96,17 @@ func wrote(cmd *cobra.Command, location string, n int64) error {
 
 // pour writes values into the selected elements, slab by slab. Before it writes anything it makes sure that there are just as
 // many values as needed.
-func pour(cmd *cobra.Command, v *values, a *zarr.Array, sel selection.Selection) error {
-	r, err := a.Select(sel)
+func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
+	if err := v.fits(to.Shape()); err != nil {
+		return err
+	}
+	a, e := to.Array(), elements{typ: to.Type()}
+	size := width(e.typ)
+	slabs, err := a.Slabs(to.Selection(), slabOf(e.typ))
 	if err != nil {
 		return err
 	}
-	if err := v.fits(r.Shape()); err != nil {
-		return err
-	}
-	slabs, err := a.Slabs(sel, slabBytes)
-	if err != nil {
-		return err
-	}
-	size := int64(a.Type().Size())
-	left := r.Len() * size
+	left := to.Selection().Len() * size
 	if left == 0 {
 		return v.end()
 	}
@@ -114,7 +117,6 @@ func pour(cmd *cobra.Command, v *values, a *zarr.Array, sel selection.Selection)
 	}
 	p := newProgress(cmd, "writing", left)
 	defer p.end()
-	var block []byte
 	for slab := range slabs {
 		part, err := a.Select(slab)
 		if err != nil {
@@ -122,14 +124,23 @@ func pour(cmd *cobra.Command, v *values, a *zarr.Array, sel selection.Selection)
 		}
 		n := part.Len() * size
 		left -= n
-		block = slices.Grow(block[:0], int(n))[:n]
-		if err := v.fill(block, left == 0); err != nil {
+		e.grow(int(part.Len()))
+		if err := v.fill(&e, left == 0); err != nil {
 			return err
 		}
-		if err := a.WriteBytes(cmd.Context(), slab, block); err != nil {
+		if err := e.write(cmd.Context(), a, slab); err != nil {
 			return err
 		}
 		p.add(n)
 	}
 	return nil
+}
+
+// pourAll writes values into all of an array.
+func pourAll(cmd *cobra.Command, v *values, a *zarr.Array) error {
+	all, err := a.View(nil)
+	if err != nil {
+		return err
+	}
+	return pour(cmd, v, all)
 }

@@ -127,14 +127,14 @@ func parseType(raw []byte) (dtype.Type, error) {
 	return dtype.Parse(ext.Name, ext.Configuration)
 }
 
-func parseBeyond(text string) (beyond, error) {
+func parseBeyond(text string) (number.Overflow, error) {
 	switch text {
 	case Clamp:
-		return clamps, nil
+		return number.Clamps, nil
 	case Wrap:
-		return wraps, nil
+		return number.Wraps, nil
 	}
-	return fails, fmt.Errorf("out_of_range is %q, want %q, %q, or nothing", text, Clamp, Wrap)
+	return number.Fails, fmt.Errorf("out_of_range is %q, want %q, %q, or nothing", text, Clamp, Wrap)
 }
 
 func (c *coder) parseMap(raw []byte) error {
@@ -171,7 +171,7 @@ func parsePairs(list []json.RawMessage) ([]Pair, error) {
 type coder struct {
 	stored        dtype.Type
 	mode          number.Mode
-	beyond        beyond
+	beyond        number.Overflow
 	forward, back []Pair
 
 	encode, decode cast
@@ -193,7 +193,7 @@ func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
 	if err := c.decode.bind(c.stored, spec.Type, c.mode, c.beyond); err != nil {
 		return spec, err
 	}
-	if c.beyond == wraps && c.encode.to.Carrier == number.Float {
+	if c.beyond == number.Wraps && c.encode.To.Carrier == number.Float {
 		return spec, fmt.Errorf("out_of_range is %q, which needs an integer data_type, not %s", Wrap, c.stored)
 	}
 	var err error
@@ -213,14 +213,14 @@ func (c *coder) castFill(fill []byte) ([]byte, error) {
 	if fill == nil {
 		return nil, nil
 	}
-	stored, again := make([]byte, c.encode.to.Bytes), make([]byte, c.encode.from.Bytes)
+	stored, again := make([]byte, c.encode.To.Bytes), make([]byte, c.encode.From.Bytes)
 	if f := c.encode.run(stored, fill); f != nil {
 		return nil, fmt.Errorf("fill value: %s", f.reason(&c.encode))
 	}
 	if f := c.decode.run(again, stored); f != nil {
 		return nil, fmt.Errorf("fill value on its way back: %s", f.reason(&c.decode))
 	}
-	if !equal(c.encode.from, fill, again) {
+	if !equal(c.encode.From, fill, again) {
 		t := c.encode.source
 		return nil, fmt.Errorf("fill value %s comes back as %s; map it in scalar_map, or take another", t.AppendText(nil, fill), t.AppendText(nil, again))
 	}

@@ -67,7 +67,7 @@ func element(t testing.TB, typ dtype.Type, json string) []byte {
 
 // run encodes one element.
 func run(c *coder, elem []byte) ([]byte, error) {
-	dst := codec.Block{Shape: []int64{1}, Data: make([]byte, c.encode.to.Bytes)}
+	dst := codec.Block{Shape: []int64{1}, Data: make([]byte, c.encode.To.Bytes)}
 	err := c.Encode(&dst, codec.Block{Shape: []int64{1}, Data: elem})
 	return dst.Data, err
 }
@@ -106,7 +106,7 @@ func TestGolden(t *testing.T) {
 		}
 		o := &Options{Rounding: rounding, OutOfRange: strings.Trim(beyond, "-")}
 		c, _ := bound(t, parse(t, source), string(Extension(parse(t, target), o).Configuration))
-		got, err := run(c, fromWord(c.encode.from.Bytes, x))
+		got, err := run(c, fromWord(c.encode.From.Bytes, x))
 		if (err == nil) != (result != "-") {
 			t.Errorf("%s: %v", line, err)
 			continue
@@ -120,8 +120,8 @@ func TestGolden(t *testing.T) {
 func isNaN(c *coder, e []byte) bool {
 	b := number.NewBlock()
 	defer b.Free()
-	c.encode.to.Load(b, e)
-	return c.encode.to.Carrier == number.Float && math.IsNaN(b.F[0])
+	c.encode.To.Load(b, e)
+	return c.encode.To.Carrier == number.Float && math.IsNaN(b.F[0])
 }
 
 func TestContract(t *testing.T) {
@@ -373,21 +373,21 @@ func TestIntegerTargets(t *testing.T) {
 		elem := drawElement(t, source)
 		b := number.NewBlock()
 		defer b.Free()
-		c.encode.from.Load(b, elem)
+		c.encode.From.Load(b, elem)
 		x := new(big.Float).SetPrec(2000)
-		switch f := c.encode.from; {
+		switch f := c.encode.From; {
 		case f.Carrier == number.Signed:
 			x.SetInt64(b.I[0])
 		case f.Carrier == number.Unsigned:
 			x.SetUint64(b.U[0])
-		case !finite(b.F[0]):
+		case !isFinite(b.F[0]):
 			return
 		default:
 			x.SetFloat64(b.F[0])
 		}
-		dst := make([]byte, c.encode.to.Bytes)
+		dst := make([]byte, c.encode.To.Bytes)
 		f := c.encode.run(dst, elem)
-		want, ok := slowCast(x, c.encode.to, o.Rounding, o.OutOfRange)
+		want, ok := slowCast(x, c.encode.To, o.Rounding, o.OutOfRange)
 		if ok != (f == nil) {
 			t.Fatalf("%v: failure %v, want %v", x, f, want)
 		}
@@ -419,25 +419,25 @@ func TestFloatTargets(t *testing.T) {
 		target := rapid.SampledFrom([]dtype.Type{dtype.Of[float32](), dtype.Of[float64](), dtype.Of[dtype.Float16]()}).Draw(t, "target")
 		rounding := rapid.SampledFrom([]string{NearestEven, TowardsZero, TowardsPositive, TowardsNegative, NearestAway}).Draw(t, "rounding")
 		var c cast
-		if err := c.bind(source, target, modes[rounding], fails); err != nil {
+		if err := c.bind(source, target, modes[rounding], number.Fails); err != nil {
 			t.Fatal(err)
 		}
 		elem := drawElement(t, source)
 		b := number.NewBlock()
 		defer b.Free()
-		c.from.Load(b, elem)
+		c.From.Load(b, elem)
 		var want uint64
 		var verdict number.Verdict
-		switch c.from.Carrier {
+		switch c.From.Carrier {
 		case number.Signed:
-			want, verdict = c.to.Layout.RoundMantissa(b.I[0] < 0, magnitude(b.I[0]), 0, c.mode)
+			want, verdict = c.To.Layout.RoundMantissa(b.I[0] < 0, abs(b.I[0]), 0, c.Mode)
 		case number.Unsigned:
-			want, verdict = c.to.Layout.RoundMantissa(false, b.U[0], 0, c.mode)
+			want, verdict = c.To.Layout.RoundMantissa(false, b.U[0], 0, c.Mode)
 		case number.Float:
-			want, verdict = c.to.Layout.Round(b.F[0], c.mode)
+			want, verdict = c.To.Layout.Round(b.F[0], c.Mode)
 		}
-		isNaN := c.from.Carrier == number.Float && math.IsNaN(b.F[0])
-		dst := make([]byte, c.to.Bytes)
+		isNaN := c.From.Carrier == number.Float && math.IsNaN(b.F[0])
+		dst := make([]byte, c.To.Bytes)
 		f := c.run(dst, elem)
 		if (f == nil) != (verdict == number.Fits) || f == nil && word(dst) != want && !isNaN {
 			t.Fatalf("%s %x to %s, %s: %x, %v, want %x", source, elem, target, rounding, dst, f, want)
@@ -453,7 +453,7 @@ func TestRoundTrip(t *testing.T) {
 			typ, _ := dtype.Parse(source, nil)
 			stored, _ := dtype.Parse(target, nil)
 			var there, back cast
-			if err := errors.Join(there.bind(typ, stored, 0, fails), back.bind(stored, typ, 0, fails)); err != nil {
+			if err := errors.Join(there.bind(typ, stored, 0, number.Fails), back.bind(stored, typ, 0, number.Fails)); err != nil {
 				t.Fatal(err)
 			}
 			src := bytes.Join(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) []byte { return drawElement(t, typ) }), 0, 9).Draw(t, "elements"), nil)
@@ -465,7 +465,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(f.reason(&back))
 			}
 			for i := 0; i < len(src); i += typ.Size() {
-				if !equal(there.from, src[i:i+typ.Size()], dst[i:i+typ.Size()]) {
+				if !equal(there.From, src[i:i+typ.Size()], dst[i:i+typ.Size()]) {
 					t.Fatalf("%x comes back as %x", src, dst)
 				}
 			}
@@ -533,11 +533,11 @@ func Benchmark(b *testing.B) {
 	} {
 		c, out := bound(b, parse(b, s.source), s.configuration)
 		const n = 1 << 18
-		src := codec.Block{Shape: []int64{n}, Data: make([]byte, n*c.encode.from.Bytes)}
+		src := codec.Block{Shape: []int64{n}, Data: make([]byte, n*c.encode.From.Bytes)}
 		for i := range n {
 			block := number.NewBlock()
 			block.F[0], block.I[0] = float64(i%200)+0.3, int64(i)
-			c.encode.from.Store(src.Data[i*c.encode.from.Bytes:][:c.encode.from.Bytes], block)
+			c.encode.From.Store(src.Data[i*c.encode.From.Bytes:][:c.encode.From.Bytes], block)
 			block.Free()
 		}
 		dst := codec.Block{Shape: []int64{n}, Data: make([]byte, n*out.Type.Size())}
@@ -570,3 +570,12 @@ func ExampleExtension() {
 	fmt.Println(string(e.Configuration))
 	// Output: {"data_type":"uint8","rounding":"towards-zero","scalar_map":{"encode":[["NaN",0]]}}
 }
+
+func abs(x int64) uint64 {
+	if x < 0 {
+		return -uint64(x)
+	}
+	return uint64(x)
+}
+
+func isFinite(x float64) bool { return x-x == 0 }

@@ -102,7 +102,7 @@ func (s *fixedScaleOffset) Encode(dst *codec.Block, src codec.Block) error {
 	blockwise(dst.Data, src.Data, s.from, s.to, func(b *number.Block, n int) {
 		carrier, a := s.from.format.Carrier, arithmetic(s.from.format.Bytes)
 		carrier, a = s.apply(b, n, carrier, a, s.offset, minus)
-		carrier, a = s.apply(b, n, carrier, a, s.scale, times)
+		carrier, _ = s.apply(b, n, carrier, a, s.scale, times)
 		if carrier == number.Float {
 			number.NearestEven.Integral(b.F[:n])
 		}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 )
 
@@ -87,30 +87,30 @@ func (p *parser) member(h *Header, seen map[string]bool) error {
 	return fmt.Errorf("%w: unknown key %q", ErrInvalid, key)
 }
 
-func (p *parser) descr(h *Header) error {
-	if p.accept("["); strings.HasPrefix(p.rest, "(") {
-		return fmt.Errorf("%w: NumPy structures", dtype.ErrUnsupported)
-	}
-	descr, err := p.text()
-	if err != nil {
-		return err
-	}
-	h.Type, h.BigEndian, err = dtype.FromNumPy(descr)
-	return err
-}
-
-// text reads a string without escapes; a header needs none.
+// text reads a string.
 func (p *parser) text() (string, error) {
 	p.accept("")
 	if p.rest == "" || p.rest[0] != '\'' && p.rest[0] != '"' {
 		return "", fmt.Errorf("%w: a string is missing", ErrInvalid)
 	}
-	text, rest, ok := strings.Cut(p.rest[1:], p.rest[:1])
-	if !ok || strings.Contains(text, "\\") {
-		return "", fmt.Errorf("%w: a string that does not end, or has escapes", ErrInvalid)
+	quote, rest := p.rest[0], p.rest[1:]
+	var text []byte
+	for {
+		end := strings.IndexAny(rest, string([]byte{quote, '\\'}))
+		if end < 0 {
+			return "", fmt.Errorf("%w: a string that does not end", ErrInvalid)
+		}
+		text = append(text, rest[:end]...)
+		if rest[end] == quote {
+			p.rest = rest[end+1:]
+			return string(text), nil
+		}
+		r, size, ok := unescape(rest[end+1:])
+		if !ok {
+			return "", fmt.Errorf("%w: a string with an unknown escape", ErrInvalid)
+		}
+		text, rest = utf8.AppendRune(text, r), rest[end+1+size:]
 	}
-	p.rest = rest
-	return text, nil
 }
 
 func (p *parser) boolean(v *bool) error {

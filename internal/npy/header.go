@@ -1,11 +1,15 @@
 package npy
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -17,8 +21,8 @@ var ErrInvalid = errors.New("npy: invalid file")
 
 const (
 	magic = "\x93NUMPY"
-	// maxHeader is the most bytes of the dictionary. A header of 64 axes has about 1,500.
-	maxHeader = 1 << 16
+	// maxHeader is the most bytes of the dictionary. A header of 64 axes has about 1,500, one of 4096 fields 100,000.
+	maxHeader = 1 << 20
 	// alignment is what the beginning of the elements is a multiple of, in bytes.
 	alignment = 64
 )
@@ -41,7 +45,7 @@ func (h Header) Bytes() (int64, bool) {
 }
 
 // ReadHeader reads a header and leaves r at the first element. A file that is no .npy file or damaged wraps [ErrInvalid],
-// a data type without counterpart, as a text, a date or a structure, wraps [dtype.ErrUnsupported].
+// a data type without counterpart, as an object, or a structure with gaps, wraps [dtype.ErrUnsupported].
 func ReadHeader(r io.Reader) (Header, error) {
 	var start [len(magic) + 2]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
@@ -58,7 +62,19 @@ func ReadHeader(r io.Reader) (Header, error) {
 	if _, err := io.ReadFull(r, text); err != nil {
 		return Header{}, truncated(err)
 	}
-	return parse(string(text))
+	return parse(decoded(text, start[len(magic)]))
+}
+
+// decoded returns the dictionary as UTF-8: only in format version 3.0 it is that already, before it is Latin-1.
+func decoded(text []byte, version byte) string {
+	if version >= 3 {
+		return strings.ToValidUTF8(string(text), "\ufffd")
+	}
+	runes := make([]rune, len(text))
+	for i, b := range text {
+		runes[i] = rune(b)
+	}
+	return string(runes)
 }
 
 // readLength reads the length of the dictionary in bytes.
@@ -91,33 +107,31 @@ func truncated(err error) error {
 	return fmt.Errorf("npy: read the header: %w", err)
 }
 
-// Append appends the header as the beginning of a file, in format version 1.0 and padded as NumPy does.
-// The type must not be the zero Type.
+// Append appends the header as the beginning of a file, padded as NumPy does: in format version 1.0, in 2.0 where it is long, and in
+// 3.0 where names of fields are not ASCII. Elements of types that NumPy has not, which [Header.Check] refuses, become bytes without meaning.
 func (h Header) Append(dst []byte) []byte {
-	start := len(dst)
-	dst = append(dst, magic+"\x01\x00\x00\x00"...)
-	dst = append(dst, "{'descr': '"...)
-	descr, _ := h.Type.NumPy()
-	if h.BigEndian && h.Type.Ordered() {
-		descr = ">" + descr[1:]
-	}
-	dst = append(dst, descr...)
-	dst = append(dst, "', 'fortran_order': "...)
+	text := appendDescr([]byte("{'descr': "), h.Type, h.BigEndian)
+	text = append(text, ", 'fortran_order': "...)
 	if h.Fortran {
-		dst = append(dst, "True"...)
+		text = append(text, "True"...)
 	} else {
-		dst = append(dst, "False"...)
+		text = append(text, "False"...)
 	}
-	dst = append(dst, ", 'shape': "...)
-	dst = appendTuple(dst, h.Shape)
-	dst = append(dst, ", }"...)
-	for (len(dst)-start+1)%alignment != 0 {
-		dst = append(dst, ' ')
+	text = append(appendTuple(append(text, ", 'shape': "...), h.Shape), ", }"...)
+	version, width := byte(1), 2
+	if len(text)+2*alignment > math.MaxUint16 {
+		version, width = 2, 4
 	}
-	dst = append(dst, '\n')
-	fixed := len(magic) + 4
-	binary.LittleEndian.PutUint16(dst[start+fixed-2:], uint16(len(dst)-start-fixed))
-	return dst
+	if strings.ContainsFunc(string(text), func(r rune) bool { return r > unicode.MaxASCII }) {
+		version, width = 3, 4
+	}
+	before := len(magic) + 2 + width
+	padding := alignment - 1 - (before+len(text))%alignment
+	length := uint32(len(text) + padding + 1)
+	dst = append(append(dst, magic...), version, 0)
+	dst = append(dst, binary.LittleEndian.AppendUint32(nil, length)[:width]...)
+	dst = append(append(dst, text...), bytes.Repeat([]byte{' '}, padding)...)
+	return append(dst, '\n')
 }
 
 func appendTuple(dst []byte, numbers []int64) []byte {

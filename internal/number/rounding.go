@@ -1,18 +1,17 @@
-package castvalue
+package number
 
 import (
 	"math"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/number"
 )
 
 // exact is the number from which on a float64 does not have all integers.
 const exact = 1 << 53
 
-func signedToFloat(c *cast, b *number.Block, n int) int {
-	direct, narrow := c.mode == number.NearestEven, c.to.Bytes == 4
-	if c.to.Bytes <= 2 {
+func signedToFloat(c *Cast, b *Block, n int) int {
+	direct, narrow := c.Mode == NearestEven, c.To.Bytes == 4
+	if c.To.Bytes <= 2 {
 		return c.integersToBits(b, n, func(i int) (bool, uint64) { return b.I[i] < 0, magnitude(b.I[i]) })
 	}
 	for i, x := range b.I[:n] {
@@ -28,9 +27,9 @@ func signedToFloat(c *cast, b *number.Block, n int) int {
 	return -1
 }
 
-func unsignedToFloat(c *cast, b *number.Block, n int) int {
-	direct, narrow := c.mode == number.NearestEven, c.to.Bytes == 4
-	if c.to.Bytes <= 2 {
+func unsignedToFloat(c *Cast, b *Block, n int) int {
+	direct, narrow := c.Mode == NearestEven, c.To.Bytes == 4
+	if c.To.Bytes <= 2 {
 		return c.integersToBits(b, n, func(i int) (bool, uint64) { return false, b.U[i] })
 	}
 	for i, x := range b.U[:n] {
@@ -54,20 +53,20 @@ func magnitude(x int64) uint64 {
 }
 
 // roundInteger returns an integer in a target of four or eight bytes, which have the range for all.
-func (c *cast) roundInteger(negative bool, x uint64) float64 {
-	bits, _ := c.to.Layout.RoundMantissa(negative, x, 0, c.mode)
-	if c.to.Bytes == 4 {
+func (c *Cast) roundInteger(negative bool, x uint64) float64 {
+	bits, _ := c.To.Layout.RoundMantissa(negative, x, 0, c.Mode)
+	if c.To.Bytes == 4 {
 		return float64(math.Float32frombits(uint32(bits)))
 	}
 	return math.Float64frombits(bits)
 }
 
 // integersToBits sets U to the bits of integers by sign and magnitude, in a target of one or two bytes.
-func (c *cast) integersToBits(b *number.Block, n int, at func(i int) (bool, uint64)) int {
+func (c *Cast) integersToBits(b *Block, n int, at func(i int) (bool, uint64)) int {
 	for i := range n {
 		negative, x := at(i)
-		bits, verdict := c.to.Layout.RoundMantissa(negative, x, 0, c.mode)
-		if verdict == number.Beyond && c.beyond != clamps {
+		bits, verdict := c.To.Layout.RoundMantissa(negative, x, 0, c.Mode)
+		if verdict == Beyond && c.Overflow != Clamps {
 			return i
 		}
 		b.U[i] = bits
@@ -75,20 +74,21 @@ func (c *cast) integersToBits(b *number.Block, n int, at func(i int) (bool, uint
 	return -1
 }
 
-func floatToFloat(c *cast, b *number.Block, n int) int {
-	switch c.to.Bytes {
+func floatToFloat(c *Cast, b *Block, n int) int {
+	switch c.To.Bytes {
 	case 8:
 		return -1
 	case 4:
 		return c.narrow(b, n)
 	}
+	half := c.Mode == NearestEven && c.To.Layout.Fraction == 10
 	for i, x := range b.F[:n] {
-		if short := float32(x); c.half && math.Abs(x) < 65520 && float64(short) == x {
+		if short := float32(x); half && math.Abs(x) < 65520 && float64(short) == x {
 			b.U[i] = uint64(dtype.FromFloat32(short))
 			continue
 		}
-		bits, verdict := c.to.Layout.Round(x, c.mode)
-		if verdict != number.Fits && (verdict != number.Beyond || c.beyond != clamps) {
+		bits, verdict := c.To.Layout.Round(x, c.Mode)
+		if verdict != Fits && (verdict != Beyond || c.Overflow != Clamps) {
 			return i
 		}
 		b.U[i] = bits
@@ -97,8 +97,8 @@ func floatToFloat(c *cast, b *number.Block, n int) int {
 }
 
 // narrow rounds numbers to those of a float32.
-func (c *cast) narrow(b *number.Block, n int) int {
-	direct := c.mode == number.NearestEven
+func (c *Cast) narrow(b *Block, n int) int {
+	direct := c.Mode == NearestEven
 	for i, x := range b.F[:n] {
 		short := float64(float32(x))
 		switch {
@@ -108,8 +108,8 @@ func (c *cast) narrow(b *number.Block, n int) int {
 			b.F[i] = short
 			continue
 		}
-		bits, verdict := c.to.Layout.Round(x, c.mode)
-		if verdict != number.Fits && c.beyond != clamps {
+		bits, verdict := c.To.Layout.Round(x, c.Mode)
+		if verdict != Fits && c.Overflow != Clamps {
 			return i
 		}
 		b.F[i] = float64(math.Float32frombits(uint32(bits)))

@@ -1,40 +1,38 @@
-package castvalue
+package number
 
 import (
 	"math"
 	"math/bits"
-
-	"varve.dev/zarr/internal/number"
 )
 
-func signedToSigned(c *cast, b *number.Block, n int) int {
+func signedToSigned(c *Cast, b *Block, n int) int {
 	low, high := c.low, int64(c.high)
 	for i, x := range b.I[:n] {
 		if x >= low && x <= high {
 			continue
 		}
-		switch c.beyond {
-		case fails:
+		switch c.Overflow {
+		case Fails:
 			return i
-		case wraps:
+		case Wraps:
 			b.I[i] = c.wrap(uint64(x))
-		case clamps:
+		case Clamps:
 			b.I[i] = min(max(x, low), high)
 		}
 	}
 	return -1
 }
 
-func signedToUnsigned(c *cast, b *number.Block, n int) int {
+func signedToUnsigned(c *Cast, b *Block, n int) int {
 	for i, x := range b.I[:n] {
 		b.U[i] = uint64(x)
 		if x >= 0 && uint64(x) <= c.high {
 			continue
 		}
 		switch {
-		case c.beyond == fails:
+		case c.Overflow == Fails:
 			return i
-		case c.beyond == wraps:
+		case c.Overflow == Wraps:
 			b.U[i] &= c.high
 		case x < 0:
 			b.U[i] = 0
@@ -45,43 +43,43 @@ func signedToUnsigned(c *cast, b *number.Block, n int) int {
 	return -1
 }
 
-func unsignedToSigned(c *cast, b *number.Block, n int) int {
+func unsignedToSigned(c *Cast, b *Block, n int) int {
 	for i, x := range b.U[:n] {
 		b.I[i] = int64(x)
 		if x <= c.high {
 			continue
 		}
-		switch c.beyond {
-		case fails:
+		switch c.Overflow {
+		case Fails:
 			return i
-		case wraps:
+		case Wraps:
 			b.I[i] = c.wrap(x)
-		case clamps:
+		case Clamps:
 			b.I[i] = int64(c.high)
 		}
 	}
 	return -1
 }
 
-func unsignedToUnsigned(c *cast, b *number.Block, n int) int {
+func unsignedToUnsigned(c *Cast, b *Block, n int) int {
 	for i, x := range b.U[:n] {
 		if x <= c.high {
 			continue
 		}
-		switch c.beyond {
-		case fails:
+		switch c.Overflow {
+		case Fails:
 			return i
-		case wraps:
+		case Wraps:
 			b.U[i] = x & c.high
-		case clamps:
+		case Clamps:
 			b.U[i] = c.high
 		}
 	}
 	return -1
 }
 
-func floatToSigned(c *cast, b *number.Block, n int) int {
-	c.mode.Integral(b.F[:n])
+func floatToSigned(c *Cast, b *Block, n int) int {
+	c.Mode.Integral(b.F[:n])
 	low, end := float64(c.low), float64(c.high/2+1)*2 // a power of two, which every float64 has
 	for i, x := range b.F[:n] {
 		if x >= low && x < end {
@@ -89,9 +87,9 @@ func floatToSigned(c *cast, b *number.Block, n int) int {
 			continue
 		}
 		switch {
-		case c.beyond == fails || !finite(x):
+		case c.Overflow == Fails || !finite(x):
 			return i
-		case c.beyond == wraps:
+		case c.Overflow == Wraps:
 			b.I[i] = c.wrap(modulo(x))
 		case x < 0:
 			b.I[i] = c.low
@@ -102,8 +100,8 @@ func floatToSigned(c *cast, b *number.Block, n int) int {
 	return -1
 }
 
-func floatToUnsigned(c *cast, b *number.Block, n int) int {
-	c.mode.Integral(b.F[:n])
+func floatToUnsigned(c *Cast, b *Block, n int) int {
+	c.Mode.Integral(b.F[:n])
 	end := float64(c.high/2+1) * 2
 	for i, x := range b.F[:n] {
 		if x >= 0 && x < end {
@@ -111,9 +109,9 @@ func floatToUnsigned(c *cast, b *number.Block, n int) int {
 			continue
 		}
 		switch {
-		case c.beyond == fails || !finite(x):
+		case c.Overflow == Fails || !finite(x):
 			return i
-		case c.beyond == wraps:
+		case c.Overflow == Wraps:
 			b.U[i] = modulo(x) & c.high
 		case x < 0:
 			b.U[i] = 0
@@ -125,8 +123,8 @@ func floatToUnsigned(c *cast, b *number.Block, n int) int {
 }
 
 // wrap returns the number of the signed target that has the lower bits of x.
-func (c *cast) wrap(x uint64) int64 {
-	unused := 64 - c.to.Bits
+func (c *Cast) wrap(x uint64) int64 {
+	unused := 64 - c.To.Bits
 	return int64(x<<unused) >> unused
 }
 

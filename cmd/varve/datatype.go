@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
+)
+
+// dataType is what --dtype names.
+type dataType struct {
+	dtype.Type
+	big bool // NumPy's name asks for the most significant byte first
+}
+
+// parseType reads a data type: a name or an object as metadata has it, the name that NumPy has for it, or a list of fields as NumPy has it
+// in JSON, [["x", "<i4"], ["y", "<f8"]].
+func parseType(text string) (dataType, error) {
+	switch trimmed := strings.TrimSpace(text); {
+	case strings.HasPrefix(trimmed, "{"):
+		e, err := metadata.ParseExtension([]byte(trimmed), metadata.Limits{})
+		if err != nil {
+			return dataType{}, known(err)
+		}
+		t, err := dtype.Parse(e.Name, e.Configuration)
+		return dataType{Type: t}, known(err)
+	case strings.HasPrefix(trimmed, "["):
+		v, err := strictjson.Parse([]byte(trimmed), strictjson.Limits{})
+		if err != nil {
+			return dataType{}, err
+		}
+		return parseFields(v)
+	}
+	t, err := dtype.Parse(text, nil)
+	if err == nil {
+		return dataType{Type: t}, nil
+	}
+	for _, order := range []string{"", "|", "<"} {
+		if t, big, err := dtype.FromNumPy(order + text); err == nil {
+			return dataType{t, big}, nil
+		}
+	}
+	return dataType{}, known(err)
+}
+
+// parseFields reads a list of names and types.
+func parseFields(v strictjson.Value) (dataType, error) {
+	var fields []dtype.Field
+	var orders [2]int
+	for _, e := range v.Elements() {
+		parts := []strictjson.Value{}
+		for _, p := range e.Elements() {
+			parts = append(parts, p)
+		}
+		if len(parts) != 2 {
+			return dataType{}, e.Errorf("a field is its name and its type")
+		}
+		name, err := parts[0].Str()
+		if err != nil {
+			return dataType{}, err
+		}
+		text := string(parts[1].Raw())
+		if s, err := parts[1].Str(); err == nil {
+			text = s
+		}
+		t, err := parseType(text)
+		if err != nil {
+			return dataType{}, fmt.Errorf("field %q: %w", name, err)
+		}
+		if t.Ordered() && t.big {
+			orders[1]++
+		} else if t.Ordered() {
+			orders[0]++
+		}
+		fields = append(fields, dtype.Field{Name: name, Type: t.Type})
+	}
+	if orders[0] > 0 && orders[1] > 0 {
+		return dataType{}, errors.New("the fields have different byte orders; the bytes of a chunk have one")
+	}
+	t, err := dtype.StructOf(fields...)
+	return dataType{t, orders[1] > 0}, known(err)
+}

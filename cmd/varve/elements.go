@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+)
+
+// elements are values of one data type in C order: one behind the other in host byte order, or each by itself where they differ
+// in length.
+type elements struct {
+	typ   dtype.Type
+	data  []byte
+	words [][]byte
+}
+
+// width returns how many bytes an element takes in memory; of one that may have any length, what a reference to it takes.
+func width(t dtype.Type) int64 { return int64(codec.Spec{Type: t}.Width()) }
+
+// slabOf returns how many bytes of elements of a type, as width counts them, are in memory at a time.
+func slabOf(t dtype.Type) int64 {
+	if t.Variable() {
+		return slabBytes / 16 // they are longer than what refers to them
+	}
+	return slabBytes
+}
+
+func (e elements) len() int {
+	if e.typ.Variable() {
+		return len(e.words)
+	}
+	return len(e.data) / e.typ.Size()
+}
+
+// at returns element i.
+func (e elements) at(i int) []byte {
+	if e.typ.Variable() {
+		return e.words[i]
+	}
+	n := e.typ.Size()
+	return e.data[i*n : (i+1)*n : (i+1)*n]
+}
+
+// grow makes room for n elements, whatever they are then.
+func (e *elements) grow(n int) {
+	if e.typ.Variable() {
+		e.words = slices.Grow(e.words[:0], n)[:n]
+		return
+	}
+	n *= e.typ.Size()
+	e.data = slices.Grow(e.data[:0], n)[:n]
+}
+
+// read fills the elements with those that are selected, just as many.
+func (e elements) read(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
+	if e.typ.Variable() {
+		return zarr.ReadInto(ctx, a, sel, e.words)
+	}
+	return a.ReadBytes(ctx, sel, e.data)
+}
+
+// write stores the elements as those that are selected.
+func (e elements) write(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
+	if e.typ.Variable() {
+		return zarr.Write(ctx, a, sel, e.words)
+	}
+	return a.WriteBytes(ctx, sel, e.data)
+}
+
+// append makes the array grow by the elements.
+func (e elements) append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
+	if e.typ.Variable() {
+		return zarr.Append(ctx, a, axis, e.words, opt)
+	}
+	return a.AppendBytes(ctx, axis, e.data, opt)
+}
+
+// addition returns the elements as what an array of a group grows by.
+func (e elements) addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
+	if e.typ.Variable() {
+		return zarr.Add(path, axis, e.words, opt)
+	}
+	return zarr.Addition{Path: path, Axis: axis, Data: e.data, Options: opt}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"varve.dev/zarr/dtype"
+)
+
+// longestWord is how many characters of a text people are shown in a block of values; export has them all.
+const longestWord = 60
+
+// spelling returns how elements of a type are written for people, as NumPy does: True and False, text in quotes, structs in parentheses.
+func spelling(t dtype.Type) func(elem []byte) string {
+	switch t.Kind() {
+	case dtype.Bool:
+		return boolText
+	case dtype.String, dtype.UTF32:
+		return func(elem []byte) string { return quoted(string(t.AppendText(nil, elem))) }
+	case dtype.Bytes, dtype.Terminated:
+		return func(elem []byte) string { return "b" + quotedBytes(t.TrimPadding(elem)) }
+	case dtype.Struct:
+		return structText(t)
+	}
+	return func(elem []byte) string { return string(t.AppendText(nil, elem)) }
+}
+
+// boolText returns a bool as NumPy prints it.
+func boolText(elem []byte) string {
+	if elem[0] != 0 {
+		return "True"
+	}
+	return "False"
+}
+
+// structText returns how structs of a type are written.
+func structText(t dtype.Type) func(elem []byte) string {
+	fields := t.Fields()
+	parts := make([]func([]byte) string, len(fields))
+	for i, f := range fields {
+		parts[i] = spelling(f.Type)
+	}
+	return func(elem []byte) string {
+		texts := make([]string, len(fields))
+		for i, f := range fields {
+			texts[i] = parts[i](elem[f.Offset : f.Offset+f.Type.Size()])
+		}
+		return "(" + strings.Join(texts, ", ") + ")"
+	}
+}
+
+// quoted returns a text in the quotes of Python, with escapes for what cannot be seen or could take over a terminal.
+func quoted(text string) string {
+	quote := quoteOf(strings.Contains(text, "'"), strings.Contains(text, `"`))
+	var b strings.Builder
+	b.WriteByte(quote)
+	shown := 0
+	for _, r := range text {
+		if shown++; shown > longestWord {
+			b.WriteString("…")
+			break
+		}
+		if r == rune(quote) || r == '\\' {
+			b.WriteByte('\\')
+		}
+		switch {
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	b.WriteByte(quote)
+	return b.String()
+}
+
+// quotedBytes returns bytes in the quotes of Python: those of ASCII as they are, others in hexadecimal.
+func quotedBytes(text []byte) string {
+	quote := quoteOf(bytes.ContainsRune(text, '\''), bytes.ContainsRune(text, '"'))
+	b := []byte{quote}
+	for i, c := range text {
+		if i == longestWord {
+			b = append(b, "…"...)
+			break
+		}
+		switch {
+		case c == quote || c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ' || c > '~' || c >= utf8.RuneSelf:
+			b = fmt.Appendf(b, `\x%02x`, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(append(b, quote))
+}
+
+// quoteOf returns the quote that Python chooses.
+func quoteOf(single, double bool) byte {
+	if single && !double {
+		return '"'
+	}
+	return '\''
+}

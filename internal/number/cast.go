@@ -1,0 +1,78 @@
+package number
+
+// Overflow is what becomes of numbers beyond the range of the type that they are cast to.
+type Overflow uint8
+
+// The ways to treat numbers out of range.
+const (
+	Fails  Overflow = iota
+	Clamps          // they become the nearest one, or an infinity where there are such
+	Wraps           // modulo 2^N, for integers of N bits
+)
+
+// Cast turns the numbers of one format into those of another.
+type Cast struct {
+	From, To *Format
+	Mode     Mode
+	Overflow Overflow
+
+	low  int64 // limits of an integer target
+	high uint64
+	step func(c *Cast, b *Block, n int) int
+}
+
+// NewCast returns the way from one format to another.
+func NewCast(from, to *Format, m Mode, o Overflow) Cast {
+	c := Cast{From: from, To: to, Mode: m, Overflow: o}
+	if to.Carrier != Float {
+		c.low, c.high = to.Limits()
+	}
+	c.step = steps[[2]Carrier{from.Carrier, to.Carrier}]
+	return c
+}
+
+// steps convert the first n numbers of a block from one carrier to the other, to values that the target has; for floats of one
+// or two bytes to their bits, in U. They return the index of the first number for which there is none, or -1.
+var steps = map[[2]Carrier]func(*Cast, *Block, int) int{
+	{Signed, Signed}:     signedToSigned,
+	{Signed, Unsigned}:   signedToUnsigned,
+	{Signed, Float}:      signedToFloat,
+	{Unsigned, Signed}:   unsignedToSigned,
+	{Unsigned, Unsigned}: unsignedToUnsigned,
+	{Unsigned, Float}:    unsignedToFloat,
+	{Float, Signed}:      floatToSigned,
+	{Float, Unsigned}:    floatToUnsigned,
+	{Float, Float}:       floatToFloat,
+}
+
+// Run casts all elements of src to dst. It returns the index of the first that cannot be cast, or -1.
+func (c *Cast) Run(dst, src []byte) int {
+	b := NewBlock()
+	defer b.Free()
+	for done := 0; len(src) > 0; {
+		size := min(len(src), Size*c.From.Bytes)
+		n := c.From.Load(b, src[:size])
+		if at := c.Step(dst[:n*c.To.Bytes], b, n); at >= 0 {
+			return done + at
+		}
+		dst, src, done = dst[n*c.To.Bytes:], src[size:], done+n
+	}
+	return -1
+}
+
+// Step casts the first n numbers of a block, which are those of From, to the elements of dst. It returns the index of the first that
+// cannot be cast, or -1.
+func (c *Cast) Step(dst []byte, b *Block, n int) int {
+	if at := c.step(c, b, n); at >= 0 {
+		return at
+	}
+	if c.packed() {
+		c.To.StoreBits(dst, b)
+	} else {
+		c.To.Store(dst, b)
+	}
+	return -1
+}
+
+// packed reports whether the steps make bits of the target's floats.
+func (c *Cast) packed() bool { return c.To.Carrier == Float && c.To.Bytes <= 2 }

@@ -1,0 +1,294 @@
+package rewrite
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Conversion tells what was converted, or would be.
+type Conversion struct {
+	Nodes  []Converted // parents first
+	Values int64       // stored values that were copied or encoded anew
+	Bytes  int64       // of values that were copied
+}
+
+// Convert makes format 2 or 3 of the node at a place and of all nodes below it, where they are: the documents are written anew, and chunks stay
+// as they are under their keys. Byte order, axis order, filters and compressor of format 2 are codecs in format 3, and the attribute
+// _ARRAY_DIMENSIONS names of dimensions. Consolidated metadata is made anew where there is some. Nodes that have the format already stay, and
+// documents of the other one beside them go.
+//
+// An array that the other format cannot describe with its chunks as they are wraps [zarr.ErrUnsupported], and nothing is changed:
+// [ConvertTo] encodes it anew. So does a node below a group that keeps the other format wrap [zarr.ErrInvalidArgument].
+//
+// All new documents are written before the first of the old ones is removed. In between, and after a death there, both stand, and
+// the one of format 3 is read; another call finishes it. Nobody may change the nodes meanwhile: where a document was changed,
+// the new ones are taken back, and the error wraps [zarr.ErrConflict].
+func Convert(ctx context.Context, at Place, to int, opt *Options) (Conversion, error) {
+	c := &inPlace{to: to, hierarchy: at.Hierarchy}
+	if opt != nil {
+		c.Options = *opt
+	}
+	c.store, c.limits = at.Hierarchy.Store(), c.Limits
+	err := c.run(ctx, at.Path)
+	if err != nil {
+		return c.result(), wrap("convert", at.Path, err)
+	}
+	return c.result(), nil
+}
+
+// inPlace is one conversion where the nodes are.
+type inPlace struct {
+	Options
+	survey
+	hierarchy *zarr.Hierarchy
+	to        int
+	written   []store.Key // that were not there before
+}
+
+func (s *survey) result() (r Conversion) {
+	for _, m := range s.members {
+		r.Nodes = append(r.Nodes, m.Converted)
+	}
+	return r
+}
+
+func (c *inPlace) run(ctx context.Context, path string) error {
+	p, err := store.ParsePath(path)
+	if err == nil {
+		err = checkFormat(c.to)
+	}
+	if err == nil {
+		err = c.walk(ctx, p, "")
+	}
+	if err != nil {
+		return err
+	}
+	if len(c.members) == 0 {
+		_, err := c.hierarchy.Open(ctx, path, nil) // it says what is there instead
+		return err
+	}
+	if err := c.checkAbove(ctx, p); err != nil {
+		return err
+	}
+	if err := c.translate(ctx); err != nil {
+		return err
+	}
+	if err := c.consolidate(c.to); err != nil || c.DryRun {
+		return err
+	}
+	for _, m := range slices.Backward(c.members) {
+		if err := c.locked(ctx, m, c.write); err != nil {
+			return errors.Join(err, c.takeBack(ctx))
+		}
+	}
+	for _, m := range c.members {
+		if err := c.locked(ctx, m, c.unchanged); err != nil {
+			return errors.Join(err, c.takeBack(ctx))
+		}
+	}
+	for _, m := range c.members {
+		if err := c.locked(ctx, m, c.remove); err != nil {
+			return fmt.Errorf("%w: the new documents are there, not all of the old ones are gone: %w", zarr.ErrIncomplete, err)
+		}
+	}
+	return nil
+}
+
+func checkFormat(to int) error {
+	if to != 2 && to != 3 {
+		return fmt.Errorf("%w: format %d; there are 2 and 3", zarr.ErrInvalidArgument, to)
+	}
+	return nil
+}
+
+// checkAbove refuses a node below a group of the other format, whose readers would not see it any more.
+func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
+	if p.IsRoot() {
+		return nil
+	}
+	above, err := c.member(ctx, p.Parent(), "")
+	if err == nil && above != nil && above.From != c.to {
+		err = fmt.Errorf("%w: it is in a group of format %d, whose readers would not see it any more: convert the group, or to another place", zarr.ErrInvalidArgument, above.From)
+	}
+	return err
+}
+
+// translate makes the new documents of all nodes.
+func (c *inPlace) translate(ctx context.Context) error {
+	for _, m := range c.members {
+		err := m.translate(c.to, func(a *metadata.Array) *metadata.Array { return a })
+		if err == nil {
+			err = m.opens(ctx, &c.Options.Options)
+		}
+		if err == nil && m.From == 3 {
+			err = c.settled(ctx, m)
+		}
+		if errors.Is(err, metadata.ErrUnsupported) && !errors.Is(err, zarr.ErrUnsupported) {
+			err = fmt.Errorf("%w: %w", zarr.ErrUnsupported, err)
+		}
+		if err != nil {
+			return fmt.Errorf("%q cannot be converted where it is (give a DST, and it is encoded anew there): %w", "/"+m.path.String(), err)
+		}
+	}
+	return nil
+}
+
+// settled refuses a node in the middle of a change.
+func (c *inPlace) settled(ctx context.Context, m *member) error {
+	n := publish.Node{Store: c.store, Path: m.path, Document: metadata.V3Node}
+	if err := publish.Pending(ctx, n, store.Key{}); err != nil {
+		return err
+	}
+	if m.Kind == "group" || c.to == 3 {
+		return nil
+	}
+	return notAside(ctx, c.store, m.path)
+}
+
+// notAside refuses an array whose chunks are partly put aside, where readers of format 2 do not look.
+func notAside(ctx context.Context, s store.Store, p store.Path) error {
+	for _, deep := range [...]bool{false, true} { // few arrays have such a directory
+		found := false
+		for e, err := range store.List(ctx, s, p, deep) {
+			if err != nil {
+				return err
+			}
+			if _, isOwn := own(e.Name); isOwn && isData(e.Name) {
+				return fmt.Errorf("%w: a trim was not finished; whoever opens the array for writing finishes it", zarr.ErrConflict)
+			}
+			found = found || e.Dir && e.Name == ownDir
+		}
+		if !found {
+			return nil
+		}
+	}
+	return nil
+}
+
+// locked runs a step with a node while no other program of this kind changes it, in stores that have locks.
+func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Context, *member) error) (err error) {
+	unlock, err := store.Lock(ctx, c.store, m.path)
+	if errors.Is(err, store.ErrUnsupported) {
+		return step(ctx, m)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return step(ctx, m)
+}
+
+// write writes the new documents of a node.
+func (c *inPlace) write(ctx context.Context, m *member) error {
+	if err := c.unchanged(ctx, m); err != nil {
+		return err
+	}
+	list, err := m.documents()
+	if err != nil {
+		return err
+	}
+	if m.From == c.to {
+		list = slices.DeleteFunc(list, func(t text) bool { return !m.consolidated || t.name != consolidatedIn(c.to) })
+	}
+	for _, t := range list {
+		isNew := m.From != c.to && !slices.Contains(m.others, t.name)
+		if err := c.put(ctx, m.path.Key(t.name), t.bytes, isNew); err != nil {
+			return err
+		}
+		m.noteWritten(c.to, t)
+	}
+	if m.From == c.to {
+		return nil
+	}
+	for _, name := range m.others { // they say what the node was some other time
+		if slices.ContainsFunc(list, func(t text) bool { return t.name == name }) {
+			continue
+		}
+		if err := store.Delete(ctx, c.store, m.path.Key(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes a document; one that is new only where there is none still.
+func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew bool) error {
+	if isNew {
+		_, err := store.PutIf(ctx, c.store, key, document, store.IfAbsent(), c.Durability)
+		if errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("%w: somebody else just made %s; convert again", zarr.ErrConflict, key)
+		}
+		c.written = append(c.written, key) // perhaps, where it failed
+		if !errors.Is(err, store.ErrUnsupported) {
+			return err
+		}
+	}
+	_, err := store.Put(ctx, c.store, key, document, c.Durability)
+	return err
+}
+
+// consolidatedIn returns the name of the document that has consolidated metadata.
+func consolidatedIn(format int) string {
+	if format == 2 {
+		return metadata.V2Consolidated
+	}
+	return metadata.V3Node
+}
+
+// noteWritten makes a document that was written anew, of a node that has the format already, one that is expected to be there.
+func (m *member) noteWritten(to int, t text) {
+	for i, s := range m.sources {
+		if m.From == to && s.name == t.name {
+			m.sources[i].digest = sha256.Sum256(t.bytes)
+		}
+	}
+}
+
+// unchanged refuses a node whose documents are not those any more that were read.
+func (s *survey) unchanged(ctx context.Context, m *member) error {
+	for _, was := range m.sources {
+		raw, err := s.get(ctx, m.path, was.name)
+		if err != nil {
+			return err
+		}
+		if sha256.Sum256(raw) != was.digest {
+			return fmt.Errorf("%w: %s was changed while it was converted; convert it again", zarr.ErrConflict, m.path.Key(was.name))
+		}
+	}
+	return nil
+}
+
+// remove removes the documents of the other format.
+func (c *inPlace) remove(ctx context.Context, m *member) error {
+	names := []string{metadata.V2Consolidated, metadata.V2Array, metadata.V2Group, metadata.V2Attributes}
+	if c.to == 2 {
+		names = []string{metadata.V3Node}
+	}
+	if err := c.unchanged(ctx, m); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := store.Delete(ctx, c.store, m.path.Key(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBack removes the new documents that stand where none was.
+func (c *inPlace) takeBack(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var failed error
+	for _, key := range slices.Backward(c.written) {
+		failed = errors.Join(failed, store.Delete(ctx, c.store, key))
+	}
+	return failed
+}

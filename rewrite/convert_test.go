@@ -1,0 +1,416 @@
+package rewrite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// archive puts a tree of format 2 at a path: arrays of several types, orders and codecs, two of them in a group below, with consolidated
+// metadata.
+func archive(t testing.TB, s store.Store, path string) {
+	t.Helper()
+	p, err := store.ParsePath(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := func(shape, chunks, descr, fill, order, filters, compressor, separator string) string {
+		return fmt.Sprintf(`{"zarr_format":2,"shape":%s,"chunks":%s,"dtype":%s,"fill_value":%s,"order":%q,"filters":%s,"compressor":%s,"dimension_separator":%q}`,
+			shape, chunks, descr, fill, order, filters, compressor, separator)
+	}
+	for rel, text := range map[string]string{
+		".zgroup": `{"zarr_format":2}`, ".zattrs": `{"title":"old","precise":1.50}`,
+		"plain/.zarray":      doc("[7]", "[3]", `"<i4"`, "7", "C", "null", "null", "."),
+		"turned/.zarray":     doc("[5,4]", "[2,3]", `">f8"`, `"NaN"`, "F", "null", `{"id":"blosc","cname":"lz4","clevel":5,"shuffle":1,"blocksize":0}`, "/"),
+		"turned/.zattrs":     `{"_ARRAY_DIMENSIONS":["y","x"],"units":"K"}`,
+		"deep/.zgroup":       `{"zarr_format":2}`,
+		"deep/delta/.zarray": doc("[9]", "[4]", `"<i2"`, "null", "C", `[{"id":"delta","dtype":"<i2"}]`, `{"id":"zlib","level":1}`, "."),
+		"deep/text/.zarray":  doc("[4]", "[2]", `"|O"`, `""`, "C", `[{"id":"vlen-utf8"}]`, `{"id":"zstd","level":1}`, "."),
+	} {
+		if _, err := store.Put(t.Context(), s, p.Key(rel), []byte(text), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := zarr.On(s).OpenGroup(t.Context(), path, &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, g, "plain", []int32{1, 2, 3, 4, 5, 6, 7})
+	v := make([]float64, 20)
+	for i := range v {
+		v[i] = float64(i) / 3
+	}
+	write(t, g, "turned", v)
+	write(t, g, "deep/delta", []int16{1, 4, 9, 16, 25, 36, 49, 64, 81})
+	write(t, g, "deep/text", []string{"a", "", "ccc", "…"})
+	if err := g.Consolidate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write[T dtype.Element](t testing.TB, g *zarr.Group, path string, v []T) {
+	t.Helper()
+	a, err := g.OpenArray(t.Context(), path, nil)
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content returns what all arrays below a path hold, their names, attributes and fill values, and the attributes of groups.
+func content(t testing.TB, s store.Store, path string, format int) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	g, err := zarr.On(s).OpenGroup(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[""] = string(g.Attributes())
+	for m, err := range g.Members(t.Context(), true) {
+		if err = errors.Join(err, m.Err); err != nil {
+			t.Fatal(err)
+		}
+		if format != 0 && m.Node.Format() != format {
+			t.Errorf("%s is of format %d, want %d", m.Path, m.Node.Format(), format)
+		}
+		a, isArray := m.Node.(*zarr.Array)
+		if !isArray {
+			all[m.Path] = string(m.Node.Attributes())
+			continue
+		}
+		attributes, err := metadata.UnsetAttribute(a.Attributes(), "_ARRAY_DIMENSIONS")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[m.Path] = fmt.Sprintln(a.Type(), a.Shape(), a.DimensionNames(), strings.Join(strings.Fields(string(attributes)), ""), string(a.Metadata().FillValue))
+		if a.Type().Variable() {
+			b, err := zarr.Read[string](t.Context(), a, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[m.Path] += fmt.Sprintf("%q", b.Data)
+			continue
+		}
+		n := int64(a.Type().Size())
+		for _, length := range a.Shape() {
+			n *= length
+		}
+		data := make([]byte, n)
+		if err := a.ReadBytes(t.Context(), nil, data); err != nil {
+			t.Fatal(m.Path, err)
+		}
+		all[m.Path] += fmt.Sprintf("%x", data)
+	}
+	return all
+}
+
+// chunksOf returns the values that are no documents.
+func chunksOf(t testing.TB, s store.Store, path string) map[string]string {
+	all := values(t, s, path)
+	for name := range all {
+		if base := name[strings.LastIndexByte(name, '/')+1:]; base[0] == '.' || base == "zarr.json" {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// documentNamesIn returns the names of documents that stand below a path, each once.
+func documentNamesIn(t testing.TB, s store.Store, path string) string {
+	var names []string
+	for name := range values(t, s, path) {
+		if base := name[strings.LastIndexByte(name, '/')+1:]; base[0] == '.' || base == "zarr.json" {
+			names = append(names, base)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), " ")
+}
+
+// TestConvert converts a tree to format 3, and back: chunks stay as they are, and it holds the same.
+func TestConvert(t *testing.T) {
+	for _, s := range []store.Store{memory.New(), directory(t)} {
+		archive(t, s, "")
+		want, chunks := content(t, s, "", 2), chunksOf(t, s, "")
+		plan, err := rewrite.Convert(t.Context(), at(s, ""), 3, &rewrite.Options{DryRun: true})
+		if err != nil || len(plan.Nodes) != 6 || documentNamesIn(t, s, "") != ".zarray .zattrs .zgroup .zmetadata" {
+			t.Fatal(plan, err, documentNamesIn(t, s, ""))
+		}
+		for _, to := range []int{3, 3, 2, 2, 3} {
+			if _, err := rewrite.Convert(t.Context(), at(s, ""), to, nil); err != nil {
+				t.Fatal(err)
+			}
+			if d := differ(want, content(t, s, "", to)); d != "" {
+				t.Errorf("format %d: another content: %s", to, d)
+			}
+			if d := differ(chunks, chunksOf(t, s, "")); d != "" {
+				t.Errorf("format %d: other chunks: %s", to, d)
+			}
+			names := map[int]string{2: ".zarray .zattrs .zgroup .zmetadata", 3: "zarr.json"}[to]
+			if got := documentNamesIn(t, s, ""); got != names {
+				t.Errorf("format %d: documents %s", to, got)
+			}
+			root := values(t, s, "")["zarr.json"]
+			if to == 3 && (!strings.Contains(root, "consolidated_metadata") || !strings.Contains(root, "1.50") || !strings.Contains(root, `"deep/text"`)) {
+				t.Errorf("the group is %s", root)
+			}
+		}
+	}
+}
+
+// TestConvertInterrupted stops a conversion at every operation: at any time the tree holds the same, and another one finishes it.
+func TestConvertInterrupted(t *testing.T) {
+	for _, to := range []int{3, 2} {
+		stop := errors.New("stopped")
+		points := 0
+		for k := 0; ; k++ {
+			left := memory.New()
+			archive(t, left, "")
+			if to == 2 {
+				if _, err := rewrite.Convert(t.Context(), at(left, ""), 3, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := content(t, left, "", 0)
+			n := 0
+			s := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+				if n++; n > k {
+					return stop
+				}
+				return nil
+			}})
+			_, err := rewrite.Convert(t.Context(), at(s, ""), to, nil)
+			if err == nil {
+				break
+			}
+			if points++; !errors.Is(err, stop) {
+				t.Fatal(err)
+			}
+			if d := differ(want, content(t, left, "", 0)); d != "" {
+				t.Fatalf("to %d, stopped at %d: another content: %s", to, k, d)
+			}
+			if _, err := rewrite.Convert(t.Context(), at(left, ""), to, nil); err != nil {
+				t.Fatalf("to %d, stopped at %d: %v", to, k, err)
+			}
+			names := map[int]string{2: ".zarray .zattrs .zgroup .zmetadata", 3: "zarr.json"}[to]
+			if d, got := differ(want, content(t, left, "", to)), documentNamesIn(t, left, ""); d != "" || got != names {
+				t.Fatalf("to %d, stopped at %d and done again: another content: %s, documents %s", to, k, d, got)
+			}
+		}
+		t.Logf("to format %d: %d points", to, points)
+		if points < 50 {
+			t.Errorf("%d points are too few", points)
+		}
+	}
+}
+
+// TestConvertRefused sees what is not converted where it is, and that nothing is changed then.
+func TestConvertRefused(t *testing.T) {
+	s, recent := memory.New(), memory.New()
+	tree(t, recent, "")
+	archive(t, s, "old")
+	before := values(t, s, "")
+	for name, c := range map[string]struct {
+		in   store.Store
+		path string
+		to   int
+		want error
+	}{
+		"chunk keys":  {recent, "", 2, zarr.ErrUnsupported},
+		"one array":   {s, "old/plain", 3, zarr.ErrInvalidArgument},
+		"no format":   {s, "old", 4, zarr.ErrInvalidArgument},
+		"nothing":     {s, "none", 3, fs.ErrNotExist},
+		"wrong path":  {s, "__x", 3, zarr.ErrInvalidArgument},
+		"same format": {s, "old", 2, nil},
+	} {
+		for _, dry := range []bool{true, false} {
+			if _, err := rewrite.Convert(t.Context(), at(c.in, c.path), c.to, &rewrite.Options{DryRun: dry}); !errors.Is(err, c.want) {
+				t.Errorf("%s: error is %v, want %v", name, err, c.want)
+			}
+		}
+	}
+	after := values(t, s, "")
+	for name := range before { // that which stays may be consolidated anew
+		if strings.HasSuffix(name, ".zmetadata") {
+			delete(before, name)
+			delete(after, name)
+		}
+	}
+	if d := differ(before, after); d != "" {
+		t.Errorf("changed: %s", d)
+	}
+}
+
+// TestConvertChanged changes a document while the tree is converted: the new documents are taken back.
+func TestConvertChanged(t *testing.T) {
+	left := memory.New()
+	archive(t, left, "")
+	changed := false
+	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+		if op.Key.String() == "zarr.json" && strings.HasPrefix(op.Name, "Put") && !changed {
+			changed = true
+			_, err := left.Put(ctx, store.MustKey("plain/.zattrs"), []byte(`{"new":1}`), store.Flush)
+			return err
+		}
+		return nil
+	}})
+	_, err := rewrite.Convert(t.Context(), at(s, ""), 3, nil)
+	if !changed {
+		t.Error("nothing was changed")
+	}
+	if !errors.Is(err, zarr.ErrConflict) {
+		t.Errorf("error is %v, want %v", err, zarr.ErrConflict)
+	}
+	if got := documentNamesIn(t, left, ""); got != ".zarray .zattrs .zgroup .zmetadata" {
+		t.Errorf("documents %s", got)
+	}
+}
+
+// TestConvertTo converts trees to other places, with arrays that have to be encoded anew.
+func TestConvertTo(t *testing.T) {
+	for name, c := range map[string]struct {
+		build func(testing.TB, store.Store, string)
+		to    int
+		anew  string
+	}{
+		"old to new": {archive, 3, ""}, "old to old": {archive, 2, ""},
+		"new to old": {arrays, 2, "listed shards"}, "new to new": {arrays, 3, ""},
+	} {
+		src, dst := memory.New(), memory.New()
+		c.build(t, src, "x")
+		want := content(t, src, "x", 0)
+		plan, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(dst, "in/y"), c.to, &rewrite.Options{DryRun: true})
+		if err != nil || len(values(t, dst, "")) > 0 {
+			t.Fatal(name, err)
+		}
+		report, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(dst, "in/y"), c.to, nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if d := differ(want, content(t, dst, "in/y", c.to)); d != "" {
+			t.Errorf("%s: another content: %s", name, d)
+		}
+		var anew []string
+		for i, n := range report.Nodes {
+			if n.Anew != "" {
+				anew = append(anew, n.Path)
+			}
+			if n != plan.Nodes[i] {
+				t.Errorf("%s: %+v was planned as %+v", name, n, plan.Nodes[i])
+			}
+		}
+		if got := strings.Join(anew, " "); got != c.anew {
+			t.Errorf("%s: encoded anew: %s, want %s", name, got, c.anew)
+		}
+		if _, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(dst, "in/y"), c.to, nil); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: again: %v", name, err)
+		}
+		if _, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(dst, "in/y"), c.to, &rewrite.Options{Overwrite: true}); err != nil {
+			t.Errorf("%s: over what is there: %v", name, err)
+		}
+	}
+}
+
+// arrays makes a group of format 3 with arrays whose chunks format 2 can describe, and others.
+func arrays(t testing.TB, s store.Store, path string) {
+	t.Helper()
+	g, err := zarr.On(s).CreateGroup(t.Context(), path, map[string]int{"n": 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spec := range map[string]zarr.Spec{
+		"even":   {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, DimensionNames: []string{"y", "x"}},
+		"listed": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Edges(1, 2, 3, 4), grid.Every(7)}, FillValue: []byte("7")},
+		"shards": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
+	} {
+		spec.Type = dtype.Of[int32]()
+		if _, err := g.CreateArray(t.Context(), name, spec, nil); err != nil {
+			t.Fatal(err)
+		}
+		v := make([]int32, 70)
+		for i := range v {
+			v[i] = int32(i * i)
+		}
+		write(t, g, name, v)
+	}
+	if _, err := g.CreateArray(t.Context(), "words", zarr.Spec{Shape: []int64{3}, Type: dtype.Of[string]()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	write(t, g, "words", []string{"x", "yy", ""})
+	if err := g.Consolidate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestConvertToStopped stops a conversion to another place at every operation there: nothing of the node is to be seen, or all.
+func TestConvertToStopped(t *testing.T) {
+	src := memory.New()
+	arrays(t, src, "x")
+	want := content(t, src, "x", 0)
+	stop := errors.New("stopped")
+	visible, points := 0, 0
+	for k := 0; ; k++ {
+		left, n := memory.New(), 0
+		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+			if n++; n > k {
+				return stop
+			}
+			return nil
+		}})
+		_, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(dst, "y"), 2, &rewrite.Options{Options: zarr.Options{Concurrency: 1}})
+		if err == nil {
+			break
+		}
+		if points++; !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		o := &rewrite.Options{}
+		if _, err := zarr.On(left).Open(t.Context(), "y", nil); err == nil {
+			visible++
+			o.Overwrite = true
+			if d := differ(want, content(t, left, "y", 2)); d != "" {
+				t.Fatalf("stopped at %d: it is there, and differs: %s", k, d)
+			}
+		}
+		if _, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(left, "y"), 2, o); err != nil {
+			t.Fatalf("stopped at %d, another one: %v", k, err)
+		}
+	}
+	t.Logf("%d points, at %d of them the node is there", points, visible)
+	if points < 40 || visible > 15 {
+		t.Errorf("%d points and %d with the node are not what is expected", points, visible)
+	}
+}
+
+func ExampleConvert() {
+	ctx, s := context.Background(), memory.New()
+	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}, &zarr.CreateOptions{Format: 2})
+	if err != nil {
+		panic(err)
+	}
+	if err := zarr.Write(ctx, a, nil, []int8{1, 2, 3, 4}); err != nil {
+		panic(err)
+	}
+	c, err := rewrite.Convert(ctx, rewrite.Of(a), 3, nil)
+	fmt.Println(len(c.Nodes), c.Nodes[0].From, err)
+	b, err := zarr.On(s).OpenArray(ctx, "", nil)
+	fmt.Println(b.Format(), err)
+	// Output:
+	// 1 2 <nil>
+	// 3 <nil>
+}

@@ -1,0 +1,97 @@
+package zarr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/selection"
+)
+
+// ReadStructs returns the shape of a selection of structs, and its elements in C order as structs of Go. Every field of the elements
+// belongs to a field of T that has its name in a tag:
+//
+//	type Station struct {
+//		ID   int32      `zarr:"id"`
+//		Name string     `zarr:"name"` // fixed_length_utf32 or null_terminated_bytes
+//		Seen time.Time  `zarr:"seen"` // numpy.datetime64; NaT is the zero Time
+//		At   struct {
+//			X, Y float64 // without a tag: left alone
+//			Lon  float32 `zarr:"lon"`
+//		} `zarr:"at"`
+//	}
+//
+// Order and gaps of the fields of T are its own. A field of T has the Go type of the element's field, or one made of it;
+// float32 takes floats of fewer bits too, time.Time and time.Duration moments and durations, string fixed text, and []byte or an
+// array of just as many bytes what is raw. To read some fields only, select them ([selection.Fields]).
+//
+// A T that does not fit wraps [ErrInvalidArgument] and says which field, and so does a moment that no time.Time or time.Duration can hold.
+// What is large is read in parts, as [ReadAs] does.
+func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Selection) (shape []int64, values []T, err error) {
+	a, sel, err := from.of(sel)
+	if err == nil {
+		shape, values, err = readStructs[T](ctx, a, sel)
+	}
+	if err != nil {
+		return nil, nil, a.fail("read", err)
+	}
+	return shape, values, nil
+}
+
+func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) ([]int64, []T, error) {
+	r, err := a.state.Load().resolve(sel, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := layoutOf[T](r.typ)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Len() > a.options.Limits.block()/int64(max(1, l.size)) {
+		return nil, nil, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+	}
+	values := make([]T, r.Len())
+	var room []byte
+	done := int64(0)
+	for slab := range r.Slabs(a.Grid(), r.size(), convertedBytes) {
+		n, _ := slab.Len() // a part of what was counted
+		room = slices.Grow(room[:0], int(n*r.size()))[:n*r.size()]
+		err := a.read(ctx, r.Part(slab), exactly(r.typ), false, func(part *selected) (grid.View, error) {
+			return part.view(elements{typ: r.typ, data: room})
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if at, err := l.load(memoryOf(values[done:done+n]), room); err != nil {
+			return nil, nil, badArgument("element %d of the selection: %v", number.Index(r.Shape(), int(done)+at), err)
+		}
+		done += n
+	}
+	return r.Shape(), values, nil
+}
+
+// WriteStructs stores structs of Go, of which src has just as many as are selected, in C order, as the selected elements. Fields are
+// matched as [ReadStructs] says. All values are looked at before one is stored: text that is too long, or a time that does not fit, wraps
+// [ErrInvalidArgument] and says where.
+func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
+	a, sel, err := to.of(sel)
+	if err == nil {
+		err = a.writeView(ctx, sel, nil, func(r *selected) (grid.View, error) {
+			l, err := layoutOf[T](r.typ)
+			if err != nil {
+				return grid.View{}, err
+			}
+			if int64(len(src)) != r.Len() {
+				return grid.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
+			}
+			elems := make([]byte, r.Len()*r.size())
+			if at, err := l.store(elems, memoryOf(src)); err != nil {
+				return grid.View{}, badArgument("value %d: %v", number.Index(r.Shape(), at), err)
+			}
+			return r.source(elements{typ: r.typ, data: elems})
+		})
+	}
+	return a.fail("write", err)
+}
