@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"maps"
 	"slices"
@@ -52,12 +53,13 @@ func readJSON(t testing.TB, fsys fs.FS, name string, v any) {
 	}
 }
 
-// TestGolden reads every array of the archive, bit for bit: Varve refuses none of them.
+// TestGolden reads every array of the archive, bit for bit, but for one whose codec takes codec/extra: the error says so. With it the
+// command reads that one, too.
 func TestGolden(t *testing.T) {
 	z := openZip(t, "stores.zip")
 	var manifest struct{ Cases map[string]golden }
 	readJSON(t, z, "manifest.json", &manifest)
-	read := 0
+	read, refused := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(manifest.Cases)) {
 		t.Run(name, func(t *testing.T) {
 			folder, path, _ := strings.Cut(name, "::")
@@ -66,6 +68,10 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			a, err := zarr.On(iofs.New(sub)).OpenArray(context.Background(), path, nil)
+			if errors.Is(err, zarr.ErrUnsupported) && strings.Contains(err.Error(), `"numcodecs.lzma" takes a library`) {
+				refused++
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,8 +79,8 @@ func TestGolden(t *testing.T) {
 			checkGolden(t, a, manifest.Cases[name])
 		})
 	}
-	if read != 126 {
-		t.Errorf("%d arrays were opened, want 126", read)
+	if read != 125 || refused != 1 {
+		t.Errorf("%d arrays were opened and %d refused, want 125 and 1", read, refused)
 	}
 }
 

@@ -1,10 +1,11 @@
 """Frames of numcodecs' bytes-to-bytes codecs.
 
-    python frames.py write ARCHIVE [SEED]   writes a zip archive of frames, for a reader elsewhere
-    python frames.py read ARCHIVE           decodes the frames of an archive that was written elsewhere
+    python frames.py write ARCHIVE [SEED [CODEC...]]   writes a zip archive of frames, by all codecs or those named, for a reader elsewhere
+    python frames.py read ARCHIVE                      decodes the frames of an archive that was written elsewhere
 
 An archive has plain/<n>, frame/<n>, and manifest.json: a list of {"id", "configuration", "plain", "frame"}, where the last two are
-names in the archive. The archive in codec/numcodecs/testdata was written with numcodecs 0.17.1 and seed 1.
+names in the archive. Those in codec/numcodecs/testdata, of all codecs but lzma, and in codec/extra/testdata, of lzma, were written with
+numcodecs 0.17.1 and seed 1.
 """
 
 import json
@@ -91,7 +92,7 @@ def encoded(codec, plain):
         return None  # no input of this codec, as no bytes are of several
 
 
-def write(path, seed):
+def write(path, seed, names):
     rows = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
 
@@ -102,7 +103,7 @@ def write(path, seed):
         for n, plain in enumerate(plains):
             add(f"plain/{n}", plain)
         for name, configurations in CONFIGURATIONS:
-            for configuration in configurations:
+            for configuration in configurations if not names or name in names else []:
                 codec = numcodecs.get_codec({"id": name} | configuration)
                 for n, plain in enumerate(plains):
                     if (frame := encoded(codec, plain)) is not None:
@@ -130,6 +131,6 @@ def read(path):
 
 if __name__ == "__main__":
     if sys.argv[1] == "write":
-        write(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+        write(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 1, sys.argv[4:])
     else:
         read(sys.argv[2])

@@ -170,7 +170,7 @@ func configurations(r *rand.Rand) []frame {
 		{"blosc", fmt.Sprintf(`{"cname":%q,"clevel":%d,"shuffle":%d}`, []string{"lz4", "lz4hc", "blosclz", "zlib", "zstd"}[r.IntN(5)], r.IntN(10), r.IntN(4)-1)},
 		{"lzma", fmt.Sprintf(`{"preset":%d}`, r.IntN(10))},
 		{"lzma", fmt.Sprintf(`{"format":1,"check":%d}`, []int{-1, 0, 1, 4, 10}[r.IntN(5)])},
-		{"lzma", fmt.Sprintf(`{"format":1,"filters":[{"id":3,"dist":%d},{"id":33,"lc":1,"lp":2,"pb":0}]}`, 1+r.IntN(256))},
+		{"lzma", fmt.Sprintf(`{"format":1,"filters":[{"id":33,"lc":%d,"lp":2,"pb":%d}]}`, r.IntN(3), r.IntN(5))},
 		{"lzma", fmt.Sprintf(`{"format":2,"preset":%d}`, r.IntN(10))},
 		{"lzma", fmt.Sprintf(raw, 1+r.IntN(256), r.IntN(10))},
 		{"lzma", fmt.Sprintf(lzma1, r.IntN(10))},

@@ -30,6 +30,8 @@ type Options struct {
 	// Largest: the most bytes of an input of a bytes-to-bytes codec that is too slow for the suite, which is some 10 MB/s.
 	// 0 stands for 1 MiB.
 	Largest int
+	// Memory: the bytes that decoding takes however few it decodes to, of a codec on a library that keeps nothing between calls.
+	Memory int
 	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take, and the first of them is what a
 	// [codec.Binder] is bound to. Nil means several of every rank up to 4.
 	Specs []codec.Spec

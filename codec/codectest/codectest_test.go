@@ -151,6 +151,15 @@ func failures(w wrong, want string) string {
 	return text
 }
 
+// TestMemory allows a codec what it says that it takes.
+func TestMemory(t *testing.T) {
+	for memory, want := range map[int]bool{0: false, 8 << 20: true} {
+		if err := bomb(wrong{decode: greedy}, &Options{Largest: 64 << 10, Memory: memory}); (err == nil) != want {
+			t.Errorf("%d bytes: %v", memory, err)
+		}
+	}
+}
+
 var sink []byte
 
 // greedy takes memory as the source claims.

@@ -126,8 +126,8 @@ func bomb(c codec.BytesBytes, o *Options) error {
 		}
 		least = min(least, taken)
 	}
-	if least > bombAlloc {
-		return fmt.Errorf("%d bytes into %d: takes %d bytes of memory, want at most %d", size, bombLimit, least, bombAlloc)
+	if allowed := uint64(bombAlloc + o.Memory); least > allowed {
+		return fmt.Errorf("%d bytes into %d: takes %d bytes of memory, want at most %d", size, bombLimit, least, allowed)
 	}
 	return nil
 }

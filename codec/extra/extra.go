@@ -1,4 +1,4 @@
-// Package extra writes what the core of Varve only reads, because it takes libraries that few programs need: bzip2 and LZMA.
+// Package extra has what takes libraries that few programs need: LZMA, and writing bzip2, which the core of Varve only reads.
 //
 // It is a module of its own. Importing the package is all there is to do:
 //
@@ -11,7 +11,7 @@ import "varve.dev/zarr/codec/numcodecs"
 
 func init() {
 	numcodecs.ProvideBZ2(encodeBZ2)
-	numcodecs.ProvideLZMA(encodeLZMA)
+	numcodecs.ProvideLZMA(newLZMA)
 }
 
 // sink appends what is written to a slice.

@@ -1,31 +1,62 @@
 package extra
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
+	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
 
-	"varve.dev/zarr/codec/numcodecs"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/bounded"
+	"varve.dev/zarr/internal/budget"
 )
 
-// aloneHeader is the number of bytes that the library writes before an LZMA stream.
-const aloneHeader = 13
+// largestDictionary is that of preset 9: the most bytes of a dictionary that a header may claim, unless the configuration or
+// the chunk has more. None takes more memory than the chunk.
+const largestDictionary = 64 << 20
 
-// encodeLZMA is a [numcodecs.LZMAEncoder]. Of all that a preset says it takes the size of the dictionary: the library has another
-// way to search for matches, in a tree, which takes hours for a chunk of zeros, and writes streams for it that do not decode.
-func encodeLZMA(dst, src []byte, s numcodecs.LZMAStream) ([]byte, error) {
-	properties := &lzma.Properties{LC: s.LC, LP: s.LP, PB: s.PB}
-	to := &sink{dst}
-	var w io.WriteCloser
-	var err error
-	if s.Chunked {
-		w, err = lzma.Writer2Config{Properties: properties, DictCap: s.Dictionary}.NewWriter2(to)
-	} else {
-		w, err = lzma.WriterConfig{Properties: properties, DictCap: s.Dictionary}.NewWriter(to)
+// lzmaCoder is the codec numcodecs.lzma. The library keeps nothing between calls: decoding takes the dictionary, at most as many
+// bytes as there are to decode, some 30 kB of probabilities, and 16 bytes for every match, which are soon free again.
+type lzmaCoder struct {
+	format     int
+	check      byte // of .xz files
+	chunked    bool // LZMA2; otherwise LZMA with an end marker
+	dictionary int  // bytes
+	properties lzma.Properties
+	deltas     []int // distances, in bytes
+}
+
+// MaxEncoded implements [codec.BytesBytes]. What does not shrink is stored in chunks of 64 KiB, or as literals that are all a
+// little longer; a file may have several blocks.
+func (*lzmaCoder) MaxEncoded(n int64) int64 {
+	const headers = 4 << 10
+	n = min(n, math.MaxInt64/2)
+	return n + n/16 + headers
+}
+
+// Encode implements [codec.BytesBytes]. Of all that a preset says it takes the size of the dictionary: the library has another way
+// to search for matches, in a tree, which takes hours for a chunk of zeros, and writes streams for it that do not decode.
+func (c *lzmaCoder) Encode(dst, src []byte) ([]byte, error) {
+	data := src
+	if len(c.deltas) > 0 {
+		b := budget.Get(int64(len(src)))
+		defer b.Put()
+		b.B = append(b.B, src...)
+		for _, d := range c.deltas {
+			delta(b.B, d)
+		}
+		data = b.B
 	}
+	to := &sink{dst}
+	w, err := c.writer(to, len(src))
 	if err == nil {
-		_, err = w.Write(src)
+		_, err = w.Write(data)
 	}
 	if err == nil {
 		err = w.Close()
@@ -33,9 +64,134 @@ func encodeLZMA(dst, src []byte, s numcodecs.LZMAStream) ([]byte, error) {
 	if err != nil {
 		return dst, fmt.Errorf("lzma: %w", err)
 	}
-	if s.Chunked {
-		return to.out, nil
+	if c.format == formatRaw && !c.chunked {
+		to.out = slices.Delete(to.out, len(dst), len(dst)+lzma.HeaderLen)
 	}
-	n := len(dst)
-	return append(to.out[:n], to.out[n+aloneHeader:]...), nil
+	return to.out, nil
+}
+
+// writer returns what compresses n bytes.
+func (c *lzmaCoder) writer(to io.Writer, n int) (io.WriteCloser, error) {
+	dictionary, err := lzma.DecodeDictCap(lzma.EncodeDictCap(int64(min(c.dictionary, n)))) // a size that liblzma believes
+	if err != nil {
+		return nil, err
+	}
+	size, p := int(max(dictionary, lzma.MinDictCap)), c.properties
+	switch {
+	case c.format == formatXZ && len(c.deltas) > 0:
+		return nil, fmt.Errorf("%w: filter %#x, a delta, is only read in .xz files; write format 3", codec.ErrUnsupported, filterDelta)
+	case c.format == formatXZ:
+		return xz.WriterConfig{Properties: &p, DictCap: size, CheckSum: c.check, NoCheckSum: c.check == 0}.NewWriter(to)
+	case c.chunked:
+		return lzma.Writer2Config{Properties: &p, DictCap: size}.NewWriter2(to)
+	}
+	return lzma.WriterConfig{Properties: &p, DictCap: size}.NewWriter(to)
+}
+
+// Decode implements [codec.BytesBytes].
+func (c *lzmaCoder) Decode(dst, src []byte, most int64) ([]byte, error) {
+	out, err := c.decode(slices.Grow(dst, int(most)), src, int(most))
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.Is(err, codec.ErrCorrupt), errors.Is(err, codec.ErrUnsupported):
+		return dst, fmt.Errorf("lzma: %w", err)
+	}
+	return dst, fmt.Errorf("%w: lzma: %w", codec.ErrCorrupt, err)
+}
+
+func (c *lzmaCoder) decode(dst, src []byte, most int) (out []byte, err error) {
+	switch {
+	case c.format == formatXZ:
+		return appendXZ(dst, src, most, c.allowed(most))
+	case c.format == formatAlone:
+		return appendAlone(dst, src, most, c.allowed(most))
+	case c.chunked:
+		used := 0
+		if out, used, err = appendChunks(dst, src, most, c.dictionary); err == nil && used < len(src) {
+			err = follows(len(src) - used)
+		}
+	default:
+		out, err = appendStream(dst, src, most, header{c.properties.Code(), int64(c.dictionary), unknownSize})
+	}
+	for i := len(c.deltas) - 1; i >= 0 && err == nil; i-- {
+		undelta(out[len(dst):], c.deltas[i])
+	}
+	return out, err
+}
+
+// allowed returns the most bytes of a dictionary that the header of a chunk of most bytes may claim.
+func (c *lzmaCoder) allowed(most int) int64 { return int64(max(largestDictionary, c.dictionary, most)) }
+
+// tooLarge returns the error of a dictionary that the metadata cannot have led to.
+func tooLarge(claimed, allowed int64) error {
+	return fmt.Errorf("%w: %w: a header claims a dictionary of %d bytes, at most %d are possible", codec.ErrCorrupt, codec.ErrLimit, claimed, allowed)
+}
+
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", codec.ErrCorrupt, fmt.Errorf(format, args...))
+}
+
+func follows(n int) error { return corrupt("%d bytes follow the end", n) }
+
+// unknownSize is the size of a stream that has an end marker instead.
+const unknownSize = math.MaxUint64
+
+// header is what stands before the stream of a .lzma file.
+type header struct {
+	properties byte
+	dictionary int64  // bytes
+	size       uint64 // bytes that it decodes to
+}
+
+// appendAlone appends what src, a .lzma file, decodes to.
+func appendAlone(dst, src []byte, most int, allowed int64) ([]byte, error) {
+	if len(src) < lzma.HeaderLen {
+		return dst, corrupt("%d bytes are too few for a file", len(src))
+	}
+	h := header{src[0], int64(binary.LittleEndian.Uint32(src[1:])), binary.LittleEndian.Uint64(src[5:])}
+	if !validProperties(h.properties) {
+		return dst, corrupt("properties %#x", h.properties)
+	}
+	if h.dictionary > allowed {
+		return dst, tooLarge(h.dictionary, allowed)
+	}
+	if h.size != unknownSize && h.size > uint64(most) {
+		return dst, fmt.Errorf("%w: it claims to have %d bytes, want at most %d", codec.ErrTooLong, h.size, most)
+	}
+	return appendStream(dst, src[lzma.HeaderLen:], most, h)
+}
+
+// appendStream appends what src, a raw LZMA stream, decodes to. The library wants a header, and takes a dictionary of the size that
+// is in it: it gets one that is no larger than what is wanted.
+func appendStream(dst, src []byte, most int, h header) ([]byte, error) {
+	b := budget.Get(int64(lzma.HeaderLen + len(src)))
+	defer b.Put()
+	dictionary := min(h.dictionary, int64(max(most, lzma.MinDictCap)))
+	b.B = binary.LittleEndian.AppendUint32(append(b.B, h.properties), uint32(dictionary))
+	b.B = append(binary.LittleEndian.AppendUint64(b.B, h.size), src...)
+	in := bytes.NewReader(b.B)
+	r, err := lzma.NewReader(in)
+	if err != nil {
+		return dst, err
+	}
+	out, err := bounded.Append(dst, r, most)
+	if err == nil && in.Len() > 0 {
+		err = follows(in.Len())
+	}
+	return out, err
+}
+
+// delta replaces every byte by its difference from the one that stands so many bytes before it.
+func delta(data []byte, distance int) {
+	for i := len(data) - 1; i >= distance; i-- {
+		data[i] -= data[i-distance]
+	}
+}
+
+// undelta undoes delta.
+func undelta(data []byte, distance int) {
+	for i := distance; i < len(data); i++ {
+		data[i] += data[i-distance]
+	}
 }

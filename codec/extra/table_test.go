@@ -326,7 +326,7 @@ this type are refused. The codecs up to the first that makes bytes turn arrays i
 const middle = `
 ## Codecs that turn bytes into bytes
 
-They take what any codec has made of elements of these types.
+They take what any codec has made of elements of these types. ` + "`numcodecs.lzma`, and writing `bz2`, take an import of\n`varve.dev/zarr/codec/extra`" + `, which the command has.
 
 | codec | data types |
 |---|---|

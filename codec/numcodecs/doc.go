@@ -8,7 +8,7 @@
 // The filters turn an array into another one: [Delta], [FixedScaleOffset], [Quantize], [BitRound], [PackBits] and [AsType].
 // They compute as NumPy does, which wraps integers around and cuts off what a type has no room for: no value is an error.
 //
-// Everything is read. To write bzip2 and LZMA takes more: import varve.dev/zarr/codec/extra, a module of its own.
+// LZMA, and writing bzip2, take more: import varve.dev/zarr/codec/extra, a module of its own.
 package numcodecs
 
 import (

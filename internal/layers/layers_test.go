@@ -17,8 +17,8 @@ const module = "varve.dev/zarr"
 
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
-	{"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house", "internal/shuffle", "internal/turn", "internal/clock",
-		"internal/bzip2", "internal/lzma"},
+		"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs",
+		"internal/house", "internal/shuffle", "internal/turn", "internal/clock", "internal/bzip2", "internal/lzma",
 	{"calendar", "dtype", "grid", "store"},
 	{
 		"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy",
@@ -29,7 +29,7 @@ var layers = [][]string{
 		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding",
 		"codec/codectest", "codec/vlen", "codec/blosc", "codec/packbits", "codec/bitround", "codec/reshape",
 		"codec/castvalue", "codec/scaleoffset", "codec/conditional", "codec/n5",
-		"internal/engine", "internal/publish",
+		"internal/engine", "internal/publish", "internal/bounded",
 	},
 	{"codec/numcodecs"},
 	{"."},

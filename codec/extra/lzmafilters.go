@@ -1,20 +1,21 @@
-package numcodecs
+package extra
 
 import (
 	"encoding/json"
 	"fmt"
 	"math"
 
+	"github.com/ulikunitz/xz/lzma"
+
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/config"
-	"varve.dev/zarr/internal/lzma"
 )
 
 // Containers, as the module lzma of Python numbers them.
 const (
-	lzmaXZ    = 1
-	lzmaAlone = 2
-	lzmaRaw   = 3
+	formatXZ    = 1
+	formatAlone = 2
+	formatRaw   = 3
 )
 
 // Filters, likewise.
@@ -24,17 +25,27 @@ const (
 	filterLZMA2 = 0x21
 )
 
+// Checksums of .xz files, likewise.
+const (
+	checkUsual  = -1
+	checkNone   = 0
+	checkCRC32  = 1
+	checkCRC64  = 4
+	checkSHA256 = 10
+)
+
 // usualPreset is the effort when nothing is said of it.
 const usualPreset = 6
 
+// newLZMA is the factory of numcodecs.lzma.
 func newLZMA(configuration []byte) (any, error) {
 	c := struct {
 		Format  config.Int        `json:"format"`
 		Check   config.Int        `json:"check"`
 		Preset  *config.Int       `json:"preset"`
 		Filters []json.RawMessage `json:"filters"`
-	}{Format: lzmaXZ, Check: -1}
-	if err := decode("lzma", configuration, &c, "preset", "filters"); err != nil {
+	}{Format: formatXZ, Check: checkUsual}
+	if err := decode(configuration, &c); err != nil {
 		return nil, err
 	}
 	refuse := func(format string, args ...any) (any, error) {
@@ -42,20 +53,20 @@ func newLZMA(configuration []byte) (any, error) {
 	}
 	made := &lzmaCoder{format: int(c.Format)}
 	switch {
-	case c.Format < lzmaXZ || c.Format > lzmaRaw:
+	case c.Format < formatXZ || c.Format > formatRaw:
 		return refuse("format %d is neither 1 (.xz), 2 (.lzma) nor 3 (raw)", c.Format)
 	case c.Preset != nil && c.Filters != nil:
 		return refuse("it has a preset and filters; either is to be left out")
-	case c.Filters == nil && c.Format == lzmaRaw:
+	case c.Filters == nil && c.Format == formatRaw:
 		return refuse("a raw stream says nothing of itself, and needs filters")
-	case c.Check != -1 && c.Check != 0 && c.Format != lzmaXZ:
+	case c.Check != checkUsual && c.Check != checkNone && c.Format != formatXZ:
 		return refuse("check %d, and only .xz files (format 1) have one", c.Check)
 	}
 	switch c.Check {
-	case -1:
-		made.check = lzma.CRC64
-	case 0, 1, 4, 10:
-		made.check = lzma.Check(c.Check)
+	case checkUsual:
+		made.check = checkCRC64
+	case checkNone, checkCRC32, checkCRC64, checkSHA256:
+		made.check = byte(c.Check)
 	default:
 		return refuse("check %d is none of 0, 1 (CRC-32), 4 (CRC-64) and 10 (SHA-256)", c.Check)
 	}
@@ -66,8 +77,8 @@ func newLZMA(configuration []byte) (any, error) {
 	if c.Preset != nil {
 		preset = *c.Preset
 	}
-	made.stream.Chunked = c.Format == lzmaXZ
-	return made, made.stream.setPreset(preset)
+	made.chunked = c.Format == formatXZ
+	return made, made.setPreset(preset)
 }
 
 // setFilters takes deltas and, as the last filter, LZMA of the kind that the container has.
@@ -83,7 +94,7 @@ func (c *lzmaCoder) setFilters(filters []json.RawMessage) error {
 			return fmt.Errorf("%w (filter %d)", err, i)
 		case (id == filterDelta) == last:
 			return fmt.Errorf("%w: lzma: filter %d is %#x; LZMA has to be the last one, and only the last one", codec.ErrConfiguration, i, id)
-		case last && (c.format == lzmaXZ && id != filterLZMA2 || c.format == lzmaAlone && (id != filterLZMA1 || i > 0)):
+		case last && (c.format == formatXZ && id != filterLZMA2 || c.format == formatAlone && (id != filterLZMA1 || i > 0)):
 			return fmt.Errorf("%w: lzma: format %d cannot have filter %d, which is %#x", codec.ErrConfiguration, c.format, i, id)
 		}
 	}
@@ -101,8 +112,8 @@ func (c *lzmaCoder) setFilter(raw json.RawMessage) (int64, error) {
 	case filterDelta:
 		return filterDelta, c.setDelta(raw)
 	case filterLZMA1, filterLZMA2:
-		c.stream.Chunked = id == filterLZMA2
-		return int64(id), c.stream.setFilter(raw)
+		c.chunked = id == filterLZMA2
+		return int64(id), c.setLZMA(raw)
 	case 4, 5, 6, 7, 8, 9, 10, 11:
 		return int64(id), fmt.Errorf("%w: lzma: filter %d, which is for machine code", codec.ErrUnsupported, id)
 	}
@@ -114,7 +125,7 @@ func (c *lzmaCoder) setDelta(raw json.RawMessage) error {
 		ID       config.Int `json:"id"`
 		Distance config.Int `json:"dist"`
 	}{Distance: 1}
-	if err := decode("lzma", raw, &f); err != nil {
+	if err := decode(raw, &f); err != nil {
 		return err
 	}
 	if f.Distance < 1 || f.Distance > 256 {
@@ -124,8 +135,8 @@ func (c *lzmaCoder) setDelta(raw json.RawMessage) error {
 	return nil
 }
 
-// setFilter takes a filter of LZMA. Members that say how to search for matches are left to the encoder.
-func (s *LZMAStream) setFilter(raw json.RawMessage) error {
+// setLZMA takes a filter of LZMA. Members that say how to search for matches are left to the library.
+func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 	var f struct {
 		ID         config.Int  `json:"id"`
 		Preset     *config.Int `json:"preset"`
@@ -138,17 +149,18 @@ func (s *LZMAStream) setFilter(raw json.RawMessage) error {
 		Finder     config.Int  `json:"mf"`
 		Depth      config.Int  `json:"depth"`
 	}
-	if err := decode("lzma", raw, &f); err != nil {
+	if err := decode(raw, &f); err != nil {
 		return err
 	}
 	preset := config.Int(usualPreset)
 	if f.Preset != nil {
 		preset = *f.Preset
 	}
-	if err := s.setPreset(preset); err != nil {
+	if err := c.setPreset(preset); err != nil {
 		return err
 	}
-	for to, from := range map[*int]*config.Int{&s.LC: f.LC, &s.LP: f.LP, &s.PB: f.PB, &s.Dictionary: f.Dictionary} {
+	p := &c.properties
+	for to, from := range map[*int]*config.Int{&p.LC: f.LC, &p.LP: f.LP, &p.PB: f.PB, &c.dictionary: f.Dictionary} {
 		if from == nil {
 			continue
 		}
@@ -157,21 +169,28 @@ func (s *LZMAStream) setFilter(raw json.RawMessage) error {
 		}
 		*to = int(*from)
 	}
-	if p := (lzma.Properties{LC: s.LC, LP: s.LP, PB: s.PB}); !p.Valid() {
-		return fmt.Errorf("%w: lzma: lc %d, lp %d, pb %d; each is 0 to 4, lc and lp together, too", codec.ErrConfiguration, s.LC, s.LP, s.PB)
+	if p.LC+p.LP > 4 || p.PB > 4 {
+		return fmt.Errorf("%w: lzma: lc %d, lp %d, pb %d; each is 0 to 4, lc and lp together, too", codec.ErrConfiguration, p.LC, p.LP, p.PB)
 	}
 	return nil
 }
 
 // setPreset takes an effort, which may have the highest of 32 bits set for more of it.
-func (s *LZMAStream) setPreset(preset config.Int) error {
+func (c *lzmaCoder) setPreset(preset config.Int) error {
 	const extreme = 1 << 31
 	level := preset &^ extreme
 	if level < 0 || level > 9 {
 		return fmt.Errorf("%w: lzma: preset %d is not within 0 to 9", codec.ErrConfiguration, preset)
 	}
 	log := [...]int{18, 20, 21, 22, 22, 23, 23, 24, 25, 26}[level] // bits of the size of the dictionary
-	s.Dictionary, s.Preset = 1<<log, int(level)
-	s.LC, s.LP, s.PB = lzma.Usual.LC, lzma.Usual.LP, lzma.Usual.PB
+	c.dictionary, c.properties = 1<<log, lzma.Properties{LC: 3, PB: 2}
+	return nil
+}
+
+// decode stores the members of a configuration.
+func decode(configuration []byte, dst any) error {
+	if err := config.Decode(configuration, dst); err != nil {
+		return fmt.Errorf("%w: lzma: %w", codec.ErrConfiguration, err)
+	}
 	return nil
 }

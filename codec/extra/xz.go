@@ -1,0 +1,158 @@
+package extra
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"hash/crc64"
+
+	"varve.dev/zarr/codec"
+)
+
+// xzFile is the state of reading .xz files (xz file format 1.2), one or several, without anything between them.
+//
+// The library has a reader of them, too. It takes a dictionary as large as each block claims, however little the block has, and knows
+// no filters; so the container is read here, and the library decodes what is in it.
+type xzFile struct {
+	src     []byte // what is left
+	out     []byte
+	limit   int   // of the length of out
+	allowed int64 // most bytes of a dictionary
+}
+
+const (
+	xzMagic = "\xfd7zXZ\x00"
+	xzHead  = len(xzMagic) + 2 + crc32.Size
+	xzEnd   = "YZ"
+)
+
+// appendXZ appends what src decodes to.
+func appendXZ(dst, src []byte, most int, allowed int64) ([]byte, error) {
+	x := xzFile{src, dst, len(dst) + most, allowed}
+	for {
+		if err := x.file(); err != nil {
+			return dst, err
+		}
+		if len(x.src) == 0 {
+			return x.out, nil
+		}
+	}
+}
+
+// take returns the next n bytes.
+func (x *xzFile) take(n int) ([]byte, error) {
+	if n > len(x.src) {
+		return nil, corrupt("the file is cut off")
+	}
+	b := x.src[:n]
+	x.src = x.src[n:]
+	return b, nil
+}
+
+// file reads one file.
+func (x *xzFile) file() error {
+	head, err := x.take(xzHead)
+	if err != nil {
+		return err
+	}
+	if string(head[:len(xzMagic)]) != xzMagic {
+		return corrupt("it does not begin as an .xz file")
+	}
+	flags := head[len(xzMagic):][:2]
+	if err := matches(flags, head[xzHead-crc32.Size:]); err != nil {
+		return err
+	}
+	if _, known := appendCheck(nil, flags[1], nil); flags[0] != 0 || !known {
+		return fmt.Errorf("%w: checksum %d of an .xz file, with flags %#x", codec.ErrUnsupported, flags[1], flags[0])
+	}
+	var records []byte
+	blocks := uint64(0)
+	for ; len(x.src) > 0 && x.src[0] != 0; blocks++ {
+		if records, err = x.block(records, flags[1]); err != nil {
+			return err
+		}
+	}
+	end := appendEnd(nil, blocks, records, flags)
+	if !bytes.HasPrefix(x.src, end) {
+		return corrupt("the index does not suit the blocks, or is cut off")
+	}
+	x.src = x.src[len(end):]
+	return nil
+}
+
+// matches compares a CRC-32 with that of the data before it.
+func matches(data, sum []byte) error {
+	if crc32.ChecksumIEEE(data) != binary.LittleEndian.Uint32(sum) {
+		return fmt.Errorf("%w: of a header", codec.ErrChecksum)
+	}
+	return nil
+}
+
+// appendEnd appends what follows blocks: an index of them, and a footer. There is but one way to write it.
+func appendEnd(dst []byte, blocks uint64, records, flags []byte) []byte {
+	dst = append(binary.AppendUvarint(append(dst, 0), blocks), records...)
+	dst = append(dst, make([]byte, -len(dst)&3)...)
+	dst = binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst))
+	footer := append(binary.LittleEndian.AppendUint32(nil, uint32(len(dst)/4-1)), flags...)
+	dst = binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(footer))
+	return append(append(dst, footer...), xzEnd...)
+}
+
+// block reads a block and appends its record in the index.
+func (x *xzFile) block(records []byte, check byte) ([]byte, error) {
+	head, err := x.take((int(x.src[0]) + 1) * 4)
+	if err != nil {
+		return nil, err
+	}
+	h, err := readBlockHeader(head)
+	if err != nil {
+		return nil, err
+	}
+	if h.dictionary > x.allowed {
+		return nil, tooLarge(h.dictionary, x.allowed)
+	}
+	before := len(x.out)
+	out, used, err := appendChunks(x.out, x.src, x.limit-before, int(h.dictionary))
+	if err != nil {
+		return nil, err
+	}
+	data := out[before:]
+	if h.stored != unknownSize && h.stored != uint64(used) || h.decoded != unknownSize && h.decoded != uint64(len(data)) {
+		return nil, corrupt("a block has other sizes than its header says")
+	}
+	for i := len(h.deltas) - 1; i >= 0; i-- {
+		undelta(data, h.deltas[i])
+	}
+	x.src, x.out = x.src[used:], out
+	padding := -used & 3
+	want, _ := appendCheck(make([]byte, padding), check, data)
+	got, err := x.take(len(want))
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(got, want) {
+		return nil, fmt.Errorf("%w: of a block", codec.ErrChecksum)
+	}
+	size := len(head) + used + len(want) - padding
+	return binary.AppendUvarint(binary.AppendUvarint(records, uint64(size)), uint64(len(data))), nil
+}
+
+// appendCheck appends the checksum of data, by its number in the format; false if that is not known.
+func appendCheck(dst []byte, check byte, data []byte) ([]byte, bool) {
+	switch check {
+	case checkNone:
+		return dst, true
+	case checkCRC32:
+		return binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(data)), true
+	case checkCRC64:
+		return binary.LittleEndian.AppendUint64(dst, crc64.Checksum(data, crc64Table)), true
+	case checkSHA256:
+		sum := sha256.Sum256(data)
+		return append(dst, sum[:]...), true
+	}
+	return dst, false
+}
+
+var crc64Table = crc64.MakeTable(crc64.ECMA)

@@ -1,0 +1,95 @@
+package extra
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/ulikunitz/xz/lzma"
+
+	"varve.dev/zarr/codec"
+)
+
+// blockHeader is that of a block of an .xz file.
+type blockHeader struct {
+	stored, decoded uint64 // bytes of the LZMA2 stream, and of what it decodes to; unknownSize where it does not say
+	deltas          []int  // distances, in bytes
+	dictionary      int64  // bytes
+}
+
+// readBlockHeader reads a whole header, whose first byte and checksum are part of it.
+func readBlockHeader(b []byte) (blockHeader, error) {
+	h := blockHeader{stored: unknownSize, decoded: unknownSize}
+	n := len(b) - crc32.Size
+	if err := matches(b[:n], b[n:]); err != nil {
+		return h, err
+	}
+	const filters, reserved, hasStored, hasDecoded = 0x03, 0x3c, 0x40, 0x80
+	flags, r := b[1], fields{b: b[2:n]}
+	if flags&reserved != 0 {
+		return h, fmt.Errorf("%w: flags %#x of a block", codec.ErrUnsupported, flags)
+	}
+	if flags&hasStored != 0 {
+		h.stored = r.number()
+	}
+	if flags&hasDecoded != 0 {
+		h.decoded = r.number()
+	}
+	for i := range flags&filters + 1 {
+		if err := h.addFilter(&r, i == flags&filters); err != nil {
+			return h, err
+		}
+	}
+	if r.bad || len(bytes.Trim(r.b, "\x00")) > 0 {
+		return h, corrupt("the header of a block is not spelled as it should be")
+	}
+	return h, nil
+}
+
+// addFilter reads a filter: the last has to be LZMA2, others deltas.
+func (h *blockHeader) addFilter(r *fields, last bool) error {
+	id := r.number()
+	p := r.take(r.number())
+	switch {
+	case r.bad:
+		return nil // the caller says it
+	case last && id == filterLZMA2 && len(p) == 1:
+		size, err := lzma.DecodeDictCap(p[0])
+		h.dictionary = size
+		return err
+	case !last && id == filterDelta && len(p) == 1:
+		h.deltas = append(h.deltas, int(p[0])+1)
+		return nil
+	}
+	return fmt.Errorf("%w: filter %#x of an .xz file with %d bytes of properties; only delta (0x3) is, and LZMA2 (0x21) behind it",
+		codec.ErrUnsupported, id, len(p))
+}
+
+// fields reads one field after the other.
+type fields struct {
+	b   []byte // what is left
+	bad bool   // there was something else than a field
+}
+
+// number reads a number, seven bits a byte, the lowest first.
+func (r *fields) number() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+// take reads n bytes.
+func (r *fields) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.bad = true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
