@@ -157,6 +157,9 @@ func (n node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 	l := n.options.Limits.metadata()
 	if n.isV2() {
 		old, err := metadata.ParseConsolidatedV2(document, l)
+		if errors.Is(err, metadata.ErrInvalid) {
+			return nil, nil // nobody reads it as it is
+		}
 		if err != nil {
 			return nil, err
 		}

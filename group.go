@@ -95,8 +95,10 @@ type Member struct {
 func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
 
 // Members yields the nodes one level down, or all nodes below the group where deep is set, parents first and each level
-// in alphabetical order. Consolidated metadata is used where the group has it, or a group above in a store that cannot list, and may be older than the nodes are: a member
-// that is written to looks again, [Array.Refresh] does so at once. An entry of it that is damaged is an error.
+// in alphabetical order. Consolidated metadata is used where the group has it, or a group above in a store that cannot list, and
+// may be older than the nodes are: a member that is written to looks again, [Array.Refresh] does so at once. An entry of it that is
+// damaged is an error; so is, behind all others, one that must not be there: at a path that is not legal, listed twice or below an
+// array. The sequence goes on after it.
 // A node that is there but cannot be opened is a Member with an Err. An error of the store ends the sequence.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
@@ -172,7 +174,7 @@ func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, erro
 	var names []string
 	for e, err := range store.List(ctx, g.hierarchy.store, dir, false) {
 		if errors.Is(err, store.ErrUnsupported) {
-			err = fmt.Errorf("%w; what is below a group without consolidated metadata, its own or of a group above, is not to be known here", err)
+			err = g.unlisted(err)
 		}
 		if err != nil {
 			return nil, err
@@ -183,6 +185,14 @@ func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, erro
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// unlisted says why what is below the group is not to be known in a store that cannot be listed.
+func (g *Group) unlisted(err error) error {
+	if g.doc.Damaged != nil {
+		return fmt.Errorf("%w; what is below the group is not to be known here, since its consolidated metadata is damaged: %w", err, g.doc.Damaged)
+	}
+	return fmt.Errorf("%w; what is below a group without consolidated metadata is not to be known here", err)
 }
 
 // member opens what is at p; it is false where there is no node. What is wrong with the node itself stands in the member,
@@ -219,7 +229,20 @@ func (g *Group) consolidated(c *metadata.Consolidated, deep bool) iter.Seq2[Memb
 				return
 			}
 		}
+		for path, err := range c.Refused() {
+			if !yield(g.refused(path), g.fail("list", err)) {
+				return
+			}
+		}
 	}
+}
+
+// refused returns the member for an entry that must not be there. Its path is told by the error only where it may leave the group.
+func (g *Group) refused(path string) (m Member) {
+	if _, err := g.path.Join(path); err == nil {
+		m.Path = path
+	}
+	return m
 }
 
 // described opens an entry of consolidated metadata.

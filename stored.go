@@ -76,7 +76,8 @@ func (h *Hierarchy) attributes(ctx context.Context, p store.Path, l Limits) ([]b
 	return data, err
 }
 
-// withConsolidated returns a group of format 2 with its consolidated metadata, if it has some.
+// withConsolidated returns a group of format 2 with its consolidated metadata, if it has some. It is only a copy of what is stored
+// elsewhere: where it is damaged the group is read without.
 func (h *Hierarchy) withConsolidated(ctx context.Context, p store.Path, g *metadata.Group, l Limits) (metadata.Node, error) {
 	data, _, err := h.document(ctx, p, metadata.V2Consolidated, l)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,10 +87,9 @@ func (h *Hierarchy) withConsolidated(ctx context.Context, p store.Path, g *metad
 		return nil, err
 	}
 	c, err := metadata.ParseConsolidatedV2(data, l.metadata())
-	if err != nil {
-		return nil, err
-	}
-	return g.WithConsolidated(c), nil
+	g = g.WithConsolidated(c)
+	g.Damaged = err
+	return g, nil
 }
 
 // record returns what consolidated metadata has of the node at p, as it is stored, and the format of the node.

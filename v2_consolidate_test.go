@@ -111,10 +111,6 @@ func TestConsolidatedNeighboursV2(t *testing.T) {
 	if len(saw) != 3 || saw["good"] != nil || !errors.Is(saw["bad"], zarr.ErrInvalidMetadata) || !errors.Is(saw["strange"], zarr.ErrUnsupported) {
 		t.Errorf("saw %v", saw)
 	}
-	put(t, s, ".zmetadata", "{")
-	if _, err := h.OpenGroup(ctx, "", nil); !errors.Is(err, zarr.ErrInvalidMetadata) || !strings.Contains(err.Error(), ".zmetadata") {
-		t.Error(err)
-	}
 }
 
 // TestStaleV2 reads an array through consolidated metadata that is older than the array is.

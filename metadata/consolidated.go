@@ -11,11 +11,13 @@ import (
 // Consolidated is a copy of the documents of all nodes below a group, held in the group's own document
 // (zarr-specs v3.1 core, "Additional fields"; kind "inline"), or in format 2 in [V2Consolidated], where a node has several
 // documents: its entry is their record, see [RecordV2]. It is for listing and for opening many nodes at once.
-// Paths are relative to the group, as "a/b", and no two entries have one path or a path below an array.
-// An entry whose parents are missing is permitted. The zero Consolidated is empty.
+// Paths are relative to the group, as "a/b", and no two entries have one path or a path below an array: entries of a document that
+// do are no part of the tree, see [Consolidated.Refused]. An entry whose parents are missing is permitted. The zero
+// Consolidated is empty.
 type Consolidated struct {
 	entries []entry // in the order of the document
 	order   []int32 // of the entries by path: a walk over the tree
+	refused []flaw  // entries of the document that fit into no tree
 	kept    []member
 	v2      bool
 	own     []byte   // the record of the group itself, nil where there is none; format 2 only
@@ -31,6 +33,8 @@ type entry struct {
 	path  string
 	raw   []byte
 	array bool
+	has   uint8    // documents of the record, by their places in recordNames; only while a document of format 2 is read
+	again []member // documents whose place was taken
 }
 
 // NewConsolidated returns the consolidated metadata of nodes: pairs of a path and the document found there.
@@ -82,24 +86,19 @@ func (d *document) consolidated(v strictjson.Value) (*Consolidated, error) {
 			c.kept = append(c.kept, member{name, m.Raw()})
 		}
 	}
-	if err := c.read(nodes); err != nil {
-		return nil, err
-	}
-	return c, c.index()
+	c.read(nodes)
+	c.sift()
+	return c, nil
 }
 
 // read takes the entries of the member "metadata". Only as much of each document is looked at as the tree needs.
-func (c *Consolidated) read(nodes strictjson.Value) error {
+func (c *Consolidated) read(nodes strictjson.Value) {
 	c.entries = make([]entry, 0, nodes.Len())
 	for path, m := range nodes.Members() {
-		if err := checkPath(path); err != nil {
-			return m.Errorf("%w", err)
-		}
 		kind, _ := m.Member("node_type") // a damaged entry is for Entry to tell: its neighbours are sound
 		name, _ := kind.Str()
-		c.entries = append(c.entries, entry{path, m.Raw(), name == "array"})
+		c.entries = append(c.entries, entry{path: path, raw: m.Raw(), array: name == "array"})
 	}
-	return nil
 }
 
 func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error) {
@@ -111,7 +110,7 @@ func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error
 		return entry{}, c.entryError(path, err)
 	}
 	_, array := n.(*Array)
-	return entry{path, raw, array}, nil
+	return entry{path: path, raw: raw, array: array}, nil
 }
 
 // parse reads the document of an entry, or its record.
@@ -137,13 +136,18 @@ func (c *Consolidated) copy(entries []entry, order []int32) *Consolidated {
 	return &b
 }
 
-// index sorts the paths and checks that they make a tree. In tree order all nodes below an array follow it at once.
-func (c *Consolidated) index() error {
+// sort puts the paths in tree order.
+func (c *Consolidated) sort() {
 	c.order = make([]int32, len(c.entries))
 	for i := range c.order {
 		c.order[i] = int32(i)
 	}
-	slices.SortFunc(c.order, func(i, j int32) int { return comparePaths(c.entries[i].path, c.entries[j].path) })
+	slices.SortStableFunc(c.order, func(i, j int32) int { return comparePaths(c.entries[i].path, c.entries[j].path) })
+}
+
+// index sorts the paths and checks that they make a tree. In tree order all nodes below an array follow it at once.
+func (c *Consolidated) index() error {
+	c.sort()
 	last, array := "", ""
 	for _, i := range c.order {
 		e := c.entries[i]
@@ -199,7 +203,7 @@ func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 // Below returns the entries below the group at path, with paths relative to it.
 func (c *Consolidated) Below(path string) *Consolidated {
 	at, ok := c.find(path)
-	b := &Consolidated{v2: c.v2}
+	b := &Consolidated{v2: c.v2, refused: c.refusedBelow(path)}
 	if ok {
 		b.own = c.entries[c.order[at]].raw
 		at++
@@ -210,7 +214,7 @@ func (c *Consolidated) Below(path string) *Consolidated {
 			break
 		}
 		b.order = append(b.order, int32(len(b.entries)))
-		b.entries = append(b.entries, entry{e.path[len(path)+1:], e.raw, e.array})
+		b.entries = append(b.entries, entry{path: e.path[len(path)+1:], raw: e.raw, array: e.array})
 	}
 	return b
 }
@@ -238,12 +242,14 @@ func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Cons
 	if err := b.index(); err != nil {
 		return nil, err
 	}
+	b.forgive(func(path string) bool { _, ok := b.find(path); return ok })
 	return b, nil
 }
 
-// Without returns a copy of c without the entry at path. Entries below it stay.
+// Without returns a copy of c without the entry at path. Entries below it stay, but for those that are refused.
 func (c *Consolidated) Without(path string) *Consolidated {
 	b := c.copy(slices.Clone(c.entries), slices.Clone(c.order))
+	b.forgive(func(p string) bool { return p == path || below(p, path) })
 	at, ok := c.find(path)
 	if !ok {
 		return b

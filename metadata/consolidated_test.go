@@ -78,10 +78,6 @@ func TestConsolidatedDamaged(t *testing.T) {
 
 func TestConsolidatedRefused(t *testing.T) {
 	for name, doc := range map[string]string{
-		"below an array":   consolidatedDoc("a/b/c", groupDoc(""), "a", arrayDoc("")),
-		"reserved name":    consolidatedDoc("a/zarr.json", groupDoc("")),
-		"control":          consolidatedDoc("a\u007f", groupDoc("")),
-		"twice":            consolidatedDoc("a", groupDoc(""), "a", groupDoc("")),
 		"no metadata":      groupDoc(`,"consolidated_metadata":{"kind":"inline"}`),
 		"no kind":          groupDoc(`,"consolidated_metadata":{"metadata":{}}`),
 		"number":           groupDoc(`,"consolidated_metadata":1`),

@@ -6,6 +6,9 @@ type Group struct {
 	Attributes []byte
 	// Consolidated is the metadata of the nodes below, nil where the document has none.
 	Consolidated *Consolidated
+	// Damaged says why Consolidated is nil although the group has the document [V2Consolidated]: it cannot be read. What
+	// is below the group is to be found without it, and it is mended by writing it anew.
+	Damaged error
 
 	kept []member
 	v2   *groupV2 // nil in format 3
@@ -41,7 +44,7 @@ func (g *Group) WithAttributes(raw []byte) (*Group, error) {
 // WithConsolidated returns a copy of g with other consolidated metadata, or none where c is nil.
 func (g *Group) WithConsolidated(c *Consolidated) *Group {
 	h := *g
-	h.Consolidated = c
+	h.Consolidated, h.Damaged = c, nil
 	return &h
 }
 

@@ -20,6 +20,13 @@ const (
 
 func (l Limits) json() strictjson.Limits { return strictjson.Limits{Size: l.Document, Depth: l.Depth} }
 
+// consolidated is json for a document whose consolidated metadata stands at the pointer: what is listed twice there is refused on its own.
+func (l Limits) consolidated(pointer string) strictjson.Limits {
+	j := l.json()
+	j.Repeated = pointer
+	return j
+}
+
 func (l Limits) rank() int {
 	if l.Rank <= 0 {
 		return defaultRank

@@ -55,7 +55,11 @@ func ParseGroup(data []byte, l Limits) (*Group, error) {
 
 // parse reads a document. An entry of consolidated metadata has consolidated metadata of its own left alone.
 func parse(data []byte, l Limits, entry bool) (Node, error) {
-	root, err := strictjson.Parse(data, l.json())
+	limits := l.json()
+	if !entry {
+		limits = l.consolidated("/consolidated_metadata/metadata")
+	}
+	root, err := strictjson.Parse(data, limits)
 	if err != nil {
 		return nil, err
 	}

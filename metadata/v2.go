@@ -1,6 +1,8 @@
 package metadata
 
 import (
+	"fmt"
+
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -205,4 +207,10 @@ func notesV2(repaired bool) []string {
 }
 
 // Notes says in what respects the document was not read as it is stored: one sentence each.
-func (g *Group) Notes() []string { return notesV2(g.v2 != nil && g.v2.repaired) }
+func (g *Group) Notes() []string {
+	notes := notesV2(g.v2 != nil && g.v2.repaired)
+	if g.Damaged != nil {
+		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate makes it new", V2Consolidated, g.Damaged))
+	}
+	return notes
+}

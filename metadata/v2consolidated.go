@@ -3,6 +3,7 @@ package metadata
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/internal/strictjson"
@@ -58,10 +59,10 @@ func parseRecord(raw []byte, l Limits) (Node, error) {
 const consolidatedFormat = "zarr_consolidated_format"
 
 // ParseConsolidatedV2 reads the document [V2Consolidated] of a group of format 2. Keys that name nothing that it knows are kept.
-// Keys that are no legal paths, and nodes below an array, are [ErrInvalid].
+// Keys that are no legal paths, those that are given twice, and nodes below an array are refused one by one, see [Consolidated.Refused].
 func ParseConsolidatedV2(data []byte, l Limits) (*Consolidated, error) {
 	data, _ = quoteNonFinite(data)
-	root, err := strictjson.Parse(data, l.json())
+	root, err := strictjson.Parse(data, l.consolidated("/metadata"))
 	if err == nil && root.Kind() != strictjson.Object {
 		err = root.Errorf("document must be an object, got %s", root.Kind())
 	}
@@ -72,9 +73,7 @@ func ParseConsolidatedV2(data []byte, l Limits) (*Consolidated, error) {
 	if err != nil {
 		return nil, under(err, strictjson.Token(V2Consolidated))
 	}
-	if err := c.index(); err != nil {
-		return nil, err
-	}
+	c.sift()
 	return c, nil
 }
 
@@ -96,62 +95,74 @@ func (c *Consolidated) readV2(root strictjson.Value) error {
 	if n, err := format.Int64(); err != nil || n != 1 {
 		return format.Errorf("%w", unsupportedf("layout %s; only 1 is known here", strictjson.Abbreviate(string(format.Raw()))))
 	}
-	return c.gather(nodes)
+	c.gather(nodes)
+	return nil
 }
 
 // gather makes records of the documents, which stand under their keys in any order.
-func (c *Consolidated) gather(nodes strictjson.Value) error {
-	at := map[string]int{}
+func (c *Consolidated) gather(nodes strictjson.Value) {
+	at := map[string]int{} // by the key without the name of the document
 	for key, m := range nodes.Members() {
-		path, name := "", key
-		if i := strings.LastIndexByte(key, '/'); i >= 0 {
-			path, name = key[:i], key[i+1:]
-			if err := checkPath(path); err != nil {
-				return m.Errorf("%w", err)
-			}
-		}
+		slash := strings.LastIndexByte(key, '/')
+		dir, name := key[:slash+1], key[slash+1:]
 		if name != V2Array && name != V2Group && name != V2Attributes {
 			c.other = append(c.other, member{key, m.Raw()})
 			continue
 		}
-		i, ok := at[path]
+		i, ok := at[dir]
 		if !ok {
 			i = len(c.entries)
-			at[path] = i
-			c.entries = append(c.entries, entry{path: path})
+			at[dir] = i
+			c.entries = append(c.entries, entry{path: strings.TrimSuffix(dir, "/")})
 		}
-		c.entries[i].put(name, m.Raw())
+		c.entries[i].put(key, name, m.Raw())
 	}
-	c.settle()
-	return nil
+	own, ok := at[""]
+	if !ok {
+		own = -1
+	}
+	c.settle(own)
 }
 
 // put adds a document to the record of an entry, which is complete but for its last brace.
-func (e *entry) put(name string, document []byte) {
+func (e *entry) put(key, name string, document []byte) {
+	bit := uint8(1) << slices.Index(recordNames, name)
+	if e.has&bit != 0 {
+		e.again = append(e.again, member{key, document})
+		return
+	}
 	w := &writer{buf: e.raw}
-	if len(e.raw) == 0 {
+	if e.has == 0 {
 		w.buf = []byte{'{'}
 		w.first(name)
 	} else {
 		w.named(name)
 	}
 	e.raw = append(w.buf, document...)
+	e.has |= bit
 	e.array = e.array || name == V2Array
 }
 
+// recordNames are the documents that a record may have.
+var recordNames = []string{V2Array, V2Group, V2Attributes}
+
 // settle completes the records. That of the group itself is no entry, and attributes of no node are none either.
-func (c *Consolidated) settle() {
+func (c *Consolidated) settle(own int) {
 	entries := c.entries[:0]
-	for _, e := range c.entries {
+	for i, e := range c.entries {
 		e.raw = append(e.raw, '}')
 		v, err := object(e.raw)
 		_, isGroup := v.Member(V2Group)
 		switch {
-		case e.path == "":
+		case i == own:
 			c.own = e.raw
+			if len(e.again) > 0 {
+				c.refused = append(c.refused, flaw{entry{raw: []byte("{}"), again: e.again}, errTwice})
+			}
 		case err == nil && !e.array && !isGroup:
 			m, _ := v.Member(V2Attributes)
 			c.other = append(c.other, member{e.path + "/" + V2Attributes, m.Raw()})
+			c.other = append(c.other, e.again...)
 		default:
 			entries = append(entries, e)
 		}
@@ -183,9 +194,11 @@ func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 	for _, i := range c.order {
 		w.documents(c.entries[i].path+"/", c.entries[i].raw)
 	}
-	for _, m := range c.other {
-		w.entry(m.name, m.raw)
+	for _, f := range c.refused {
+		w.documents(f.path+"/", f.raw)
+		w.entries(f.again)
 	}
+	w.entries(c.other)
 	w.buf = fmt.Appendf(w.buf, `},%q:1`, consolidatedFormat)
 	w.kept(c.kept)
 	w.buf = append(w.buf, '}')
@@ -205,6 +218,13 @@ func (w *writer) documents(path string, record []byte) {
 	w.fail(err)
 	for name, m := range v.Members() {
 		w.entry(path+name, m.Raw())
+	}
+}
+
+// entries writes members.
+func (w *writer) entries(list []member) {
+	for _, m := range list {
+		w.entry(m.name, m.raw)
 	}
 }
 

@@ -99,21 +99,47 @@ func TestConsolidatedV2OfPython(t *testing.T) {
 
 // TestConsolidatedV2Refused has documents that are refused as a whole.
 func TestConsolidatedV2Refused(t *testing.T) {
-	good := string(zarray(t, nil))
 	for words, document := range map[string][]byte{
-		"must be an object":         []byte("[]"),
-		"zarr_consolidated_format":  []byte(`{"metadata":{}}`),
-		"layout 2":                  []byte(`{"metadata":{},"zarr_consolidated_format":2}`),
-		"periods only":              zmetadata("../x/.zarray", good),
-		"slash too many":            zmetadata("/etc/.zarray", good),
-		"backslash":                 zmetadata(`..\x/.zarray`, good),
-		"lies below an array":       zmetadata("a/.zarray", good, "a/b/.zarray", good),
-		"duplicate":                 zmetadata("a/.zarray", good, "a/.zarray", good),
-		"/.zmetadata/metadata/a~1.": zmetadata("a/./.zarray", good),
+		"must be an object":        []byte("[]"),
+		"zarr_consolidated_format": []byte(`{"metadata":{}}`),
+		"layout 2":                 []byte(`{"metadata":{},"zarr_consolidated_format":2}`),
 	} {
 		c, err := metadata.ParseConsolidatedV2(document, metadata.Limits{})
-		if c != nil || err == nil || !strings.Contains(err.Error(), words) && words != "duplicate" {
+		if c != nil || err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", words, err)
+		}
+	}
+}
+
+// TestConsolidatedV2Entries has documents with an entry that is refused beside one that is sound. Written and read again they are the same.
+func TestConsolidatedV2Entries(t *testing.T) {
+	good := string(zarray(t, nil))
+	for words, pairs := range map[string][]string{
+		"periods only":               {"../x/.zarray", good},
+		"slash too many":             {"/etc/.zarray", good},
+		"must not be empty":          {"/.zarray", good},
+		"backslash":                  {`..\x/.zarray`, good},
+		"lies below an array":        {"sound/b/.zarray", good},
+		"two entries with this path": {"a/.zarray", good, "a/.zattrs", "{}", "a/.zarray", good},
+		"/.zmetadata/metadata/: ":    {".zgroup", zgroup, ".zgroup", zgroup},
+		"/.zmetadata/metadata/a~1.":  {"a/./.zarray", good},
+	} {
+		document := zmetadata(append(pairs, "sound/.zarray", good)...)
+		for range 2 {
+			c, err := metadata.ParseConsolidatedV2(document, metadata.Limits{})
+			if err != nil {
+				t.Fatalf("%s: %v", words, err)
+			}
+			refused := slices.Collect(maps.Values(maps.Collect(c.Refused())))
+			if len(refused) != 1 || !errors.Is(refused[0], metadata.ErrInvalid) || !strings.Contains(refused[0].Error(), words) {
+				t.Errorf("%s: %v", words, refused)
+			}
+			if n, err := c.Entry("sound", metadata.Limits{}); n == nil || err != nil || c.Len() != 1 {
+				t.Errorf("beside %s: %v, %d entries", words, err, c.Len())
+			}
+			if document, err = c.Marshal(metadata.Limits{}); err != nil {
+				t.Fatalf("%s: %v", words, err)
+			}
 		}
 	}
 }
@@ -122,6 +148,7 @@ func TestConsolidatedV2Refused(t *testing.T) {
 func FuzzConsolidatedV2(f *testing.F) {
 	f.Add(zmetadata("a/.zarray", string(zarray(f, nil)), "a/.zattrs", `{"x":NaN}`, ".zgroup", zgroup, "b/.zgroup", zgroup, "b/.zattrs", "{}"))
 	f.Add(zmetadata("x/.zattrs", "{}", "y", "1", "x/y/.zgroup", "5"))
+	f.Add(zmetadata("/.zarray", "1", "../x/.zgroup", zgroup, "a/.zgroup", "1", "a/.zgroup", "2", ".zgroup", "1", ".zgroup", "2", "b/.zattrs", "1", "b/.zattrs", "2", "n", "1", "n", "2"))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		c, err := metadata.ParseConsolidatedV2(document, metadata.Limits{})
 		if err != nil {

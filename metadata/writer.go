@@ -110,12 +110,12 @@ func (w *writer) close(n int) {
 
 func (w *writer) consolidated(c *Consolidated) {
 	w.buf = append(w.buf, `{"kind":"inline","must_understand":false,"metadata":{`...)
-	for i, e := range c.entries {
-		if i > 0 {
-			w.buf = append(w.buf, ',')
-		}
-		w.buf = append(strictjson.AppendQuote(w.buf, e.path), ':')
-		w.buf = append(w.buf, e.raw...)
+	for _, e := range c.entries {
+		w.entry(e.path, e.raw)
+	}
+	for _, f := range c.refused {
+		w.entry(f.path, f.raw)
+		w.entries(f.again)
 	}
 	w.buf = append(w.buf, '}')
 	w.kept(c.kept)

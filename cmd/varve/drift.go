@@ -73,8 +73,15 @@ func findDrift(ctx context.Context, location string, most int) (*drift, error) {
 
 // compare fills the lists. Only where all nodes are known is there anything to be missed.
 func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
+	refused := map[string]bool{}
+	for path := range recorded.Refused() {
+		refused[path] = true
+	}
 	for _, path := range there.paths {
 		was, err := canonical(recorded, path)
+		if refused[path] {
+			err = errRefused
+		}
 		switch {
 		case err == nil && was == nil:
 			d.New = append(d.New, path)
@@ -87,7 +94,15 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 			d.Gone = append(d.Gone, path)
 		}
 	}
+	for path := range refused {
+		if there.records[path] == nil { // however many nodes there are, it must not be in the metadata
+			d.Gone = append(d.Gone, path)
+		}
+	}
+	slices.Sort(d.Gone)
 }
+
+var errRefused = errors.New("an entry that fits into no tree")
 
 // canonical returns what consolidated metadata has at path, as it would be written; nil where there is nothing. A node that asks for
 // more than is known here is compared as it is spelled.

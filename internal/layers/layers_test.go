@@ -17,8 +17,10 @@ const module = "varve.dev/zarr"
 
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
-		"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs",
-		"internal/house", "internal/shuffle", "internal/turn", "internal/clock", "internal/bzip2", "internal/lzma",
+	{
+		"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house",
+		"internal/shuffle", "internal/turn", "internal/clock",
+	},
 	{"calendar", "dtype", "grid", "store"},
 	{
 		"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy",

@@ -51,10 +51,21 @@ func (s *scanner) unique(first int) bool {
 			twice = keys[i].off
 		}
 	}
-	if twice >= 0 {
-		s.failTwice(twice)
+	if twice < 0 || s.mayRepeat(twice) {
+		return true
 	}
-	return twice < 0
+	s.failTwice(twice)
+	return false
+}
+
+// mayRepeat reports whether the object that has a name at off may have it again. The search for its pointer takes as long as the
+// document is, so there is one such object.
+func (s *scanner) mayRepeat(off int) bool {
+	if s.repeated == "" || pointer(s.data, off) != s.repeated {
+		return false
+	}
+	s.repeated = ""
+	return true
 }
 
 // isKnown reports whether one of the sorted keys before i has the same text. Different texts of one hash are as good as

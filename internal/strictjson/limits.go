@@ -16,6 +16,8 @@ type Limits struct {
 	Size int64
 	// Depth is how deep arrays and objects may be nested; by default 64, at most 10000.
 	Depth int
+	// Repeated is the JSON pointer of an object in which several members may have one name; "" is none. [Value.Members] yields them all.
+	Repeated string
 }
 
 func (l Limits) size() int64 {

@@ -93,6 +93,42 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// TestRepeated lets one object have members of one name, and no other.
+func TestRepeated(t *testing.T) {
+	for doc, ok := range map[string]bool{
+		`{"a":{"m":{"x":1,"y":2,"x":3}}}`:                   true,
+		`{"a":{"m":{"x":1,"x":2},"n":0}}`:                   true,
+		`{"a":{"m":{"x":{"y":1,"y":2}}}}`:                   false,
+		`{"a":{"m":{"x":1,"x":2},"m":{"x":1,"x":2}}}`:       false,
+		`{"a":{"m":{"x":1,"x":2}},"b":1,"b":2}`:             false,
+		`{"m":{"x":1,"x":2}}`:                               false,
+		`{"a":{"m":[{"x":1,"x":2}]}}`:                       false,
+		`{"a":{"m":{"x":1,"x":2},"n":{"m":{"x":1,"x":2}}}}`: false,
+	} {
+		v, err := Parse([]byte(doc), Limits{Repeated: "/a/m"})
+		if (err == nil) != ok || err != nil && !errors.Is(err, ErrDuplicate) {
+			t.Errorf("%s: %v", doc, err)
+		}
+		if _, err := Parse([]byte(doc), Limits{}); !errors.Is(err, ErrDuplicate) {
+			t.Errorf("%s: %v", doc, err)
+		}
+		if !ok {
+			continue
+		}
+		a, _ := v.Member("a")
+		m, _ := a.Member("m")
+		n := 0
+		for name := range m.Members() {
+			if name == "x" {
+				n++
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: %d members", doc, n)
+		}
+	}
+}
+
 func TestParseLimits(t *testing.T) {
 	doc := []byte(`{"a":[[1]]}`)
 	for _, c := range []struct {

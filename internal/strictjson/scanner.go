@@ -13,7 +13,7 @@ func Parse(data []byte, l Limits) (Value, error) {
 		return Value{}, err
 	}
 	var room [24]key
-	s := scanner{data: data, depth: l.depth(), keys: room[:0]}
+	s := scanner{data: data, depth: l.depth(), repeated: l.Repeated, keys: room[:0]}
 	start := space(data, 0)
 	end := s.value(start)
 	if end >= 0 {
@@ -35,6 +35,8 @@ type scanner struct {
 	keys  []key  // member names of the open objects
 	text  []byte // room to unescape a name
 	err   error
+
+	repeated string // pointer of the object whose names may repeat, until it was met
 }
 
 func (s *scanner) value(i int) int {
