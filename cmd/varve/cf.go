@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -71,7 +72,12 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 const quietNaN = 0x7ff8000000000000
 
 // moments makes times of numbers. Those that are none, or lie beyond the years that can be written, are not a time.
+// Those of calendars with other days than there were are refused: datetime64 has no 30th of February.
 func (d *decoding) moments(t dtype.Type, axis timeAxis) (*decoding, error) {
+	if !axis.isReal() {
+		return nil, badArgument("--decode: times of calendar %q are none of numpy.datetime64, which has the days of the Gregorian calendar; "+
+			"without --decode cat shows their dates", axis.Calendar())
+	}
 	var err error
 	unit := "us"
 	if t.Kind() != dtype.Float && axis.Length()%time.Second == 0 {
@@ -83,7 +89,7 @@ func (d *decoding) moments(t dtype.Type, axis timeAxis) (*decoding, error) {
 	d.put = func(dst, elem []byte, value float64) {
 		n := int64(dtype.NaT)
 		if !math.IsNaN(value) {
-			if text, ok := axis.at(string(t.AppendText(nil, elem))); ok {
+			if text, ok := axis.in(calendar.ProlepticGregorian, string(t.AppendText(nil, elem))); ok {
 				if moment, err := d.typ.ParseText(text); err == nil {
 					n = int64(binary.NativeEndian.Uint64(moment))
 				}
