@@ -147,17 +147,25 @@ func (d *decoding) findAbsent(a *zarr.Array) error {
 
 // addFill adds the fill value of an array of format 2, where that is not null.
 func (d *decoding) addFill(a *zarr.Array) error {
-	raw, err := a.Metadata().Marshal(metadata.Limits{})
-	if err != nil {
-		return err
-	}
-	fill, ok, err := metadata.Attribute(raw, "fill_value")
-	if err != nil || !ok || string(bytes.TrimSpace(fill)) == "null" {
+	if isNull, err := hasNullFill(a.Metadata()); err != nil || isNull {
 		return err
 	}
 	elem, err := a.Type().ParseFill(a.Metadata().FillValue)
 	d.absent = append(d.absent, elem)
 	return err
+}
+
+// hasNullFill reports whether the document of an array has null for a fill value, as format 2 allows.
+func hasNullFill(doc *metadata.Array) (bool, error) {
+	if doc.Format() != 2 {
+		return false, nil
+	}
+	raw, err := doc.Marshal(metadata.Limits{})
+	if err != nil {
+		return false, err
+	}
+	fill, ok, err := metadata.Attribute(raw, "fill_value")
+	return ok && string(bytes.TrimSpace(fill)) == "null", err
 }
 
 // parseAbsent reads a value as an element. That of floats may be eight bytes in base64, as xarray writes it in format 3.
