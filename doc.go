@@ -20,7 +20,8 @@
 //
 // [Read] returns a new [Block], [ReadInto] fills a slice of the caller's, [Write] and [Append] take one: always just the
 // selected elements in C order, of the Go type of the array's data type. [Array.ReadBytes] and its like do the same for types
-// that Go does not have, as bytes in the order of the host. What is written is read back bit for bit, NaN payloads and
+// that Go does not have, as bytes in the order of the host; [ReadAs] and [WriteAs] convert numbers, such as small floats to float32,
+// and [ReadStructs] and [WriteStructs] take structs of Go. What is written is read back bit for bit, NaN payloads and
 // -0.0 included. A selection is a [varve.dev/zarr/selection.Box], anything else of that package, or nil for the whole array.
 //
 // Besides boxes there are slices in either direction ([varve.dev/zarr/selection.Basic]), lists along axes, points, masks, whole chunks, names
