@@ -274,3 +274,18 @@ func TestReadAsAllocates(t *testing.T) {
 		}
 	}
 }
+
+// TestReadTellsOthers points from a Read of another type to what makes that type of the elements.
+func TestReadTellsOthers(t *testing.T) {
+	a := arrayOf(t, must(dtype.Parse("float16", nil)), []int64{1})
+	if _, err := zarr.Read[float32](t.Context(), a, nil); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "; ReadAs and WriteAs convert numbers") {
+		t.Error(err)
+	}
+	if err := zarr.Write(t.Context(), a, nil, []string{""}); err == nil || strings.Contains(err.Error(), "ReadAs") {
+		t.Error(err)
+	}
+	a = arrayOf(t, must(dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int8]()})), []int64{1})
+	if _, err := zarr.Read[int8](t.Context(), a, nil); err == nil || !strings.Contains(err.Error(), "; ReadStructs and WriteStructs") {
+		t.Error(err)
+	}
+}

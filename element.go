@@ -62,7 +62,22 @@ func checkElement[T dtype.Element](t dtype.Type) error {
 		return nil
 	}
 	var zero T
-	return badArgument("the elements are %s, not %T", t, zero)
+	return badArgument("the elements are %s, not %T%s", t, zero, otherwise(t, any(zero)))
+}
+
+// otherwise says what reads and writes elements of t as values of another type, if anything does.
+func otherwise(t dtype.Type, value any) string {
+	switch value.(type) {
+	case int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64:
+		switch t.Kind() {
+		case dtype.Int, dtype.Uint, dtype.Float:
+			return "; ReadAs and WriteAs convert numbers"
+		}
+	}
+	if t.Kind() == dtype.Struct {
+		return "; ReadStructs and WriteStructs take structs, selection.Fields one field"
+	}
+	return ""
 }
 
 // elementsOf returns the memory of values as elements of an array.

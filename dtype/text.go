@@ -9,7 +9,7 @@ import (
 // ParseText returns the element that a text from a command line or a table stands for: Size bytes in host byte order.
 // Besides the forms of [Type.ParseFill] it reads all that [Type.AppendText] writes, but for structs, and floats without quotes:
 // NaN, nan, Infinity, -Infinity, inf, -inf, 0x7fc00001. Text stands for itself, quoted or not. Moments are dates as in ISO 8601, in
-// UTC, as far as their unit tells them apart. Anything else wraps [ErrInvalid].
+// UTC, as far as their unit tells them apart; they may be quoted as well, and so may durations. Anything else wraps [ErrInvalid].
 func (t Type) ParseText(text string) ([]byte, error) {
 	elem := make([]byte, t.size)
 	trimmed := trim(text)
@@ -26,17 +26,36 @@ func (t Type) ParseText(text string) ([]byte, error) {
 		word, err := t.parseWord(text)
 		ok = err == nil && t.setText(elem, string(word))
 	case Datetime:
-		ok = t.parseMoment(elem, trimmed) || t.parse(elem, trimmed)
+		ok = t.parseMoment(elem, unquoted(trimmed)) || t.parse(elem, trimmed)
 	case Timedelta:
-		ok = t.parseDuration(elem, trimmed) || t.parse(elem, trimmed)
+		ok = t.parseDuration(elem, unquoted(trimmed)) || t.parse(elem, trimmed)
 	default:
 		json, quoted := t.quote(trimmed)
 		ok = quoted && t.parse(elem, json) || t.parseHex(elem, trimmed)
 	}
 	if !ok {
-		return nil, fmt.Errorf("%w: value %s of %s: expected %s", ErrInvalid, excerpt(text), t, t.expected())
+		return nil, fmt.Errorf("%w: value %s of %s: expected %s", ErrInvalid, excerpt(text), t, t.expectedText())
 	}
 	return elem, nil
+}
+
+// unquoted returns what is between the quotes of a text that has them.
+func unquoted(text string) string {
+	if inner, ok := unwrap(text, `"`, `"`); ok {
+		return inner
+	}
+	return text
+}
+
+// expectedText is expected for text that is no JSON.
+func (t Type) expectedText() string {
+	switch t.kind {
+	case Datetime:
+		return "a moment in UTC that is a whole number of steps, as 2006-01-02 or 2006-01-02T15:04:05, " + t.expected()
+	case Timedelta:
+		return fmt.Sprintf("a duration, as \"%s\", %s", t.appendCount(nil, int64(t.step.Factor)), t.expected())
+	}
+	return t.expected()
 }
 
 // quote turns a text into the JSON of a fill value.

@@ -200,7 +200,7 @@ func (w *writer) first(name string) *writer {
 func (a *Array) chunksV2() ([]byte, error) {
 	if a.ChunkGrid.Name != regularGrid {
 		return nil, &Error{strictjson.Token(V2Array) + "/" + v2Chunks, unsupportedf(
-			"chunk grid %q: format 2 has regular chunks only (convert the array to format 3)", strictjson.Abbreviate(a.ChunkGrid.Name))}
+			"chunk grid %q: format 2 has regular chunks only", strictjson.Abbreviate(a.ChunkGrid.Name))}
 	}
 	v, err := object(a.ChunkGrid.Configuration)
 	if err != nil {

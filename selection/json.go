@@ -59,7 +59,7 @@ func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
 			kind = name
 			sel, err = r.of(name, value)
 		default:
-			err = value.Errorf("%q is no way to select; there are basic, orthogonal, points, blocks and mask", strictjson.Abbreviate(name))
+			err = value.Errorf("%q is no way to select; there are basic, orthogonal, points, blocks, mask and fields", strictjson.Abbreviate(name))
 		}
 		if err != nil {
 			return nil, err

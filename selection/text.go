@@ -43,6 +43,8 @@ func Parse(text string, names []string) (Basic, error) {
 func bindName(named map[int]Item, name string, item Item, names []string) error {
 	i := slices.Index(names, name)
 	switch {
+	case !slices.ContainsFunc(names, func(n string) bool { return n != "" }):
+		return fmt.Errorf("%w: %q selects by name, and the axes have no names; select by place, as \"0:10, 3\"", ErrInvalid, name)
 	case name == "" || i < 0:
 		return fmt.Errorf("%w: no dimension is named %q (there are %q)", ErrInvalid, name, names)
 	case slices.Contains(names[i+1:], name):

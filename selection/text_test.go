@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr/selection"
@@ -98,4 +99,16 @@ func ExampleParse() {
 	r, err := selection.Resolve(sel, []int64{8760, 721, 1440})
 	fmt.Println(r.Shape(), r.Len(), err)
 	// Output: [168 721 720] 87212160 <nil>
+}
+
+// TestParseUnnamed says of axes without names that they have none.
+func TestParseUnnamed(t *testing.T) {
+	for _, names := range [][]string{nil, {"", ""}} {
+		if _, err := selection.Parse("time=0", names); !errors.Is(err, selection.ErrInvalid) || !strings.Contains(err.Error(), "the axes have no names") {
+			t.Error(err)
+		}
+	}
+	if _, err := selection.Parse("time=0", []string{"", "x"}); err == nil || !strings.Contains(err.Error(), `no dimension is named "time"`) {
+		t.Error(err)
+	}
 }

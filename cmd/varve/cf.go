@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -71,7 +72,12 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 const quietNaN = 0x7ff8000000000000
 
 // moments makes times of numbers. Those that are none, or lie beyond the years that can be written, are not a time.
+// Those of calendars with other days than there were are refused: datetime64 has no 30th of February.
 func (d *decoding) moments(t dtype.Type, axis timeAxis) (*decoding, error) {
+	if !axis.isReal() {
+		return nil, badArgument("--decode: times of calendar %q are none of numpy.datetime64, which has the days of the Gregorian calendar; "+
+			"without --decode cat shows their dates", axis.Calendar())
+	}
 	var err error
 	unit := "us"
 	if t.Kind() != dtype.Float && axis.Length()%time.Second == 0 {
@@ -83,7 +89,7 @@ func (d *decoding) moments(t dtype.Type, axis timeAxis) (*decoding, error) {
 	d.put = func(dst, elem []byte, value float64) {
 		n := int64(dtype.NaT)
 		if !math.IsNaN(value) {
-			if text, ok := axis.at(string(t.AppendText(nil, elem))); ok {
+			if text, ok := axis.in(calendar.ProlepticGregorian, string(t.AppendText(nil, elem))); ok {
 				if moment, err := d.typ.ParseText(text); err == nil {
 					n = int64(binary.NativeEndian.Uint64(moment))
 				}
@@ -141,17 +147,25 @@ func (d *decoding) findAbsent(a *zarr.Array) error {
 
 // addFill adds the fill value of an array of format 2, where that is not null.
 func (d *decoding) addFill(a *zarr.Array) error {
-	raw, err := a.Metadata().Marshal(metadata.Limits{})
-	if err != nil {
-		return err
-	}
-	fill, ok, err := metadata.Attribute(raw, "fill_value")
-	if err != nil || !ok || string(bytes.TrimSpace(fill)) == "null" {
+	if isNull, err := hasNullFill(a.Metadata()); err != nil || isNull {
 		return err
 	}
 	elem, err := a.Type().ParseFill(a.Metadata().FillValue)
 	d.absent = append(d.absent, elem)
 	return err
+}
+
+// hasNullFill reports whether the document of an array has null for a fill value, as format 2 allows.
+func hasNullFill(doc *metadata.Array) (bool, error) {
+	if doc.Format() != 2 {
+		return false, nil
+	}
+	raw, err := doc.Marshal(metadata.Limits{})
+	if err != nil {
+		return false, err
+	}
+	fill, ok, err := metadata.Attribute(raw, "fill_value")
+	return ok && string(bytes.TrimSpace(fill)) == "null", err
 }
 
 // parseAbsent reads a value as an element. That of floats may be eight bytes in base64, as xarray writes it in format 3.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,37 @@ func TestDecodeTimes(t *testing.T) {
 			if times, _ := facts["times"].([]any); len(times) != 2 {
 				t.Errorf("%s: %v", c.dtype, facts)
 			}
+		}
+	}
+}
+
+// TestCalendars shows dates of every calendar, and decodes those of days that there were.
+func TestCalendars(t *testing.T) {
+	for _, c := range []struct{ units, calendar, cat, csv string }{
+		{"days since 2000-02-28", "noleap", "[2000-02-28 2000-03-01 2000-03-02]", ""},
+		{"days since 2001-02-28", "all_leap", "[2001-02-28 2001-02-29 2001-03-01]", ""},
+		{"days since 2000-02-29", "360_day", "[2000-02-29 2000-02-30 2000-03-01]", ""},
+		{"months since 2000-02-30", "360_day", "[2000-02-30 2000-03-30 2000-04-30]", ""},
+		{"days since 1900-02-28", "julian", "[1900-02-28 1900-02-29 1900-03-01]", ""},
+		{"days since 1582-10-04", "standard", "[1582-10-04 1582-10-15 1582-10-16]",
+			"1582-10-14T00:00:00\n1582-10-15T00:00:00\n1582-10-16T00:00:00\n"},
+		{"days since 1582-10-14", "proleptic_gregorian", "[1582-10-14 1582-10-15 1582-10-16]",
+			"1582-10-14T00:00:00\n1582-10-15T00:00:00\n1582-10-16T00:00:00\n"},
+		{"weeks since 2000-01-01", "", "[2000-01-01 2000-01-08 2000-01-15]", "2000-01-01T00:00:00\n2000-01-08T00:00:00\n2000-01-15T00:00:00\n"},
+		{"days since 2000-01-01", "none", "[0 1 2]", "0\n1\n2\n"},
+	} {
+		node := newNode(t, "--shape", "3", "--dtype", "int32", "--attributes", fmt.Sprintf(`{"units": %q, "calendar": %q}`, c.units, c.calendar))
+		must(t, "[0,1,2]", "write", node, "--format", "json")
+		if got := must(t, "", "cat", node); got != c.cat+"\n" {
+			t.Errorf("%s, %s: %s", c.calendar, c.units, got)
+		}
+		first, _, _ := strings.Cut(c.cat[1:], " ")
+		if got := must(t, "", "info", node); c.calendar != "none" && !strings.Contains(got, "times       "+first) {
+			t.Errorf("%s, %s: %s", c.calendar, c.units, got)
+		}
+		out, errs, status := execute(t, "", "export", node, "--decode", "--format", "csv")
+		if out != c.csv || (status == 0) != (c.csv != "") || status != 0 && !strings.Contains(errs, `calendar "`+c.calendar+`"`) {
+			t.Errorf("%s, %s: status %d, %s%s", c.calendar, c.units, status, out, errs)
 		}
 	}
 }

@@ -45,38 +45,40 @@ func attribute(a *zarr.Array, name string) string {
 // timeAxis is what the numbers of a time coordinate count.
 type timeAxis struct{ calendar.Units }
 
-// parseTimeAxis reads units and calendar. Calendars other than the one in use are not converted: those numbers stay numbers,
-// and so do times of the standard calendar, which is the Julian one at first, that count from before 1582-10-15. Units are
-// seconds to days.
+// parseTimeAxis reads units of a second or more, and the calendar. What is no such thing stays numbers.
 func parseTimeAxis(units, name string) (timeAxis, bool) {
 	c, err := calendar.Parse(name)
-	if err != nil || c != calendar.Standard && c != calendar.ProlepticGregorian {
+	if err != nil {
 		return timeAxis{}, false
 	}
-	u, err := calendar.ParseUnits(units, calendar.ProlepticGregorian)
-	if err != nil || u.Length() < time.Second || u.Length() > 24*time.Hour {
-		return timeAxis{}, false
-	}
-	reform, err := calendar.ProlepticGregorian.Number(calendar.Date{Year: 1582, Month: 10, Day: 15})
-	julian := c == calendar.Standard && u.Origin().Day < reform
-	return timeAxis{u}, err == nil && !julian
+	u, err := calendar.ParseUnits(units, c)
+	return timeAxis{u}, err == nil && u.Length() >= time.Second
 }
 
-// at returns the time that a number stands for. It is false for NaN and for times beyond the years 1 to 9999.
-func (a timeAxis) at(number string) (string, bool) {
+// isReal reports whether the days are those that there were. Both calendars that have them number them alike.
+func (a timeAxis) isReal() bool {
+	return a.Calendar() == calendar.Standard || a.Calendar() == calendar.ProlepticGregorian
+}
+
+// at returns the time that a number stands for, as the calendar of the axis has it. It is false for NaN and for times beyond the
+// years 1 to 9999.
+func (a timeAxis) at(number string) (string, bool) { return a.in(a.Calendar(), number) }
+
+// in is at as calendar c has it.
+func (a timeAxis) in(c calendar.Calendar, number string) (string, bool) {
 	t, err := a.instant(number)
 	if err != nil {
 		return "", false
 	}
 	t = t.Round(time.Microsecond)
-	day, err := a.Calendar().Date(t.Day)
+	day, err := c.Date(t.Day)
 	if err != nil || day.Year < 1 || day.Year > 9999 {
 		return "", false
 	}
-	if a.Length() == 24*time.Hour && t.Nano == 0 {
+	if a.Length()%(24*time.Hour) == 0 && t.Nano == 0 {
 		return day.String(), true
 	}
-	return a.Calendar().Text(t), true
+	return c.Text(t), true
 }
 
 // instant reads a number as a whole one where it is.

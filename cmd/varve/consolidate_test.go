@@ -145,3 +145,31 @@ func TestInfoTellsRepairs(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestConsolidateUnknown lists arrays that can be described and not read, of either format: others are none the worse for them.
+func TestConsolidateUnknown(t *testing.T) {
+	for format, c := range map[string]struct{ group, name, document string }{
+		"2": {".zgroup", ".zarray", `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "|O", "compressor": null,
+			"fill_value": 0, "order": "C", "filters": [{"id": "pickle"}]}`},
+		"3": {"zarr.json", "zarr.json", `{"zarr_format": 3, "node_type": "array", "shape": [3], "data_type": "int8", "fill_value": 0,
+			"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3]}}, "chunk_key_encoding": {"name": "default"},
+			"codecs": [{"name": "bytes"}], "storage_transformers": [{"name": "crypt"}]}`},
+	} {
+		group := filepath.Join(t.TempDir(), "g.zarr")
+		must(t, "", "create", group+"/b", "--shape", "4", "--dtype", "int8", "--zarr-format", format)
+		name := filepath.Join(group, "deep", "unknown", c.name)
+		overwrite(t, filepath.Join(group, "deep", c.group), `{"zarr_format": `+format+`, "node_type": "group"}`)
+		overwrite(t, name, c.document)
+		if out := must(t, "", "consolidate", group, "--dry-run"); !strings.Contains(out, "3 nodes below the group") {
+			t.Error(out)
+		}
+		must(t, "", "consolidate", group)
+		if out := must(t, "", "consolidate", group, "--dry-run"); !strings.Contains(out, "no node differs") {
+			t.Error(out)
+		}
+		overwrite(t, name, strings.Replace(c.document, `"fill_value": 0`, `"fill_value": 1`, 1))
+		if out := must(t, "", "consolidate", group, "--dry-run"); !strings.Contains(out, "0 new, 1 changed, 0 gone") || !strings.Contains(out, "deep/unknown") {
+			t.Error(out)
+		}
+	}
+}

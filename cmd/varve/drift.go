@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -77,8 +78,9 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 	for path := range recorded.Refused() {
 		refused[path] = true
 	}
+	raws := maps.Collect(recorded.Nodes())
 	for _, path := range there.paths {
-		was, err := canonical(recorded, path)
+		was, err := canonical(recorded, path, raws[path])
 		if refused[path] {
 			err = errRefused
 		}
@@ -89,7 +91,7 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 			d.Changed = append(d.Changed, path)
 		}
 	}
-	for path := range recorded.Nodes() {
+	for path := range recorded.Nodes() { // in their order
 		if there.records[path] == nil && !there.stopped {
 			d.Gone = append(d.Gone, path)
 		}
@@ -104,14 +106,25 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 
 var errRefused = errors.New("an entry that fits into no tree")
 
-// canonical returns what consolidated metadata has at path, as it would be written; nil where there is nothing. A node that asks for
-// more than is known here is compared as it is spelled.
-func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
+// canonical returns what consolidated metadata has at path, there as raw, as it would be written; nil where there is nothing. A node
+// that asks for more than is known here is compared as it is spelled.
+func canonical(c *metadata.Consolidated, path string, raw []byte) ([]byte, error) {
 	n, err := c.Entry(path, metadata.Limits{})
 	if n == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
 		return nil, err
 	}
-	return n.Record(metadata.Limits{})
+	return spelled(n, func() ([]byte, error) { return raw, nil })
+}
+
+// spelled returns the record of a node. One that asks for more than is known here cannot be written anew: it is compared as stored
+// has it, but for white space.
+func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
+	record, err := n.Record(metadata.Limits{})
+	if !errors.Is(err, metadata.ErrUnsupported) {
+		return record, err
+	}
+	record, err = stored()
+	return []byte(compact(record)), err
 }
 
 // nodeWalk collects the records of nodes of one format, whatever consolidated metadata says.
@@ -149,9 +162,9 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 			continue // it is none of what this metadata is about
 		}
 		path := strings.TrimPrefix(relative+"/"+name, "/")
-		record, err := node.Record(metadata.Limits{})
+		record, err := spelled(node, func() ([]byte, error) { return w.stored(ctx, p, node) })
 		if err != nil {
-			return err
+			return fmt.Errorf("%q: %w", "/"+path, err)
 		}
 		w.paths, w.records[path] = append(w.paths, path), record
 		if _, isGroup := node.(*metadata.Group); isGroup {
@@ -162,6 +175,27 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 	}
 	return nil
 }
+
+// stored returns the record of a node as its documents are.
+func (w *nodeWalk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byte, error) {
+	document, err := w.document(ctx, p, n.Document())
+	if err != nil || n.Format() == 3 {
+		return document, err
+	}
+	attributes, err := w.document(ctx, p, metadata.V2Attributes)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return metadata.RecordV2(n.Document(), document, attributes, metadata.Limits{})
+}
+
+func (w *nodeWalk) document(ctx context.Context, p store.Path, name string) ([]byte, error) {
+	document, _, err := w.hierarchy.Store().Get(ctx, p.Key(name), store.Request{Limit: mostDocument}, nil)
+	return document, err
+}
+
+// mostDocument is how many bytes a document has that is compared as it is stored: as many as one that can be opened.
+const mostDocument = 64 << 20
 
 // folders returns the names of the directories in a directory, in order.
 func folders(ctx context.Context, s store.Store, dir store.Path) ([]string, error) {

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -68,7 +69,7 @@ func describe(location string, doc *metadata.Array) *arrayFacts {
 // typeJSON returns a data type as metadata spells it: a plain name where there is nothing else to say.
 func typeJSON(e metadata.Extension) json.RawMessage {
 	if e.Configuration == nil && !e.Optional {
-		return json.RawMessage(fmt.Sprintf("%q", e.Name))
+		return strictjson.AppendQuote(nil, e.Name)
 	}
 	return e.Append(nil)
 }

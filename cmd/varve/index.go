@@ -60,6 +60,9 @@ func selectionFlag(cmd *cobra.Command) *string {
 // entryText is what an entry of a selection looks like, of whatever array: an index, a slice or an ellipsis.
 var entryText = regexp.MustCompile(`^\s*([^=]+=)?\s*(\.\.\.|[-+]?\d+|([-+]?\d+)?\s*:\s*([-+]?\d+)?\s*(:\s*([-+]?\d+)?)?)\s*$`)
 
+// zeroText is a step of 0.
+var zeroText = regexp.MustCompile(`^\s*[-+]?0+\s*$`)
+
 // selectable refuses text that selects nothing of any array.
 func selectable(text string) error {
 	if isJSONSelection(text) {
@@ -71,6 +74,9 @@ func selectable(text string) error {
 	for entry := range strings.SplitSeq(text, ",") {
 		if !entryText.MatchString(entry) {
 			return fmt.Errorf("%q is no index, slice or ellipsis", strings.TrimSpace(entry))
+		}
+		if parts := strings.Split(entry, ":"); len(parts) == 3 && zeroText.MatchString(parts[2]) {
+			return fmt.Errorf("%q: a step of 0 selects nothing and everything", strings.TrimSpace(entry))
 		}
 	}
 	return nil

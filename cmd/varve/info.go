@@ -131,6 +131,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	}
 	var s sheet
 	s.title = "group " + location
+	s.add("format", formatText(facts.Format))
 	s.attributes(facts.Attributes)
 	for i, m := range members {
 		s.add(label("members", i), memberText(m))

@@ -12,6 +12,7 @@ import (
 func TestInfo(t *testing.T) {
 	got := must(t, "", "info", "--stats", "testdata/rect_2d.zarr")
 	want := `array testdata/rect_2d.zarr
+  format      zarr format 3
   shape       60 × 100
   data type   int32
   size        23 KiB

@@ -23,6 +23,7 @@ func TestInfoShards(t *testing.T) {
 	must(t, "", "create", node, "--shape", "120,90", "--dtype", "int32", "--shards", "[[60,40,20],50]", "--chunks", "10", "--dimension-names", "t,x")
 	must(t, "", "write", node, "--value", "7", "--select", "0:70,0:1")
 	want := `array ` + node + `
+  format        zarr format 3
   shape         120 × 90  (t, x)
   data type     int32
   size          42 KiB

@@ -14,7 +14,7 @@ const (
 	maxDepth  = 66      // lists: 64 axes and an element that is a list
 )
 
-// openJSON reads nested lists of values that are spelled as fill values.
+// openJSON reads nested lists of values that are spelled as fill values, or as times are written.
 func (v *values) openJSON() error {
 	if v.typ.IsZero() {
 		return badArgument("%s: JSON does not tell the data type", v.name)
@@ -70,10 +70,18 @@ func isList(t dtype.Type, first strictjson.Value) bool {
 	return false
 }
 
+// parseValue reads a value as metadata spells it. Moments and durations may be text as people write it, too.
+func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
+	if k := t.Kind(); v.Kind() == strictjson.String && (k == dtype.Datetime || k == dtype.Timedelta) {
+		return t.ParseText(string(v.Raw()))
+	}
+	return t.ParseFill(v.Raw())
+}
+
 // appendNested appends the elements of nested lists of the given shape.
 func (e *elements) appendNested(doc strictjson.Value, shape []int64) error {
 	if len(shape) == 0 {
-		elem, err := e.typ.ParseFill(doc.Raw())
+		elem, err := parseValue(e.typ, doc)
 		switch {
 		case err != nil:
 			return doc.Errorf("%w", err)

@@ -69,6 +69,7 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 		return printJSON(cmd, f)
 	}
 	s := sheet{title: "array " + f.Path}
+	s.add("format", formatText(f.Format))
 	s.add("shape", shapeText(f.Shape)+namesText(f.DimensionNames))
 	s.add("data type", f.typeText())
 	if f.logical >= 0 {
@@ -78,7 +79,7 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 		s.add("times", strings.Join(slices.Compact(slices.Clone(f.Times)), " … "))
 	}
 	f.addChunks(&s)
-	s.add("fill value", shorten(compact(f.FillValue), 60))
+	s.add("fill value", f.fillText())
 	s.addCodecs("codecs", "", f.doc.Codecs, "")
 	s.add("chunk keys", extensionsText([]metadata.Extension{f.doc.ChunkKeyEncoding}))
 	if f.storedFacts != nil && f.Chunks != nil {
@@ -96,7 +97,28 @@ func (f *arrayFacts) typeText() string {
 	if t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration); err == nil && f.doc.DataType.Configuration != nil {
 		return t.String()
 	}
-	return strings.Trim(compact(f.DataType), `"`)
+	if f.doc.DataType.Configuration == nil {
+		return f.doc.DataType.Name
+	}
+	return compact(f.DataType)
+}
+
+// formatText returns which Zarr format a node is of.
+func formatText(format int) string { return fmt.Sprintf("zarr format %d", format) }
+
+// fillText returns the fill value as people read it: moments and durations as such, and the null of format 2 as what it is.
+func (f *arrayFacts) fillText() string {
+	text := compact(f.FillValue)
+	if t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration); err == nil {
+		elem, err := t.ParseFill(f.FillValue)
+		if err == nil && (t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta) {
+			text = string(t.AppendText(nil, elem))
+		}
+	}
+	if isNull, err := hasNullFill(f.doc); err == nil && isNull {
+		return "null, read as " + shorten(text, 60)
+	}
+	return shorten(text, 60)
 }
 
 func (f *arrayFacts) addChunks(s *sheet) {

@@ -61,3 +61,35 @@ func TestUnknownFormat2(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestInfoOfFormat2 shows what people look for: the format, NaT, null, and types as they are spelled.
+func TestInfoOfFormat2(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "old.zarr")
+	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)
+	if out := must(t, "", "info", root); !strings.Contains(out, "format   zarr format 2\n") && !strings.Contains(out, "format  zarr format 2\n") {
+		t.Error(out)
+	}
+	for dtype, c := range map[string]struct{ fill, text string }{
+		`"<i4"`:                          {"null", "null, read as 0"},
+		`"<f8"`:                          {`"NaN"`, `"NaN"`},
+		`"<M8[s]"`:                       {"-9223372036854775808", "NaT"},
+		`"<M8[D]"`:                       {"1", "1970-01-02"},
+		`"<m8[s]"`:                       {"null", "null, read as NaT"},
+		`[["id",">i4"],["p","<f8",[3]]]`: {"null", "null"},
+	} {
+		node := filepath.Join(root, "a")
+		overwrite(t, filepath.Join(node, ".zarray"), `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": `+dtype+`, "compressor": null,
+			"fill_value": `+c.fill+`, "order": "C", "filters": null}`)
+		out, _, _ := execute(t, "", "info", node)
+		if !strings.Contains(out, "format      zarr format 2\n") || !strings.Contains(out, "fill value  "+c.text+"\n") || strings.Contains(out, `\`) {
+			t.Errorf("%s: %s", dtype, out)
+		}
+		if strings.HasPrefix(dtype, "[") && !strings.Contains(out, "data type   "+dtype+"\n") {
+			t.Error(out)
+		}
+		out, _, _ = execute(t, "", "info", "--json", node)
+		if facts := decode(t, out); facts["zarr_format"] != 2.0 {
+			t.Error(out)
+		}
+	}
+}

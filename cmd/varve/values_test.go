@@ -437,3 +437,30 @@ func TestSqueezedShapesFit(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteTimes writes moments and durations as numbers and as people write them.
+func TestWriteTimes(t *testing.T) {
+	moments := newNode(t, "--shape", "4", "--dtype", "M8[D]")
+	must(t, `["2020-05-05","NaT",1,"1969-12-31"]`, "write", moments, "--format", "json")
+	if got := must(t, "", "export", moments, "--format", "csv"); got != "2020-05-05\nNaT\n1970-01-02\n1969-12-31\n" {
+		t.Error(got)
+	}
+	for value, want := range map[string]string{`"2020-05-06"`: "2020-05-06", "2020-05-07": "2020-05-07", "NaT": "NaT", `"NaT"`: "NaT"} {
+		must(t, "", "write", moments, "--select", "0", "--value", value)
+		if got := must(t, "", "export", moments, "--select", "0:1", "--format", "csv"); got != want+"\n" {
+			t.Errorf("%s: %s", value, got)
+		}
+	}
+	if _, errs, status := execute(t, "", "write", moments, "--value", `"2020-05-05T12:00"`); status != 1 || !strings.Contains(errs, "2006-01-02") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if _, errs, status := execute(t, `["x",1,2,3]`, "write", moments, "--format", "json"); status != 1 || !strings.Contains(errs, "/0") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	durations := newNode(t, "--shape", "3", "--dtype", "m8[s]")
+	must(t, `["10 s","NaT",-3]`, "write", durations, "--format", "json")
+	must(t, "", "write", durations, "--select", "0", "--value", `"11 s"`)
+	if got := must(t, "", "export", durations, "--format", "json"); got != "[11,\"NaT\",-3]\n" && got != "[11,-9223372036854775808,-3]\n" {
+		t.Error(got)
+	}
+}

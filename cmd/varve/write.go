@@ -15,7 +15,7 @@ func newWriteCommand() *cobra.Command {
 
 There have to be as many values as elements are selected. raw is C order, little endian, without a header; npy is NumPy's
 format, whose type has to be the array's; json is nested lists of values as metadata spells fill values, the one for elements that
-differ in length. --select takes JSON, too, as export does: of points that are named twice the last value stays.
+differ in length. Moments and durations are numbers or text there, as "2020-05-05" and "10 s". --select takes JSON, too, as export does: of points that are named twice the last value stays.
 
 More than 128 MiB of standard input are kept in a temporary file until all of them are there, and are written then, so that
 a stream that breaks off or goes on too long changes nothing.`,
