@@ -1,6 +1,6 @@
 # Every target works in a fresh clone; `make` alone lists them.
 
-N ?= 20000
+N ?= 5000
 export GOFLAGS ?= -buildvcs=false
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
@@ -19,7 +19,7 @@ build: ## the static binary build/varve
 	@mkdir -p build
 	CGO_ENABLED=0 go build -trimpath -o build/varve ./cmd/varve
 
-test: check unit fuzz ## all that has to pass before a change: checks, tests, N=20000 executions of each fuzz target
+test: check unit fuzz ## all that has to pass before a change: checks, tests, N=5000 executions of each fuzz target
 
 check: ## formatting, vet, staticcheck, tidy modules, layers, house rules
 	@sh .ci/check $(MODULES)

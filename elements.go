@@ -131,9 +131,9 @@ func appendThrough(dst, windows []grid.Window, w grid.Window) []grid.Window {
 // size returns the bytes of an element in memory.
 func (r *selected) size() int64 { return int64(codec.Spec{Type: r.typ}.Width()) }
 
-// room returns memory for what is selected, all of it zero or empty.
-func (r *selected) room() elements {
-	return elements{r.typ, make([]byte, r.Len()*r.size()), r.heap.New()}
+// room returns memory for what is selected, all of it zero or empty. Elements that differ in length may have so many bytes together.
+func (r *selected) room(most int64) elements {
+	return elements{r.typ, make([]byte, r.Len()*r.size()), r.heap.New().Limited(most)}
 }
 
 // view shows memory that holds a block of the selected elements in C order, as plans see it.

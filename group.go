@@ -2,9 +2,11 @@ package zarr
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -93,7 +95,7 @@ type Member struct {
 func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
 
 // Members yields the nodes one level down, or all nodes below the group where deep is set, parents first and each level
-// in alphabetical order. Consolidated metadata is used where the group has it, and may be older than the nodes are: a member
+// in alphabetical order. Consolidated metadata is used where the group has it, or a group above in a store that cannot list, and may be older than the nodes are: a member
 // that is written to looks again, [Array.Refresh] does so at once. An entry of it that is damaged is an error.
 // A node that is there but cannot be opened is a Member with an Err. An error of the store ends the sequence.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
@@ -105,9 +107,42 @@ func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error]
 	}
 }
 
+// recordedAbove returns what the consolidated metadata of the nearest group above that has some says of the nodes below g; nil where
+// no group has any, or it does not know g.
+func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, error) {
+	for p := g.path; !p.IsRoot(); {
+		p = p.Parent()
+		s, err := g.hierarchy.load(ctx, p, g.options.Limits)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a group need not have a document where the store was opened below its root
+		}
+		if err != nil {
+			return nil, err
+		}
+		up, ok := s.doc.(*metadata.Group)
+		if !ok || up.Consolidated == nil || up.Format() != g.doc.Format() {
+			continue
+		}
+		path := strings.TrimPrefix(strings.TrimPrefix(g.path.String(), p.String()), "/")
+		if e, err := up.Consolidated.Entry(path, g.options.Limits.metadata()); e == nil {
+			return nil, err
+		}
+		return up.Consolidated.Below(path), nil
+	}
+	return nil, nil
+}
+
 // walk yields what is below the directory; it is false when it has to stop.
 func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(Member, error) bool) bool {
 	names, err := g.directories(ctx, dir)
+	if errors.Is(err, store.ErrUnsupported) {
+		c, aboveErr := g.recordedAbove(ctx)
+		if c != nil {
+			g.consolidated(c, deep)(yield)
+			return false
+		}
+		err = cmp.Or(aboveErr, err)
+	}
 	if err != nil {
 		yield(Member{}, g.fail("list", err))
 		return false
@@ -137,7 +172,7 @@ func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, erro
 	var names []string
 	for e, err := range store.List(ctx, g.hierarchy.store, dir, false) {
 		if errors.Is(err, store.ErrUnsupported) {
-			err = fmt.Errorf("%w; what is below a group without consolidated metadata is not to be known here", err)
+			err = fmt.Errorf("%w; what is below a group without consolidated metadata, its own or of a group above, is not to be known here", err)
 		}
 		if err != nil {
 			return nil, err

@@ -17,7 +17,7 @@ type Limits struct {
 	Chunk int64
 	// InnerChunks is the most inner chunks of one shard. Default: 2^24, the index of which has 256 MiB.
 	InnerChunks int64
-	// Block is the most bytes of a block that Read makes; slices that the caller made are as large as they are.
+	// Block is the most bytes of a block that Read makes, those of text in it included, about; slices that the caller made are as large as they are.
 	// Default: 1 TiB, or what the machine can address.
 	Block int64
 	// Rank is the most axes of an array that is written; up to 64 are read. Default: 32.

@@ -174,7 +174,7 @@ func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 			return grid.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
 		}
 		p.Block = Block[T]{r.Shape(), make([]T, r.Len())}
-		e = roomFor(r, p.Data)
+		e = roomFor(d.array, r, p.Data)
 		return r.view(e)
 	})
 	if err == nil {

@@ -26,7 +26,7 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 				return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
 			b = Block[T]{r.Shape(), make([]T, r.Len())}
-			e = roomFor(r, b.Data)
+			e = roomFor(a, r, b.Data)
 			return r.view(e)
 		})
 	}
@@ -49,7 +49,7 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 			if int64(len(dst)) != r.Len() {
 				return grid.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
 			}
-			e = roomFor(r, dst)
+			e = roomFor(a, r, dst)
 			return r.view(e)
 		})
 	}
@@ -60,11 +60,11 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 }
 
 // roomFor returns memory for what is selected: that of the caller's values where they are the elements as they stand.
-func roomFor[T dtype.Element](r *selected, values []T) elements {
+func roomFor[T dtype.Element](a *Array, r *selected, values []T) elements {
 	if native[T](r.typ) {
 		return elements{typ: r.typ, data: bytesOf(values)}
 	}
-	return r.room()
+	return r.room(a.options.Limits.block())
 }
 
 // ReadBytes reads the selected elements of an array of any type of fixed width into dst, which has room for just them: in C order and

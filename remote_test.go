@@ -99,6 +99,46 @@ func TestRemote(t *testing.T) {
 	}
 }
 
+// TestRemoteBelow lists a group that has no consolidated metadata of its own by that of the group above, in both formats.
+func TestRemoteBelow(t *testing.T) {
+	t.Parallel()
+	for _, format := range []int{2, 3} {
+		dir := t.TempDir()
+		g, err := zarr.CreateGroup(t.Context(), dir+"/x.zarr", nil, &zarr.CreateOptions{Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.CreateArray(t.Context(), "a/b/c", zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil); err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+		defer server.Close()
+		list := func() (paths []string, err error) {
+			below, err := zarr.OpenGroup(t.Context(), server.URL+"/x.zarr/a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer below.Close()
+			for m, err := range below.Members(t.Context(), true) {
+				if err != nil || m.Err != nil {
+					return nil, errors.Join(err, m.Err)
+				}
+				paths = append(paths, m.Path+" "+m.Node.Path())
+			}
+			return paths, nil
+		}
+		if _, err := list(); !errors.Is(err, store.ErrUnsupported) {
+			t.Errorf("format %d, nothing consolidated: %v", format, err)
+		}
+		if err := g.Consolidate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if paths, err := list(); err != nil || !slices.Equal(paths, []string{"b a/b", "b/c a/b/c"}) {
+			t.Errorf("format %d: %q, %v", format, paths, err)
+		}
+	}
+}
+
 // TestRemoteErrors sees what is said of a server's answers.
 func TestRemoteErrors(t *testing.T) {
 	t.Parallel()

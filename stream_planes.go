@@ -163,6 +163,9 @@ func (s *Stream) settle(ctx context.Context) error {
 	if s.isDue(s.next) {
 		return s.publish(ctx, nil, false)
 	}
+	if o.count > 0 && s.text() > 0 && s.held() > s.opt.Budget {
+		return s.publishEarly(ctx, nil, true)
+	}
 	if o.count == 0 || o.count < o.most {
 		return nil
 	}
@@ -205,7 +208,15 @@ func (s *Stream) encoded() int64 {
 }
 
 // held returns how many bytes the stream holds.
-func (s *Stream) held() int64 { return s.encoded() + int64(cap(s.open.buffer)) }
+func (s *Stream) held() int64 { return s.encoded() + int64(cap(s.open.buffer)) + s.text() }
+
+// text returns how many bytes the elements of the open layer have that differ in length: besides the buffer, which refers to them.
+func (s *Stream) text() int64 {
+	if s.open.count == 0 || s.open.view.Heap == nil {
+		return 0
+	}
+	return s.open.view.Heap.Len()
+}
 
 // fits reports whether the budget holds so many planes more, if they do not become smaller.
 func (s *Stream) fits(planes int64) bool { return planes <= (s.opt.Budget-s.held())/s.plane }

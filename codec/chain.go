@@ -3,7 +3,6 @@ package codec
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
@@ -178,12 +177,15 @@ func (c *Chain) widest() int {
 
 // MaxEncoded returns the most bytes that a chunk of the given shape may take in a store; longer objects are corrupt.
 func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
+	s := newScratch()
+	defer s.free()
+	serial := c.serialShape(s, shape)
 	if c.varies {
 		decoded = c.limit
 	} else if c.order == nil {
-		decoded = c.serialBytes(shape, decoded)
+		decoded = c.serialBytes(serial, decoded)
 	}
-	return c.most(c.serialShape(shape), decoded, len(c.bytes))
+	return c.most(serial, decoded, len(c.bytes))
 }
 
 // Room returns about how many bytes the encoded form of the elements of v takes, at most if they are of one width.
@@ -213,24 +215,23 @@ func (c *Chain) most(shape []int64, decoded int64, n int) int64 {
 	return size
 }
 
-// serialShape returns the shape of the arrays that the array-to-bytes codec is given for chunks of a shape.
-func (c *Chain) serialShape(shape []int64) []int64 {
+// serialShape returns the shape of the arrays that the array-to-bytes codec is given for chunks of a shape. It may be in the memory of s.
+func (c *Chain) serialShape(s *scratch, shape []int64) []int64 {
 	switch {
 	case c.inOrder:
 		return shape
 	case c.order != nil:
-		return c.permuted(shape)
+		return c.appendPermuted(s.numbers[:0], shape)
 	}
-	shapes, err := c.shapes(shape)
-	if err != nil {
+	if err := c.shapes(s, shape); err != nil {
 		return shape // coding says so
 	}
-	return shapes[len(c.arrays)]
+	return s.shapes[len(c.arrays)]
 }
 
-// serialBytes returns the bytes of that array, where those of the decoded one are given.
-func (c *Chain) serialBytes(shape []int64, decoded int64) int64 {
-	n, ok := blockBytes(c.serialShape(shape), c.specs[len(c.arrays)].Width())
+// serialBytes returns the bytes of an array of that shape, where those of the decoded one are given.
+func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
+	n, ok := blockBytes(serial, c.specs[len(c.arrays)].Width())
 	if !ok {
 		return decoded // coding says so
 	}
@@ -242,13 +243,15 @@ func (c *Chain) serialBytes(shape []int64, decoded int64) int64 {
 // They are those of C order unless codecs reordered axes. Errors wrap [ErrCorrupt].
 func (c *Chain) Decode(v *grid.View, src []byte) error {
 	c.setStrides(v)
+	if c.inOrder && !c.varies {
+		return c.decodeSerial(nil, Block{Shape: v.Shape, Data: v.Data, Heap: v.Heap}, src)
+	}
+	s := newScratch()
+	defer s.free()
 	if c.order == nil {
-		return c.decodeArrays(v, src)
+		return c.decodeArrays(s, v, src)
 	}
-	if c.inOrder {
-		return c.decodeSerial(Block{Shape: v.Shape, Data: v.Data, Heap: v.Heap}, src)
-	}
-	return c.decodeSerial(Block{Shape: c.permuted(v.Shape), Data: v.Data, Heap: v.Heap}, src)
+	return c.decodeSerial(s, Block{Shape: c.serialShape(s, v.Shape), Data: v.Data, Heap: v.Heap}, src)
 }
 
 // setStrides makes v show a chunk whose axes the codecs only reordered: those of C order where they did not, or did more.
@@ -267,18 +270,21 @@ func (c *Chain) setStrides(v *grid.View) {
 
 // permuted returns the numbers of axes in the order of the encoded array.
 func (c *Chain) permuted(shape []int64) []int64 {
-	p := make([]int64, len(shape))
-	for i, axis := range c.order {
-		p[i] = shape[axis]
-	}
-	return p
+	return c.appendPermuted(make([]int64, 0, len(shape)), shape)
 }
 
-// decodeSerial turns stored bytes into the block that the last array codec made.
-func (c *Chain) decodeSerial(dst Block, src []byte) error {
+func (c *Chain) appendPermuted(dst, shape []int64) []int64 {
+	for _, axis := range c.order {
+		dst = append(dst, shape[axis])
+	}
+	return dst
+}
+
+// decodeSerial turns stored bytes into the block that the last array codec made. Elements of one width need no scratch.
+func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
 	switch {
 	case c.varies:
-		return c.decodeVarying(dst, src)
+		return c.decodeVarying(s, dst, src)
 	case !c.plain:
 		return c.decodeBlock(dst, src)
 	}
@@ -311,16 +317,11 @@ func (c *Chain) decodeBlock(dst Block, src []byte) error {
 	if err != nil {
 		return err
 	}
-	b := blocks.Get().(*Block)
-	*b = dst
-	err = c.serial.Decode(b, serial)
-	*b = Block{}
-	blocks.Put(b)
-	return c.failSerial(err)
+	s := newScratch()
+	defer s.free()
+	s.block = dst
+	return c.failSerial(c.serial.Decode(&s.block, serial))
 }
-
-// blocks are used again, because what is passed to a codec has to be on the heap.
-var blocks = sync.Pool{New: func() any { return new(Block) }}
 
 // decodeBytes undoes the bytes codecs. The last step goes to dst where it is given, else to a buffer that the caller
 // puts back; without bytes codecs src is returned.
@@ -373,7 +374,9 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 		var room [16]int64
 		return appendElements(dst, c.reordered(src, room[:0])), nil
 	}
-	block, free, err := c.encodeArrays(src)
+	s := newScratch()
+	defer s.free()
+	block, free, err := c.encodeArrays(s, src)
 	defer free.Put()
 	if err != nil {
 		return nil, err
@@ -384,7 +387,9 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 		if c.varies {
 			size = likelySize(src)
 			if !c.divides {
-				block = varying(block)
+				var elements *budget.Buffer
+				block, elements = s.varying(block)
+				defer elements.Put()
 			}
 		} else {
 			size, _ = c.serial.EncodedSize(block.Shape, int64(len(block.Data)))
@@ -404,13 +409,14 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 }
 
 // encodeArrays returns the block that the array-to-bytes codec is given, and a buffer to put back.
-func (c *Chain) encodeArrays(src grid.View) (Block, *budget.Buffer, error) {
+func (c *Chain) encodeArrays(s *scratch, src grid.View) (Block, *budget.Buffer, error) {
 	if c.order == nil {
-		return c.encodeBlocks(src)
+		return c.encodeBlocks(s, src)
 	}
 	v := src
 	if !c.inOrder {
-		v = c.reordered(src, nil)
+		s.numbers = slices.Grow(s.numbers[:0], 2*len(c.order))
+		v = c.reordered(src, s.numbers)
 	}
 	data, free := gather(v)
 	return Block{Shape: v.Shape, Data: data, Heap: v.Heap}, free, nil
@@ -494,10 +500,13 @@ func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
 	if c.varies {
 		return c.MaxEncoded(shape, n), false
 	}
+	s := newScratch()
+	defer s.free()
+	serial := c.serialShape(s, shape)
 	if c.order == nil {
-		n = c.serialBytes(shape, n)
+		n = c.serialBytes(serial, n)
 	}
-	size, fixed = c.serial.EncodedSize(c.serialShape(shape), n)
+	size, fixed = c.serial.EncodedSize(serial, n)
 	for _, b := range c.bytes {
 		if _, trims := b.(Trimmer); !trims {
 			fixed = false

@@ -12,10 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/bitround"
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/codec/gzip"
 	"varve.dev/zarr/codec/transpose"
+	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -334,8 +336,10 @@ func TestDecodeAllocations(t *testing.T) {
 		{[]metadata.Extension{little, zstd.Extension(0, false)}, 0},
 		{[]metadata.Extension{little, gzip.Extension(1)}, 0},
 		{[]metadata.Extension{little, zstd.Extension(0, false), crc32c.Extension()}, 0},
-		{[]metadata.Extension{transpose.Extension(1, 0), little}, 2},
-		{[]metadata.Extension{transpose.Extension(1, 0), little, zstd.Extension(0, false)}, 2},
+		{[]metadata.Extension{transpose.Extension(1, 0), little}, 0},
+		{[]metadata.Extension{transpose.Extension(1, 0), little, zstd.Extension(0, false)}, 0},
+		{[]metadata.Extension{bitround.Extension(5), little}, 0},
+		{[]metadata.Extension{transpose.Extension(1, 0), bitround.Extension(5), bitround.Extension(4), little, zstd.Extension(0, false)}, 0},
 	} {
 		c := newChain(t, codec.Default, specOf(dtype.Of[float32](), 2), tt.exts...)
 		t.Run(fmt.Sprint(c.Names()), func(t *testing.T) {
@@ -348,18 +352,48 @@ func TestDecodeAllocations(t *testing.T) {
 	}
 }
 
-// TestEncodeAllocations shows that small chunks which are stored as they are take no memory besides, in any order of axes.
+// TestEncodeAllocations shows that small chunks take no memory besides that of the bytes they are encoded to, in any order of axes and
+// behind codecs that make other arrays of them.
 func TestEncodeAllocations(t *testing.T) {
 	if hasRaceDetector() {
 		t.Skip("the race detector empties pools")
 	}
+	little := zarrbytes.Extension("little")
 	for _, exts := range [][]metadata.Extension{
-		{zarrbytes.Extension("little")}, {transpose.Extension(1, 0), zarrbytes.Extension("little")},
+		{little}, {transpose.Extension(1, 0), little}, {transpose.Extension(1, 0), little, crc32c.Extension()},
+		{bitround.Extension(5), little}, {transpose.Extension(1, 0), bitround.Extension(5), little},
 	} {
 		c := newChain(t, codec.Default, specOf(dtype.Of[float32](), 2), exts...)
-		v, dst := grid.Contiguous(make([]byte, 400), []int64{10, 10}, 4), make([]byte, 0, 400)
+		v, dst := grid.Contiguous(make([]byte, 400), []int64{10, 10}, 4), make([]byte, 0, 500)
 		if got := testing.AllocsPerRun(200, func() { must(c.Encode(dst, v)) }); got > 0 {
 			t.Errorf("%q: %g allocations", c.Names(), got)
+		}
+	}
+}
+
+// TestTextAllocations shows that chunks of text take, however many elements they have, no memory but that in which the elements stay.
+func TestTextAllocations(t *testing.T) {
+	if hasRaceDetector() {
+		t.Skip("the race detector empties pools")
+	}
+	text := must(dtype.Parse("string", nil))
+	for _, n := range []int64{10, 1000} {
+		c := newChain(t, codec.Default, codec.Spec{Type: text, Rank: 2}, transpose.Extension(1, 0), vlen.Extension(text), zstd.Extension(0, false))
+		v := grid.Contiguous(make([]byte, 2*n*grid.RefSize), []int64{2, n}, grid.RefSize)
+		v.Heap = grid.NewHeap(nil)
+		data, offsets := []byte(nil), []int64{0}
+		for i := range 2 * n {
+			data = fmt.Append(data, i)
+			offsets = append(offsets, int64(len(data)))
+		}
+		v.Heap.Add(v.Data, data, offsets)
+		stored := must(c.Encode(nil, v))
+		dst := make([]byte, 0, 2*len(stored)+1000)
+		if got := testing.AllocsPerRun(200, func() { must(c.Encode(dst, v)) }); got > 0 {
+			t.Errorf("encoding %d elements: %g allocations", 2*n, got)
+		}
+		if got := testing.AllocsPerRun(200, func() { v.Heap = v.Heap.New(); must(0, c.Decode(&v, stored)) }); got > 7 {
+			t.Errorf("decoding %d elements: %g allocations, the heap takes 7", 2*n, got)
 		}
 	}
 }

@@ -11,30 +11,30 @@ import (
 // The way of chains whose array codecs do more than reorder axes: one block each.
 
 // decodeArrays decodes stored bytes into v, which has C order.
-func (c *Chain) decodeArrays(v *grid.View, src []byte) error {
-	shapes, err := c.shapes(v.Shape)
-	if err != nil {
+func (c *Chain) decodeArrays(s *scratch, v *grid.View, src []byte) error {
+	if err := c.shapes(s, v.Shape); err != nil {
 		return err
 	}
 	i := len(c.arrays)
-	block, free, err := c.block(shapes[i], i)
+	block, free, err := c.block(s.shapes[i], i)
 	if err != nil {
 		return err
 	}
 	defer func() { free.Put() }()
 	block.Heap = v.Heap
-	if err := c.decodeSerial(block, src); err != nil {
+	if err := c.decodeSerial(s, block, src); err != nil {
 		return err
 	}
 	for i--; i >= 0; i-- {
-		next, to := Block{Shape: shapes[0], Data: v.Data}, (*budget.Buffer)(nil)
+		next, to := Block{Shape: s.shapes[0], Data: v.Data}, (*budget.Buffer)(nil)
 		if i > 0 {
-			if next, to, err = c.block(shapes[i], i); err != nil {
+			if next, to, err = c.block(s.shapes[i], i); err != nil {
 				return err
 			}
 		}
 		next.Heap = v.Heap
-		err := c.arrays[i].Decode(&next, block)
+		s.block = next
+		err := c.arrays[i].Decode(&s.block, block)
 		free.Put()
 		free, block = to, next
 		if err != nil {
@@ -45,18 +45,18 @@ func (c *Chain) decodeArrays(v *grid.View, src []byte) error {
 }
 
 // encodeBlocks returns the block that the array-to-bytes codec is given, and a buffer to put back.
-func (c *Chain) encodeBlocks(src grid.View) (Block, *budget.Buffer, error) {
-	shapes, err := c.shapes(src.Shape)
-	if err != nil {
+func (c *Chain) encodeBlocks(s *scratch, src grid.View) (Block, *budget.Buffer, error) {
+	if err := c.shapes(s, src.Shape); err != nil {
 		return Block{}, nil, err
 	}
 	data, free := gather(src)
 	block := Block{Shape: src.Shape, Data: data, Heap: src.Heap}
 	for i, a := range c.arrays {
-		next, to, err := c.block(shapes[i+1], i+1)
+		next, to, err := c.block(s.shapes[i+1], i+1)
 		if err == nil {
 			next.Heap = src.Heap
-			err = c.fail(i, a.Encode(&next, block))
+			s.block = next
+			err = c.fail(i, a.Encode(&s.block, block))
 		}
 		free.Put()
 		free = to
@@ -90,16 +90,15 @@ func blockBytes(shape []int64, width int) (int64, bool) {
 	return checked.Mul(n, int64(width))
 }
 
-// shapes returns the shape of the array before each array codec, and after the last.
-func (c *Chain) shapes(shape []int64) ([][]int64, error) {
-	shapes := make([][]int64, 1, len(c.arrays)+1)
-	shapes[0] = shape
+// shapes sets s.shapes to the shape of the array before each array codec, and after the last.
+func (c *Chain) shapes(s *scratch, shape []int64) (err error) {
+	s.numbers, s.shapes = s.numbers[:0], append(s.shapes[:0], shape)
 	for i, a := range c.arrays {
-		next, err := a.EncodedShape(nil, shapes[i])
-		if err != nil {
-			return nil, c.fail(i, err)
+		from := len(s.numbers)
+		if s.numbers, err = a.EncodedShape(s.numbers, s.shapes[i]); err != nil {
+			return c.fail(i, err)
 		}
-		shapes = append(shapes, next)
+		s.shapes = append(s.shapes, s.numbers[from:len(s.numbers):len(s.numbers)])
 	}
-	return shapes, nil
+	return nil
 }

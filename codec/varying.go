@@ -13,21 +13,24 @@ import (
 // heap; codecs that turn them into bytes see the elements themselves.
 
 // decodeVarying turns stored bytes into references, for which dst has room, and adds what they refer to to its heap.
-func (c *Chain) decodeVarying(dst Block, src []byte) error {
+func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 	serial, free, err := c.growing(dst.Shape, src)
 	defer free.Put()
 	if err != nil {
 		return err
 	}
+	s.block = dst
 	if c.divides {
-		return c.failSerial(c.serial.Decode(&dst, serial))
+		return c.failSerial(c.serial.Decode(&s.block, serial))
 	}
 	count, ok := checked.Product(dst.Shape...)
 	if !ok || count > int64(len(dst.Data)) {
 		return c.failSerial(fmt.Errorf("%w: an array of shape %v", ErrLimit, dst.Shape))
 	}
-	block := Block{Shape: dst.Shape}
-	if err := c.serial.Decode(&block, serial); err != nil {
+	s.block = Block{Shape: dst.Shape, Offsets: s.offsets[:0]}
+	err = c.serial.Decode(&s.block, serial)
+	block := s.block
+	if s.offsets = block.Offsets; err != nil {
 		return c.failSerial(err)
 	}
 	if err := checkOffsets(block, count); err != nil {
@@ -113,11 +116,11 @@ func (c *Chain) decodeWithin(src []byte, most int64) ([]byte, *budget.Buffer, er
 	return src, last, nil
 }
 
-// varying returns the elements that a block refers to, one behind the other.
-func varying(b Block) Block {
-	v := grid.View{Data: b.Data, Shape: []int64{int64(len(b.Data)) / grid.RefSize}, Strides: []int64{grid.RefSize}, Size: grid.RefSize, Heap: b.Heap}
-	data := make([]byte, 0, v.ElementBytes())
-	offsets := make([]int64, 1, v.Shape[0]+1)
-	data, offsets = v.AppendElements(data, offsets)
-	return Block{Shape: b.Shape, Data: data, Offsets: offsets}
+// varying returns the elements that a block refers to, one behind the other, in the buffer that is to be put back.
+func (s *scratch) varying(b Block) (Block, *budget.Buffer) {
+	s.length[0], s.stride[0] = int64(len(b.Data))/grid.RefSize, grid.RefSize
+	v := grid.View{Data: b.Data, Shape: s.length[:], Strides: s.stride[:], Size: grid.RefSize, Heap: b.Heap}
+	data := budget.Get(v.ElementBytes())
+	data.B, s.offsets = v.AppendElements(data.B, append(s.offsets[:0], 0))
+	return Block{Shape: b.Shape, Data: data.B, Offsets: s.offsets}, data
 }

@@ -81,3 +81,40 @@ func ExampleSwapBytes() {
 	fmt.Println(b)
 	// Output: [4 3 2 1 8 7 6 5]
 }
+
+func ExampleStructOf() {
+	seen, _ := dtype.DatetimeOf("s", 1)
+	name, _ := dtype.FixedUTF32(4)
+	t, err := dtype.StructOf(dtype.Field{Name: "name", Type: name}, dtype.Field{Name: "seen", Type: seen}, dtype.Field{Name: "value", Type: dtype.Of[float32]()})
+	fmt.Println(t, t.Size(), err)
+	for _, f := range t.Fields() {
+		fmt.Println(f.Name, f.Offset)
+	}
+	elem, err := t.ParseFill([]byte(`{"name": "ä", "seen": "NaT", "value": 1.5}`))
+	fmt.Printf("%s %v\n", t.AppendText(nil, elem), err)
+	// Output:
+	// struct{name: fixed_length_utf32[16], seen: numpy.datetime64[s], value: float32} 28 <nil>
+	// name 0
+	// seen 16
+	// value 24
+	// (ä, NaT, 1.5) <nil>
+}
+
+func ExampleType_Moment() {
+	t, _ := dtype.DatetimeOf("D", 7)
+	at, ok := t.Moment(-1)
+	n, fits := t.NumberOf(at)
+	fmt.Println(at.Format("2006-01-02"), ok, n, fits)
+	// Output: 1969-12-25 true -1 true
+}
+
+func ExampleType_SetFloat32s() {
+	t, _ := dtype.Parse("float4_e2m1fn", nil)
+	numbers := []float32{0.3, 1, -6, 7}
+	codes := make([]byte, len(numbers))
+	n := t.SetFloat32s(codes, numbers) // 7 is beyond the largest, 6
+	back := make([]float32, n)
+	t.Float32s(back, codes)
+	fmt.Println(n, codes[:n], back)
+	// Output: 3 [1 2 15] [0.5 1 -6]
+}

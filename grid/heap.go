@@ -15,6 +15,8 @@ import (
 type Heap struct {
 	mu    sync.Mutex
 	pages atomic.Pointer[[][]byte]
+	bytes atomic.Int64 // of all pages that were added
+	most  int64        // 0 is no limit
 }
 
 // RefSize is the size of a reference in bytes: the number of a page, the place of the first byte in it, and the number of bytes.
@@ -29,6 +31,17 @@ func NewHeap(fill []byte) *Heap {
 	h.pages.Store(&[][]byte{fill})
 	return h
 }
+
+// Limited sets the most bytes that there are to be in h, and returns it; see [Heap.Full].
+func (h *Heap) Limited(most int64) *Heap {
+	if h != nil {
+		h.most = most
+	}
+	return h
+}
+
+// Full reports whether there are more bytes in h than there are to be. That of nil is never full.
+func (h *Heap) Full() bool { return h != nil && h.most > 0 && h.bytes.Load() > h.most }
 
 // New returns a heap for elements of the same array. That of nil, where elements are of one width, is nil.
 func (h *Heap) New() *Heap {
@@ -91,6 +104,7 @@ func (h *Heap) put(ref []byte, page, off, n int) {
 func (h *Heap) add(page []byte) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.bytes.Add(int64(cap(page)))
 	pages := append(*h.pages.Load(), page)
 	h.pages.Store(&pages)
 	return len(pages) - 1

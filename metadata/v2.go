@@ -97,10 +97,12 @@ type groupV2 struct {
 	repaired bool
 }
 
+// newGroupV2 reads a group. zarr-python 3 writes an empty member of format 3 into the groups of [V2Consolidated], which those groups'
+// own documents do not have and which says nothing here.
 func newGroupV2(root strictjson.Value, attributes []byte, repaired bool) *Group {
 	g := &Group{Attributes: attributes, v2: &groupV2{repaired: repaired}}
 	for name, m := range root.Members() {
-		if name != zarrFormat.String() {
+		if name != zarrFormat.String() && name != consolidatedMetadata.String() {
 			g.v2.kept = append(g.v2.kept, member{name, m.Raw()})
 		}
 	}

@@ -75,6 +75,28 @@ func TestConsolidatedV2(t *testing.T) {
 	}
 }
 
+// TestConsolidatedV2OfPython takes a group in what zarr-python 3.4 consolidated for the group that its own document describes.
+func TestConsolidatedV2OfPython(t *testing.T) {
+	const entry = `{"zarr_format":2,"consolidated_metadata":{"metadata":{},"must_understand":false,"kind":"inline"},"other":1}`
+	c, err := metadata.ParseConsolidatedV2(zmetadata(".zgroup", zgroup, "b/.zattrs", `{}`, "b/.zgroup", entry), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := c.Entry("b", metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := metadata.ParseV2(".zgroup", []byte(`{"zarr_format":2,"other":1}`), nil, metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := recorded.Record(metadata.Limits{})
+	want, wantErr := stored.Record(metadata.Limits{})
+	if err != nil || wantErr != nil || string(got) != string(want) {
+		t.Errorf("record %s (%v), want %s (%v)", got, err, want, wantErr)
+	}
+}
+
 // TestConsolidatedV2Refused has documents that are refused as a whole.
 func TestConsolidatedV2Refused(t *testing.T) {
 	good := string(zarray(t, nil))

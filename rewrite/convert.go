@@ -199,11 +199,8 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 		list = slices.DeleteFunc(list, func(t text) bool { return !m.consolidated || t.name != consolidatedIn(c.to) })
 	}
 	for _, t := range list {
-		key := m.path.Key(t.name)
-		if m.From != c.to && !slices.Contains(m.others, t.name) {
-			c.written = append(c.written, key)
-		}
-		if _, err := store.Put(ctx, c.store, key, t.bytes, c.Durability); err != nil {
+		isNew := m.From != c.to && !slices.Contains(m.others, t.name)
+		if err := c.put(ctx, m.path.Key(t.name), t.bytes, isNew); err != nil {
 			return err
 		}
 		m.noteWritten(c.to, t)
@@ -220,6 +217,22 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 		}
 	}
 	return nil
+}
+
+// put writes a document; one that is new only where there is none still.
+func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew bool) error {
+	if isNew {
+		_, err := store.PutIf(ctx, c.store, key, document, store.IfAbsent(), c.Durability)
+		if errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("%w: somebody else just made %s; convert again", zarr.ErrConflict, key)
+		}
+		c.written = append(c.written, key) // perhaps, where it failed
+		if !errors.Is(err, store.ErrUnsupported) {
+			return err
+		}
+	}
+	_, err := store.Put(ctx, c.store, key, document, c.Durability)
+	return err
 }
 
 // consolidatedIn returns the name of the document that has consolidated metadata.

@@ -80,9 +80,8 @@ func (d *decoding) moments(t dtype.Type, axis timeAxis) (*decoding, error) {
 	if d.typ, err = dtype.DatetimeOf(unit, 1); err != nil {
 		return nil, err
 	}
-	none := dtype.NaT
 	d.put = func(dst, elem []byte, value float64) {
-		n := int64(none)
+		n := int64(dtype.NaT)
 		if !math.IsNaN(value) {
 			if text, ok := axis.at(string(t.AppendText(nil, elem))); ok {
 				if moment, err := d.typ.ParseText(text); err == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,5 +115,73 @@ func TestInfoOfUnknownFormat2(t *testing.T) {
 		if out := must(t, "", "tree", group); !strings.Contains(out, name+"  array  cannot be read") {
 			t.Error(out)
 		}
+	}
+}
+
+// TestInfoTellsWhatIsUnknown names the part of a document that stands in the way.
+func TestInfoTellsWhatIsUnknown(t *testing.T) {
+	for add, want := range map[string]string{
+		`"storage_transformers": [{"name": "acme.move"}]`: "storage transformer acme.move is not known",
+		`"acme": {"must_understand": true}`:               "what stands at /acme is not known",
+	} {
+		node := newNode(t, "--shape", "3", "--dtype", "int8")
+		document := filepath.Join(node, "zarr.json")
+		data, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(string(data), `"storage_transformers": [],`, "", 1)
+		overwrite(t, document, "{"+add+","+strings.TrimPrefix(strings.TrimSpace(text), "{"))
+		out, errs, status := execute(t, "", "info", node)
+		if status != 1 || !strings.Contains(out, want) || !strings.Contains(errs, "acme") {
+			t.Errorf("status %d, %s%s", status, out, errs)
+		}
+		if _, _, status := execute(t, "", "info", "--stats", node); status != 1 {
+			t.Error("status", status)
+		}
+	}
+}
+
+// TestConvertStores converts every store of zarr-python to the other format, and those of format 2 where they are and back: the elements stay.
+func TestConvertStores(t *testing.T) {
+	dir := t.TempDir()
+	archive, err := zip.OpenReader("../../testdata/stores.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	if err := os.CopyFS(dir, archive); err != nil {
+		t.Fatal(err)
+	}
+	stores, err := filepath.Glob(filepath.Join(dir, "*.zarr"))
+	if err != nil || len(stores) < 100 {
+		t.Fatal(len(stores), err)
+	}
+	converted, inPlace := 0, 0
+	for _, store := range stores {
+		name := filepath.Base(store)
+		facts := decode(t, must(t, "", "info", "--json", store))
+		if facts["kind"] != "array" || name == "dimension_names.zarr" { // some of its dimensions have no name
+			continue
+		}
+		to := map[any]string{2.0: "3", 3.0: "2"}[facts["zarr_format"]]
+		other := filepath.Join(dir, "converted", name)
+		must(t, "", "convert", store, other, "--to", to)
+		must(t, "", "equal", store, other)
+		converted++
+		if to != "3" {
+			continue
+		}
+		copied := filepath.Join(dir, "copied", name)
+		must(t, "", "copy", store, copied)
+		for _, to := range []string{"3", "2"} {
+			must(t, "", "convert", copied, "--to", to)
+			must(t, "", "equal", store, copied)
+		}
+		inPlace++
+	}
+	t.Logf("%d stores converted, %d of them where they are", converted, inPlace)
+	if converted != 118 || inPlace != 15 {
+		t.Errorf("%d and %d stores are not as many as there are", converted, inPlace)
 	}
 }

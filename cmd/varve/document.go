@@ -36,13 +36,19 @@ func readDocument(ctx context.Context, location string, how zarr.Experimental) *
 		return nil
 	}
 	defer closeStore(h)
-	node, _ := h.Metadata(ctx, path, nil) // why it cannot be opened is known already
+	node, reason := h.Metadata(ctx, path, nil)
 	doc, ok := node.(*metadata.Array)
 	if !ok || doc == nil {
 		return nil
 	}
 	d := &document{Array: doc, location: location}
 	d.understand(how)
+	if d.unknown == nil {
+		d.unknown = []string{"it cannot be opened as a whole"}
+		if at := (*metadata.Error)(nil); errors.As(reason, &at) && at.Pointer != "" {
+			d.unknown = []string{"what stands at " + shorten(at.Pointer, 40) + " is not known"}
+		}
+	}
 	return d
 }
 
@@ -67,8 +73,9 @@ func (d *document) understand(how zarr.Experimental) {
 	if d.decoded && !d.dtype.IsZero() && slices.ContainsFunc(d.Codecs, isSharding) {
 		d.understandShards(how)
 	}
-	if d.unknown == nil {
-		d.unknown = []string{"it cannot be opened as a whole"}
+	for _, t := range d.StorageTransformers {
+		d.miss("storage transformer", t.Name, metadata.ErrUnsupported)
+		d.decoded, d.counted = false, false // it says where chunks are, and what they look like
 	}
 }
 

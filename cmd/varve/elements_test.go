@@ -139,3 +139,16 @@ func TestQuoted(t *testing.T) {
 		}
 	}
 }
+
+// TestStructsAsNPY exports structs to NumPy's format, and creates arrays of both formats from such a file.
+func TestStructsAsNPY(t *testing.T) {
+	node := newNode(t, "--shape", "2", "--dtype", `[["a","<i4"],["b","U2"]]`)
+	must(t, `[{"a":1,"b":"x"},{"a":-1,"b":"yz"}]`, "write", node, "--format", "json")
+	file := filepath.Join(t.TempDir(), "a.npy")
+	must(t, "", "export", node, "-o", file)
+	for _, format := range []string{"2", "3"} {
+		other := filepath.Join(t.TempDir(), "b.zarr")
+		must(t, "", "create", other, "--from", file, "--zarr-format", format)
+		must(t, "", "equal", node, other)
+	}
+}

@@ -40,7 +40,7 @@ func writeNPY(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	}
 	h := npy.Header{Type: s.typ, Shape: s.shape}
 	if err := h.Check(); err != nil {
-		return err
+		return unsupported("%w: --format raw, csv and json take it", err)
 	}
 	if _, err := w.Write(h.Append(nil)); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store/memory"
 )
 
 // FuzzChunking cuts an array as a text says: whatever is accepted covers the array, and says the same again.
@@ -98,6 +99,25 @@ func FuzzPolicy(f *testing.F) {
 		}
 		if _, err := parsePolicy(p.along(b).String()); err != nil {
 			t.Fatalf("%q is written as %q: %v", text, p.along(b), err)
+		}
+	})
+}
+
+// FuzzSelect reads selections: what an array takes is no wrong usage, and nothing of either kind panics.
+func FuzzSelect(f *testing.F) {
+	for _, text := range []string{"", "0:10, ..., 3", "time=::-1", `{"orthogonal": [[0,2,5], "1:5"]}`, `{"points": [[0,1],[3,4]]}`, `{"blocks": ["0", "1:3"]}`,
+		`{"fields": ["a"], "basic": "0:5"}`, `{"basic": "x=1"}`, `{"mask": "x"}`} {
+		f.Add(text)
+	}
+	h := zarr.On(memory.New())
+	a, err := h.CreateArray(f.Context(), "", zarr.Spec{Shape: []int64{20, 7}, Type: dtype.Of[int8](), DimensionNames: []string{"time", "x"}}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		usage := selectable(text)
+		if v, err := selected(a, text); err == nil && usage != nil {
+			t.Errorf("%q selects %v, and is wrong usage: %v", text, v.Shape(), usage)
 		}
 	})
 }

@@ -25,6 +25,7 @@ const (
 	formatVersion  = 2
 	streamVersion  = 1
 	maxContent     = math.MaxInt32 - headerSize
+	mostTimes      = 1 << 16 // more than the bytes that one byte of a frame can stand for, which are those of zstd: 128 KiB in 4
 	maxElement     = 255
 	maxSplit       = 16  // elements with more bytes are not split into streams
 	minStream      = 128 // nor are blocks of fewer elements, and less content than this is never compressed
@@ -81,8 +82,10 @@ func parse(src []byte, most int64) (header, error) {
 	switch {
 	case encoded != int64(len(src)):
 		return header{}, corrupt("the header tells of %d bytes, there are %d", encoded, len(src))
-	case content > min(most, maxContent):
-		return header{}, corrupt("decodes to %d bytes, at most %d are possible", content, min(most, maxContent))
+	case content > maxContent:
+		return header{}, corrupt("decodes to %d bytes, at most %d are possible", content, maxContent)
+	case content > most:
+		return header{}, fmt.Errorf("%w: blosc: decodes to %d bytes, at most %d are possible", codec.ErrTooLong, content, most)
 	case content == 0 && encoded > headerSize:
 		return header{}, corrupt("%d bytes follow the header of an empty frame", encoded-headerSize)
 	case content == 0:

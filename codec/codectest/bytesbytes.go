@@ -161,8 +161,8 @@ func limited(p pair) error {
 		if most < 0 || most == len(p.plain) {
 			continue
 		}
-		if _, err := p.decode(p.encoded, most); !errors.Is(err, codec.ErrCorrupt) {
-			return fmt.Errorf("most %d: error is %v, want ErrCorrupt", most, err)
+		if _, err := p.decode(p.encoded, most); !errors.Is(err, codec.ErrTooLong) {
+			return fmt.Errorf("most %d: error is %v, want ErrTooLong", most, err)
 		}
 	}
 	return nil

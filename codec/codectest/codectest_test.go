@@ -27,8 +27,11 @@ func (framed) Encode(dst, src []byte) ([]byte, error) {
 
 func (framed) Decode(dst, src []byte, most int64) ([]byte, error) {
 	n := len(src) - 1
-	if n < 0 || n%2 != 0 || src[n] != 0 || int64(n/2) > most {
+	if n < 0 || n%2 != 0 || src[n] != 0 {
 		return dst, codec.ErrCorrupt
+	}
+	if int64(n/2) > most {
+		return dst, codec.ErrTooLong
 	}
 	for i := 0; i < n; i += 2 {
 		if src[i] != ^src[i+1] {
@@ -102,7 +105,14 @@ func TestWrongCodecs(t *testing.T) {
 			}
 			return out, err
 		}},
-		"limit: input":     {decode: func(dst, src []byte, _ int64) ([]byte, error) { return framed{}.Decode(dst, src, 1<<40) }},
+		"limit: input": {decode: func(dst, src []byte, _ int64) ([]byte, error) { return framed{}.Decode(dst, src, 1<<40) }},
+		"want ErrTooLong": {decode: func(dst, src []byte, most int64) ([]byte, error) {
+			out, err := framed{}.Decode(dst, src, most)
+			if errors.Is(err, codec.ErrTooLong) {
+				err = codec.ErrCorrupt
+			}
+			return out, err
+		}},
 		"memory, want at":  {decode: greedy, bomb: true},
 		"truncated: input": {decode: func(dst, src []byte, most int64) ([]byte, error) { return framed{}.Decode(dst, padded(src), most) }},
 		"trailing: input": {decode: func(dst, src []byte, most int64) ([]byte, error) {
@@ -169,8 +179,11 @@ func trimmedZeros(src []byte) []byte {
 
 // blind does not look at the complements.
 func blind(dst, src []byte, most int64) ([]byte, error) {
-	if len(src)%2 == 0 || src[len(src)-1] != 0 || int64(len(src)/2) > most {
+	if len(src)%2 == 0 || src[len(src)-1] != 0 {
 		return dst, codec.ErrCorrupt
+	}
+	if int64(len(src)/2) > most {
+		return dst, codec.ErrTooLong
 	}
 	for i := 0; i+1 < len(src); i += 2 {
 		dst = append(dst, src[i])

@@ -39,7 +39,7 @@ func (invert) Encode(dst, src []byte) ([]byte, error) {
 
 func (i invert) Decode(dst, src []byte, most int64) ([]byte, error) {
 	if int64(len(src)) > most {
-		return dst, codec.ErrCorrupt
+		return dst, codec.ErrTooLong
 	}
 	return i.Encode(dst, src)
 }

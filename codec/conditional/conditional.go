@@ -212,7 +212,7 @@ func (c *coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 		return out, nil
 	}
 	if int64(len(src)) > most {
-		return dst, fmt.Errorf("%w: conditional: %d bytes, at most %d are possible", codec.ErrCorrupt, len(src), most)
+		return dst, fmt.Errorf("%w: conditional: %d bytes, at most %d are possible", codec.ErrTooLong, len(src), most)
 	}
 	return append(dst, src...), nil
 }

@@ -45,7 +45,7 @@ func (flip) Encode(dst, src []byte) ([]byte, error) {
 }
 func (f flip) Decode(dst, src []byte, most int64) ([]byte, error) {
 	if int64(len(src)) > most {
-		return dst, codec.ErrCorrupt
+		return dst, codec.ErrTooLong
 	}
 	return f.Encode(dst, src)
 }
@@ -94,7 +94,7 @@ func TestMasks(t *testing.T) {
 		if err != nil || !bytes.Equal(got, plain) {
 			t.Errorf("mask %04b: %q, %v", mask, got, err)
 		}
-		if _, err := c.Decode(nil, stored, int64(len(plain)-1)); !errors.Is(err, codec.ErrCorrupt) {
+		if _, err := c.Decode(nil, stored, int64(len(plain)-1)); !errors.Is(err, codec.ErrTooLong) {
 			t.Errorf("mask %04b: a byte less: %v", mask, err)
 		}
 	}

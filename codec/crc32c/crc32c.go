@@ -49,7 +49,7 @@ func (c coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 		return dst, err
 	}
 	if int64(len(payload)) > most {
-		return dst, fmt.Errorf("%w: crc32c: %d bytes before the checksum, want at most %d", codec.ErrCorrupt, len(payload), most)
+		return dst, fmt.Errorf("%w: crc32c: %d bytes before the checksum, want at most %d", codec.ErrTooLong, len(payload), most)
 	}
 	return append(dst, payload...), nil
 }

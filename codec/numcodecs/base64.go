@@ -44,8 +44,11 @@ func (base64Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	for i := len(src); i > max(0, len(src)-2) && src[i-1] == '='; i-- {
 		size--
 	}
-	if len(src)%4 != 0 || int64(size) > most {
-		return dst, fmt.Errorf("%w: base64: %d letters, want those of at most %d bytes", codec.ErrCorrupt, len(src), most)
+	switch {
+	case len(src)%4 != 0:
+		return dst, fmt.Errorf("%w: base64: %d letters, want a multiple of 4", codec.ErrCorrupt, len(src))
+	case int64(size) > most:
+		return dst, fmt.Errorf("%w: base64: %d letters, want those of at most %d bytes", codec.ErrTooLong, len(src), most)
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, size)

@@ -70,7 +70,7 @@ func (c checksum) Decode(dst, src []byte, most int64) ([]byte, error) {
 		return dst, err
 	}
 	if int64(len(data)) > most {
-		return dst, fmt.Errorf("%w: %s: %d bytes besides the checksum, want at most %d", codec.ErrCorrupt, c.id, len(data), most)
+		return dst, fmt.Errorf("%w: %s: %d bytes besides the checksum, want at most %d", codec.ErrTooLong, c.id, len(data), most)
 	}
 	return append(dst, data...), nil
 }

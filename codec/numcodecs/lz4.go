@@ -25,6 +25,7 @@ func LZ4(acceleration int) metadata.Extension {
 const (
 	lz4Header = 4          // bytes of the size
 	lz4Most   = 0x7E000000 // bytes that a block can have
+	lz4Times  = 255        // more than the bytes that one byte of a block can stand for
 )
 
 func newLZ4(configuration []byte) (any, error) {
@@ -81,7 +82,7 @@ func (lz4Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	}
 	size := int64(binary.LittleEndian.Uint32(src))
 	if size > most {
-		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, want at most %d", codec.ErrCorrupt, size, most)
+		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, want at most %d", codec.ErrTooLong, size, most)
 	}
 	if src = src[lz4Header:]; size == 0 {
 		if len(src) != 1 || src[0] != 0 {

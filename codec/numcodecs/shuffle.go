@@ -77,7 +77,7 @@ func (s *shuffler) Decode(dst, src []byte, most int64) ([]byte, error) {
 		return dst, fmt.Errorf("%w: shuffle: %d bytes are no multiple of elementsize %d", codec.ErrCorrupt, len(src), s.size)
 	}
 	if int64(len(src)) > most {
-		return dst, fmt.Errorf("%w: shuffle: %d bytes, want at most %d", codec.ErrCorrupt, len(src), most)
+		return dst, fmt.Errorf("%w: shuffle: %d bytes, want at most %d", codec.ErrTooLong, len(src), most)
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src))[:n+len(src)]

@@ -108,6 +108,8 @@ func (zlibCoder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	switch {
 	case errors.Is(err, zlib.ErrChecksum):
 		return dst, fmt.Errorf("%w: zlib: Adler-32 of the stream", codec.ErrChecksum)
+	case errors.Is(err, codec.ErrTooLong):
+		return dst, fmt.Errorf("zlib: %w", err)
 	case err != nil:
 		return dst, fmt.Errorf("%w: zlib: %w", codec.ErrCorrupt, err)
 	}
@@ -133,7 +135,7 @@ func (r *zlibReader) appendTo(dst []byte, most int) ([]byte, error) {
 	}
 	switch n, err := r.z.Read(r.one[:]); {
 	case n > 0:
-		return dst, fmt.Errorf("decodes to more than %d bytes", most)
+		return dst, fmt.Errorf("%w: it decodes to more than %d bytes", codec.ErrTooLong, most)
 	case err == io.EOF:
 		return dst, nil
 	default:

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -46,7 +47,13 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 	err := each(ctx, r.workers,
 		func(w *worker) bool { return plan.Next(w.Part) },
 		func() *worker { return newWorker(r) },
-		func(ctx context.Context, w *worker) error { return w.fail(w.read(ctx, dst, skipFill)) })
+		func(ctx context.Context, w *worker) error {
+			err := w.read(ctx, dst, skipFill)
+			if err == nil && dst.Heap.Full() {
+				err = fmt.Errorf("%w: the elements that were read so far have more bytes than a block may have (Limits.Block); read a part of them", ErrLimit)
+			}
+			return w.fail(err)
+		})
 	return Suspicion(r.suspicion.Load()), err
 }
 
