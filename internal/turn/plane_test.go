@@ -71,6 +71,9 @@ func TestLargePlane(t *testing.T) {
 			back := gap == 1
 			check(t, Plane, room(side, side*size, gap, gap, back), room(side+8, side*size, gap, 0, back), side, side, size)
 		}
+		wide := 1024 / size // rows that are a power of two apart
+		check(t, Plane, room(wide, 777*size, 0, 0, false), room(777, wide*size, 0, 3, false), 777, wide, size)
+		check(t, Plane, room(wide-3, 300*size, 2, 1, false), room(300, (wide-3)*size, 3*size, 0, true), 300, wide-3, size)
 		long := bytes / narrow / size
 		check(t, Plane, room(long, narrow*size, 0, 5, false), room(narrow, long*size, 1, 0, false), narrow, long, size)
 		check(t, Plane, room(narrow, long*size, 1, 0, false), room(long, narrow*size, 0, 0, true), long, narrow, size)
