@@ -214,8 +214,9 @@ func mustType(t Type, err error) Type {
 }
 
 func TestTimedOfRefuses(t *testing.T) {
+	large := int64(math.MaxInt32) + 1 // where an int has 32 bits, it becomes a negative one
 	for _, of := range []func(string, int) (Type, error){DatetimeOf, TimedeltaOf} {
-		for unit, factor := range map[string]int{"": 1, "S": 1, "minute": 1, "s": 0, "ms": -1, "us": math.MaxInt32 + 1, "ns ": 1} {
+		for unit, factor := range map[string]int{"": 1, "S": 1, "minute": 1, "s": 0, "ms": -1, "us": int(large), "ns ": 1} {
 			if typ, err := of(unit, factor); !errors.Is(err, ErrInvalid) || !typ.IsZero() {
 				t.Errorf("%d %q is %s: %v", factor, unit, typ, err)
 			}

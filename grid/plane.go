@@ -40,7 +40,7 @@ type planes struct {
 // copyPlanes copies what stands along the axes before outer, in runs of size bytes that are elements here, plane by plane if
 // that is of use, and reports whether it is.
 func copyPlanes(dst, src *View, outer int, size int64) bool {
-	if outer < 2 || size > 16 || size&(size-1) != 0 {
+	if outer < 2 || size > 16 || size&(size-1) != 0 || !follow(dst, outer, size) || !follow(src, outer, size) {
 		return false
 	}
 	var room [foldedRank]folded
@@ -64,6 +64,16 @@ func copyPlanes(dst, src *View, outer int, size int64) bool {
 	axes[a].n, axes[b].n = 1, 1 // walked by plane
 	p.walk(axes, dst.Offset, src.Offset)
 	return true
+}
+
+// follow reports whether runs of size bytes follow each other along one of the axes before outer.
+func follow(v *View, outer int, size int64) bool {
+	for i, step := range v.Strides[:outer] {
+		if step == size && v.Shape[i] >= leastSide {
+			return true
+		}
+	}
+	return false
 }
 
 // walk goes along axes.

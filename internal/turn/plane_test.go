@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -58,11 +59,35 @@ func TestPlane(t *testing.T) {
 			}
 		}
 		check(t, Plane, room(1500, 70*size, 0, 0, false), room(70, 1500*size, 0, 0, false), 70, 1500, size)
-		for _, gap := range []int{0, 1, 64 - 1030%64} { // large ones
-			side := 1030
-			check(t, Plane, room(side, side*size, gap, gap, gap == 1), room(side+8, side*size, gap, 0, gap == 1), side, side, size)
-			check(t, Plane, room(2000, 600*size, gap, 0, false), room(600, 2000*size, 0, 0, false), 600, 2000, size)
+	}
+}
+
+// checkLarge compares the fast way with the plain one, which the other tests compare with the definition.
+func checkLarge(t *testing.T, dst, src Side, n, m, size int) {
+	want := dst
+	want.Data = bytes.Clone(dst.Data)
+	plain(want, src, n, m, size)
+	Plane(dst, src, n, m, size)
+	if !bytes.Equal(dst.Data, want.Data) {
+		t.Errorf("%d by %d elements of %d bytes, strides %d to %d: not what the plain way gives", n, m, size, src.Stride, dst.Stride)
+	}
+}
+
+// TestLargePlane turns planes that do not fit the cache, square and narrow, with rows that begin at lines of the cache and elsewhere.
+func TestLargePlane(t *testing.T) {
+	const most = 2_300_000
+	for _, size := range []int{1, 2, 4, 8, 16} {
+		side, narrow := int(math.Sqrt(float64(most/size)))|1, 270/size+1
+		for _, gap := range []int{0, 1, 63 - (side*size-1)%64} {
+			back := gap == 1
+			checkLarge(t, room(side, side*size, gap, gap, back), room(side+8, side*size, gap, 0, back), side, side, size)
 		}
+		wide := 1024 / size // rows that are a power of two apart
+		checkLarge(t, room(wide, 777*size, 0, 0, false), room(777, wide*size, 0, 3, false), 777, wide, size)
+		checkLarge(t, room(wide-3, 300*size, 2, 1, false), room(300, (wide-3)*size, 3*size, 0, true), 300, wide-3, size)
+		long := most / narrow / size
+		checkLarge(t, room(long, narrow*size, 0, 5, false), room(narrow, long*size, 1, 0, false), narrow, long, size)
+		checkLarge(t, room(narrow, long*size, 1, 0, false), room(long, narrow*size, 0, 0, true), long, narrow, size)
 	}
 }
 

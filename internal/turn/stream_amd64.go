@@ -13,7 +13,7 @@ import (
 // since rows that are a power of two apart take each other's place in the cache.
 
 const (
-	large   = 2 << 20 // bytes of planes that are written past the cache, where they are more
+	large   = 2 << 20 // bytes of planes that are written past the cache, or more
 	ahead   = line    // bytes in front of a row, for the end of the one before
 	pitch   = ahead + width
 	small   = 2    // bytes of the largest elements that are gathered from the source
@@ -37,7 +37,7 @@ func (b *blocks) gather(src []byte, at, stride, rows, bytes int) {
 }
 
 func (p *plane) isLarge() bool {
-	return p.n*p.m*p.size > large && p.n*p.size >= width && p.m*p.size >= width
+	return p.n*p.m*p.size >= large && p.n*p.size >= width && p.m*p.size >= width
 }
 
 // isCrowded reports whether rows of src take each other's place in the cache.
