@@ -1,0 +1,6 @@
+//go:build race
+
+package codectest
+
+// few is less where the race detector makes everything slow that one goroutine does, in which it finds nothing.
+const few = 20
