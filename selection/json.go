@@ -19,13 +19,17 @@ import (
 // Beside it, "fields" may list names of fields; alone, it takes them of the whole array. names are those of the array's axes. Errors
 // wrap [ErrInvalid] and say where in the text they are, but for those of mask.
 func ParseJSON(text []byte, names []string, mask func(name string) (Mask, error)) (Selection, error) {
+	return (&jsonReader{names: names, mask: mask}).read(text)
+}
+
+func (r *jsonReader) read(text []byte) (Selection, error) {
 	v, err := strictjson.Parse(text, strictjson.Limits{})
 	if err == nil && v.Kind() != strictjson.Object {
 		err = v.Errorf("a selection is an object, as {\"basic\": \"0:10\"}")
 	}
 	var sel Selection
 	if err == nil {
-		sel, err = (&jsonReader{names, mask}).selection(v)
+		sel, err = r.selection(v)
 	}
 	if err != nil && !errors.Is(err, ErrInvalid) && !errors.As(err, new(maskError)) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -40,8 +44,9 @@ type maskError struct{ error }
 func (e maskError) Unwrap() error { return e.error }
 
 type jsonReader struct {
-	names []string
-	mask  func(name string) (Mask, error)
+	names   []string
+	unbound bool // there is no array yet, so names are not looked at
+	mask    func(name string) (Mask, error)
 }
 
 func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
@@ -100,6 +105,10 @@ func (r *jsonReader) of(kind string, v strictjson.Value) (Selection, error) {
 	case "basic":
 		s, err := v.Str()
 		if err != nil {
+			return nil, err
+		}
+		if r.unbound {
+			_, err := parseEntries(s)
 			return nil, err
 		}
 		return Parse(s, r.names)

@@ -12,32 +12,75 @@ import (
 // "time=0:10"; such items come after all others and the axes not named are taken whole. Empty text is the whole array.
 // Errors wrap [ErrInvalid].
 func Parse(text string, names []string) (Basic, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, nil
+	entries, err := parseEntries(text)
+	if err != nil {
+		return nil, err
 	}
 	var basic Basic
 	named := map[int]Item{}
-	for entry := range strings.SplitSeq(text, ",") {
-		entry = strings.TrimSpace(entry)
-		name, value, isNamed := strings.Cut(entry, "=")
-		if !isNamed {
-			value = entry
-		}
-		item, err := parseItem(strings.TrimSpace(value))
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%w: %q: %w", ErrInvalid, entry, err)
-		case isNamed:
-			if err := bindName(named, strings.TrimSpace(name), item, names); err != nil {
-				return nil, err
-			}
-		case len(named) > 0:
-			return nil, fmt.Errorf("%w: %q without a name after an item with one", ErrInvalid, entry)
-		default:
-			basic = append(basic, item)
+	for _, e := range entries {
+		if !e.isNamed {
+			basic = append(basic, e.item)
+		} else if err := bindName(named, e.name, e.item, names); err != nil {
+			return nil, err
 		}
 	}
 	return merge(basic, named, len(names))
+}
+
+// Syntax returns an error, which wraps [ErrInvalid], for text that neither [Parse] nor [ParseJSON] reads for any array: what can be
+// said before there is one. Text that begins with a brace is JSON. Masks are not looked at.
+func Syntax(text string) error {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		_, err := parseEntries(text)
+		return err
+	}
+	r := &jsonReader{unbound: true, mask: func(string) (Mask, error) { return Mask{}, nil }}
+	_, err := r.read([]byte(text))
+	return err
+}
+
+// entry is an item of a selection as text, with the name of its axis if it has one.
+type entry struct {
+	item    Item
+	name    string
+	isNamed bool
+}
+
+func parseEntries(text string) ([]entry, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var entries []entry
+	for s := range strings.SplitSeq(text, ",") {
+		e, err := parseEntry(strings.TrimSpace(s))
+		if err == nil && !e.isNamed && len(entries) > 0 && entries[len(entries)-1].isNamed {
+			err = fmt.Errorf("%w: %q without a name after an item with one", ErrInvalid, s)
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func parseEntry(text string) (e entry, err error) {
+	name, value, isNamed := strings.Cut(text, "=")
+	if !isNamed {
+		value = text
+	}
+	e.name, e.isNamed = strings.TrimSpace(name), isNamed
+	e.item, err = parseItem(strings.TrimSpace(value))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w: %q: %w", ErrInvalid, text, err)
+	case isNamed && e.name == "":
+		err = fmt.Errorf("%w: %q: the name of a dimension is needed before =", ErrInvalid, text)
+	case isNamed && e.item.kind == itemEllipsis:
+		err = fmt.Errorf("%w: %q: an ellipsis cannot have a name", ErrInvalid, text)
+	}
+	return e, err
 }
 
 func bindName(named map[int]Item, name string, item Item, names []string) error {

@@ -112,3 +112,18 @@ func TestParseUnnamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestSyntax(t *testing.T) {
+	for _, text := range []string{"", " ", "0", "0\v", "-1, ..., ::-2", "time=0:10", "0, x=1, y=2", `{"basic": "x=1, y=::2"}`, ` {"mask": "anything.npy"}`,
+		`{"orthogonal": {"time": [0, 2]}}`, `{"fields": ["a"]}`} {
+		if err := selection.Syntax(text); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"a", "0,", "1.5", "::0", "0:1:2:3", "=0", "x=", "x=...", "x=1, 2", "99999999999999999999", "{", "{}", `{"basic": "{}"}`,
+		`{"basic": "x=1, 2"}`, `{"mask": 3}`, `{"inner": true}`} {
+		if err := selection.Syntax(text); !errors.Is(err, selection.ErrInvalid) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

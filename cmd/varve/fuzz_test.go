@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memory"
 )
 
@@ -106,7 +107,7 @@ func FuzzPolicy(f *testing.F) {
 // FuzzSelect reads selections: what an array takes is no wrong usage, and nothing of either kind panics.
 func FuzzSelect(f *testing.F) {
 	for _, text := range []string{"", "0:10, ..., 3", "time=::-1", `{"orthogonal": [[0,2,5], "1:5"]}`, `{"points": [[0,1],[3,4]]}`, `{"blocks": ["0", "1:3"]}`,
-		`{"fields": ["a"], "basic": "0:5"}`, `{"basic": "x=1"}`, `{"mask": "x"}`} {
+		`{"fields": ["a"], "basic": "0:5"}`, `{"basic": "x=1"}`, `{"mask": "x"}`, "0\v", "x=...", "=1", `{"basic": "{}"}`} {
 		f.Add(text)
 	}
 	h := zarr.On(memory.New())
@@ -115,7 +116,7 @@ func FuzzSelect(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		usage := selectable(text)
+		usage := selection.Syntax(text)
 		if v, err := selected(a, text); err == nil && usage != nil {
 			t.Errorf("%q selects %v, and is wrong usage: %v", text, v.Shape(), usage)
 		}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,8 +12,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
-	"varve.dev/zarr/internal/strictjson"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 )
 
@@ -53,57 +50,11 @@ func shapeFlag(cmd *cobra.Command, p *string, usage string) {
 // selectionFlag gives a command the flag --select.
 func selectionFlag(cmd *cobra.Command) *string {
 	sel := new(string)
-	checkedVar(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant: 0:10, ..., 3, ::-2, time=0:10, or JSON as {\"points\": [[0,1],[3,4]]}; everything by default", selectable)
+	checkedVar(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant: 0:10, ..., 3, ::-2, time=0:10, or JSON as {\"points\": [[0,1],[3,4]]}; everything by default", selection.Syntax)
 	return sel
 }
 
-// entryText is what an entry of a selection looks like, of whatever array: an index, a slice or an ellipsis.
-var entryText = regexp.MustCompile(`^\s*([^=]+=)?\s*(\.\.\.|[-+]?\d+|([-+]?\d+)?\s*:\s*([-+]?\d+)?\s*(:\s*([-+]?\d+)?)?)\s*$`)
-
-// zeroText is a step of 0.
-var zeroText = regexp.MustCompile(`^\s*[-+]?0+\s*$`)
-
-// selectable refuses text that selects nothing of any array.
-func selectable(text string) error {
-	if isJSONSelection(text) {
-		return selectableJSON(text)
-	}
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	for entry := range strings.SplitSeq(text, ",") {
-		if !entryText.MatchString(entry) {
-			return fmt.Errorf("%q is no index, slice or ellipsis", strings.TrimSpace(entry))
-		}
-		if parts := strings.Split(entry, ":"); len(parts) == 3 && zeroText.MatchString(parts[2]) {
-			return fmt.Errorf("%q: a step of 0 selects nothing and everything", strings.TrimSpace(entry))
-		}
-	}
-	return nil
-}
-
 func isJSONSelection(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
-
-// selectableJSON is selectable for JSON. The names of dimensions, and masks, are looked at once there is an array.
-func selectableJSON(text string) error {
-	raw := []byte(text)
-	if basic, ok, err := metadata.Attribute(raw, "basic"); err == nil && ok {
-		v, err := strictjson.Parse(basic, strictjson.Limits{})
-		if err != nil {
-			return err
-		}
-		if entries, err := v.Str(); err == nil {
-			if err := selectable(entries); err != nil {
-				return fmt.Errorf("basic: %w", err)
-			}
-			if raw, err = metadata.SetAttribute(raw, "basic", []byte(`""`)); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := selection.ParseJSON(raw, nil, func(string) (selection.Mask, error) { return selection.Mask{}, nil })
-	return err
-}
 
 // selected returns the elements that --select names of an array.
 func selected(a *zarr.Array, text string) (*zarr.View, error) {
