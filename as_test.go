@@ -150,6 +150,7 @@ func rounded(t dtype.Type, x *big.Float) *big.Float {
 }
 
 func TestReadAs(t *testing.T) {
+	oneByOne(t)
 	t.Run("int8", testReadAs[int8])
 	t.Run("uint16", testReadAs[uint16])
 	t.Run("int64", testReadAs[int64])

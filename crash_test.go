@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/file"
@@ -136,12 +137,10 @@ func lookAgain(t *testing.T, a *zarr.Array, label string) state {
 func long() bool { return os.Getenv("VARVE_LONG") != "" }
 
 // oneByOne skips a test that does one thing after another, many times over, under the race detector: it has nothing to find there
-// and takes ten times as long. make test runs such tests without it.
+// and takes ten times as long.
 func oneByOne(t *testing.T) {
 	t.Helper()
-	if detector {
-		t.Skip("runs without the race detector")
-	}
+	racing.Skip(t)
 	t.Parallel() // to each other
 }
 

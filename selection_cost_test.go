@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -139,7 +140,7 @@ func TestSparsePoints(t *testing.T) {
 	if used > 300 {
 		t.Errorf("%d bytes of memory a point", used)
 	}
-	if allocations := after.Mallocs - before.Mallocs; allocations > n/10 && !detector {
+	if allocations := after.Mallocs - before.Mallocs; allocations > n/10 && !racing.Detector {
 		t.Errorf("%d allocations for %d chunks", allocations, n)
 	}
 }

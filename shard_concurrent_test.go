@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/file"
@@ -131,7 +132,7 @@ func checkUpdates(ctx context.Context, a *zarr.Array, updates int, complete bool
 
 // updatesOf is how many updates each writer makes: all where that is quick.
 func updatesOf(quick bool) int {
-	if long() || quick && !detector {
+	if long() || quick && !racing.Detector {
 		return shardUpdates
 	}
 	return shardUpdates / 4

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -21,6 +20,7 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 )
 
@@ -313,18 +313,9 @@ func TestChainDamage(t *testing.T) {
 	})
 }
 
-// hasRaceDetector reports whether the race detector is at work. It makes pools drop what they are given now and then, so that
-// counts of allocations say nothing.
-func hasRaceDetector() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
 // TestDecodeAllocations records how many allocations a chain needs for a small chunk once its pools are filled.
 func TestDecodeAllocations(t *testing.T) {
-	if hasRaceDetector() {
-		t.Skip("the race detector empties pools")
-	}
+	racing.Skip(t)
 	little := zarrbytes.Extension("little")
 	for _, tt := range []struct {
 		exts []metadata.Extension
@@ -355,9 +346,7 @@ func TestDecodeAllocations(t *testing.T) {
 // TestEncodeAllocations shows that small chunks take no memory besides that of the bytes they are encoded to, in any order of axes and
 // behind codecs that make other arrays of them.
 func TestEncodeAllocations(t *testing.T) {
-	if hasRaceDetector() {
-		t.Skip("the race detector empties pools")
-	}
+	racing.Skip(t)
 	little := zarrbytes.Extension("little")
 	for _, exts := range [][]metadata.Extension{
 		{little}, {transpose.Extension(1, 0), little}, {transpose.Extension(1, 0), little, crc32c.Extension()},
@@ -373,9 +362,7 @@ func TestEncodeAllocations(t *testing.T) {
 
 // TestTextAllocations shows that chunks of text take, however many elements they have, no memory but that in which the elements stay.
 func TestTextAllocations(t *testing.T) {
-	if hasRaceDetector() {
-		t.Skip("the race detector empties pools")
-	}
+	racing.Skip(t)
 	text := must(dtype.Parse("string", nil))
 	for _, n := range []int64{10, 1000} {
 		c := newChain(t, codec.Default, codec.Spec{Type: text, Rank: 2}, transpose.Extension(1, 0), vlen.Extension(text), zstd.Extension(0, false))

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"varve.dev/zarr/internal/racing"
 )
 
 func TestParseFill(t *testing.T) {
@@ -164,6 +166,7 @@ func checkRoundTrip(t rapid.TB, typ Type, elem []byte) {
 }
 
 func TestFillRoundTripAll(t *testing.T) {
+	racing.Skip(t)
 	for _, typ := range sample(t) {
 		switch {
 		case typ.Kind() == Bool:

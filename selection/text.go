@@ -129,10 +129,10 @@ func parseItem(s string) (Item, error) {
 	switch len(parts) {
 	case 1:
 		i, err := parseBound(parts[0])
-		if err == nil && i == Open {
-			err = fmt.Errorf("an index, a slice or ... is needed")
+		if err != nil || i == Open {
+			return Item{}, fmt.Errorf("%q is no index, slice or ellipsis that fits into 64 bits", parts[0])
 		}
-		return At(i), err
+		return At(i), nil
 	case 2, 3:
 		return parseSlice(parts)
 	}
@@ -168,7 +168,7 @@ func parseBound(s string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n == Open {
-		return 0, fmt.Errorf("%q is no whole number", s)
+		return 0, fmt.Errorf("%q is no whole number that fits into 64 bits", s)
 	}
 	return n, nil
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"varve.dev/zarr/internal/racing"
 )
 
 // content is what the golden frames hold: squares in runs of 64, of which only the lowest 8 bytes are not zero.
@@ -67,6 +69,7 @@ func TestGolden(t *testing.T) {
 
 // TestGeometry checks that blocks are cut and split as c-blosc does.
 func TestGeometry(t *testing.T) {
+	racing.Skip(t)
 	for _, g := range goldens(t) {
 		c := newCodec(t, Options{g.compressor, g.level, []string{"noshuffle", "shuffle", "bitshuffle"}[g.shuffle], g.element, g.block})
 		frame, err := c.Encode(nil, content(g.element, g.elements))

@@ -9,8 +9,6 @@ import (
 	"math"
 	"math/big"
 	"os"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +18,7 @@ import (
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/internal/racing"
 )
 
 func parse(t testing.TB, name string) dtype.Type {
@@ -502,9 +501,7 @@ func FuzzConfiguration(f *testing.F) {
 }
 
 func TestAllocations(t *testing.T) {
-	if hasRaceDetector() {
-		t.Skip("the race detector empties pools")
-	}
+	racing.Skip(t)
 	for _, configuration := range []string{`{"data_type":"int16","scalar_map":{"encode":[["NaN",5]]}}`, `{"data_type":"float16"}`, `{"data_type":"float8_e4m3"}`} {
 		c, out := bound(t, dtype.Of[float64](), configuration)
 		src := codec.Block{Shape: []int64{5000}, Data: make([]byte, 8*5000)}
@@ -513,12 +510,6 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("%s: %v allocations a chunk", configuration, n)
 		}
 	}
-}
-
-// hasRaceDetector reports whether the test was built with -race.
-func hasRaceDetector() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 func Benchmark(b *testing.B) {

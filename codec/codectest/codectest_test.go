@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/racing"
 )
 
 // framed is a right codec: every byte with its complement, then a zero.
@@ -80,6 +81,7 @@ func TestRightCodecs(t *testing.T) {
 
 // TestWrongCodecs breaks one demand of the contract at a time, and expects to hear of it.
 func TestWrongCodecs(t *testing.T) {
+	racing.Skip(t)
 	var calls byte
 	for want, w := range map[string]wrong{
 		"MaxEncoded says 1": {most: 1},

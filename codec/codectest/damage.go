@@ -10,6 +10,9 @@ import (
 	"varve.dev/zarr/codec"
 )
 
+// few limits the inputs that are tried at every byte; longer ones are tried at some places.
+const few = 150
+
 // places returns offsets below n: all, or some.
 func places(n int) []int {
 	var list []int

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store/memory"
 )
 
@@ -150,6 +151,7 @@ func (h *hostile) check(t *testing.T, got []byte, from int64, err error, touched
 // TestLiesWritten changes shards with lies in every way. What can be read before can be read afterwards, what cannot still cannot,
 // and an inner chunk that is written is sound again.
 func TestLiesWritten(t *testing.T) {
+	racing.Skip(t)
 	allLies(t, func(t *testing.T, makeLie func(codec.Environment) *hostile) {
 		ways(func(name string, env codec.Environment, splices, patches bool) {
 			h := makeLie(env)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -373,18 +373,9 @@ func TestLargeChunks(t *testing.T) {
 	}
 }
 
-// hasRaceDetector reports whether the race detector is at work. It makes pools drop what they are given now and then, so that
-// counts of allocations say nothing.
-func hasRaceDetector() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
 // TestReadAllocations reads 10,000 chunks of memory at one allocation or less for ten chunks.
 func TestReadAllocations(t *testing.T) {
-	if hasRaceDetector() {
-		t.Skip("the race detector empties pools")
-	}
+	racing.Skip(t)
 	const chunks = 10_000
 	for name, exts := range map[string][]metadata.Extension{
 		"raw": plain(), "crc32c": append(plain(), crc32c.Extension()), "zstd": packed(),

@@ -19,7 +19,7 @@ const module = "varve.dev/zarr"
 var layers = [][]string{
 	{
 		"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house",
-		"internal/shuffle", "internal/turn", "internal/clock",
+		"internal/shuffle", "internal/turn", "internal/clock", "internal/racing",
 	},
 	{"calendar", "dtype", "grid", "store"},
 	{

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"varve.dev/zarr/internal/racing"
 )
 
 // shuffled is Shuffle as its documentation says it.
@@ -76,6 +78,7 @@ func same(t testing.TB, src []byte, size int) {
 }
 
 func TestSizes(t *testing.T) {
+	racing.Skip(t)
 	for size := 1; size <= 260; size++ {
 		for _, n := range []int{0, 1, 7, 8, 31, 32, 33, 64, 100, 256, 264} {
 			same(t, noise(n*size+size/2), size)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/internal/clock"
+	"varve.dev/zarr/internal/racing"
 )
 
 func noise(n int) []byte {
@@ -50,6 +51,7 @@ func check(t interface{ Fatalf(string, ...any) }, way func(dst, src Side, n, m, 
 func plain(dst, src Side, n, m, size int) { (&plane{dst, src, n, m, size}).squares() }
 
 func TestPlane(t *testing.T) {
+	racing.Skip(t)
 	sides := []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 129, 300}
 	for _, size := range []int{1, 2, 4, 8, 16} {
 		for _, n := range sides {
@@ -75,6 +77,7 @@ func checkLarge(t *testing.T, dst, src Side, n, m, size int) {
 
 // TestLargePlane turns planes that do not fit the cache, square and narrow, with rows that begin at lines of the cache and elsewhere.
 func TestLargePlane(t *testing.T) {
+	racing.Skip(t)
 	const most = 2_300_000
 	for _, size := range []int{1, 2, 4, 8, 16} {
 		side, narrow := int(math.Sqrt(float64(most/size)))|1, 270/size+1
