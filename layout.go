@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -104,11 +105,35 @@ func (l *layout) add(t dtype.Type, g reflect.Type, at int, offset uintptr, name 
 	if !ok && t.Kind() == dtype.Struct && g.Kind() == reflect.Struct {
 		return l.match(t, g, at, offset, name+".")
 	}
+	if !ok && t.Kind() == dtype.Struct && g.Kind() == reflect.Array && isArray(t, g.Len()) {
+		return l.array(t, g, at, offset, name)
+	}
 	if !ok {
 		return badArgument("field %q is %s, which is not kept in a %s", name, t, g)
 	}
 	l.moves = append(l.moves, move{at, offset, t.Size(), w, t, name})
 	return nil
+}
+
+// array adds a struct that stands for an array, as those of format 2 do.
+func (l *layout) array(t dtype.Type, g reflect.Type, at int, offset uintptr, name string) error {
+	for i, f := range t.Fields() {
+		if err := l.add(f.Type, g.Elem(), at+f.Offset, offset+uintptr(i)*g.Elem().Size(), name+"."+f.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isArray reports whether the fields of a struct are named by the numbers of the elements of an array.
+func isArray(t dtype.Type, n int) bool {
+	fields := t.Fields()
+	for i, f := range fields {
+		if f.Name != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return len(fields) == n
 }
 
 // wayOf returns how a field of type t is moved to one of g.

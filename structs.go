@@ -25,7 +25,8 @@ import (
 //
 // Order and gaps of the fields of T are its own. A field of T has the Go type of the element's field, or one made of it;
 // float32 takes floats of fewer bits too, time.Time and time.Duration moments and durations, string fixed text, and []byte or an
-// array of just as many bytes what is raw. To read some fields only, select them ([selection.Fields]).
+// array of just as many bytes what is raw. An array takes a struct with as many fields "0", "1" and so on, which is what fields of format 2
+// that are arrays are. To read some fields only, select them ([selection.Fields]).
 //
 // A T that does not fit wraps [ErrInvalidArgument] and says which field, and so does a moment that no time.Time or time.Duration can hold.
 // What is large is read in parts, as [ReadAs] does.

@@ -101,6 +101,27 @@ func (t Type) Field(name string) (Field, bool) {
 	return Field{}, false
 }
 
+// Turned returns the type of the same length of which [Type.Swap] turns only some numbers round: turn is asked for every field that has a
+// byte order, in the order in which they are stored, and the others become raw bytes. Format 2 stores such structs (NumPy's
+// structured types, of which every field has its own byte order).
+func (t Type) Turned(turn func() bool) Type {
+	if t.kind != Struct {
+		if t.Ordered() && !turn() {
+			return Type{name: "raw_bytes", kind: Raw, size: t.size, unit: 1}
+		}
+		return t
+	}
+	fields := t.Fields()
+	for i := range fields {
+		fields[i].Type = fields[i].Type.Turned(turn)
+	}
+	turned, err := StructOf(fields...)
+	if err != nil {
+		panic(err) // it has the names and lengths of t
+	}
+	return turned
+}
+
 // depth returns how many structs are in each other.
 func (t Type) depth() int {
 	if t.kind != Struct {

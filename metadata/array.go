@@ -172,6 +172,11 @@ func (d *document) chains(a *Array) error {
 	if len(a.Codecs) == 0 {
 		return v.Errorf("there must be at least one codec, the one that makes bytes")
 	}
+	for i, e := range v.Elements() {
+		if a.Codecs[i].Name == BytesByField && d.refused == nil {
+			d.refused = e.Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has"))
+		}
+	}
 	if v = d.fields[storageTransformers]; !v.IsZero() {
 		a.StorageTransformers, err = newExtensions(v)
 	}

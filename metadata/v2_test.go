@@ -140,6 +140,21 @@ func TestV2Types(t *testing.T) {
 				`{"name":"f1","data_type":{"name":"raw_bytes","configuration":{"length_bytes":3}}}]}}`,
 			`{"p":{"x":0.0,"y":0},"f1":"AAAA"}`, "little",
 		},
+		{
+			`[["a","<i2"],["p",[["x",">i2"],["y","|u1"]]],["b",">i2"]]`, `"AQABAAkBAg=="`, "",
+			`{"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int16"},{"name":"p","data_type":{"name":"struct","configuration":` +
+				`{"fields":[{"name":"x","data_type":"int16"},{"name":"y","data_type":"uint8"}]}}},{"name":"b","data_type":"int16"}]}}`,
+			`{"a":1,"p":{"x":256,"y":9},"b":258}`, `{"endian":["little","big","big"]}`,
+		},
+		{
+			`[["a",">i2",[2,1]],["b","<i2"],["c","|i1",3]]`, `"AAEAAgMAAQID"`, "",
+			`{"name":"struct","configuration":{"fields":[{"name":"a","data_type":{"name":"struct","configuration":{"fields":[` +
+				`{"name":"0","data_type":{"name":"struct","configuration":{"fields":[{"name":"0","data_type":"int16"}]}}},` +
+				`{"name":"1","data_type":{"name":"struct","configuration":{"fields":[{"name":"0","data_type":"int16"}]}}}]}}},` +
+				`{"name":"b","data_type":"int16"},{"name":"c","data_type":{"name":"struct","configuration":{"fields":[` +
+				`{"name":"0","data_type":"int8"},{"name":"1","data_type":"int8"},{"name":"2","data_type":"int8"}]}}}]}}`,
+			`{"a":{"0":{"0":1},"1":{"0":2}},"b":3,"c":{"0":1,"1":2,"2":3}}`, `{"endian":["big","big","little"]}`,
+		},
 	} {
 		changes := map[string]string{"dtype": tt.descr, "fill_value": tt.fill}
 		if tt.filters != "" {
@@ -218,8 +233,12 @@ func TestV2Refused(t *testing.T) {
 		{map[string]string{"dtype": `[]`}, metadata.ErrInvalid, "/.zarray/dtype"},
 		{map[string]string{"dtype": `[["a"]]`}, metadata.ErrInvalid, "/.zarray/dtype/0"},
 		{map[string]string{"dtype": `[["a","<i4"],["a","<i4"]]`}, metadata.ErrInvalid, "two fields"},
-		{map[string]string{"dtype": `[["a","<i4",[2]]]`}, metadata.ErrUnsupported, `field "a" is an array of shape [2]`},
-		{map[string]string{"dtype": `[["a","<i4"],["b",">i4"]]`}, metadata.ErrUnsupported, "little-endian and some in big-endian"},
+		{map[string]string{"dtype": `[["a","<i4",[0]]]`}, metadata.ErrInvalid, "/.zarray/dtype/0/2/0"},
+		{map[string]string{"dtype": `[["a","<i4",-1]]`}, metadata.ErrInvalid, "an array of -1 elements"},
+		{map[string]string{"dtype": `[["a","<i4",[1,"x"]]]`}, metadata.ErrInvalid, "/.zarray/dtype/0/2/1"},
+		{map[string]string{"dtype": `[["a","<i4",[1000000000000]]]`}, metadata.ErrUnsupported, "an array of 1000000000000 elements"},
+		{map[string]string{"dtype": `[["a","<i4",[4096,4096]]]`}, metadata.ErrUnsupported, "1048576 bytes"},
+		{map[string]string{"dtype": `[["a","<i4",[1],1]]`}, metadata.ErrInvalid, "a name, a type and at most a shape"},
 		{map[string]string{"dtype": `[["a","|O"]]`}, metadata.ErrUnsupported, `"|O"`},
 		{map[string]string{"dtype": `"|O"`}, metadata.ErrInvalid, "need a filter"},
 		{map[string]string{"dtype": `"|O"`, "filters": `[{"id":"pickle"}]`}, metadata.ErrUnsupported, `"pickle"`},
@@ -246,7 +265,7 @@ func TestV2Refused(t *testing.T) {
 // TestV2Described returns arrays that cannot be read with an error, so that they can be described.
 func TestV2Described(t *testing.T) {
 	for descr, want := range map[string]string{
-		`[["a","<i4",[2]]]`: `[["a","<i4",[2]]]`, `"|O"`: "object", `"<i3"`: "<i3",
+		`[["a","<i4",[9999]]]`: `[["a","<i4",[9999]]]`, `"|O"`: "object", `"<i3"`: "<i3",
 	} {
 		a, err := metadata.ParseArrayV2(zarray(t, map[string]string{"dtype": descr, "filters": `[{"id":"json2"}]`}), []byte(`{"k":1}`), metadata.Limits{})
 		if a == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {

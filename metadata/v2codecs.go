@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
@@ -12,6 +13,10 @@ import (
 // NumcodecsPrefix is what the id of a codec of numcodecs begins with where it is the name of a codec of format 3. A codec of format 2
 // that this package does not know is looked for under such a name too.
 const NumcodecsPrefix = "numcodecs."
+
+// BytesByField is the name of the codec "bytes" for structs of which every field has its own byte order, as format 2 allows. Its member
+// "endian" is the list of them. Format 3 has no such codec: it stands in no document.
+const BytesByField = "varve.bytes_by_field"
 
 // stageV2 is where in a chain a codec of numcodecs belongs.
 type stageV2 int
@@ -42,6 +47,7 @@ type chainV2 struct {
 	serial     Extension
 	bytes      []Extension
 	big        bool   // what the array codecs give is stored in big-endian order
+	orders     []bool // the same for every field with a byte order, nil where it is one for all
 	unit       int    // bytes of the numbers that it is made of
 	size       int    // bytes of what the next codec takes for an element, at least 1
 	objectName string // of the codec that objects go through
@@ -50,7 +56,7 @@ type chainV2 struct {
 // codecs reads order, filters and compressor: format 2 stores a chunk in its order, passes it through the filters one after the
 // other, and through the compressor last.
 func (r *readerV2) codecs() error {
-	c := &chainV2{big: r.elements.big, unit: r.elements.typ.Unit(), size: max(1, r.elements.typ.Size())}
+	c := &chainV2{big: r.elements.big, orders: r.elements.orders, unit: r.elements.typ.Unit(), size: max(1, r.elements.typ.Size())}
 	if err := r.order(c); err != nil {
 		return err
 	}
@@ -123,6 +129,8 @@ func (c *chainV2) extensions() []Extension {
 	if c.serial.Name == "" {
 		c.serial = Extension{Name: "bytes"}
 		switch {
+		case c.orders != nil:
+			c.serial = bytesByField(c.orders)
 		case c.unit != 1 && c.big:
 			c.serial.Configuration = []byte(`{"endian":"big"}`)
 		case c.unit != 1:
@@ -130,6 +138,17 @@ func (c *chainV2) extensions() []Extension {
 		}
 	}
 	return slices.Concat(c.arrays, []Extension{c.serial}, c.bytes)
+}
+
+// bytesByField returns the codec of structs of which every field has its own byte order.
+func bytesByField(orders []bool) Extension {
+	list := make([]string, len(orders))
+	for i, big := range orders {
+		if list[i] = `"little"`; big {
+			list[i] = `"big"`
+		}
+	}
+	return Extension{Name: BytesByField, Configuration: fmt.Appendf(nil, `{"endian":[%s]}`, strings.Join(list, ","))}
 }
 
 // add appends a filter or the compressor.
@@ -188,7 +207,7 @@ func codecV2(v strictjson.Value) (id string, members []member, err error) {
 // the byte order of the host.
 func (c *chainV2) result(id string, members []member) {
 	if id == "packbits" {
-		c.big, c.unit, c.size = false, 1, 1
+		c.big, c.orders, c.unit, c.size = false, nil, 1, 1
 	}
 	for _, name := range typeMembers {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
@@ -201,7 +220,7 @@ func (c *chainV2) result(id string, members []member) {
 			continue // for the codec to refuse
 		}
 		if t, big, err := dtype.FromNumPy(ordered(text)); err == nil && t.Size() > 0 && c.unit >= 0 {
-			c.big, c.unit, c.size = big, t.Unit(), t.Size()
+			c.big, c.orders, c.unit, c.size = big, nil, t.Unit(), t.Size()
 		}
 		break
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 // ToV3 returns the array as format 3 has it. Keys of chunks and their bytes are the same; the attribute that named the dimensions goes.
-// Unknown members of the document of format 2 are not taken over. An array of format 3 is returned as it is.
+// Unknown members of the document of format 2 are not taken over. An array of format 3 is returned as it is. Where fields have byte orders
+// of their own ([BytesByField]), format 3 cannot say it, and there is no document to be had of what is returned.
 func (a *Array) ToV3() *Array {
 	if a.v2 == nil {
 		return a
@@ -45,6 +46,7 @@ type writerV2 struct {
 	array   *Array
 	typ     dtype.Type
 	big     bool
+	orders  []bool // big for every field with a byte order, nil where they are alike
 	order   string
 	filters [][]byte
 	object  bool
@@ -114,6 +116,13 @@ func (w *writerV2) codecs() error {
 			endian, _ := v.Member("endian")
 			order, _ := endian.Str()
 			w.big, made = order == "big", true
+		case c.Name == BytesByField && !made:
+			made = true
+			endian, _ := v.Member("endian")
+			for _, e := range endian.Elements() {
+				order, _ := e.Str()
+				w.orders = append(w.orders, order == "big")
+			}
 		case objectsV2[c.Name] != "" && !made:
 			w.object, made = true, true
 			w.filters = append(w.filters, fmt.Appendf(nil, `{"id":%q}`, c.Name))
@@ -295,7 +304,14 @@ func (w *writerV2) descr() ([]byte, error) {
 	if w.object {
 		return []byte(`"|O"`), nil
 	}
-	descr, ok := appendDescr(nil, w.typ, w.big)
+	next := 0
+	descr, ok := appendDescr(nil, w.typ, func() bool {
+		next++
+		return next <= len(w.orders) && w.orders[next-1] || w.orders == nil && w.big
+	})
+	if w.orders != nil && next != len(w.orders) {
+		return nil, cannotV2("/codecs", "byte orders of %d fields for %d", len(w.orders), next)
+	}
 	if !ok {
 		return nil, cannotV2("/data_type", "NumPy has no data type %s", w.typ)
 	}
@@ -312,6 +328,6 @@ func (w *writerV2) fill() ([]byte, error) {
 	if err != nil {
 		return nil, &Error{"/fill_value", err}
 	}
-	e := elementV2{typ: w.typ, big: w.big}
+	e := elementV2{typ: w.typ, big: w.big, orders: w.orders}
 	return e.fillV2(element)
 }

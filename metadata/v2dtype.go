@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,8 @@ type elementV2 struct {
 	typ dtype.Type // zero where it is not known here, and for objects
 	ext Extension  // as format 3 has it
 	big bool       // its numbers are stored in big-endian order
+	// orders has that for every field that has a byte order, nil where they are all alike.
+	orders []bool
 	// object says that elements are of variable width, and that a filter decides what they are.
 	object bool
 	// text says that fill values are texts in base64: those of bytes and of structured types.
@@ -81,15 +84,17 @@ func structuredV2(v strictjson.Value) (e elementV2, err error) {
 	if e.typ, err = s.read(v); err != nil {
 		return e, err
 	}
-	if s.big && s.little {
-		return e, v.Errorf("%w", unsupported("a structured type of which some fields are in little-endian and some in big-endian order"))
+	e.ext, e.big, e.text = typeExtension(e.typ), slices.Contains(s.orders, true), true
+	if e.big && slices.Contains(s.orders, false) {
+		e.orders = s.orders
 	}
-	e.ext, e.big, e.text = typeExtension(e.typ), s.big, true
 	return e, nil
 }
 
 // structV2 is what the fields of a structured type have shown so far.
-type structV2 struct{ big, little bool }
+type structV2 struct {
+	orders []bool // big-endian order, of the fields that have one
+}
 
 func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
 	var fields []dtype.Field
@@ -103,6 +108,11 @@ func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
 		}
 		fields = append(fields, f)
 	}
+	return structOf(v, fields)
+}
+
+// structOf returns the type of structs that stand at v.
+func structOf(v strictjson.Value, fields []dtype.Field) (dtype.Type, error) {
 	t, err := dtype.StructOf(fields...)
 	if errors.Is(err, dtype.ErrUnsupported) {
 		err = unsupported(err.Error())
@@ -113,27 +123,67 @@ func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
 	return t, err
 }
 
-// field reads a list of a name, a type, and no shape.
+// field reads a list of a name, a type, and the shape of a field that is an array.
 func (s *structV2) field(v strictjson.Value) (f dtype.Field, err error) {
 	if v.Kind() != strictjson.Array || v.Len() < 2 || v.Len() > 3 {
-		return f, v.Errorf("a field must be a list of a name and a type, got %s", strictjson.Abbreviate(string(v.Raw())))
+		return f, v.Errorf("a field must be a list of a name, a type and at most a shape, got %s", strictjson.Abbreviate(string(v.Raw())))
 	}
+	before := len(s.orders)
 	for i, e := range v.Elements() {
-		switch {
-		case i == 0:
+		switch i {
+		case 0:
 			f.Name, err = e.Str()
-		case i == 1:
+		case 1:
 			f.Type, err = s.typ(e)
-		case e.Kind() == strictjson.Array && e.Len() > 0 || e.Kind() == strictjson.Number:
-			err = e.Errorf("%w", unsupportedf("field %q is an array of shape %s", strictjson.Abbreviate(f.Name), strictjson.Abbreviate(string(e.Raw()))))
-		case e.Kind() != strictjson.Array:
-			err = e.Errorf("the shape of a field must be an array, got %s", e.Kind())
+		default:
+			f.Type, err = s.array(e, f.Type, before)
 		}
 		if err != nil {
 			return f, err
 		}
 	}
 	return f, nil
+}
+
+// array reads the shape of a field that is an array. Format 3 has no such fields: it is a struct with fields "0", "1" and so on for
+// each axis, which is the same in memory and in store. The byte orders of its elements stand behind before.
+func (s *structV2) array(v strictjson.Value, t dtype.Type, before int) (dtype.Type, error) {
+	shape := []strictjson.Value{v}
+	if v.Kind() == strictjson.Array {
+		shape = shape[:0]
+		for _, e := range v.Elements() {
+			shape = append(shape, e)
+		}
+	}
+	for _, e := range slices.Backward(shape) {
+		n, err := e.Int64()
+		if err == nil && n < 1 {
+			err = e.Errorf("an array of %d elements is no field", n)
+		}
+		if err != nil {
+			return t, err
+		}
+		if n > maxArrayField {
+			return t, e.Errorf("%w", unsupportedf("a field that is an array of %d elements", n))
+		}
+		if t, err = structOf(e, arrayFields(t, int(n))); err != nil {
+			return t, err
+		}
+		s.orders = append(s.orders[:before], slices.Repeat(s.orders[before:], int(n))...)
+	}
+	return t, nil
+}
+
+// maxArrayField is as many fields as a struct has.
+const maxArrayField = 4096
+
+// arrayFields returns the fields of a struct that stands for an array.
+func arrayFields(t dtype.Type, n int) []dtype.Field {
+	fields := make([]dtype.Field, n)
+	for i := range fields {
+		fields[i] = dtype.Field{Name: strconv.Itoa(i), Type: t}
+	}
+	return fields
 }
 
 func (s *structV2) typ(v strictjson.Value) (dtype.Type, error) {
@@ -152,7 +202,7 @@ func (s *structV2) typ(v strictjson.Value) (dtype.Type, error) {
 		return t, v.Errorf("%w", err)
 	}
 	if t.Ordered() {
-		s.big, s.little = s.big || big, s.little || !big
+		s.orders = append(s.orders, big)
 	}
 	return t, nil
 }
@@ -229,17 +279,30 @@ func (e *elementV2) fillText(v strictjson.Value) ([]byte, error) {
 		return nil, v.Errorf("the fill value has %d bytes, an element has %d", len(stored), len(element))
 	}
 	copy(element, stored)
-	if e.big == dtype.LittleEndian() {
-		e.typ.Swap(element, element)
-	}
+	e.swap(element)
 	return e.format(v, element)
 }
 
-// appendDescr appends the data type as format 2 has it, in a byte order. It is not ok where NumPy has no such type.
-func appendDescr(dst []byte, t dtype.Type, big bool) (descr []byte, ok bool) {
+// swap turns an element from the byte order in which it is stored to that of the host, or back.
+func (e *elementV2) swap(element []byte) {
+	turn, next := e.typ, 0
+	if e.orders != nil {
+		turn = e.typ.Turned(func() bool {
+			next++
+			return e.orders[next-1] == dtype.LittleEndian()
+		})
+	} else if e.big != dtype.LittleEndian() {
+		return
+	}
+	turn.Swap(element, element)
+}
+
+// appendDescr appends the data type as format 2 has it. big is asked for the byte order of every number, in the order of fields. It is not
+// ok where NumPy has no such type.
+func appendDescr(dst []byte, t dtype.Type, big func() bool) (descr []byte, ok bool) {
 	if t.Kind() != dtype.Struct {
 		s, ok := t.NumPy()
-		if big {
+		if t.Ordered() && big() {
 			s = strings.Replace(s, "<", ">", 1)
 		}
 		return strictjson.AppendQuote(dst, s), ok
@@ -262,9 +325,7 @@ func appendDescr(dst []byte, t dtype.Type, big bool) (descr []byte, ok bool) {
 func (e *elementV2) fillV2(element []byte) ([]byte, error) {
 	switch e.typ.Kind() {
 	case dtype.Raw, dtype.Terminated, dtype.Struct:
-		if e.big == dtype.LittleEndian() {
-			e.typ.Swap(element, element)
-		}
+		e.swap(element)
 		return fmt.Appendf(nil, "%q", base64.StdEncoding.EncodeToString(element)), nil
 	case dtype.Datetime, dtype.Timedelta:
 		return strconv.AppendInt(nil, int64(binary.NativeEndian.Uint64(element)), 10), nil

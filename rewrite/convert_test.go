@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -413,4 +415,56 @@ func ExampleConvert() {
 	// Output:
 	// 1 2 <nil>
 	// 3 <nil>
+}
+
+// TestConvertFieldOrders has structs of format 2 whose fields have byte orders of their own: they stay as they are, or are encoded anew
+// with the other codecs that they have.
+func TestConvertFieldOrders(t *testing.T) {
+	s := memory.New()
+	c, err := crc32c.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := c.(codec.BytesBytes).Encode(nil, []byte("\x01\x00\x00\x02\x03\x00\x00\x04"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		"a/.zarray": `{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":[["a","<i2"],["b",">i2"]],"fill_value":null,"order":"C",` +
+			`"filters":null,"compressor":{"id":"crc32c","location":"end"}}`,
+		"a/0": string(checked),
+	} {
+		if _, err := s.Put(t.Context(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := values(t, s, "")
+	if _, err := rewrite.Convert(t.Context(), at(s, "a"), 3, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "give a DST") {
+		t.Errorf("in place: %v", err)
+	}
+	if d := differ(before, values(t, s, "")); d != "" {
+		t.Errorf("changed: %s", d)
+	}
+	report, err := rewrite.ConvertTo(t.Context(), at(s, "a"), at(s, "b"), 3, nil)
+	if err != nil || !strings.Contains(report.Nodes[0].Anew, "only format 2 has") {
+		t.Fatalf("%v, %+v", err, report)
+	}
+	b, err := zarr.On(s).OpenArray(t.Context(), "b", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type pair struct {
+		A int16 `zarr:"a"`
+		B int16 `zarr:"b"`
+	}
+	if _, got, err := zarr.ReadStructs[pair](t.Context(), b, nil); err != nil || !slices.Equal(got, []pair{{1, 2}, {3, 4}}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	names := []string{}
+	for _, c := range b.Metadata().Codecs {
+		names = append(names, c.Name)
+	}
+	if !slices.Equal(names, []string{"bytes", "crc32c"}) {
+		t.Errorf("codecs %q", names)
+	}
 }

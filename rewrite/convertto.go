@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr"
+	codecbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -143,7 +144,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		spec.KeyEncoding = metadata.V2Slash
 	}
 	shape, inner := withinShards(doc)
-	chains := [][]metadata.Extension{spec.Codecs, inner, nil}
+	chains := [][]metadata.Extension{oneOrder(spec.Codecs), inner, nil}
 	if c.format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
 		spec.Grid, spec.Chunks = nil, shape // nil chooses
 	}
@@ -163,6 +164,17 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		err = e.Err // where it was tried is of no interest
 	}
 	return err
+}
+
+// oneOrder returns a chain that stores all fields in little-endian order where the given one has an order for each.
+func oneOrder(chain []metadata.Extension) []metadata.Extension {
+	chain = slices.Clone(chain)
+	for i, c := range chain {
+		if c.Name == metadata.BytesByField {
+			chain[i] = codecbytes.Extension(codecbytes.Little)
+		}
+	}
+	return chain
 }
 
 // values copies the chunks of an array, or encodes them anew.

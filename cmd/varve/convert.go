@@ -25,8 +25,8 @@ func newConvertCommand() *cobra.Command {
 		Long: `Turn a node and everything below it into the other format version.
 
 Without DST the nodes are converted where they are, by their documents alone: chunks stay as they are. From format 2 to 3 that is
-always possible; from 3 to 2 where all chunks of an array have one length an axis, under keys of format 2, and codecs that it has. All new
-documents are there before the first old one goes, and format 3 is read where both stand, so that another convert finishes one that was
+possible but for structs with fields of both byte orders; from 3 to 2 where all chunks of an array have one length an axis, under keys of
+format 2, and codecs that it has. All new documents are there before the first old one goes, and format 3 is read where both stand, so that another convert finishes one that was
 stopped. Nobody may change the nodes meanwhile. Where documents of both formats stand beside each other, those of --to 3 win, and the others go.
 
 With DST the nodes are copied there and SRC stays. Chunks are copied as stored where that is possible, and encoded anew elsewhere.

@@ -23,6 +23,7 @@ const (
 func init() {
 	codec.Register("bytes", New)
 	codec.Register("endian", New)
+	codec.Register(metadata.BytesByField, newByField)
 }
 
 // Extension returns the metadata of the codec for a byte order: [Little], [Big], or "" for data types whose numbers
@@ -54,9 +55,11 @@ func New(configuration []byte) (any, error) {
 }
 
 type coder struct {
-	endian string // Little, Big, or "" where the metadata has none
+	endian string   // Little, Big, or "" where the metadata has none
+	fields []string // the same for every number of a struct, nil where it is one for all
 	typ    dtype.Type
-	swaps  bool // stored numbers have the other byte order than those in memory
+	stored dtype.Type // whose Swap turns what is stored in the other byte order than the host's
+	swaps  bool       // stored numbers have the other byte order than those in memory
 	bools  bool
 	small  bool // stored numbers have bits without meaning
 	checks bool // not all bytes are elements, as of a struct with a bool
@@ -68,11 +71,16 @@ func (c *coder) Bind(spec codec.Spec) error {
 	if t.Size() <= 0 {
 		return fmt.Errorf("%w: bytes: elements of %s have no fixed width", codec.ErrConfiguration, t)
 	}
-	if c.endian == "" && t.Ordered() {
+	if c.endian == "" && c.fields == nil && t.Ordered() {
 		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t, Little, Big)
 	}
-	c.typ, c.bools, c.small = t, t.Kind() == dtype.Bool, t.Small()
+	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.Bool, t.Small()
 	c.swaps = t.Ordered() && dtype.LittleEndian() != (c.endian == Little)
+	if c.fields != nil {
+		if err := c.bindFields(); err != nil {
+			return err
+		}
+	}
 	c.checks = t.HasBool()
 	return nil
 }
@@ -90,7 +98,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src.Data))[:n+len(src.Data)]
-	c.typ.Swap(dst[n:], src.Data)
+	c.stored.Swap(dst[n:], src.Data)
 	return dst, nil
 }
 
@@ -103,7 +111,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 		return err
 	}
 	if c.swaps {
-		c.typ.Swap(dst.Data, src)
+		c.stored.Swap(dst.Data, src)
 	} else {
 		copy(dst.Data, src)
 	}

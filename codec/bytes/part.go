@@ -100,7 +100,7 @@ func (r *partReader) withSpan(ctx context.Context, first, n int64, use func(span
 	if r.swaps || r.small {
 		room := b.Bytes(n) // never in the source's own memory
 		if r.swaps {
-			r.typ.Swap(room, data)
+			r.stored.Swap(room, data)
 		} else {
 			copy(room, data)
 		}

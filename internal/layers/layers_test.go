@@ -115,7 +115,7 @@ func TestEveryPackageHasALayer(t *testing.T) {
 // TestNoTestingInside checks that only tests and the packages made for them import testing or those packages, and that nothing
 // needs a C compiler.
 func TestNoTestingInside(t *testing.T) {
-	suites := []string{"store/storetest", "codec/codectest"}
+	suites := []string{"store/storetest", "codec/codectest", "internal/racing"}
 	for _, i := range all(t) {
 		if i.path == "C" {
 			t.Errorf("%s uses cgo", i.file.Path)
