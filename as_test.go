@@ -237,6 +237,7 @@ func TestReadAsOfSelections(t *testing.T) {
 
 // TestReadAsInParts has more than one part to convert.
 func TestReadAsInParts(t *testing.T) {
+	oneByOne(t)
 	ctx := context.Background()
 	const n = 5 << 20
 	a := arrayOf(t, dtype.Of[int64](), []int64{n}, grid.Every(1<<20))

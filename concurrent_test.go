@@ -3,6 +3,7 @@ package zarr_test
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/file"
@@ -30,6 +32,9 @@ var roles = map[string]func(args []string) error{"append": appendInChild, "chang
 func TestMain(m *testing.M) {
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
+		if racing.Detector {
+			_ = flag.Set("rapid.checks", "30") // it is there; the models are checked in full without the race detector
+		}
 		goleak.VerifyTestMain(m)
 		return
 	}

@@ -107,6 +107,7 @@ func (h *history) spec(t *testing.T) zarr.Spec {
 // zarr-python refuses is refused.
 // Where zarr-python lets old values come back, what a clean array holds is expected.
 func TestHistories(t *testing.T) {
+	oneByOne(t)
 	steps, stale := 0, 0
 	histories := allHistories(t)
 	for i, h := range histories {
@@ -135,6 +136,7 @@ const clearedByAppend = "h009"
 
 // TestStaleHistories replays them keeping what is stale, and expects what zarr-python holds, old values included.
 func TestStaleHistories(t *testing.T) {
+	oneByOne(t)
 	stale := 0
 	for _, h := range allHistories(t) {
 		for i, s := range h.Steps {

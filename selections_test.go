@@ -134,6 +134,7 @@ func inMemory(t testing.TB, fsys fs.FS) store.Store {
 // TestSelections reads and writes every selection that zarr-python and NumPy were asked for. What uses a codec or a format that is not
 // there is left out.
 func TestSelections(t *testing.T) {
+	oneByOne(t)
 	z := openZip(t, "selections.zip")
 	var all struct {
 		Arrays map[string]struct{ SHA256 string }

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 )
 
 func TestDivided(t *testing.T) {
@@ -65,6 +66,7 @@ func TestDivided(t *testing.T) {
 }
 
 func TestDividedRefuses(t *testing.T) {
+	racing.Skip(t)
 	random := make([]int64, 3000)
 	for i := range random {
 		random[i] = 2000 + int64(i*i%1999)

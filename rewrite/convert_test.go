@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
@@ -177,6 +178,7 @@ func TestConvert(t *testing.T) {
 
 // TestConvertInterrupted stops a conversion at every operation: at any time the tree holds the same, and another one finishes it.
 func TestConvertInterrupted(t *testing.T) {
+	racing.Skip(t)
 	for _, to := range []int{3, 2} {
 		stop := errors.New("stopped")
 		points := 0
@@ -361,6 +363,7 @@ func arrays(t testing.TB, s store.Store, path string) {
 
 // TestConvertToStopped stops a conversion to another place at every operation there: nothing of the node is to be seen, or all.
 func TestConvertToStopped(t *testing.T) {
+	racing.Skip(t)
 	src := memory.New()
 	arrays(t, src, "x")
 	want := content(t, src, "x", 0)

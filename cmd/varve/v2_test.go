@@ -70,12 +70,12 @@ func TestInfoOfFormat2(t *testing.T) {
 		t.Error(out)
 	}
 	for dtype, c := range map[string]struct{ fill, text string }{
-		`"<i4"`:                          {"null", "null, read as 0"},
-		`"<f8"`:                          {`"NaN"`, `"NaN"`},
-		`"<M8[s]"`:                       {"-9223372036854775808", "NaT"},
-		`"<M8[D]"`:                       {"1", "1970-01-02"},
-		`"<m8[s]"`:                       {"null", "null, read as NaT"},
-		`[["id",">i4"],["p","<f8",[3]]]`: {"null", "null"},
+		`"<i4"`:                         {"null", "null, read as 0"},
+		`"<f8"`:                         {`"NaN"`, `"NaN"`},
+		`"<M8[s]"`:                      {"-9223372036854775808", "NaT"},
+		`"<M8[D]"`:                      {"1", "1970-01-02"},
+		`"<m8[s]"`:                      {"null", "null, read as NaT"},
+		`[["id",">i4"],["p","|O",[3]]]`: {"null", "null"},
 	} {
 		node := filepath.Join(root, "a")
 		overwrite(t, filepath.Join(node, ".zarray"), `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": `+dtype+`, "compressor": null,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 )
 
@@ -63,6 +64,7 @@ func addFrames(f *testing.F, name string) {
 
 // TestGolden reads frames that numcodecs wrote, exactly and not with a byte less, and writes the same bytes where there is no choice.
 func TestGolden(t *testing.T) {
+	racing.Skip(t)
 	all := frames(t)
 	for _, g := range all {
 		c := made(t, metadata.Extension{Name: prefix + g.ID, Configuration: g.Configuration})

@@ -9,11 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/internal/racing"
 )
 
 // source returns the files of all modules by the folder of the module.
 func source(t *testing.T) map[string][]*File {
 	t.Helper()
+	racing.Skip(t)
 	modules, err := Modules(Root)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/file"
@@ -284,6 +285,7 @@ func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 
 // TestCrash stops the machine before every operation of every script, and looks at the disks that may be left.
 func TestCrash(t *testing.T) {
+	racing.Skip(t)
 	const leastPoints, leastImages, random = 600, 52_000, 80
 	points, images := 0, 0
 	for name, script := range scripts {
