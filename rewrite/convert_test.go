@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
 	"varve.dev/zarr/store/memory"
 	"varve.dev/zarr/store/storetest"
 )
@@ -469,5 +472,34 @@ func TestConvertFieldOrders(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"bytes", "crc32c"}) {
 		t.Errorf("codecs %q", names)
+	}
+}
+
+// TestConvertFrom converts what cannot be listed: trees on a web server, by way of consolidated metadata, some arrays encoded anew.
+func TestConvertFrom(t *testing.T) {
+	for to, build := range map[int]func(testing.TB, store.Store, string){3: archive, 2: arrays} {
+		dir := t.TempDir()
+		s, err := file.Open(dir+"/x.zarr", &file.Options{Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		build(t, s, "")
+		g, err := zarr.On(s).OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+		if err == nil {
+			err = g.Consolidate(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+		defer server.Close()
+		dst := memory.New()
+		if _, err := rewrite.ConvertTo(t.Context(), located(t, server.URL+"/x.zarr", store.Read), at(dst, "y"), to, nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := differ(content(t, s, "", 0), content(t, dst, "y", to)); d != "" {
+			t.Errorf("to %d: another content: %s", to, d)
+		}
 	}
 }

@@ -46,8 +46,11 @@ type source struct {
 
 // survey reads nodes.
 type survey struct {
-	store   store.Store
-	limits  zarr.Limits
+	store  store.Store
+	limits zarr.Limits
+	// told returns the names of the nodes that the metadata of a group tells of, for a store that cannot be listed. Nil where the
+	// store has to be.
+	told    func(ctx context.Context, p store.Path) ([]string, error)
 	members []*member // parents first
 }
 
@@ -77,19 +80,10 @@ func (s *survey) walk(ctx context.Context, p store.Path, relative string) error 
 	if m.Kind == "array" {
 		return nil
 	}
-	var names []string
-	for e, err := range store.List(ctx, s.store, p, false) {
-		if errors.Is(err, store.ErrUnsupported) {
-			err = fmt.Errorf("%w; copy it to a store that can be listed, and convert the copy", err)
-		}
-		if err != nil {
-			return err
-		}
-		if e.Dir {
-			names = append(names, e.Name)
-		}
+	names, err := s.children(ctx, p)
+	if err != nil {
+		return err
 	}
-	slices.Sort(names)
 	for _, name := range names {
 		below, err := p.Join(name)
 		if err != nil {
@@ -100,6 +94,24 @@ func (s *survey) walk(ctx context.Context, p store.Path, relative string) error 
 		}
 	}
 	return nil
+}
+
+// children returns the names of what may be nodes below a group, in order.
+func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
+	var names []string
+	for e, err := range store.List(ctx, s.store, p, false) {
+		if errors.Is(err, store.ErrUnsupported) && s.told != nil {
+			return s.told(ctx, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Dir {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // member reads the documents of a node: those of format 3 where both are there. It is nil where there is none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"sync"
 
@@ -51,7 +52,7 @@ type conversion struct {
 }
 
 func (c *conversion) run(ctx context.Context) error {
-	c.survey = survey{store: c.from, limits: c.Limits}
+	c.survey = survey{store: c.from, limits: c.Limits, told: c.told}
 	if err := c.survey.walk(ctx, c.at, ""); err != nil {
 		return err
 	}
@@ -208,16 +209,16 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	g.SetLimit(c.workers())
 	var index []int64
 	var listed error
-	for e, err := range store.List(ctx, c.from, m.path, true) {
+	for name, err := range c.chunks(ctx, m) {
 		if err != nil {
 			listed = err
 			break
 		}
 		var isChunk bool
-		if index, isChunk = old.ParseKey(e.Name, len(from.Shape), index); !isChunk {
+		if index, isChunk = old.ParseKey(name, len(from.Shape), index); !isChunk {
 			continue
 		}
-		key, source := place.Key(string(now.AppendKey(nil, index))), m.path.Key(e.Name)
+		key, source := place.Key(string(now.AppendKey(nil, index))), m.path.Key(name)
 		g.Go(func() error { return c.counted(v.between(each, key, source)) })
 		if each.Err() != nil {
 			break
@@ -227,6 +228,59 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 		return err
 	}
 	return b.Commit(ctx)
+}
+
+// chunks yields the names of what is stored in an array, or may be where the store cannot be listed.
+func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for e, err := range store.List(ctx, c.from, m.path, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				c.possible(ctx, m, yield)
+				return
+			}
+			if !yield(e.Name, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// possible yields the names of all chunks of an array.
+func (c *conversion) possible(ctx context.Context, m *member, yield func(string, error) bool) {
+	a, err := c.src.Hierarchy.OpenArray(ctx, m.path.String(), c.reading())
+	if err != nil {
+		yield("", err)
+		return
+	}
+	for chunk := range a.Chunks() {
+		key, err := store.ParseKey(chunk.Key)
+		if !yield(m.path.Rel(key), err) || err != nil {
+			return
+		}
+	}
+}
+
+// told returns the names of the members that a group tells of.
+func (c *conversion) told(ctx context.Context, p store.Path) ([]string, error) {
+	g, err := c.src.Hierarchy.OpenGroup(ctx, p.String(), c.reading())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for m, err := range g.Members(ctx, false) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, m.Name())
+	}
+	return names, nil
+}
+
+// reading returns the options to open nodes of the source with.
+func (c *conversion) reading() *zarr.Options {
+	o := c.Options.Options
+	o.Write = false
+	return &o
 }
 
 // counted counts a value.
@@ -245,8 +299,7 @@ func (c *conversion) counted(n int64, err error) error {
 
 // encode writes the elements of an array under its new document, which is not there yet.
 func (c *conversion) encode(ctx context.Context, m *member) error {
-	o := c.Options.Options
-	o.Write = false
+	o := *c.reading()
 	from, err := c.src.Hierarchy.OpenArray(ctx, m.path.String(), &o)
 	if err != nil {
 		return err
