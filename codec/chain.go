@@ -221,7 +221,8 @@ func (c *Chain) serialShape(s *scratch, shape []int64) []int64 {
 	case c.inOrder:
 		return shape
 	case c.order != nil:
-		return c.appendPermuted(s.numbers[:0], shape)
+		s.numbers = c.appendPermuted(s.numbers[:0], shape)
+		return s.numbers
 	}
 	if err := c.shapes(s, shape); err != nil {
 		return shape // coding says so

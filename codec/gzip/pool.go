@@ -2,7 +2,6 @@ package gzip
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/bounded"
 )
 
 // Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between chunks, for all arrays.
@@ -55,7 +54,6 @@ func (w *writer) release(effort int) {
 type reader struct {
 	gz  gzip.Reader
 	src bytes.Reader
-	one [1]byte // room for what should not follow
 }
 
 func takeReader(src []byte) *reader {
@@ -77,33 +75,7 @@ func (r *reader) appendTo(dst []byte, most int) ([]byte, error) {
 	if err := r.gz.Reset(&r.src); err != nil {
 		return dst, unexpected(err)
 	}
-	dst = slices.Grow(dst, most)
-	limit := len(dst) + most
-	for {
-		if len(dst) == limit {
-			return dst, r.end(most)
-		}
-		n, err := r.gz.Read(dst[len(dst):limit])
-		dst = dst[:len(dst)+n]
-		if err == io.EOF {
-			return dst, nil
-		}
-		if err != nil {
-			return dst, err
-		}
-	}
-}
-
-// end checks that nothing follows: the format states no size that could be trusted.
-func (r *reader) end(most int) error {
-	switch n, err := r.gz.Read(r.one[:]); {
-	case n > 0:
-		return fmt.Errorf("%w: it decodes to more than %d bytes", codec.ErrTooLong, most)
-	case err == io.EOF:
-		return nil
-	default:
-		return unexpected(err)
-	}
+	return bounded.Append(slices.Grow(dst, most), &r.gz, most)
 }
 
 // unexpected turns the end of a source without any member, which the library calls a clean one, into an error.

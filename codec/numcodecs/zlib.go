@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/bounded"
 	"varve.dev/zarr/metadata"
 )
 
@@ -89,7 +90,6 @@ func (c zlibCoder) Encode(dst, src []byte) ([]byte, error) {
 type zlibReader struct {
 	z   io.ReadCloser
 	src bytes.Reader
-	one [1]byte // room for what should not follow
 }
 
 // Decode implements [codec.BytesBytes].
@@ -121,26 +121,7 @@ func (r *zlibReader) appendTo(dst []byte, most int) ([]byte, error) {
 	if err := r.reset(); err != nil {
 		return dst, err
 	}
-	dst = slices.Grow(dst, most)
-	limit := len(dst) + most
-	for len(dst) < limit {
-		n, err := r.z.Read(dst[len(dst):limit])
-		dst = dst[:len(dst)+n]
-		if err == io.EOF {
-			return dst, nil
-		}
-		if err != nil {
-			return dst, err
-		}
-	}
-	switch n, err := r.z.Read(r.one[:]); {
-	case n > 0:
-		return dst, fmt.Errorf("%w: it decodes to more than %d bytes", codec.ErrTooLong, most)
-	case err == io.EOF:
-		return dst, nil
-	default:
-		return dst, err
-	}
+	return bounded.Append(slices.Grow(dst, most), r.z, most)
 }
 
 // reset begins with another source.

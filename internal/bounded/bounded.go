@@ -4,6 +4,7 @@ package bounded
 import (
 	"fmt"
 	"io"
+	"sync"
 
 	"varve.dev/zarr/codec"
 )
@@ -19,8 +20,10 @@ func Append(dst []byte, r io.Reader, most int) ([]byte, error) {
 			return dst, ended(err)
 		}
 	}
+	one := ones.Get().(*[1]byte)
+	defer ones.Put(one)
 	for {
-		switch n, err := r.Read(make([]byte, 1)); {
+		switch n, err := r.Read(one[:]); {
 		case n > 0:
 			return dst, fmt.Errorf("%w: it decodes to more than %d bytes", codec.ErrTooLong, most)
 		case err != nil:
@@ -28,6 +31,9 @@ func Append(dst []byte, r io.Reader, most int) ([]byte, error) {
 		}
 	}
 }
+
+// ones has room for what should not follow.
+var ones = sync.Pool{New: func() any { return new([1]byte) }}
 
 // ended returns nil for the end.
 func ended(err error) error {

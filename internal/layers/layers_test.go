@@ -27,11 +27,12 @@ var layers = [][]string{
 		"internal/number", "store/http", "store/zip",
 	},
 	{"codec"},
+	{"internal/bounded"},
 	{
 		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding",
 		"codec/codectest", "codec/vlen", "codec/blosc", "codec/packbits", "codec/bitround", "codec/reshape",
 		"codec/castvalue", "codec/scaleoffset", "codec/conditional", "codec/n5",
-		"internal/engine", "internal/publish", "internal/bounded",
+		"internal/engine", "internal/publish",
 	},
 	{"codec/numcodecs"},
 	{"."},
