@@ -1081,6 +1081,37 @@ loop:
 	VZEROUPPER
 	RET
 
+// func gather(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
+// Requires: AVX, MMX+
+TEXT ·gather(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ds+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ bytes+40(FP), DI
+	LEAQ (CX)(BX*4), R8
+
+loop:
+	XORQ R9, R9
+
+line:
+	PREFETCHT0 (R8)(R9*1)
+	VMOVDQU    (CX)(R9*1), Y0
+	VMOVDQU    32(CX)(R9*1), Y1
+	VMOVDQU    Y0, (AX)(R9*1)
+	VMOVDQU    Y1, 32(AX)(R9*1)
+	ADDQ       $0x40, R9
+	CMPQ       R9, DI
+	JB         line
+	ADDQ       DX, AX
+	ADDQ       BX, CX
+	ADDQ       BX, R8
+	DECQ       SI
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 // func stream(dst *byte, src *byte, next *byte, ds int, ss int, ns int, rows int, bytes int, skip int)
 // Requires: AVX, MMX+
 TEXT ·stream(SB), NOSPLIT, $0-72
@@ -1110,7 +1141,7 @@ loop:
 line:
 	VMOVDQU    (DI), Y0
 	VMOVDQU    32(DI), Y1
-	PREFETCHT0 (R9)
+	PREFETCHT1 (R9)
 	VMOVNTDQ   Y0, (R8)
 	VMOVNTDQ   Y1, 32(R8)
 	ADDQ       $0x40, DI
