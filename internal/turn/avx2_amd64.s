@@ -1081,34 +1081,31 @@ loop:
 	VZEROUPPER
 	RET
 
-// func gather(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
-// Requires: AVX, MMX+
-TEXT ·gather(SB), NOSPLIT, $0-48
+// func copyRows(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
+// Requires: AVX
+TEXT ·copyRows(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ ds+16(FP), DX
 	MOVQ ss+24(FP), BX
 	MOVQ rows+32(FP), SI
 	MOVQ bytes+40(FP), DI
-	LEAQ (CX)(BX*4), R8
 
 loop:
-	XORQ R9, R9
+	XORQ R8, R8
 
 line:
-	PREFETCHT0 (R8)(R9*1)
-	VMOVDQU    (CX)(R9*1), Y0
-	VMOVDQU    32(CX)(R9*1), Y1
-	VMOVDQU    Y0, (AX)(R9*1)
-	VMOVDQU    Y1, 32(AX)(R9*1)
-	ADDQ       $0x40, R9
-	CMPQ       R9, DI
-	JB         line
-	ADDQ       DX, AX
-	ADDQ       BX, CX
-	ADDQ       BX, R8
-	DECQ       SI
-	JNZ        loop
+	VMOVDQU (CX)(R8*1), Y0
+	VMOVDQU 32(CX)(R8*1), Y1
+	VMOVDQU Y0, (AX)(R8*1)
+	VMOVDQU Y1, 32(AX)(R8*1)
+	ADDQ    $0x40, R8
+	CMPQ    R8, DI
+	JB      line
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	DECQ    SI
+	JNZ     loop
 	VZEROUPPER
 	RET
 

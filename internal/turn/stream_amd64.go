@@ -32,7 +32,7 @@ var pool = sync.Pool{New: func() any { return new(blocks) }}
 func (b *blocks) gather(src []byte, at, stride, rows, bytes int) {
 	whole := bytes / line * line
 	if whole > 0 {
-		gather(&b.src[0], &src[at], pitch, stride, rows, whole)
+		copyRows(&b.src[0], &src[at], pitch, stride, rows, whole)
 	}
 	if whole == bytes {
 		return

@@ -26,7 +26,7 @@ func main() {
 			genTurn(size, bytes)
 		}
 	}
-	genGather()
+	avx.CopyRows()
 	genStream()
 	genFence()
 	genSwap()
@@ -165,34 +165,6 @@ func turnedFar(e eights, size, half int) []reg.VecVirtual {
 		v = avx.Interleave(v, size)
 	}
 	return v
-}
-
-// genGather makes the function that copies rows that begin far from each other to where they lie close.
-func genGather() {
-	TEXT("gather", NOSPLIT, "func(dst, src *byte, ds, ss, rows, bytes int)")
-	Pragma("noescape")
-	Doc("gather copies rows of some bytes, a multiple of 64 that is not 0. Those of src begin ss bytes apart, those of dst ds bytes.")
-	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-	ds, ss := Load(Param("ds"), GP64()), Load(Param("ss"), GP64())
-	rows, size := Load(Param("rows"), GP64()), Load(Param("bytes"), GP64())
-	ahead, done := GP64(), GP64()
-	a, b := YMM(), YMM()
-	LEAQ(Mem{Base: src, Index: ss, Scale: 4}, ahead)
-	avx.Loop(rows, func() {
-		XORQ(done, done)
-		Label("line")
-		PREFETCHT0(Mem{Base: ahead, Index: done, Scale: 1})
-		VMOVDQU(Mem{Base: src, Index: done, Scale: 1}, a)
-		VMOVDQU(Mem{Base: src, Disp: 32, Index: done, Scale: 1}, b)
-		VMOVDQU(a, Mem{Base: dst, Index: done, Scale: 1})
-		VMOVDQU(b, Mem{Base: dst, Disp: 32, Index: done, Scale: 1})
-		ADDQ(Imm(64), done)
-		CMPQ(done, size)
-		JB(LabelRef("line"))
-		ADDQ(ds, dst)
-		ADDQ(ss, src)
-		ADDQ(ss, ahead)
-	})
 }
 
 // genStream makes the function that writes lines past the cache, as all that is written once and is too large for it.
