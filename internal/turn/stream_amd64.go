@@ -13,7 +13,7 @@ import (
 // since rows that are a power of two apart take each other's place in the cache.
 
 const (
-	large   = 2 << 20 // bytes of planes that are written past the cache, or more
+	large   = 1 << 20 // bytes of planes that are written past the cache, or more
 	ahead   = line    // bytes in front of a row, for the end of the one before
 	pitch   = ahead + width
 	small   = 4    // bytes of the largest elements that are gathered from the source: of larger ones a line takes few rows
