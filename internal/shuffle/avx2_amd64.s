@@ -672,6 +672,52 @@ loop:
 	VZEROUPPER
 	RET
 
+// func copyRows(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
+// Requires: AVX
+TEXT ·copyRows(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ds+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ bytes+40(FP), DI
+
+loop:
+	XORQ R8, R8
+
+line:
+	VMOVDQU (CX)(R8*1), Y0
+	VMOVDQU 32(CX)(R8*1), Y1
+	VMOVDQU Y0, (AX)(R8*1)
+	VMOVDQU Y1, 32(AX)(R8*1)
+	ADDQ    $0x40, R8
+	CMPQ    R8, DI
+	JB      line
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	DECQ    SI
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func pack(dst *byte, src *byte, size int, count int)
+// Requires: AVX
+TEXT ·pack(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ size+16(FP), DX
+	MOVQ count+24(FP), BX
+
+loop:
+	VMOVDQU (CX), X0
+	VMOVDQU X0, (AX)
+	ADDQ    $0x10, CX
+	ADDQ    DX, AX
+	DECQ    BX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func splitBits32(dst *byte, src *byte, stride int, groups int)
 // Requires: AVX, AVX2, SSE2
 TEXT ·splitBits32(SB), NOSPLIT, $0-32

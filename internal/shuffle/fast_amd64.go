@@ -21,14 +21,16 @@ func shuffleFast(dst, src []byte, size, n int) int {
 		shuffle2(&dst[0], &src[0], n, groups)
 	case size == 4:
 		shuffle4(&dst[0], &src[0], n, groups)
-	case size == 8:
-		shuffle8(&dst[0], &src[0], n, groups)
-	case size >= 16:
-		for j := range columns(size) {
-			shuffleColumns(&dst[j*n], &src[j], n, size, groups)
-		}
+	case isOdd(size):
+		groups = oddGroups(size, n)
+		shuffleInBlock(dst, src, size, n, groups*group)
+	case isCrowded(n):
+		groups = groups / 2 * 2 // whole lines
+		shuffleInBlock(dst, src, size, n, groups*group)
 	default:
-		return 0
+		for j := range columns(size) {
+			shuffleGroups(&dst[j*n], &src[j], n, size, groups)
+		}
 	}
 	return groups * group
 }
@@ -44,27 +46,48 @@ func unshuffleFast(dst, src []byte, size, n int) int {
 		unshuffle2(&dst[0], &src[0], n, groups)
 	case size == 4:
 		unshuffle4(&dst[0], &src[0], n, groups)
-	case size == 8:
-		unshuffle8(&dst[0], &src[0], n, groups)
-	case size >= 16:
-		for j := range columns(size) {
-			unshuffleColumns(&dst[j], &src[j*n], n, size, groups)
-		}
+	case isOdd(size):
+		groups = oddGroups(size, n)
+		unshuffleOdd(dst, src, size, n, groups*group)
+	case isCrowded(n) && size > 8: // eight rows that are read have room
+		groups = groups / 2 * 2
+		unshuffleInBlock(dst, src, size, n, groups*group)
 	default:
-		return 0
+		for j := range columns(size) {
+			unshuffleGroups(&dst[j], &src[j*n], n, size, groups)
+		}
 	}
 	return groups * group
 }
 
-// columns yields where sixteen bytes of an element begin, so that all are covered. The last may overlap the one before it.
+// columns yields where sixteen bytes of an element begin, so that all are covered, or those of the only ones. The last may
+// overlap those before it.
 func columns(size int) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for j := 0; j < size; j += 16 {
-			if !yield(min(j, size-16)) {
+			if !yield(max(0, min(j, size-16))) {
 				return
 			}
 		}
 	}
+}
+
+// shuffleGroups shuffles elements of eight bytes, or sixteen bytes of longer ones.
+func shuffleGroups(dst, src *byte, stride, size, groups int) {
+	if size == 8 {
+		shuffle8(dst, src, stride, groups)
+		return
+	}
+	shuffleColumns(dst, src, stride, size, groups)
+}
+
+// unshuffleGroups undoes shuffleGroups.
+func unshuffleGroups(dst, src *byte, stride, size, groups int) {
+	if size == 8 {
+		unshuffle8(dst, src, stride, groups)
+		return
+	}
+	unshuffleColumns(dst, src, stride, size, groups)
 }
 
 // splitBitsFast splits the bits of the first bytes of plane and returns how many.

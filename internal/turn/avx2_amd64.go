@@ -54,9 +54,14 @@ func turn16to32(dst *byte, src *byte, ds int, ss int, groups int)
 //go:noescape
 func turn16to64(dst *byte, src *byte, ds int, ss int, groups int)
 
+// copyRows copies rows of some bytes, a multiple of 64 that is not 0. Those of src begin ss bytes apart, those of dst ds bytes.
+//
+//go:noescape
+func copyRows(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
+
 // stream copies rows of some bytes to the lines of dst that they complete, together with what is kept before them in src, and keeps
 // their last 64 bytes there. With a skip of 64, not 0, the line in which a row of dst begins is left out if it begins within it.
-// Rows that are read afterwards begin at next, ns bytes apart.
+// Rows that are read afterwards begin at next, ns bytes apart; they are fetched to the second cache, as the first one has no room for them.
 //
 //go:noescape
 func stream(dst *byte, src *byte, next *byte, ds int, ss int, ns int, rows int, bytes int, skip int)

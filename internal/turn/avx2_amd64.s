@@ -1081,6 +1081,34 @@ loop:
 	VZEROUPPER
 	RET
 
+// func copyRows(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
+// Requires: AVX
+TEXT ·copyRows(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ds+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ bytes+40(FP), DI
+
+loop:
+	XORQ R8, R8
+
+line:
+	VMOVDQU (CX)(R8*1), Y0
+	VMOVDQU 32(CX)(R8*1), Y1
+	VMOVDQU Y0, (AX)(R8*1)
+	VMOVDQU Y1, 32(AX)(R8*1)
+	ADDQ    $0x40, R8
+	CMPQ    R8, DI
+	JB      line
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	DECQ    SI
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func stream(dst *byte, src *byte, next *byte, ds int, ss int, ns int, rows int, bytes int, skip int)
 // Requires: AVX, MMX+
 TEXT ·stream(SB), NOSPLIT, $0-72
@@ -1110,7 +1138,7 @@ loop:
 line:
 	VMOVDQU    (DI), Y0
 	VMOVDQU    32(DI), Y1
-	PREFETCHT0 (R9)
+	PREFETCHT1 (R9)
 	VMOVNTDQ   Y0, (R8)
 	VMOVNTDQ   Y1, 32(R8)
 	ADDQ       $0x40, DI

@@ -85,7 +85,7 @@ func TestLargePlane(t *testing.T) {
 			back := gap == 1
 			checkLarge(t, room(side, side*size, gap, gap, back), room(side+8, side*size, gap, 0, back), side, side, size)
 		}
-		wide := 1024 / size // rows that are a power of two apart
+		wide := 4096 / size // rows that are a power of two apart
 		checkLarge(t, room(wide, 777*size, 0, 0, false), room(777, wide*size, 0, 3, false), 777, wide, size)
 		checkLarge(t, room(wide-3, 300*size, 2, 1, false), room(300, (wide-3)*size, 3*size, 0, true), 300, wide-3, size)
 		long := most / narrow / size

@@ -13,11 +13,11 @@ import (
 // since rows that are a power of two apart take each other's place in the cache.
 
 const (
-	large   = 2 << 20 // bytes of planes that are written past the cache, or more
+	large   = 1 << 20 // bytes of planes that are written past the cache, or more
 	ahead   = line    // bytes in front of a row, for the end of the one before
 	pitch   = ahead + width
-	small   = 2    // bytes of the largest elements that are gathered from the source
-	crowded = 1024 // rows that a multiple of these bytes lies between have few places in the cache
+	small   = 4    // bytes of the largest elements that are gathered from the source: of larger ones a line takes few rows
+	crowded = 1024 // where a multiple of as many bytes an element lies between rows, 16 of a strip have one place in the cache
 )
 
 // blocks are the memory for one tile of the destination, and one strip of the source.
@@ -30,8 +30,15 @@ var pool = sync.Pool{New: func() any { return new(blocks) }}
 
 // gather copies rows of some bytes to the block.
 func (b *blocks) gather(src []byte, at, stride, rows, bytes int) {
+	whole := bytes / line * line
+	if whole > 0 {
+		copyRows(&b.src[0], &src[at], pitch, stride, rows, whole)
+	}
+	if whole == bytes {
+		return
+	}
 	for i := range rows {
-		copy(b.src[i*pitch:i*pitch+bytes], src[at:at+bytes])
+		copy(b.src[i*pitch+whole:i*pitch+bytes], src[at+whole:at+bytes])
 		at += stride
 	}
 }
@@ -42,7 +49,7 @@ func (p *plane) isLarge() bool {
 
 // isCrowded reports whether rows of src take each other's place in the cache.
 func (p *plane) isCrowded() bool {
-	return p.size <= small && p.n*p.size >= width && p.m*p.size >= width && p.src.Stride%crowded == 0
+	return p.size <= small && p.n*p.size >= width && p.m*p.size >= width && p.src.Stride%(crowded*p.size) == 0
 }
 
 // stream turns a large plane.
@@ -77,7 +84,7 @@ func (p *plane) tile(b *blocks, i, j, n, m int) {
 	switch {
 	case n*p.size < half || m*p.size < group:
 		t.squares()
-	case p.size <= small:
+	case t.isCrowded():
 		t.bands(b)
 	default:
 		t.bands(nil)

@@ -170,3 +170,18 @@ func storeColumns(v []reg.VecVirtual, e elements, half int) {
 		avx.StorePair(y, e[half].At(i%4), e[half+2].At(i%4))
 	}
 }
+
+func genPack() {
+	TEXT("pack", NOSPLIT, "func(dst, src *byte, size, count int)")
+	Pragma("noescape")
+	Doc("pack writes elements of size bytes one after the other, each with the 16 bytes of it in src, of which the next takes back what is too much.")
+	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
+	size, count := Load(Param("size"), GP64()), Load(Param("count"), GP64())
+	x := XMM()
+	avx.Loop(count, func() {
+		VMOVDQU(Mem{Base: src}, x)
+		VMOVDQU(x, Mem{Base: dst})
+		ADDQ(Imm(16), src)
+		ADDQ(size, dst)
+	})
+}

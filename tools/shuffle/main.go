@@ -24,6 +24,8 @@ func main() {
 	}
 	genShuffleColumns()
 	genUnshuffleColumns()
+	avx.CopyRows()
+	genPack()
 	genSplitBits()
 	genJoinBits()
 	Generate()

@@ -26,6 +26,7 @@ func main() {
 			genTurn(size, bytes)
 		}
 	}
+	avx.CopyRows()
 	genStream()
 	genFence()
 	genSwap()
@@ -172,7 +173,7 @@ func genStream() {
 	Pragma("noescape")
 	Doc("stream copies rows of some bytes to the lines of dst that they complete, together with what is kept before them in src, and keeps",
 		"their last 64 bytes there. With a skip of 64, not 0, the line in which a row of dst begins is left out if it begins within it.",
-		"Rows that are read afterwards begin at next, ns bytes apart.")
+		"Rows that are read afterwards begin at next, ns bytes apart; they are fetched to the second cache, as the first one has no room for them.")
 	dst, src, next := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("next"), GP64())
 	rows, size := Load(Param("rows"), GP64()), Load(Param("bytes"), GP64())
 	a, b := YMM(), YMM()
@@ -196,7 +197,7 @@ func genStream() {
 		Label("line")
 		VMOVDQU(Mem{Base: from}, a)
 		VMOVDQU(Mem{Base: from, Disp: 32}, b)
-		PREFETCHT0(Mem{Base: ahead})
+		PREFETCHT1(Mem{Base: ahead})
 		VMOVNTDQ(a, Mem{Base: to})
 		VMOVNTDQ(b, Mem{Base: to, Disp: 32})
 		ADDQ(Imm(64), from)

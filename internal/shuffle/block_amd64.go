@@ -1,0 +1,52 @@
+//go:build !purego
+
+package shuffle
+
+import "sync"
+
+// Rows that a multiple of a page lies between have the same few places in the first-level cache, and eight or sixteen of them
+// push each other out. They are shuffled in a block whose rows do not, and of each a run of many lines is copied at a time.
+
+const (
+	page  = 4096
+	run   = 512      // elements that are shuffled in the block at a time
+	pitch = run + 64 // bytes from one row of the block to the next
+)
+
+// block has sixteen rows, and elements of sixteen bytes.
+type block struct {
+	rows     [16 * pitch]byte
+	elements [16 * run]byte
+}
+
+// blocks are kept: those of the heap begin where lines do.
+var blocks = sync.Pool{New: func() any { return new(block) }}
+
+// isCrowded reports whether rows that begin n bytes apart have the same places in the cache.
+func isCrowded(n int) bool { return (n+group-1)%page < 2*group-1 }
+
+// shuffleInBlock shuffles m elements, a multiple of 64.
+func shuffleInBlock(dst, src []byte, size, n, m int) {
+	b := blocks.Get().(*block)
+	for i := 0; i < m; i += run {
+		some := min(run, m-i)
+		for j := range columns(size) {
+			shuffleGroups(&b.rows[0], &src[i*size+j], pitch, size, some/group)
+			copyRows(&dst[j*n+i], &b.rows[0], n, pitch, min(16, size), some)
+		}
+	}
+	blocks.Put(b)
+}
+
+// unshuffleInBlock undoes shuffleInBlock.
+func unshuffleInBlock(dst, src []byte, size, n, m int) {
+	b := blocks.Get().(*block)
+	for i := 0; i < m; i += run {
+		some := min(run, m-i)
+		for j := range columns(size) {
+			copyRows(&b.rows[0], &src[j*n+i], pitch, n, min(16, size), some)
+			unshuffleGroups(&dst[i*size+j], &b.rows[0], pitch, size, some/group)
+		}
+	}
+	blocks.Put(b)
+}

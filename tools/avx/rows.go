@@ -1,0 +1,32 @@
+package avx
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+// CopyRows makes a function that copies rows. Both halves of a line of the cache are written one after the other, so that it
+// does not matter how soon the line leaves the cache.
+func CopyRows() {
+	TEXT("copyRows", NOSPLIT, "func(dst, src *byte, ds, ss, rows, bytes int)")
+	Pragma("noescape")
+	Doc("copyRows copies rows of some bytes, a multiple of 64 that is not 0. Those of src begin ss bytes apart, those of dst ds bytes.")
+	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
+	ds, ss := Load(Param("ds"), GP64()), Load(Param("ss"), GP64())
+	rows, size := Load(Param("rows"), GP64()), Load(Param("bytes"), GP64())
+	done := GP64()
+	a, b := YMM(), YMM()
+	Loop(rows, func() {
+		XORQ(done, done)
+		Label("line")
+		VMOVDQU(Mem{Base: src, Index: done, Scale: 1}, a)
+		VMOVDQU(Mem{Base: src, Disp: 32, Index: done, Scale: 1}, b)
+		VMOVDQU(a, Mem{Base: dst, Index: done, Scale: 1})
+		VMOVDQU(b, Mem{Base: dst, Disp: 32, Index: done, Scale: 1})
+		ADDQ(Imm(64), done)
+		CMPQ(done, size)
+		JB(LabelRef("line"))
+		ADDQ(ds, dst)
+		ADDQ(ss, src)
+	})
+}
