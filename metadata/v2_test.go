@@ -251,6 +251,11 @@ func TestV2Refused(t *testing.T) {
 		{map[string]string{"compressor": `{"level":1}`}, metadata.ErrInvalid, `"id" is missing`},
 		{map[string]string{"filters": `{}`}, metadata.ErrInvalid, "/.zarray/filters"},
 		{map[string]string{"filters": `[{"id":""}]`}, metadata.ErrInvalid, "/.zarray/filters/0/id"},
+		{map[string]string{"dtype": `"<i4"`, "filters": `[{"id":"delta","dtype":">i4"}]`}, metadata.ErrUnsupported, "/.zarray/filters/0"},
+		{
+			map[string]string{"dtype": `">i4"`, "filters": `[{"id":"astype","encode_dtype":"<i2","decode_dtype":">i4"},{"id":"delta","dtype":">i2"}]`},
+			metadata.ErrUnsupported, `"delta" with dtype ">i2"`,
+		},
 		{map[string]string{"filters": `[{"id":"shuffle"},{"id":"delta"}]`}, metadata.ErrUnsupported, `"delta" behind one that makes bytes`},
 	} {
 		_, err := metadata.ParseArrayV2(zarray(t, tt.changes), nil, metadata.Limits{})

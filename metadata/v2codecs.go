@@ -163,6 +163,9 @@ func (c *chainV2) add(v strictjson.Value) error {
 	}
 	switch stage {
 	case arrayStage:
+		if err := c.viewed(v, id, members); err != nil {
+			return err
+		}
 		c.result(id, members)
 		c.arrays = append(c.arrays, extensionV2(id, members))
 	case serialStage:
@@ -203,6 +206,33 @@ func codecV2(v strictjson.Value) (id string, members []member, err error) {
 	return id, members, nil
 }
 
+// viewed refuses an array codec that takes stored numbers for those of the other byte order: numcodecs looks at their bytes as its own
+// type says, whatever the array has, so that it knows numbers which nobody stored.
+func (c *chainV2) viewed(v strictjson.Value, id string, members []member) error {
+	for _, m := range members {
+		if m.name != "dtype" && m.name != "decode_dtype" || c.unit <= 1 {
+			continue
+		}
+		text, ok := typeText(m)
+		if !ok {
+			continue
+		}
+		if t, big, err := dtype.FromNumPy(ordered(text)); err == nil && t.Unit() > 1 && big != c.big {
+			return v.Errorf("%w", unsupportedf("codec %q with %s %q, where elements are in the other byte order", strictjson.Abbreviate(id), m.name, text))
+		}
+	}
+	return nil
+}
+
+// typeText returns the text of a member that names a type; what is no text is for the codec to refuse.
+func typeText(m member) (text string, ok bool) {
+	v, err := strictjson.Parse(m.raw, strictjson.Limits{})
+	if err == nil {
+		text, err = v.Str()
+	}
+	return text, err == nil && text != ""
+}
+
 // result notes what an array codec gives. The byte order in its type strings becomes that of the chain: elements in memory have
 // the byte order of the host.
 func (c *chainV2) result(id string, members []member) {
@@ -214,10 +244,9 @@ func (c *chainV2) result(id string, members []member) {
 		if i < 0 {
 			continue
 		}
-		v, err := strictjson.Parse(members[i].raw, strictjson.Limits{})
-		text, kindErr := v.Str()
-		if err != nil || kindErr != nil || text == "" {
-			continue // for the codec to refuse
+		text, ok := typeText(members[i])
+		if !ok {
+			continue
 		}
 		if t, big, err := dtype.FromNumPy(ordered(text)); err == nil && t.Size() > 0 && c.unit >= 0 {
 			c.big, c.orders, c.unit, c.size = big, nil, t.Unit(), t.Size()
