@@ -174,7 +174,7 @@ func (d *document) chains(a *Array) error {
 	}
 	for i, e := range v.Elements() {
 		if a.Codecs[i].Name == BytesByField && d.refused == nil {
-			d.refused = e.Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has"))
+			d.refused = e.Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has, are not supported in format 3"))
 		}
 	}
 	if v = d.fields[storageTransformers]; !v.IsZero() {

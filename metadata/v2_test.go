@@ -283,6 +283,27 @@ func TestV2Described(t *testing.T) {
 	}
 }
 
+// TestV2CodecsDescribed has chains that are not supported, with all their codecs.
+func TestV2CodecsDescribed(t *testing.T) {
+	for filters, want := range map[string][]string{
+		`[{"id":"delta","dtype":">i4"},{"id":"shuffle"}]`: {"numcodecs.delta", "bytes", "numcodecs.shuffle"},
+		`[{"id":"shuffle"},{"id":"delta","dtype":"<i4"}]`: {"bytes", "numcodecs.shuffle", "numcodecs.delta"},
+	} {
+		a, err := metadata.ParseArrayV2(zarray(t, map[string]string{"dtype": `"<i4"`, "filters": filters}), nil, metadata.Limits{})
+		if a == nil || !errors.Is(err, metadata.ErrUnsupported) {
+			t.Errorf("%s: %v, %v", filters, a, err)
+			continue
+		}
+		var names []string
+		for _, c := range a.Codecs {
+			names = append(names, c.Name)
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: %q, want %q", filters, names, want)
+		}
+	}
+}
+
 // TestV2Marshal writes what was read: members that are not known too, everything as it was spelled.
 func TestV2Marshal(t *testing.T) {
 	document := zarray(t, map[string]string{

@@ -165,11 +165,11 @@ func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dty
 			return t, err
 		}
 		if n > maxArrayFields {
-			return t, e.Errorf("%w", unsupportedf("a field that is an array of %d elements", n))
+			return t, e.Errorf("%w", unsupportedf("a field that is an array of %d elements is not supported", n))
 		}
 		s.leaves = before.leaves + (s.leaves-before.leaves)*int(n)
 		if s.leaves > maxArrayFields {
-			return t, e.Errorf("%w", unsupportedf("fields that are arrays of more than %d elements in all", maxArrayFields))
+			return t, e.Errorf("%w", unsupportedf("fields that are arrays of more than %d elements in all are not supported", maxArrayFields))
 		}
 		if t, err = structOf(e, arrayFields(t, int(n))); err != nil {
 			return t, err
