@@ -99,10 +99,10 @@ func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')
 // may be older than the nodes are: a member that is written to looks again, [Array.Refresh] does so at once. An entry of it that is
 // damaged is an error; so is, behind all others, one that must not be there: at a path that is not legal, listed twice or below an
 // array. The sequence goes on after it.
-// A node that is there but cannot be opened is a Member with an Err. An error of the store ends the sequence.
+// A node that is there but cannot be opened is a Member with an Err. An error of the store, and the end of ctx, end the sequence.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
-		return g.consolidated(c, deep)
+		return g.consolidated(ctx, c, deep)
 	}
 	return func(yield func(Member, error) bool) {
 		g.walk(ctx, g.path, deep, yield)
@@ -140,7 +140,7 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 	if errors.Is(err, store.ErrUnsupported) {
 		c, aboveErr := g.recordedAbove(ctx)
 		if c != nil {
-			g.consolidated(c, deep)(yield)
+			g.consolidated(ctx, c, deep)(yield)
 			return false
 		}
 		err = cmp.Or(aboveErr, err)
@@ -218,9 +218,13 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 }
 
 // consolidated yields the members that the group's own document describes.
-func (g *Group) consolidated(c *metadata.Consolidated, deep bool) iter.Seq2[Member, error] {
+func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep bool) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		for path := range c.Nodes() {
+			if err := ctx.Err(); err != nil {
+				yield(Member{}, g.fail("list", err))
+				return
+			}
 			if !deep && strings.Contains(path, "/") {
 				continue
 			}

@@ -116,6 +116,23 @@ func TestConsolidated(t *testing.T) {
 	}
 }
 
+// TestMembersEnd ends a listing of consolidated metadata, which asks the store for nothing.
+func TestMembersEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	g, err := zarr.On(copyStore(t, "group_consolidated.zarr")).OpenGroup(ctx, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs []error
+	for _, err := range g.Members(ctx, true) {
+		errs = append(errs, err)
+		cancel()
+	}
+	if len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], context.Canceled) {
+		t.Errorf("%v, want a member and the end", errs)
+	}
+}
+
 // TestCreateBelow creates nodes from a group, which lends its options.
 func TestCreateBelow(t *testing.T) {
 	ctx := context.Background()

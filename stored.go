@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -136,12 +135,7 @@ func (h *Hierarchy) nodeType(ctx context.Context, p store.Path, opt Options) str
 	if err != nil {
 		return ""
 	}
-	raw, _, _ := metadata.Attribute(data, "node_type")
-	switch string(raw) {
-	case `"array"`, `"group"`:
-		return strings.Trim(string(raw), `"`)
-	}
-	return ""
+	return metadata.NodeType(data)
 }
 
 func (h *Hierarchy) nodeTypeV2(ctx context.Context, p store.Path) string {

@@ -199,16 +199,17 @@ func (t Type) parseStruct(elem []byte, text string) bool {
 	if v.Kind() != strictjson.Object {
 		return false
 	}
-	n := 0
+	fields := make(map[string]Field)
 	for h := t.fields; h != noFields; h = h.Value().next {
-		f := h.Value().Field
-		m, ok := v.Member(f.Name)
+		fields[h.Value().Name] = h.Value().Field
+	}
+	for name, m := range v.Members() {
+		f, ok := fields[name]
 		if !ok || !f.Type.parse(elem[f.Offset:f.Offset+f.Type.size], string(m.Raw())) {
 			return false
 		}
-		n++
 	}
-	return v.Len() == n
+	return v.Len() == len(fields) // no name is there twice
 }
 
 // object returns an element of a struct as a JSON object. It has memory of its own so that the elements of other types need none.

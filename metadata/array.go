@@ -23,15 +23,16 @@ type Array struct {
 	// Attributes is a JSON object as it was spelled.
 	Attributes []byte
 
-	kept []member
-	v2   *arrayV2 // nil in format 3
+	kept     []member
+	repaired bool     // the attributes of format 3
+	v2       *arrayV2 // nil in format 3
 }
 
 // array reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported,
 // or comes alone.
 func (d *document) array(l Limits) (Node, error) {
 	d.disown(consolidatedMetadata, numFields)
-	a := &Array{kept: d.kept}
+	a := &Array{kept: d.kept, repaired: d.repaired}
 	if err := d.fill(a, l); err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func (d *document) chains(a *Array) error {
 	}
 	for i, e := range v.Elements() {
 		if a.Codecs[i].Name == BytesByField && d.refused == nil {
-			d.refused = e.Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has"))
+			d.refused = e.Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has, are not supported in format 3"))
 		}
 	}
 	if v = d.fields[storageTransformers]; !v.IsZero() {

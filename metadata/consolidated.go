@@ -105,6 +105,7 @@ func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error
 	if err := checkPath(path); err != nil {
 		return entry{}, c.entryError(path, err)
 	}
+	raw, _ = quoteNonFinite(raw)
 	n, err := c.parse(raw, l)
 	if n == nil {
 		return entry{}, c.entryError(path, err)

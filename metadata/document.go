@@ -44,6 +44,8 @@ type document struct {
 	fields  [numFields]strictjson.Value
 	kept    []member // unknown members that are written again
 	refused error    // the first unknown member that may not
+	// repaired says that there were bare non-finite numbers in attributes.
+	repaired bool
 }
 
 func newDocument(root strictjson.Value) (*document, error) {

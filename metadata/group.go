@@ -10,13 +10,14 @@ type Group struct {
 	// is below the group is to be found without it, and it is mended by writing it anew.
 	Damaged error
 
-	kept []member
-	v2   *groupV2 // nil in format 3
+	kept     []member
+	repaired bool     // the attributes of format 3
+	v2       *groupV2 // nil in format 3
 }
 
 func (d *document) group(entry bool) (Node, error) {
 	d.disown(shape, attributes)
-	g := &Group{}
+	g := &Group{repaired: d.repaired}
 	var err error
 	if g.Attributes, err = d.attributes(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"bytes"
 	"errors"
 
 	"varve.dev/zarr/internal/strictjson"
@@ -27,7 +28,8 @@ func (g *Group) node() {}
 
 // Parse reads a zarr.json document of either node type. Errors are of type [*Error]: [ErrInvalid], or
 // [ErrUnsupported] where the document asks for more than this library knows. If only storage transformers or unknown
-// members stand in the way, the node is returned with the error, so that it can be described.
+// members stand in the way, the node is returned with the error, so that it can be described. A bare NaN or Infinity in attributes,
+// which zarr-python writes, is repaired (see [Array.Notes]).
 func Parse(data []byte, l Limits) (Node, error) {
 	n, err := parse(data, l, false)
 	return n, located(err)
@@ -60,13 +62,22 @@ func parse(data []byte, l Limits, entry bool) (Node, error) {
 		limits = l.consolidated("/consolidated_metadata/metadata")
 	}
 	root, err := strictjson.Parse(data, limits)
+	repaired := false
 	if err != nil {
-		return nil, err
+		if root, repaired = reparse(data, limits); !repaired {
+			return nil, err
+		}
 	}
 	d, err := newDocument(root)
 	if err != nil {
 		return nil, err
 	}
+	if repaired || entry { // of which the group's document was repaired
+		if err := d.onlyAttributesRepaired(); err != nil {
+			return nil, err
+		}
+	}
+	d.repaired = repaired
 	kind, err := d.nodeType()
 	if err != nil {
 		return nil, err
@@ -75,4 +86,35 @@ func parse(data []byte, l Limits, entry bool) (Node, error) {
 		return d.array(l)
 	}
 	return d.group(entry)
+}
+
+// reparse reads a document that has bare non-finite numbers, in place of which it gets texts.
+func reparse(data []byte, l strictjson.Limits) (root strictjson.Value, ok bool) {
+	quoted, found := quoteNonFinite(data)
+	if !found {
+		return root, false
+	}
+	root, err := strictjson.Parse(quoted, l)
+	return root, err == nil
+}
+
+// onlyAttributesRepaired refuses bare non-finite numbers in members that say what the node is.
+func (d *document) onlyAttributesRepaired() error {
+	for f, v := range d.fields[:attributes] {
+		if !bytes.Equal(bareNonFinite(v.Raw()), v.Raw()) {
+			return d.fields[f].Errorf("NaN and Infinity are not JSON, although some writers produce them; write them as strings, in quotes")
+		}
+	}
+	return nil
+}
+
+// NodeType returns what a zarr.json document says of the type of its node, "array" or "group", and "" where it says nothing of the kind.
+func NodeType(data []byte) string {
+	data, _ = quoteNonFinite(data)
+	raw, _, _ := Attribute(data, nodeType.String())
+	switch s := string(raw); s {
+	case `"array"`, `"group"`:
+		return s[1 : len(s)-1]
+	}
+	return ""
 }

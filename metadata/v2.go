@@ -198,17 +198,20 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 	return w.finish()
 }
 
-// notesV2 says what was repaired in the attributes of a node.
-func notesV2(repaired bool) []string {
+// repairNotes says what was repaired in the attributes that a document has.
+func repairNotes(document string, repaired bool) []string {
 	if !repaired {
 		return nil
 	}
-	return []string{V2Attributes + " has a bare NaN or Infinity, which is not JSON (zarr-python 2 writes it): read as a text, written as it was"}
+	return []string{document + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was"}
 }
 
 // Notes says in what respects the document was not read as it is stored: one sentence each.
 func (g *Group) Notes() []string {
-	notes := notesV2(g.v2 != nil && g.v2.repaired)
+	notes := repairNotes(V3Node, g.repaired)
+	if g.v2 != nil {
+		notes = repairNotes(V2Attributes, g.v2.repaired)
+	}
 	if g.Damaged != nil {
 		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate makes it new", V2Consolidated, g.Damaged))
 	}

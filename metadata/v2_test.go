@@ -237,7 +237,9 @@ func TestV2Refused(t *testing.T) {
 		{map[string]string{"dtype": `[["a","<i4",-1]]`}, metadata.ErrInvalid, "an array of -1 elements"},
 		{map[string]string{"dtype": `[["a","<i4",[1,"x"]]]`}, metadata.ErrInvalid, "/.zarray/dtype/0/2/1"},
 		{map[string]string{"dtype": `[["a","<i4",[1000000000000]]]`}, metadata.ErrUnsupported, "an array of 1000000000000 elements"},
-		{map[string]string{"dtype": `[["a","<i4",[4096,4096]]]`}, metadata.ErrUnsupported, "1048576 bytes"},
+		{map[string]string{"dtype": `[["a","<i4",[4096,4096]]]`}, metadata.ErrUnsupported, "/.zarray/dtype/0/2/0"},
+		{map[string]string{"dtype": `[["a","|u1",[1024,1023]]]`}, metadata.ErrUnsupported, "more than 4096 elements in all"},
+		{map[string]string{"dtype": `[["a","|u1",4000],["b",[["x","|u1"],["y",">i2"]],[8,7]]]`}, metadata.ErrUnsupported, "/.zarray/dtype/1/2/0"},
 		{map[string]string{"dtype": `[["a","<i4",[1],1]]`}, metadata.ErrInvalid, "a name, a type and at most a shape"},
 		{map[string]string{"dtype": `[["a","|O"]]`}, metadata.ErrUnsupported, `"|O"`},
 		{map[string]string{"dtype": `"|O"`}, metadata.ErrInvalid, "need a filter"},
@@ -249,6 +251,11 @@ func TestV2Refused(t *testing.T) {
 		{map[string]string{"compressor": `{"level":1}`}, metadata.ErrInvalid, `"id" is missing`},
 		{map[string]string{"filters": `{}`}, metadata.ErrInvalid, "/.zarray/filters"},
 		{map[string]string{"filters": `[{"id":""}]`}, metadata.ErrInvalid, "/.zarray/filters/0/id"},
+		{map[string]string{"dtype": `"<i4"`, "filters": `[{"id":"delta","dtype":">i4"}]`}, metadata.ErrUnsupported, "/.zarray/filters/0"},
+		{
+			map[string]string{"dtype": `">i4"`, "filters": `[{"id":"astype","encode_dtype":"<i2","decode_dtype":">i4"},{"id":"delta","dtype":">i2"}]`},
+			metadata.ErrUnsupported, `"delta" with dtype ">i2"`,
+		},
 		{map[string]string{"filters": `[{"id":"shuffle"},{"id":"delta"}]`}, metadata.ErrUnsupported, `"delta" behind one that makes bytes`},
 	} {
 		_, err := metadata.ParseArrayV2(zarray(t, tt.changes), nil, metadata.Limits{})
@@ -272,6 +279,27 @@ func TestV2Described(t *testing.T) {
 			t.Errorf("%s: %v", descr, err)
 		} else if a.DataType.Name != want || string(a.Attributes) != `{"k":1}` || a.Shape[0] != 8 {
 			t.Errorf("%s is described as %s, want %s", descr, a.DataType.Name, want)
+		}
+	}
+}
+
+// TestV2CodecsDescribed has chains that are not supported, with all their codecs.
+func TestV2CodecsDescribed(t *testing.T) {
+	for filters, want := range map[string][]string{
+		`[{"id":"delta","dtype":">i4"},{"id":"shuffle"}]`: {"numcodecs.delta", "bytes", "numcodecs.shuffle"},
+		`[{"id":"shuffle"},{"id":"delta","dtype":"<i4"}]`: {"bytes", "numcodecs.shuffle", "numcodecs.delta"},
+	} {
+		a, err := metadata.ParseArrayV2(zarray(t, map[string]string{"dtype": `"<i4"`, "filters": filters}), nil, metadata.Limits{})
+		if a == nil || !errors.Is(err, metadata.ErrUnsupported) {
+			t.Errorf("%s: %v, %v", filters, a, err)
+			continue
+		}
+		var names []string
+		for _, c := range a.Codecs {
+			names = append(names, c.Name)
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: %q, want %q", filters, names, want)
 		}
 	}
 }

@@ -41,7 +41,7 @@ type readerV2 struct {
 // newArrayV2 reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported, or comes alone.
 func newArrayV2(root strictjson.Value, attributes []byte, repaired bool, l Limits) (*Array, error) {
 	r := &readerV2{root: root, members: map[string]strictjson.Value{}, limits: l}
-	r.array = &Array{Attributes: attributes, v2: &arrayV2{notes: notesV2(repaired)}}
+	r.array = &Array{Attributes: attributes, v2: &arrayV2{notes: repairNotes(V2Attributes, repaired)}}
 	for name, m := range root.Members() {
 		switch name {
 		case v2Shape, v2Chunks, v2DType, v2Fill, v2Order, v2Filters, v2Separator, v2Compressor:
@@ -162,7 +162,7 @@ func namesV2(attributes []byte, rank int) []*string {
 // Notes says in what respects the documents of an array of format 2 were not read as they are stored: one sentence each.
 func (a *Array) Notes() []string {
 	if a.v2 == nil {
-		return nil
+		return repairNotes(V3Node, a.repaired)
 	}
 	return append([]string(nil), a.v2.notes...)
 }

@@ -2,6 +2,8 @@ package metadata
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,12 +70,12 @@ func (r *readerV2) codecs() error {
 		return filters.Errorf("%d filters, at most %d are allowed", n, maxChain)
 	}
 	for _, f := range filters.Elements() {
-		if err := c.add(f); err != nil {
+		if err := r.add(c, f); err != nil {
 			return err
 		}
 	}
 	if r.array.v2.compressor = compressor.Raw(); compressor.Kind() != strictjson.Null {
-		if err := c.add(compressor); err != nil {
+		if err := r.add(c, compressor); err != nil {
 			return err
 		}
 	}
@@ -117,7 +119,7 @@ func (r *readerV2) objects(c *chainV2) error {
 	case c.objectName == "":
 		return r.members[v2DType].Errorf(`objects ("|O") need a filter that tells what they are, as "vlen-utf8"`)
 	case name == "":
-		r.refused = r.members[v2Filters].Errorf("%w", unsupportedf("objects in the form of codec %q", strictjson.Abbreviate(c.objectName)))
+		r.refused = r.members[v2Filters].Errorf("%w", unsupportedf("objects in the form of codec %q are not supported", strictjson.Abbreviate(c.objectName)))
 		name = "object"
 	}
 	r.array.DataType = Extension{Name: name}
@@ -151,7 +153,16 @@ func bytesByField(orders []bool) Extension {
 	return Extension{Name: BytesByField, Configuration: fmt.Appendf(nil, `{"endian":[%s]}`, strings.Join(list, ","))}
 }
 
-// add appends a filter or the compressor.
+// add appends a filter or the compressor to the chain. What is not supported there leaves the array to be described.
+func (r *readerV2) add(c *chainV2, v strictjson.Value) error {
+	err := c.add(v)
+	if errors.Is(err, ErrUnsupported) {
+		r.refused, err = cmp.Or(r.refused, err), nil
+	}
+	return err
+}
+
+// add appends a filter or the compressor. It is there as well where an error wraps ErrUnsupported.
 func (c *chainV2) add(v strictjson.Value) error {
 	id, members, err := codecV2(v)
 	if err != nil {
@@ -159,10 +170,12 @@ func (c *chainV2) add(v strictjson.Value) error {
 	}
 	stage := stagesV2[id]
 	if stage != bytesStage && (c.serial.Name != "" || len(c.bytes) > 0) {
-		return v.Errorf("%w", unsupportedf("codec %q behind one that makes bytes", strictjson.Abbreviate(id)))
+		c.bytes = append(c.bytes, extensionV2(id, members)) // to be seen
+		return v.Errorf("%w", unsupportedf("codec %q behind one that makes bytes is not supported", strictjson.Abbreviate(id)))
 	}
 	switch stage {
 	case arrayStage:
+		err = c.viewed(v, id, members)
 		c.result(id, members)
 		c.arrays = append(c.arrays, extensionV2(id, members))
 	case serialStage:
@@ -175,7 +188,7 @@ func (c *chainV2) add(v strictjson.Value) error {
 		c.bytes = append(c.bytes, bytesV2(id, members, c.size))
 		c.size = 1
 	}
-	return nil
+	return err
 }
 
 // codecV2 reads the object of a codec: its id, and all else that is not null.
@@ -203,6 +216,33 @@ func codecV2(v strictjson.Value) (id string, members []member, err error) {
 	return id, members, nil
 }
 
+// viewed refuses an array codec that takes stored numbers for those of the other byte order: numcodecs looks at their bytes as its own
+// type says, whatever the array has, so that it knows numbers which nobody stored.
+func (c *chainV2) viewed(v strictjson.Value, id string, members []member) error {
+	for _, m := range members {
+		if m.name != "dtype" && m.name != "decode_dtype" || c.unit <= 1 {
+			continue
+		}
+		text, ok := typeText(m)
+		if !ok {
+			continue
+		}
+		if t, big, err := dtype.FromNumPy(ordered(text)); err == nil && t.Unit() > 1 && big != c.big {
+			return v.Errorf("%w", unsupportedf("codec %q with %s %q is not supported where elements are in the other byte order", strictjson.Abbreviate(id), m.name, text))
+		}
+	}
+	return nil
+}
+
+// typeText returns the text of a member that names a type; what is no text is for the codec to refuse.
+func typeText(m member) (text string, ok bool) {
+	v, err := strictjson.Parse(m.raw, strictjson.Limits{})
+	if err == nil {
+		text, err = v.Str()
+	}
+	return text, err == nil && text != ""
+}
+
 // result notes what an array codec gives. The byte order in its type strings becomes that of the chain: elements in memory have
 // the byte order of the host.
 func (c *chainV2) result(id string, members []member) {
@@ -214,10 +254,9 @@ func (c *chainV2) result(id string, members []member) {
 		if i < 0 {
 			continue
 		}
-		v, err := strictjson.Parse(members[i].raw, strictjson.Limits{})
-		text, kindErr := v.Str()
-		if err != nil || kindErr != nil || text == "" {
-			continue // for the codec to refuse
+		text, ok := typeText(members[i])
+		if !ok {
+			continue
 		}
 		if t, big, err := dtype.FromNumPy(ordered(text)); err == nil && t.Size() > 0 && c.unit >= 0 {
 			c.big, c.orders, c.unit, c.size = big, nil, t.Unit(), t.Size()

@@ -94,6 +94,7 @@ func structuredV2(v strictjson.Value) (e elementV2, err error) {
 // structV2 is what the fields of a structured type have shown so far.
 type structV2 struct {
 	orders []bool // big-endian order, of the fields that have one
+	leaves int    // fields that are no structs, with every element of those that are arrays
 }
 
 func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
@@ -128,7 +129,7 @@ func (s *structV2) field(v strictjson.Value) (f dtype.Field, err error) {
 	if v.Kind() != strictjson.Array || v.Len() < 2 || v.Len() > 3 {
 		return f, v.Errorf("a field must be a list of a name, a type and at most a shape, got %s", strictjson.Abbreviate(string(v.Raw())))
 	}
-	before := len(s.orders)
+	before := *s
 	for i, e := range v.Elements() {
 		switch i {
 		case 0:
@@ -146,8 +147,8 @@ func (s *structV2) field(v strictjson.Value) (f dtype.Field, err error) {
 }
 
 // array reads the shape of a field that is an array. Format 3 has no such fields: it is a struct with fields "0", "1" and so on for
-// each axis, which is the same in memory and in store. The byte orders of its elements stand behind before.
-func (s *structV2) array(v strictjson.Value, t dtype.Type, before int) (dtype.Type, error) {
+// each axis, which is the same in memory and in store. before is what s was ahead of the field.
+func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dtype.Type, error) {
 	shape := []strictjson.Value{v}
 	if v.Kind() == strictjson.Array {
 		shape = shape[:0]
@@ -163,19 +164,25 @@ func (s *structV2) array(v strictjson.Value, t dtype.Type, before int) (dtype.Ty
 		if err != nil {
 			return t, err
 		}
-		if n > maxArrayField {
-			return t, e.Errorf("%w", unsupportedf("a field that is an array of %d elements", n))
+		if n > maxArrayFields {
+			return t, e.Errorf("%w", unsupportedf("a field that is an array of %d elements is not supported", n))
+		}
+		s.leaves = before.leaves + (s.leaves-before.leaves)*int(n)
+		if s.leaves > maxArrayFields {
+			return t, e.Errorf("%w", unsupportedf("fields that are arrays of more than %d elements in all are not supported", maxArrayFields))
 		}
 		if t, err = structOf(e, arrayFields(t, int(n))); err != nil {
 			return t, err
 		}
-		s.orders = append(s.orders[:before], slices.Repeat(s.orders[before:], int(n))...)
+		own := len(before.orders)
+		s.orders = append(s.orders[:own], slices.Repeat(s.orders[own:], int(n))...)
 	}
 	return t, nil
 }
 
-// maxArrayField is as many fields as a struct has.
-const maxArrayField = 4096
+// maxArrayFields limits the fields of structs that have arrays among them, to as many as a struct without may have. A few numbers in a
+// document stand for all of them.
+const maxArrayFields = 4096
 
 // arrayFields returns the fields of a struct that stands for an array.
 func arrayFields(t dtype.Type, n int) []dtype.Field {
@@ -201,6 +208,7 @@ func (s *structV2) typ(v strictjson.Value) (dtype.Type, error) {
 	if err != nil {
 		return t, v.Errorf("%w", err)
 	}
+	s.leaves++
 	if t.Ordered() {
 		s.orders = append(s.orders, big)
 	}

@@ -138,7 +138,13 @@ func (w *writer) document() ([]byte, error) {
 	if _, err := Parse(w.buf, w.limits); err != nil {
 		return nil, err
 	}
-	return w.finish()
+	doc, err := w.finish()
+	if bare := bareNonFinite(doc); len(bare) != len(doc) { // as they were read
+		if _, err := Parse(bare, w.limits); err == nil {
+			return bare, nil
+		}
+	}
+	return doc, err
 }
 
 // finish lays out what was written.

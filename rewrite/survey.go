@@ -112,8 +112,7 @@ func kindOf(name string, raw []byte) string {
 	case ".zgroup":
 		return "group"
 	case "zarr.json":
-		value, _, _ := metadata.Attribute(raw, "node_type")
-		return strings.Trim(string(value), "\" \n")
+		return metadata.NodeType(raw)
 	}
 	return ""
 }
