@@ -119,6 +119,7 @@ func TestConsolidated(t *testing.T) {
 // TestMembersEnd ends a listing of consolidated metadata, which asks the store for nothing.
 func TestMembersEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	g, err := zarr.On(copyStore(t, "group_consolidated.zarr")).OpenGroup(ctx, "", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -83,3 +83,25 @@ func TestNodeType(t *testing.T) {
 		}
 	}
 }
+
+// TestBareFillV2 reads fill values that JSON does not have, and writes them as format 2 spells them; elsewhere they are refused.
+func TestBareFillV2(t *testing.T) {
+	document := func(shape, fill string) []byte {
+		return []byte(`{"zarr_format":2,"shape":[` + shape + `],"chunks":[2],"dtype":"<f4","fill_value":` + fill + `,"order":"C","filters":null,"compressor":null}`)
+	}
+	for _, fill := range []string{"NaN", "Infinity", "-Infinity"} {
+		a, err := metadata.ParseArrayV2(document("4", fill), nil, metadata.Limits{})
+		if err != nil || string(a.FillValue) != `"`+fill+`"` || len(a.Notes()) != 1 || !strings.Contains(a.Notes()[0], "bare NaN") {
+			t.Errorf("%s: %v, %+v", fill, err, a)
+			continue
+		}
+		if out, err := a.Marshal(metadata.Limits{}); err != nil || !strings.Contains(string(out), `"`+fill+`"`) {
+			t.Errorf("%s is written as %s, %v", fill, out, err)
+		}
+	}
+	for _, wrong := range [][]byte{document("NaN", "0"), document("4", "NaN NaN"), document("4", "nan")} {
+		if _, err := metadata.ParseArrayV2(wrong, nil, metadata.Limits{}); !errors.Is(err, metadata.ErrInvalid) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}

@@ -25,7 +25,7 @@ const (
 // Fill values are those of format 3 too. Null, which promises nothing, is the zero of the type, and NaT for dates: zarr-python 3.4.1
 // reads chunks that are missing so, and does not store chunks that hold nothing else.
 //
-// Two things that Python writers leave are repaired (see [Array.Notes]): a bare NaN or Infinity in the attributes, and 0 as the fill value of
+// What Python writers leave is repaired (see [Array.Notes]): a bare NaN or Infinity in the attributes or as the fill value, and 0 as that of
 // elements that are no numbers.
 func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	object, repaired, err := attributesV2(attributes, l)
@@ -33,10 +33,21 @@ func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 		return nil, under(err, strictjson.Token(V2Attributes))
 	}
 	root, err := strictjson.Parse(document, l.json())
+	bare := false
+	if err != nil {
+		var quoted []byte
+		if quoted, bare = quoteFill(document); bare {
+			root, err = strictjson.Parse(quoted, l.json())
+		}
+	}
 	if err != nil {
 		return nil, under(err, strictjson.Token(name))
 	}
-	return nodeV2(name, root, object, repaired, l)
+	n, err := nodeV2(name, root, object, repaired, l)
+	if a, ok := n.(*Array); ok && bare {
+		a.v2.notes = append(a.v2.notes, "a bare NaN or Infinity, which JSON does not have, was read as the text of that name")
+	}
+	return n, err
 }
 
 // ParseArrayV2 is [ParseV2] for an array.

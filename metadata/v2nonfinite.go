@@ -38,6 +38,16 @@ func quoteNonFinite(raw []byte) (out []byte, found bool) {
 	return out, found
 }
 
+// quoteFill returns a copy of a document with texts in place of bare non-finite numbers, as fill values are to be spelled, and whether there
+// were any. Elsewhere such a text is refused.
+func quoteFill(raw []byte) (out []byte, found bool) {
+	out, found = quoteNonFinite(raw)
+	for _, f := range nonFinite {
+		out = bytes.ReplaceAll(out, f.quoted, append(append([]byte{'"'}, f.bare...), '"'))
+	}
+	return out, found
+}
+
 // textLength returns the bytes of the JSON text that doc begins with, quotes included, 0 where it begins with none. A text without
 // an end has the rest of the document.
 func textLength(doc []byte) int {
