@@ -16,6 +16,10 @@ type Work struct {
 	// Ranges of a stored chunk are read as one where at most Gap bytes lie between them and they have at most Span bytes
 	// together. A chunk of at most Small bytes is read whole, and Guess bytes are read with an index that stands at an end.
 	Gap, Span, Small, Guess int64
+
+	// Block is how many bytes are read at a time where one more request costs next to nothing, so that they are in the processor's caches
+	// while they are moved to their place; 0 reads as much as there is at once.
+	Block int64
 }
 
 // Cores is how many goroutines may encode and decode at one time: more would only take more memory, since every codec at

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -21,13 +22,13 @@ const (
 )
 
 // DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold wanted elements.
-func (c *coder) DecodePart(ctx context.Context, _ *codec.Work, p codec.Part, src codec.Source) error {
+func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
 	elements, ok := checked.Product(p.Shape...)
 	total, fits := checked.Mul(elements, int64(p.Into.Size))
 	if !ok || !fits {
 		return fmt.Errorf("%w: bytes: no chunk can have the shape %d", codec.ErrCorrupt, p.Shape)
 	}
-	r := partReader{c, src, total, p.Into.Size, p.Shape, grid.AppendStrides(nil, p.Shape, p.Into.Size)}
+	r := partReader{c, src, total, w.Block, p.Into.Size, p.Shape, grid.AppendStrides(nil, p.Shape, p.Into.Size)}
 	if p.Picks != nil {
 		return r.readPicked(ctx, p.Into, p.Part)
 	}
@@ -39,12 +40,13 @@ type partReader struct {
 	*coder
 	src     codec.Source
 	total   int64   // bytes of the chunk
+	block   int64   // most bytes of a span that is read at once, 0 without bounds
 	size    int     // bytes an element
 	shape   []int64 // of the chunk
 	strides []int64 // bytes
 }
 
-// read fills dst with the part, in one piece if it is dense and else index by index along the axis.
+// read fills dst with the part: in one piece if it is dense, in several along the axis if that is longer than a block, and else index by index.
 func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, axis int) error {
 	first, last := int64(0), int64(r.size)
 	for i, stride := range r.strides {
@@ -52,19 +54,30 @@ func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, ax
 		last += (part.Start[i] + (part.Count[i]-1)*part.Step[i]) * stride
 	}
 	wanted := part.Len() * int64(r.size)
-	if span := last - first; span <= denseBytes || span/densePart <= wanted || axis == len(r.strides) {
+	span, at := last-first, int64(1)
+	if dense := span <= denseBytes || span/densePart <= wanted; dense && r.block > 0 && axis < len(r.strides) {
+		at = r.block * part.Count[axis] / span // indices at a time
+	} else if dense {
+		at = math.MaxInt64
+	}
+	if axis == len(r.strides) || at >= part.Count[axis] {
 		return r.readSpan(ctx, dst, part, first, span)
 	}
 	one := grid.Part{Start: append([]int64(nil), part.Start...), Step: part.Step, Count: append([]int64(nil), part.Count...)}
-	one.Count[axis] = 1
+	at = max(1, at)
+	next := axis
+	if at == 1 {
+		next++
+	}
 	row := dst
 	row.Shape = one.Count
-	for range part.Count[axis] {
-		if err := r.read(ctx, row, one, axis+1); err != nil {
+	for done := int64(0); done < part.Count[axis]; done += at {
+		one.Count[axis] = min(at, part.Count[axis]-done)
+		if err := r.read(ctx, row, one, next); err != nil {
 			return err
 		}
-		one.Start[axis] += part.Step[axis]
-		row.Offset += dst.Strides[axis]
+		one.Start[axis] += at * part.Step[axis]
+		row.Offset += at * dst.Strides[axis]
 	}
 	return nil
 }

@@ -20,12 +20,29 @@ const (
 	nearGap  = 16 << 10
 	farGuess = 64 << 10
 	span     = 16 << 20
+
+	// nearBlock are read and moved to their place at a time: what the second cache of a processor's core holds easily.
+	nearBlock = 256 << 10
 )
+
+// near reports whether requests cost next to nothing.
+func (a *Array) near() bool {
+	_, ok := a.Store.(store.Opener)
+	return ok
+}
+
+// block returns the bytes of a chunk that are read at a time, 0 for all.
+func (a *Array) block() int64 {
+	if a.Block == 0 && a.near() {
+		return nearBlock
+	}
+	return a.Block
+}
 
 // crew returns what a codec may use that was granted so many bytes.
 func (w *worker) crew(bytes int64) *codec.Work {
 	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Span: span, Gap: farGap, Small: farGap, Guess: farGuess}
-	if _, near := w.Store.(store.Opener); near {
+	if work.Block = w.block(); w.near() {
 		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
 	}
 	if w.Gap != 0 {

@@ -37,6 +37,7 @@ type Array struct {
 	Budget      int64 // bytes in flight; 0 is chosen from the chunks that are touched
 	MaxChunk    int64 // most bytes of one decoded chunk
 	KeepFill    bool  // chunks that hold only the fill value are stored
+	Block       int64 // bytes of a chunk that is not encoded that are read at a time; 0 is chosen from what the store is
 	Gap, Span   int64 // how ranges of one stored chunk are put together; 0 is chosen from what the store is
 
 	longest atomic.Int64 // most bytes of a stored chunk that was read so far

@@ -122,6 +122,7 @@ func drawArray(t *rapid.T, like *engine.Array) *engine.Array {
 	a.Concurrency = rapid.SampledFrom([]int{0, 1, 5}).Draw(t, "concurrency")
 	a.Budget = rapid.SampledFrom([]int64{0, 1, 100}).Draw(t, "budget")
 	a.KeepFill = rapid.Bool().Draw(t, "keep fill")
+	a.Block = rapid.SampledFrom([]int64{0, 1, 7, 32, 100}).Draw(t, "block")
 	return a
 }
 

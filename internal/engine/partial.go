@@ -12,11 +12,18 @@ const (
 	smallPart  = 8         // one in so many bytes of the chunk
 	partFactor = 4         // bytes that are held to get one that is wanted, at most,
 	pointSpan  = 1 << 20   // and for single points besides
+	minSpan    = 16 << 10  // that are held in any case
 )
 
 // partly reports whether the part is to be read without the rest of a chunk of n bytes.
 func (w *worker) partly(n int64) bool {
 	return n >= largeChunk && w.partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
+}
+
+// inBlocks reports whether a chunk of n bytes, of which the part is most, is read piece by piece, so that no memory is taken for all of it.
+func (w *worker) inBlocks(n int64) bool {
+	block := w.block()
+	return block > 0 && n > block && w.Picks == nil && w.Chain.Partial()
 }
 
 // partial reports whether parts can be read by themselves: of whole elements.
@@ -30,6 +37,8 @@ func (w *worker) readPart(ctx context.Context) (bool, error) {
 	held := partFactor * w.Part.Len() * int64(w.Size)
 	if w.Picks != nil {
 		held += pointSpan
+	} else if block := w.block(); block > 0 {
+		held = min(held, max(block, minSpan))
 	}
 	weight, err := w.bytes.Acquire(ctx, held)
 	if err != nil {

@@ -77,6 +77,12 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	if data, ok := w.Placed.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
 		room = data
 	}
+	if room == nil && w.inBlocks(n) {
+		found, err := w.readPart(ctx)
+		if !errors.Is(err, codec.ErrCorrupt) {
+			return w.orFill(found, err, skipFill)
+		}
+	}
 	weight, err := w.bytes.Acquire(ctx, w.readWeight(n, room))
 	if err != nil {
 		return err
