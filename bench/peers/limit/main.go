@@ -29,8 +29,8 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	document, _ := os.ReadFile(filepath.Join(r.Store, "zarr.json"))
-	plain := !bytes.Contains(document, []byte(`"zstd"`)) && !bytes.Contains(document, []byte(`"blosc"`))
+	document, _ := os.ReadFile(filepath.Join(r.Store, "zarr.json")) // there is none behind a URL
+	plain := len(document) > 0 && !bytes.Contains(document, []byte(`"zstd"`)) && !bytes.Contains(document, []byte(`"blosc"`))
 	frames := bytes.Contains(document, []byte(`"zstd"`)) && !bytes.Contains(document, []byte(`"sharding_indexed"`))
 	answer := protocol.Answer{Unsupported: "nothing to compare with"}
 	switch {

@@ -30,13 +30,17 @@ impl Request {
         self.0["sync"].as_bool().unwrap_or_default()
     }
 
-    /// As many threads as requests are allowed where the store is far away, otherwise as there are cores.
+    /// As many threads as requests are allowed where the store is far away, otherwise as there are cores. For regions, which come
+    /// one by one, that is what shows best.
     pub fn configure(&self) -> Result<()> {
+        let n = if self.text("regions").is_empty() { self.number("concurrency") } else { 32 };
+        let far = self.text("store").starts_with("http:") && n > 0;
+        if far {
+            rayon::ThreadPoolBuilder::new().num_threads(n).build_global()?;
+        }
         let mut config = zarrs::config::global_config_mut();
         config.set_include_zarrs_metadata(false);
-        if self.text("store").starts_with("http:") && self.number("concurrency") > 0 {
-            let n = self.number("concurrency");
-            rayon::ThreadPoolBuilder::new().num_threads(n).build_global()?;
+        if far {
             config.set_codec_concurrent_target(n);
             config.set_chunk_concurrent_minimum(n);
         }
