@@ -103,7 +103,7 @@ func (r *rowsOf) chunks(group, name, regions string, flying ...int) {
 
 func (r *rowsOf) appends(name string, sync bool) {
 	r.add(row{
-		id: "7/" + name + durable(sync), title: fmt.Sprintf("append %d days one by one to %s%s", r.size.days, name, durable(sync)),
+		id: "7/" + name + durable(sync), title: fmt.Sprintf("append %d days one by one to %s, %s", r.size.days, name, words(sync)),
 		set: name, seeded: true, request: protocol.Request{Work: protocol.Append, Count: r.size.days, Sync: sync},
 	})
 }
@@ -114,6 +114,9 @@ func durable(sync bool) string {
 	}
 	return "/not-synced"
 }
+
+// words says the same in a sentence.
+func words(sync bool) string { return strings.ReplaceAll(durable(sync)[1:], "-", " ") }
 
 func (r *rowsOf) opens() {
 	for _, name := range []string{"open-run", "open-edges", "raw"} {
@@ -141,7 +144,7 @@ func (r *rowsOf) requests() {
 
 func (r *rowsOf) copies(name string, sync bool) {
 	r.add(row{
-		id: "10/" + name + durable(sync), title: "read " + name + " by chunks and write it anew, 4 at a time" + durable(sync), set: name,
+		id: "10/" + name + durable(sync), title: "read " + name + " by chunks and write it anew, 4 at a time, " + words(sync), set: name,
 		regions: "chunks", request: protocol.Request{Work: protocol.Copy, Concurrency: 4, Sync: sync},
 	})
 }
