@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"varve.dev/zarr/bench/protocol"
 )
@@ -140,7 +141,7 @@ func (w *work) run(ctx context.Context, c candidate, check bool) (x sample, err 
 	}
 	var a protocol.Answer
 	if l.Failure != "" {
-		return x, fmt.Errorf("failed: %s", l.Failure)
+		return x, fmt.Errorf("failed: %s", strings.ReplaceAll(l.Failure, w.cache, "…"))
 	}
 	if err := json.Unmarshal([]byte(l.Out), &a); err != nil {
 		return x, fmt.Errorf("answer %q: %w", l.Out, err)
@@ -173,7 +174,7 @@ func (w *work) runCommand(ctx context.Context, c candidate, q protocol.Request, 
 		return x, err
 	}
 	if l.Failure != "" {
-		return x, fmt.Errorf("failed: %s", l.Failure)
+		return x, fmt.Errorf("failed: %s", strings.ReplaceAll(l.Failure, w.cache, "…"))
 	}
 	if want := w.want(q); check && l.Out != want {
 		return x, fmt.Errorf("wrong: the checksum is %s, not %s", l.Out, want)
