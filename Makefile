@@ -4,12 +4,12 @@ N ?= 5000
 export GOFLAGS ?= -buildvcs=false
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
-MODULES = . codec/extra cmd/varve interop
+MODULES = . codec/extra cmd/varve interop bench
 
-.PHONY: help demo build test check unit fuzz interop bench beside cross clean
+.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full beside cross clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 demo: ## a small archive in build/demo: made, appended to and looked at
 	@rm -rf build/demo && mkdir -p build
@@ -35,8 +35,16 @@ interop: ## compare with zarr-python and zarrita, which are installed in a cache
 	@sh interop/zarrita/setup
 	cd interop && go test -count=1 -timeout 5m ./...
 
-bench: ## the benchmarks
+benchmarks: ## the benchmarks of the packages
 	go test -run '^$$' -bench . -benchmem ./...
+
+bench: ## measure Varve beside other libraries, with small data sets: some minutes; results in bench/RESULTS.md
+	@sh bench/setup
+	@sh bench/run -size small
+
+bench-full: ## the same with data sets of 2 GiB and more: an hour or two and 20 GB of disk
+	@sh bench/setup
+	@sh bench/run -size full
 
 beside: ## measure beside zarr-python, in one run of a few minutes
 	@sh interop/setup

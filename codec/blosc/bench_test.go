@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// field returns n bytes of smooth float32 values with some noise, rounded to hundredths. bench/blosc.py puts them, and what
+// field returns n bytes of smooth float32 values with some noise, rounded to hundredths. bench/codecs/blosc.py puts them, and what
 // c-blosc makes of them, in the folder that VARVE_BLOSC names, so that both measure the same.
 func field(b *testing.B, n int) []byte {
 	b.Helper()

@@ -1,6 +1,6 @@
 """Measures the codecs of bytes beside the C libraries, which numcodecs brings, in one run, and prints a table.
 
-    python bench/numcodecs.py [ROUNDS [PATTERN]]
+    python bench/codecs/numcodecs.py [ROUNDS [PATTERN]]
 
 Both encode the same float32 field, as it is and shuffled, and both decode what numcodecs wrote, in one thread. A figure is the
 best of all rounds, in which the two take turns, because other programs may run meanwhile. Codec blosc has a script of its own.
@@ -18,7 +18,7 @@ sys.path.pop(0)  # this folder has a file with the name of the package
 import numcodecs  # noqa: E402
 import numpy as np  # noqa: E402
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SIZES = [16 << 10, 16 << 20]
 CODECS = [
     ("zstd", {"level": 3, "checksum": False}),

@@ -1,6 +1,6 @@
 """Measures the codec blosc beside c-blosc, which numcodecs brings, in one run, and prints a table.
 
-    python bench/blosc.py [ROUNDS [PATTERN]]
+    python bench/codecs/blosc.py [ROUNDS [PATTERN]]
 
 Both encode the same float32 field, and both decode what c-blosc wrote, in one thread, whose own time is taken. A figure is the best of
 all rounds, in which the two take turns, because other programs may run meanwhile.
@@ -21,7 +21,7 @@ NAMES = ["blosclz", "lz4", "lz4hc", "zlib", "zstd"]
 SHUFFLES = ["noshuffle", "shuffle", "bitshuffle"]
 SIZES = [16 << 10, 16 << 20]
 LEVEL = 5
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def field(n):

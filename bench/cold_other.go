@@ -1,0 +1,10 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+// dropCache is for Linux alone.
+func dropCache(string) error {
+	return errors.New("this system does not tell how to drop files from its cache")
+}

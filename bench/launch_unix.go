@@ -1,0 +1,20 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// used returns the most memory that a finished process had at a time, in bytes, and the seconds that it took of all cores.
+func used(state *os.ProcessState) (peak int64, cpu float64) {
+	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+		peak = int64(u.Maxrss) << 10
+		if runtime.GOOS == "darwin" {
+			peak = int64(u.Maxrss)
+		}
+	}
+	return peak, state.UserTime().Seconds() + state.SystemTime().Seconds()
+}

@@ -1,0 +1,109 @@
+// Bench measures Varve beside other implementations of Zarr, and beside what the machine can do: the same work on the same stores, in
+// turn, in one run, each answer checked. See the section on speed of TESTING.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 3 && os.Args[1] == "launch" {
+		os.Exit(launched(os.Args[2:]))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// settings is what the user asks for.
+type settings struct {
+	cache, out       string
+	rows, candidates []string
+	size             size
+	rounds           int
+	cold, list       bool
+	limit            time.Duration // of one run of a program
+	slow             time.Duration // a run that takes longer is not repeated
+}
+
+func parse(args []string) (s settings, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&s.cache, "cache", cacheFolder(), "`folder` of data sets and of what bench/setup installs")
+	flags.StringVar(&s.out, "out", "", "`file` for the tables, as Markdown; JSON goes beside it. Standard output by default")
+	rows := flags.String("rows", "", "`rows` to run, with commas: 1 or 2/uneven or 1/zstd/all; by default all, or for the small size those that show most")
+	candidates := flags.String("candidates", "", "`names` of candidates, with commas; all that are there by default")
+	name := flags.String("size", "small", "small or full")
+	flags.IntVar(&s.rounds, "rounds", 3, "how often everything is measured")
+	flags.BoolVar(&s.cold, "cold", false, "drop the stores from the cache of the system before each run")
+	flags.BoolVar(&s.list, "list", false, "list rows and candidates, and run nothing")
+	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "the longest that one run may take")
+	flags.DurationVar(&s.slow, "slow", 0, "what takes longer than this is measured once; 3s for the small size, 2m for the full one")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if s.size, err = sizeOf(*name); err != nil {
+		return s, err
+	}
+	if s.slow == 0 {
+		s.slow = s.size.slow
+	}
+	s.rows, s.candidates = list(*rows), list(*candidates)
+	if s.rounds < 1 || flags.NArg() > 0 {
+		return s, fmt.Errorf("%d rounds, arguments %v: there is one round at least, and no arguments", s.rounds, flags.Args())
+	}
+	return s, nil
+}
+
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// cacheFolder is the folder that bench/setup uses.
+func cacheFolder() string {
+	if dir := os.Getenv("VARVE_BENCH_CACHE"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "varve-bench")
+}
+
+func run(ctx context.Context, args []string) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	rows := chosen(s.size, s.rows)
+	found, missing, err := present(s.cache, s.candidates)
+	if err != nil {
+		return err
+	}
+	if s.list {
+		for _, r := range rows {
+			fmt.Printf("%-28s %s\n", r.id, r.title)
+		}
+		fmt.Println("candidates:", names(found), "missing:", missing)
+		return nil
+	}
+	if len(rows) == 0 || len(found) == 0 {
+		return fmt.Errorf("nothing to do: %d rows, %d candidates; -list has what there is", len(rows), len(found))
+	}
+	report := &report{Machine: describe(s, missing)}
+	report.Rows, err = measureAll(ctx, s, rows, found)
+	if err != nil {
+		return err
+	}
+	return report.save(s.out)
+}

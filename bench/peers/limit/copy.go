@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr/bench/protocol"
+)
+
+// copyFiles reads every file and writes another one with its bytes; names and files are synced where that is asked for.
+func copyFiles(r protocol.Request) (a protocol.Answer, err error) {
+	names, begins, total, err := files(r.Store)
+	if err != nil {
+		return a, err
+	}
+	buffers := sync.Pool{New: func() any { return new([]byte) }}
+	t := protocol.Start()
+	err = each(len(names), func(i int) error {
+		buffer := buffers.Get().(*[]byte)
+		defer buffers.Put(buffer)
+		n := int(begins[i+1] - begins[i])
+		*buffer = slices.Grow((*buffer)[:0], n)[:n]
+		if err := load(names[i], *buffer); err != nil {
+			return err
+		}
+		name, err := filepath.Rel(r.Store, names[i])
+		if err != nil {
+			return err
+		}
+		return store(filepath.Join(r.Target, name), *buffer, r.Sync)
+	})
+	if err == nil && r.Sync {
+		err = syncFolders(r.Target)
+	}
+	a.Seconds, a.CPU = t.Stop()
+	a.Bytes = total
+	return a, err
+}
+
+// store writes a file, and the folders above it.
+func store(name string, data []byte, sync bool) error {
+	f, err := os.Create(name)
+	if os.IsNotExist(err) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			return err
+		}
+		f, err = os.Create(name)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	if sync {
+		if err := f.Sync(); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	return f.Close()
+}
+
+func syncFolders(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return f.Sync()
+	})
+}

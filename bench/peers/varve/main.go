@@ -1,0 +1,60 @@
+// Varve does the work of the benchmarks with Varve, as its documentation advises.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/bench/protocol"
+	"varve.dev/zarr/store"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// works has the function of every kind of work.
+var works = map[string]func(context.Context, protocol.Request) (protocol.Answer, error){
+	protocol.ReadAll: readAll, protocol.ReadRegions: readRegions, protocol.ReadPoints: readPoints, protocol.Copy: copyAll,
+	protocol.Append: appendPlanes, protocol.Open: openArray, protocol.Members: members,
+}
+
+func run(ctx context.Context, args []string) error {
+	r, err := protocol.Parse(args)
+	if err != nil {
+		return err
+	}
+	work, ok := works[r.Work]
+	if !ok {
+		return protocol.Answer{Unsupported: "no such work"}.Print(os.Stdout)
+	}
+	answer, err := work(ctx, r)
+	if err != nil {
+		return err
+	}
+	return answer.Print(os.Stdout)
+}
+
+// options returns how nodes are opened. How many regions there are at a time is the program's own business.
+func options(r protocol.Request) *zarr.Options {
+	o := &zarr.Options{Budget: r.Budget}
+	if r.Regions == "" {
+		o.Concurrency = r.Concurrency
+	}
+	if !r.Sync {
+		o.Durability = store.Flush
+	}
+	return o
+}
+
+// writing returns the options of a node that is changed.
+func writing(r protocol.Request) *zarr.Options {
+	o := options(r)
+	o.Write = true
+	return o
+}

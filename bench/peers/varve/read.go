@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/bench/protocol"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+)
+
+// read returns the selected elements as bytes in the order of this machine.
+func read(ctx context.Context, a *zarr.Array, sel selection.Selection) ([]byte, error) {
+	switch a.Type() {
+	case dtype.Of[uint8]():
+		return elements[uint8](ctx, a, sel)
+	case dtype.Of[uint16]():
+		return elements[uint16](ctx, a, sel)
+	case dtype.Of[float32]():
+		return elements[float32](ctx, a, sel)
+	}
+	return nil, fmt.Errorf("elements of type %v are not in the benchmarks", a.Type())
+}
+
+func elements[T uint8 | uint16 | float32](ctx context.Context, a *zarr.Array, sel selection.Selection) ([]byte, error) {
+	b, err := zarr.Read[T](ctx, a, sel)
+	if err != nil || len(b.Data) == 0 {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&b.Data[0])), len(b.Data)*int(unsafe.Sizeof(b.Data[0]))), nil
+}
+
+// one measures a single read, and then makes its checksum.
+func one(ctx context.Context, r protocol.Request, sel selection.Selection) (answer protocol.Answer, err error) {
+	t := protocol.Start()
+	a, err := zarr.OpenArray(ctx, r.Store, options(r))
+	if err != nil {
+		return answer, err
+	}
+	data, err := read(ctx, a, sel)
+	if err != nil {
+		return answer, err
+	}
+	answer.Seconds, answer.CPU = t.Stop()
+	t = protocol.Start()
+	var sum protocol.Sum
+	sum.Add(0, data)
+	answer.Bytes, answer.Checksum = sum.Bytes(), sum.String()
+	answer.Checking, _ = t.Stop()
+	return answer, nil
+}
+
+func readAll(ctx context.Context, r protocol.Request) (protocol.Answer, error) {
+	return one(ctx, r, nil)
+}
+
+func readPoints(ctx context.Context, r protocol.Request) (answer protocol.Answer, err error) {
+	rows, err := protocol.Numbers(r.Points, r.Rank)
+	if err != nil {
+		return answer, err
+	}
+	axes := make([][]int64, r.Rank)
+	for _, row := range rows {
+		for k, i := range row {
+			axes[k] = append(axes[k], i)
+		}
+	}
+	points := make(selection.Points, r.Rank)
+	for k := range axes {
+		points[k] = selection.Coords(axes[k]...)
+	}
+	return one(ctx, r, points)
+}
+
+func readRegions(ctx context.Context, r protocol.Request) (answer protocol.Answer, err error) {
+	boxes, err := regions(r)
+	if err != nil {
+		return answer, err
+	}
+	sum := protocol.Sum{Limit: r.Check}
+	t := protocol.Start()
+	a, err := zarr.OpenArray(ctx, r.Store, options(r))
+	if err != nil {
+		return answer, err
+	}
+	err = each(boxes, r.Concurrency, func(i int, buffer []byte) ([]byte, error) {
+		buffer = room(buffer, boxes[i], a.Type().Size())
+		if err := a.ReadBytes(ctx, boxes[i], buffer); err != nil {
+			return nil, err
+		}
+		sum.Add(i, buffer)
+		return buffer, nil
+	})
+	answer.Seconds, answer.CPU = t.Stop()
+	answer.Bytes, answer.Checksum = sum.Bytes(), sum.String()
+	return answer, err
+}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package protocol
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processor returns the seconds that this process has taken of all cores.
+func processor() float64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return (time.Duration(u.Utime.Nano()) + time.Duration(u.Stime.Nano())).Seconds()
+}

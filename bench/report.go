@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// report is everything that was measured.
+type report struct {
+	Machine machine
+	Rows    []measured
+}
+
+// save writes the tables to a file and the figures beside it, or to standard output.
+func (r *report) save(name string) error {
+	var text bytes.Buffer
+	r.markdown(&text)
+	if name == "" {
+		_, err := os.Stdout.Write(text.Bytes())
+		return err
+	}
+	data, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(strings.TrimSuffix(name, filepath.Ext(name))+".json", append(data, '\n'), 0o666); err != nil {
+		return err
+	}
+	return os.WriteFile(name, text.Bytes(), 0o666)
+}
+
+// groups are the headings of the rows.
+var groups = map[string]string{
+	"1": "The arrays of zarr_benchmarks", "2": "The same with uneven edges", "3": "Small chunks", "4": "Small inner chunks in one shard",
+	"5": "blosc", "6": "Random elements and planes", "7": "Appends", "8": "Opening", "9": "A store far away", "10": "Round trips",
+}
+
+func (r *report) markdown(w io.Writer) {
+	fmt.Fprint(w, "# Results\n\n")
+	r.Machine.markdown(w)
+	r.overview(w)
+	group := ""
+	for _, row := range r.Rows {
+		if number, _, _ := strings.Cut(row.ID, "/"); number != group {
+			group = number
+			fmt.Fprintf(w, "\n## %s\n", groups[group])
+		}
+		row.markdown(w)
+	}
+}
+
+func (m machine) markdown(w io.Writer) {
+	fmt.Fprintf(w, "%s, %d cores of %s, %s of memory, %s; load %s when the run began.\n", m.Date, m.Cores, m.Processor, m.Memory, m.System, m.Load)
+	cache := "warm"
+	if m.Cold {
+		cache = "cold"
+	}
+	fmt.Fprintf(w, "Size %s, %d rounds, cache %s. %s.\n", m.Size, m.Rounds, cache, strings.Join(m.Versions, ", "))
+	if len(m.Missing) > 0 {
+		fmt.Fprintf(w, "Not there: %s.\n", strings.Join(m.Missing, ", "))
+	}
+	fmt.Fprint(w, `
+Seconds are those of the work, as each program measures it, from opening the store on: the median of all rounds, in which the
+programs take turns, and half of the distance between the fastest and the slowest. "Start" is what the process took besides. Memory
+is the peak of the process. A command does not tell its work from its start. All answers were checked; those of "limit" are none: it moves the same
+bytes, or decodes the same frames, without Zarr.
+`)
+}
+
+// overview is one table of all rows: the median of each candidate, and how many times as long as Varve the fastest other library takes,
+// and as many seconds of all cores the one that takes the fewest.
+func (r *report) overview(w io.Writer) {
+	if len(r.Rows) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\n## Overview\n\n| row |")
+	for _, c := range r.Rows[0].Results {
+		fmt.Fprintf(w, " %s |", c.Candidate)
+	}
+	fmt.Fprintf(w, " time of the fastest other ÷ varve | the same of CPU |\n|---|%s--:|--:|\n", strings.Repeat("--:|", len(r.Rows[0].Results)))
+	for _, row := range r.Rows {
+		fmt.Fprintf(w, "| %s |", row.ID)
+		least := fastest(row.Results, took, library)
+		for _, c := range row.Results {
+			text := "–"
+			if c.Why == "" {
+				text = duration(c.Median)
+			}
+			if c.Why == "" && c.Median == least && !c.Bound {
+				text = "**" + text + "**"
+			}
+			fmt.Fprintf(w, " %s |", text)
+		}
+		fmt.Fprintf(w, " %s | %s |\n", row.ratio(took), row.ratio(worked))
+	}
+}
+
+// took and worked are what results are compared by.
+func took(r result) float64   { return r.Median }
+func worked(r result) float64 { return r.CPU }
+
+// ratio is how many times as long as Varve the fastest other library takes.
+func (m measured) ratio(by func(result) float64) string {
+	other, own := fastest(m.Results, by, peer), fastest(m.Results, by, func(r result) bool { return r.Candidate == "varve" })
+	if own == 0 || other == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", other/own)
+}
+
+func (m measured) markdown(w io.Writer) {
+	fmt.Fprintf(w, "\n### %s: %s\n\n", m.ID, m.Title)
+	far := m.Ideal > 0
+	for _, r := range m.Results {
+		far = far || r.Requests > 0
+	}
+	if m.Ideal > 0 {
+		fmt.Fprintf(w, "At best %s.\n\n", duration(m.Ideal))
+	}
+	more, rule := "", ""
+	if far {
+		more, rule = " requests | received |", "--:|--:|"
+	}
+	fmt.Fprintf(w, "| | time | ± | ÷ fastest | GB/s | CPU | memory | start |%s\n|---|--:|--:|--:|--:|--:|--:|--:|%s\n", more, rule)
+	least := fastest(m.Results, took, library)
+	var notes []string
+	for _, r := range m.Results {
+		if r.Why != "" {
+			notes = append(notes, fmt.Sprintf("%s: %s.", r.Candidate, strings.TrimSuffix(r.Why, ".")))
+			continue
+		}
+		fmt.Fprintf(w, "| %s | %s | %.0f %% | %s | %s | %s | %s | %s |", r.Candidate, duration(r.Median), 100*r.spread(),
+			times(r.Median, least), rate(r.figures), duration(r.CPU), memory(r.Peak), duration(r.Starting))
+		if far {
+			fmt.Fprintf(w, " %d | %s |", r.Requests, memory(r.Received))
+		}
+		fmt.Fprintln(w)
+	}
+	if len(notes) > 0 {
+		fmt.Fprintf(w, "\nWithout figures: %s\n", strings.Join(notes, " "))
+	}
+}
+
+// line is a row in one line, for those who wait.
+func line(m measured) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-24s", m.ID)
+	for _, r := range m.Results {
+		text := duration(r.Median)
+		if text = strings.ReplaceAll(text, " ", ""); r.Why != "" {
+			text = "–"
+			if strings.HasPrefix(r.Why, "wrong") || strings.HasPrefix(r.Why, "failed") {
+				text = "✗ " + r.Why
+			}
+		}
+		fmt.Fprintf(&b, " %s=%s", r.Candidate, text)
+	}
+	return b.String() + " ratio=" + m.ratio(took) + " of CPU=" + m.ratio(worked)
+}

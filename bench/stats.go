@@ -1,0 +1,63 @@
+package main
+
+import "slices"
+
+// figures are what several runs of the same work took.
+type figures struct {
+	Seconds  []float64 // in the order of the runs
+	Median   float64
+	Least    float64
+	Most     float64
+	CPU      float64 // median of the seconds of all cores
+	Peak     int64   // most bytes of memory
+	Starting float64 // median of the seconds of the process besides the work
+	Bytes    int64   // of elements
+}
+
+// median returns the middle of values, or the mean of the two in the middle; 0 where there are none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(values))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// gather summarizes runs.
+func gather(runs []sample) (f figures) {
+	var cpu, starting []float64
+	for _, r := range runs {
+		f.Seconds = append(f.Seconds, r.seconds)
+		cpu, starting = append(cpu, r.cpu), append(starting, r.starting)
+		f.Peak = max(f.Peak, r.peak)
+		f.Bytes = r.bytes
+	}
+	if len(runs) > 0 {
+		f.Least, f.Most = slices.Min(f.Seconds), slices.Max(f.Seconds)
+	}
+	f.Median, f.CPU, f.Starting = median(f.Seconds), median(cpu), median(starting)
+	return f
+}
+
+// spread is how far runs lie from each other: half of the distance between the fastest and the slowest, as a part of the median.
+func (f figures) spread() float64 {
+	if f.Median == 0 {
+		return 0
+	}
+	return (f.Most - f.Least) / 2 / f.Median
+}
+
+// fastest returns the least of the results that count.
+func fastest(all []result, by func(result) float64, counts func(result) bool) (least float64) {
+	for _, r := range all {
+		if v := by(r); r.Why == "" && v > 0 && counts(r) && (least == 0 || v < least) {
+			least = v
+		}
+	}
+	return least
+}
+
+// peer says that a result is of another library; library that it is of one at all.
+func peer(r result) bool    { return !r.Ours && !r.Bound }
+func library(r result) bool { return !r.Bound }

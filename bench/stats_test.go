@@ -1,0 +1,50 @@
+package main
+
+import (
+	"math"
+	"testing"
+)
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{3, 1}, 2}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2.5}} {
+		if got := median(c.values); got != c.want {
+			t.Errorf("median(%v) = %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+func TestGather(t *testing.T) {
+	f := gather([]sample{{3, 6, 0.1, 100, 8}, {1, 2, 0.3, 300, 8}, {2, 4, 0.2, 200, 8}})
+	if f.Median != 2 || f.Least != 1 || f.Most != 3 || f.CPU != 4 || f.Peak != 300 || f.Starting != 0.2 || f.Bytes != 8 {
+		t.Errorf("gather: %+v", f)
+	}
+	if s := f.spread(); math.Abs(s-0.5) > 1e-9 {
+		t.Errorf("spread %v, want 0.5", s)
+	}
+	if s := gather(nil).spread(); s != 0 {
+		t.Errorf("spread of nothing %v", s)
+	}
+}
+
+func TestRatio(t *testing.T) {
+	m := measured{Results: []result{
+		{Candidate: "varve", Ours: true, figures: figures{Median: 2, CPU: 4}},
+		{Candidate: "varve-16MiB", Ours: true, figures: figures{Median: 1, CPU: 1}},
+		{Candidate: "quick but wrong", Why: "wrong", figures: figures{Median: 0.1, CPU: 0.1}},
+		{Candidate: "limit", Bound: true, figures: figures{Median: 0.5, CPU: 0.5}},
+		{Candidate: "a", figures: figures{Median: 3, CPU: 20}},
+		{Candidate: "b", figures: figures{Median: 5, CPU: 2}},
+	}}
+	if r, c := m.ratio(took), m.ratio(worked); r != "1.50" || c != "0.50" {
+		t.Errorf("ratios %s and %s, want 1.50 and 0.50", r, c)
+	}
+	if least := fastest(m.Results, took, library); least != 1 {
+		t.Errorf("the fastest library takes %v, want 1", least)
+	}
+	if r := (measured{}).ratio(took); r != "–" {
+		t.Errorf("ratio of nothing %q", r)
+	}
+}
