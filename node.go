@@ -77,7 +77,7 @@ func (n *node) Hierarchy() *Hierarchy { return n.hierarchy }
 // Close lets go of the store where opening the node by its location opened it. It need not be called:
 // the runtime closes what is forgotten.
 func (n *node) Close() error {
-	if c, ok := n.hierarchy.store.(io.Closer); ok && n.owner {
+	if c, ok := store.As[io.Closer](n.hierarchy.store); ok && n.owner {
 		return c.Close()
 	}
 	return nil
@@ -95,7 +95,7 @@ func (n *node) writable() error {
 	if !n.options.Write {
 		return ErrReadOnly
 	}
-	if _, compares := n.hierarchy.store.(store.ConditionalWriter); n.options.SharedWriters && !compares {
+	if _, compares := store.As[store.ConditionalWriter](n.hierarchy.store); n.options.SharedWriters && !compares {
 		return fmt.Errorf("%w: this store cannot compare versions, so that one of several writers of a chunk would be lost (Options.SharedWriters)", ErrUnsafeConcurrentWrite)
 	}
 	return nil

@@ -25,7 +25,7 @@ const (
 // crew returns what a codec may use that was granted so many bytes.
 func (w *worker) crew(bytes int64) *codec.Work {
 	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Span: span, Gap: farGap, Small: farGap, Guess: farGuess}
-	if _, near := w.Store.(store.Opener); near {
+	if _, near := store.As[store.Opener](w.Store); near {
 		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
 	}
 	if w.Gap != 0 {
@@ -122,9 +122,9 @@ func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool
 // an array behind a fence.
 func (w *writer) asStored(e codec.Edit) codec.Edit {
 	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
-	_, splicer := w.Store.(store.Splicer)
+	_, splicer := store.As[store.Splicer](w.Store)
 	_, splices := w.Batch.(store.SplicingBatch)
-	_, patcher := w.Store.(store.Patcher)
+	_, patcher := store.As[store.Patcher](w.Store)
 	_, patches := w.Batch.(store.PatchingBatch)
 	e.Splices, e.Patches = splicer && splices, patcher && patches
 	return e

@@ -246,7 +246,7 @@ func (w *writer) remove(ctx context.Context) error {
 	}
 	if v := w.on.Version(); !v.IsZero() {
 		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
-		if _, conditional := w.Store.(store.ConditionalWriter); conditional || !errors.Is(err, store.ErrUnsupported) {
+		if _, conditional := store.As[store.ConditionalWriter](w.Store); conditional || !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
 	}
