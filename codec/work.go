@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
 )
 
 // Work is what one call of a codec may use of the machine. The calls of one operation share their cores.
@@ -16,6 +19,10 @@ type Work struct {
 	// Ranges of a stored chunk are read as one where at most Gap bytes lie between them and they have at most Span bytes
 	// together. A chunk of at most Small bytes is read whole, and Guess bytes are read with an index that stands at an end.
 	Gap, Span, Small, Guess int64
+
+	// Observer is told of what is done to the stored chunk at Key, unless it is nil.
+	Observer observe.Observer
+	Key      store.Key
 }
 
 // Cores is how many goroutines may encode and decode at one time: more would only take more memory, since every codec at

@@ -24,7 +24,7 @@ const (
 
 // crew returns what a codec may use that was granted so many bytes.
 func (w *worker) crew(bytes int64) *codec.Work {
-	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Span: span, Gap: farGap, Small: farGap, Guess: farGuess}
+	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Span: span, Gap: farGap, Small: farGap, Guess: farGuess, Observer: w.Observer, Key: w.key}
 	if _, near := store.As[store.Opener](w.Store); near {
 		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
 	}

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
 
@@ -38,6 +39,8 @@ type Array struct {
 	MaxChunk    int64 // most bytes of one decoded chunk
 	KeepFill    bool  // chunks that hold only the fill value are stored
 	Gap, Span   int64 // how ranges of one stored chunk are put together; 0 is chosen from what the store is
+
+	Observer observe.Observer // is told of chunks that are coded, unless it is nil; of the store there is one of its own
 
 	longest atomic.Int64 // most bytes of a stored chunk that was read so far
 }
