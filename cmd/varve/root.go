@@ -52,7 +52,7 @@ func newRoot() *cobra.Command {
 		newPlanCommand(), withStats(newCreateCommand()), withStats(newWriteCommand()), withStats(newAppendCommand()),
 		withStats(newResizeCommand()), withStats(newUnlockCommand()), newAttributesCommand(), newRemoveCommand(),
 		withStats(newCopyCommand()), withStats(newConvertCommand()), withStats(newConsolidateCommand()), withStats(newCompactCommand()),
-		withStats(newCheckCommand()), withStats(newEqualCommand()), newConformanceCommand(), newVersionCommand(),
+		withStats(newCheckCommand()), withStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)
