@@ -167,16 +167,18 @@ func TestSlabFor(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	second := time.Second
-	for want, c := range map[string]struct {
+	for _, c := range []struct {
+		want       string
 		raw        float64
 		bytes      int64
 		io, codecs time.Duration
 	}{
-		byCodecs:  {1e9, 1e6, second, 3500 * time.Millisecond},
-		byStore:   {1e9, 9e8, 10 * second, second},
-		byWaiting: {1e9, 1e6, 15 * second, second},
-		byChunks:  {1e9, 1e6, second, second},
-		byMemory:  {1e9, 5e8, second, second},
+		{byCodecs, 1e9, 1e6, second, 3500 * time.Millisecond},
+		{byStore, 1e9, 9e8, 10 * second, second},
+		{byWaiting, 1e9, 1e6, 15 * second, second}, // as many as there may be
+		{byWaiting, 1e9, 1e8, 3 * second, second},  // fewer, and nothing else
+		{byChunks, 1e9, 1e6, second, second},
+		{byMemory, 1e9, 5e8, second, second},
 	} {
 		var counter observe.Counter
 		counter.Observe(t.Context(), observe.Event{Op: observe.Get, Bytes: c.bytes, Duration: c.io})
@@ -187,8 +189,8 @@ func TestJudge(t *testing.T) {
 		r.finish()
 		r.Stored *= 2 // the table has rates
 		m := &measured{Raw: rawRound{Rate: c.raw}, Rounds: []round{{}, r}}
-		if got, why := m.judge(); got != want || why == "" || strings.Contains(why, "%!") {
-			t.Errorf("%s: %s", got, why)
+		if got, why := m.judge(); got != c.want || why == "" || strings.Contains(why, "%!") {
+			t.Errorf("%s, want %s: %s", got, c.want, why)
 		}
 	}
 	nothing := &measured{Rounds: []round{{Usual: true}}}

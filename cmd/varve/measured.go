@@ -77,7 +77,8 @@ const (
 )
 
 const (
-	most       = 0.7      // of what there is, from which on something is used up
+	most       = 0.7      // of what there is, from which on something is used up,
+	idle       = 0.3      // and below which it is not
 	smallChunk = 64 << 10 // bytes, below which a chunk costs more than its bytes
 )
 
@@ -99,6 +100,9 @@ func (m *measured) judge() (what, why string) {
 	case size < smallChunk:
 		return byChunks, fmt.Sprintf("chunks have %s each, and of the %s that one takes there are %s in codecs; larger chunks cost less",
 			byteCount(size), duration(r.PerChunk*float64(r.Processors)), duration(codecs/float64(max(1, r.pieces()))))
+	case busy < idle && requests.Duration.Seconds() >= most*r.Seconds:
+		return byWaiting, fmt.Sprintf("a request takes %s, %.1f are under way at a time, and the processors decode for %s of the time",
+			each(requests.Duration, requests.Times), requests.Duration.Seconds()/r.Seconds, percent(busy))
 	}
 	return byMemory, fmt.Sprintf("neither codecs (%s of the processors' time) nor the store (%s of what it gives) are used up, which leaves moving elements to their places",
 		percent(busy), percent(r.Stored/max(1, m.Raw.Rate)))
