@@ -4,7 +4,7 @@ N ?= 5000
 export GOFLAGS ?= -buildvcs=false
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
-MODULES = . codec/extra cmd/varve interop bench
+MODULES = . codec/extra cmd/varve interop bench otel
 
 .PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full beside cross clean
 

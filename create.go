@@ -43,6 +43,7 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 	if err != nil {
 		return nil, fail("create", path, err)
 	}
+	h = h.Observed(o.Observer)
 	base := node{hierarchy: h, path: p, options: o.Options}
 	if spec.Format == 0 {
 		spec.Format = o.Format
@@ -78,6 +79,7 @@ func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any
 	if err != nil {
 		return nil, fail("create", path, err)
 	}
+	h = h.Observed(o.Observer)
 	base := node{hierarchy: h, path: p, options: o.Options}
 	raw, err := attributesJSON(attributes)
 	if err != nil {
@@ -299,6 +301,7 @@ func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error
 	if err != nil {
 		return fail("delete", path, err)
 	}
+	h = h.Observed(opt.orZero().Observer)
 	n := node{hierarchy: h, path: p, options: opt.orZero()}
 	return n.fail("delete", h.remove(ctx, n))
 }

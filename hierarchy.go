@@ -35,7 +35,7 @@ func (GroupSpec) isNodeSpec() {}
 // batch, parents first, and made durable once; a crash in between leaves the first of them. The consolidated metadata of the groups
 // above is changed once.
 func (h *Hierarchy) CreateHierarchy(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
-	c := &creation{hierarchy: h, options: opt.orZero(), nodes: map[store.Path]Node{}, specs: map[store.Path]NodeSpec{}, above: map[store.Path]metadata.Node{}}
+	c := &creation{hierarchy: h.Observed(opt.orZero().Observer), options: opt.orZero(), nodes: map[store.Path]Node{}, specs: map[store.Path]NodeSpec{}, above: map[store.Path]metadata.Node{}}
 	for _, path := range slices.Sorted(maps.Keys(nodes)) {
 		p, err := store.ParsePath(path)
 		if err == nil && c.specs[p] != nil {

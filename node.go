@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
 
@@ -77,7 +78,7 @@ func (n *node) Hierarchy() *Hierarchy { return n.hierarchy }
 // Close lets go of the store where opening the node by its location opened it. It need not be called:
 // the runtime closes what is forgotten.
 func (n *node) Close() error {
-	if c, ok := n.hierarchy.store.(io.Closer); ok && n.owner {
+	if c, ok := store.As[io.Closer](n.hierarchy.store); ok && n.owner {
 		return c.Close()
 	}
 	return nil
@@ -95,7 +96,7 @@ func (n *node) writable() error {
 	if !n.options.Write {
 		return ErrReadOnly
 	}
-	if _, compares := n.hierarchy.store.(store.ConditionalWriter); n.options.SharedWriters && !compares {
+	if _, compares := store.As[store.ConditionalWriter](n.hierarchy.store); n.options.SharedWriters && !compares {
 		return fmt.Errorf("%w: this store cannot compare versions, so that one of several writers of a chunk would be lost (Options.SharedWriters)", ErrUnsafeConcurrentWrite)
 	}
 	return nil
@@ -112,13 +113,14 @@ func (n *node) publisher() publish.Node {
 // Hierarchy is a tree of nodes in a store.
 type Hierarchy struct {
 	store    store.Store
-	location string // for messages
+	location string           // for messages
+	observer observe.Observer // nil where there is none; otherwise store is an [observed.Store]
 }
 
 // On returns the hierarchy in a store.
 func On(s store.Store) *Hierarchy { return &Hierarchy{store: s} }
 
-// Store returns the store of the hierarchy.
+// Store returns the store of the hierarchy. Where that is observed it is wrapped, and [store.Driver] returns the one below.
 func (h *Hierarchy) Store() store.Store { return h.store }
 
 // name returns the place of a node for people.
@@ -172,6 +174,7 @@ func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*
 }
 
 func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
+	h = h.Observed(opt.Observer)
 	now := time.Now()
 	s, err := h.load(ctx, p, opt.Limits)
 	if err != nil {

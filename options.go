@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	SharedWriters bool
 	// Shards says how shards are read and written.
 	Shards Shards
+	// Observer is told of every request to the store, and of every chunk that is decoded or encoded; nil is nobody. See package observe.
+	Observer observe.Observer
 	// Experimental permits what is proposed but not settled.
 	Experimental Experimental
 }

@@ -17,7 +17,7 @@ import (
 // allTurns is what a change of the extent takes; a write takes one.
 const allTurns = 1 << 30
 
-// place is an array of a store. A store that cannot be compared shares its turns with others.
+// place is an array of a store, whatever it is wrapped in. A store that cannot be compared shares its turns with others.
 type place struct {
 	store any
 	path  store.Path
@@ -40,6 +40,7 @@ var inTurn = struct {
 }{at: map[place]*turns{}}
 
 func placeOf(s store.Store, p store.Path) place {
+	s = store.Driver(s)
 	if !reflect.ValueOf(s).Comparable() {
 		return place{path: p}
 	}

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
 
@@ -136,7 +137,9 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 	decoded := budget.Get(n)
 	defer decoded.Put()
 	v := grid.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap()}
-	if err := c.Decode(&v, data); err != nil {
+	start := w.Begin()
+	err := c.Decode(&v, data)
+	if w.Coded(ctx, observe.Decode, n, start, err); err != nil {
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrLimit) {
 			return nil, err
 		}

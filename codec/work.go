@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
 )
 
 // Work is what one call of a codec may use of the machine. The calls of one operation share their cores.
@@ -20,6 +23,10 @@ type Work struct {
 	// Block is how many bytes are read at a time where one more request costs next to nothing, so that they are in the processor's caches
 	// while they are moved to their place; 0 reads as much as there is at once.
 	Block int64
+
+	// Observer is told of what is done to the stored chunk at Key, unless it is nil.
+	Observer observe.Observer
+	Key      store.Key
 }
 
 // Cores is how many goroutines may encode and decode at one time: more would only take more memory, since every codec at

@@ -169,7 +169,7 @@ func (c *copier) writing() *zarr.Options {
 
 // removable sees that the source can be changed, and that the copy stays, before anything is copied.
 func (c *copier) removable(ctx context.Context) error {
-	if _, ok := c.to.(*zip.Archive); ok {
+	if _, ok := store.Driver(c.to).(*zip.Archive); ok {
 		return fmt.Errorf("%w: an archive is there only once it is closed; copy to it, close it, and delete the source then", zarr.ErrUnsupported)
 	}
 	if err := store.Delete(ctx, c.from, c.at.Key(noteName)); err != nil {

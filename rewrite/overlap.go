@@ -38,8 +38,9 @@ func overlap(s store.Store, a store.Path, t store.Store, b store.Path) relation 
 	return apart
 }
 
-// identical reports whether two stores are one. Of two that cannot be compared it is said, to be on the safe side, if they are of one kind.
+// identical reports whether two stores are one below what they are wrapped in. Of two that cannot be compared it is said, to be on the safe side, if they are of one kind.
 func identical(s, t store.Store) bool {
+	s, t = store.Driver(s), store.Driver(t)
 	if reflect.TypeOf(s) != reflect.TypeOf(t) {
 		return false
 	}

@@ -7,10 +7,10 @@ import "context"
 // The batch is a [ConditionalBatch] and a [SplicingBatch] wherever s can write on conditions, inside of batches or
 // outside, a [PatchingBatch] wherever s can patch, and a [CopyingBatch] wherever s can copy. What neither the batches of s nor s itself can do fails with [ErrUnsupported].
 func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
-	if b, ok := s.(Batcher); ok {
+	if b, ok := As[Batcher](s); ok {
 		return batchOf(ctx, s, b, d)
 	}
-	if _, ok := s.(Writer); !ok {
+	if _, ok := As[Writer](s); !ok {
 		return nil, unsupported(s, "write")
 	}
 	return single{s, d}, nil
@@ -25,9 +25,9 @@ func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, err
 	_, conditional := b.(ConditionalBatch)
 	_, splicing := b.(SplicingBatch)
 	_, patching := b.(PatchingBatch)
-	_, patcher := s.(Patcher)
+	_, patcher := As[Patcher](s)
 	_, copying := b.(CopyingBatch)
-	_, copier := s.(Copier)
+	_, copier := As[Copier](s)
 	if conditional && splicing && (patching || !patcher) && (copying || !copier) {
 		return b, nil
 	}
@@ -58,7 +58,7 @@ func (b beside) Splice(ctx context.Context, key Key, from Version, pieces []Piec
 	if c, ok := b.Batch.(SplicingBatch); ok {
 		return c.Splice(ctx, key, from, pieces)
 	}
-	_, alone := b.single.s.(Splicer)
+	_, alone := As[Splicer](b.single.s)
 	c, conditional := b.Batch.(ConditionalBatch)
 	if alone || !conditional {
 		return b.single.Splice(ctx, key, from, pieces)
@@ -115,7 +115,7 @@ func (b single) Patch(ctx context.Context, key Key, from Version, patches []Patc
 }
 
 func (b single) CopyFrom(ctx context.Context, key Key, from Store, source Key) (int64, error) {
-	c, ok := b.s.(Copier)
+	c, ok := As[Copier](b.s)
 	if !ok {
 		return 0, unsupported(b.s, "copy")
 	}

@@ -65,7 +65,7 @@ type ConditionalBatch interface {
 
 // PutIf writes value at key under a condition, or fails with [ErrUnsupported].
 func PutIf(ctx context.Context, s Store, key Key, value []byte, cond Condition, d Durability) (Version, error) {
-	w, ok := s.(ConditionalWriter)
+	w, ok := As[ConditionalWriter](s)
 	if !ok {
 		return Version{}, unsupported(s, "write on a condition")
 	}
@@ -74,7 +74,7 @@ func PutIf(ctx context.Context, s Store, key Key, value []byte, cond Condition, 
 
 // DeleteIf removes the value at key if it is of version v, or fails with [ErrUnsupported].
 func DeleteIf(ctx context.Context, s Store, key Key, v Version) error {
-	w, ok := s.(ConditionalDeleter)
+	w, ok := As[ConditionalDeleter](s)
 	if !ok {
 		return unsupported(s, "delete on a condition")
 	}

@@ -34,7 +34,7 @@ func BatchCopy(ctx context.Context, b Batch, key Key, from Store, source Key) (i
 // CopyValue stores at key of s the value that from has at source, by way of memory where s is no [Copier] of such a store, and then
 // only if it has at most limit bytes: more are [ErrTooLarge]. A limit of 0 is none. It returns the bytes of the value.
 func CopyValue(ctx context.Context, s Store, key Key, from Store, source Key, limit int64, d Durability) (int64, Version, error) {
-	if c, ok := s.(Copier); ok {
+	if c, ok := As[Copier](s); ok {
 		n, v, err := c.CopyFrom(ctx, key, from, source, d)
 		if !errors.Is(err, ErrUnsupported) {
 			return n, v, err
@@ -57,7 +57,7 @@ type Placer interface {
 
 // PlaceOf returns where a store is, "" where it does not say; see [Placer].
 func PlaceOf(s Store) string {
-	if p, ok := s.(Placer); ok {
+	if p, ok := As[Placer](s); ok {
 		return p.Place()
 	}
 	return ""

@@ -46,7 +46,7 @@ func CheckPatches(size int64, patches []Patch) error {
 // PatchValue overwrites bytes of the value at key, of version from; see [Patcher]. A store that is none is
 // [ErrUnsupported]: use [Splice] there.
 func PatchValue(ctx context.Context, s Store, key Key, from Version, patches []Patch, d Durability) (Version, error) {
-	p, ok := s.(Patcher)
+	p, ok := As[Patcher](s)
 	if !ok {
 		return Version{}, unsupported(s, "patch")
 	}

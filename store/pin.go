@@ -75,9 +75,12 @@ func (p *Pinned) open(ctx context.Context) (Object, error) {
 	if p.closed {
 		return nil, fmt.Errorf("store: %s: %w", p.key, fs.ErrClosed)
 	}
-	s, ok := p.s.(Opener)
-	if !ok || p.object != nil {
+	if p.object != nil {
 		return p.object, nil
+	}
+	s, ok := As[Opener](p.s)
+	if !ok {
+		return nil, nil
 	}
 	o, err := s.Open(ctx, p.key)
 	if err != nil {

@@ -63,10 +63,10 @@ func SplicedSize(size int64, pieces []Piece) (int64, error) {
 // Splice replaces the value at key, of version from, by the pieces; see [Splicer]. Where s is none, the old bytes are read
 // and written again as [PutIf] does, and fit into memory; a store without that power is [ErrUnsupported].
 func Splice(ctx context.Context, s Store, key Key, from Version, pieces []Piece, d Durability) (Version, error) {
-	if w, ok := s.(Splicer); ok {
+	if w, ok := As[Splicer](s); ok {
 		return w.Splice(ctx, key, from, pieces, d)
 	}
-	if _, ok := s.(ConditionalWriter); !ok {
+	if _, ok := As[ConditionalWriter](s); !ok {
 		return Version{}, unsupported(s, "write on a condition")
 	}
 	value, err := assemble(ctx, s, key, from, pieces)

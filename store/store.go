@@ -3,7 +3,7 @@
 // A store maps keys to values. Implementers write one method, [Store.Get]; every further power is an interface
 // of its own ([Writer], [ConditionalWriter], [Splicer], [Patcher], [Batcher], [ConditionalBatch], [SplicingBatch],
 // [PatchingBatch], [Copier], [CopyingBatch], [Deleter], [ConditionalDeleter], [Lister], [Stater], [Opener], [Locker], [Placer]), and a function of this package uses the power where the store has it and falls back
-// where it can.
+// where it can. A store that wraps another one, and changes nothing about its values, is a [Wrapper]; [As] finds the powers of any.
 // The suite in package storetest makes the contract true: a driver is done when storetest.Run passes.
 //
 // # Errors
@@ -166,7 +166,7 @@ func unsupported(s Store, power string) error {
 
 // Put writes value at key, or fails with [ErrUnsupported].
 func Put(ctx context.Context, s Store, key Key, value []byte, d Durability) (Version, error) {
-	w, ok := s.(Writer)
+	w, ok := As[Writer](s)
 	if !ok {
 		return Version{}, unsupported(s, "write")
 	}
@@ -175,7 +175,7 @@ func Put(ctx context.Context, s Store, key Key, value []byte, d Durability) (Ver
 
 // Delete removes the value at key, or fails with [ErrUnsupported].
 func Delete(ctx context.Context, s Store, key Key) error {
-	w, ok := s.(Deleter)
+	w, ok := As[Deleter](s)
 	if !ok {
 		return unsupported(s, "delete")
 	}
@@ -184,7 +184,7 @@ func Delete(ctx context.Context, s Store, key Key) error {
 
 // List yields the entries below dir; see [Lister]. It yields [ErrUnsupported] where s cannot list.
 func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, error] {
-	if l, ok := s.(Lister); ok {
+	if l, ok := As[Lister](s); ok {
 		return l.List(ctx, dir, deep)
 	}
 	return func(yield func(Entry, error) bool) { yield(Entry{}, unsupported(s, "list")) }
@@ -192,7 +192,7 @@ func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, er
 
 // Lock keeps other writers away from dir; see [Locker].
 func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err error) {
-	l, ok := s.(Locker)
+	l, ok := As[Locker](s)
 	if !ok {
 		return nil, unsupported(s, "lock")
 	}
@@ -201,7 +201,7 @@ func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err erro
 
 // Stat returns size and version of the value at key, with a request for no bytes where s has no better way.
 func Stat(ctx context.Context, s Store, key Key) (Info, error) {
-	if st, ok := s.(Stater); ok {
+	if st, ok := As[Stater](s); ok {
 		return st.Stat(ctx, key)
 	}
 	_, info, err := s.Get(ctx, key, Request{Range: Span(0, 0)}, nil)

@@ -56,6 +56,10 @@ func showJSON(cmd *cobra.Command, location string, src *source, w *bufio.Writer)
 	if err := writeLists(cmd, src, w); err != nil {
 		return err
 	}
-	_, err = w.WriteString("}\n")
+	stats, err := statsMember(cmd)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(stats, "}\n"...))
 	return err
 }

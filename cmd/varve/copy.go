@@ -105,7 +105,10 @@ func (c *copied) print(w io.Writer) error {
 // locate returns the place that a location names.
 func locate(ctx context.Context, location string, access store.Access) (rewrite.Place, error) {
 	h, path, err := zarr.Locate(ctx, location, access)
-	return rewrite.Place{Hierarchy: h, Path: path}, err
+	if err != nil {
+		return rewrite.Place{}, err
+	}
+	return rewrite.Place{Hierarchy: h.Observed(observerOf(ctx)), Path: path}, nil
 }
 
 // atLocation returns err as one about the node at a location, where package rewrite knows its path in the store only.
@@ -135,10 +138,10 @@ func (f *copyFlags) destination(ctx context.Context, location string) (rewrite.P
 // letGo closes the store of a place. An archive appears then, or is given up.
 func letGo(p rewrite.Place, done bool) error {
 	s := p.Hierarchy.Store()
-	if a, ok := s.(*zip.Archive); ok && !done {
+	if a, ok := store.Driver(s).(*zip.Archive); ok && !done {
 		return a.Discard()
 	}
-	if c, ok := s.(io.Closer); ok {
+	if c, ok := store.As[io.Closer](s); ok {
 		return c.Close()
 	}
 	return nil

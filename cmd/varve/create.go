@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zip"
 )
 
@@ -152,7 +153,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if data != nil {
 		if err := pourAll(cmd, data, a); err != nil {
 			err = on(cmd.Name(), location, err)
-			if archive, ok := a.Hierarchy().Store().(*zip.Archive); ok {
+			if archive, ok := store.Driver(a.Hierarchy().Store()).(*zip.Archive); ok {
 				return errors.Join(err, archive.Discard())
 			}
 			defer a.Close()

@@ -14,6 +14,8 @@
 //   - Streams are cmd.InOrStdin(), cmd.OutOrStdout() and cmd.ErrOrStderr(), never those of package os. Commands that print
 //     much buffer with buffered(cmd, func(w *bufio.Writer) error); documents of any length that may fail use withheld.
 //   - wantsJSON(cmd) tells whether --json was given; printJSON(cmd, v) prints one document. Members that do not apply are null.
+//   - Commands that move data have the flag --stats by withStats. The counter is in their context, reading(cmd), writing(cmd) and locate
+//     pass it on, and printJSON and printDocument add what it counted.
 //   - Contexts come from cmd.Context(): Ctrl-C cancels them.
 //   - Short is one sentence without a final period, Example one or two lines that work.
 //   - openNode and openArray open a location for reading. Other openings take reading(cmd) or writing(cmd), which carry what

@@ -36,6 +36,15 @@ func (e elements) len() int {
 	return len(e.data) / e.typ.Size()
 }
 
+// bytes returns the bytes of all elements.
+func (e elements) bytes() int64 {
+	n := int64(len(e.data))
+	for _, w := range e.words {
+		n += int64(len(w))
+	}
+	return n
+}
+
 // at returns element i.
 func (e elements) at(i int) []byte {
 	if e.typ.Variable() {

@@ -82,7 +82,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded bool
 	if err != nil || !wantsJSON(cmd) {
 		return err
 	}
-	return writeJSON(messages(cmd, toStdout), map[string]any{
+	return printDocument(cmd, messages(cmd, toStdout), map[string]any{
 		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": present(output),
 	})
 }

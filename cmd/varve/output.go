@@ -21,7 +21,7 @@ func wantsJSON(cmd *cobra.Command) bool {
 }
 
 // printJSON prints v as the document on standard output. Raw JSON within v keeps its spelling.
-func printJSON(cmd *cobra.Command, v any) error { return writeJSON(cmd.OutOrStdout(), v) }
+func printJSON(cmd *cobra.Command, v any) error { return printDocument(cmd, cmd.OutOrStdout(), v) }
 
 func writeJSON(w io.Writer, v any) error {
 	var b bytes.Buffer

@@ -48,10 +48,11 @@ func newRoot() *cobra.Command {
 	propose(root, missingFlag, "403")
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
-		newCatCommand(), newExportCommand(),
-		newPlanCommand(), newCreateCommand(), newWriteCommand(), newAppendCommand(), newResizeCommand(), newUnlockCommand(),
-		newAttributesCommand(), newRemoveCommand(), newCopyCommand(), newConvertCommand(), newConsolidateCommand(), newCompactCommand(), newCheckCommand(),
-		newEqualCommand(), newConformanceCommand(), newVersionCommand(),
+		withStats(newCatCommand()), withStats(newExportCommand()),
+		newPlanCommand(), withStats(newCreateCommand()), withStats(newWriteCommand()), withStats(newAppendCommand()),
+		withStats(newResizeCommand()), withStats(newUnlockCommand()), newAttributesCommand(), newRemoveCommand(),
+		withStats(newCopyCommand()), withStats(newConvertCommand()), withStats(newConsolidateCommand()), withStats(newCompactCommand()),
+		withStats(newCheckCommand()), withStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)

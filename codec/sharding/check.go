@@ -194,6 +194,7 @@ func (d *checker) readAndCheck(group []want, stop int64, read stretch) error {
 		if data, _, err = d.src.Read(d.ctx, store.Request{Range: store.Span(off, stop-off)}, b.B); err != nil {
 			return err
 		}
+		d.work.Coalesced(d.ctx, len(group), stop-off)
 	}
 	d.work.Cores.Enter()
 	defer d.work.Cores.Leave()
@@ -237,7 +238,7 @@ func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.C
 	if d.chain.Divided() {
 		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, codec.Stored(data), d.deep)
 	}
-	b, err := d.decodeWhole(p, data)
+	b, err := d.decodeWhole(d.ctx, d.work, p, data)
 	b.Put()
 	if err == nil {
 		return nil, nil

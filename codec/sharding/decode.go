@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 )
 
@@ -132,6 +133,14 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 	if d.chain.Divided() {
 		return d.chain.DecodePart(d.ctx, d.work, codec.Part{Shape: p.Cell.Encoded, Part: p.Part.Part, Into: p.Placed}, codec.Stored(src))
 	}
+	start := d.work.Begin()
+	err := d.decodeOne(p, src)
+	d.work.Coded(d.ctx, observe.Decode, d.bytes(p.Cell.Encoded), start, err)
+	return err
+}
+
+// decodeOne is decodeInner of an inner chunk that is not cut any further.
+func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 	p.Decoded.Shape = p.Cell.Encoded
 	if shown, err := d.chain.Show(&p.Decoded, src); err != nil {
 		return err
@@ -155,11 +164,13 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 }
 
 // decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
-func (c *coder) decodeWhole(p *selection.Piece, src []byte) (*budget.Buffer, error) {
+func (c *coder) decodeWhole(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	p.Show(b.Bytes(n), c.heap.New())
-	if err := c.chain.Decode(&p.Decoded, src); err != nil {
+	start := w.Begin()
+	err := c.chain.Decode(&p.Decoded, src)
+	if w.Coded(ctx, observe.Decode, n, start, err); err != nil {
 		b.Put()
 		return nil, err
 	}
@@ -177,7 +188,7 @@ func (c *coder) CheckInner(ctx context.Context, w *codec.Work, shape, index []in
 	if !l.grid.Cell(index, p.Cell) {
 		return fmt.Errorf("no inner chunk %v in a shard of %v", index, l.chunks)
 	}
-	b, err := c.decodeWhole(p, src)
+	b, err := c.decodeWhole(ctx, w, p, src)
 	b.Put()
 	return l.fail(l.number(index), err)
 }

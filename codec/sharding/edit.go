@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -323,7 +324,10 @@ func (d *editor) append(dst []byte, v grid.View) ([]byte, error) {
 	if !d.KeepFill && v.AllEqual(d.filler) {
 		return dst, nil
 	}
-	return d.chain.Encode(dst, v)
+	start := d.work.Begin()
+	dst, err := d.chain.Encode(dst, v)
+	d.work.Coded(d.ctx, observe.Encode, v.ElementBytes(), start, err)
+	return dst, err
 }
 
 // oldInner makes p show inner chunk k as it is stored, as far as it stays, in memory that the caller puts back,
@@ -342,7 +346,7 @@ func (d *editor) oldInner(p *selection.Piece, k int64, covered bool) (b *budget.
 		grid.FillBytes(p.Decoded.Data, d.filler)
 		return b, false, nil
 	}
-	if b, err = d.decodeWhole(p, src); err != nil {
+	if b, err = d.decodeWhole(d.ctx, d.work, p, src); err != nil {
 		return nil, false, err
 	}
 	return b, d.clearBeyond(p), nil

@@ -98,6 +98,7 @@ func (d *editor) readParts(src codec.Source, stay bool) error {
 		if err != nil {
 			return err
 		}
+		d.work.Coalesced(d.ctx, n, stop-off)
 		d.reads = append(d.reads, stretch{off: off, data: data})
 	}
 	return nil

@@ -160,8 +160,10 @@ func (s stretch) holds(off, n int64) ([]byte, bool) {
 func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
 	if x := d.cache.get(src.Key()); x != nil && x.bytes == d.layout.index && int64(len(x.entries)) == 2*d.n {
 		src.Expect(x.info)
+		d.work.LookedUp(d.ctx, true)
 		return x, stretch{}, nil
 	}
+	d.work.LookedUp(d.ctx, false)
 	x, tail, err := d.fetchIndex(src)
 	if err == nil {
 		d.cache.put(src.Key(), x)
@@ -293,6 +295,7 @@ func (d *decoder) readGroup(src codec.Source, group []want, stop int64, tail str
 	if err != nil {
 		return err
 	}
+	d.work.Coalesced(d.ctx, len(group), stop-off)
 	return d.decodeGroup(stretch{off: off, data: data}, group)
 }
 

@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
 
@@ -90,7 +91,9 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 	buffer := budget.Get(n)
 	defer buffer.Put()
 	w.Show(buffer.Bytes(n), w.Heap.New())
-	if err := w.Chain.Decode(&w.Decoded, src); err != nil {
+	start := observe.Start(w.Observer)
+	err = w.Chain.Decode(&w.Decoded, src)
+	if observe.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err); err != nil {
 		return w.fail(err)
 	}
 	defer w.lock().Unlock()

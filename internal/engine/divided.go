@@ -27,7 +27,7 @@ const (
 
 // near reports whether requests cost next to nothing.
 func (a *Array) near() bool {
-	_, ok := a.Store.(store.Opener)
+	_, ok := store.As[store.Opener](a.Store)
 	return ok
 }
 
@@ -41,7 +41,7 @@ func (a *Array) block() int64 {
 
 // crew returns what a codec may use that was granted so many bytes.
 func (w *worker) crew(bytes int64) *codec.Work {
-	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Span: span, Gap: farGap, Small: farGap, Guess: farGuess}
+	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Span: span, Gap: farGap, Small: farGap, Guess: farGuess, Observer: w.Observer, Key: w.key}
 	if work.Block = w.block(); w.near() {
 		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
 	}
@@ -139,9 +139,9 @@ func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool
 // an array behind a fence.
 func (w *writer) asStored(e codec.Edit) codec.Edit {
 	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
-	_, splicer := w.Store.(store.Splicer)
+	_, splicer := store.As[store.Splicer](w.Store)
 	_, splices := w.Batch.(store.SplicingBatch)
-	_, patcher := w.Store.(store.Patcher)
+	_, patcher := store.As[store.Patcher](w.Store)
 	_, patches := w.Batch.(store.PatchingBatch)
 	e.Splices, e.Patches = splicer && splices, patcher && patches
 	return e

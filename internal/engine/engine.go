@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
 
@@ -39,6 +40,8 @@ type Array struct {
 	KeepFill    bool  // chunks that hold only the fill value are stored
 	Block       int64 // bytes of a chunk that is not encoded that are read at a time; 0 is chosen from what the store is
 	Gap, Span   int64 // how ranges of one stored chunk are put together; 0 is chosen from what the store is
+
+	Observer observe.Observer // is told of chunks that are coded, unless it is nil; of the store there is one of its own
 
 	longest atomic.Int64 // most bytes of a stored chunk that was read so far
 }

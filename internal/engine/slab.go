@@ -136,11 +136,11 @@ func (w *worker) encode(ctx context.Context, s *Slab, part grid.Part) ([]byte, e
 	if w.Chain.Divided() {
 		return w.encodeLayer(ctx, s, part, weight)
 	}
-	return w.encodeChunk(s, part, n)
+	return w.encodeChunk(ctx, s, part, n)
 }
 
 // encodeChunk returns the encoded form of a whole chunk of n bytes.
-func (w *worker) encodeChunk(s *Slab, part grid.Part, n int64) ([]byte, error) {
+func (w *worker) encodeChunk(ctx context.Context, s *Slab, part grid.Part, n int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Part.Chunk)
 	w.Into(s.Planes)
 	if !w.KeepFill && w.Placed.AllEqual(w.Fill) {
@@ -160,7 +160,7 @@ func (w *worker) encodeChunk(s *Slab, part grid.Part, n int64) ([]byte, error) {
 	defer w.cores.Leave()
 	b := budget.Get(w.Chain.Room(v))
 	defer b.Put()
-	out, err := w.Chain.Encode(b.B, v)
+	out, err := w.encoded(ctx, b.B, v, n)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -107,11 +108,13 @@ func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, 
 	room, buffer := roomFor(n, room)
 	w.Show(room, heap)
 	w.cores.Enter()
+	start := observe.Start(w.Observer)
 	if w.within {
 		err = w.Chain.DecodeWithin(&w.Decoded, w.Part.Part, src)
 	} else {
 		err = w.Chain.Decode(&w.Decoded, src)
 	}
+	observe.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err)
 	w.cores.Leave()
 	if err != nil {
 		buffer.Put()

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -207,12 +208,20 @@ func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
 	encoded := budget.Get(w.Chain.Room(v))
 	defer encoded.Put()
 	w.cores.Enter()
-	value, err := w.Chain.Encode(encoded.B, v)
+	value, err := w.encoded(ctx, encoded.B, v, n)
 	w.cores.Leave()
 	if err != nil {
 		return err
 	}
 	return w.store(ctx, value)
+}
+
+// encoded appends the encoded form of the chunk, n bytes decoded, to dst. The caller holds a core.
+func (w *worker) encoded(ctx context.Context, dst []byte, v grid.View, n int64) ([]byte, error) {
+	start := observe.Start(w.Observer)
+	value, err := w.Chain.Encode(dst, v)
+	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
+	return value, err
 }
 
 // putPlain stores a chunk that is not encoded, from where it is if its elements stand in C order.
@@ -246,7 +255,7 @@ func (w *writer) remove(ctx context.Context) error {
 	}
 	if v := w.on.Version(); !v.IsZero() {
 		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
-		if _, conditional := w.Store.(store.ConditionalWriter); conditional || !errors.Is(err, store.ErrUnsupported) {
+		if _, conditional := store.As[store.ConditionalWriter](w.Store); conditional || !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
 	}

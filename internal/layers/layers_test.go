@@ -24,9 +24,9 @@ var layers = [][]string{
 	{"calendar", "dtype", "grid", "store"},
 	{
 		"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy",
-		"internal/number", "store/http", "store/zip",
+		"internal/number", "store/http", "store/zip", "observe",
 	},
-	{"codec"},
+	{"codec", "store/observed"},
 	{"internal/bounded"},
 	{
 		"codec/bytes", "codec/transpose", "codec/gzip", "codec/zstd", "codec/crc32c", "codec/sharding",

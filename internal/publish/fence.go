@@ -270,7 +270,7 @@ const mostPending = 1024
 
 // Delete remembers what is under the key, and deletes many at a time.
 func (b *reclaiming) Delete(ctx context.Context, key store.Key) error {
-	if _, ok := b.f.Store.(store.ConditionalDeleter); !ok {
+	if _, ok := store.As[store.ConditionalDeleter](b.f.Store); !ok {
 		return nil // nothing is visible of what stays
 	}
 	info, err := store.Stat(ctx, b.f.Store, key)

@@ -169,7 +169,7 @@ func (n Node) keepOthersAway(ctx context.Context) (unlock func() error, fenced b
 	if !errors.Is(err, store.ErrUnsupported) {
 		return unlock, false, err
 	}
-	_, conditional := n.Store.(store.ConditionalWriter)
+	_, conditional := store.As[store.ConditionalWriter](n.Store)
 	if !n.SingleWriter && !conditional {
 		return nil, false, fmt.Errorf("%w: %w", ErrUnsafe, err)
 	}

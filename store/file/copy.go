@@ -31,7 +31,7 @@ func (s *Store) CopyFrom(
 func (s *Store) copyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (string, vfs.Stat, error) {
-	other, ok := from.(*Store)
+	other, ok := store.Driver(from).(*Store)
 	if !ok {
 		return "", vfs.Stat{}, store.ErrUnsupported
 	}

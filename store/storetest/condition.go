@@ -17,7 +17,7 @@ func (p *probe) putIf(name, value string, cond store.Condition) (store.Version, 
 }
 
 func checkConditional(p *probe) {
-	_, ok := p.s.(store.ConditionalWriter)
+	_, ok := store.As[store.ConditionalWriter](p.s)
 	first, err := p.putIf("a/k", "one", store.IfAbsent())
 	if p.lacks(ok, err, "PutIf") {
 		return
@@ -56,7 +56,7 @@ func (p *probe) version(name string) store.Version {
 func checkDeleteIf(p *probe) {
 	p.put("a/k", []byte("one"))
 	old := p.version("a/k")
-	_, ok := p.s.(store.ConditionalDeleter)
+	_, ok := store.As[store.ConditionalDeleter](p.s)
 	if p.lacks(ok, store.DeleteIf(p.ctx, p.s, store.MustKey("a/none"), old), "DeleteIf") {
 		return
 	}
@@ -104,7 +104,7 @@ func (p *probe) batchPutIf(b store.Batch) {
 	}
 	p.is(b.Put(p.ctx, store.MustKey("b/k"), []byte("one")), nil, "Put in a batch")
 	err := putIf("b/k", "two", store.IfAbsent())
-	if _, ok := p.s.(store.ConditionalWriter); !ok && errors.Is(err, store.ErrUnsupported) {
+	if _, ok := store.As[store.ConditionalWriter](p.s); !ok && errors.Is(err, store.ErrUnsupported) {
 		return
 	}
 	p.is(err, store.ErrConflict, "PutIf absent of what exists, in a batch")
@@ -128,7 +128,7 @@ func (p *probe) onlyOneCreates(putIf func(name, value string, cond store.Conditi
 		if winner := p.winner(errs, name); winner >= 0 {
 			p.holds(name, fmt.Append(nil, "value ", winner))
 		}
-		if _, ok := p.s.(store.Deleter); ok {
+		if _, ok := store.As[store.Deleter](p.s); ok {
 			p.is(store.Delete(p.ctx, p.s, store.MustKey(name)), nil, "Delete %q", name)
 		}
 	}
@@ -139,7 +139,7 @@ func (p *probe) batchDeleteIf(b store.Batch) {
 	del := func(key store.Key, v store.Version) error { return store.BatchDeleteIf(p.ctx, b, key, v) }
 	p.put("a/k", []byte("one"))
 	err := del(store.MustKey("a/none"), p.version("a/k"))
-	if _, ok := p.s.(store.ConditionalDeleter); !ok && errors.Is(err, store.ErrUnsupported) {
+	if _, ok := store.As[store.ConditionalDeleter](p.s); !ok && errors.Is(err, store.ErrUnsupported) {
 		return
 	}
 	p.deletesIf(del)
@@ -179,8 +179,8 @@ func (p *probe) winner(errs []error, name string) int {
 
 // checkConditionalRaces has deletions on a condition race with each other and with writes.
 func checkConditionalRaces(p *probe) {
-	_, writes := p.s.(store.ConditionalWriter)
-	_, deletes := p.s.(store.ConditionalDeleter)
+	_, writes := store.As[store.ConditionalWriter](p.s)
+	_, deletes := store.As[store.ConditionalDeleter](p.s)
 	if !writes || !deletes {
 		return
 	}
@@ -249,7 +249,7 @@ const (
 // checkIncrements counts from several goroutines by compare and swap, outside of batches and inside: no increment may
 // be lost.
 func checkIncrements(p *probe) {
-	if _, ok := p.s.(store.ConditionalWriter); !ok {
+	if _, ok := store.As[store.ConditionalWriter](p.s); !ok {
 		return
 	}
 	p.increments("count", func(key store.Key, value []byte, cond store.Condition) error {

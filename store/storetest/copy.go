@@ -38,7 +38,7 @@ func (p *probe) batchCopy(from, none store.Key) {
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
 	n, err := store.BatchCopy(p.ctx, b, store.MustKey("c/d/copy"), p.s, from)
-	if _, copies := p.s.(store.Copier); !copies && errors.Is(err, store.ErrUnsupported) {
+	if _, copies := store.As[store.Copier](p.s); !copies && errors.Is(err, store.ErrUnsupported) {
 		b.Discard()
 		return
 	}

@@ -24,7 +24,7 @@ func (p *probe) lock(ctx context.Context, dir string) (func() error, error) {
 func checkLock(p *probe) {
 	p.put(lockDir+"/k", nil)
 	p.put("other/k", nil)
-	_, ok := p.s.(store.Locker)
+	_, ok := store.As[store.Locker](p.s)
 	unlock, err := p.lock(p.ctx, lockDir)
 	if p.lacks(ok, err, "Lock") {
 		return
@@ -43,7 +43,7 @@ func checkLock(p *probe) {
 	_, err = p.lock(soon, lockDir)
 	p.is(err, context.DeadlineExceeded, "Lock of what is locked")
 	p.is(unlock(), nil, "unlock")
-	if _, ok := p.s.(store.Lister); ok {
+	if _, ok := store.As[store.Lister](p.s); ok {
 		p.lists(lockDir, false, []string{"k"})
 	}
 	p.exclusion()
@@ -77,8 +77,8 @@ func (p *probe) exclusion() {
 
 // checkPutIfBelowLock sees that whoever holds a directory can write in it on a condition.
 func checkPutIfBelowLock(p *probe) {
-	_, locks := p.s.(store.Locker)
-	_, conditions := p.s.(store.ConditionalWriter)
+	_, locks := store.As[store.Locker](p.s)
+	_, conditions := store.As[store.ConditionalWriter](p.s)
 	if !locks || !conditions {
 		return
 	}

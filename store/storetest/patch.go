@@ -27,7 +27,7 @@ func checkPatch(p *probe) {
 	key := store.MustKey("a/k")
 	p.put("a/k", []byte("0123456789"))
 	v, err := store.PatchValue(p.ctx, p.s, key, p.version("a/k"), []store.Patch{over(3, "abc")}, store.Sync)
-	_, ok := p.s.(store.Patcher)
+	_, ok := store.As[store.Patcher](p.s)
 	if p.lacks(ok, err, "PatchValue") {
 		return
 	}
@@ -104,7 +104,7 @@ func (p *probe) pinnedPatch() {
 // checkPatchRaces counts by patches, has patches race with other conditional writes, and sees that readers find every
 // value whole meanwhile.
 func checkPatchRaces(p *probe) {
-	if _, ok := p.s.(store.Patcher); !ok {
+	if _, ok := store.As[store.Patcher](p.s); !ok {
 		return
 	}
 	p.increments("count", func(key store.Key, value []byte, cond store.Condition) error {

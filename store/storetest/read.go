@@ -147,7 +147,7 @@ func checkStat(p *probe) {
 }
 
 func checkList(p *probe) {
-	_, ok := p.s.(store.Lister)
+	_, ok := store.As[store.Lister](p.s)
 	for _, err := range store.List(p.ctx, p.s, store.Path{}, false) {
 		if p.lacks(ok, err, "List") {
 			return

@@ -23,8 +23,8 @@ func (p *probe) splice(key store.Key, from store.Version, pieces []store.Piece) 
 
 // cannotSplice checks that a store which lacks the power says so in err, and reports whether it lacks it.
 func (p *probe) cannotSplice(err error) bool {
-	_, splices := p.s.(store.Splicer)
-	_, conditions := p.s.(store.ConditionalWriter)
+	_, splices := store.As[store.Splicer](p.s)
+	_, conditions := store.As[store.ConditionalWriter](p.s)
 	return p.lacks(splices || conditions, err, "Splice")
 }
 
@@ -62,7 +62,7 @@ func checkSplice(p *probe) {
 	p.holds("a/k", []byte("new 3456"))
 	p.splices(p.splice)
 	p.randomSplices(p.splice)
-	if d, ok := p.s.(store.Deleter); ok {
+	if d, ok := store.As[store.Deleter](p.s); ok {
 		v = p.version("a/k")
 		p.is(d.Delete(p.ctx, key), nil, "Delete")
 		p.is(p.splice(key, v, []store.Piece{fresh("x")}), store.ErrConflict, "Splice of what was deleted")

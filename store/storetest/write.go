@@ -43,7 +43,7 @@ func checkWeirdKeys(p *probe) {
 	for name, value := range held {
 		p.holds(name, value)
 	}
-	if _, ok := p.s.(store.Lister); !ok {
+	if _, ok := store.As[store.Lister](p.s); !ok {
 		return
 	}
 	for e, err := range store.List(p.ctx, p.s, store.Path{}, true) {
@@ -155,8 +155,8 @@ func batchKey(i int) store.Key { return store.MustKey(fmt.Sprintf("c/%d/%d", i/4
 func (p *probe) batchDelete() {
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
-	_, ok := p.s.(store.Deleter)
-	if _, batcher := p.s.(store.Batcher); p.lacks(ok || batcher, b.Delete(p.ctx, batchKey(0)), "Delete in a batch") {
+	_, ok := store.As[store.Deleter](p.s)
+	if _, batcher := store.As[store.Batcher](p.s); p.lacks(ok || batcher, b.Delete(p.ctx, batchKey(0)), "Delete in a batch") {
 		b.Discard()
 		return
 	}
@@ -179,7 +179,7 @@ func (p *probe) discard() {
 func checkDelete(p *probe) {
 	p.put("a/b/c", []byte("x"))
 	p.put("a/d", []byte("y"))
-	_, ok := p.s.(store.Deleter)
+	_, ok := store.As[store.Deleter](p.s)
 	if p.lacks(ok, store.Delete(p.ctx, p.s, store.MustKey("a/b/c")), "Delete") {
 		return
 	}
@@ -190,7 +190,7 @@ func checkDelete(p *probe) {
 	}
 	p.holds("a/d", []byte("y"))
 	p.is(store.Delete(p.ctx, p.s, store.MustKey("a/d")), nil, "Delete")
-	if _, ok := p.s.(store.Lister); ok {
+	if _, ok := store.As[store.Lister](p.s); ok {
 		p.lists("", false, nil)
 	}
 	p.put("a/b/c", []byte("again"))
@@ -204,15 +204,15 @@ func checkCancelledWrite(p *probe) {
 	key := store.MustKey("k")
 	_, err := store.Put(ctx, p.s, key, []byte("new"), store.Sync)
 	p.is(err, context.Canceled, "Put")
-	if w, ok := p.s.(store.ConditionalWriter); ok {
+	if w, ok := store.As[store.ConditionalWriter](p.s); ok {
 		_, err = w.PutIf(ctx, key, []byte("new"), store.IfAbsent(), store.Sync)
 		p.is(err, context.Canceled, "PutIf")
 	}
-	if d, ok := p.s.(store.Deleter); ok {
+	if d, ok := store.As[store.Deleter](p.s); ok {
 		p.is(d.Delete(ctx, key), context.Canceled, "Delete")
 	}
 	now := p.version("k")
-	if d, ok := p.s.(store.ConditionalDeleter); ok {
+	if d, ok := store.As[store.ConditionalDeleter](p.s); ok {
 		p.is(d.DeleteIf(ctx, key, now), context.Canceled, "DeleteIf")
 	}
 	if _, err := store.Splice(ctx, p.s, key, now, []store.Piece{kept(0, 1)}, store.Sync); !errors.Is(err, store.ErrUnsupported) {

@@ -66,7 +66,7 @@ func Open(ctx context.Context, s store.Store, key store.Key, opt *Options) (*Sto
 // Close lets go of the archive, and closes the store that it is in.
 func (s *Store) Close() error {
 	err := s.archive.Close()
-	if c, ok := s.below.(io.Closer); ok {
+	if c, ok := store.As[io.Closer](s.below); ok {
 		err = errors.Join(err, c.Close())
 	}
 	return err

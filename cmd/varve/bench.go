@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+func newBenchCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bench NODE",
+		Short: "Measure how fast an array is read on this machine, and say what bounds it",
+		Long: `Measure how fast an array is read on this machine, and say what bounds it.
+
+A part of the array is read again and again: with 1, 2, 4 and more chunks in flight on as many processors, and in the end as all
+other commands read. It is as much as a share of --seconds is enough for, from the start of the array or of --select, slab by slab,
+and no slab is longer than 128 MiB or one chunk. The same requests are then repeated without decoding anything ("raw"), which is what the store
+gives. The first round is not counted, so what is measured are files that the system has in memory, if they fit there.
+
+Times in I/O and in codecs are those of all goroutines: several at a time take more than passes on the clock.`,
+		Example: `  varve bench era5.zarr/t2m
+  varve bench https://example.org/era5.zarr/t2m --select time=0:24 --seconds 20 --json`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: completeNode,
+	}
+	sel := selectionFlag(c)
+	seconds := c.Flags().Float64("seconds", 5, "about how `LONG` to measure; every round reads one slab at least")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !(*seconds > 0 && *seconds <= 3600) {
+			return badUsage("--seconds is from more than 0 to 3600")
+		}
+		return bench(cmd, args[0], *sel, time.Duration(*seconds*float64(time.Second)))
+	}
+	return c
+}
+
+// trial is a part of an array that is read again and again.
+type trial struct {
+	hierarchy *zarr.Hierarchy // whose store notes requests
+	noted     *recorder
+	path      string
+	sel       string
+	options   zarr.Options
+
+	share time.Duration // of one round
+	slabs []slab
+	shape []int64
+	typ   string
+}
+
+// slab is what is read at a time.
+type slab struct {
+	sel    selection.Selection
+	n      int   // elements
+	chunks int64 // that it touches
+}
+
+func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err error) {
+	ctx := cmd.Context()
+	h, path, err := zarr.Locate(ctx, location, store.Read)
+	if err != nil {
+		return err
+	}
+	defer closeStore(h)
+	noted := &recorder{Store: h.Store()}
+	t := &trial{hierarchy: zarr.On(noted), noted: noted, path: path, sel: sel, options: *reading(cmd)}
+	levels := levelsOf(runtime.GOMAXPROCS(0))
+	t.share = all / time.Duration(len(levels)+2)
+	r, err := t.run(ctx, levels)
+	if err != nil {
+		return atLocation(cmd.Name(), location, rewrite.Place{Hierarchy: h, Path: path}, err)
+	}
+	r.Path = location
+	if wantsJSON(cmd) {
+		return printJSON(cmd, r)
+	}
+	return buffered(cmd, r.print)
+}
+
+// run measures all levels.
+func (t *trial) run(ctx context.Context, levels []level) (*measured, error) {
+	if err := t.warm(ctx); err != nil {
+		return nil, err
+	}
+	r := &measured{Shape: t.shape, DataType: t.typ, Slabs: len(t.slabs)}
+	for _, s := range t.slabs {
+		r.Elements += int64(s.n)
+		r.Chunks += s.chunks
+	}
+	var err error
+	if r.Raw, err = t.raw(ctx); err != nil {
+		return nil, err
+	}
+	for _, l := range levels {
+		one, err := t.round(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		r.Rounds = append(r.Rounds, one)
+	}
+	r.Bound, r.Because = r.judge()
+	return r, nil
+}
+
+// level is how much is done at a time.
+type level struct {
+	inFlight   int // chunks, 0 for what the library does unless told otherwise
+	processors int
+}
+
+// levelsOf returns the levels that are measured where there are so many processors: powers of two, all, and what is usual.
+func levelsOf(processors int) []level {
+	var levels []level
+	for n := 1; n < processors; n *= 2 {
+		levels = append(levels, level{n, n})
+	}
+	return append(levels, level{processors, processors}, level{0, processors})
+}
+
+// usualInFlight is how many chunks are in flight where nobody says anything (zarr.Options.Concurrency).
+func usualInFlight(processors int) int { return max(8, 2*processors) }
+
+// open opens the array anew, so that it knows nothing of an earlier round, and binds the selection.
+func (t *trial) open(ctx context.Context, opt zarr.Options) (*source, error) {
+	a, err := t.hierarchy.OpenArray(ctx, t.path, &opt)
+	if err != nil {
+		return nil, err
+	}
+	return newSource(a, t.sel, false)
+}
+
+// warm reads slabs for the time of one round, and notes them and the requests that they take.
+func (t *trial) warm(ctx context.Context) error {
+	s, err := t.open(ctx, t.options)
+	if err != nil {
+		return err
+	}
+	t.shape, t.typ = s.shape, s.typ.String()
+	slabs, err := s.array.Slabs(s.resolved, slabFor(s))
+	if err != nil {
+		return err
+	}
+	t.noted.begin()
+	defer t.noted.end()
+	r, start := s.reader(), time.Now()
+	for sel := range slabs {
+		part, err := s.array.Select(sel)
+		if err != nil {
+			return err
+		}
+		one := slab{sel, int(part.Len()), selection.NewPlan(part, s.array.Grid()).Chunks()}
+		if _, err := r.read(ctx, sel, one.n); err != nil {
+			return err
+		}
+		if t.slabs = append(t.slabs, one); time.Since(start) >= t.share || len(t.slabs) == mostSlabs {
+			break
+		}
+	}
+	if len(t.slabs) == 0 {
+		return badArgument("there are no elements to read")
+	}
+	return nil
+}
+
+const (
+	mostSlabs = 1 << 12
+	leastSlab = 16 << 20 // bytes
+	mostSlab  = 1 << 30  // bytes, of one chunk
+)
+
+// slabFor returns how many bytes are read at a time: enough for all processors, and no more than other commands do unless one chunk is longer.
+func slabFor(s *source) int64 {
+	g := s.array.Grid()
+	if inner := s.array.Inner(); inner != nil {
+		if cut, err := inner.Grid(); err == nil { // else shards stand for their inner chunks
+			g = cut
+		}
+	}
+	chunk := width(s.stored)
+	for i := range g.Rank() {
+		axis := g.Axis(i)
+		n, ok := checked.Mul(chunk, axis.Longest(grid.Interval{Stop: axis.Chunks()}))
+		if !ok {
+			n = math.MaxInt64
+		}
+		chunk = n
+	}
+	most := slabOf(s.stored)
+	if chunk >= most {
+		return min(chunk, mostSlab)
+	}
+	return max(leastSlab*most/slabBytes, min(most, 4*int64(runtime.GOMAXPROCS(0))*chunk))
+}
+
+// raw repeats the requests that were noted, and decodes nothing.
+func (t *trial) raw(ctx context.Context) (rawRound, error) {
+	start := time.Now()
+	var r rawRound
+	for {
+		requests, bytes, err := t.noted.replay(ctx, usualInFlight(runtime.GOMAXPROCS(0)))
+		if err != nil {
+			return r, err
+		}
+		r.Requests += requests
+		r.Bytes += bytes
+		if r.Seconds = time.Since(start).Seconds(); r.Seconds >= t.share.Seconds() || requests == 0 {
+			break
+		}
+	}
+	r.Rate = rate(r.Bytes, r.Seconds)
+	return r, nil
+}
+
+// round reads the slabs again and again at one level.
+func (t *trial) round(ctx context.Context, l level) (round, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(l.processors))
+	counter, opt := new(observe.Counter), t.options
+	opt.Concurrency, opt.Observer = l.inFlight, observe.All(counter, t.options.Observer)
+	s, err := t.open(ctx, opt)
+	if err != nil {
+		return round{}, err
+	}
+	m := round{InFlight: l.inFlight, Processors: l.processors, Usual: l.inFlight == 0}
+	if m.Usual {
+		m.InFlight = usualInFlight(l.processors)
+	}
+	r, before, start := s.reader(), counter.Stats(), time.Now()
+	for i := 0; m.Slabs == 0 || time.Since(start) < t.share; i = (i + 1) % len(t.slabs) {
+		one := t.slabs[i]
+		e, err := r.read(ctx, one.sel, one.n)
+		if err != nil {
+			return round{}, err
+		}
+		m.Slabs++
+		m.Bytes += e.bytes()
+		m.Chunks += one.chunks
+	}
+	m.Seconds = time.Since(start).Seconds()
+	m.Stats = counter.Stats().Sub(before)
+	m.finish()
+	return m, nil
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/store"
+)
+
+// recorder is a store that notes what is read of it, so that it can be read again without more.
+type recorder struct {
+	store.Store
+
+	mu     sync.Mutex
+	noting bool
+	left   int // requests that are noted still
+	visits []*visit
+}
+
+// visit is what is read of one value: at once, or piece by piece once it is open.
+type visit struct {
+	key    store.Key
+	opened bool
+	reads  []store.Request
+}
+
+// mostNoted is how many requests are noted.
+const mostNoted = 1 << 16
+
+// begin notes what is read from now on.
+func (r *recorder) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noting, r.left = true, mostNoted
+}
+
+// end notes no more.
+func (r *recorder) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noting = false
+}
+
+// note notes a request, of a visit that has begun or of a new one.
+func (r *recorder) note(v *visit, q store.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.noting || r.left == 0 {
+		return
+	}
+	if r.left--; len(v.reads) == 0 {
+		r.visits = append(r.visits, v)
+	}
+	v.reads = append(v.reads, q)
+}
+
+// Unwrap implements [store.Wrapper].
+func (r *recorder) Unwrap() store.Store { return r.Store }
+
+// Get implements [store.Store].
+func (r *recorder) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	r.note(&visit{key: key}, q)
+	return r.Store.Get(ctx, key, q, dst)
+}
+
+// Stat implements [store.Stater].
+func (r *recorder) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	return store.Stat(ctx, r.Store, key)
+}
+
+// List implements [store.Lister].
+func (r *recorder) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, r.Store, dir, deep)
+}
+
+// Open implements [store.Opener].
+func (r *recorder) Open(ctx context.Context, key store.Key) (store.Object, error) {
+	o, err := store.Open(ctx, r.Store, key)
+	if err != nil {
+		return nil, err
+	}
+	return &noted{o, r, &visit{key: key, opened: true}}, nil
+}
+
+// noted is an open value whose reads are noted.
+type noted struct {
+	store.Object
+	r *recorder
+	v *visit
+}
+
+// Read implements [store.Object].
+func (o *noted) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
+	o.r.note(o.v, q)
+	return o.Object.Read(ctx, q, dst)
+}
+
+// replay repeats the requests that were noted, those of several values at a time, and returns their number and their bytes.
+func (r *recorder) replay(ctx context.Context, workers int) (requests, bytes int64, err error) {
+	var next, times, sum atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(workers, len(r.visits)) {
+		group.Go(func() error {
+			var buf []byte
+			for i := next.Add(1) - 1; i < int64(len(r.visits)); i = next.Add(1) - 1 {
+				v := r.visits[i]
+				n, err := v.repeat(ctx, r.Store, &buf)
+				if err != nil {
+					return err
+				}
+				times.Add(int64(len(v.reads)))
+				sum.Add(n)
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	return times.Load(), sum.Load(), err
+}
+
+// repeat reads what the visit read, into memory that it may make longer, and returns the bytes. What is not there is no error.
+func (v *visit) repeat(ctx context.Context, s store.Store, buf *[]byte) (n int64, err error) {
+	read := func(q store.Request) (out []byte, err error) {
+		out, _, err = s.Get(ctx, v.key, q, (*buf)[:0])
+		return out, err
+	}
+	if v.opened {
+		o, err := store.Open(ctx, s, v.key)
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		defer o.Close()
+		read = func(q store.Request) ([]byte, error) { return o.Read(ctx, q, (*buf)[:0]) }
+	}
+	for _, q := range v.reads {
+		out, err := read(q)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return n, err
+		}
+		n += int64(len(out))
+		if cap(out) > cap(*buf) {
+			*buf = out
+		}
+	}
+	return n, nil
+}
+
+// Close closes the store below.
+func (r *recorder) Close() error {
+	if c, ok := store.As[io.Closer](r.Store); ok {
+		return c.Close()
+	}
+	return nil
+}

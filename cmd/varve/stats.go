@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/observe"
+)
+
+// counterKey is the key of the counter in the context of a command.
+type counterKey struct{}
+
+// withStats gives a command that moves data the flag --stats.
+func withStats(c *cobra.Command) *cobra.Command {
+	on := c.Flags().Bool("stats", false, "print requests, bytes, chunks and the time in I/O and in codecs to standard error")
+	work := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*on {
+			return work(cmd, args)
+		}
+		counter := new(observe.Counter)
+		cmd.SetContext(context.WithValue(cmd.Context(), counterKey{}, counter))
+		err := work(cmd, args)
+		var v verdict
+		if err == nil && !wantsJSON(cmd) || errors.As(err, &v) && !wantsJSON(cmd) {
+			_, failed := fmt.Fprintln(cmd.ErrOrStderr(), counter.Stats())
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
+	return c
+}
+
+// counterOf returns the counter of a command with --stats, else nil.
+func counterOf(ctx context.Context) *observe.Counter {
+	c, _ := ctx.Value(counterKey{}).(*observe.Counter)
+	return c
+}
+
+// observerOf returns that counter as an observer, nil where there is none.
+func observerOf(ctx context.Context) observe.Observer {
+	if c := counterOf(ctx); c != nil {
+		return c
+	}
+	return nil
+}
+
+// printDocument prints v to a stream as the JSON document of a command, with the member stats where --stats asks for it.
+func printDocument(cmd *cobra.Command, w io.Writer, v any) error {
+	stats, err := statsMember(cmd)
+	if err != nil || stats == nil {
+		return errors.Join(err, writeJSON(w, v))
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	object := bytes.TrimSpace(b.Bytes())
+	return writeJSON(w, json.RawMessage(append(object[:len(object)-1], append(stats, '}')...)))
+}
+
+// statsMember returns the member stats with the comma before it, nil without --stats.
+func statsMember(cmd *cobra.Command) ([]byte, error) {
+	c := counterOf(cmd.Context())
+	if c == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(c.Stats())
+	return append([]byte(`, "stats": `), text...), err
+}

@@ -1,0 +1,55 @@
+package observe
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Counter is an [Observer] that adds up what it is told. The zero Counter is ready, and it may be used from several goroutines at once.
+type Counter struct {
+	sums [ops]counted
+}
+
+// counted is the sum of one operation, in a cache line of its own: several processors count at a time.
+type counted struct {
+	times, absent, failed, bytes, number, nanos atomic.Int64
+
+	_ [16]byte
+}
+
+// Observe implements [Observer].
+func (c *Counter) Observe(_ context.Context, e Event) {
+	if e.Op >= ops {
+		return
+	}
+	s := &c.sums[e.Op]
+	s.times.Add(1)
+	s.nanos.Add(int64(e.Duration))
+	if e.Bytes != 0 {
+		s.bytes.Add(e.Bytes)
+	}
+	if e.Count != 0 {
+		s.number.Add(e.Count)
+	}
+	switch e.Outcome() {
+	case OK:
+	case Absent:
+		s.absent.Add(1)
+	default:
+		s.failed.Add(1)
+	}
+}
+
+// Stats returns what was counted so far.
+func (c *Counter) Stats() Stats {
+	var s Stats
+	for i := range c.sums {
+		n := &c.sums[i]
+		s.sums[i] = Sum{
+			Times: n.times.Load(), Absent: n.absent.Load(), Failed: n.failed.Load(),
+			Bytes: n.bytes.Load(), Count: n.number.Load(), Duration: time.Duration(n.nanos.Load()),
+		}
+	}
+	return s
+}

@@ -1,0 +1,73 @@
+package otel
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"varve.dev/zarr/observe"
+)
+
+// span makes the span of an event, which is over by now.
+func (o *observer) span(ctx context.Context, e *observe.Event) {
+	kind := trace.SpanKindClient
+	if e.Op.IsCodec() {
+		kind = trace.SpanKindInternal
+	}
+	_, span := o.tracer.Start(ctx, "zarr."+e.Op.String(), trace.WithTimestamp(e.Start), trace.WithSpanKind(kind), trace.WithAttributes(
+		attribute.String("zarr.key", e.Key.String()),
+		attribute.Int64("zarr.bytes", e.Bytes),
+	))
+	switch outcome := e.Outcome(); outcome {
+	case observe.OK:
+	case observe.Failed, observe.Conflict:
+		span.RecordError(e.Err)
+		span.SetStatus(codes.Error, outcome.String())
+	default: // no fault: a chunk that holds only the fill value is absent
+		span.SetAttributes(attribute.String("zarr.outcome", outcome.String()))
+	}
+	span.End(trace.WithTimestamp(e.Start.Add(e.Duration)))
+}
+
+// measure adds an event to the metrics.
+func (o *observer) measure(ctx context.Context, e *observe.Event) {
+	how := &o.requests[e.Op][e.Outcome()]
+	switch {
+	case e.Op.IsRequest():
+		o.storeTime.Record(ctx, e.Duration.Seconds(), how.record...)
+		o.transferred(ctx, e)
+	case e.Op.IsCodec():
+		o.codecTime.Record(ctx, e.Duration.Seconds(), how.record...)
+		direction := &o.decoded
+		if e.Op == observe.Encode {
+			direction = &o.encoded
+		}
+		o.codecBytes.Add(ctx, e.Bytes, direction.add...)
+	case e.Op == observe.Coalesce:
+		o.coalesced.Add(ctx, e.Count)
+	case e.Op == observe.IndexHit:
+		o.index.Add(ctx, 1, o.hit.add...)
+	case e.Op == observe.IndexMiss:
+		o.index.Add(ctx, 1, o.miss.add...)
+	}
+}
+
+// transferred adds the bytes of a request.
+func (o *observer) transferred(ctx context.Context, e *observe.Event) {
+	var direction *attributes
+	switch {
+	case e.Bytes == 0:
+		return
+	case e.Op.Reads():
+		direction = &o.read
+	case e.Op.Writes():
+		direction = &o.written
+	case e.Op == observe.Copy:
+		direction = &o.copied
+	default:
+		return
+	}
+	o.storeBytes.Add(ctx, e.Bytes, direction.add...)
+}

@@ -1,0 +1,91 @@
+// Package observed wraps a store so that an observer is told of every request to it.
+package observed
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
+)
+
+// Store tells an observer what is asked of the store below. It has the powers of that store ([store.As]), and so have its batches.
+type Store struct {
+	below store.Store
+	watch
+}
+
+// New returns s observed by o, which must not be nil.
+func New(s store.Store, o observe.Observer) *Store { return &Store{s, watch{o}} }
+
+// Unwrap implements [store.Wrapper].
+func (s *Store) Unwrap() store.Store { return s.below }
+
+// Observer returns the observer that s was made with.
+func (s *Store) Observer() observe.Observer { return s.observer }
+
+// watch tells an observer of what is over.
+type watch struct{ observer observe.Observer }
+
+// over tells of an operation that began at start. After an error bytes do not count.
+func (w watch) over(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
+	observe.Done(ctx, w.observer, op, key, bytes, start, err)
+}
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	start := time.Now()
+	out, info, err := s.below.Get(ctx, key, q, dst)
+	s.over(ctx, observe.Get, key, int64(len(out)-len(dst)), start, err)
+	return out, info, err
+}
+
+// Stat implements [store.Stater].
+func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	start := time.Now()
+	info, err := store.Stat(ctx, s.below, key)
+	s.over(ctx, observe.Stat, key, 0, start, err)
+	return info, err
+}
+
+// List implements [store.Lister]. What the caller does with the entries takes none of its time.
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		start := time.Now()
+		var elsewhere time.Duration
+		var failed error
+		for e, err := range store.List(ctx, s.below, dir, deep) {
+			failed = err
+			left := time.Now()
+			more := yield(e, err)
+			elsewhere += time.Since(left)
+			if !more {
+				break
+			}
+		}
+		s.observer.Observe(ctx, observe.Event{
+			Op: observe.List, Key: store.Path{}.Key(dir.String()), Start: start, Duration: time.Since(start) - elsewhere, Err: failed,
+		})
+	}
+}
+
+// Lock implements [store.Locker].
+func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+	start := time.Now()
+	unlock, err = store.Lock(ctx, s.below, dir)
+	s.over(ctx, observe.Lock, store.Path{}.Key(dir.String()), 0, start, err)
+	return unlock, err
+}
+
+// Place implements [store.Placer].
+func (s *Store) Place() string { return store.PlaceOf(s.below) }
+
+// Close closes the store below, if it can be closed.
+func (s *Store) Close() error {
+	if c, ok := store.As[io.Closer](s.below); ok {
+		return c.Close()
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package observed
+
+import (
+	"context"
+	"time"
+
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
+)
+
+// Put implements [store.Writer].
+func (s *Store) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	start := time.Now()
+	v, err := store.Put(ctx, s.below, key, value, d)
+	s.over(ctx, observe.Put, key, int64(len(value)), start, err)
+	return v, err
+}
+
+// PutIf implements [store.ConditionalWriter].
+func (s *Store) PutIf(
+	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
+) (store.Version, error) {
+	start := time.Now()
+	v, err := store.PutIf(ctx, s.below, key, value, cond, d)
+	s.over(ctx, observe.PutIf, key, int64(len(value)), start, err)
+	return v, err
+}
+
+// Delete implements [store.Deleter].
+func (s *Store) Delete(ctx context.Context, key store.Key) error {
+	start := time.Now()
+	err := store.Delete(ctx, s.below, key)
+	s.over(ctx, observe.Delete, key, 0, start, err)
+	return err
+}
+
+// DeleteIf implements [store.ConditionalDeleter].
+func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	start := time.Now()
+	err := store.DeleteIf(ctx, s.below, key, v)
+	s.over(ctx, observe.DeleteIf, key, 0, start, err)
+	return err
+}
+
+// Splice implements [store.Splicer].
+func (s *Store) Splice(
+	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+) (store.Version, error) {
+	start := time.Now()
+	v, err := store.Splice(ctx, s.below, key, from, pieces, d)
+	s.over(ctx, observe.Splice, key, fresh(pieces), start, err)
+	return v, err
+}
+
+// Patch implements [store.Patcher].
+func (s *Store) Patch(
+	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability,
+) (store.Version, error) {
+	start := time.Now()
+	v, err := store.PatchValue(ctx, s.below, key, from, patches, d)
+	s.over(ctx, observe.Patch, key, patched(patches), start, err)
+	return v, err
+}
+
+// CopyFrom implements [store.Copier]. A store that cannot copy from the other one was not asked for anything.
+func (s *Store) CopyFrom(
+	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
+) (int64, store.Version, error) {
+	c, ok := store.As[store.Copier](s.below)
+	if !ok {
+		return 0, store.Version{}, store.ErrUnsupported
+	}
+	start := time.Now()
+	n, v, err := c.CopyFrom(ctx, key, from, source, d)
+	s.copied(ctx, key, n, start, err)
+	return n, v, err
+}
+
+// fresh returns the bytes of pieces that are not in the store yet.
+func fresh(pieces []store.Piece) (n int64) {
+	for _, p := range pieces {
+		n += int64(len(p.Data))
+	}
+	return n
+}
+
+// patched returns the bytes of patches.
+func patched(patches []store.Patch) (n int64) {
+	for _, p := range patches {
+		n += int64(len(p.Data))
+	}
+	return n
+}

@@ -1,0 +1,57 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// everything is a wrapper that could pass on more than what most stores have.
+type everything struct{ store.Store }
+
+func (e everything) Unwrap() store.Store { return e.Store }
+func (everything) Place() string         { return "memory:" }
+func (e everything) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	return store.Stat(ctx, e.Store, key)
+}
+
+// onlyGets is a store without any further power.
+type onlyGets struct{ store.Store }
+
+func TestAs(t *testing.T) {
+	m := memory.New()
+	for name, c := range map[string]struct {
+		s               store.Store
+		stats, has      bool // has the power to say where it is
+		lists, isDriver bool
+	}{
+		"driver":                 {s: m, stats: true, lists: true, isDriver: true},
+		"wrapped":                {s: everything{m}, stats: true, isDriver: true},
+		"wrapped twice":          {s: everything{everything{m}}, stats: true, isDriver: true},
+		"less":                   {s: onlyGets{m}},
+		"less, wrapped":          {s: everything{onlyGets{m}}},
+		"more":                   {s: placed{m}, has: true},
+		"more, wrapped":          {s: everything{placed{m}}, has: true},
+		"more, wrapped and less": {s: onlyGets{everything{placed{m}}}},
+	} {
+		if _, ok := store.As[store.Stater](c.s); ok != c.stats {
+			t.Errorf("%s: a Stater is %t", name, ok)
+		}
+		if _, ok := store.As[store.Placer](c.s); ok != c.has {
+			t.Errorf("%s: a Placer is %t", name, ok)
+		}
+		if _, ok := store.As[store.Lister](c.s); ok != c.lists {
+			t.Errorf("%s: a Lister is %t", name, ok)
+		}
+		if _, ok := store.Driver(c.s).(*memory.Store); ok != c.isDriver {
+			t.Errorf("%s: the driver is %T", name, store.Driver(c.s))
+		}
+	}
+}
+
+// placed is a store that says where it is, and can do nothing else.
+type placed struct{ store.Store }
+
+func (placed) Place() string { return "here" }
