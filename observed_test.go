@@ -14,6 +14,7 @@ import (
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
@@ -188,6 +189,7 @@ func TestObservedShard(t *testing.T) {
 
 // TestObserverTakesNoMemory checks that reading makes no more allocations for being observed.
 func TestObserverTakesNoMemory(t *testing.T) {
+	racing.Skip(t)
 	ctx := t.Context()
 	allocations := func(o observe.Observer) float64 {
 		a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{
@@ -207,7 +209,7 @@ func TestObserverTakesNoMemory(t *testing.T) {
 		})
 	}
 	alone, observed := allocations(nil), allocations(new(observe.Counter))
-	if observed > alone+1 {
+	if observed > alone+20 { // pools are emptied now and then; one for each chunk would be 100 more
 		t.Errorf("100 chunks take %v allocations, observed %v", alone, observed)
 	}
 }

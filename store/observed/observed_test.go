@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/file"
@@ -214,6 +215,7 @@ func TestCopyBetweenWrapped(t *testing.T) {
 
 // TestEventsTakeNoMemory checks that to be observed takes no memory but for a value that is opened, once.
 func TestEventsTakeNoMemory(t *testing.T) {
+	racing.Skip(t)
 	ctx, key := t.Context(), store.MustKey("a")
 	m := memory.New()
 	if _, err := m.Put(ctx, key, make([]byte, 100), store.Flush); err != nil {
