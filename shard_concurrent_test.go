@@ -191,7 +191,6 @@ func TestConcurrentShard(t *testing.T) {
 	for strategy, how := range strategies {
 		for mix, hooks := range faultMixes {
 			t.Run(strategy+", faults: "+mix, func(t *testing.T) {
-				t.Parallel() // they wait more than they work
 				m, before, updates := memory.New(), faultsMade.Load(), updatesOf(true)
 				var conflicts atomic.Int64
 				if _, err := zarr.On(m).CreateArray(t.Context(), "a", updated(), nil); err != nil {
