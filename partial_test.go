@@ -141,6 +141,30 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 	}
 }
 
+// TestColumnOfPlane counts the bytes that are read of a chunk of 1.2 MB for a column of one of its planes.
+func TestColumnOfPlane(t *testing.T) {
+	ctx := context.Background()
+	m := &meter{Store: memory.New()}
+	a, err := zarr.On(m).CreateArray(ctx, "", zarr.Spec{
+		Shape: []int64{3, 400, 500}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(3), grid.Every(400), grid.Every(500)}, Codecs: plain(),
+	}, nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, numbersOf[int16](3*400*500))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.reads.Store(0)
+	m.bytes.Store(0)
+	b, err := zarr.Read[int16](ctx, a, selection.Box{{1, 2}, {0, 400}, {7, 8}})
+	if err != nil || b.Data[1] != numbersOf[int16](3*400*500)[200_000+500+7] {
+		t.Errorf("%v, %v", b.Data[1], err)
+	}
+	if m.reads.Load() > 400 || m.bytes.Load() > 800 {
+		t.Errorf("%d reads of %d bytes, at most 400 of 800 are needed", m.reads.Load(), m.bytes.Load())
+	}
+}
+
 // TestHugeChunk reads from a stored chunk that is larger than the limit for decoded chunks.
 func TestHugeChunk(t *testing.T) {
 	ctx := context.Background()

@@ -54,7 +54,7 @@ func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, ax
 		last += (part.Start[i] + (part.Count[i]-1)*part.Step[i]) * stride
 	}
 	wanted := part.Len() * int64(r.size)
-	span, at := last-first, int64(1)
+	span, at := last-first, int64(0)
 	if dense := span <= denseBytes || span/densePart <= wanted; dense && r.block > 0 && axis < len(r.strides) {
 		at = r.block * part.Count[axis] / span // indices at a time
 	} else if dense {

@@ -20,10 +20,10 @@ func (w *worker) partly(n int64) bool {
 	return n >= largeChunk && w.partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
 }
 
-// inBlocks reports whether a chunk of n bytes, of which the part is most, is read piece by piece, so that no memory is taken for all of it.
+// inBlocks reports whether a chunk of n bytes, of which the part is much, is read piece by piece, so that no memory is taken for all of it.
 func (w *worker) inBlocks(n int64) bool {
 	block := w.block()
-	return block > 0 && n > block && w.Picks == nil && w.Chain.Partial()
+	return block > 0 && n > block && w.Picks == nil && w.Chain.Partial() && w.Part.Len() >= n/int64(w.Size)/partFactor
 }
 
 // partial reports whether parts can be read by themselves: of whole elements.
