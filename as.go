@@ -67,7 +67,7 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 	if r.Len() > a.options.Limits.block()/int64(unsafe.Sizeof(zero)) {
 		return Block[T]{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 	}
-	b := Block[T]{r.Shape(), make([]T, r.Len())}
+	b := newBlock[T](r)
 	rest := b.Data
 	var room []byte
 	for slab := range r.Slabs(a.Grid(), r.size(), convertedBytes) {

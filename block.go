@@ -4,12 +4,18 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/pages"
 )
 
 // Block is a piece of an array in memory: its shape and its elements in C order.
 type Block[T dtype.Element] struct {
 	Shape []int64
 	Data  []T
+}
+
+// newBlock returns a block for what is selected, all of it zero.
+func newBlock[T dtype.Element](r *selected) Block[T] {
+	return Block[T]{r.Shape(), pages.Large(make([]T, r.Len()))}
 }
 
 // bytesOf returns the memory of a slice of elements.

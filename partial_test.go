@@ -71,34 +71,37 @@ func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr
 
 // TestPartsOfChunks reads parts of large chunks without the rest: the elements are those of a read of everything.
 func TestPartsOfChunks(t *testing.T) {
-	ctx := context.Background()
-	for name, codecs := range map[string][]metadata.Extension{
-		"little":     {zarrbytes.Extension("little")},
-		"big":        {zarrbytes.Extension("big")},
-		"transposed": {transpose.Extension(1, 0), zarrbytes.Extension("big")},
+	near, far := &meter{Store: memory.New()}, afar{&meter{Store: memory.New()}}
+	for name, a := range map[string]*zarr.Array{
+		"little":     largeArray(t, &meter{Store: memory.New()}, zarrbytes.Extension("little")),
+		"big":        largeArray(t, &meter{Store: memory.New()}, zarrbytes.Extension("big")),
+		"transposed": largeArray(t, &meter{Store: memory.New()}, transpose.Extension(1, 0), zarrbytes.Extension("big")),
+		"long":       longArray(t, near),
+		"long, far":  longArray(t, far),
 	} {
-		t.Run(name, func(t *testing.T) {
-			m := &meter{Store: memory.New()}
-			a := largeArray(t, m, codecs...)
-			all, err := zarr.Read[int16](ctx, a, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			whole := &model{shape: all.Shape, size: 2, data: bytesOf(all.Data)}
-			rapid.Check(t, func(t *rapid.T) {
-				sel, at := drawSelection(t, whole.shape)
-				got := make([]byte, count(at[1])*2)
-				if err := a.ReadBytes(ctx, sel, got); err != nil {
-					t.Fatal(err)
-				}
-				want := make([]byte, len(got))
-				grid.Copy(grid.Contiguous(want, at[1], 2), whole.part(at[0], at[1], at[2]))
-				if !bytes.Equal(got, want) {
-					t.Fatalf("selection %v differs", sel)
-				}
-			})
-		})
+		t.Run(name, func(t *testing.T) { testParts(t, a) })
 	}
+}
+
+func testParts(t *testing.T, a *zarr.Array) {
+	ctx := context.Background()
+	all, err := zarr.Read[int16](ctx, a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := &model{shape: all.Shape, size: 2, data: bytesOf(all.Data)}
+	rapid.Check(t, func(t *rapid.T) {
+		sel, at := drawSelection(t, whole.shape)
+		got := make([]byte, count(at[1])*2)
+		if err := a.ReadBytes(ctx, sel, got); err != nil {
+			t.Fatal(err)
+		}
+		want := make([]byte, len(got))
+		grid.Copy(grid.Contiguous(want, at[1], 2), whole.part(at[0], at[1], at[2]))
+		if !bytes.Equal(got, want) {
+			t.Fatalf("selection %v differs", sel)
+		}
+	})
 }
 
 func bytesOf(data []int16) []byte {
@@ -112,57 +115,73 @@ func bytesOf(data []int16) []byte {
 	return b
 }
 
-// TestPartsCostWhatTheyTouch counts the bytes that are read of a chunk of 420 kB.
+// afar hides that values can be opened, as those of a store that is far away cannot.
+type afar struct{ *meter }
+
+func (afar) Open() {} // no [store.Opener]
+
+// TestPartsCostWhatTheyTouch counts what is read of a chunk of 2.4 MB with rows of 20 kB, and what of one of 420 kB with rows of 1,400 bytes,
+// near and from afar: what lies between wanted elements is read where that is cheaper than to ask once more.
 func TestPartsCostWhatTheyTouch(t *testing.T) {
 	ctx := context.Background()
-	m := &meter{Store: memory.New()}
-	a := largeArray(t, m, zarrbytes.Extension("little"))
 	for _, tt := range []struct {
-		name        string
-		sel         selection.Box
-		reads, most int64
+		name                string
+		long                bool
+		sel                 selection.Selection
+		near, nearBytes     int64
+		remote, remoteBytes int64
 	}{
-		{"an element", selection.Box{{400, 401}, {300, 301}}, 1, 2},
-		{"a row", selection.Box{{400, 401}, {0, 700}}, 1, 1400},
-		{"a corner", selection.Box{{200, 210}, {0, 10}}, 1, 13_000},
-		{"a column", selection.Box{{200, 500}, {5, 6}}, 300, 600},
-		{"most of it", selection.Box{{210, 500}, {0, 700}}, 2, 420_000},
+		{"an element", false, selection.Box{{400, 401}, {300, 301}}, 1, 2, 1, 2},
+		{"a row", false, selection.Box{{400, 401}, {0, 700}}, 1, 1400, 1, 1400},
+		{"a corner", false, selection.Box{{200, 210}, {0, 10}}, 1, 13_000, 1, 13_000},
+		{"a column", false, selection.Box{{200, 500}, {5, 6}}, 2, 420_000, 1, 420_000},
+		{"most of it", false, selection.Box{{210, 500}, {0, 700}}, 2, 420_000, 1, 420_000},
+		{"a column of long rows", true, selection.Box{{0, 60}, {5, 6}}, 60, 120, 3, 2_400_000},
+		{"two planes", true, selection.Box{{3, 5}, {100, 300}}, 2, 800, 1, 40_400},
+		{"rows far apart", true, selection.Orthogonal{selection.List(3, 30, 58), selection.All()}, 3, 120_000, 3, 120_000},
+		{"columns close together", true, selection.Orthogonal{selection.List(7), selection.List(0, 100, 8000)}, 1, 16_002, 1, 16_002},
+		{"columns far apart", true, selection.Orthogonal{selection.List(7), selection.List(0, 100, 9000)}, 3, 6, 1, 18_002},
+		{"points", true, selection.Points{selection.Coords(59, 0, 0, 1), selection.Coords(5, 5, 6, 6)}, 3, 20_000, 2, 42_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m.reads.Store(0)
-			m.bytes.Store(0)
-			if _, err := zarr.Read[int16](ctx, a, tt.sel); err != nil {
-				t.Fatal(err)
+			m := &meter{Store: memory.New()}
+			count := func(s store.Store, reads, most int64) {
+				var a *zarr.Array
+				if tt.long {
+					a = longArray(t, s)
+				} else {
+					a = largeArray(t, s, plain()...)
+				}
+				m.reads.Store(0)
+				m.bytes.Store(0)
+				if _, err := zarr.Read[int16](ctx, a, tt.sel); err != nil {
+					t.Fatal(err)
+				}
+				if m.reads.Load() > reads || m.bytes.Load() > most {
+					t.Errorf("%d reads of %d bytes, at most %d of %d are needed", m.reads.Load(), m.bytes.Load(), reads, most)
+				}
 			}
-			if m.reads.Load() > tt.reads || m.bytes.Load() > tt.most {
-				t.Errorf("%d reads of %d bytes, at most %d of %d are needed", m.reads.Load(), m.bytes.Load(), tt.reads, tt.most)
-			}
+			count(m, tt.near, tt.nearBytes)
+			m.Store = memory.New()
+			count(afar{m}, tt.remote, tt.remoteBytes)
 		})
 	}
 }
 
-// TestColumnOfPlane counts the bytes that are read of a chunk of 1.2 MB for a column of one of its planes.
-func TestColumnOfPlane(t *testing.T) {
+// longArray makes an array of one chunk of 60×20000 int16 that is not compressed.
+func longArray(t testing.TB, s store.Store) *zarr.Array {
+	t.Helper()
 	ctx := context.Background()
-	m := &meter{Store: memory.New()}
-	a, err := zarr.On(m).CreateArray(ctx, "", zarr.Spec{
-		Shape: []int64{3, 400, 500}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(3), grid.Every(400), grid.Every(500)}, Codecs: plain(),
+	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+		Shape: []int64{60, 20_000}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(60), grid.Every(20_000)}, Codecs: plain(),
 	}, nil)
 	if err == nil {
-		err = zarr.Write(ctx, a, nil, numbersOf[int16](3*400*500))
+		err = zarr.Write(ctx, a, nil, numbersOf[int16](60*20_000))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.reads.Store(0)
-	m.bytes.Store(0)
-	b, err := zarr.Read[int16](ctx, a, selection.Box{{1, 2}, {0, 400}, {7, 8}})
-	if err != nil || b.Data[1] != numbersOf[int16](3*400*500)[200_000+500+7] {
-		t.Errorf("%v, %v", b.Data[1], err)
-	}
-	if m.reads.Load() > 400 || m.bytes.Load() > 800 {
-		t.Errorf("%d reads of %d bytes, at most 400 of 800 are needed", m.reads.Load(), m.bytes.Load())
-	}
+	return a
 }
 
 // TestHugeChunk reads from a stored chunk that is larger than the limit for decoded chunks.

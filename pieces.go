@@ -173,7 +173,7 @@ func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 		if r.Len() > d.array.options.Limits.block()/d.size {
 			return grid.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
 		}
-		p.Block = Block[T]{r.Shape(), make([]T, r.Len())}
+		p.Block = newBlock[T](r)
 		e = roomFor(d.array, r, p.Data)
 		return r.view(e)
 	})

@@ -25,7 +25,7 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 			if r.Len() > a.options.Limits.block()/r.size() {
 				return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
-			b = Block[T]{r.Shape(), make([]T, r.Len())}
+			b = newBlock[T](r)
 			e = roomFor(a, r, b.Data)
 			return r.view(e)
 		})

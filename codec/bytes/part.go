@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -14,12 +14,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Reading past bytes that are not wanted is cheaper than another request for as many as this: spans of so many bytes, and
-// spans of which so large a part is wanted, are read in one piece.
-const (
-	denseBytes = 16 << 10
-	densePart  = 4
-)
+// leastGap is how many bytes that are not wanted are read rather than asking once more, wherever the chunk is stored.
+const leastGap = 16 << 10
 
 // DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold wanted elements.
 func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
@@ -28,10 +24,17 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	if !ok || !fits {
 		return fmt.Errorf("%w: bytes: no chunk can have the shape %d", codec.ErrCorrupt, p.Shape)
 	}
-	r := partReader{c, src, total, w.Block, p.Into.Size, p.Shape, grid.AppendStrides(nil, p.Shape, p.Into.Size)}
-	if p.Picks != nil {
-		return r.readPicked(ctx, p.Into, p.Part)
+	r := partReader{
+		coder: c, src: src, total: total, gap: max(leastGap, w.Gap), most: w.Block, size: p.Into.Size,
+		shape: p.Shape, strides: grid.AppendStrides(nil, p.Shape, p.Into.Size),
 	}
+	if r.most <= 0 {
+		r.most = max(leastGap, min(w.Span, w.Bytes))
+	}
+	if p.Picks != nil && p.Picks.Points != nil {
+		return r.readPoints(ctx, p.Into, p.Part)
+	}
+	r.dense = r.denseFrom(p.Part)
 	return r.read(ctx, p.Into, p.Part, 0)
 }
 
@@ -40,56 +43,113 @@ type partReader struct {
 	*coder
 	src     codec.Source
 	total   int64   // bytes of the chunk
-	block   int64   // most bytes of a span that is read at once, 0 without bounds
+	gap     int64   // most bytes between elements that are read as one
+	most    int64   // bytes of a span that is read at once, but for single elements
 	size    int     // bytes an element
 	shape   []int64 // of the chunk
 	strides []int64 // bytes
+	dense   int     // axes from this one on have no gaps that are longer than gap
 }
 
-// read fills dst with the part: in one piece if it is dense, in several along the axis if that is longer than a block, and else index by index.
+// list returns the list of a part along an axis, if it has one.
+func list(part grid.Part, axis int) (grid.List, bool) {
+	if part.Picks == nil || part.Picks.Lists == nil {
+		return grid.List{}, false
+	}
+	l := part.Picks.Lists[axis]
+	return l, l.At != nil
+}
+
+// along returns the first index of the part along an axis, the distance to the last, and the longest step between two.
+func along(part grid.Part, axis int) (first, distance, step int64) {
+	l, listed := list(part, axis)
+	if !listed {
+		return part.Start[axis], (part.Count[axis] - 1) * part.Step[axis], part.Step[axis]
+	}
+	for k := 1; k < len(l.At); k++ {
+		step = max(step, l.At[k]-l.At[k-1])
+	}
+	return l.At[0] - l.Base, l.At[len(l.At)-1] - l.At[0], step
+}
+
+// denseFrom returns the first axis of those at the end along which wanted elements are close together.
+func (r *partReader) denseFrom(part grid.Part) int {
+	span := int64(r.size)
+	for axis := len(r.strides) - 1; axis >= 0; axis-- {
+		_, distance, step := along(part, axis)
+		if distance > 0 && step*r.strides[axis]-span > r.gap {
+			return axis + 1
+		}
+		span += distance * r.strides[axis]
+	}
+	return 0
+}
+
+// span returns where the bytes begin that hold the part, and how many there are.
+func (r *partReader) span(part grid.Part) (first, n int64) {
+	n = int64(r.size)
+	for axis, stride := range r.strides {
+		at, distance, _ := along(part, axis)
+		first += at * stride
+		n += distance * stride
+	}
+	return first, n
+}
+
+// read fills dst with the part: in one piece if it is dense and no longer than what is read at once, else in several along the axis.
 func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, axis int) error {
-	first, last := int64(0), int64(r.size)
-	for i, stride := range r.strides {
-		first += part.Start[i] * stride
-		last += (part.Start[i] + (part.Count[i]-1)*part.Step[i]) * stride
+	first, n := r.span(part)
+	if axis == len(r.strides) || axis >= r.dense && n <= r.most {
+		return r.readSpan(ctx, dst, part, first, n)
 	}
-	wanted := part.Len() * int64(r.size)
-	span, at := last-first, int64(0)
-	if dense := span <= denseBytes || span/densePart <= wanted; dense && r.block > 0 && axis < len(r.strides) {
-		at = r.block * part.Count[axis] / span // indices at a time
-	} else if dense {
-		at = math.MaxInt64
+	at := int64(1) // indices at a time
+	if axis >= r.dense {
+		at = max(1, r.most*part.Count[axis]/n)
 	}
-	if axis == len(r.strides) || at >= part.Count[axis] {
-		return r.readSpan(ctx, dst, part, first, span)
-	}
-	one := grid.Part{Start: append([]int64(nil), part.Start...), Step: part.Step, Count: append([]int64(nil), part.Count...)}
-	at = max(1, at)
 	next := axis
 	if at == 1 {
 		next++
 	}
-	row := dst
-	row.Shape = one.Count
-	for done := int64(0); done < part.Count[axis]; done += at {
-		one.Count[axis] = min(at, part.Count[axis]-done)
-		if err := r.read(ctx, row, one, next); err != nil {
+	for from := int64(0); from < part.Count[axis]; from += at {
+		some, place := cut(part, dst, axis, from, min(at, part.Count[axis]-from))
+		if err := r.read(ctx, place, some, next); err != nil {
 			return err
 		}
-		one.Start[axis] += at * part.Step[axis]
-		row.Offset += at * dst.Strides[axis]
 	}
 	return nil
 }
 
-// readSpan reads the bytes from first on that hold the part, and moves its elements to dst.
+// cut returns count indices of a part along an axis, and their place.
+func cut(part grid.Part, dst grid.View, axis int, from, count int64) (grid.Part, grid.View) {
+	part.Count = slices.Clone(part.Count)
+	part.Count[axis] = count
+	dst.Shape = part.Count
+	if l, listed := list(part, axis); listed {
+		part.Picks = &grid.Picks{Lists: slices.Clone(part.Picks.Lists)}
+		part.Picks.Lists[axis] = grid.List{At: l.At[from : from+count], Place: l.Place[from : from+count], Base: l.Base}
+		return part, dst
+	}
+	part.Start = slices.Clone(part.Start)
+	part.Start[axis] += from * part.Step[axis]
+	dst.Offset += from * dst.Strides[axis]
+	return part, dst
+}
+
+// readSpan reads n bytes from first on, which hold the part, and moves its elements to dst.
 func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part, first, n int64) error {
 	return r.withSpan(ctx, first, n, func(span grid.View) {
-		span.Offset, span.Shape, span.Strides = 0, part.Count, make([]int64, len(r.strides))
-		for i, stride := range r.strides {
-			span.Strides[i] = stride * part.Step[i]
+		span.Shape, span.Strides = part.Count, make([]int64, len(r.strides))
+		for axis, stride := range r.strides {
+			span.Strides[axis] = stride * part.Step[axis]
+			if _, listed := list(part, axis); !listed {
+				span.Offset += part.Start[axis] * stride
+			}
 		}
-		grid.Copy(dst, span)
+		if part.Picks == nil {
+			grid.Copy(dst, span)
+		} else {
+			part.Picks.Gather(dst, span)
+		}
 	})
 }
 

@@ -6,24 +6,20 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// A part is read by itself where it is a small part of a chunk that is not small.
+// A part is read by itself where it is a small part of a chunk that is not small, or a part of one that is read in blocks.
 const (
 	largeChunk = 256 << 10 // bytes
 	smallPart  = 8         // one in so many bytes of the chunk
 	partFactor = 4         // bytes that are held to get one that is wanted, at most,
-	pointSpan  = 1 << 20   // and for single points besides
-	minSpan    = 16 << 10  // that are held in any case
+	partSpan   = 1 << 20   // and that are held in any case
 )
 
-// partly reports whether the part is to be read without the rest of a chunk of n bytes.
+// partly reports whether the part is to be read without the rest of a chunk of n bytes, or without holding all of it.
 func (w *worker) partly(n int64) bool {
+	if block := w.block(); block > 0 && w.Picks == nil {
+		return n > block && w.partial()
+	}
 	return n >= largeChunk && w.partial() && w.Part.Len() <= n/int64(w.Size)/smallPart
-}
-
-// inBlocks reports whether a chunk of n bytes, of which the part is much, is read piece by piece, so that no memory is taken for all of it.
-func (w *worker) inBlocks(n int64) bool {
-	block := w.block()
-	return block > 0 && n > block && w.Picks == nil && w.Chain.Partial() && w.Part.Len() >= n/int64(w.Size)/partFactor
 }
 
 // partial reports whether parts can be read by themselves: of whole elements.
@@ -34,11 +30,9 @@ func (w *worker) partial() bool {
 // readPart reads the part of a chunk to its place, from one version of the stored chunk.
 // It is false where there is no such chunk.
 func (w *worker) readPart(ctx context.Context) (bool, error) {
-	held := partFactor * w.Part.Len() * int64(w.Size)
-	if w.Picks != nil {
-		held += pointSpan
-	} else if block := w.block(); block > 0 {
-		held = min(held, max(block, minSpan))
+	held := w.block()
+	if held == 0 {
+		held = max(partSpan, partFactor*w.Part.Len()*int64(w.Size))
 	}
 	weight, err := w.bytes.Acquire(ctx, held)
 	if err != nil {

@@ -67,17 +67,11 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	if err != nil {
 		return w.readHuge(ctx, err, skipFill)
 	}
-	if w.partly(n) {
-		found, err := w.readPart(ctx)
-		if !errors.Is(err, codec.ErrCorrupt) {
-			return w.orFill(found, err, skipFill)
-		}
-	}
 	var room []byte // the part's own place, where it has the shape of the chunk
 	if data, ok := w.Placed.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
 		room = data
 	}
-	if room == nil && w.inBlocks(n) {
+	if room == nil && w.partly(n) {
 		found, err := w.readPart(ctx)
 		if !errors.Is(err, codec.ErrCorrupt) {
 			return w.orFill(found, err, skipFill)

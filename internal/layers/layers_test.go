@@ -17,6 +17,7 @@ const module = "varve.dev/zarr"
 
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
+	{"internal/pages"},
 	{
 		"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/turn", "internal/clock", "internal/racing",

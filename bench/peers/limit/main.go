@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"varve.dev/zarr/bench/protocol"
+	"varve.dev/zarr/internal/pages"
 )
 
 func main() {
@@ -102,7 +103,7 @@ func read(r protocol.Request) (a protocol.Answer, err error) {
 		return a, err
 	}
 	t := protocol.Start()
-	block := make([]byte, total)
+	block := pages.Large(make([]byte, total))
 	err = each(len(names), func(i int) error { return load(names[i], block[begins[i]:begins[i+1]]) })
 	a.Seconds, a.CPU = t.Stop()
 	a.Bytes = total
@@ -132,7 +133,7 @@ func decode(r protocol.Request) (a protocol.Answer, err error) {
 		return a, err
 	}
 	t := protocol.Start()
-	block := make([]byte, places[len(names)])
+	block := pages.Large(make([]byte, places[len(names)]))
 	err = each(len(names), func(i int) error {
 		_, err := decoder.DecodeAll(encoded[begins[i]:begins[i+1]], block[places[i]:places[i]:places[i+1]])
 		return err
