@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/pages"
 	"varve.dev/zarr/selection"
 )
 
@@ -49,7 +51,7 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 			if int64(len(dst)) != r.Len() {
 				return grid.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
 			}
-			e = roomFor(a, r, dst)
+			e = roomFor(a, r, pages.Large(slices.Clip(dst)))
 			return r.view(e)
 		})
 	}
@@ -71,7 +73,7 @@ func roomFor[T dtype.Element](a *Array, r *selected, values []T) elements {
 // in the byte order of the host. Fields of structs that are selected follow each other without gaps. After an error dst may hold anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
 	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (grid.View, error) {
-		return r.view(elements{typ: r.typ, data: dst})
+		return r.view(elements{typ: r.typ, data: pages.Large(slices.Clip(dst))})
 	}))
 }
 

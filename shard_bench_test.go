@@ -183,3 +183,27 @@ func BenchmarkRandomInner(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTinyInner reads random inner chunks of 4³ from one shard of 128³: what there is besides to move 128 bytes.
+func BenchmarkTinyInner(b *testing.B) {
+	ctx := context.Background()
+	s := openStore(b, b.TempDir())
+	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+		Shape: []int64{128, 128, 128}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(128), grid.Every(128), grid.Every(128)},
+		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: plain(),
+	}, nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, numbersOf[int16](128*128*128))
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, got := rand.New(rand.NewPCG(1, 2)), make([]int16, 64)
+	b.ReportAllocs()
+	for b.Loop() {
+		z, y, x := 4*r.Int64N(32), 4*r.Int64N(32), 4*r.Int64N(32)
+		if err := zarr.ReadInto(ctx, a, selection.Box{{z, z + 4}, {y, y + 4}, {x, x + 4}}, got); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

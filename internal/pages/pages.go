@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// Large asks for large pages under a slice of at least 4 MiB whose memory was made just now, and returns the slice. It is advice:
-// where the system knows no such pages, or has none, all is as it was. Only whole pages inside of the slice are meant, so that no
-// memory is taken that was not asked for.
+// Large asks for large pages under a slice, up to its capacity, of at least 4 MiB that is about to be filled, and returns it. It is advice:
+// where the system knows no such pages, or has none, or the memory was touched before, all is as it was. Only whole pages inside of the
+// slice are meant, so that no memory is taken that was not asked for.
 func Large[E any](s []E) []E {
 	var e E
 	if n := uintptr(cap(s)) * unsafe.Sizeof(e); n >= least {

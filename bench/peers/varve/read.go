@@ -85,13 +85,12 @@ func readRegions(ctx context.Context, r protocol.Request) (answer protocol.Answe
 	if err != nil {
 		return answer, err
 	}
-	err = each(boxes, r.Concurrency, func(i int, buffer []byte) ([]byte, error) {
-		buffer = room(buffer, boxes[i], a.Type().Size())
+	err = each(boxes, a.Type().Size(), r.Concurrency, func(i int, buffer []byte) error {
 		if err := a.ReadBytes(ctx, boxes[i], buffer); err != nil {
-			return nil, err
+			return err
 		}
 		sum.Add(i, buffer)
-		return buffer, nil
+		return nil
 	})
 	answer.Seconds, answer.CPU = t.Stop()
 	answer.Bytes, answer.Checksum = sum.Bytes(), sum.String()

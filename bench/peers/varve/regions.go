@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,20 +24,22 @@ func regions(r protocol.Request) ([]selection.Box, error) {
 	return boxes, nil
 }
 
-// each calls f for every box, n calls at a time, with the buffer that the last call of the same goroutine returned.
-func each(boxes []selection.Box, n int, f func(i int, buffer []byte) ([]byte, error)) error {
+// each calls f for every box, n calls at a time, with room for its elements. Memory is used again from call to call.
+func each(boxes []selection.Box, size, n int, f func(i int, buffer []byte) error) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
+	var free buffers
 	errs := make([]error, max(n, 1))
 	for w := range errs {
 		wg.Go(func() {
-			var buffer []byte
 			for errs[w] == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(boxes) {
 					return
 				}
-				buffer, errs[w] = f(i, buffer)
+				buffer := free.take(bytesOf(boxes[i], size))
+				errs[w] = f(i, buffer)
+				free.put(buffer)
 			}
 		})
 	}
@@ -49,14 +52,38 @@ func each(boxes []selection.Box, n int, f func(i int, buffer []byte) ([]byte, er
 	return nil
 }
 
-// room returns a slice for the elements of a box, in the given one where that is long enough.
-func room(buffer []byte, box selection.Box, size int) []byte {
+// bytesOf returns how many bytes the elements of a box have.
+func bytesOf(box selection.Box, size int) int {
 	n := int64(size)
 	for _, side := range box {
 		n *= side[1] - side[0]
 	}
-	if int64(cap(buffer)) < n {
-		return make([]byte, n)
+	return int(n)
+}
+
+// buffers is memory that is not in use, the longest last. Regions differ in size, so what one call grew serves all.
+type buffers struct {
+	mu   sync.Mutex
+	free [][]byte
+}
+
+// take returns n bytes: of the shortest buffer that has them, else new ones instead of the longest.
+func (b *buffers) take(n int) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for k, buffer := range b.free {
+		if cap(buffer) >= n {
+			b.free = slices.Delete(b.free, k, k+1)
+			return buffer[:n]
+		}
 	}
-	return buffer[:n]
+	b.free = b.free[:max(0, len(b.free)-1)]
+	return make([]byte, n)
+}
+
+func (b *buffers) put(buffer []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free = append(b.free, buffer)
+	slices.SortFunc(b.free, func(a, b []byte) int { return cap(a) - cap(b) })
 }

@@ -25,13 +25,12 @@ func copyAll(ctx context.Context, r protocol.Request) (answer protocol.Answer, e
 	if err != nil {
 		return answer, err
 	}
-	err = each(boxes, r.Concurrency, func(i int, buffer []byte) ([]byte, error) {
-		buffer = room(buffer, boxes[i], from.Type().Size())
+	err = each(boxes, from.Type().Size(), r.Concurrency, func(i int, buffer []byte) error {
 		if err := from.ReadBytes(ctx, boxes[i], buffer); err != nil {
-			return nil, err
+			return err
 		}
 		sum.Add(i, buffer)
-		return buffer, to.WriteBytes(ctx, boxes[i], buffer)
+		return to.WriteBytes(ctx, boxes[i], buffer)
 	})
 	answer.Seconds, answer.CPU = t.Stop()
 	answer.Bytes = sum.Bytes()
