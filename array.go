@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -34,7 +35,8 @@ type state struct {
 	fill    []byte
 	engine  *engine.Array
 
-	confirmed atomic.Int64 // see confirm
+	confirmed atomic.Int64                     // see confirm
+	selecting atomic.Pointer[selection.Target] // see target
 }
 
 // newArray makes what a document of the given version describes.

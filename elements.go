@@ -69,10 +69,14 @@ func (s *state) resolve(sel selection.Selection, takes accepts) (*selected, erro
 
 // target returns what selections are resolved for.
 func (s *state) target() *selection.Target {
+	if t := s.selecting.Load(); t != nil {
+		return t
+	}
 	t := &selection.Target{Shape: s.grid.Shape(), Names: s.names(), Grid: func() (*grid.Grid, error) { return s.grid, nil }}
 	if s.engine.Chain.Divided() {
 		t.Inner = s.inner
 	}
+	s.selecting.Store(t)
 	return t
 }
 

@@ -56,6 +56,16 @@ func (c Cores) tryEnter() bool {
 // are free; each passes the number of its goroutine, from 0. It never waits for a core, so that who has codecs of its own cannot
 // block itself. The first error ends it.
 func (c Cores) Each(ctx context.Context, n int64, work func(worker int, i int64) error) error {
+	if n == 1 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return work(0, 0)
+	}
+	return c.eachOf(ctx, n, work)
+}
+
+func (c Cores) eachOf(ctx context.Context, n int64, work func(worker int, i int64) error) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	drain := func(worker int) {

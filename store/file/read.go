@@ -51,7 +51,7 @@ func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	if err != nil {
 		return nil, fail("opening", key.String(), err)
 	}
-	return &object{f, st, key}, nil
+	return &object{f, st, describe(st), key}, nil
 }
 
 // open opens the file at key and looks at it.
@@ -137,12 +137,13 @@ func unchanged(f vfs.File, st vfs.Stat) error {
 
 // object is one version of a value, held by its open file.
 type object struct {
-	f   vfs.File
-	st  vfs.Stat
-	key store.Key
+	f    vfs.File
+	st   vfs.Stat
+	info store.Info // of st
+	key  store.Key
 }
 
-func (o *object) Info() store.Info { return describe(o.st) }
+func (o *object) Info() store.Info { return o.info }
 func (o *object) Close() error     { return o.f.Close() }
 
 func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
