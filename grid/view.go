@@ -3,6 +3,8 @@ package grid
 import (
 	"slices"
 	"unsafe"
+
+	"varve.dev/zarr/internal/stream"
 )
 
 // View is a block of elements of fixed width in memory, seen through strides: the element at index i is the
@@ -169,6 +171,9 @@ func copyEach(dst, src []byte, d, s, ds, ss, count, n int64) {
 	case 16:
 		copyStrided[[16]byte](dst, src, d, s, ds, ss, count)
 	default:
+		if n >= stream.Row && len(dst) >= stream.Large && stream.Rows(dst, src, d, s, ds, ss, count, n) {
+			return
+		}
 		for range count {
 			copy(dst[d:d+n], src[s:s+n])
 			d += ds

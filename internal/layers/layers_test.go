@@ -21,6 +21,7 @@ var layers = [][]string{
 	{
 		"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/turn", "internal/clock", "internal/racing",
+		"internal/stream",
 	},
 	{"calendar", "dtype", "grid", "store"},
 	{
