@@ -22,8 +22,8 @@ type curve struct {
 	marks []mark
 }
 
-// mark is a place of a curve, and how far its runs lie from each other.
-type mark struct{ x, y, least, most float64 }
+// mark is a place of a curve, how far its runs reach, and how far they lie from each other as [figures] have it.
+type mark struct{ x, y, least, most, spread float64 }
 
 // Where things are, in pixels.
 const (

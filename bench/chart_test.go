@@ -15,9 +15,9 @@ import (
 // sampleChart has a curve that goes straight from corner to corner, one whose end is near, and one that ends early.
 func sampleChart() chart {
 	return chart{"Read <all> & more", axis{"chunks", counted}, axis{"time", timed}, []curve{
-		{"varve", []mark{{100, 1e-3, 1e-3, 1e-3}, {1000, 1e-2, 5e-3, 2e-2}, {10_000, 1e-1, 1e-1, 1e-1}}},
-		{"zarrs", []mark{{100, 2e-3, 2e-3, 2e-3}, {10_000, 9.8e-2, 9.8e-2, 9.8e-2}}},
-		{"some other one", []mark{{100, 5e-2, 5e-2, 5e-2}}},
+		{"varve", []mark{{100, 1e-3, 1e-3, 1e-3, 0}, {1000, 1e-2, 5e-3, 2e-2, 0}, {10_000, 1e-1, 1e-1, 1e-1, 0}}},
+		{"zarrs", []mark{{100, 2e-3, 2e-3, 2e-3, 0}, {10_000, 9.8e-2, 9.8e-2, 9.8e-2, 0}}},
+		{"some other one", []mark{{100, 5e-2, 5e-2, 5e-2, 0}}},
 	}}
 }
 
