@@ -64,3 +64,22 @@ func TestGrowthSave(t *testing.T) {
 		}
 	}
 }
+
+// TestGrowthDrawn checks that tables and plots beside this test are those of the figures beside them.
+func TestGrowthDrawn(t *testing.T) {
+	g, err := readGrowth("GROWTH.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	g.markdown(&text)
+	compare := func(name string, want []byte) {
+		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")), want) {
+			t.Errorf("%s is not of these figures (%v): draw them with: go run . -from GROWTH.json -out GROWTH.md", name, err)
+		}
+	}
+	compare("GROWTH.md", text.Bytes())
+	for _, s := range g.Series {
+		compare(s.plot(), s.chart().svg())
+	}
+}
