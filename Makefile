@@ -6,10 +6,10 @@ export GOFLAGS ?= -buildvcs=false
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra cmd/varve interop bench otel
 
-.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full beside cross clean
+.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth beside cross clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: ## a small archive in build/demo: made, appended to and looked at
 	@rm -rf build/demo && mkdir -p build
@@ -45,6 +45,10 @@ bench: ## measure Varve beside other libraries, with small data sets: some minut
 bench-full: ## the same with data sets of 2 GiB and more: an hour or two and 20 GB of disk
 	@sh bench/setup
 	@sh bench/run -size full
+
+bench-growth: ## how cost grows, as tables and plots in bench/GROWTH.md: some ten minutes, 4 GB of disk and of memory
+	@sh bench/setup
+	@sh bench/run -grow
 
 beside: ## measure beside zarr-python, in one run of a few minutes
 	@sh interop/setup

@@ -31,7 +31,8 @@ type settings struct {
 	rows, candidates []string
 	size             size
 	rounds           int
-	cold, list       bool
+	cold, list, grow bool
+	from             string        // a report of series that is drawn anew
 	limit            time.Duration // of one run of a program
 	slow             time.Duration // a run that takes longer is not repeated
 }
@@ -40,11 +41,13 @@ func parse(args []string) (s settings, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&s.cache, "cache", cacheFolder(), "`folder` of data sets and of what bench/setup installs")
 	flags.StringVar(&s.out, "out", "", "`file` for the tables, as Markdown; JSON goes beside it. Standard output by default")
-	rows := flags.String("rows", "", "`rows` to run, with commas: 1 or 2/uneven or 1/zstd/all; by default all, or for the small size those that show most")
+	rows := flags.String("rows", "", "`rows` or series to run, with commas: 1 or 2/uneven or 1/zstd/all; by default all, or for the small size those that show most")
 	candidates := flags.String("candidates", "", "`names` of candidates, with commas; all that are there by default")
 	name := flags.String("size", "small", "small or full")
 	flags.IntVar(&s.rounds, "rounds", 3, "how often everything is measured")
 	flags.BoolVar(&s.cold, "cold", false, "drop the stores from the cache of the system before each run")
+	flags.BoolVar(&s.grow, "grow", false, "measure how cost grows, in series, and draw it: plots go into the folder plots beside the tables")
+	flags.StringVar(&s.from, "from", "", "`file` of JSON that a run with -grow left: write its tables and plots anew, and measure nothing")
 	flags.BoolVar(&s.list, "list", false, "list rows and candidates, and run nothing")
 	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "the longest that one run may take")
 	flags.DurationVar(&s.slow, "slow", 0, "what takes longer than this is measured once; 3s for the small size, 2m for the full one")
@@ -84,6 +87,9 @@ func run(ctx context.Context, args []string) error {
 	s, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if s.grow || s.from != "" {
+		return grow(ctx, s)
 	}
 	rows := chosen(s.size, s.rows)
 	found, missing, err := present(s.cache, s.candidates)

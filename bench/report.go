@@ -24,14 +24,19 @@ func (r *report) save(name string) error {
 		_, err := os.Stdout.Write(text.Bytes())
 		return err
 	}
-	data, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(strings.TrimSuffix(name, filepath.Ext(name))+".json", append(data, '\n'), 0o666); err != nil {
+	if err := saveFigures(name, r); err != nil {
 		return err
 	}
 	return os.WriteFile(name, text.Bytes(), 0o666)
+}
+
+// saveFigures writes a report as JSON beside the file that has its tables.
+func saveFigures(name string, report any) error {
+	data, err := json.MarshalIndent(report, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(strings.TrimSuffix(name, filepath.Ext(name))+".json", append(data, '\n'), 0o666)
 }
 
 // groups are the headings of the rows.
@@ -43,6 +48,7 @@ var groups = map[string]string{
 func (r *report) markdown(w io.Writer) {
 	fmt.Fprint(w, "# Results\n\n")
 	r.Machine.markdown(w)
+	fmt.Fprint(w, explanation)
 	r.overview(w)
 	group := ""
 	for _, row := range r.Rows {
@@ -64,13 +70,15 @@ func (m machine) markdown(w io.Writer) {
 	if len(m.Missing) > 0 {
 		fmt.Fprintf(w, "Not there: %s.\n", strings.Join(m.Missing, ", "))
 	}
-	fmt.Fprint(w, `
+}
+
+// explanation says what the figures of the tables are.
+const explanation = `
 Seconds are those of the work, as each program measures it, from opening the store on: the median of all rounds, in which the
 programs take turns, and half of the distance between the fastest and the slowest. "Start" is what the process took besides. Memory
 is the peak of the process. A command does not tell its work from its start. All answers were checked; those of "limit" are none: it moves the same
 bytes, or decodes the same frames, without Zarr.
-`)
-}
+`
 
 // overview is one table of all rows: the median of each candidate, and how many times as long as Varve the fastest other library takes,
 // and as many seconds of all cores the one that takes the fewest.

@@ -158,10 +158,13 @@ func chosen(z size, patterns []string) []row {
 		}
 		patterns = brief
 	}
-	return slices.DeleteFunc(all, func(r row) bool {
-		return !slices.ContainsFunc(patterns, func(p string) bool {
-			match, _ := path.Match(p, r.id)
-			return match || strings.HasPrefix(r.id+"/", p+"/")
-		})
+	return slices.DeleteFunc(all, func(r row) bool { return !named(r.id, patterns) })
+}
+
+// named says whether one of the patterns is the name, matches it or is what it begins with.
+func named(id string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		match, _ := path.Match(p, id)
+		return match || strings.HasPrefix(id+"/", p+"/")
 	})
 }

@@ -24,7 +24,8 @@ import (
 type set struct {
 	name   string
 	spec   zarr.Spec
-	values values // nil where no chunk is stored
+	values values // nil where no chunk is stored and all elements are 7
+	empty  bool   // no chunk is stored whatever the values are
 	group  func(ctx context.Context, dir string) error
 }
 
@@ -97,16 +98,8 @@ func otherSets(z size) []set {
 	regular, listed := archive, archive
 	regular.Chunks = every(365, 90, 180)
 	listed.Chunks = []grid.Cut{grid.Runs(grid.Run{Length: 365, Count: 10}), grid.Every(90), grid.Every(180)}
-	// Edges of 1 to 9 in an order that no run or period shortens.
-	edges, extent := make([]int64, z.edges), int64(0)
-	for i := range edges {
-		edges[i] = 5 + int64(8*noise(uint64(i)))
-		extent += edges[i]
-	}
-	opened := zarr.Spec{Type: dtype.Of[uint8](), FillValue: []byte("7"), Codecs: packed()}
-	runs, listing := opened, opened
+	runs := opened
 	runs.Shape, runs.Chunks = []int64{10 * z.run, 10}, []grid.Cut{grid.Runs(grid.Run{Length: 10, Count: z.run}), grid.Every(10)}
-	listing.Shape, listing.Chunks = []int64{extent, 10}, []grid.Cut{grid.Edges(edges...), grid.Every(10)}
 	return []set{
 		{name: "blosc", values: float32s, spec: zarr.Spec{
 			Shape: []int64{n, n, n / 2}, Type: dtype.Of[float32](), Chunks: every(c, c, c/2), Codecs: append(raw(), lz4),
@@ -114,10 +107,25 @@ func otherSets(z size) []set {
 		{name: "days-regular", values: days, spec: regular},
 		{name: "days-listed", values: days, spec: listed},
 		{name: "open-run", spec: runs},
-		{name: "open-edges", spec: listing},
+		listedOf("open-edges", z.edges),
 		{name: "group", group: func(ctx context.Context, dir string) error { return makeGroup(ctx, dir, z.arrays, false) }},
 		{name: "group-consolidated", group: func(ctx context.Context, dir string) error { return makeGroup(ctx, dir, z.arrays, true) }},
 	}
+}
+
+// opened is what arrays have in common that are opened and have no chunks.
+var opened = zarr.Spec{Type: dtype.Of[uint8](), FillValue: []byte("7"), Codecs: packed()}
+
+// listedOf has n edges of 1 to 9 along its first axis, in an order that no run or period shortens.
+func listedOf(name string, n int64) set {
+	edges, extent := make([]int64, n), int64(0)
+	for i := range edges {
+		edges[i] = 5 + int64(8*noise(uint64(i)))
+		extent += edges[i]
+	}
+	spec := opened
+	spec.Shape, spec.Chunks = []int64{extent, 10}, []grid.Cut{grid.Edges(edges...), grid.Every(10)}
+	return set{name: name, spec: spec}
 }
 
 func byName(all []set) map[string]set {
@@ -176,7 +184,7 @@ func (s set) write(ctx context.Context, dir string) error {
 		return s.group(ctx, dir)
 	}
 	a, err := zarr.CreateArray(ctx, dir, s.spec, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush, StoreFill: true}})
-	if err != nil || s.values == nil {
+	if err != nil || s.values == nil || s.empty {
 		return err
 	}
 	slabs, err := a.Slabs(nil, 512<<20)

@@ -87,13 +87,21 @@ func noise(n uint64) float64 {
 }
 
 // days are planes of float32 that hold their own number.
-func days(begin, end []int64, dst []byte) {
-	rows(begin, end, 4, dst, func(at []int64, row []byte) {
-		bits := math.Float32bits(float32(at[0]))
-		for i := 0; i < len(row); i += 4 {
-			binary.LittleEndian.PutUint32(row[i:], bits)
-		}
-	})
+func days(begin, end []int64, dst []byte) { since(0)(begin, end, dst) }
+
+// since are such planes from the first one on; those before are zero.
+func since(first int64) values {
+	return func(begin, end []int64, dst []byte) {
+		rows(begin, end, 4, dst, func(at []int64, row []byte) {
+			bits := uint32(0)
+			if at[0] >= first {
+				bits = math.Float32bits(float32(at[0]))
+			}
+			for i := 0; i < len(row); i += 4 {
+				binary.LittleEndian.PutUint32(row[i:], bits)
+			}
+		})
+	}
 }
 
 // sevens are the fill value of arrays that are only opened.

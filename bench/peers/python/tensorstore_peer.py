@@ -10,8 +10,10 @@ import tensorstore as ts
 def spec(location, request):
     """The array and what it is opened with; other resources keep their defaults, as a cache without room."""
     context = {"file_io_sync": bool(request.get("sync"))}
-    if request.get("concurrency") and not request.get("regions"):
-        context["http_request_concurrency"] = {"limit": request["concurrency"]}
+    if request.get("concurrency"):
+        # For regions at least as many as there are by default, so that each that is read at a time can have a request.
+        least = 32 if request.get("regions") else 1
+        context["http_request_concurrency"] = {"limit": max(least, request["concurrency"])}
     if location.startswith("http:"):
         root, path = location.split("/", 3)[:3], location.split("/", 3)[3]
         store = {"driver": "http", "base_url": "/".join(root), "path": f"/{path}/"}

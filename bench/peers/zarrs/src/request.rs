@@ -30,10 +30,11 @@ impl Request {
         self.0["sync"].as_bool().unwrap_or_default()
     }
 
-    /// As many threads as requests are allowed where the store is far away, otherwise as there are cores. For regions, which come
-    /// one by one, that is what shows best.
+    /// As many threads as requests are allowed where the store is far away, otherwise as there are cores. For regions that is what
+    /// shows best with few of them at a time, and as many as there are at a time with more.
     pub fn configure(&self) -> Result<()> {
-        let n = if self.text("regions").is_empty() { self.number("concurrency") } else { 32 };
+        let at_a_time = self.number("concurrency");
+        let n = if self.text("regions").is_empty() { at_a_time } else { at_a_time.max(32) };
         let far = self.text("store").starts_with("http:") && n > 0;
         if far {
             rayon::ThreadPoolBuilder::new().num_threads(n).build_global()?;

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// growth is everything that was measured of the series.
+type growth struct {
+	Machine machine
+	Series  []grown
+}
+
+// grown is a series with its results.
+type grown struct {
+	ID, Title  string
+	Across, Up axis
+	Places     []place
+}
+
+// place is a point of a series that was measured.
+type place struct {
+	X, Per float64
+	measured
+}
+
+// save writes tables, figures and plots, or only tables to standard output.
+func (g *growth) save(name string) error {
+	var text bytes.Buffer
+	g.markdown(&text)
+	if name == "" {
+		_, err := os.Stdout.Write(text.Bytes())
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(filepath.Dir(name), plots), 0o777); err != nil {
+		return err
+	}
+	if err := saveFigures(name, g); err != nil {
+		return err
+	}
+	for _, s := range g.Series {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(name), s.plot()), s.chart().svg(), 0o666); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(name, text.Bytes(), 0o666)
+}
+
+// plots is the folder of the pictures, beside the tables.
+const plots = "plots"
+
+// plot is the name of the picture, from the tables.
+func (g grown) plot() string { return plots + "/" + strings.ReplaceAll(g.ID, "/", "-") + ".svg" }
+
+// questions are the headings, in the words of somebody who asks.
+var questions = map[string]string{
+	"chunk-count": "How many chunks", "chunk-size": "How large a chunk", "array-size": "How large an array", "concurrency": "How many at a time",
+}
+
+func (g *growth) markdown(w io.Writer) {
+	fmt.Fprint(w, "# How cost grows\n\n")
+	g.Machine.markdown(w)
+	fmt.Fprint(w, growing)
+	last := ""
+	for _, s := range g.Series {
+		if q := question(s.ID); q != last {
+			last = q
+			fmt.Fprintf(w, "\n## %s\n", questions[q])
+		}
+		s.markdown(w)
+	}
+}
+
+// growing says what the figures of the tables are.
+const growing = `
+Each figure is the median of all rounds, in which the programs take turns on the same stores, and half of the distance between
+the fastest and the slowest; in the plots thin bars reach from the one to the other. Time is that of the work, from opening the store on. What
+takes longer than a few seconds is measured once. All answers were checked; those of "limit" are none: it moves the same bytes, or decodes the
+same frames, without Zarr. "Ideal" is what a store far away takes at least for so many requests at a time. What is appended to has a document and no
+stored chunks, and nothing is synced; the time of an append has its part of opening in it.
+`
+
+func (g grown) markdown(w io.Writer) {
+	fmt.Fprintf(w, "\n### %s\n\n![%s: %s by %s](%s)\n\n| %s |", g.Title, g.Title, g.Up.Title, g.Across.Title, g.plot(), g.Across.Title)
+	all := g.curves()
+	for _, c := range all {
+		fmt.Fprintf(w, " %s |", c.name)
+	}
+	fmt.Fprintf(w, "\n|--:|%s\n", strings.Repeat("--:|", len(all)))
+	for _, p := range g.Places {
+		fmt.Fprintf(w, "| %s |", g.Across.Unit.spell(p.X))
+		for _, c := range all {
+			fmt.Fprintf(w, " %s |", c.cell(p.X, g.Up.Unit))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprint(w, "| last ÷ first |")
+	for _, c := range all {
+		fmt.Fprintf(w, " %s |", times(c.marks[len(c.marks)-1].y, c.marks[0].y))
+	}
+	fmt.Fprintln(w)
+	if notes := g.notes(); len(notes) > 0 {
+		fmt.Fprintf(w, "\nWithout figures: %s\n", strings.Join(notes, " "))
+	}
+}
+
+// cell is what stands in a table for one number.
+func (c curve) cell(x float64, u unit) string {
+	for _, m := range c.marks {
+		if m.x == x && m.least == m.most {
+			return u.spell(m.y)
+		}
+		if m.x == x {
+			return fmt.Sprintf("%s ± %.0f %%", u.spell(m.y), 100*m.spread)
+		}
+	}
+	return "–"
+}
+
+// notes say who has no figures and why, once for all places where the reason is the same. That the limit has none says nothing.
+func (g grown) notes() (all []string) {
+	for _, p := range g.Places {
+		for _, r := range p.Results {
+			note := fmt.Sprintf("%s: %s.", r.Candidate, strings.TrimSuffix(r.Why, "."))
+			if r.Why != "" && !r.Bound && !slices.Contains(all, note) {
+				all = append(all, note)
+			}
+		}
+	}
+	return all
+}
+
+// curves are the results of all candidates that have any, and what is ideal.
+func (g grown) curves() (all []curve) {
+	if len(g.Places) == 0 {
+		return nil
+	}
+	for i, r := range g.Places[0].Results {
+		c := curve{name: r.Candidate}
+		for _, p := range g.Places {
+			if f := p.Results[i].figures; p.Results[i].Why == "" && f.Median > 0 {
+				c.marks = append(c.marks, p.mark(g.Up.Unit, f))
+			}
+		}
+		all = append(all, c)
+	}
+	ideal := curve{name: "ideal"}
+	for _, p := range g.Places {
+		if p.Ideal > 0 {
+			ideal.marks = append(ideal.marks, p.mark(g.Up.Unit, figures{Median: p.Ideal, Least: p.Ideal, Most: p.Ideal}))
+		}
+	}
+	return slices.DeleteFunc(append(all, ideal), func(c curve) bool { return len(c.marks) == 0 })
+}
+
+// mark is where the figures of a candidate are in a chart.
+func (p place) mark(u unit, f figures) mark {
+	if u == rated {
+		rate := func(seconds float64) float64 { return float64(f.Bytes) / seconds / 1e9 }
+		return mark{p.X, rate(f.Median), rate(f.Most), rate(f.Least), f.spread()}
+	}
+	return mark{p.X, f.Median / p.Per, f.Least / p.Per, f.Most / p.Per, f.spread()}
+}
+
+// chart draws the series.
+func (g grown) chart() chart { return chart{g.Title, g.Across, g.Up, g.curves()} }
