@@ -1,5 +1,5 @@
 // Bench measures Varve beside other implementations of Zarr, and beside what the machine can do: the same work on the same stores, in
-// turn, in one run, each answer checked. See the section on speed of TESTING.md.
+// turn, in one run, each answer checked. See PERFORMANCE.md.
 package main
 
 import (
