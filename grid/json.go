@@ -114,8 +114,8 @@ func members(v strictjson.Value, required int, names ...string) ([]strictjson.Va
 		return nil, located(v, "configuration must be an object")
 	}
 	found := make([]strictjson.Value, len(names))
-	for name, value := range v.Members() {
-		i := slices.Index(names, name)
+	for name, value := range v.Named() {
+		i := slices.IndexFunc(names, func(n string) bool { return n == string(name) })
 		if i < 0 {
 			return nil, located(value, "unknown member %q of the configuration", name)
 		}

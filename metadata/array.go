@@ -112,11 +112,12 @@ func draftGrid(v strictjson.Value) (Extension, bool) {
 	if v.Kind() != strictjson.Object {
 		return Extension{}, false
 	}
+	if _, named := v.Member("name"); named {
+		return Extension{}, false
+	}
 	configuration, name := []byte{'{'}, ""
 	for member, m := range v.Members() {
 		switch {
-		case member == "name":
-			return Extension{}, false
 		case member == "type":
 			name, _ = m.Str()
 			continue

@@ -57,8 +57,8 @@ func newExtension(v strictjson.Value) (Extension, error) {
 
 func extensionObject(v strictjson.Value) (e Extension, err error) {
 	named := false
-	for name, m := range v.Members() {
-		switch name {
+	for name, m := range v.Named() {
+		switch string(name) {
 		case "name":
 			named = true
 			e.Name, err = extensionName(m)

@@ -18,10 +18,10 @@ const module = "varve.dev/zarr"
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
 	{
-		"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house",
+		"internal/checked", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/turn", "internal/clock", "internal/racing",
 	},
-	{"calendar", "dtype", "grid", "store"},
+	{"calendar", "dtype", "grid", "store", "internal/config"},
 	{
 		"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy",
 		"internal/number", "store/http", "store/zip", "observe",

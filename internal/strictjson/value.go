@@ -131,6 +131,13 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
+// Named is Members with names as bytes, which it does not allocate. They must not be changed, and hold for as long as the document does.
+func (v Value) Named() iter.Seq2[[]byte, Value] {
+	return func(yield func([]byte, Value) bool) {
+		v.members(func(name, value Value) bool { return yield(unquoted(name.Raw()), value) })
+	}
+}
+
 func (v Value) members(yield func(name, value Value) bool) {
 	if v.Kind() != Object {
 		return
@@ -150,8 +157,8 @@ func (v Value) members(yield func(name, value Value) bool) {
 
 // Member returns the member of the given name, the zero Value and false where v is no object or has none.
 func (v Value) Member(name string) (Value, bool) {
-	for n, m := range v.Members() {
-		if n == name {
+	for n, m := range v.Named() {
+		if string(n) == name {
 			return m, true
 		}
 	}
