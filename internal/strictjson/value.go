@@ -124,6 +124,25 @@ func (v Value) elements(yield func(int, Value) bool) {
 	}
 }
 
+// ShortPair returns the two elements of an array where they are integers of at most eight digits without a sign, as nearly all pairs in
+// documents are. Where it reports false the array may still be of two integers.
+func (v Value) ShortPair() (first, second int64, ok bool) {
+	if v.Kind() != Array {
+		return 0, 0, false
+	}
+	d := v.doc.data
+	i := space(d, int(v.start)+1)
+	end := digits(d, i)
+	first, ok = eightDigits(d[i:], end-i)
+	if end = space(d, end); !ok || d[end] != ',' {
+		return 0, 0, false
+	}
+	i = space(d, end+1)
+	end = digits(d, i)
+	second, ok = eightDigits(d[i:], end-i)
+	return first, second, ok && space(d, end) == int(v.end)-1
+}
+
 // Members returns the members of an object with their names in the order of the document, none for anything else.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
