@@ -223,22 +223,12 @@ func packedSource(packed []int64, list strictjson.Value) runSource {
 				continue
 			}
 			if err := add(n, count); err != nil {
-				return notAdded(err, entryOf(list, entry))
+				return notAdded(err, list.Element(entry))
 			}
 			count, entry = 1, entry+1
 		}
 		return nil
 	}
-}
-
-// entryOf returns an element of an array by its number.
-func entryOf(list strictjson.Value, number int) (v strictjson.Value) {
-	for i, e := range list.Elements() {
-		if v = e; i == number {
-			break
-		}
-	}
-	return v
 }
 
 func edge(v strictjson.Value) (length, count int64, err error) {

@@ -104,6 +104,16 @@ func (v Value) Elements() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) { v.elements(yield) }
 }
 
+// Element returns the element of an array with the given index, the zero Value where there is none.
+func (v Value) Element(index int) Value {
+	for i, e := range v.Elements() {
+		if i == index {
+			return e
+		}
+	}
+	return Value{}
+}
+
 func (v Value) elements(yield func(int, Value) bool) {
 	if v.Kind() != Array {
 		return
