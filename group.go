@@ -242,13 +242,16 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 	case *Array:
 		m.Kind, m.Node = "array", n
 	}
+	if err == nil {
+		return m, true, nil
+	}
 	switch m.Err = fail("open", g.hierarchy.name(p), err); Kind(m.Err) {
 	case "not-found":
 		return m, false, nil
 	case "unsupported", "invalid-metadata", "limit", "overflow":
 		m.Kind = g.hierarchy.nodeType(ctx, p, g.options)
 	default:
-		return m, err == nil, err
+		return m, false, err
 	}
 	return m, true, nil
 }
@@ -313,6 +316,8 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	if err == nil {
 		m.Node, err = g.hierarchy.node(p, below, store.Version{}, g.options)
 	}
-	m.Err = fail("open", g.hierarchy.name(p), err)
+	if err != nil {
+		m.Err = fail("open", g.hierarchy.name(p), err)
+	}
 	return m, nil
 }
