@@ -21,6 +21,9 @@ const archiveSuffix = ".zip"
 // one is to be created, nothing yet. It is "" where there is none.
 func archiveOn(dir string, access store.Access) string {
 	found := ""
+	if !strings.Contains(dir, archiveSuffix) {
+		return found
+	}
 	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
 		if base := filepath.Base(p); !strings.HasSuffix(base, archiveSuffix) || base == archiveSuffix {
 			continue

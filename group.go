@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -99,6 +100,7 @@ func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')
 // may be older than the nodes are: a member that is written to looks again, [Array.Refresh] does so at once. An entry of it that is
 // damaged is an error; so is, behind all others, one that must not be there: at a path that is not legal, listed twice or below an
 // array. The sequence goes on after it.
+// Members are opened some at a time, at most [Options.Concurrency], a little ahead of the sequence, but not while the caller looks at one.
 // A node that is there but cannot be opened is a Member with an Err. An error of the store, and the end of ctx, end the sequence.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
@@ -149,24 +151,58 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 		yield(Member{}, g.fail("list", err))
 		return false
 	}
-	for _, name := range names {
-		p, err := dir.Join(name)
-		if err != nil {
-			continue // no legal node name, so no node
-		}
-		m, ok, err := g.member(ctx, p)
-		if err != nil {
+	open := func(i int) (met, int) { return g.meet(ctx, dir, names[i]) }
+	return inBatches(len(names), g.openers(), open, func(m met) bool {
+		if err := cmp.Or(ctx.Err(), m.err); err != nil {
 			yield(Member{}, g.fail("list", err))
 			return false
 		}
-		if !ok {
-			continue
-		}
-		if !yield(m, nil) || m.Kind == "group" && deep && !g.walk(ctx, p, deep, yield) {
-			return false
-		}
+		return !m.isNode || yield(m.Member, nil) && (m.Kind != "group" || !deep || g.walk(ctx, m.path, deep, yield))
+	})
+}
+
+// met is what was found in a directory.
+type met struct {
+	Member
+	path   store.Path
+	isNode bool
+	err    error // of the store
+}
+
+// meet opens what has a name in a directory, if it is a node. It also returns about how many bytes of memory that takes.
+func (g *Group) meet(ctx context.Context, dir store.Path, name string) (m met, bytes int) {
+	var err error
+	if m.path, err = dir.Join(name); err != nil {
+		return m, 0 // no legal node name, so no node
 	}
-	return true
+	m.Member, m.isNode, m.err = g.member(ctx, m.path)
+	if m.Node != nil {
+		bytes = weight(document(m.Node))
+	}
+	return m, bytes
+}
+
+// weight returns the bytes of what may be large in a document.
+func weight(doc metadata.Node) int {
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		return len(doc.ChunkGrid.Configuration) + len(doc.Attributes)
+	case *metadata.Group:
+		return len(doc.Attributes)
+	}
+	return 0
+}
+
+// openers returns how many members are opened at a time. Opening to write may finish what others began on several nodes, so that is done
+// one by one.
+func (g *Group) openers() int {
+	switch {
+	case g.options.Write:
+		return 1
+	case g.options.Concurrency > 0:
+		return g.options.Concurrency
+	}
+	return max(8, 2*runtime.GOMAXPROCS(0))
 }
 
 // directories returns the names of the directories below dir in alphabetical order.
@@ -206,13 +242,16 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 	case *Array:
 		m.Kind, m.Node = "array", n
 	}
+	if err == nil {
+		return m, true, nil
+	}
 	switch m.Err = fail("open", g.hierarchy.name(p), err); Kind(m.Err) {
 	case "not-found":
 		return m, false, nil
 	case "unsupported", "invalid-metadata", "limit", "overflow":
 		m.Kind = g.hierarchy.nodeType(ctx, p, g.options)
 	default:
-		return m, err == nil, err
+		return m, false, err
 	}
 	return m, true, nil
 }
@@ -220,18 +259,24 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 // consolidated yields the members that the group's own document describes.
 func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep bool) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
+		paths := make([]string, 0, c.Len())
 		for path := range c.Nodes() {
+			if deep || !strings.Contains(path, "/") {
+				paths = append(paths, path)
+			}
+		}
+		open := func(i int) (m met, bytes int) {
+			m.Member, m.err = g.described(c, paths[i])
+			return m, 0
+		}
+		if !inBatches(len(paths), min(g.openers(), runtime.GOMAXPROCS(0)), open, func(m met) bool {
 			if err := ctx.Err(); err != nil {
 				yield(Member{}, g.fail("list", err))
-				return
+				return false
 			}
-			if !deep && strings.Contains(path, "/") {
-				continue
-			}
-			m, err := g.described(c, path)
-			if !yield(m, err) {
-				return
-			}
+			return yield(m.Member, m.err)
+		}) {
+			return
 		}
 		for path, err := range c.Refused() {
 			if !yield(g.refused(path), g.fail("list", err)) {
@@ -271,6 +316,8 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	if err == nil {
 		m.Node, err = g.hierarchy.node(p, below, store.Version{}, g.options)
 	}
-	m.Err = fail("open", g.hierarchy.name(p), err)
+	if err != nil {
+		m.Err = fail("open", g.hierarchy.name(p), err)
+	}
 	return m, nil
 }

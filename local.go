@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/file"
 )
@@ -26,31 +27,42 @@ func openLocal(ctx context.Context, location string, access store.Access) (store
 	if archive := archiveOn(dir, access); archive != "" {
 		return openArchive(ctx, archive, dir, access)
 	}
-	var root string
-	if access == store.Create {
-		root = newRoot(dir)
-	} else {
-		if err := isDirectory(dir); err != nil {
-			return nil, store.Path{}, err
-		}
-		root = topmost(dir)
-	}
-	rel, err := filepath.Rel(root, dir)
-	if err != nil {
-		return nil, store.Path{}, err
-	}
-	if rel == "." {
-		rel = ""
-	}
-	path, err := store.ParsePath(filepath.ToSlash(rel))
+	root, path, err := rootOf(dir, access)
 	if err != nil {
 		return nil, store.Path{}, err
 	}
 	s, err := file.Open(root, &file.Options{Create: access == store.Create, ReadOnly: access == store.Read})
 	if err != nil {
+		if access != store.Create {
+			err = cmp.Or(isDirectory(root), err)
+		}
 		return nil, store.Path{}, plainPathError(err)
 	}
 	return s, path, nil
+}
+
+// rootOf returns the directory of the store that the node at dir is in, or is to be in, and the path of the node there. The node's own
+// directory is the store's most of the time, and then opening it tells whether it is there.
+func rootOf(dir string, access store.Access) (root string, path store.Path, err error) {
+	if access == store.Create {
+		root = newRoot(dir)
+	} else {
+		root = topmost(dir)
+	}
+	if root == dir {
+		return root, path, nil
+	}
+	if access != store.Create {
+		if err := isDirectory(dir); err != nil {
+			return "", path, err
+		}
+	}
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return "", path, err
+	}
+	path, err = store.ParsePath(filepath.ToSlash(rel))
+	return root, path, err
 }
 
 // localPath returns the absolute path of a location.
@@ -83,17 +95,12 @@ func isDirectory(dir string) error {
 }
 
 // isNode reports whether a directory has a document that makes it a node.
-func isNode(dir string) bool {
-	return slices.ContainsFunc(nodeDocuments, func(name string) bool {
-		info, err := os.Stat(filepath.Join(dir, name))
-		return err == nil && info.Mode().IsRegular()
-	})
-}
+func isNode(dir string) bool { return vfs.HasFile(dir, nodeDocuments...) }
 
 // topmost returns the highest directory that is reached from dir through parents that are nodes.
 func topmost(dir string) string {
-	for isNode(filepath.Dir(dir)) && filepath.Dir(dir) != dir {
-		dir = filepath.Dir(dir)
+	for parent := filepath.Dir(dir); parent != dir && isNode(parent); parent = filepath.Dir(dir) {
+		dir = parent
 	}
 	return dir
 }

@@ -142,7 +142,7 @@ func (h *Hierarchy) Open(ctx context.Context, path string, opt *Options) (Node, 
 	}
 	n, err := h.open(ctx, p, opt.orZero())
 	if err != nil {
-		return nil, fail("open", h.name(p), err)
+		return nil, fail("open", h.name(p), h.Observed(opt.orZero().Observer).explained(ctx, p, err))
 	}
 	return n, nil
 }
@@ -173,6 +173,7 @@ func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*
 	return g, nil
 }
 
+// open opens the node at p. A place without a node is errNoNode.
 func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
 	h = h.Observed(opt.Observer)
 	now := time.Now()
@@ -211,6 +212,17 @@ func (h *Hierarchy) node(p store.Path, doc metadata.Node, version store.Version,
 	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
 }
 
+// errNoNode says that there is no node at a path. Finding out what is there instead takes a listing, so that is left to [Hierarchy.explained].
+var errNoNode error = notFound("no Zarr node here")
+
+// explained returns err, or what stands at the path where it says that no node does.
+func (h *Hierarchy) explained(ctx context.Context, p store.Path, err error) error {
+	if err == errNoNode {
+		return h.describe(ctx, p)
+	}
+	return err
+}
+
 // describe says what stands at a path that has no node.
 func (h *Hierarchy) describe(ctx context.Context, p store.Path) error {
 	var names []string
@@ -231,7 +243,7 @@ func (h *Hierarchy) describe(ctx context.Context, p store.Path) error {
 			return notFound("no Zarr node here, only a file")
 		}
 	}
-	return notFound("no Zarr node here")
+	return errNoNode
 }
 
 // notFound is an [fs.ErrNotExist] that says what is missing, or what is there instead.

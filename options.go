@@ -15,7 +15,7 @@ type Options struct {
 	Codecs *codec.Registry
 	// Limits bounds what a stranger's store may make this program do.
 	Limits Limits
-	// Concurrency is the most chunks in flight; 0 stands for twice the number of processors, at least 8.
+	// Concurrency is the most chunks in flight, and the most members of a group that are opened at a time; 0 stands for twice the number of processors, at least 8.
 	Concurrency int
 	// Budget is the most bytes that one call has in flight, encoded and decoded, besides the caller's own slices. 0 stands for
 	// the largest of 64 MiB and four times the number of processors times the largest chunk that is touched, within Go's memory limit.

@@ -21,7 +21,7 @@ type stored struct {
 }
 
 // load reads the documents of the node at p: those of format 3 where both are there. A doc with an error can be described only.
-// A place without a node wraps [fs.ErrNotExist] and says what is there instead.
+// A place without a node is errNoNode.
 func (h *Hierarchy) load(ctx context.Context, p store.Path, l Limits) (s stored, err error) {
 	data, info, err := h.document(ctx, p, documentName, l)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func (h *Hierarchy) loadV2(ctx context.Context, p store.Path, l Limits) (s store
 		}
 		return stored{doc, info.Version}, err
 	}
-	return s, h.describe(ctx, p)
+	return s, errNoNode
 }
 
 // document returns a document of a node as it is stored.
@@ -122,8 +122,9 @@ func (h *Hierarchy) Metadata(ctx context.Context, path string, opt *Options) (me
 	if err != nil {
 		return nil, fail("open", path, err)
 	}
-	s, err := h.Observed(opt.orZero().Observer).load(ctx, p, opt.orZero().Limits)
-	return s.doc, fail("open", h.name(p), err)
+	h = h.Observed(opt.orZero().Observer)
+	s, err := h.load(ctx, p, opt.orZero().Limits)
+	return s.doc, fail("open", h.name(p), h.explained(ctx, p, err))
 }
 
 // nodeType returns the type of a node that cannot be opened, as far as its documents tell.

@@ -58,7 +58,7 @@ type configured struct {
 }
 
 func members(name string, configuration []byte) (*configured, error) {
-	c := &configured{name, map[string]strictjson.Value{}}
+	c := &configured{name: name}
 	if len(configuration) == 0 {
 		return c, nil
 	}
@@ -69,6 +69,7 @@ func members(name string, configuration []byte) (*configured, error) {
 	if err != nil {
 		return nil, c.invalid("%v", err)
 	}
+	c.has = map[string]strictjson.Value{}
 	for member, m := range v.Members() {
 		c.has[member] = m
 	}

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -114,8 +115,8 @@ func members(v strictjson.Value, required int, names ...string) ([]strictjson.Va
 		return nil, located(v, "configuration must be an object")
 	}
 	found := make([]strictjson.Value, len(names))
-	for name, value := range v.Members() {
-		i := slices.Index(names, name)
+	for name, value := range v.Named() {
+		i := slices.IndexFunc(names, func(n string) bool { return n == string(name) })
 		if i < 0 {
 			return nil, located(value, "unknown member %q of the configuration", name)
 		}
@@ -162,6 +163,14 @@ func shapeCut(v strictjson.Value) (Cut, error) {
 
 // listSource reads the edges of one axis: integers and pairs [length, count].
 func listSource(list strictjson.Value) runSource {
+	if packed := pack(list); packed != nil {
+		return packedSource(packed, list)
+	}
+	return spelledSource(list)
+}
+
+// spelledSource reads a list from its text, every time.
+func spelledSource(list strictjson.Value) runSource {
 	return func(add func(length, count int64) error) error {
 		for _, v := range list.Elements() {
 			length, count, err := edge(v)
@@ -169,8 +178,54 @@ func listSource(list strictjson.Value) runSource {
 				return err
 			}
 			if err := add(length, count); err != nil {
-				return fmt.Errorf("%w at %w", err, v.Errorf("%s", v.Raw()))
+				return notAdded(err, v)
 			}
+		}
+		return nil
+	}
+}
+
+func notAdded(err error, v strictjson.Value) error {
+	return fmt.Errorf("%w at %w", err, v.Errorf("%s", v.Raw()))
+}
+
+// mostPacked is how many numbers a list may have to be read once, into 16 MiB; a longer one is read from its text twice.
+const mostPacked = 1 << 21
+
+// pack reads a list into one number an edge, and two for a pair: the count below zero, and the length. It is nil for a list that is
+// too long or has a fault, which [spelledSource] tells.
+func pack(list strictjson.Value) []int64 {
+	n := bytes.Count(list.Raw(), []byte(",")) + 1 // pairs have a comma more, and a number more
+	if n > mostPacked {
+		return nil
+	}
+	packed := make([]int64, 0, n)
+	for _, v := range list.Elements() {
+		length, count, err := edge(v)
+		if err != nil || length < 1 || count < 1 {
+			return nil
+		}
+		if v.Kind() == strictjson.Array {
+			packed = append(packed, -count)
+		}
+		packed = append(packed, length)
+	}
+	return packed
+}
+
+// packedSource is spelledSource for a list that was packed.
+func packedSource(packed []int64, list strictjson.Value) runSource {
+	return func(add func(length, count int64) error) error {
+		count, entry := int64(1), 0
+		for _, n := range packed {
+			if n < 0 {
+				count = -n
+				continue
+			}
+			if err := add(n, count); err != nil {
+				return notAdded(err, list.Element(entry))
+			}
+			count, entry = 1, entry+1
 		}
 		return nil
 	}
@@ -180,6 +235,9 @@ func edge(v strictjson.Value) (length, count int64, err error) {
 	if v.Kind() != strictjson.Array {
 		length, err = integer(v)
 		return length, 1, err
+	}
+	if length, count, ok := v.ShortPair(); ok {
+		return length, count, nil
 	}
 	if v.Len() != 2 {
 		return 0, 0, located(v, "a run must be a pair [length, count]")

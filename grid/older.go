@@ -1,7 +1,7 @@
 package grid
 
 import (
-	"slices"
+	"iter"
 
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -39,12 +39,10 @@ var older = []olderForm{
 	{
 		name:   "chunks of length 0",
 		source: "older zarr-python, for axes of extent 0; repaired by zarr-python 3.4 (core/metadata/repair.py)",
-		is: func(name string, v strictjson.Value) bool {
-			return name == RegularName && slices.ContainsFunc(shapeOf(v), isZeroLength)
-		},
-		as:   RegularName,
-		cuts: zeroCuts,
-		note: `the chunk length 0 of an axis without elements was read as 1, which is the least there is`,
+		is:     func(name string, v strictjson.Value) bool { return name == RegularName && hasZeroLength(v) },
+		as:     RegularName,
+		cuts:   zeroCuts,
+		note:   `the chunk length 0 of an axis without elements was read as 1, which is the least there is`,
 	},
 }
 
@@ -144,33 +142,33 @@ func has(v strictjson.Value, name string) bool {
 }
 
 // shapeOf returns the entries of chunk_shape, no more than there can be axes, none where there is no such list.
-func shapeOf(v strictjson.Value) []strictjson.Value {
-	if !has(v, "chunk_shape") {
-		return nil
-	}
-	list, _ := v.Member("chunk_shape")
-	if list.Kind() != strictjson.Array {
-		return nil
-	}
-	var entries []strictjson.Value
-	for i, e := range list.Elements() {
-		if i == MaxRank {
-			break
+func shapeOf(v strictjson.Value) iter.Seq[strictjson.Value] {
+	return func(yield func(strictjson.Value) bool) {
+		list, _ := v.Member("chunk_shape")
+		for i, e := range list.Elements() {
+			if i == MaxRank || !yield(e) {
+				return
+			}
 		}
-		entries = append(entries, e)
 	}
-	return entries
 }
 
 // isMixed reports whether some, but not all entries of chunk_shape are lists. Where all are, nobody wrote them so.
 func isMixed(v strictjson.Value) bool {
-	entries := shapeOf(v)
-	isList := func(e strictjson.Value) bool { return e.Kind() == strictjson.Array }
-	isBare := func(e strictjson.Value) bool { return !isList(e) }
-	return slices.ContainsFunc(entries, isList) && slices.ContainsFunc(entries, isBare)
+	lists, bare := false, false
+	for e := range shapeOf(v) {
+		isList := e.Kind() == strictjson.Array
+		lists, bare = lists || isList, bare || !isList
+	}
+	return lists && bare
 }
 
-func isZeroLength(v strictjson.Value) bool {
-	n, err := v.Int64()
-	return err == nil && n == 0
+// hasZeroLength reports whether an entry of chunk_shape is 0.
+func hasZeroLength(v strictjson.Value) bool {
+	for e := range shapeOf(v) {
+		if n, err := e.Int64(); err == nil && n == 0 {
+			return true
+		}
+	}
+	return false
 }

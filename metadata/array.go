@@ -112,11 +112,12 @@ func draftGrid(v strictjson.Value) (Extension, bool) {
 	if v.Kind() != strictjson.Object {
 		return Extension{}, false
 	}
+	if _, named := v.Member("name"); named {
+		return Extension{}, false
+	}
 	configuration, name := []byte{'{'}, ""
 	for member, m := range v.Members() {
 		switch {
-		case member == "name":
-			return Extension{}, false
 		case member == "type":
 			name, _ = m.Str()
 			continue
@@ -173,10 +174,9 @@ func (d *document) chains(a *Array) error {
 	if len(a.Codecs) == 0 {
 		return v.Errorf("there must be at least one codec, the one that makes bytes")
 	}
-	for i, e := range v.Elements() {
-		if a.Codecs[i].Name == BytesByField && d.refused == nil {
-			d.refused = e.Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has, are not supported in format 3"))
-		}
+	isByField := func(e Extension) bool { return e.Name == BytesByField }
+	if i := slices.IndexFunc(a.Codecs, isByField); i >= 0 && d.refused == nil {
+		d.refused = v.Element(i).Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has, are not supported in format 3"))
 	}
 	if v = d.fields[storageTransformers]; !v.IsZero() {
 		a.StorageTransformers, err = newExtensions(v)
@@ -196,15 +196,16 @@ func (d *document) dimensionNames(a *Array) error {
 		return v.Errorf("%d dimension names for %d dimensions", n, len(a.Shape))
 	}
 	a.DimensionNames = make([]*string, len(a.Shape))
+	names := make([]string, len(a.Shape))
 	for i, e := range v.Elements() {
 		if e.Kind() == strictjson.Null {
 			continue
 		}
-		name, err := e.Str()
-		if err != nil {
+		var err error
+		if names[i], err = e.Str(); err != nil {
 			return err
 		}
-		a.DimensionNames[i] = &name
+		a.DimensionNames[i] = &names[i]
 	}
 	return nil
 }

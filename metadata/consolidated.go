@@ -65,26 +65,29 @@ func (d *document) consolidated(v strictjson.Value) (*Consolidated, error) {
 	if v.Kind() == strictjson.Null {
 		return nil, nil
 	}
-	kind, _ := v.Member("kind")
+	var kind, nodes, must strictjson.Value
+	c := new(Consolidated)
+	for name, m := range v.Named() { // once: a walk goes over all nodes
+		switch string(name) {
+		case "kind":
+			kind = m
+		case "metadata":
+			nodes = m
+		case "must_understand":
+			must = m
+		default:
+			c.kept = append(c.kept, member{string(name), m.Raw()})
+		}
+	}
 	if name, err := kind.Str(); err == nil && name != "inline" {
 		d.unknown(consolidatedMetadata.String(), v)
 		return nil, nil
 	}
-	nodes, _ := v.Member("metadata")
 	if kind.IsZero() || nodes.Kind() != strictjson.Object {
 		return nil, v.Errorf(`consolidated metadata must be an object with "kind": "inline" and an object "metadata"`)
 	}
-	c := new(Consolidated)
-	for name, m := range v.Members() {
-		switch name {
-		case "kind", "metadata":
-		case "must_understand":
-			if _, err := m.Bool(); err != nil {
-				return nil, err
-			}
-		default:
-			c.kept = append(c.kept, member{name, m.Raw()})
-		}
+	if _, err := must.Bool(); err != nil && !must.IsZero() {
+		return nil, err
 	}
 	c.read(nodes)
 	c.sift()

@@ -53,11 +53,11 @@ func newDocument(root strictjson.Value) (*document, error) {
 		return nil, root.Errorf("document must be an object, got %s", root.Kind())
 	}
 	d := &document{root: root}
-	for name, v := range root.Members() {
-		if i := slices.Index(fieldNames[:], name); i >= 0 {
+	for name, v := range root.Named() {
+		if i := slices.IndexFunc(fieldNames[:], func(f string) bool { return f == string(name) }); i >= 0 {
 			d.fields[i] = v
 		} else {
-			d.unknown(name, v)
+			d.unknown(string(name), v)
 		}
 	}
 	return d, nil

@@ -57,8 +57,8 @@ func newExtension(v strictjson.Value) (Extension, error) {
 
 func extensionObject(v strictjson.Value) (e Extension, err error) {
 	named := false
-	for name, m := range v.Members() {
-		switch name {
+	for name, m := range v.Named() {
+		switch string(name) {
 		case "name":
 			named = true
 			e.Name, err = extensionName(m)
@@ -126,17 +126,19 @@ func (e Extension) appendType(dst []byte) []byte {
 
 func (e Extension) asRead() bool { return e.read != nil && e.Equal(e.read.as) }
 
+// usualChain is how many codecs most arrays have at most.
+const usualChain = 3
+
 // newExtensions reads an array of extensions.
 func newExtensions(v strictjson.Value) ([]Extension, error) {
 	if v.Kind() != strictjson.Array {
 		return nil, v.Errorf("must be an array, got %s", v.Kind())
 	}
-	n := v.Len()
-	if n > maxChain {
-		return nil, v.Errorf("%d entries, at most %d are allowed", n, maxChain)
-	}
-	list := make([]Extension, 0, n)
-	for _, m := range v.Elements() {
+	list := make([]Extension, 0, usualChain)
+	for i, m := range v.Elements() {
+		if i == maxChain {
+			return nil, v.Errorf("%d entries, at most %d are allowed", v.Len(), maxChain)
+		}
 		e, err := newExtension(m)
 		if err != nil {
 			return nil, err

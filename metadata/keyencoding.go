@@ -55,8 +55,8 @@ func keySeparator(configuration []byte) (separator string, err error) {
 	if err != nil {
 		return "", err
 	}
-	for name, m := range v.Members() {
-		if name != "separator" {
+	for name, m := range v.Named() {
+		if string(name) != "separator" {
 			return "", m.Errorf("unknown member; a chunk key encoding has a separator only")
 		}
 		if separator, err = m.Str(); err != nil {

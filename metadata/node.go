@@ -100,6 +100,9 @@ func reparse(data []byte, l strictjson.Limits) (root strictjson.Value, ok bool) 
 
 // onlyAttributesRepaired refuses bare non-finite numbers in members that say what the node is.
 func (d *document) onlyAttributesRepaired() error {
+	if bytes.IndexByte(d.root.Raw(), '\\') < 0 { // what was repaired is spelled with an escape
+		return nil
+	}
 	for f, v := range d.fields[:attributes] {
 		if !bytes.Equal(bareNonFinite(v.Raw()), v.Raw()) {
 			return d.fields[f].Errorf("NaN and Infinity are not JSON, although some writers produce them; write them as strings, in quotes")

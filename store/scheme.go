@@ -50,10 +50,16 @@ func OpenLocation(ctx context.Context, location string, access Access) (Store, P
 	}
 	schemes.RLock()
 	open, known := schemes.byName[scheme]
-	names := slices.Sorted(maps.Keys(schemes.byName))
 	schemes.RUnlock()
 	if !known {
-		return nil, Path{}, fmt.Errorf("%w: scheme %q (known are %s)", ErrUnsupported, scheme, strings.Join(names, ", "))
+		return nil, Path{}, fmt.Errorf("%w: scheme %q (known are %s)", ErrUnsupported, scheme, strings.Join(schemeNames(), ", "))
 	}
 	return open(ctx, location, access)
+}
+
+// schemeNames returns the schemes that are known, in alphabetical order.
+func schemeNames() []string {
+	schemes.RLock()
+	defer schemes.RUnlock()
+	return slices.Sorted(maps.Keys(schemes.byName))
 }

@@ -1,19 +1,19 @@
 // Package config reads the configuration of a codec: a flat JSON object whose members are all known.
 //
-// It builds on encoding/json and closes what that leaves open: names match exactly, and null, booleans and strings
-// are no numbers. The document around the object has been checked for duplicate members and encoding before.
+// It builds on a strict reader and on encoding/json, and closes what the latter leaves open: names match exactly, no name is given twice,
+// and null, booleans and strings are no numbers.
 package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
+	"sync"
+
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Decode stores the members of the JSON object raw in the fields of the struct that dst points to, by their json tag.
@@ -23,36 +23,77 @@ func Decode(raw []byte, dst any) error {
 	if raw == nil {
 		return nil
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
+	v, err := strictjson.Parse(raw, strictjson.Limits{Size: int64(len(raw)), Depth: math.MaxInt})
+	switch {
+	case err != nil:
 		return fmt.Errorf("configuration is not a JSON object: %w", err)
-	}
-	if members == nil {
+	case v.Kind() == strictjson.Null:
 		return errors.New("configuration is null; leave it out, or write {}")
+	case v.Kind() != strictjson.Object:
+		return fmt.Errorf("configuration is not a JSON object: it is %s", v.Kind())
 	}
 	fields := reflect.ValueOf(dst).Elem()
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if err := decodeMember(fields, name, members[name]); err != nil {
-			return err
+	tags := tagsOf(fields.Type())
+	for name, m := range v.Named() {
+		i := 0
+		for i < len(tags) && tags[i] != string(name) {
+			i++
+		}
+		switch {
+		case i == len(tags) || tags[i] == "":
+			return fmt.Errorf("unknown member %q", name)
+		case m.Kind() == strictjson.Null:
+			return fmt.Errorf("member %q is null; leave it out instead", name)
+		}
+		if err := set(fields.Field(i).Addr().Interface(), m); err != nil {
+			return fmt.Errorf("member %q: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func decodeMember(fields reflect.Value, name string, value json.RawMessage) error {
-	for i := range fields.NumField() {
-		if tag, ok := fields.Type().Field(i).Tag.Lookup("json"); !ok || tag != name {
-			continue
-		}
-		if bytes.Equal(value, []byte("null")) {
-			return fmt.Errorf("member %q is null; leave it out instead", name)
-		}
-		if err := json.Unmarshal(value, fields.Field(i).Addr().Interface()); err != nil {
-			return fmt.Errorf("member %q: %w", name, err)
-		}
-		return nil
+// known has the tags of the types of structs that were decoded, of which there are as many as codecs.
+var known sync.Map
+
+// tagsOf returns the json tag of every field of a struct, "" for one without.
+func tagsOf(t reflect.Type) []string {
+	if tags, ok := known.Load(t); ok {
+		return tags.([]string)
 	}
-	return fmt.Errorf("unknown member %q", name)
+	tags := make([]string, t.NumField())
+	for i := range tags {
+		tags[i] = t.Field(i).Tag.Get("json")
+	}
+	known.Store(t, tags)
+	return tags
+}
+
+// set stores a value where field points to: the usual kinds by themselves, which is what encoding/json does with them, all others by that.
+func set(field any, v strictjson.Value) error {
+	switch f := field.(type) {
+	case *Int:
+		return f.UnmarshalJSON(v.Raw())
+	case **Int:
+		*f = new(Int)
+		return (*f).UnmarshalJSON(v.Raw())
+	case *bool:
+		if v.Kind() == strictjson.Bool {
+			*f, _ = v.Bool()
+			return nil
+		}
+	case *string:
+		if v.Kind() == strictjson.String {
+			*f, _ = v.Str()
+			return nil
+		}
+	case **string:
+		if v.Kind() == strictjson.String {
+			text, _ := v.Str()
+			*f = &text
+			return nil
+		}
+	}
+	return json.Unmarshal(v.Raw(), field)
 }
 
 // Int is an integer that may be spelled as a number without a fraction, as some writers do: 5.0 is 5.

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/internal/racing"
 )
 
 type sample struct {
@@ -34,29 +38,69 @@ func TestDecodeNothing(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for raw, want := range map[string]string{
-		``:                      "not a JSON object",
-		`null`:                  "null",
-		`[]`:                    "not a JSON object",
-		`5`:                     "not a JSON object",
-		`{"level": 1} x`:        "not a JSON object",
-		`{"Level": 1}`:          `unknown member "Level"`,
-		`{"Plain": 1}`:          `unknown member "Plain"`,
-		`{"plain": 1}`:          `unknown member "plain"`,
-		`{"": 1}`:               `unknown member ""`,
-		`{"level": null}`:       `"level" is null`,
-		`{"level": "1"}`:        `member "level"`,
-		`{"level": true}`:       `member "level"`,
-		`{"level": 1.5}`:        "not an integer",
-		`{"level": 1e300}`:      "not an integer",
-		`{"level": 1e999}`:      "not an integer",
-		`{"name": 1}`:           `member "name"`,
-		`{"flag": 1}`:           `member "flag"`,
-		`{"order": [0, null]}`:  `member "order"`,
-		`{"order": [0, false]}`: `member "order"`,
+		``:                         "not a JSON object",
+		`null`:                     "null",
+		`[]`:                       "not a JSON object",
+		`5`:                        "not a JSON object",
+		`{"level": 1} x`:           "not a JSON object",
+		`{"Level": 1}`:             `unknown member "Level"`,
+		`{"Plain": 1}`:             `unknown member "Plain"`,
+		`{"plain": 1}`:             `unknown member "plain"`,
+		`{"": 1}`:                  `unknown member ""`,
+		`{"level": 1, "level": 1}`: "given twice",
+		`{"level": null}`:          `"level" is null`,
+		`{"level": "1"}`:           `member "level"`,
+		`{"level": true}`:          `member "level"`,
+		`{"level": 1.5}`:           "not an integer",
+		`{"level": 1e300}`:         "not an integer",
+		`{"level": 1e999}`:         "not an integer",
+		`{"name": 1}`:              `member "name"`,
+		`{"flag": 1}`:              `member "flag"`,
+		`{"order": [0, null]}`:     `member "order"`,
+		`{"order": [0, false]}`:    `member "order"`,
 	} {
 		if err := Decode([]byte(raw), &sample{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Decode(%q) = %v, want %q", raw, err, want)
 		}
+	}
+}
+
+// TestSetAsJSON compares what is set by itself with what encoding/json makes of it.
+func TestSetAsJSON(t *testing.T) {
+	type all struct {
+		I  Int     `json:"i"`
+		PI *Int    `json:"pi"`
+		B  bool    `json:"b"`
+		S  string  `json:"s"`
+		PS *string `json:"ps"`
+		PB *bool   `json:"pb"`
+		R  []Int   `json:"r"`
+	}
+	for _, value := range []string{
+		"0", "-7", "5.0", "1e3", "1.5", "1e300", "9223372036854775807", "9223372036854775808", "true", "false", `""`, `"a\u00e9\n\ud834\udd1e"`, `"5"`, "[]", "[1]", "{}",
+	} {
+		for _, name := range []string{"i", "pi", "b", "s", "ps", "pb", "r"} {
+			raw := []byte(`{"` + name + `": ` + value + ` }`)
+			var got, want all
+			err, wantErr := Decode(raw, &got), json.Unmarshal(raw, &want)
+			if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %+v and error %v, encoding/json %+v and %v", raw, got, err, want, wantErr)
+			}
+		}
+	}
+}
+
+// TestDecodeAllocates decodes what most arrays have: only what the fields point to is allocated.
+func TestDecodeAllocates(t *testing.T) {
+	racing.Skip(t)
+	raw := []byte(`{"level": 5, "flag": false}`)
+	s := new(sample)
+	if n := testing.AllocsPerRun(10, func() {
+		if err := Decode(raw, s); err != nil {
+			t.Error(err)
+		}
+	}); n > 3 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

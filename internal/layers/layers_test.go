@@ -19,11 +19,11 @@ const module = "varve.dev/zarr"
 var layers = [][]string{
 	{"internal/pages"},
 	{
-		"internal/checked", "internal/strictjson", "internal/budget", "internal/config", "internal/vfs", "internal/house",
+		"internal/checked", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/turn", "internal/clock", "internal/racing",
 		"internal/stream",
 	},
-	{"calendar", "dtype", "grid", "store"},
+	{"calendar", "dtype", "grid", "store", "internal/config"},
 	{
 		"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy",
 		"internal/number", "store/http", "store/zip", "observe",

@@ -41,9 +41,36 @@ func (s *scanner) name(i, end int) []byte {
 // unique reports whether the names from first on differ from each other.
 func (s *scanner) unique(first int) bool {
 	keys := s.keys[first:]
-	if len(keys) < 2 {
+	twice := -1
+	if len(keys) <= fewNames {
+		twice = s.twiceAmongFew(keys)
+	} else {
+		twice = s.twice(keys)
+	}
+	if twice < 0 || s.mayRepeat(twice) {
 		return true
 	}
+	s.failTwice(twice)
+	return false
+}
+
+// fewNames is how many names are compared with each other sooner than sorted.
+const fewNames = 12
+
+// twiceAmongFew returns the offset of the first name that was there before, -1 where all differ. It compares each with all before it.
+func (s *scanner) twiceAmongFew(keys []key) int {
+	for i := range keys {
+		for j := range i {
+			if keys[i].hash == keys[j].hash && s.same(keys[i], keys[j]) {
+				return keys[i].off
+			}
+		}
+	}
+	return -1
+}
+
+// twice is twiceAmongFew for any number of names, which it sorts.
+func (s *scanner) twice(keys []key) int {
 	slices.SortFunc(keys, key.compare)
 	twice := -1
 	for i := 1; i < len(keys); i++ {
@@ -51,11 +78,7 @@ func (s *scanner) unique(first int) bool {
 			twice = keys[i].off
 		}
 	}
-	if twice < 0 || s.mayRepeat(twice) {
-		return true
-	}
-	s.failTwice(twice)
-	return false
+	return twice
 }
 
 // mayRepeat reports whether the object that has a name at off may have it again. The search for its pointer takes as long as the

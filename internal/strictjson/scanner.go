@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"fmt"
+	"sync"
 )
 
 // Parse checks that data is one JSON document within the limits and returns its value, which points into data.
@@ -12,8 +13,9 @@ func Parse(data []byte, l Limits) (Value, error) {
 	if err := l.Check(len(data)); err != nil {
 		return Value{}, err
 	}
-	var room [24]key
-	s := scanner{data: data, depth: l.depth(), repeated: l.Repeated, keys: room[:0]}
+	s := scanners.Get().(*scanner)
+	defer s.release()
+	s.data, s.depth, s.repeated = data, l.depth(), l.Repeated
 	start := space(data, 0)
 	end := s.value(start)
 	if end >= 0 {
@@ -25,6 +27,22 @@ func Parse(data []byte, l Limits) (Value, error) {
 		return Value{}, s.err
 	}
 	return (&document{data}).value(start, end), nil
+}
+
+// scanners keeps the room that a scanner needs for names: most documents are short, and making the room would take as long as they do.
+var scanners = sync.Pool{New: func() any { return &scanner{keys: make([]key, 0, fewKeys)} }}
+
+const (
+	fewKeys  = 32      // names for which a scanner has room from the beginning
+	mostRoom = 1 << 12 // names and bytes for which it keeps the room
+)
+
+// release gives the scanner back, with nothing of the document.
+func (s *scanner) release() {
+	if cap(s.keys) <= mostRoom && cap(s.text) <= mostRoom {
+		*s = scanner{keys: s.keys[:0], text: s.text[:0]}
+		scanners.Put(s)
+	}
 }
 
 // scanner validates a document. Its methods take the offset where something begins and return the offset behind it,

@@ -103,12 +103,15 @@ func unit(b []byte) (rune, bool) {
 }
 
 // unquote returns the text of a valid string, quotes included.
-func unquote(raw []byte) string {
-	raw = raw[1 : len(raw)-1]
+func unquote(raw []byte) string { return string(unquoted(raw)) }
+
+// unquoted is unquote without a copy where nothing is escaped.
+func unquoted(raw []byte) []byte {
+	raw = raw[1 : len(raw)-1 : len(raw)-1]
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw)
+		return raw
 	}
-	return string(appendUnescaped(nil, raw))
+	return appendUnescaped(nil, raw)
 }
 
 // appendUnescaped appends the text that the inside of a valid string stands for.

@@ -104,6 +104,16 @@ func (v Value) Elements() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) { v.elements(yield) }
 }
 
+// Element returns the element of an array with the given index, the zero Value where there is none.
+func (v Value) Element(index int) Value {
+	for i, e := range v.Elements() {
+		if i == index {
+			return e
+		}
+	}
+	return Value{}
+}
+
 func (v Value) elements(yield func(int, Value) bool) {
 	if v.Kind() != Array {
 		return
@@ -124,10 +134,36 @@ func (v Value) elements(yield func(int, Value) bool) {
 	}
 }
 
+// ShortPair returns the two elements of an array where they are integers of at most eight digits without a sign, as nearly all pairs in
+// documents are. Where it reports false the array may still be of two integers.
+func (v Value) ShortPair() (first, second int64, ok bool) {
+	if v.Kind() != Array {
+		return 0, 0, false
+	}
+	d := v.doc.data
+	i := space(d, int(v.start)+1)
+	end := digits(d, i)
+	first, ok = eightDigits(d[i:], end-i)
+	if end = space(d, end); !ok || d[end] != ',' {
+		return 0, 0, false
+	}
+	i = space(d, end+1)
+	end = digits(d, i)
+	second, ok = eightDigits(d[i:], end-i)
+	return first, second, ok && space(d, end) == int(v.end)-1
+}
+
 // Members returns the members of an object with their names in the order of the document, none for anything else.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		v.members(func(name, value Value) bool { return yield(unquote(name.Raw()), value) })
+	}
+}
+
+// Named is Members with names as bytes, which it does not allocate. They must not be changed, and hold for as long as the document does.
+func (v Value) Named() iter.Seq2[[]byte, Value] {
+	return func(yield func([]byte, Value) bool) {
+		v.members(func(name, value Value) bool { return yield(unquoted(name.Raw()), value) })
 	}
 }
 
@@ -150,8 +186,8 @@ func (v Value) members(yield func(name, value Value) bool) {
 
 // Member returns the member of the given name, the zero Value and false where v is no object or has none.
 func (v Value) Member(name string) (Value, bool) {
-	for n, m := range v.Members() {
-		if n == name {
+	for n, m := range v.Named() {
+		if string(n) == name {
 			return m, true
 		}
 	}

@@ -70,6 +70,33 @@ func TestDigits(t *testing.T) {
 	}
 }
 
+// TestShortPair compares with the elements of arrays of all kinds, at every distance from the end of the document.
+func TestShortPair(t *testing.T) {
+	texts := rapid.SampledFrom([]string{"5", "0", "12345678", "123456789", "-5", "5.0", "5e1", `"5"`, "[5]", "[5, 2]", "null", "{}", "true"})
+	rapid.Check(t, func(t *rapid.T) {
+		blank := rapid.SampledFrom([]string{"", " ", "\n  "}).Draw(t, "blank")
+		list := rapid.SliceOfN(texts, 0, 4).Draw(t, "list")
+		doc := "[" + blank + strings.Join(list, blank+","+blank) + blank + "]" + strings.Repeat(" ", rapid.IntRange(0, 9).Draw(t, "behind"))
+		v, err := Parse([]byte(doc), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second, ok := v.ShortPair()
+		var want []int64
+		for _, e := range v.Elements() {
+			if n, err := e.Int64(); err == nil {
+				want = append(want, n)
+			}
+		}
+		if ok && (v.Len() != 2 || len(want) != 2 || want[0] != first || want[1] != second) {
+			t.Fatalf("%s is the pair %d and %d", doc, first, second)
+		}
+	})
+	if a, b, ok := mustParse(t, "[ 10 , 2000000 ]        ").ShortPair(); !ok || a != 10 || b != 2000000 {
+		t.Error(a, b, ok)
+	}
+}
+
 func TestInt64Spellings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := rapid.StringMatching(`-?(0|[1-9][0-9]{0,21})(\.[0-9]{1,21})?([eE][+-]?[0-9]{1,2})?`).Draw(t, "number")

@@ -1,9 +1,13 @@
 package vfs
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,45 +19,138 @@ const nonblock = unix.O_NONBLOCK
 // opener opens files by one openat2 call, where os.Root makes one call for every segment of the name.
 // The kernel keeps the same promise: RESOLVE_BENEATH refuses each name and each link that leads outside.
 type opener struct {
+	path string // of the directory, when it was opened
 	dir  *os.File
 	conn syscall.RawConn
 }
 
-var beneath = unix.OpenHow{
-	Flags:   unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_LARGEFILE,
-	Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
+
+// What openat2 is asked for: to read, to look only, and to list.
+var (
+	toRead = beneath(openFlags | unix.O_NONBLOCK)
+	toLook = beneath(unix.O_PATH | unix.O_CLOEXEC)
+	toList = beneath(openFlags | unix.O_DIRECTORY)
+)
+
+func beneath(flags uint64) *unix.OpenHow {
+	return &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
 }
 
-func newOpener(r *os.Root) (opener, error) {
-	dir, err := r.Open(".")
+// newOpener opens a directory by one call.
+func newOpener(dir string) (opener, error) {
+	fd, err := retried(func() (int, error) { return unix.Open(dir, openFlags|unix.O_DIRECTORY, 0) })
 	if err != nil {
-		return opener{}, err
+		return opener{}, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
-	conn, err := dir.SyscallConn()
-	return opener{dir, conn}, err
+	f := os.NewFile(uintptr(fd), dir)
+	conn, err := f.SyscallConn()
+	return opener{dir, f, conn}, err
+}
+
+// root opens the directory once more, as package os has it: through its descriptor, wherever it has been moved since, and by its path
+// where no /proc is mounted.
+func (o opener) root() (*os.Root, error) {
+	was, err := o.dir.Stat()
+	if err != nil {
+		return nil, err
+	}
+	through := ""
+	if err := o.conn.Control(func(fd uintptr) { through = "/proc/self/fd/" + strconv.Itoa(int(fd)) }); err != nil {
+		return nil, err
+	}
+	if r := identified(was, through, o.path); r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("vfs: the directory %s was moved or replaced since it was opened; open it again: %w", o.path, fs.ErrNotExist)
+}
+
+// identified opens the directory that was described, by the first name that leads to it; nil where none does.
+func identified(was fs.FileInfo, names ...string) *os.Root {
+	for _, name := range names {
+		r, err := os.OpenRoot(name)
+		if err != nil {
+			continue
+		}
+		if is, err := r.Stat("."); err == nil && os.SameFile(is, was) {
+			return r
+		}
+		_ = r.Close()
+	}
+	return nil
 }
 
 // open reports ok where the kernel's answer is final: the file, or that there is none.
 // Every other answer (an old kernel, a race with a rename, an escape) is left to os.Root and its messages.
 func (o opener) open(name string) (f File, ok bool, err error) {
-	var fd int
-	closed := o.conn.Control(func(dir uintptr) { fd, err = openBeneath(int(dir), name) })
-	switch {
-	case closed != nil:
-		return nil, true, &fs.PathError{Op: "openat2", Path: name, Err: fs.ErrClosed}
-	case err == nil:
-		return rawFile(fd), true, nil
-	case err == unix.ENOENT:
-		return nil, true, &fs.PathError{Op: "openat2", Path: name, Err: err}
+	fd, ok, err := o.at(name, toRead)
+	if !ok || err != nil {
+		return nil, ok, err
 	}
-	return nil, false, nil
+	return rawFile(fd), true, nil
 }
 
-func openBeneath(dir int, name string) (fd int, err error) {
+// stat describes what is at a name without opening it. It is ok as open is.
+func (o opener) stat(name string) (s Stat, ok bool, err error) {
+	fd, ok, err := o.at(name, toLook)
+	if !ok || err != nil {
+		return Stat{}, ok, err
+	}
+	f := rawFile(fd)
+	s, err = f.Stat()
+	return s, true, errors.Join(err, f.Close())
+}
+
+// openDir opens a directory to list it. It is ok as open is.
+func (o opener) openDir(name string) (f *os.File, ok bool, err error) {
+	fd, ok, err := o.at(name, toList)
+	if !ok || err != nil {
+		return nil, ok, err
+	}
+	return os.NewFile(uintptr(fd), name), true, nil
+}
+
+// at asks the kernel for a descriptor.
+func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) {
+	a := asking.Get().(*ask)
+	a.name, a.how = name, how
+	closed := o.conn.Control(a.run)
+	fd, err = a.fd, a.err
+	a.name = ""
+	asking.Put(a)
+	switch {
+	case closed != nil:
+		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: fs.ErrClosed}
+	case err == nil:
+		return fd, true, nil
+	case err == unix.ENOENT:
+		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: err}
+	}
+	return 0, false, nil
+}
+
+// ask is one question to the kernel. They are kept, since a function that is made for each costs as much as the answer.
+type ask struct {
+	name string
+	how  *unix.OpenHow
+	fd   int
+	err  error
+	run  func(dir uintptr)
+}
+
+var asking = sync.Pool{New: func() any {
+	a := new(ask)
+	a.run = func(dir uintptr) {
+		a.fd, a.err = retried(func() (int, error) { return unix.Openat2(int(dir), a.name, a.how) })
+	}
+	return a
+}}
+
+// retried makes a call again while a signal interrupts it.
+func retried(call func() (int, error)) (n int, err error) {
 	for {
-		fd, err = unix.Openat2(dir, name, &beneath)
-		if err != unix.EINTR {
-			return fd, err
+		if n, err = call(); err != unix.EINTR {
+			return n, err
 		}
 	}
 }

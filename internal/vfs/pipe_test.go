@@ -3,6 +3,7 @@
 package vfs
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -27,5 +28,16 @@ func TestPipe(t *testing.T) {
 	}
 	if got, err := walk(t, r, ".", false); err != nil || len(got) != 2 {
 		t.Errorf("%q and error %v, want dir/ and file", got, err)
+	}
+}
+
+// TestOpenRootOfPipe opens what is no directory: that is an error, at once.
+func TestOpenRootOfPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o666); err != nil {
+		t.Skip(err)
+	}
+	if r, err := OpenRoot(pipe); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("%v and error %v", r, err)
 	}
 }

@@ -9,27 +9,54 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Root is a directory of this machine, reached through [os.Root]: no name leads out of it,
 // and symbolic links are followed only where they stay inside.
 type Root struct {
-	root *os.Root
 	fast opener
+
+	mu   sync.Mutex // held while root is opened or closed
+	root atomic.Pointer[os.Root]
 }
 
-// OpenRoot opens the directory dir.
+// OpenRoot opens the directory dir. It does not wait where dir is something else, as a named pipe.
 func OpenRoot(dir string) (*Root, error) {
-	r, err := os.OpenRoot(dir)
+	fast, err := newOpener(dir)
 	if err != nil {
 		return nil, err
 	}
-	fast, err := newOpener(r)
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
+	return &Root{fast: fast}, nil
+}
+
+// plain returns the directory as package os has it, which is opened when it is first needed: who only reads hardly needs it.
+func (r *Root) plain() (*os.Root, error) {
+	if root := r.root.Load(); root != nil {
+		return root, nil
 	}
-	return &Root{r, fast}, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if root := r.root.Load(); root != nil {
+		return root, nil
+	}
+	root, err := r.fast.root()
+	if err != nil {
+		return nil, err
+	}
+	r.root.Store(root)
+	return root, nil
+}
+
+// in calls do with the directory as package os has it.
+func (r *Root) in(do func(*os.Root) error) error {
+	root, err := r.plain()
+	if err != nil {
+		return err
+	}
+	return do(root)
 }
 
 // MakeRoot opens the directory dir after it made it, and the directories above it, durably where they were missing.
@@ -71,8 +98,14 @@ func (r *Root) Open(name string) (File, error) {
 }
 
 // openPlain is Open on every platform; the fast way falls back on it.
-func (r *Root) openPlain(name string) (File, error) {
-	f, err := r.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+func (r *Root) openPlain(name string) (File, error) { return r.openFile(name, os.O_RDONLY|nonblock) }
+
+func (r *Root) openFile(name string, flag int) (File, error) {
+	root, err := r.plain()
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, flag, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +114,24 @@ func (r *Root) openPlain(name string) (File, error) {
 
 // Create implements [FS].
 func (r *Root) Create(name string) (File, error) {
-	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	return osFile{f}, nil
+	return r.openFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
 
 // Stat implements [Tree].
 func (r *Root) Stat(name string) (Stat, error) {
-	fi, err := r.root.Stat(name)
+	if s, ok, err := r.fast.stat(name); ok {
+		return s, err
+	}
+	return r.statPlain(name)
+}
+
+// statPlain is Stat on every platform.
+func (r *Root) statPlain(name string) (Stat, error) {
+	root, err := r.plain()
+	if err != nil {
+		return Stat{}, err
+	}
+	fi, err := root.Stat(name)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -103,7 +144,7 @@ const readDirBatch = 512
 // ReadDir implements [Tree].
 func (r *Root) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
-		f, err := r.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+		f, err := r.openDir(name)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -126,26 +167,50 @@ func (r *Root) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	}
 }
 
+// openDir opens a directory to list it. A directory of an [os.Root] looks at every entry once more when it is listed.
+func (r *Root) openDir(name string) (*os.File, error) {
+	if f, ok, err := r.fast.openDir(name); ok {
+		return f, err
+	}
+	root, err := r.plain()
+	if err != nil {
+		return nil, err
+	}
+	return root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+}
+
 // Mkdir implements [FS].
-func (r *Root) Mkdir(name string) error { return r.root.Mkdir(name, 0o777) }
+func (r *Root) Mkdir(name string) error {
+	return r.in(func(root *os.Root) error { return root.Mkdir(name, 0o777) })
+}
 
 // Touch implements [FS].
 func (r *Root) Touch(name string, mtime int64) error {
-	return r.root.Chtimes(name, time.Time{}, time.Unix(0, mtime))
+	return r.in(func(root *os.Root) error { return root.Chtimes(name, time.Time{}, time.Unix(0, mtime)) })
 }
 
 // Rename implements [FS].
-func (r *Root) Rename(from, to string) error { return r.root.Rename(from, to) }
+func (r *Root) Rename(from, to string) error {
+	return r.in(func(root *os.Root) error { return root.Rename(from, to) })
+}
 
 // Remove implements [FS].
-func (r *Root) Remove(name string) error { return r.root.Remove(name) }
+func (r *Root) Remove(name string) error {
+	return r.in(func(root *os.Root) error { return root.Remove(name) })
+}
 
 // RemoveDir implements [FS].
-func (r *Root) RemoveDir(name string) error { return removeDir(r.root, name) }
+func (r *Root) RemoveDir(name string) error {
+	return r.in(func(root *os.Root) error { return removeDir(root, name) })
+}
 
 // TryLock implements [FS]. What is locked may be moved or removed before the lock is had, so it is looked up again.
 func (r *Root) TryLock(name string) (unlock func() error, err error) {
-	f, target, err := openLockable(r.root, name)
+	root, err := r.plain()
+	if err != nil {
+		return nil, err
+	}
+	f, target, err := openLockable(root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +221,7 @@ func (r *Root) TryLock(name string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	now, err := r.root.Stat(target)
+	now, err := root.Stat(target)
 	if err != nil || !os.SameFile(held, now) {
 		return nil, errors.Join(fmt.Errorf("%w: %s was replaced", ErrLocked, name), f.Close())
 	}
@@ -164,7 +229,15 @@ func (r *Root) TryLock(name string) (unlock func() error, err error) {
 }
 
 // Close implements [FS].
-func (r *Root) Close() error { return errors.Join(r.fast.close(), r.root.Close()) }
+func (r *Root) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.fast.close()
+	if root := r.root.Load(); root != nil {
+		err = errors.Join(err, root.Close())
+	}
+	return err
+}
 
 // osFile is a file of package os.
 type osFile struct{ *os.File }

@@ -88,12 +88,66 @@ func TestOpenStaysInside(t *testing.T) {
 		if Missing(err) != Missing(plainErr) || errors.Is(err, fs.ErrNotExist) != errors.Is(plainErr, fs.ErrNotExist) {
 			t.Errorf("%q: error is %v, of os.Root %v", c.name, err, plainErr)
 		}
+		sameStat(t, r, c.name)
 		if err != nil || plainErr != nil {
 			continue
 		}
 		same(t, c.name, f, plain)
 		if err := errors.Join(f.Close(), plain.Close()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// sameStat sees that the fast way to look at a name tells what os.Root does.
+func sameStat(t *testing.T, r *Root, name string) {
+	t.Helper()
+	a, err := r.Stat(name)
+	b, plainErr := r.statPlain(name)
+	if (err == nil) != (plainErr == nil) || Missing(err) != Missing(plainErr) {
+		t.Errorf("%q: error is %v, of os.Root %v", name, err, plainErr)
+	}
+	if a.Mode.Type() != b.Mode.Type() || a.Mode.Perm() != b.Mode.Perm() || a.Version() != b.Version() {
+		t.Errorf("%q: %+v, of os.Root %+v", name, a, b)
+	}
+}
+
+// TestMovedRoot moves an open directory, puts another in its place, and goes on: what is read and written is in the one that was opened.
+func TestMovedRoot(t *testing.T) {
+	r, top := openTree(t)
+	if err := os.Rename(top, top+"-moved"); err != nil {
+		t.Skip("open directories cannot be moved here:", err)
+	}
+	if err := os.Mkdir(top, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Mkdir("new"); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Skip("nothing leads to a directory that was moved here:", err)
+		}
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(top+"-moved", "new")); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"file", "new"} {
+		if _, err := r.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestHasFile(t *testing.T) {
+	_, top := openTree(t)
+	link(t, top, "inside", "file")
+	link(t, top, "broken", "none")
+	for names, want := range map[string]bool{
+		"file": true, "none file": true, "inside": true, "dir": false, "none": false, "broken": false, "dir broken none": false, "": false,
+	} {
+		for _, dir := range []string{top, top + string(os.PathSeparator)} {
+			if got := HasFile(dir, strings.Fields(names)...); got != want {
+				t.Errorf("%q in %s: %t", names, dir, got)
+			}
 		}
 	}
 }
@@ -345,8 +399,12 @@ func TestClosed(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Open("file"); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("error is %v, want %v", err, fs.ErrClosed)
+	_, err := r.Open("file")
+	_, statErr := r.Stat("file")
+	for _, err := range []error{err, statErr, r.Mkdir("new"), r.Remove("file")} {
+		if !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("error is %v, want %v", err, fs.ErrClosed)
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -65,6 +67,14 @@ type File interface {
 	Stat() (Stat, error)
 	Sync() error
 	Close() error
+}
+
+// HasFile reports whether a directory of this machine has a regular file, or a link to one, of one of the names.
+func HasFile(dir string, names ...string) bool {
+	if !os.IsPathSeparator(dir[len(dir)-1]) {
+		dir += string(os.PathSeparator)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return isFile(dir + name) })
 }
 
 // Missing reports whether err says that nothing is at a name, or that the name leads through a file.
