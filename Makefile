@@ -9,7 +9,7 @@ MODULES = . codec/extra cmd/varve interop bench otel
 .PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 demo: ## a small archive in build/demo: made, appended to and looked at
 	@rm -rf build/demo && mkdir -p build
