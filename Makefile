@@ -6,10 +6,10 @@ export GOFLAGS ?= -buildvcs=false
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra cmd/varve interop bench otel
 
-.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth beside cross clean
+.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 demo: ## a small archive in build/demo: made, appended to and looked at
 	@rm -rf build/demo && mkdir -p build
@@ -49,6 +49,10 @@ bench-full: ## the same with data sets of 2 GiB and more: an hour or two and 20 
 bench-growth: ## how cost grows, as tables and plots in bench/GROWTH.md: some ten minutes, 4 GB of disk and of memory
 	@sh bench/setup
 	@sh bench/run -grow
+
+bench-options: ## what each option of Varve costs and wins, in bench/OPTIONS.md: three minutes
+	@sh bench/setup varve
+	@sh bench/run -options
 
 beside: ## measure beside zarr-python, in one run of a few minutes
 	@sh interop/setup

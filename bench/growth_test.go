@@ -17,21 +17,28 @@ var brieflyGrown = reach{
 	arrays: []int64{8 * kib, 64 * kib}, chunk: 4 * kib, shard: 8 * kib, inner: 512, flying: []int{1, 4}, flown: 32 * kib,
 }
 
-// TestGrow measures all series with Varve, which answers all of them, and draws them.
-func TestGrow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program and runs it for seconds")
-	}
-	cache := t.TempDir()
+// built builds Varve's program in a cache folder.
+func built(t *testing.T, cache string) []candidate {
+	t.Helper()
 	program := filepath.Join(cache, "bin", "varve-peer")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./peers/varve")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	found, _, err := present(cache, []string{"varve"})
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", names(found), err)
 	}
+	return found
+}
+
+// TestGrow measures all series with Varve, which answers all of them, and draws them.
+func TestGrow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program and runs it for seconds")
+	}
+	cache := t.TempDir()
+	found := built(t, cache)
 	s := settings{cache: cache, size: sizes[0], rounds: 1, limit: time.Minute, slow: time.Second}
 	all := allSeries(brieflyGrown)
 	done, err := measureSeries(t.Context(), s, all, found)

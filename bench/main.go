@@ -32,6 +32,7 @@ type settings struct {
 	size             size
 	rounds           int
 	cold, list, grow bool
+	options          bool
 	from             string        // a report of series that is drawn anew
 	limit            time.Duration // of one run of a program
 	slow             time.Duration // a run that takes longer is not repeated
@@ -41,12 +42,13 @@ func parse(args []string) (s settings, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&s.cache, "cache", cacheFolder(), "`folder` of data sets and of what bench/setup installs")
 	flags.StringVar(&s.out, "out", "", "`file` for the tables, as Markdown; JSON goes beside it. Standard output by default")
-	rows := flags.String("rows", "", "`rows` or series to run, with commas: 1 or 2/uneven or 1/zstd/all; by default all, or for the small size those that show most")
+	rows := flags.String("rows", "", "`rows`, series or options to run, with commas: 1 or 2/uneven or 1/zstd/all; by default all, or for the small size those that show most")
 	candidates := flags.String("candidates", "", "`names` of candidates, with commas; all that are there by default")
 	name := flags.String("size", "small", "small or full")
 	flags.IntVar(&s.rounds, "rounds", 3, "how often everything is measured")
 	flags.BoolVar(&s.cold, "cold", false, "drop the stores from the cache of the system before each run")
 	flags.BoolVar(&s.grow, "grow", false, "measure how cost grows, in series, and draw it: plots go into the folder plots beside the tables")
+	flags.BoolVar(&s.options, "options", false, "measure what each option of Varve costs and wins, with Varve alone")
 	flags.StringVar(&s.from, "from", "", "`file` of JSON that a run with -grow left: write its tables and plots anew, and measure nothing")
 	flags.BoolVar(&s.list, "list", false, "list rows and candidates, and run nothing")
 	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "the longest that one run may take")
@@ -61,6 +63,9 @@ func parse(args []string) (s settings, err error) {
 		s.slow = s.size.slow
 	}
 	s.rows, s.candidates = list(*rows), list(*candidates)
+	if s.options && (s.grow || s.from != "" || len(s.candidates) > 0) {
+		return s, fmt.Errorf("-options measures Varve alone: not with -grow, -from or -candidates")
+	}
 	if s.rounds < 1 || flags.NArg() > 0 {
 		return s, fmt.Errorf("%d rounds, arguments %v: there is one round at least, and no arguments", s.rounds, flags.Args())
 	}
@@ -88,8 +93,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.grow || s.from != "" {
+	switch {
+	case s.grow || s.from != "":
 		return grow(ctx, s)
+	case s.options:
+		return try(ctx, s)
 	}
 	rows := chosen(s.size, s.rows)
 	found, missing, err := present(s.cache, s.candidates)
@@ -111,5 +119,5 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return report.save(s.out)
+	return save(s.out, report)
 }

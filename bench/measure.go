@@ -83,8 +83,9 @@ func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measur
 	m.Results = make([]result, len(found))
 	runs := make([][]sample, len(found))
 	for round := range b.rounds + 1 {
-		for i, c := range found {
-			res := &m.Results[i]
+		for k := range found {
+			i := (k + round) % len(found) // so that nobody always follows the same
+			c, res := found[i], &m.Results[i]
 			res.Candidate, res.Ours, res.Bound = c.name, c.ours, c.bound
 			if res.Why != "" || len(runs[i]) == 1 && runs[i][0].seconds > b.slow.Seconds() {
 				continue

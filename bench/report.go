@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,15 +17,18 @@ type report struct {
 	Rows    []measured
 }
 
-// save writes the tables to a file and the figures beside it, or to standard output.
-func (r *report) save(name string) error {
+// tables are what was measured, as they are spelled and as the figures that they are of.
+type tables interface{ markdown(w io.Writer) }
+
+// save writes the tables to a file and the figures beside it, or the tables to standard output.
+func save(name string, t tables) error {
 	var text bytes.Buffer
-	r.markdown(&text)
+	t.markdown(&text)
 	if name == "" {
 		_, err := os.Stdout.Write(text.Bytes())
 		return err
 	}
-	if err := saveFigures(name, r); err != nil {
+	if err := saveFigures(name, t); err != nil {
 		return err
 	}
 	return os.WriteFile(name, text.Bytes(), 0o666)
@@ -121,12 +125,14 @@ func (m measured) ratio(by func(result) float64) string {
 	return fmt.Sprintf("%.2f", other/own)
 }
 
+// far says that the store was far away, so that requests were counted.
+func (m measured) far() bool {
+	return m.Ideal > 0 || slices.ContainsFunc(m.Results, func(r result) bool { return r.Requests > 0 })
+}
+
 func (m measured) markdown(w io.Writer) {
 	fmt.Fprintf(w, "\n### %s: %s\n\n", m.ID, m.Title)
-	far := m.Ideal > 0
-	for _, r := range m.Results {
-		far = far || r.Requests > 0
-	}
+	far := m.far()
 	if m.Ideal > 0 {
 		fmt.Fprintf(w, "At best %s.\n\n", duration(m.Ideal))
 	}

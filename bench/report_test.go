@@ -38,7 +38,7 @@ func TestMarkdown(t *testing.T) {
 
 func TestSave(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "R.md")
-	if err := sampleReport().save(name); err != nil {
+	if err := save(name, sampleReport()); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(strings.TrimSuffix(name, ".md") + ".json")

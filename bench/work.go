@@ -48,8 +48,8 @@ func (b *bench) prepare(ctx context.Context, r row) (w *work, err error) {
 			return nil, err
 		}
 		w.request.Store = w.far.url + filepath.Base(w.dir)
-		if r.request.Work == protocol.ReadAll || r.regions == "chunks" {
-			w.ideal, err = ideal(w.dir, r.request.Concurrency, latency, bandwidth)
+		if n := r.request.Concurrency; n > 0 && (r.request.Work == protocol.ReadAll || r.regions == "chunks") {
+			w.ideal, err = ideal(w.dir, n, latency, bandwidth)
 		}
 	}
 	return w, err

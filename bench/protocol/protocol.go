@@ -40,8 +40,10 @@ type Request struct {
 	Check int64 `json:"check,omitempty"`
 	// Sync asks that everything is durable when the work is done: a program whose library cannot do it syncs all files itself.
 	Sync bool `json:"sync,omitempty"`
-	// Budget is for Varve alone: [varve.dev/zarr.Options].
-	Budget int64 `json:"budget,omitempty"`
+	// Budget, IndexCache and Gap are for Varve alone: [varve.dev/zarr.Options] and [varve.dev/zarr.Shards].
+	Budget     int64 `json:"budget,omitempty"`
+	IndexCache int64 `json:"index_cache,omitempty"`
+	Gap        int64 `json:"gap,omitempty"`
 	// Pipeline is for zarr-python alone: "fused" is its other pipeline of codecs.
 	Pipeline string `json:"pipeline,omitempty"`
 }

@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string) error {
 
 // options returns how nodes are opened. How many regions there are at a time is the program's own business.
 func options(r protocol.Request) *zarr.Options {
-	o := &zarr.Options{Budget: r.Budget}
+	o := &zarr.Options{Budget: r.Budget, Shards: zarr.Shards{IndexCache: r.IndexCache, Gap: r.Gap}}
 	if r.Regions == "" {
 		o.Concurrency = r.Concurrency
 	}

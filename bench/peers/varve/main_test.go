@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/bench/protocol"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
 )
 
 // small creates an array of 6×4×2 float32 with uneven edges, whose elements count up.
@@ -75,6 +76,17 @@ func TestWorks(t *testing.T) {
 	b, err := zarr.OpenArray(t.Context(), target, nil)
 	if err != nil || b.Shape()[0] != 8 {
 		t.Errorf("the target after two appends: %v, %v", b.Shape(), err)
+	}
+}
+
+// TestOptions checks that nothing of a request that options are made of gets lost.
+func TestOptions(t *testing.T) {
+	o := options(protocol.Request{Concurrency: 3, Budget: 4, IndexCache: -1, Gap: 5, Sync: true})
+	if o.Concurrency != 3 || o.Budget != 4 || o.Shards.IndexCache != -1 || o.Shards.Gap != 5 || o.Durability != store.Sync {
+		t.Errorf("%+v", o)
+	}
+	if o := options(protocol.Request{Concurrency: 3, Regions: "file"}); o.Concurrency != 0 || o.Durability != store.Flush {
+		t.Errorf("of regions: %+v", o)
 	}
 }
 

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// effects are what options were measured to cost and win.
+type effects report
+
+// trying says what the figures of the tables are.
+const trying = `
+Options are the fields of zarr.Options. Each figure is the median of all rounds, in which the settings take turns on the same
+stores, and half of the distance between the fastest and the slowest. Time is that of the work, from opening the store on, CPU the seconds of all cores in
+it, and memory the peak of the process. What takes longer than a few seconds is measured once. A store afar answers each request after %s
+and lets %.0f MB pass a second; requests and bytes are those of one run. All answers were checked.
+`
+
+func (e *effects) markdown(w io.Writer) {
+	fmt.Fprint(w, "# What options cost and win\n\n")
+	e.Machine.markdown(w)
+	fmt.Fprintf(w, trying, duration(latency.Seconds()), bandwidth/1e6)
+	last := ""
+	for _, m := range e.Rows {
+		o := optionOf(m.ID)
+		if o.id != last {
+			last = o.id
+			fmt.Fprintf(w, "\n## %s\n\n%s\n", o.name, o.text)
+		}
+		m.effect(w, o.name)
+	}
+}
+
+// effect is the table of one row: a line for every setting.
+func (m measured) effect(w io.Writer, name string) {
+	far, more, rule := m.far(), "", ""
+	if far {
+		more, rule = " requests | received |", "--:|--:|"
+	}
+	fmt.Fprintf(w, "\n### %s%s\n\n", strings.ToUpper(m.Title[:1]), m.Title[1:])
+	fmt.Fprintf(w, "| %s | time | ± | ÷ default | CPU | memory |%s\n|--:|--:|--:|--:|--:|--:|%s\n", name, more, rule)
+	for _, r := range m.Results {
+		if r.Why != "" {
+			fmt.Fprintf(w, "| %s | %s |\n", r.Candidate, r.Why)
+			continue
+		}
+		fmt.Fprintf(w, "| %s | %s | %.0f %% | %s | %s | %s |", r.Candidate, duration(r.Median), 100*r.spread(),
+			times(r.Median, m.Results[0].Median), duration(r.CPU), memory(r.Peak))
+		if far {
+			fmt.Fprintf(w, " %d | %s |", r.Requests, memory(r.Received))
+		}
+		fmt.Fprintln(w)
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"varve.dev/zarr/bench/protocol"
+)
+
+// option is one of Varve's options, which work is done with at several settings.
+type option struct {
+	id, name, text string
+	set            func(*protocol.Request, int64)
+	settings       []setting // the first is the default
+}
+
+// setting is a value of an option.
+type setting struct {
+	name  string
+	value int64
+}
+
+// spelled are settings in the order of their values, behind the default, which is 0.
+func spelled(spell func(int64) string, values ...int64) []setting {
+	all := []setting{{"default", 0}}
+	for _, v := range values {
+		all = append(all, setting{spell(v), v})
+	}
+	return all
+}
+
+// allOptions are those that matter.
+var allOptions = []option{
+	{
+		id: "concurrency", name: "Concurrency", settings: spelled(grouped, 1, 2, 4, 8, 16, 32),
+		text: "The most chunks in flight. By default twice the number of processors, at least 8.",
+		set:  func(q *protocol.Request, n int64) { q.Concurrency = int(n) },
+	},
+	{
+		id: "budget", name: "Budget", settings: spelled(bytesOf, 4*mib, 16*mib, 64*mib),
+		text: "The most bytes that a call has in flight besides what it returns. By default the largest of 64 MiB and, for every processor, four " +
+			"times the largest chunk, within Go's memory limit. The memory in the tables has in it what was read.",
+		set: func(q *protocol.Request, n int64) { q.Budget = n },
+	},
+	{
+		id: "index-cache", name: "Shards.IndexCache", settings: append(spelled(bytesOf), setting{"none", -1}),
+		text: "The most bytes of indexes of shards that an array keeps. By default 16 MiB.",
+		set:  func(q *protocol.Request, n int64) { q.IndexCache = n },
+	},
+	{
+		id: "gap", name: "Shards.Gap", settings: slices.Insert(spelled(bytesOf, 16*kib, 256*kib, mib, 4*mib), 1, setting{"neighbours", -1}),
+		text: "The most bytes between two ranges of a shard that are read as one. By default 1 MiB, and 16 KiB where values are opened at next " +
+			"to no cost, as files are. \"Neighbours\" puts only those together that have nothing between them.",
+		set: func(q *protocol.Request, n int64) { q.Gap = n },
+	},
+	{
+		id: "durability", name: "Durability", settings: []setting{{"Sync (default)", 0}, {"Flush", 1}},
+		text: "When writes survive a power cut: `Sync` when the call returns, `Flush` when the system has written them back, some time later.",
+		set:  func(q *protocol.Request, n int64) { q.Sync = n == 0 },
+	},
+}
+
+// tryouts are the rows that options are tried with: their names begin with those of the options. Reading is tried here and from afar.
+func tryouts(z size) []row {
+	all := protocol.Request{Work: protocol.ReadAll}
+	rows := []row{
+		{id: "concurrency/zstd", title: "read all of zstd", set: "zstd", request: all},
+		{id: "budget/zstd", title: "read all of zstd", set: "zstd", request: all},
+		{id: "budget/shard", title: "read all of shard", set: "shard", request: all},
+		{
+			id: "index-cache/tiny", title: fmt.Sprintf("read %d random inner chunks of the one shard of tiny, 8 at a time", z.inner), set: "tiny",
+			regions: "some-inner", request: protocol.Request{Work: protocol.ReadRegions, Concurrency: 8},
+		},
+		{
+			id: "gap/planes", title: fmt.Sprintf("read %d planes along every axis of shard, one by one", z.planes), set: "shard",
+			regions: "planes", request: protocol.Request{Work: protocol.ReadRegions, Concurrency: 1},
+		},
+	}
+	for i := 0; i < len(rows); i += 2 {
+		far := rows[i]
+		far.id, far.title, far.remote = far.id+"-far", far.title+", from afar", true
+		rows = slices.Insert(rows, i+1, far)
+	}
+	return append(rows, row{
+		id: "durability/copy", title: "read raw by chunks and write it anew, 4 at a time", set: "raw", regions: "chunks",
+		request: protocol.Request{Work: protocol.Copy, Concurrency: 4},
+	}, row{
+		id: "durability/append", title: fmt.Sprintf("append %d days one by one to days-listed", z.days), set: "days-listed", seeded: true,
+		request: protocol.Request{Work: protocol.Append, Count: z.days},
+	})
+}
+
+// with returns the program once for every setting of an option.
+func (c candidate) with(o option) (all []candidate) {
+	for _, x := range o.settings {
+		at := c
+		at.name, at.adjust = x.name, func(q *protocol.Request) { o.set(q, x.value) }
+		all = append(all, at)
+	}
+	return all
+}
+
+// optionOf returns the option that a row tries.
+func optionOf(id string) option {
+	return allOptions[slices.IndexFunc(allOptions, func(o option) bool { return o.id == question(id) })]
+}
+
+// try measures options. There is less to read than beside other programs, so that it takes minutes.
+func try(ctx context.Context, s settings) error {
+	s.size.planes, s.size.inner, s.size.days = 2, 200, 30
+	rows := tryouts(s.size)
+	if len(s.rows) > 0 {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return !named(r.id, s.rows) })
+	}
+	found, _, err := present(s.cache, []string{"varve"})
+	if err != nil {
+		return err
+	}
+	if s.list {
+		for _, r := range rows {
+			fmt.Printf("%-28s %s\n", r.id, r.title)
+		}
+		return nil
+	}
+	if len(rows) == 0 || len(found) == 0 {
+		return fmt.Errorf("nothing to do: %d rows, %d candidates; -options -list has what there is", len(rows), len(found))
+	}
+	e := &effects{Machine: describe(s, nil)}
+	e.Machine.Versions = e.Machine.Versions[:2] // no other program takes part
+	if e.Rows, err = tryAll(ctx, s, rows, found[0]); err != nil {
+		return err
+	}
+	return save(s.out, e)
+}
+
+// tryAll runs rows, of each of which the settings take turns.
+func tryAll(ctx context.Context, s settings, rows []row, varve candidate) (all []measured, err error) {
+	b, err := newBench(s)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(b.scratch)
+	for _, r := range rows {
+		m, err := b.measure(ctx, r, varve.with(optionOf(r.id)))
+		if err != nil {
+			return nil, fmt.Errorf("row %s: %w", r.id, err)
+		}
+		all = append(all, m)
+		fmt.Fprintln(os.Stderr, line(m))
+	}
+	return all, ctx.Err()
+}
