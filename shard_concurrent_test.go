@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -192,7 +193,7 @@ func TestConcurrentShard(t *testing.T) {
 		for mix, hooks := range faultMixes {
 			t.Run(strategy+", faults: "+mix, func(t *testing.T) {
 				m, before, updates := memory.New(), faultsMade.Load(), updatesOf(true)
-				var conflicts atomic.Int64
+				var conflicts, requests atomic.Int64
 				if _, err := zarr.On(m).CreateArray(t.Context(), "a", updated(), nil); err != nil {
 					t.Fatal(err)
 				}
@@ -203,6 +204,9 @@ func TestConcurrentShard(t *testing.T) {
 					h.After = func(op storetest.Op, err error) error {
 						if errors.Is(err, store.ErrConflict) {
 							conflicts.Add(1)
+						}
+						if requests.Add(1)%7 == 0 {
+							runtime.Gosched() // so that writers meet on one core, too
 						}
 						if after != nil {
 							err = after(op, err)
