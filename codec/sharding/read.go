@@ -51,12 +51,6 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	return err
 }
 
-// Bytes between inner chunks that it pays to read from a far store, so as to read the inner chunks as one.
-const (
-	mostGap     = 1 << 20 // between two
-	mostBetween = 16 << 20
-)
-
 // Weight implements [codec.Divider].
 func (c *coder) Weight(p codec.Part, cores int) int64 {
 	l, err := c.layout(p.Shape)
@@ -67,14 +61,15 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	if p.Picks == nil || p.Picks.Points == nil {
 		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
 	}
-	encoded := l.likely/max(1, l.n)*touched + l.index // all of it where every inner chunk is touched
-	if p.Whole || touched == l.n {
-		encoded = l.likely
-	} else if touched > 0 {
-		encoded = min(l.likely, encoded+min(mostBetween, (touched-1)*mostGap))
+	encoded := c.expected(l)
+	if !p.Whole && touched < l.n {
+		encoded = min(encoded, 2*(encoded/l.n*touched)+l.index) // and as much again between them
 	}
 	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
 }
+
+// expected returns how many bytes a stored shard probably has at most, after those that were seen so far.
+func (c *coder) expected(l *layout) int64 { return c.ratio.Expect(l.likely, l.likely, l.likely) }
 
 // read reads the part from the version of the shard that src is of.
 func (d *decoder) read(src codec.Source) error {
@@ -113,18 +108,19 @@ func (d *decoder) wantsWhole(src codec.Source) bool {
 		return true
 	}
 	touched := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks()
-	return (d.Whole || touched == d.n) && d.likely <= d.work.Bytes
+	return (d.Whole || touched == d.n) && d.expected(d.layout) <= d.work.Bytes
 }
 
 // readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
 func (d *decoder) readWhole(src codec.Source) error {
-	limit := min(d.packed+d.packed/4, max(2*d.likely, d.work.Bytes, d.work.Small))
-	b := budget.Get(min(mostReady, d.likely))
+	limit := min(d.packed+d.packed/4, max(d.work.Bytes, d.work.Small))
+	b := budget.Get(min(mostReady, d.likely)) // of one size always, so that buffers are used again
 	defer b.Put()
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
 	if err != nil {
 		return err
 	}
+	d.ratio.Learn(info.Size, d.likely)
 	if !d.Whole {
 		d.keep(src, shard, info)
 	}
@@ -186,6 +182,7 @@ func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: the shard is too short for the index of %d bytes: %w", codec.ErrCorrupt, d.layout.index, err)
 	}
+	d.ratio.Learn(info.Size, d.likely)
 	tail := stretch{info.Size - int64(len(data)), data, b}
 	if err == nil && int64(len(data)) < d.layout.index {
 		err = d.tooShort(info.Size)
