@@ -63,13 +63,19 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	}
 	encoded := c.expected(l)
 	if !p.Whole && touched < l.n {
-		encoded = min(encoded, 2*(encoded/l.n*touched)+l.index) // and as much again between them
+		encoded = min(encoded, max(smallShard, 2*(encoded/l.n*touched)+l.index)) // and as much again between them
 	}
 	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
 }
 
-// expected returns how many bytes a stored shard probably has at most, after those that were seen so far.
-func (c *coder) expected(l *layout) int64 { return c.ratio.Expect(l.likely, l.likely, l.likely) }
+// smallShard is how many bytes a shard has that may be read whole although little of it is wanted.
+const smallShard = 1 << 20
+
+// expected returns how many bytes a stored shard probably has, after those that were seen so far. More dead bytes than are likely are no
+// reason to expect them everywhere.
+func (c *coder) expected(l *layout) int64 {
+	return c.ratio.Expect(l.likely, l.likely, min(l.packed+l.packed/4, 2*l.likely))
+}
 
 // read reads the part from the version of the shard that src is of.
 func (d *decoder) read(src codec.Source) error {
@@ -104,16 +110,19 @@ func (d *decoder) read(src codec.Source) error {
 // wantsWhole reports whether to read the shard in one request: where every inner chunk is wanted, or it is small and its index is
 // not known.
 func (d *decoder) wantsWhole(src codec.Source) bool {
-	if d.likely <= d.work.Small && d.cache.get(src.Key()) == nil {
+	size := d.expected(d.layout)
+	if size > d.work.Bytes {
+		return false
+	}
+	if size <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
 	}
-	touched := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks()
-	return (d.Whole || touched == d.n) && d.expected(d.layout) <= d.work.Bytes
+	return d.Whole || selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks() == d.n
 }
 
 // readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
 func (d *decoder) readWhole(src codec.Source) error {
-	limit := min(d.packed+d.packed/4, max(d.work.Bytes, d.work.Small))
+	limit := min(d.packed+d.packed/4, d.work.Bytes)
 	b := budget.Get(min(mostReady, d.likely)) // of one size always, so that buffers are used again
 	defer b.Put()
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
@@ -240,7 +249,7 @@ func (d *decoder) group(wants []want) (n int, stop int64) {
 	first, last := wants[0], wants[len(wants)-1]
 	most := d.work.Bytes
 	if last.off+last.n-first.off > most {
-		most = most/2 - d.layout.inner // one is decoded while the next is read: see readRanges
+		most /= 2 // one is decoded while the next is read: see readRanges
 	}
 	most = max(min(d.work.Span, most), first.n)
 	stop = first.off + first.n
@@ -268,7 +277,7 @@ func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error
 		n, stop := d.group(wants)
 		group := wants[:n]
 		wants = wants[n:]
-		weight, err := room.Acquire(ctx, stop-group[0].off+d.layout.inner)
+		weight, err := room.Acquire(ctx, stop-group[0].off)
 		if err != nil {
 			break // one of the workers has failed
 		}

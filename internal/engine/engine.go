@@ -106,8 +106,8 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	return r
 }
 
-// newReading is newRun of an operation that only reads: inner chunk by inner chunk where there are any, else in two steps, fetching
-// and decoding. While chunks are decoded others fly in their place.
+// newReading is newRun of an operation that only reads. What is encoded is read in two steps, fetching and decoding, and only as many
+// chunks are decoded as there are cores, while others fly in their place.
 func (a *Array) newReading(cells grid.Box, most int64) *run {
 	r := a.newRun(cells, most)
 	if a.Chain.Plain() {
@@ -116,14 +116,27 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	if cap(r.requests) > 1 && most > int64(r.workers) {
 		r.workers += int(min(int64(cap(r.cores)), most-int64(r.workers)))
 	}
-	largest, decoded := a.largest(cells, a.Chain.Inner()), int64(0)
-	if !a.Chain.Divided() {
-		decoded = a.decodeWeight(largest, false)
+	inner := a.Chain.Inner()
+	largest := a.largest(cells, inner)
+	size, second := a.budgetFor(largest), a.decodeWeight(largest, false)
+	all := second * int64(cap(r.cores))
+	if inner != nil {
+		all = a.innerWeight(cells, cap(r.cores))
+		second = all // which codecs take without asking
 	}
-	size := a.budgetFor(largest)
-	r.bytes = budget.NewInTwo(size, decoded)
-	r.share = max(0, size-int64(cap(r.cores))*decoded) / int64(r.workers)
+	r.bytes = budget.NewInTwo(size, second)
+	r.share = max(0, size-all) / int64(r.workers)
 	return r
+}
+
+// innerWeight returns the bytes that so many cores take to decode inner chunks of the chunks of the box.
+func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
+	shape := make([]int64, len(cells))
+	for i, in := range cells {
+		shape[i] = a.Grid.Axis(i).Longest(in)
+	}
+	p := codec.Part{Shape: shape, Part: everything(shape)}
+	return a.Chain.Weight(p, cores) - a.Chain.Weight(p, 0)
 }
 
 // budgetFor returns the bytes that an operation may have in flight: what was asked for, else twice the processors times the largest

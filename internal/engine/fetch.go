@@ -43,7 +43,7 @@ func (s stored) release(b *budget.Budget) {
 	b.Release(s.weight)
 }
 
-// stored reads the stored bytes of a chunk of n decoded bytes. The caller releases it.
+// stored reads the stored bytes of a chunk of n decoded bytes. The caller puts the buffer back.
 func (w *worker) stored(ctx context.Context, n int64) (stored, error) {
 	var s stored
 	err := w.fetchTo(ctx, &s, n, w.Chain.MaxEncoded(w.Cell.Encoded, n))
@@ -55,9 +55,10 @@ func (w *worker) stored(ctx context.Context, n int64) (stored, error) {
 func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error) {
 	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
 	most := int64(0)
-	if s.weight, most, err = w.reserve(ctx, func() int64 { return w.allow(n, limit) }); err != nil {
+	if s.weight, most, err = w.reserve(ctx, func() int64 { return w.ratio.Expect(n, limit, limit) }); err != nil {
 		return s, err
 	}
+	most = min(most, limit)
 	err = w.fetchTo(ctx, &s, n, most)
 	if errors.Is(err, store.ErrTooLarge) && most < limit {
 		s.release(w.bytes)
@@ -85,18 +86,15 @@ func (w *worker) fetchTo(ctx context.Context, s *stored, n, most int64) (err err
 // firstBuffer is how many bytes are made ready for a stored chunk as long as none was seen.
 const firstBuffer = 4 << 10
 
-// allow returns how many bytes a stored chunk of n decoded bytes may have before it has to be asked for again: what is to be expected, and
-// always as many as all workers can have at a time.
-func (r *run) allow(n, limit int64) int64 { return min(limit, max(r.share, r.ratio.Expect(n, limit, limit))) }
-
-// reserve takes as many bytes from the budget as are needed, or all that there may be, and returns both numbers. Fewer may be needed after it
-// has waited: others have seen meanwhile how long stored chunks are.
+// reserve takes as many bytes from the budget as are needed, at least the worker's share, or all that there may be. It returns what it took, and
+// what was needed. That may have become less while it waited: others have seen meanwhile how long stored chunks are.
 func (r *run) reserve(ctx context.Context, need func() int64) (weight, needed int64, err error) {
-	needed = max(1, need())
-	if weight, err = r.bytes.Acquire(ctx, needed); err != nil {
-		return 0, 0, err
+	least := max(1, r.share)
+	needed = max(least, need())
+	if weight, err = r.bytes.Acquire(ctx, needed); err != nil || needed == least {
+		return weight, needed, err
 	}
-	if needed = min(needed, max(1, need())); needed < weight {
+	if needed = min(needed, max(least, need())); needed < weight {
 		r.bytes.Release(weight - needed)
 		weight = needed
 	}
