@@ -121,12 +121,17 @@ func TestRatio(t *testing.T) {
 	}
 	wg.Wait()
 	for _, tt := range []struct{ decoded, most, want int64 }{
-		{1 << 20, 1 << 20, 125<<10 + spareBytes}, {1 << 30, 1 << 30, 125<<20 + spareBytes}, {0, 1 << 20, spareBytes},
+		{1 << 20, 1 << 20, 129<<10 + spareBytes}, {1 << 30, 1 << 30, 129<<20 + spareBytes}, {0, 1 << 20, spareBytes},
 		{1 << 20, 100, 100}, {1 << 62, 1<<63 - 1, 0}, {1<<63 - 1, 1 << 40, 1 << 40},
 	} {
 		if n := r.Expect(tt.decoded, 1, tt.most); n != tt.want && tt.want > 0 || n < 0 || n > tt.most {
 			t.Errorf("%d bytes of %d, at most %d; want %d", n, tt.decoded, tt.most, tt.want)
 		}
+	}
+	var one Ratio
+	one.Learn(10, 100)
+	if few, many := one.Expect(1<<20, 0, 1<<20), r.Expect(1<<20, 0, 1<<20); few < 4*many {
+		t.Errorf("%d bytes after one value, %d after many: little more to spare", few, many)
 	}
 	r.Learn(1<<63-1, 0)
 	if n := r.Expect(1<<63-1, 1, 1<<63-1); n != 1<<63-1 {
