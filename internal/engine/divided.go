@@ -24,6 +24,9 @@ const (
 	farGuess = 64 << 10
 	span     = 16 << 20
 
+	fewShards  = 12        // have room in the budget, however long they are,
+	leastRange = 512 << 10 // bytes of each, at least
+
 	// nearBlock are read and moved to their place at a time: what the second cache of a processor's core holds easily.
 	nearBlock = 256 << 10
 )
@@ -61,7 +64,7 @@ func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
 
 // decodePart decodes a part of the chunk, or where that does not decode, of one that is put aside. It is false where there is none.
 func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
-	weight, _, err := w.reserve(ctx, func() int64 { return w.Chain.Weight(p, 0) })
+	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Weight(p, 0), w.most) })
 	if err != nil {
 		return false, err
 	}

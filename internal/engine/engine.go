@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -87,6 +88,7 @@ type run struct {
 	bytes     *budget.Budget
 	share     int64 // what every worker can have of it for what it fetches, while all cores decode
 	cores     codec.Cores
+	most      int64 // bytes that reading one chunk of inner chunks takes at most: a longer one comes in ranges
 	workers   int
 	since     time.Time // the grid is known to be right for chunks that were written before
 	suspicion atomic.Int32
@@ -97,7 +99,7 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
 	}
-	r := &run{Array: a, bytes: budget.New(a.budgetFor(a.largest(cells, nil))), cores: codec.NewCores()}
+	r := &run{Array: a, most: math.MaxInt64, bytes: budget.New(a.budgetFor(a.largest(cells, nil))), cores: codec.NewCores()}
 	n := a.concurrency()
 	if !a.near() {
 		r.requests = make(requests, n)
@@ -126,6 +128,9 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	}
 	r.bytes = budget.NewInTwo(size, second)
 	r.share = max(0, size-all) / int64(r.workers)
+	if r.requests != nil {
+		r.most = max(leastRange, (size-all)/fewShards)
+	}
 	return r
 }
 

@@ -132,6 +132,16 @@ func TestFarShards(t *testing.T) {
 	}
 }
 
+// TestFarLongShards reads shards of which the budget has room for five: as many requests fly as there may be, for ranges of them.
+func TestFarLongShards(t *testing.T) {
+	a, f := distant(t, &tally{size: oneIn(1)}, "[65536,16]", slices.Repeat([]int64{1024 * kib}, 16)...)
+	a.Concurrency, a.Budget = 8, 6*1024*kib
+	synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
+	if f.most != 8 || f.burden > a.Budget {
+		t.Errorf("%d requests at a time, %d bytes", f.most, f.burden)
+	}
+}
+
 // TestFarEnds refuses one chunk, and ends the context in the middle, within budgets that make others wait: the error comes, and nobody
 // stays behind.
 func TestFarEnds(t *testing.T) {
