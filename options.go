@@ -15,11 +15,16 @@ type Options struct {
 	Codecs *codec.Registry
 	// Limits bounds what a stranger's store may make this program do.
 	Limits Limits
-	// Concurrency is the most chunks in flight, and the most members of a group that are opened at a time; 0 stands for twice the number of processors, at least 8.
+	// Concurrency is how many requests one call has under way to a store that is far away, decoding not counted, and how many chunks it has in
+	// flight where a store is near, as files are; members of a group are opened as many at a time. 0 stands for twice the number of
+	// processors, at least 8, and for chunks at least 32 where the store is far. So many requests hide that each of them takes its time;
+	// more are of use where that is longer than 50 ms or chunks are small.
 	Concurrency int
 	// Budget is the most bytes that one call has in flight, encoded and decoded, besides the caller's own slices. 0 stands for
 	// the largest of 64 MiB and four times the number of processors times the largest chunk that is touched, within Go's memory limit.
-	// A chunk that is larger than the budget is processed alone.
+	// While a chunk is on its way it counts with the bytes that it has stored, as far as others of the array tell, so that a budget of a
+	// few chunks is enough to have many in flight; it counts with its elements while it is decoded. A chunk that takes more than three quarters of
+	// the budget is decoded alone.
 	Budget int64
 	// StoreFill stores chunks that hold nothing but the fill value. Otherwise they are not stored, and deleted where they are.
 	StoreFill bool
@@ -53,9 +58,10 @@ type Experimental struct {
 // Shards says how arrays are read and written whose chunks are shards. It is a choice of the program: nothing of it is stored.
 type Shards struct {
 	// Gap and Span say when ranges of one shard are read as one: where at most Gap bytes lie between them, and as long as they
-	// have at most Span bytes together. Gap 0 stands for 1 MiB, and for 16 KiB in a store whose values are opened at next to no
-	// cost, as files are; a Gap below 0 puts only neighbours together. Span 0 stands for 16 MiB. A shard whose index is not known is
-	// read whole if it has at most Gap bytes, and no more than the default of Gap.
+	// have at most Span bytes together. Gap 0 stands for what a request costs: about 4 MiB could come while it is answered, shared by
+	// all that are under way, so 4 MiB divided by the Concurrency, from 64 KiB to 1 MiB; and for 16 KiB in a store whose values are opened at next
+	// to no cost, as files are. A Gap below 0 puts only neighbours together. Span 0 stands for 16 MiB. A shard whose index is not known is
+	// read whole if it has at most 1 MiB, 16 KiB in a near store, and no more than a Gap that is not 0.
 	Gap, Span int64
 	// Order is that of the inner chunks in shards that are written; the zero value is [codec.Morton].
 	Order codec.Order

@@ -24,7 +24,8 @@ type Divider interface {
 	Merge(ctx context.Context, w *Work, shape []int64, parts []MergePart) (*Edited, error)
 	// CheckInner refuses bytes that do not decode to the inner chunk at index of a chunk.
 	CheckInner(ctx context.Context, w *Work, shape, index []int64, src []byte) error
-	// Weight returns the bytes that decoding a part of a chunk takes at most besides the caller's memory, if it is to be fast.
+	// Weight returns the bytes that decoding a part of a chunk probably takes besides the caller's memory, if it is to be fast: for what
+	// is stored, and for inner chunks that so many cores decode.
 	Weight(p Part, cores int) int64
 	// EncodedInner appends one inner chunk of a chunk of that shape to dst, as it is encoded; see [Chain.EncodedInner].
 	EncodedInner(ctx context.Context, w *Work, shape, index []int64, src Source, dst []byte) ([]byte, error)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestGroups compares how wants are put together with a model: a want joins those before it unless the gap is too wide or they have
-// too many bytes then: where what may be held does not suffice for all, more than half of it is left for beside a decoded inner chunk.
+// too many bytes then: where what may be held does not suffice for all, half of it is left for the next.
 func TestGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wants := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) want {
@@ -21,12 +21,11 @@ func TestGroups(t *testing.T) {
 		work := &codec.Work{
 			Gap: rapid.Int64Range(0, 20).Draw(t, "gap"), Span: rapid.Int64Range(1, 60).Draw(t, "span"), Bytes: rapid.SampledFrom([]int64{2, 40, 1 << 30}).Draw(t, "bytes"),
 		}
-		inner := rapid.Int64Range(0, 30).Draw(t, "inner")
-		d := &decoder{work: work, layout: &layout{inner: inner}}
+		d := &decoder{work: work}
 		for rest := wants; len(rest) > 0; {
 			most := min(work.Span, work.Bytes)
 			if last := rest[len(rest)-1]; last.off+last.n-rest[0].off > work.Bytes {
-				most = min(work.Span, work.Bytes/2-inner)
+				most = min(work.Span, work.Bytes/2)
 			}
 			n, stop := d.group(rest)
 			end := rest[0].off + rest[0].n

@@ -51,12 +51,6 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	return err
 }
 
-// Bytes between inner chunks that it pays to read from a far store, so as to read the inner chunks as one.
-const (
-	mostGap     = 1 << 20 // between two
-	mostBetween = 16 << 20
-)
-
 // Weight implements [codec.Divider].
 func (c *coder) Weight(p codec.Part, cores int) int64 {
 	l, err := c.layout(p.Shape)
@@ -67,13 +61,20 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	if p.Picks == nil || p.Picks.Points == nil {
 		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
 	}
-	encoded := l.likely/max(1, l.n)*touched + l.index // all of it where every inner chunk is touched
-	if p.Whole || touched == l.n {
-		encoded = l.likely
-	} else if touched > 0 {
-		encoded = min(l.likely, encoded+min(mostBetween, (touched-1)*mostGap))
+	encoded := c.expected(l)
+	if !p.Whole && touched < l.n {
+		encoded = min(encoded, max(smallShard, 2*(encoded/l.n*touched)+l.index)) // and as much again between them
 	}
 	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
+}
+
+// smallShard is how many bytes a shard has that may be read whole although little of it is wanted.
+const smallShard = 1 << 20
+
+// expected returns how many bytes a stored shard probably has, after those that were seen so far. More dead bytes than are likely are no
+// reason to expect them everywhere.
+func (c *coder) expected(l *layout) int64 {
+	return c.ratio.Expect(l.likely, l.likely, min(l.packed+l.packed/4, 2*l.likely))
 }
 
 // read reads the part from the version of the shard that src is of.
@@ -109,22 +110,26 @@ func (d *decoder) read(src codec.Source) error {
 // wantsWhole reports whether to read the shard in one request: where every inner chunk is wanted, or it is small and its index is
 // not known.
 func (d *decoder) wantsWhole(src codec.Source) bool {
-	if d.likely <= d.work.Small && d.cache.get(src.Key()) == nil {
+	size := d.expected(d.layout)
+	if size > d.work.Bytes {
+		return false
+	}
+	if size <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
 	}
-	touched := selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks()
-	return (d.Whole || touched == d.n) && d.likely <= d.work.Bytes
+	return d.Whole || selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks() == d.n
 }
 
 // readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
 func (d *decoder) readWhole(src codec.Source) error {
-	limit := min(d.packed+d.packed/4, max(2*d.likely, d.work.Bytes, d.work.Small))
-	b := budget.Get(min(mostReady, d.likely))
+	limit := min(d.packed+d.packed/4, d.work.Bytes)
+	b := budget.Get(min(mostReady, d.likely)) // of one size always, so that buffers are used again
 	defer b.Put()
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
 	if err != nil {
 		return err
 	}
+	d.ratio.Learn(info.Size, d.likely)
 	if !d.Whole {
 		d.keep(src, shard, info)
 	}
@@ -186,6 +191,7 @@ func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: the shard is too short for the index of %d bytes: %w", codec.ErrCorrupt, d.layout.index, err)
 	}
+	d.ratio.Learn(info.Size, d.likely)
 	tail := stretch{info.Size - int64(len(data)), data, b}
 	if err == nil && int64(len(data)) < d.layout.index {
 		err = d.tooShort(info.Size)
@@ -243,7 +249,7 @@ func (d *decoder) group(wants []want) (n int, stop int64) {
 	first, last := wants[0], wants[len(wants)-1]
 	most := d.work.Bytes
 	if last.off+last.n-first.off > most {
-		most = most/2 - d.layout.inner // one is decoded while the next is read: see readRanges
+		most /= 2 // one is decoded while the next is read: see readRanges
 	}
 	most = max(min(d.work.Span, most), first.n)
 	stop = first.off + first.n
@@ -271,7 +277,7 @@ func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error
 		n, stop := d.group(wants)
 		group := wants[:n]
 		wants = wants[n:]
-		weight, err := room.Acquire(ctx, stop-group[0].off+d.layout.inner)
+		weight, err := room.Acquire(ctx, stop-group[0].off)
 		if err != nil {
 			break // one of the workers has failed
 		}

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
@@ -42,6 +43,7 @@ type coder struct {
 	heap   *grid.Heap // an empty one, where elements differ in length
 
 	layouts layouts
+	ratio   budget.Ratio // of stored shards to the likely bytes of their layouts
 	cache   *cache
 	pieces  sync.Pool // of *selection.Piece
 }

@@ -36,19 +36,28 @@ func (w *worker) aside() store.Key {
 
 // decode reads the chunk, and w.Decoded then shows its elements. They are in room, which has just its bytes, or where room is
 // nil in a buffer that the caller puts back. It is false where there is no such chunk; then nothing is taken.
-func (w *worker) decode(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
-	found, buffer, err := w.decodeStored(ctx, n, room)
+func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
+	found, err = w.orAside(func() (found bool, err error) {
+		found, buffer, err = w.decodeStored(ctx, n, room)
+		return found, err
+	})
+	return found, buffer, err
+}
+
+// orAside does something with the chunk, or where that is corrupt, with the one that is put aside, if there is one.
+func (w *worker) orAside(do func() (bool, error)) (bool, error) {
+	found, err := do()
 	if !errors.Is(err, codec.ErrCorrupt) {
-		return found, buffer, err
+		return found, err
 	}
 	key, info := w.key, w.info
 	w.key = w.aside()
-	moved, buffer, asideErr := w.decodeStored(ctx, n, room)
+	moved, asideErr := do()
 	w.key, w.info = key, info
 	if asideErr != nil || !moved {
-		return false, nil, err
+		return false, err
 	}
-	return true, buffer, nil
+	return true, nil
 }
 
 // PutAside puts the stored chunks of the box aside in the shape that they have in the next array, which has the same keys. Of their

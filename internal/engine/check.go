@@ -100,7 +100,7 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 	}
 	defer w.bytes.Release(weight)
 	for range checkTries {
-		src := &source{store: w.Store, key: w.key}
+		src := w.source(w.key)
 		out, err = w.Chain.Check(ctx, w.crew(weight), w.Cell.Encoded, src, deep)
 		info, closeErr := src.close()
 		if err == nil && closeErr != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -14,22 +13,23 @@ import (
 
 // Chunks that consist of inner chunks (shards) are read and written part by part: the codec says which bytes it needs.
 
-// What a request costs: on the way to a far store as much as a megabyte, in a store whose values can be opened next to nothing.
+// What a request costs, in bytes that could be read instead: in a store whose values can be opened next to nothing. A far one
+// answers a request in the time in which about farCost bytes come (20 ms, at 200 MB a second), but meanwhile others are under way.
 const (
-	farGap   = 1 << 20
+	farCost  = 4 << 20
+	mostGap  = 1 << 20
+	leastGap = 64 << 10
 	nearGap  = 16 << 10
+	farSmall = 1 << 20
 	farGuess = 64 << 10
 	span     = 16 << 20
+
+	fewShards  = 12        // have room in the budget, however long they are,
+	leastRange = 512 << 10 // bytes of each, at least
 
 	// nearBlock are read and moved to their place at a time: what the second cache of a processor's core holds easily.
 	nearBlock = 256 << 10
 )
-
-// near reports whether requests cost next to nothing.
-func (a *Array) near() bool {
-	_, ok := store.As[store.Opener](a.Store)
-	return ok
-}
 
 // block returns the bytes of a chunk that are read at a time, 0 for all.
 func (a *Array) block() int64 {
@@ -41,7 +41,8 @@ func (a *Array) block() int64 {
 
 // crew returns what a codec may use that was granted so many bytes.
 func (w *worker) crew(bytes int64) *codec.Work {
-	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(math.MaxInt64), Span: span, Gap: farGap, Small: farGap, Guess: farGuess, Observer: w.Observer, Key: w.key}
+	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
+	work.Gap = min(mostGap, max(leastGap, farCost/int64(work.Requests)))
 	if work.Block = w.block(); w.near() {
 		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
 	}
@@ -63,7 +64,7 @@ func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
 
 // decodePart decodes a part of the chunk, or where that does not decode, of one that is put aside. It is false where there is none.
 func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
-	weight, err := w.bytes.Acquire(ctx, w.Chain.Weight(p, cap(w.cores)))
+	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Weight(p, 0), w.most) })
 	if err != nil {
 		return false, err
 	}
@@ -88,7 +89,7 @@ func (w *worker) decodePartIn(ctx context.Context, weight int64, p codec.Part) (
 }
 
 func (w *worker) decodePartOf(ctx context.Context, key store.Key, weight int64, p codec.Part) (bool, error) {
-	src := &source{store: w.Store, key: key}
+	src := w.source(key)
 	err := w.Chain.DecodePart(ctx, w.crew(weight), p, src)
 	info, closeErr := src.close()
 	w.info = info
@@ -181,7 +182,7 @@ func (w *writer) encodeAside(ctx context.Context, weight int64, e codec.Edit, in
 
 // encodeOver makes the new form of the chunk at key, and tells which version of it was read.
 func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e codec.Edit) (*codec.Edited, store.Info, error) {
-	src := &source{store: w.Store, key: key}
+	src := w.source(key)
 	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, src)
 	info, closeErr := src.close()
 	if err == nil && closeErr != nil {

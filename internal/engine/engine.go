@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -34,7 +35,7 @@ type Array struct {
 	Size  int        // bytes of it ([codec.Spec.Width])
 	Heap  *grid.Heap // an empty one, where elements differ in length
 
-	Concurrency int   // chunks in flight; 0 is twice the number of processors, at least 8
+	Concurrency int   // requests in flight, or chunks where the store is near; 0 is chosen from what the store is
 	Budget      int64 // bytes in flight; 0 is chosen from the chunks that are touched
 	MaxChunk    int64 // most bytes of one decoded chunk
 	KeepFill    bool  // chunks that hold only the fill value are stored
@@ -43,7 +44,7 @@ type Array struct {
 
 	Observer observe.Observer // is told of chunks that are coded, unless it is nil; of the store there is one of its own
 
-	longest atomic.Int64 // most bytes of a stored chunk that was read so far
+	ratio budget.Ratio // of stored chunks to decoded ones
 }
 
 // ChunkError says which chunk an operation failed on.
@@ -77,36 +78,17 @@ func (a *Array) ChunkBytes(shape []int64) (int64, error) {
 	return n, nil
 }
 
-// guess returns how many bytes to expect of the next stored chunk, at most limit.
-func (a *Array) guess(limit int64) int64 { return min(limit, max(4<<10, a.longest.Load())) }
-
-// learn remembers how long a stored chunk was.
-func (a *Array) learn(n int64) {
-	for {
-		old := a.longest.Load()
-		if n <= old || a.longest.CompareAndSwap(old, n) {
-			return
-		}
-	}
-}
-
-// concurrency returns the number of workers for the given number of chunks.
-func (a *Array) concurrency(chunks int64) int {
-	n := a.Concurrency
-	if n == 0 {
-		n = max(8, 2*runtime.GOMAXPROCS(0))
-	}
-	return int(min(int64(n), max(1, chunks)))
-}
-
 // minBudget is the least that is allowed to be in flight where the caller says nothing.
 const minBudget = 64 << 20
 
 // run is what the workers of one operation share.
 type run struct {
 	*Array
+	requests  requests
 	bytes     *budget.Budget
+	share     int64 // what every worker can have of it for what it fetches, while all cores decode
 	cores     codec.Cores
+	most      int64 // bytes that reading one chunk of inner chunks takes at most: a longer one comes in ranges
 	workers   int
 	since     time.Time // the grid is known to be right for chunks that were written before
 	suspicion atomic.Int32
@@ -117,26 +99,59 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
 	}
-	return &run{Array: a, bytes: a.newBudget(cells, nil), cores: codec.NewCores(), workers: a.concurrency(most)}
+	r := &run{Array: a, most: math.MaxInt64, bytes: budget.New(a.budgetFor(a.largest(cells, nil))), cores: codec.NewCores()}
+	n := a.concurrency()
+	if !a.near() {
+		r.requests = make(requests, n)
+	}
+	r.workers = int(min(int64(n), max(1, most)))
+	return r
 }
 
-// newReading is newRun of an operation that only reads, inner chunk by inner chunk where there are any.
+// newReading is newRun of an operation that only reads. What is encoded is read in two steps, fetching and decoding, and only as many
+// chunks are decoded as there are cores, while others fly in their place.
 func (a *Array) newReading(cells grid.Box, most int64) *run {
 	r := a.newRun(cells, most)
-	if inner := a.Chain.Inner(); inner != nil {
-		r.bytes = a.newBudget(cells, inner)
+	if a.Chain.Plain() {
+		return r
+	}
+	if cap(r.requests) > 1 && most > int64(r.workers) {
+		r.workers += int(min(int64(cap(r.cores)), most-int64(r.workers)))
+	}
+	inner := a.Chain.Inner()
+	largest := a.largest(cells, inner)
+	size, second := a.budgetFor(largest), a.decodeWeight(largest, false)
+	all := second * int64(cap(r.cores))
+	if inner != nil {
+		all = a.innerWeight(cells, cap(r.cores))
+		second = all // which codecs take without asking
+	}
+	r.bytes = budget.NewInTwo(size, second)
+	r.share = max(0, size-all) / int64(r.workers)
+	if r.requests != nil {
+		r.most = max(leastRange, (size-all)/fewShards)
 	}
 	return r
 }
 
-// newBudget returns the budget for an operation that touches chunks of the box: the one that was asked for, else
-// twice the processors times the largest chunk, encoded and decoded, at least 64 MiB, within Go's memory limit.
-func (a *Array) newBudget(cells grid.Box, inner []grid.Cut) *budget.Budget {
-	if a.Budget > 0 {
-		return budget.New(a.Budget)
+// innerWeight returns the bytes that so many cores take to decode inner chunks of the chunks of the box.
+func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
+	shape := make([]int64, len(cells))
+	for i, in := range cells {
+		shape[i] = a.Grid.Axis(i).Longest(in)
 	}
-	n := max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*a.largest(cells, inner))
-	return budget.New(min(n, debug.SetMemoryLimit(-1)))
+	p := codec.Part{Shape: shape, Part: everything(shape)}
+	return a.Chain.Weight(p, cores) - a.Chain.Weight(p, 0)
+}
+
+// budgetFor returns the bytes that an operation may have in flight: what was asked for, else twice the processors times the largest
+// chunk, encoded and decoded, at least 64 MiB, within Go's memory limit.
+func (a *Array) budgetFor(largest int64) int64 {
+	if a.Budget > 0 {
+		return a.Budget
+	}
+	n := max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest)
+	return min(n, debug.SetMemoryLimit(-1))
 }
 
 // largest returns the bytes of the largest chunk of the box, at most those of the largest that is decoded at one time. Where inner says

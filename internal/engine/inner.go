@@ -48,7 +48,7 @@ func (a *Array) WriteEncodedInner(ctx context.Context, index, inner []int64, src
 // ReadEncodedInner returns the stored bytes of one inner chunk of a chunk, or an error that wraps [fs.ErrNotExist].
 func (a *Array) ReadEncodedInner(ctx context.Context, index, inner []int64) ([]byte, error) {
 	w := a.inChunk(index)
-	src := &source{store: w.Store, key: w.key}
+	src := w.source(w.key)
 	data, err := w.Chain.EncodedInner(ctx, w.crew(minBudget), w.Cell.Encoded, inner, src, nil)
 	if _, closeErr := src.close(); err == nil {
 		err = closeErr

@@ -77,22 +77,60 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 			return w.orFill(found, err, skipFill)
 		}
 	}
-	weight, err := w.bytes.Acquire(ctx, w.readWeight(n, room))
-	if err != nil {
-		return err
-	}
-	defer w.bytes.Release(weight)
-	w.within = room == nil
-	found, buffer, err := w.decode(ctx, n, room)
-	w.within = false
-	defer buffer.Put()
+	found, err := w.orAside(func() (bool, error) {
+		if w.Chain.Plain() {
+			return w.readPlain(ctx, n, room)
+		}
+		return w.readEncoded(ctx, n, room)
+	})
 	if found && err == nil {
 		w.examine(w.info)
-		if room == nil {
-			w.Gather()
-		}
 	}
 	return w.orFill(found, err, skipFill)
+}
+
+// readPlain reads a chunk that is not encoded, of n bytes, to room, or where that is nil the part of it to its place.
+func (w *worker) readPlain(ctx context.Context, n int64, room []byte) (bool, error) {
+	weight := n
+	if room != nil {
+		weight = 0
+	}
+	weight, err := w.bytes.Acquire(ctx, weight)
+	if err != nil {
+		return false, err
+	}
+	defer w.bytes.Release(weight)
+	found, buffer, err := w.decodePlain(ctx, n, room)
+	defer buffer.Put()
+	if found && err == nil && room == nil {
+		w.Gather()
+	}
+	return found, err
+}
+
+// readEncoded is readPlain of a chunk that is encoded: while it is on its way it takes memory for what is stored alone, and for its elements
+// only once it has a core. So many fly where few are decoded.
+func (w *worker) readEncoded(ctx context.Context, n int64, room []byte) (bool, error) {
+	s, err := w.fetchWithin(ctx, n)
+	defer s.release(w.bytes)
+	if err != nil || s.data == nil {
+		return false, err
+	}
+	w.cores.Enter()
+	defer w.cores.Leave()
+	weight, err := w.bytes.AcquireMore(ctx, w.decodeWeight(n, room != nil))
+	if err != nil {
+		return false, err
+	}
+	defer w.bytes.ReleaseMore(weight)
+	w.within = room == nil
+	buffer, err := w.decodeData(ctx, n, room, s.data)
+	w.within = false
+	defer buffer.Put()
+	if err == nil && room == nil {
+		w.Gather()
+	}
+	return true, err
 }
 
 // examine makes the read suspect if the chunk was written after the time that the grid is known for, or if nobody knows when.
@@ -121,16 +159,14 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	return nil
 }
 
-// readWeight returns the bytes that reading a chunk takes besides the caller's memory.
-func (w *worker) readWeight(n int64, room []byte) int64 {
-	weight := int64(0)
-	if room == nil {
-		weight = n
+// decodeWeight returns the bytes that decoding a chunk of n bytes takes besides what is stored; inPlace tells that its elements go to the
+// caller's memory.
+func (a *Array) decodeWeight(n int64, inPlace bool) int64 {
+	steps := a.Chain.Buffers()
+	if !inPlace {
+		steps++
 	}
-	if !w.Chain.Plain() {
-		weight += n * int64(1+w.Chain.Buffers()) // a chunk of noise is as long encoded as it is decoded
-	}
-	return weight
+	return n * int64(steps)
 }
 
 // readHuge reads a part of a chunk that is too large to be decoded: where it can be read by itself, or the chunk is not

@@ -9,13 +9,19 @@ import (
 
 // source shows one version of a stored chunk to codecs.
 type source struct {
-	store store.Store
-	key   store.Key
+	store    store.Store
+	key      store.Key
+	requests requests
 
 	mu     sync.Mutex
 	pinned *store.Pinned
 	expect store.Info
 	info   store.Info // of the version that was read
+}
+
+// source returns the source of the chunk at key.
+func (w *worker) source(key store.Key) *source {
+	return &source{store: w.Store, key: key, requests: w.requests}
 }
 
 // Key implements [codec.Source].
@@ -39,7 +45,11 @@ func (s *source) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	}
 	pinned := s.pinned
 	s.mu.Unlock()
+	if err := s.requests.enter(ctx); err != nil {
+		return nil, store.Info{}, err
+	}
 	out, info, err := pinned.Read(ctx, q, dst)
+	s.requests.leave()
 	if err == nil {
 		s.mu.Lock()
 		s.info = info

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"unsafe"
 
@@ -67,30 +65,6 @@ func (w *worker) fail(err error) error {
 	return &ChunkError{w.key.String(), slices.Clone(w.Part.Chunk), err}
 }
 
-// fetch reads the stored bytes of the chunk into dst, which is empty. It is nil where there is no such chunk.
-func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, error) {
-	src, info, err := w.Store.Get(ctx, w.key, store.Request{Limit: max(1, limit)}, dst)
-	w.info = info
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case errors.Is(err, store.ErrTooLarge):
-		return nil, fmt.Errorf("%w: the stored chunk is too long for its shape %v: %w", codec.ErrCorrupt, w.Cell.Encoded, err)
-	case err == nil && src == nil:
-		src = []byte{}
-	}
-	return src, err
-}
-
-// stored returns the stored bytes of a chunk of n decoded bytes, nil where there is none, and a buffer to put back.
-func (w *worker) stored(ctx context.Context, n int64) ([]byte, *budget.Buffer, error) {
-	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
-	buffer := budget.Get(w.guess(limit))
-	src, err := w.fetch(ctx, limit, buffer.B)
-	w.learn(int64(len(src)))
-	return src, buffer, err
-}
-
 // decodeStored is decode of what is under the chunk's key.
 func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	if w.Chain.Plain() {
@@ -99,28 +73,35 @@ func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, 
 	if w.Chain.Divided() {
 		return w.decodeDivided(ctx, n, room)
 	}
-	src, encoded, err := w.stored(ctx, n)
-	defer encoded.Put()
-	if err != nil || src == nil {
+	s, err := w.stored(ctx, n)
+	defer s.buffer.Put()
+	if err != nil || s.data == nil {
 		return false, nil, err
 	}
+	w.cores.Enter()
+	defer w.cores.Leave()
+	buffer, err := w.decodeData(ctx, n, room, s.data)
+	return err == nil, buffer, err
+}
+
+// decodeData decodes the stored bytes of the chunk. The caller holds a core, and puts back the buffer, which is nil after an error.
+func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*budget.Buffer, error) {
 	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
 	w.Show(room, heap)
-	w.cores.Enter()
 	start := observe.Start(w.Observer)
+	var err error
 	if w.within {
 		err = w.Chain.DecodeWithin(&w.Decoded, w.Part.Part, src)
 	} else {
 		err = w.Chain.Decode(&w.Decoded, src)
 	}
 	observe.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err)
-	w.cores.Leave()
 	if err != nil {
 		buffer.Put()
-		return false, nil, err
+		return nil, err
 	}
-	return true, buffer, nil
+	return buffer, nil
 }
 
 // decodePlain reads the elements of a chunk that is not encoded straight to where they belong.

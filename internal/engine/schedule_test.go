@@ -1,0 +1,169 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/zarr/internal/engine"
+)
+
+var errRefused = errors.New("refused")
+
+const kib = 1 << 10
+
+// TestFarRounds reads 64 chunks that are a twentieth as long encoded. So many requests are in flight at one time, also where the
+// budget has room for four decoded chunks, and where decoding takes time; each chunk is asked for once.
+func TestFarRounds(t *testing.T) {
+	for _, tt := range []struct {
+		budget         int64
+		flying, rounds int
+	}{
+		{0, 8, 8}, {0, 32, 2}, {0, 64, 1},
+		{256 * kib, 8, 9}, {256 * kib, 16, 7}, // few at first: nobody knows how long chunks are
+	} {
+		t.Run(fmt.Sprintf("%d KiB, %d at a time", tt.budget/kib, tt.flying), func(t *testing.T) {
+			a, f := distant(t, &tally{size: oneIn(20)}, "", slices.Repeat([]int64{64 * kib}, 64)...)
+			a.Concurrency, a.Budget = tt.flying, tt.budget
+			synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
+			if f.most != tt.flying || f.rounds() > tt.rounds || f.asked != 64 {
+				t.Errorf("%d requests in %d rounds, up to %d at a time; want 64 in %d, %d at a time", f.asked, f.rounds(), f.most, tt.rounds, tt.flying)
+			}
+			if tt.budget > 0 && f.held.most > tt.budget {
+				t.Errorf("%d bytes were held", f.held.most)
+			}
+		})
+	}
+}
+
+// TestFarDefault asks for more at one time than a near store is asked for.
+func TestFarDefault(t *testing.T) {
+	a, f := distant(t, &tally{size: oneIn(20)}, "", slices.Repeat([]int64{kib}, 64)...)
+	synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
+	if f.most < 32 {
+		t.Errorf("%d requests at a time", f.most)
+	}
+}
+
+// TestFarWhileDecoding decodes as long as it waits: requests fly on, as many as before.
+func TestFarWhileDecoding(t *testing.T) {
+	a, f := distant(t, &tally{size: oneIn(20), takes: 300 * time.Millisecond}, "", slices.Repeat([]int64{64 * kib}, 24)...)
+	a.Concurrency, a.Budget = 2, 256*kib
+	synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
+	late := 0 // requests that began when no second had passed since the one before the last
+	for i := 2; i < len(f.began); i++ {
+		if f.began[i].Sub(f.began[i-2]) > time.Second {
+			late++
+		}
+	}
+	if f.most != 2 || late > 2 {
+		t.Errorf("%d requests at a time, %d of 24 were late", f.most, late)
+	}
+}
+
+// TestFarMemory reads chunks of equal and of different lengths that become short and not at all, and ever longer, within budgets from
+// a byte to all of them. What is held is within the budget, and where that has no room for a few chunks, one more, encoded and decoded.
+func TestFarMemory(t *testing.T) {
+	uneven := slices.Repeat([]int64{4 * kib, 100 * kib, 512, 1}, 10)
+	for _, tt := range []struct {
+		name    string
+		lengths []int64
+		size    func([]byte) int
+		twice   bool // some chunks may be asked for twice
+	}{
+		{"short", slices.Repeat([]int64{64 * kib}, 40), oneIn(20), false},
+		{"noise", slices.Repeat([]int64{64 * kib}, 40), oneIn(1), false},
+		{"ever longer", slices.Repeat([]int64{64 * kib}, 100), growing, true},
+		{"uneven", uneven, oneIn(3), true},
+		{"uneven noise", uneven, oneIn(1), true},
+	} {
+		for _, budget := range []int64{1, 5, 4 * kib, 64 * kib, 100 * kib, 128 * kib, 400 * kib, 8192 * kib} {
+			t.Run(fmt.Sprintf("%s, %d", tt.name, budget), func(t *testing.T) {
+				a, f := distant(t, &tally{size: tt.size}, "", tt.lengths...)
+				a.Concurrency, a.Budget = 8, budget
+				synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
+				most := budget
+				if largest := slices.Max(tt.lengths); budget < 4*largest {
+					most += 2 * largest
+				}
+				if f.held.most > most || f.held.now != 0 {
+					t.Errorf("%d bytes were held, %d in the end, want at most %d", f.held.most, f.held.now, most)
+				}
+				if again := f.asked - len(tt.lengths); again < 0 || again > 0 && !tt.twice || again > len(tt.lengths)/2 {
+					t.Errorf("%d requests for %d chunks", f.asked, len(tt.lengths))
+				}
+			})
+		}
+	}
+}
+
+// TestFarShards reads shards, all and a part of each: together they have no more requests in flight than is allowed and no fewer, no
+// more bytes than the budget, and within any budget it ends.
+func TestFarShards(t *testing.T) {
+	for _, tt := range []struct {
+		budget          int64
+		concurrency     int
+		flying, ofAPart int // requests at a time, at least
+	}{
+		{0, 8, 8, 8}, {0, 32, 32, 32}, {256 * kib, 8, 8, 8}, {256 * kib, 1, 1, 1}, {64 * kib, 8, 1, 1}, {kib, 8, 1, 1}, {1, 8, 1, 1},
+	} {
+		t.Run(fmt.Sprintf("%d KiB, %d at a time", tt.budget/kib, tt.concurrency), func(t *testing.T) {
+			a, f := distant(t, &tally{size: oneIn(20)}, "4096,[16384,3],12288", slices.Repeat([]int64{64 * kib}, 64)...)
+			a.Concurrency, a.Budget = tt.concurrency, tt.budget
+			synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
+			if f.most > tt.concurrency || f.most < tt.flying || tt.budget > kib && f.burden > tt.budget {
+				t.Errorf("%d requests at a time, %d bytes", f.most, f.burden)
+			}
+			f.most = 0
+			synctest.Test(t, func(t *testing.T) {
+				part := must(selectRow(32*kib, a.Grid.Shape()[0]-32*kib))
+				if _, err := a.Read(t.Context(), part, spread(part.FullShape(), a.Size), engine.Reading{}); err != nil {
+					t.Error(err)
+				}
+			})
+			if f.most > tt.concurrency || f.most < tt.ofAPart {
+				t.Errorf("%d requests at a time for a part", f.most)
+			}
+		})
+	}
+}
+
+// TestFarLongShards reads shards of which the budget has room for five: as many requests fly as there may be, for ranges of them.
+func TestFarLongShards(t *testing.T) {
+	a, f := distant(t, &tally{size: oneIn(1)}, "[65536,16]", slices.Repeat([]int64{1024 * kib}, 16)...)
+	a.Concurrency, a.Budget = 8, 6*1024*kib
+	synctest.Test(t, func(t *testing.T) { readFar(t.Context(), t, a) })
+	if f.most != 8 || f.burden > a.Budget {
+		t.Errorf("%d requests at a time, %d bytes", f.most, f.burden)
+	}
+}
+
+// TestFarEnds refuses one chunk, and ends the context in the middle, within budgets that make others wait: the error comes, and nobody
+// stays behind.
+func TestFarEnds(t *testing.T) {
+	for _, inner := range []string{"", "[16384,4]"} {
+		for _, budget := range []int64{0, 1, 100 * kib} {
+			a, f := distant(t, &tally{size: oneIn(4), takes: 100 * time.Millisecond}, inner, slices.Repeat([]int64{64 * kib}, 64)...)
+			a.Concurrency, a.Budget = 4, budget
+			read := func(ctx context.Context) error {
+				_, err := a.Read(ctx, all(a), spread(a.Grid.Shape(), a.Size), engine.Reading{})
+				return err
+			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+				defer cancel()
+				if err := read(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("inner chunks %q, %d bytes: %v", inner, budget, err)
+				}
+			})
+			f.fail = "a/c/20"
+			synctest.Test(t, func(t *testing.T) {
+				wantChunk(t, read(t.Context()), errRefused, "a/c/20", 20)
+			})
+		}
+	}
+}
