@@ -16,6 +16,7 @@ const (
 // reports whether yield never was. Batches begin short, since a caller may want the first few only, and while yield runs nothing else does.
 // open also returns how many bytes of memory its result takes.
 func inBatches[T any](n, atATime int, open func(i int) (v T, bytes int), yield func(T) bool) bool {
+	atATime = min(atATime, n)
 	longest := min(n, atATime*batchesAhead)
 	if atATime == 1 {
 		longest = 1

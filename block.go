@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/pages"
 )
 
 // Block is a piece of an array in memory: its shape and its elements in C order.
@@ -15,7 +14,7 @@ type Block[T dtype.Element] struct {
 
 // newBlock returns a block for what is selected, all of it zero.
 func newBlock[T dtype.Element](r *selected) Block[T] {
-	return Block[T]{r.Shape(), pages.Large(make([]T, r.Len()))}
+	return Block[T]{r.Shape(), make([]T, r.Len())}
 }
 
 // bytesOf returns the memory of a slice of elements.

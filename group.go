@@ -202,7 +202,11 @@ func (g *Group) openers() int {
 	case g.options.Concurrency > 0:
 		return g.options.Concurrency
 	}
-	return max(8, 2*runtime.GOMAXPROCS(0))
+	least := 32
+	if _, near := store.As[store.Opener](g.hierarchy.store); near {
+		least = 8
+	}
+	return max(least, 2*runtime.GOMAXPROCS(0))
 }
 
 // directories returns the names of the directories below dir in alphabetical order.

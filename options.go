@@ -17,14 +17,14 @@ type Options struct {
 	Limits Limits
 	// Concurrency is how many requests one call has under way to a store that is far away, decoding not counted, and how many chunks it has in
 	// flight where a store is near, as files are; members of a group are opened as many at a time. 0 stands for twice the number of
-	// processors, at least 8, and for chunks at least 32 where the store is far. So many requests hide that each of them takes its time;
+	// processors, at least 8, and at least 32 where the store is far. So many requests hide that each of them takes its time;
 	// more are of use where that is longer than 50 ms or chunks are small.
 	Concurrency int
 	// Budget is the most bytes that one call has in flight, encoded and decoded, besides the caller's own slices. 0 stands for
 	// the largest of 64 MiB and four times the number of processors times the largest chunk that is touched, within Go's memory limit.
 	// While a chunk is on its way it counts with the bytes that it has stored, as far as others of the array tell, so that a budget of a
-	// few chunks is enough to have many in flight; it counts with its elements while it is decoded. A chunk that takes more than three quarters of
-	// the budget is decoded alone.
+	// few chunks is enough to have many in flight; it counts with its elements while it is decoded. Chunks and inner chunks
+	// that take more than three quarters of the budget are decoded all the same, as many of one shard at a time as there are processors.
 	Budget int64
 	// StoreFill stores chunks that hold nothing but the fill value. Otherwise they are not stored, and deleted where they are.
 	StoreFill bool

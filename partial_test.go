@@ -139,8 +139,9 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 		{"a column of long rows", true, selection.Box{{0, 60}, {5, 6}}, 60, 120, 3, 2_400_000},
 		{"two planes", true, selection.Box{{3, 5}, {100, 300}}, 2, 800, 1, 40_400},
 		{"rows far apart", true, selection.Orthogonal{selection.List(3, 30, 58), selection.All()}, 3, 120_000, 3, 120_000},
+		{"rows next to each other, and one", true, selection.Orthogonal{selection.List(0, 1, 2, 3, 4, 58), selection.All()}, 2, 240_000, 2, 240_000},
 		{"columns close together", true, selection.Orthogonal{selection.List(7), selection.List(0, 100, 8000)}, 1, 16_002, 1, 16_002},
-		{"columns far apart", true, selection.Orthogonal{selection.List(7), selection.List(0, 100, 9000)}, 3, 6, 1, 18_002},
+		{"columns far apart", true, selection.Orthogonal{selection.List(7), selection.List(0, 100, 9000)}, 2, 204, 1, 18_002},
 		{"points", true, selection.Points{selection.Coords(59, 0, 0, 1), selection.Coords(5, 5, 6, 6)}, 3, 20_000, 2, 42_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -51,7 +50,7 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 			if int64(len(dst)) != r.Len() {
 				return grid.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
 			}
-			e = roomFor(a, r, pages.Large(slices.Clip(dst)))
+			e = roomFor(a, r, dst)
 			return r.view(e)
 		})
 	}
@@ -73,7 +72,7 @@ func roomFor[T dtype.Element](a *Array, r *selected, values []T) elements {
 // in the byte order of the host. Fields of structs that are selected follow each other without gaps. After an error dst may hold anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
 	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (grid.View, error) {
-		return r.view(elements{typ: r.typ, data: pages.Large(slices.Clip(dst))})
+		return r.view(elements{typ: r.typ, data: dst})
 	}))
 }
 
@@ -110,7 +109,7 @@ func (a *Array) read(
 				return err
 			}
 		}
-		suspect, err := s.engine.Read(ctx, r.Resolved, view, engine.Reading{Zeroed: zeroed && !grown, Since: s.since()})
+		suspect, err := s.readTo(ctx, r, view, zeroed && !grown)
 		if !errors.Is(err, ErrCorrupt) && (err != nil || suspect == engine.Certain) {
 			return err
 		}
@@ -131,6 +130,15 @@ func (a *Array) read(
 		return nil // a chunk that is not stored was not stored, again and again
 	}
 	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
+}
+
+// readTo reads what is selected to its place. Where that is one piece of memory, it is all going to be filled.
+func (s *state) readTo(ctx context.Context, r *selected, view grid.View, zeroed bool) (engine.Suspicion, error) {
+	if data, whole := view.Bytes(); whole {
+		pages.Large(data)
+		defer pages.Usual(data)
+	}
+	return s.engine.Read(ctx, r.Resolved, view, engine.Reading{Zeroed: zeroed, Since: s.since()})
 }
 
 // grewTo reports whether the array has only grown from s to now as far as these chunks are concerned: each is still the same cell.

@@ -27,6 +27,9 @@ type Divider interface {
 	// Weight returns the bytes that decoding a part of a chunk probably takes besides the caller's memory, if it is to be fast: for what
 	// is stored, and for inner chunks that so many cores decode.
 	Weight(p Part, cores int) int64
+	// Fetched is Weight of what is stored alone, as long as the chunks that were read so far let expect. It says nothing of what is to be
+	// written, which may be longer.
+	Fetched(p Part) int64
 	// EncodedInner appends one inner chunk of a chunk of that shape to dst, as it is encoded; see [Chain.EncodedInner].
 	EncodedInner(ctx context.Context, w *Work, shape, index []int64, src Source, dst []byte) ([]byte, error)
 }
@@ -87,6 +90,14 @@ func (c *Chain) Weight(p Part, cores int) int64 {
 		p.Shape, p.Part = c.permuted(p.Shape), c.permutedPart(p.Part, p.Shape)
 	}
 	return c.serial.(Divider).Weight(p, cores)
+}
+
+// Fetched returns the bytes that reading a part of a chunk takes for what is stored of it. It is for chains that are [Chain.Divided].
+func (c *Chain) Fetched(p Part) int64 {
+	if !c.inOrder {
+		p.Shape, p.Part = c.permuted(p.Shape), c.permutedPart(p.Part, p.Shape)
+	}
+	return c.serial.(Divider).Fetched(p)
 }
 
 // EncodedInner appends the stored form of the inner chunk at index, counted within a chunk of that shape, to dst. It returns nil

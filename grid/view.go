@@ -171,7 +171,7 @@ func copyEach(dst, src []byte, d, s, ds, ss, count, n int64) {
 	case 16:
 		copyStrided[[16]byte](dst, src, d, s, ds, ss, count)
 	default:
-		if n >= stream.Row && len(dst) >= stream.Large && stream.Rows(dst, src, d, s, ds, ss, count, n) {
+		if n >= stream.Row && len(dst) > stream.Large && stream.Rows(dst, src, d, s, ds, ss, count, n) {
 			return
 		}
 		for range count {

@@ -127,8 +127,14 @@ func levelsOf(processors int) []level {
 	return append(levels, level{processors, processors}, level{0, processors})
 }
 
-// usualInFlight is how many chunks are in flight where nobody says anything (zarr.Options.Concurrency).
-func usualInFlight(processors int) int { return max(8, 2*processors) }
+// usualInFlight is how many chunks are in flight where nobody says anything, or requests to a store that is far away (zarr.Options.Concurrency).
+func (t *trial) usualInFlight(processors int) int {
+	least := 32
+	if _, near := store.As[store.Opener](t.noted.Store); near {
+		least = 8
+	}
+	return max(least, 2*processors)
+}
 
 // open opens the array anew, so that it knows nothing of an earlier round, and binds the selection.
 func (t *trial) open(ctx context.Context, opt zarr.Options) (*source, error) {
@@ -207,7 +213,7 @@ func (t *trial) raw(ctx context.Context) (rawRound, error) {
 	start := time.Now()
 	var r rawRound
 	for {
-		requests, bytes, err := t.noted.replay(ctx, usualInFlight(runtime.GOMAXPROCS(0)))
+		requests, bytes, err := t.noted.replay(ctx, t.usualInFlight(runtime.GOMAXPROCS(0)))
 		if err != nil {
 			return r, err
 		}
@@ -232,7 +238,7 @@ func (t *trial) round(ctx context.Context, l level) (round, error) {
 	}
 	m := round{InFlight: l.inFlight, Processors: l.processors, Usual: l.inFlight == 0}
 	if m.Usual {
-		m.InFlight = usualInFlight(l.processors)
+		m.InFlight = t.usualInFlight(l.processors)
 	}
 	r, before, start := s.reader(), counter.Stats(), time.Now()
 	for i := 0; m.Slabs == 0 || time.Since(start) < t.share; i = (i + 1) % len(t.slabs) {

@@ -102,9 +102,12 @@ func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, ax
 	if axis == len(r.strides) || axis >= r.dense && n <= r.most {
 		return r.readSpan(ctx, dst, part, first, n)
 	}
+	if l, listed := list(part, axis); listed && axis == r.dense-1 {
+		return r.readRuns(ctx, dst, part, axis, l)
+	}
 	at := int64(1) // indices at a time
 	if axis >= r.dense {
-		at = max(1, r.most*part.Count[axis]/n)
+		at = max(1, r.most/(n/part.Count[axis]+1))
 	}
 	next := axis
 	if at == 1 {
@@ -115,6 +118,25 @@ func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, ax
 		if err := r.read(ctx, place, some, next); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// readRuns is read along an axis of which a list is taken that has long gaps, but perhaps not everywhere.
+func (r *partReader) readRuns(ctx context.Context, dst grid.View, part grid.Part, axis int, l grid.List) error {
+	near := r.gap/r.strides[axis] + 1 // indices, at most, from one to the next
+	run := *r
+	run.dense = axis
+	for from := 0; from < len(l.At); {
+		to := from + 1
+		for to < len(l.At) && l.At[to]-l.At[to-1] <= near {
+			to++
+		}
+		some, place := cut(part, dst, axis, int64(from), int64(to-from))
+		if err := run.read(ctx, place, some, axis); err != nil {
+			return err
+		}
+		from = to
 	}
 	return nil
 }

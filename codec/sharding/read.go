@@ -57,15 +57,28 @@ func (c *coder) Weight(p codec.Part, cores int) int64 {
 	if err != nil {
 		return 0
 	}
+	return c.weight(l, p, l.likely) + int64(cores)*l.inner*int64(1+c.chain.Buffers())
+}
+
+// Fetched implements [codec.Divider].
+func (c *coder) Fetched(p codec.Part) int64 {
+	l, err := c.layout(p.Shape)
+	if err != nil {
+		return 0
+	}
+	return c.weight(l, p, c.expected(l))
+}
+
+// weight returns the bytes that are held of a shard of so many encoded bytes while a part of it is read.
+func (c *coder) weight(l *layout, p codec.Part, encoded int64) int64 {
 	touched := min(l.n, p.Len())
 	if p.Picks == nil || p.Picks.Points == nil {
 		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
 	}
-	encoded := c.expected(l)
 	if !p.Whole && touched < l.n {
 		encoded = min(encoded, max(smallShard, 2*(encoded/l.n*touched)+l.index)) // and as much again between them
 	}
-	return l.index + 16*l.n + encoded + int64(cores)*l.inner*int64(1+c.chain.Buffers())
+	return l.index + 16*l.n + encoded
 }
 
 // smallShard is how many bytes a shard has that may be read whole although little of it is wanted.
@@ -111,19 +124,19 @@ func (d *decoder) read(src codec.Source) error {
 // not known.
 func (d *decoder) wantsWhole(src codec.Source) bool {
 	size := d.expected(d.layout)
-	if size > d.work.Bytes {
-		return false
-	}
 	if size <= d.work.Small && d.cache.get(src.Key()) == nil {
 		return true
+	}
+	if size > d.work.Bytes {
+		return false
 	}
 	return d.Whole || selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks() == d.n
 }
 
 // readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
 func (d *decoder) readWhole(src codec.Source) error {
-	limit := min(d.packed+d.packed/4, d.work.Bytes)
-	b := budget.Get(min(mostReady, d.likely)) // of one size always, so that buffers are used again
+	limit := min(d.packed+d.packed/4, max(d.work.Bytes, d.work.Small))
+	b := budget.Get(min(mostReady, d.likely, limit)) // of one size always, so that buffers are used again
 	defer b.Put()
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, b.B)
 	if err != nil {

@@ -4,8 +4,6 @@ package budget
 import (
 	"math/bits"
 	"sync"
-
-	"varve.dev/zarr/internal/pages"
 )
 
 // Buffer is memory from the pool. B has no elements and at least the capacity that was asked for.
@@ -27,7 +25,7 @@ func Get(n int64) *Buffer {
 		b.B = b.B[:0]
 		return b
 	}
-	return &Buffer{pages.Large(make([]byte, 0, size)), class}
+	return &Buffer{make([]byte, 0, size), class}
 }
 
 // Put gives the buffer back; its bytes must not be used any more. Where the owner replaced B by a longer slice,

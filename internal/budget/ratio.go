@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Ratio remembers how many bytes values have encoded for each that they have decoded: the most that was seen so far. The zero Ratio
-// has seen nothing. It may be used from several goroutines at once.
+// Ratio remembers how many bytes values have encoded for each that they have decoded: the most that was seen so far, but for a few
+// that every value has, which say nothing of longer ones. The zero Ratio has seen nothing. It may be used from several goroutines at once.
 type Ratio struct {
 	bits atomic.Uint64 // of a float64 that is not negative, whose bits are in the same order
 	seen atomic.Int64
@@ -14,7 +14,7 @@ type Ratio struct {
 
 // Learn notes that decoded bytes, at least one, took so many encoded.
 func (r *Ratio) Learn(encoded, decoded int64) {
-	now := math.Float64bits(float64(max(0, encoded)) / float64(max(1, decoded)))
+	now := math.Float64bits(float64(max(0, encoded-spareBytes)) / float64(max(1, decoded)))
 	if encoded > 0 {
 		r.seen.Add(1)
 	}
@@ -32,11 +32,11 @@ const (
 // Expect returns how many bytes to expect of a value encoded: somewhat more than was seen so far, and no more than most. Where nothing was
 // seen it is first.
 func (r *Ratio) Expect(decoded, first, most int64) int64 {
-	ratio := math.Float64frombits(r.bits.Load())
-	if ratio == 0 {
+	seen := r.seen.Load()
+	if seen == 0 {
 		return first
 	}
-	times := spare + spareFew/float64(r.seen.Load())
+	ratio, times := math.Float64frombits(r.bits.Load()), spare+spareFew/float64(seen)
 	if likely := times*ratio*float64(decoded) + spareBytes; likely < float64(most) {
 		return int64(likely)
 	}

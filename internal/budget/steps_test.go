@@ -121,7 +121,7 @@ func TestRatio(t *testing.T) {
 	}
 	wg.Wait()
 	for _, tt := range []struct{ decoded, most, want int64 }{
-		{1 << 20, 1 << 20, 129<<10 + spareBytes}, {1 << 30, 1 << 30, 129<<20 + spareBytes}, {0, 1 << 20, spareBytes},
+		{1 << 20, 1 << 20, 96<<10*129/100 + spareBytes}, {1 << 30, 1 << 30, 96<<20*129/100 + spareBytes}, {0, 1 << 20, spareBytes},
 		{1 << 20, 100, 100}, {1 << 62, 1<<63 - 1, 0}, {1<<63 - 1, 1 << 40, 1 << 40},
 	} {
 		if n := r.Expect(tt.decoded, 1, tt.most); n != tt.want && tt.want > 0 || n < 0 || n > tt.most {
@@ -129,9 +129,14 @@ func TestRatio(t *testing.T) {
 		}
 	}
 	var one Ratio
-	one.Learn(10, 100)
+	one.Learn(10<<20, 100<<20)
 	if few, many := one.Expect(1<<20, 0, 1<<20), r.Expect(1<<20, 0, 1<<20); few < 4*many {
 		t.Errorf("%d bytes after one value, %d after many: little more to spare", few, many)
+	}
+	var short Ratio
+	short.Learn(18, 2)
+	if n := short.Expect(1<<20, 1<<20, 1<<20); n != spareBytes {
+		t.Errorf("%d bytes of a long value after one of 2 bytes", n)
 	}
 	r.Learn(1<<63-1, 0)
 	if n := r.Expect(1<<63-1, 1, 1<<63-1); n != 1<<63-1 {

@@ -64,7 +64,7 @@ func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
 
 // decodePart decodes a part of the chunk, or where that does not decode, of one that is put aside. It is false where there is none.
 func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
-	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Weight(p, 0), w.most) })
+	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Fetched(p), w.most) })
 	if err != nil {
 		return false, err
 	}

@@ -112,6 +112,9 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 // chunks are decoded as there are cores, while others fly in their place.
 func (a *Array) newReading(cells grid.Box, most int64) *run {
 	r := a.newRun(cells, most)
+	if n, ok := cells.Len(); ok {
+		most = min(most, n)
+	}
 	if a.Chain.Plain() {
 		return r
 	}
@@ -129,7 +132,7 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	r.bytes = budget.NewInTwo(size, second)
 	r.share = max(0, size-all) / int64(r.workers)
 	if r.requests != nil {
-		r.most = max(leastRange, (size-all)/fewShards)
+		r.most = max(leastRange, (size-all)/min(fewShards, max(1, most)))
 	}
 	return r
 }

@@ -17,11 +17,10 @@ const module = "varve.dev/zarr"
 
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
-	{"internal/pages"},
 	{
 		"internal/checked", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/turn", "internal/clock", "internal/racing",
-		"internal/stream",
+		"internal/stream", "internal/pages",
 	},
 	{"calendar", "dtype", "grid", "store", "internal/config"},
 	{

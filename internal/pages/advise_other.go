@@ -3,4 +3,4 @@
 package pages
 
 // advise does nothing: there is no such advice, or the system decides by itself.
-func advise([]byte) {}
+func advise([]byte, bool) {}

@@ -3,44 +3,31 @@ package pages
 import (
 	"runtime/debug"
 	"testing"
-	"unsafe"
 )
 
-// TestLarge sees that memory is what it was, whatever the system makes of the advice, and that the neighbours of a slice are left alone.
+// TestLarge sees that memory is what it was, whatever the system makes of the advice, before and after it is filled, and that its neighbours
+// are left alone.
 func TestLarge(t *testing.T) {
-	for _, n := range []int{0, 1, least/8 - 1, least / 8, least/8 + 1, 3 * least / 8, 9*least/8 + 511} {
-		all := make([]uint64, n+4)
+	for _, n := range []int{0, 1, least - 1, least, least + 1, 3 * least, 9*least + 511} {
+		all := make([]byte, n+4)
 		all[0], all[1], all[n+2], all[n+3] = 1, 2, 3, 4
-		s := Large(all[2 : n+2 : n+2])
-		if len(s) != n || n > 0 && &s[0] != &all[2] {
-			t.Fatalf("%d elements: another slice", n)
-		}
-		for i := range s {
-			if s[i] != 0 {
-				t.Fatalf("element %d of %d is %d", i, n, s[i])
+		b := all[2 : n+2 : n+2]
+		Large(b)
+		for i := range b {
+			if b[i] != 0 {
+				t.Fatalf("byte %d of %d is %d", i, n, b[i])
 			}
-			s[i] = uint64(i)
+			b[i] = byte(i)
 		}
-		for i := range s {
-			if s[i] != uint64(i) {
-				t.Fatalf("element %d of %d is %d", i, n, s[i])
+		Usual(b)
+		for i := range b {
+			if b[i] != byte(i) {
+				t.Fatalf("byte %d of %d is %d", i, n, b[i])
 			}
 		}
 		if all[0] != 1 || all[1] != 2 || all[n+2] != 3 || all[n+3] != 4 {
-			t.Fatalf("%d elements: neighbours are %d", n, []uint64{all[0], all[1], all[n+2], all[n+3]})
+			t.Fatalf("%d bytes: neighbours are %d", n, []byte{all[0], all[1], all[n+2], all[n+3]})
 		}
-	}
-}
-
-// TestCapacity sees that room beyond the length counts: buffers are made with no length.
-func TestCapacity(t *testing.T) {
-	b := Large(make([]byte, 0, least))
-	if len(b) != 0 || cap(b) != least {
-		t.Fatalf("len %d, cap %d", len(b), cap(b))
-	}
-	b = append(b, 1)
-	if *unsafe.SliceData(b) != 1 {
-		t.Fatal("nothing is stored")
 	}
 }
 
@@ -61,6 +48,7 @@ func BenchmarkFirstTouch(b *testing.B) {
 				b.StartTimer()
 				if large {
 					Large(s)
+					defer Usual(s)
 				}
 				for i := 0; i < n; i += 4096 {
 					s[i] = 1

@@ -2,14 +2,14 @@
 // the line first; whole lines that go past the cache are written and nothing else, so that rows of a chunk reach their places in a large
 // block in half of the time.
 //
-// Processors with AVX2 use assembly that tools/stream generates. Elsewhere, and in programs built with the tag purego, there is no way
-// past the cache.
+// Processors with AVX2 use assembly that tools/stream generates. Elsewhere, in programs built with the tag purego, and under the race
+// detector, which has to see what is written, there is no way past the cache.
 package stream
 
 //go:generate go -C ../../tools run ./stream -out ../internal/stream/avx2_amd64.s -stubs ../internal/stream/avx2_amd64.go -pkg stream
 
 const (
-	// Large is the size in bytes from which on a block does not stay in the caches anyway: what is written of it
+	// Large is the size in bytes beyond which a block does not stay in the caches anyway: what is written of it
 	// first is gone from there before its reader comes.
 	Large = 32 << 20
 	// Row is the least length in bytes of rows that have whole lines enough.

@@ -103,7 +103,8 @@ func read(r protocol.Request) (a protocol.Answer, err error) {
 		return a, err
 	}
 	t := protocol.Start()
-	block := pages.Large(make([]byte, total))
+	block := make([]byte, total)
+	pages.Large(block)
 	err = each(len(names), func(i int) error { return load(names[i], block[begins[i]:begins[i+1]]) })
 	a.Seconds, a.CPU = t.Stop()
 	a.Bytes = total
@@ -133,7 +134,8 @@ func decode(r protocol.Request) (a protocol.Answer, err error) {
 		return a, err
 	}
 	t := protocol.Start()
-	block := pages.Large(make([]byte, places[len(names)]))
+	block := make([]byte, places[len(names)])
+	pages.Large(block)
 	err = each(len(names), func(i int) error {
 		_, err := decoder.DecodeAll(encoded[begins[i]:begins[i+1]], block[places[i]:places[i]:places[i+1]])
 		return err
