@@ -57,8 +57,8 @@ type Experimental struct {
 
 // Shards says how arrays are read and written whose chunks are shards. It is a choice of the program: nothing of it is stored.
 type Shards struct {
-	// Gap and Span say when ranges of one shard are read as one: where at most Gap bytes lie between them, and as long as they
-	// have at most Span bytes together. Gap 0 stands for what a request costs: about 4 MiB could come while it is answered, shared by
+	// Gap and Span say when ranges of one shard, or of one chunk that is not encoded, are read as one: where at most Gap bytes lie
+	// between them, or 16 KiB in such a chunk, and as long as they have at most Span bytes together. Gap 0 stands for what a request costs: about 4 MiB could come while it is answered, shared by
 	// all that are under way, so 4 MiB divided by the Concurrency, from 64 KiB to 1 MiB; and for 16 KiB in a store whose values are opened at next
 	// to no cost, as files are. A Gap below 0 puts only neighbours together. Span 0 stands for 16 MiB. A shard whose index is not known is
 	// read whole if it has at most 1 MiB, 16 KiB in a near store, and no more than a Gap that is not 0.

@@ -35,7 +35,7 @@ func spelled(spell func(int64) string, values ...int64) []setting {
 var allOptions = []option{
 	{
 		id: "concurrency", name: "Concurrency", settings: spelled(grouped, 1, 2, 4, 8, 16, 32),
-		text: "The most chunks in flight. By default twice the number of processors, at least 8.",
+		text: "The most chunks in flight, from afar the most requests. By default twice the number of processors, at least 8, from afar at least 32.",
 		set:  func(q *protocol.Request, n int64) { q.Concurrency = int(n) },
 	},
 	{
@@ -51,8 +51,8 @@ var allOptions = []option{
 	},
 	{
 		id: "gap", name: "Shards.Gap", settings: slices.Insert(spelled(bytesOf, 16*kib, 256*kib, mib, 4*mib), 1, setting{"neighbours", -1}),
-		text: "The most bytes between two ranges of a shard that are read as one. By default 1 MiB, and 16 KiB where values are opened at next " +
-			"to no cost, as files are. \"Neighbours\" puts only those together that have nothing between them.",
+		text: "The most bytes between two ranges of a shard that are read as one. By default 4 MiB divided by the requests that may be under " +
+			"way, 128 KiB with 32 of them, and 16 KiB where values are opened at next to no cost, as files are. \"Neighbours\" puts only those together that have nothing between them.",
 		set: func(q *protocol.Request, n int64) { q.Gap = n },
 	},
 	{

@@ -21,7 +21,7 @@ type Work struct {
 	Gap, Span, Small, Guess int64
 
 	// Block is how many bytes are read at a time where one more request costs next to nothing, so that they are in the processor's caches
-	// while they are moved to their place; 0 reads as much as there is at once.
+	// while they are moved to their place; 0 reads as much at once as Span and Bytes allow.
 	Block int64
 
 	// Observer is told of what is done to the stored chunk at Key, unless it is nil.
