@@ -3,8 +3,11 @@ package zarr_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
@@ -136,7 +139,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 		{"a corner", false, selection.Box{{200, 210}, {0, 10}}, 1, 13_000, 1, 13_000},
 		{"a column", false, selection.Box{{200, 500}, {5, 6}}, 2, 420_000, 1, 420_000},
 		{"most of it", false, selection.Box{{210, 500}, {0, 700}}, 2, 420_000, 1, 420_000},
-		{"a column of long rows", true, selection.Box{{0, 60}, {5, 6}}, 60, 120, 3, 2_400_000},
+		{"a column of long rows", true, selection.Box{{0, 60}, {5, 6}}, 60, 120, 5, 2_400_000},
 		{"two planes", true, selection.Box{{3, 5}, {100, 300}}, 2, 800, 1, 40_400},
 		{"rows far apart", true, selection.Orthogonal{selection.List(3, 30, 58), selection.All()}, 3, 120_000, 3, 120_000},
 		{"rows next to each other, and one", true, selection.Orthogonal{selection.List(0, 1, 2, 3, 4, 58), selection.All()}, 2, 240_000, 2, 240_000},
@@ -167,6 +170,45 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 			count(afar{m}, tt.remote, tt.remoteBytes)
 		})
 	}
+}
+
+// TestFarSpansSideBySide reads rows of a chunk that are far apart from a store that takes a second for every request.
+func TestFarSpansSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		m := memory.New()
+		longArray(t, m)
+		s := &slow{Store: afar{&meter{Store: m}}}
+		a, err := zarr.On(s).OpenArray(ctx, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.delay = time.Second
+		rows := selection.Orthogonal{selection.List(0, 8, 16, 24, 32, 40, 48, 56), selection.Span(0, 1000)}
+		start := time.Now()
+		b, err := zarr.Read[int16](ctx, a, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%v: eight requests side by side take one second, and to see that the array is the same takes another", took)
+		}
+		all, err := zarr.Read[int16](ctx, must(zarr.On(m).OpenArray(ctx, "", nil)), rows)
+		if err != nil || !slices.Equal(all.Data, b.Data) {
+			t.Errorf("other elements (%v)", err)
+		}
+	})
+}
+
+// slow answers every read after a while.
+type slow struct {
+	store.Store
+	delay time.Duration
+}
+
+func (s *slow) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	time.Sleep(s.delay)
+	return s.Store.Get(ctx, key, q, dst)
 }
 
 // longArray makes an array of one chunk of 60×20000 int16 that is not compressed.

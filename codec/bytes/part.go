@@ -1,11 +1,14 @@
 package bytes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -28,9 +31,23 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 		coder: c, src: src, total: total, gap: max(leastGap, w.Gap), most: w.Block, size: p.Into.Size,
 		shape: p.Shape, strides: grid.AppendStrides(nil, p.Shape, p.Into.Size),
 	}
-	if r.most <= 0 {
-		r.most = max(leastGap, min(w.Span, w.Bytes))
+	if r.most > 0 || w.Requests <= 1 {
+		r.most = cmp.Or(r.most, max(leastGap, min(w.Span, w.Bytes)))
+		return r.readAll(ctx, p)
 	}
+	r.most = max(leastGap, min(w.Span, w.Bytes/sideBySide))
+	r.room = budget.New(w.Bytes)
+	r.flying, ctx = errgroup.WithContext(ctx)
+	r.flying.SetLimit(w.Requests)
+	err := r.readAll(ctx, p)
+	return cmp.Or(r.flying.Wait(), err)
+}
+
+// sideBySide is how many spans are read at a time, at least, where every request takes its time.
+const sideBySide = 8
+
+// readAll fills p.Into with the part.
+func (r *partReader) readAll(ctx context.Context, p codec.Part) error {
 	if p.Picks != nil && p.Picks.Points != nil {
 		return r.readPoints(ctx, p.Into, p.Part)
 	}
@@ -49,6 +66,9 @@ type partReader struct {
 	shape   []int64 // of the chunk
 	strides []int64 // bytes
 	dense   int     // axes from this one on have no gaps that are longer than gap
+
+	flying *errgroup.Group // spans that are read side by side; nil where they are read one by one
+	room   *budget.Budget  // bytes for them
 }
 
 // list returns the list of a part along an axis, if it has one.
@@ -175,8 +195,24 @@ func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part
 	})
 }
 
-// withSpan reads n bytes of the chunk from first on and calls use with them, as a view that byte 0 of the chunk is the beginning of.
+// withSpan reads n bytes of the chunk from first on and calls use with them, as a view that byte 0 of the chunk is the beginning of. Where
+// spans are read side by side it may return before that, and what it returns is of another.
 func (r *partReader) withSpan(ctx context.Context, first, n int64, use func(span grid.View)) error {
+	if r.flying == nil {
+		return r.useSpan(ctx, first, n, use)
+	}
+	weight, err := r.room.Acquire(ctx, n)
+	if err != nil {
+		return err
+	}
+	r.flying.Go(func() error {
+		defer r.room.Release(weight)
+		return r.useSpan(ctx, first, n, use)
+	})
+	return nil
+}
+
+func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span grid.View)) error {
 	b := budget.Get(n)
 	defer b.Put()
 	data, info, err := r.src.Read(ctx, store.Request{Range: store.Span(first, n)}, b.B)

@@ -11,7 +11,7 @@ const (
 	largeChunk = 256 << 10 // bytes
 	smallPart  = 8         // one in so many bytes of the chunk
 	partFactor = 4         // bytes that are held to get one that is wanted, at most,
-	partSpan   = 1 << 20   // and that are held in any case
+	partSpan   = 4 << 20   // and that are held in any case
 )
 
 // partly reports whether the part is to be read without the rest of a chunk of n bytes, or without holding all of it.
