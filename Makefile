@@ -2,11 +2,13 @@
 
 N ?= 2000
 export GOFLAGS ?= -buildvcs=false
+# The commit, for varve --version. Go's own stamp fails the build where git does not trust the folder.
+COMMIT = $(shell git describe --always --dirty=-modified --abbrev=12 --exclude '*' 2>/dev/null)
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra cmd/varve interop bench otel
 
-.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross clean
+.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross processors mutants soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -17,7 +19,7 @@ demo: ## a small archive in build/demo: made, appended to and looked at
 
 build: ## the static binary build/varve
 	@mkdir -p build
-	CGO_ENABLED=0 go build -trimpath -o build/varve ./cmd/varve
+	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.commit=$(COMMIT)" -o build/varve ./cmd/varve
 
 test: check unit fuzz ## all that has to pass before a change: checks, tests, N=2000 executions of each fuzz target
 
@@ -33,7 +35,15 @@ fuzz: ## N executions of each fuzz target, as in: make fuzz N=500000
 interop: ## compare with zarr-python and zarrita, which are installed in a cache folder when they are missing
 	@sh interop/setup
 	@sh interop/zarrita/setup
+	@sh interop/peers/setup
 	cd interop && go test -count=1 -timeout 5m ./...
+
+mutants: ## break the protocols one line at a time; the quick tests have to notice each break
+	@go run ./tools/mutants
+
+soak: mutants ## what takes too long for every change: mutants, and arrays of all peers, which are installed in a cache folder
+	@sh interop/peers/setup all
+	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
 
 benchmarks: ## the benchmarks of the packages
 	go test -run '^$$' -bench . -benchmem ./...
@@ -60,6 +70,9 @@ beside: ## measure beside zarr-python, in one run of a few minutes
 
 cross: ## build and vet for other systems and processors
 	@sh .ci/cross
+
+processors: ## tests with 32 bits, without assembly, and under QEMU on s390x (big endian) and arm64
+	@sh .ci/processors
 
 clean: ## remove what was built
 	rm -rf build

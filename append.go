@@ -21,6 +21,9 @@ type AppendOptions struct {
 	// Expect is the shape that the array has to have before; nil stands for any. An array of another shape wraps
 	// [ErrConflict], so that an append which is repeated, because nobody knew how it ended, is not done twice.
 	Expect []int64
+	// Planes is how many indices the axis gains; 0 leaves it to src, whose length tells. Only an array that is empty along
+	// another axis needs it, as one of shape (3, 0): its planes have no elements, so no src tells how many there are.
+	Planes int64
 }
 
 func (o *AppendOptions) orZero() AppendOptions {
@@ -80,7 +83,7 @@ func (s *state) appended(axis int, e elements, opt AppendOptions) (*growth, erro
 		return nil, err
 	}
 	shape := s.grid.Shape()
-	count, err := s.planes(axis, len(e.data))
+	count, err := s.planes(axis, len(e.data), opt.Planes)
 	if err != nil || count == 0 {
 		return nil, err
 	}
@@ -96,6 +99,9 @@ func (s *state) appended(axis int, e elements, opt AppendOptions) (*growth, erro
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(e.data) == 0 { // planes without elements: no chunk holds any of them
+		return &growth{grid: g}, nil
 	}
 	region := grid.BoxOf(shape)
 	region[axis].Start = from
@@ -119,16 +125,24 @@ func (s *state) expect(shape []int64) error {
 	return nil
 }
 
-// planes returns how many indices along the axis a number of bytes fills.
-func (s *state) planes(axis, bytes int) (int64, error) {
+// planes returns how many indices along the axis a number of bytes fills, which is how many are said, unless that is 0.
+func (s *state) planes(axis, bytes int, said int64) (int64, error) {
 	shape := s.grid.Shape()
 	shape[axis] = 1
 	plane, ok := checked.Product(append(shape, int64(s.engine.Size))...)
-	if plane == 0 && bytes == 0 && ok {
-		return 0, nil
-	}
-	if !ok || plane == 0 || int64(bytes)%plane != 0 {
+	switch {
+	case said < 0:
+		return 0, badArgument("AppendOptions.Planes is %d, it cannot be negative", said)
+	case plane == 0 && bytes == 0 && ok && said == 0:
+		return 0, badArgument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
+	case plane == 0 && bytes == 0 && ok:
+		return said, nil
+	case !ok || plane == 0 || int64(bytes)%plane != 0:
 		return 0, badArgument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.typ, axis, plane)
 	}
-	return int64(bytes) / plane, nil
+	count := int64(bytes) / plane
+	if said != 0 && said != count {
+		return 0, badArgument("%d bytes fill %d planes along axis %d, AppendOptions.Planes says %d: leave it out, or give as many", bytes, count, axis, said)
+	}
+	return count, nil
 }

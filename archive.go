@@ -36,6 +36,15 @@ func archiveOn(dir string, access store.Access) string {
 	return found
 }
 
+// storeNotes says in what respects the store of a node was read in one of several ways, as an
+// archive with two members of one name.
+func (n *node) storeNotes() []string {
+	if s, ok := store.Driver(n.hierarchy.store).(*zip.Store); ok {
+		return s.Notes()
+	}
+	return nil
+}
+
 // openArchive opens a zip archive of this machine, with the path of a node in it.
 func openArchive(ctx context.Context, archive, dir string, access store.Access) (store.Store, store.Path, error) {
 	rel, err := filepath.Rel(archive, dir)

@@ -108,13 +108,13 @@ func TestArchiveErrors(t *testing.T) {
 		"damaged":        {func() error { _, err := zarr.Open(ctx, dir+"/bad.zip", nil); return err }, zarr.ErrCorrupt, "corrupt"},
 		"delete":         {func() error { return zarr.Delete(ctx, name, &zarr.Options{Write: true}) }, zarr.ErrUnsupported, "unsupported"},
 		"delete unasked": {func() error { return zarr.Delete(ctx, name, nil) }, zarr.ErrReadOnly, "permission"},
-		"bad path":       {func() error { _, err := zarr.Open(ctx, name+"/__a", nil); return err }, zarr.ErrInvalidArgument, "invalid-argument"},
+		"bad path":       {func() error { _, err := zarr.Open(ctx, name+"/__varve", nil); return err }, zarr.ErrInvalidArgument, "invalid-argument"},
 		"spec": {func() error {
 			_, err := zarr.CreateArray(ctx, dir+"/new.zip", zarr.Spec{}, nil)
 			return err
 		}, zarr.ErrInvalidArgument, "invalid-argument"},
 		"array above": {func() error {
-			_, err := zarr.CreateArray(ctx, dir+"/new.zip/__/a", zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8]()}, nil)
+			_, err := zarr.CreateArray(ctx, dir+"/new.zip/__varve/a", zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8]()}, nil)
 			return err
 		}, zarr.ErrInvalidArgument, "invalid-argument"},
 	} {

@@ -86,8 +86,9 @@ func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Versio
 	s.engine = &engine.Array{
 		Store: a.hierarchy.store, Path: a.path, Grid: s.grid, Keys: keys, Chain: chain, Fill: spec.Element(), Size: spec.Width(), Heap: spec.Heap(),
 		Concurrency: a.options.Concurrency, Budget: a.options.Budget,
-		MaxChunk: a.options.Limits.chunk(), KeepFill: a.options.StoreFill,
-		Gap: a.options.Shards.Gap, Span: a.options.Shards.Span, Observer: a.hierarchy.observer,
+		MaxChunk: a.options.Limits.chunk(), KeepFill: a.options.StoreFill || doc.HasNullFill(),
+		RequireChunks: a.options.RequireChunks,
+		Gap:           a.options.Shards.Gap, Span: a.options.Shards.Span, Observer: a.hierarchy.observer,
 	}
 	return s, nil
 }

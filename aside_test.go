@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
 	"varve.dev/zarr/store/storetest"
 )
@@ -55,5 +60,82 @@ func TestShrinkWhatIsAside(t *testing.T) {
 		if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, want) {
 			t.Errorf("%s: %v (%v), want %v", name, got.Data, err, want)
 		}
+	}
+}
+
+// TestFaultWhileMoving lets one of several chunks that are cut fail to be moved to its place: the others are there, the error
+// says what is left, and the next opening for writing moves it.
+func TestFaultWhileMoving(t *testing.T) {
+	ctx, m := t.Context(), memory.New()
+	spec := zarr.Spec{
+		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)},
+	}
+	a, err := zarr.On(m).CreateArray(ctx, "a", spec, nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, numbers(1, 48))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault := errors.New("it is full")
+	failing := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if op.Key.String() == "a/c/1/1" && strings.HasPrefix(op.Name, "Put") {
+			return fault
+		}
+		return nil
+	}})
+	b := must(zarr.On(failing).OpenArray(ctx, "a", &zarr.Options{Write: true}))
+	err = b.Resize(ctx, []int64{14, 3}, &zarr.ResizeOptions{Shrink: grid.TrimExact})
+	if !errors.Is(err, fault) || !errors.Is(err, zarr.ErrIncomplete) || !strings.Contains(err.Error(), "opened for writing") {
+		t.Fatal(err)
+	}
+	sizes := func() (bytes []int64) {
+		for _, key := range []string{"a/c/1/0", "a/c/1/1", "a/c/1/2"} {
+			_, info, err := m.Get(ctx, store.MustKey(key), store.Request{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes = append(bytes, info.Size)
+		}
+		return bytes
+	}
+	if got := sizes(); !slices.Equal(got, []int64{24, 32, 24}) {
+		t.Errorf("chunks of %d bytes, want all but one moved", got)
+	}
+	read := func() {
+		t.Helper()
+		r := must(zarr.On(m).OpenArray(ctx, "a", nil))
+		if got, err := zarr.Read[int32](ctx, r, nil); err != nil || !slices.Equal(got.Data, numbers(1, 42)) {
+			t.Errorf("%v, %v", got.Data, err)
+		}
+	}
+	read()
+	must(zarr.On(m).OpenArray(ctx, "a", &zarr.Options{Write: true}))
+	if got := sizes(); !slices.Equal(got, []int64{24, 24, 24}) {
+		t.Errorf("chunks of %d bytes after opening for writing", got)
+	}
+	read()
+}
+
+// TestTrimRefused trims shards whose indexes have no checksum, so that an old shard could be
+// read as a shorter one: it is refused, and nothing changes.
+func TestTrimRefused(t *testing.T) {
+	spec := edges(8, 8)
+	spec.Codecs = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
+		Inner: []grid.Cut{grid.Every(2)}, Codecs: plain(), IndexCodecs: plain(),
+	}))}
+	a, err := zarr.On(memory.New()).CreateArray(t.Context(), "a", spec, nil)
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, numbers(1, 16))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = a.Resize(t.Context(), []int64{14}, &zarr.ResizeOptions{Shrink: grid.TrimExact})
+	if !errors.Is(err, zarr.ErrUnsupported) {
+		t.Errorf("error is %v, want %v", err, zarr.ErrUnsupported)
+	}
+	if got, err := zarr.Read[int32](t.Context(), a, nil); err != nil || !slices.Equal(got.Data, numbers(1, 16)) {
+		t.Errorf("%v (%v)", got.Data, err)
 	}
 }

@@ -70,3 +70,28 @@ func TestWriteAfterCachedIndex(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadBytesAreBounded rewrites an inner chunk many times in a shard that new inner chunks
+// are put behind: its dead bytes do not outgrow the others.
+func TestDeadBytesAreBounded(t *testing.T) {
+	s, spec := memory.New(), every(8, 8)
+	spec.Codecs, spec.InnerChunks = plain(), []grid.Cut{grid.Every(2)}
+	_, err := zarr.On(s).CreateArray(t.Context(), "a", spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := zarr.On(s).OpenArray(t.Context(), "a", appendingShards())
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, numbers(1, 8))
+	}
+	const index, live = 4*16 + 4, 8 * 4
+	for i := range int32(100) {
+		if err == nil {
+			err = zarr.Write(t.Context(), a, selection.Box{{0, 2}}, numbers(i, 2))
+		}
+		info, statErr := s.Stat(t.Context(), store.MustKey("a/c/0"))
+		if err != nil || statErr != nil || info.Size > index+8*live {
+			t.Fatalf("%d bytes after %d writes (%v, %v)", info.Size, i+1, err, statErr)
+		}
+	}
+}

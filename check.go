@@ -15,6 +15,9 @@ import (
 type CheckOptions struct {
 	// IndexOnly looks at indexes alone, those of nested shards too, and decodes no inner chunk.
 	IndexOnly bool
+	// Complete makes it a fault, which wraps [fs.ErrNotExist], that a chunk of the grid is not stored. It is for
+	// arrays whose chunks are all stored ([Options].StoreFill). [Array.CheckShards] yields such faults at the end.
+	Complete bool
 	// Progress is called by [Array.CheckShards] for every stored shard that was looked at, for one at a time and before its faults are
 	// yielded. Neither index nor result is to be changed.
 	Progress func(shard []int64, found *codec.Check)
@@ -92,6 +95,41 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 				}
 			}
 		}
+		if opt.Complete {
+			a.missing(ctx)(yield)
+		}
+	}
+}
+
+// missing yields the chunks that are not stored, as faults. Where another program changes the array meanwhile, it
+// looks again, for chunks may come and go with their grid.
+func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
+	return func(yield func(ShardFault, error) bool) {
+		s := a.state.Load()
+		for range readTries {
+			missing, err := s.engine.Missing(ctx)
+			if err != nil {
+				yield(ShardFault{}, a.fail("check", err))
+				return
+			}
+			now, err := a.fresh(ctx, s)
+			if err != nil {
+				yield(ShardFault{}, a.fail("check", err))
+				return
+			}
+			if now != s {
+				s = now
+				continue
+			}
+			for index := range missing {
+				f := codec.Fault{Err: fmt.Errorf("%w: the chunk is not stored", fs.ErrNotExist)}
+				if !yield(ShardFault{index, s.engine.Key(index).String(), f}, nil) {
+					return
+				}
+			}
+			return
+		}
+		yield(ShardFault{}, a.fail("check", fmt.Errorf("%w while it was looked at, again and again", ErrConflict)))
 	}
 }
 

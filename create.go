@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -43,7 +44,7 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 	if err != nil {
 		return nil, fail("create", path, err)
 	}
-	h = h.Observed(o.Observer)
+	h = h.as(o.Options)
 	base := node{hierarchy: h, path: p, options: o.Options}
 	if spec.Format == 0 {
 		spec.Format = o.Format
@@ -79,7 +80,7 @@ func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any
 	if err != nil {
 		return nil, fail("create", path, err)
 	}
-	h = h.Observed(o.Observer)
+	h = h.as(o.Options)
 	base := node{hierarchy: h, path: p, options: o.Options}
 	raw, err := attributesJSON(attributes)
 	if err != nil {
@@ -108,6 +109,7 @@ func newGroup(base node, attributes []byte, format int) *Group {
 
 // create publishes the documents of a new node once the groups above it are there and its place is free.
 func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
+	h.sweep(ctx)
 	raw, beside, err := documents(doc, n.options.Limits)
 	if err != nil {
 		return version, err
@@ -199,7 +201,7 @@ func (h *Hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 
 // isRemains reports whether a name may be that of chunks, of the directory that holds them, or of what a change puts aside.
 func isRemains(name string) bool {
-	return name == "c" || name == "__varve" || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
+	return name == "c" || name == own.Dir || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
 }
 
 // above is what stands above a node that is to be created.
@@ -242,7 +244,7 @@ func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 	case found != 0 && found != up.format:
 		return nil, badArgument("a node of format %d below a group of format %d, whose readers would not see it", up.format, found)
 	}
-	return up, nil
+	return up, checkNew(up.format, append(slices.Clip(up.missing), n.path)...)
 }
 
 // makeParents creates the groups above a node that are missing, from the root on.
@@ -301,7 +303,7 @@ func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error
 	if err != nil {
 		return fail("delete", path, err)
 	}
-	h = h.Observed(opt.orZero().Observer)
+	h = h.as(opt.orZero())
 	n := node{hierarchy: h, path: p, options: opt.orZero()}
 	return n.fail("delete", h.remove(ctx, n))
 }
@@ -310,12 +312,20 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 	if err := n.writable(); err != nil {
 		return err
 	}
+	h.sweep(ctx)
 	found, err := h.formatAt(ctx, n.path)
 	if err != nil {
 		return err
 	}
 	if found == 0 {
-		return h.describe(ctx, n.path)
+		// What a copy left that was not finished is no node, but it can be removed like one.
+		begun, err := store.Exists(ctx, h.store, n.path.Key(publish.CopyNote))
+		if err != nil {
+			return err
+		}
+		if !begun {
+			return h.describe(ctx, n.path)
+		}
 	}
 	if found == 2 {
 		n.document = metadata.V2Group // or that of an array: the groups above do not mind

@@ -1,18 +1,16 @@
 package zarr
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
-	"syscall"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -37,6 +35,12 @@ var (
 	// ErrConflict says that another writer published first, or holds the array by a reservation, or that it is not as was
 	// expected; nothing of this change is visible. Look at the array, then try again.
 	ErrConflict = store.ErrConflict
+	// ErrSourceChanged says that what is copied or converted changed meanwhile, and that no copy is there. Repeat it.
+	// It is an ErrConflict, too.
+	ErrSourceChanged error = sourceChanged{}
+	// ErrLocked says that another writer holds a lock and that [Options.Locking] set an end to waiting for it. Nothing was
+	// changed; the [store.LockError] says who holds it. Try again, or end the program that hangs.
+	ErrLocked = store.ErrLocked
 	// ErrIncomplete says that a change was published, and that removing what it left behind failed. Do not repeat the change.
 	ErrIncomplete = publish.ErrIncomplete
 	// ErrOutcomeUnknown says that nobody can tell whether a change was published. Look at the node before it is repeated.
@@ -54,6 +58,12 @@ var (
 	// The store takes no more writes; open it anew and check.
 	ErrDurability = store.ErrDurability
 )
+
+// sourceChanged is the type of ErrSourceChanged.
+type sourceChanged struct{}
+
+func (sourceChanged) Error() string        { return "the source changed" }
+func (sourceChanged) Is(target error) bool { return target == ErrConflict }
 
 // Error says where something went wrong. Fields that do not apply are empty, Axis is -1.
 type Error struct {
@@ -91,6 +101,8 @@ func (e *Error) Is(target error) bool {
 		return isAny(e.Err, unsupported)
 	case ErrCorrupt:
 		return errors.Is(e.Err, zip.ErrCorrupt)
+	case ErrLimit:
+		return errors.Is(e.Err, strictjson.ErrLimit)
 	case ErrInvalidArgument:
 		return isAny(e.Err, []error{selection.ErrInvalid, store.ErrInvalidKey, grid.ErrOutOfRange}) ||
 			isAny(e.Err, invalidValues) && !errors.Is(e.Err, ErrInvalidMetadata)
@@ -152,25 +164,4 @@ func fail(op, path string, err error) error {
 
 func badArgument(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalidArgument, fmt.Sprintf(format, args...))
-}
-
-// Kind returns one word for what is wrong: not-found, exists, invalid-metadata, unsupported, invalid-argument, corrupt,
-// checksum, conflict, outcome-unknown, overflow, limit, permission, canceled, or io for everything else.
-func Kind(err error) string {
-	for _, k := range []struct {
-		err  error
-		name string
-	}{
-		{context.Canceled, "canceled"}, {context.DeadlineExceeded, "canceled"},
-		{ErrChecksum, "checksum"}, {ErrCorrupt, "corrupt"}, {ErrConflict, "conflict"}, {ErrLimit, "limit"}, {ErrOverflow, "overflow"},
-		{ErrOutcomeUnknown, "outcome-unknown"}, {ErrDurability, "outcome-unknown"},
-		{fs.ErrNotExist, "not-found"}, {fs.ErrExist, "exists"}, {fs.ErrPermission, "permission"}, {ErrReadOnly, "permission"}, {syscall.EROFS, "permission"},
-		{ErrUnsupported, "unsupported"}, {ErrUnsafeConcurrentWrite, "unsupported"},
-		{ErrInvalidArgument, "invalid-argument"}, {ErrInvalidMetadata, "invalid-metadata"},
-	} {
-		if errors.Is(err, k.err) {
-			return k.name
-		}
-	}
-	return "io"
 }

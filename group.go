@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -196,17 +197,10 @@ func weight(doc metadata.Node) int {
 // openers returns how many members are opened at a time. Opening to write may finish what others began on several nodes, so that is done
 // one by one.
 func (g *Group) openers() int {
-	switch {
-	case g.options.Write:
+	if g.options.Write {
 		return 1
-	case g.options.Concurrency > 0:
-		return g.options.Concurrency
 	}
-	least := 32
-	if _, near := store.As[store.Opener](g.hierarchy.store); near {
-		least = 8
-	}
-	return max(least, 2*runtime.GOMAXPROCS(0))
+	return engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0))
 }
 
 // directories returns the names of the directories below dir in alphabetical order.

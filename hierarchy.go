@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -35,7 +34,7 @@ func (GroupSpec) isNodeSpec() {}
 // batch, parents first, and made durable once; a crash in between leaves the first of them. The consolidated metadata of the groups
 // above is changed once.
 func (h *Hierarchy) CreateHierarchy(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
-	c := &creation{hierarchy: h.Observed(opt.orZero().Observer), options: opt.orZero(), nodes: map[store.Path]Node{}, specs: map[store.Path]NodeSpec{}, above: map[store.Path]metadata.Node{}}
+	c := &creation{hierarchy: h.as(opt.orZero().Options), options: opt.orZero(), nodes: map[store.Path]Node{}, specs: map[store.Path]NodeSpec{}, above: map[store.Path]metadata.Node{}}
 	for _, path := range slices.Sorted(maps.Keys(nodes)) {
 		p, err := store.ParsePath(path)
 		if err == nil && c.specs[p] != nil {
@@ -99,6 +98,7 @@ type creation struct {
 }
 
 func (c *creation) run(ctx context.Context) error {
+	c.hierarchy.sweep(ctx)
 	for _, step := range []func(context.Context) error{c.look, c.agree, c.make, c.clear, c.write, c.tell} {
 		if err := step(ctx); err != nil {
 			return err
@@ -191,6 +191,11 @@ func (c *creation) make(context.Context) error {
 			c.nodes[p] = newGroup(c.base(p), []byte("{}"), c.format)
 		}
 	}
+	for p := range c.nodes {
+		if err := checkNew(c.format, p); err != nil {
+			return c.fail(p, err)
+		}
+	}
 	return nil
 }
 
@@ -230,12 +235,12 @@ func (c *creation) clear(ctx context.Context) error {
 		}
 		return nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := parallel.New(ctx)
 	group.SetLimit(lookers)
 	for p, n := range c.nodes {
 		group.Go(func() error { return c.fail(p, c.hierarchy.checkFree(ctx, *n.base(), document(n))) })
 	}
-	return group.Wait()
+	return group.Wait(nil)
 }
 
 // sorted returns the places that a map has, each before those below it.

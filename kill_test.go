@@ -159,6 +159,18 @@ func killChild(t *testing.T, dir string, seed uint64, life time.Duration) (made 
 	return made
 }
 
+// nothingLeft opens the array for writing, and expects that it removes the temporary files of whoever was killed.
+func nothingLeft(t *testing.T, h *zarr.Hierarchy) {
+	t.Helper()
+	if _, err := h.OpenArray(t.Context(), "g/a", &zarr.Options{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	s := h.Store().(*file.Store)
+	for f, err := range s.Temporary(t.Context(), store.Path{}) {
+		t.Errorf("%s is left, state %d (%v)", f.Name, f.Writer, err)
+	}
+}
+
 // afterKill repeats the changes in memory, and expects the array to be as it was after those that were told of,
 // or after one more. It returns the rows that are there.
 func afterKill(t *testing.T, h *zarr.Hierarchy, rows []int32, seed uint64, made int) []int32 {
@@ -169,6 +181,7 @@ func afterKill(t *testing.T, h *zarr.Hierarchy, rows []int32, seed uint64, made 
 	}
 	s := nextKillStep(r, int64(len(rows)))
 	next := s.after(rows)
+	nothingLeft(t, h)
 	got, err := rowsOf(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -39,11 +40,15 @@ func SpecOf(doc *metadata.Array) (Spec, error) {
 }
 
 func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEncoding) Spec {
-	format := doc.Format()
+	format, fill := doc.Format(), doc.FillValue
+	if doc.HasNullFill() {
+		fill = []byte("null")
+	}
 	doc = doc.ToV3() // which has the names of the dimensions apart
-	codecs, _ := presentCodecs(doc.Codecs)
+	env := &codec.Environment{Unaligned: true}
+	codecs, _ := specifiedCodecs(env, doc.Codecs, t, doc.FillValue, g.Rank())
 	return Spec{
-		Shape: g.Shape(), Type: t, Grid: g, FillValue: doc.FillValue, Codecs: codecs, KeyEncoding: keys,
+		Shape: g.Shape(), Type: t, Grid: g, FillValue: fill, Codecs: codecs, KeyEncoding: keys,
 		DimensionNames: dimensionNames(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,
 	}
 }

@@ -24,6 +24,13 @@ type Limits struct {
 	Rank int
 }
 
+// OrDefault returns the limits with the default in place of every field that is zero, but for Depth, whose default the
+// reader of documents has.
+func (l Limits) OrDefault() Limits {
+	l.Document, l.Chunk, l.InnerChunks, l.Block, l.Rank = l.document(), l.chunk(), l.innerChunks(), l.block(), l.writeRank()
+	return l
+}
+
 func (l Limits) chunk() int64 {
 	if l.Chunk <= 0 {
 		return 1 << 30

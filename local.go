@@ -150,9 +150,15 @@ func refuseLink(location string) error {
 
 // removeEmpty removes the directory of a local store that has become empty.
 func removeEmpty(location string) {
-	if dir, err := localPath(location); err == nil && (!strings.Contains(location, "://") || strings.HasPrefix(location, "file://")) {
+	if dir, ok := localDir(location); ok {
 		_ = os.Remove(dir) // whatever is in it stays
 	}
+}
+
+// localDir returns the path of a location of this machine.
+func localDir(location string) (dir string, ok bool) {
+	dir, err := localPath(location)
+	return dir, err == nil && (!strings.Contains(location, "://") || strings.HasPrefix(location, "file://"))
 }
 
 // plainPathError takes the path off an error of the operating system, since the location is said anyway.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/url"
 	"strings"
 	"unicode/utf8"
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/http"
+	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zip"
 )
 
@@ -59,7 +61,7 @@ func Delete(ctx context.Context, location string, opt *Options) error {
 		return fail("delete", shown(location), err)
 	}
 	_, err := openAt(ctx, location, opt, func(h *Hierarchy, path string) (Node, error) { return nil, h.Delete(ctx, path, opt) })
-	if err == nil {
+	if err == nil && opt.orZero().Rehearsal == nil {
 		removeEmpty(location)
 	}
 	return err
@@ -70,7 +72,7 @@ func openAt[N Node](
 	ctx context.Context, location string, opt *Options, open func(h *Hierarchy, path string) (N, error),
 ) (N, error) {
 	access := store.Read
-	if opt.orZero().Write {
+	if o := opt.orZero(); o.Write && o.Rehearsal == nil {
 		access = store.Write
 	}
 	return in(ctx, location, access, "open", open)
@@ -85,7 +87,49 @@ func createAt[N Node](
 			return n, fail("create", shown(location), err)
 		}
 	}
+	if l := opt.orZero().Rehearsal; l != nil {
+		h, path, err := rehearse(ctx, location, l)
+		if err != nil {
+			return n, err
+		}
+		return done(h, path, create)
+	}
 	return in(ctx, location, store.Create, "create", create)
+}
+
+// rehearse opens the store that a node is to be created in, or one that is not there, for a dry run.
+func rehearse(ctx context.Context, location string, l *rehearsal.Ledger) (h *Hierarchy, path string, err error) {
+	h, path, err = locate(ctx, location, store.Read, "create")
+	dir, isLocal := localDir(location)
+	if isLocal && archiveOn(dir, store.Read) == "" {
+		// Where the node is to be decides which groups are made above it.
+		root, p, err := rootOf(dir, store.Create)
+		if err != nil {
+			return nil, "", fail("create", location, err)
+		}
+		if h == nil || path != p.String() {
+			h, err = rehearsedAt(ctx, root, h, l)
+		}
+		return h, p.String(), fail("create", location, err)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Hierarchy{store: rehearsal.New(nil, l), location: shown(location), ledger: l}, "", nil
+	}
+	return h, path, err
+}
+
+// rehearsedAt opens the directory of a store that may not be there yet, in place of another one.
+func rehearsedAt(ctx context.Context, root string, other *Hierarchy, l *rehearsal.Ledger) (*Hierarchy, error) {
+	if other != nil {
+		if c, ok := other.store.(io.Closer); ok {
+			_ = c.Close() // it was read only
+		}
+	}
+	h, _, err := locate(ctx, root, store.Read, "create")
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Hierarchy{store: rehearsal.New(nil, l), location: root, ledger: l}, nil
+	}
+	return h, err
 }
 
 // in opens the store of a location and does something in it. The store is closed where no node comes of that.
@@ -96,6 +140,11 @@ func in[N Node](
 	if err != nil {
 		return n, err
 	}
+	return done(h, path, do)
+}
+
+// done does something in a store that was opened for it.
+func done[N Node](h *Hierarchy, path string, do func(*Hierarchy, string) (N, error)) (n N, err error) {
 	if n, err = do(h, path); err == nil && Node(n) != nil {
 		n.base().owner = true
 		return n, nil

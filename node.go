@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/rehearsal"
 )
 
 // documentName is the name of the metadata document of a node (zarr-specs v3 core, "Metadata document").
@@ -107,14 +108,16 @@ func (n *node) publisher() publish.Node {
 	return publish.Node{
 		Store: n.hierarchy.store, Path: n.path, Document: n.documentName(),
 		Durability: n.options.Durability, SingleWriter: n.options.SingleWriter, Limit: n.options.Limits.document(),
+		Locking: n.options.Locking,
 	}
 }
 
 // Hierarchy is a tree of nodes in a store.
 type Hierarchy struct {
 	store    store.Store
-	location string           // for messages
-	observer observe.Observer // nil where there is none; otherwise store is an [observed.Store]
+	location string            // for messages
+	observer observe.Observer  // nil where there is none; otherwise store is an [observed.Store]
+	ledger   *rehearsal.Ledger // of the rehearsal that the store is, nil where it is none
 }
 
 // On returns the hierarchy in a store.
@@ -142,7 +145,7 @@ func (h *Hierarchy) Open(ctx context.Context, path string, opt *Options) (Node, 
 	}
 	n, err := h.open(ctx, p, opt.orZero())
 	if err != nil {
-		return nil, fail("open", h.name(p), h.Observed(opt.orZero().Observer).explained(ctx, p, err))
+		return nil, fail("open", h.name(p), h.as(opt.orZero()).explained(ctx, p, err))
 	}
 	return n, nil
 }
@@ -175,7 +178,10 @@ func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*
 
 // open opens the node at p. A place without a node is errNoNode.
 func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
-	h = h.Observed(opt.Observer)
+	h = h.as(opt)
+	if opt.Write && h.ledger == nil { // a dry run removes nothing
+		h.sweep(ctx)
+	}
 	now := time.Now()
 	s, err := h.load(ctx, p, opt.Limits)
 	if err != nil {
@@ -194,6 +200,13 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 		}
 	}
 	return n, nil
+}
+
+// sweep removes what killed writers left in a store that is opened for writing.
+func (h *Hierarchy) sweep(ctx context.Context) {
+	if s, ok := store.Driver(h.store).(store.Sweeper); ok {
+		s.Sweep(ctx)
+	}
 }
 
 // node returns the node that documents describe; the version is that of the document that makes it.

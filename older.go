@@ -1,42 +1,52 @@
 package zarr
 
 import (
-	"fmt"
 	"slices"
 
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 )
 
-// olderCodecs are codecs under names that documents had before the format was settled. They are read with a note, and
-// written under the names that they have now. Package grid has the same for chunk grids.
-var olderCodecs = []struct{ name, now, source string }{
-	{"endian", "bytes", "drafts of zarr-specs v3; zarr-python 3 and zarrs read it"},
-}
+// Forms of documents that programs wrote before, or beside, the specified ones stand in three
+// tables: of chunk grids in package grid, of codecs in package codec, and of all else in package
+// metadata. They are read with a note each. A document that is written again is written as it
+// is specified.
 
-// Notes says in what respects the array was not read as it is stored, because an older program wrote it so: one sentence each.
+// Notes says in what respects the array was not read as it is stored, because another program
+// wrote it so, and what is unusual about its name: one sentence each.
 func (a *Array) Notes() []string {
 	s := a.state.Load()
-	notes := append(s.grid.Notes(), s.doc.Notes()...)
-	for _, o := range olderCodecs {
-		if slices.ContainsFunc(s.doc.Codecs, func(e metadata.Extension) bool { return e.Name == o.name }) {
-			notes = append(notes, fmt.Sprintf("the codec %q of older documents was read as %q", o.name, o.now))
-		}
+	notes := slices.Concat(s.grid.Notes(), s.doc.Notes(), a.nameNotes())
+	for _, r := range s.engine.Chain.Repairs() {
+		notes = append(notes, r.Note)
 	}
-	return notes
+	return append(notes, a.storeNotes()...)
 }
 
-// presentCodecs returns the codecs under the names that they have now, and whether one had another.
-func presentCodecs(codecs []metadata.Extension) (present []metadata.Extension, renamed bool) {
-	present = slices.Clone(codecs)
-	for i, e := range codecs {
-		for _, o := range olderCodecs {
-			if e.Name == o.name {
-				present[i], renamed = metadata.Extension{Name: o.now, Configuration: e.Configuration, Optional: e.Optional}, true
-			}
-		}
-	}
-	return present, renamed
+// Notes says in what respects the group was not read as it is stored, because another program
+// wrote it so, and what is unusual about its name: one sentence each.
+func (g *Group) Notes() []string {
+	return slices.Concat(g.doc.Notes(), g.storeNotes(), g.nameNotes())
 }
 
-// Notes says in what respects the group was not read as it is stored, because an older program wrote it so: one sentence each.
-func (g *Group) Notes() []string { return g.doc.Notes() }
+// specifiedCodecs returns codecs as they are specified, and as they stand where they cannot be
+// bound: whoever makes an array of them is told. strict is why no array may be created with
+// them, though they are read. Another spelling of what is specified is no reason.
+func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtype.Type, fill []byte, rank int) (specified []metadata.Extension, strict error) {
+	elem, err := t.ParseFill(fill)
+	if err != nil {
+		return codecs, nil
+	}
+	chain, err := env.NewChain(codecs, codec.Spec{Type: t, Fill: elem, Rank: rank})
+	if err != nil {
+		return codecs, nil
+	}
+	for _, r := range chain.Repairs() {
+		if r.Strict != nil {
+			strict = at("/codecs", r.Strict)
+			break
+		}
+	}
+	return chain.Specified(codecs), strict
+}

@@ -4,6 +4,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/rehearsal"
 )
 
 // Options says how nodes are opened. A nil *Options means the zero Options, which reads.
@@ -21,18 +22,29 @@ type Options struct {
 	// more are of use where that is longer than 50 ms or chunks are small.
 	Concurrency int
 	// Budget is the most bytes that one call has in flight, encoded and decoded, besides the caller's own slices. 0 stands for
-	// the largest of 64 MiB and four times the number of processors times the largest chunk that is touched, within Go's memory limit.
+	// the largest of 64 MiB and four times the number of processors times the largest chunk that is touched, but
+	// no more than a sixteenth of the memory that the process may use, or 256 MiB where that is less.
 	// While a chunk is on its way it counts with the bytes that it has stored, as far as others of the array tell, so that a budget of a
 	// few chunks is enough to have many in flight; it counts with its elements while it is decoded. Chunks and inner chunks
 	// that take more than three quarters of the budget are decoded all the same, as many of one shard at a time as there are processors.
+	// Text counts with the bytes that it turns out to have: a chunk of text that takes more than half of the budget is decoded alone.
 	Budget int64
 	// StoreFill stores chunks that hold nothing but the fill value. Otherwise they are not stored, and deleted where they are.
+	// Where the fill value is null, as format 2 allows, every chunk that is written is stored:
+	// null promises readers nothing of a chunk that is missing.
 	StoreFill bool
+	// RequireChunks makes it an error, which wraps [fs.ErrNotExist], to read a chunk that is not stored: it is
+	// never taken for the fill value. It is for arrays whose chunks are all stored ([Options].StoreFill), so that a
+	// lost one shows. An inner chunk that its shard does not store is the fill value all the same.
+	RequireChunks bool
 	// Durability says when writes survive a power cut; the zero value is [store.Sync]: when the call returns.
 	Durability store.Durability
 	// SingleWriter says that nobody else changes the node, which permits to grow it on a store that has neither locks nor
 	// conditional writes.
 	SingleWriter bool
+	// Locking says how long locks of other writers are waited for, and who is told of that. The zero value waits for as
+	// long as it takes; one that is given up is [ErrLocked].
+	Locking store.Locking
 	// SharedWriters asks that parts of one chunk which several programs write at a time all survive. A store that cannot compare versions
 	// refuses it with [ErrUnsafeConcurrentWrite]; without it the last writer of a chunk wins there.
 	SharedWriters bool
@@ -40,6 +52,9 @@ type Options struct {
 	Shards Shards
 	// Observer is told of every request to the store, and of every chunk that is decoded or encoded; nil is nobody. See package observe.
 	Observer observe.Observer
+	// Rehearsal makes every change a dry run: all is done as it would be, errors included, but what is
+	// written goes to the ledger, and the store stays as it is. Nil changes the store.
+	Rehearsal *rehearsal.Ledger
 	// Experimental permits what is proposed but not settled.
 	Experimental Experimental
 }

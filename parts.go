@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
@@ -20,7 +21,7 @@ import (
 // or may leave it still. So there is a mark for each part, which is stored after its chunks.
 
 // partsDir is the directory, within that of the array, of the marks of all reservations.
-const partsDir = "__varve/parts/"
+const partsDir = own.Dir + "/parts/"
 
 // mark returns the key of the mark of a part.
 func (r *Reservation) mark(part int) store.Key {

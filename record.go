@@ -18,7 +18,7 @@ func (h *Hierarchy) Record(ctx context.Context, path string, opt *Options) error
 	if err != nil {
 		return fail("record", path, err)
 	}
-	h = h.Observed(opt.orZero().Observer)
+	h = h.as(opt.orZero())
 	n := node{hierarchy: h, path: p, options: opt.orZero()}
 	if err := n.writable(); err != nil {
 		return n.fail("record", err)

@@ -1,16 +1,19 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -31,6 +34,8 @@ type reservationNote struct {
 	Axis    int     `json:"axis"`
 	Start   int64   `json:"start"`   // first element
 	Lengths []int64 `json:"lengths"` // elements of each part
+
+	By store.Holder `json:"by,omitzero"` // who made it
 }
 
 // Reserve makes room behind the end of an axis, a part for each length, in elements. An axis with listed edges gets an edge for
@@ -52,7 +57,7 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	if len(lengths) == 0 {
 		return nil, badArgument("a reservation without parts: give a length for each")
 	}
-	r := &Reservation{array: a, holder: "reservation " + rand.Text()}
+	r := &Reservation{array: a, holder: reservationPrefix + rand.Text()}
 	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
 		return nil, err
 	}
@@ -97,7 +102,8 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 	if !end.IsRegular() && end.Covered() > end.Extent() {
 		return badArgument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
 	}
-	r.note = reservationNote{axis, end.Extent(), slices.Clone(lengths)}
+	how := cmp.Or(store.LockingOf(ctx).Operation, a.options.Locking.Operation)
+	r.note = reservationNote{axis, end.Extent(), slices.Clone(lengths), store.ThisProcess(how)}
 	if _, err := r.grown(s); err != nil {
 		return err
 	}
@@ -133,7 +139,7 @@ func (a *Array) reservation(ctx context.Context) (*Reservation, error) {
 		err = r.note.check(a.Rank())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the note of %.100s (remove __varve/pending.json if no writer is at work): %w", ErrInvalidMetadata, holder, err)
+		return nil, fmt.Errorf("%w: the note of %.100s (remove %s/pending.json if no writer is at work): %w", ErrInvalidMetadata, holder, own.Dir, err)
 	}
 	return r, nil
 }
@@ -216,6 +222,16 @@ func (r *Reservation) grown(s *state) (*grid.Grid, error) {
 	}
 	return s.grid.Grown(shape, growth...)
 }
+
+// reservationPrefix begins the name of a reservation as the holder of an array.
+const reservationPrefix = "reservation "
+
+// ID returns what tells the reservation from every other.
+func (r *Reservation) ID() string { return strings.TrimPrefix(r.holder, reservationPrefix) }
+
+// Holder returns which process made the reservation, and when. It may have ended since, without having published or
+// cancelled: then another one can, with what [Array.Reservation] returns.
+func (r *Reservation) Holder() store.Holder { return r.note.By }
 
 // Parts returns the number of parts.
 func (r *Reservation) Parts() int { return len(r.note.Lengths) }

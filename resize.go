@@ -119,6 +119,10 @@ func sameEdges(a, b *grid.Grid) bool {
 		if x.Step() != y.Step() || !x.IsRegular() && (x.Cells() != y.Cells() || x.Covered() != y.Covered()) {
 			return false
 		}
+		// The edges of an axis without elements may be others when it grows.
+		if min(x.Extent(), y.Extent()) == 0 && !slices.Equal(slices.Collect(x.Edges()), slices.Collect(y.Edges())) {
+			return false
+		}
 	}
 	return true
 }

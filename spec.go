@@ -33,7 +33,9 @@ type Spec struct {
 	// (Icechunk 2.2). Such an axis does not follow the extent when the array grows.
 	ListAxes bool
 	// FillValue is the JSON of the value that stands where nothing was written, as in metadata: 0, "NaN", [0, 1].
-	// Nil is zero, "", or NaT.
+	// Nil is zero, "", or NaT. In format 2 xarray takes the fill value for missing data, so
+	// nil is null there for arrays with dimension names or of rank 0; missing chunks still
+	// read as zero. The JSON null asks for that, and in format 3 for the default.
 	FillValue []byte
 	// InnerChunks makes every chunk of the grid a shard, one stored object, that is cut in this way, a cut an axis, into inner chunks
 	// which are read and written by themselves. They have to divide the shards, unless [Experimental] permits more.
@@ -55,7 +57,7 @@ type Spec struct {
 
 // array returns the array that the spec describes, at a place where nothing is stored yet.
 func (s *Spec) array(base node) (*Array, error) {
-	doc, err := s.document(base.options.Limits)
+	doc, err := s.document(&base.options)
 	if err == nil && s.Format == 2 {
 		doc, err = s.documentV2(doc, base.options.Limits)
 	}
@@ -71,15 +73,22 @@ func (s *Spec) documentV2(doc *metadata.Array, l Limits) (*metadata.Array, error
 	if s.KeyEncoding == metadata.DefaultSlash { // what is chosen where nothing is
 		doc = doc.WithKeyEncoding(metadata.V2Dot)
 	}
-	return doc.ToV2(l.metadata())
+	old, err := doc.ToV2(l.metadata())
+	if err == nil && (s.FillValue == nil && old.DimensionNames != nil || s.nullFill()) {
+		old = old.WithNullFill()
+	}
+	return old, err
 }
 
+// nullFill reports whether the fill value is asked to be null.
+func (s *Spec) nullFill() bool { return string(bytes.TrimSpace(s.FillValue)) == "null" }
+
 // document returns the metadata of the array.
-func (s *Spec) document(l Limits) (*metadata.Array, error) {
+func (s *Spec) document(o *Options) (*metadata.Array, error) {
 	if s.Type.IsZero() {
 		return nil, badArgument("the data type is missing")
 	}
-	if len(s.Shape) > l.writeRank() {
+	if len(s.Shape) > o.Limits.writeRank() {
 		return nil, fmt.Errorf("%w: %d axes, other readers take up to 32 (Limits.Rank)", ErrLimit, len(s.Shape))
 	}
 	g, err := s.grid()
@@ -104,6 +113,10 @@ func (s *Spec) document(l Limits) (*metadata.Array, error) {
 		return nil, err
 	}
 	codecs, err := s.codecs()
+	if err != nil {
+		return nil, err
+	}
+	codecs, err = specifiedCodecs(o.environment(), codecs, s.Type, fill, len(s.Shape))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +145,7 @@ func (s *Spec) grid() (*grid.Grid, error) {
 func (s *Spec) spec() codec.Spec { return codec.Spec{Type: s.Type} }
 
 func (s *Spec) fill() ([]byte, error) {
-	if s.FillValue == nil {
+	if s.FillValue == nil || s.nullFill() {
 		return s.Type.FormatFill(s.Type.Default())
 	}
 	elem, err := s.Type.ParseFill(s.FillValue)

@@ -136,3 +136,22 @@ func TestLeftovers(t *testing.T) {
 		}
 	}
 }
+
+// TestAppendOverTail appends to a chunk in which another program has left elements beyond
+// the array: none of them is there afterwards, whoever makes the array grow next.
+func TestAppendOverTail(t *testing.T) {
+	for name, s := range map[string]store.Store{"locks": memory.New(), "fenced": conditional(memory.New())} {
+		a, err := zarr.On(s).CreateArray(t.Context(), "a", raw(every(2, 4)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "a/c/0", string(littleEndian(numbers(1, 4))))
+		if err := zarr.Append(t.Context(), a, 0, numbers(7, 1), nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		got, _, err := s.Get(t.Context(), store.MustKey("a/c/0"), store.Request{}, nil)
+		if want := littleEndian([]int32{1, 2, 7, 0}); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: the chunk is %v (%v), want %v", name, got, err, want)
+		}
+	}
+}

@@ -122,7 +122,7 @@ func (h *Hierarchy) Metadata(ctx context.Context, path string, opt *Options) (me
 	if err != nil {
 		return nil, fail("open", path, err)
 	}
-	h = h.Observed(opt.orZero().Observer)
+	h = h.as(opt.orZero())
 	s, err := h.load(ctx, p, opt.orZero().Limits)
 	return s.doc, fail("open", h.name(p), h.explained(ctx, p, err))
 }

@@ -155,7 +155,8 @@ func (s *Stream) measure() error {
 	shape[s.axis] = 1
 	var ok bool
 	if s.plane, ok = checked.Product(append(shape, int64(s.base.engine.Size))...); !ok || s.plane == 0 {
-		return badArgument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes", shape, s.axis)
+		return badArgument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes; "+
+			"Append takes planes without elements (AppendOptions.Planes)", shape, s.axis)
 	}
 	axis := s.base.grid.Axis(s.axis)
 	s.policy = s.opt.Grow

@@ -20,6 +20,8 @@ type Addition struct {
 	Type dtype.Type
 	// Options say how the array grows; nil stands for the zero AppendOptions.
 	Options *AppendOptions
+	// Alone lets the array differ afterwards in length from others of its group that have the dimension, too.
+	Alone bool
 
 	values func(*Array) (elements, error) // in place of Data, where they differ in memory from array to array
 }
@@ -32,6 +34,9 @@ func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Ad
 // Append grows several arrays of the group together, as all variables along a dimension with their coordinate: all of them
 // or none, whenever a writer dies. Readers who use the group's consolidated metadata see the arrays without the new elements
 // or all of them with; others may see one array grow before another. The arrays grow as [Append] makes them.
+//
+// Arrays right below one group that name a dimension alike have to agree along it afterwards, those that do not grow included:
+// see [Array.CheckDimensions]. Otherwise the error wraps [ErrInvalidArgument], unless the Addition says Alone.
 //
 // An Addition of Data without Type has elements of the array's own.
 func (g *Group) Append(ctx context.Context, additions ...Addition) error {
@@ -70,7 +75,11 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		return err
 	}
 	defer leave()
-	if err := checkDimensions(arrays, additions); err != nil {
+	changes, err := checkDimensions(arrays, additions)
+	if err == nil {
+		err = checkShared(ctx, "append", changes)
+	}
+	if err != nil {
 		return err
 	}
 	parts := make([]publish.Part, len(arrays))
@@ -95,38 +104,49 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	})
 }
 
-// checkDimensions refuses additions after which arrays that share a dimension, and are of one length along it, would not be so any more.
-func checkDimensions(arrays []*Array, additions []Addition) error {
+// checkDimensions returns how the arrays change. It refuses additions after which arrays that share a dimension, in whatever
+// group, and are of one length along it, would not be so any more.
+func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error) {
 	type length struct {
 		path      string
 		was, more int64
 	}
 	seen := map[string]length{}
+	changes := make([]reshaping, len(arrays))
 	for i, a := range arrays {
-		axis, err := a.axis(additions[i].Axis)
+		axis, more, err := additions[i].along(a)
 		if err != nil {
-			return a.fail("append", err)
+			return nil, a.fail("append", err)
 		}
+		changes[i] = reshaping{array: a, alone: additions[i].Alone, after: func(shape []int64) []int64 {
+			shape[axis] += more
+			return shape
+		}}
 		names, s := a.DimensionNames(), a.state.Load()
-		if names == nil || names[axis] == "" {
+		if names == nil || names[axis] == "" || additions[i].Alone {
 			continue
-		}
-		e, err := additions[i].of(a)
-		if err != nil {
-			return a.fail("append", err)
-		}
-		more, err := s.planes(axis, len(e.data))
-		if err != nil {
-			return a.fail("append", err)
 		}
 		is, other := length{a.Path(), s.grid.Axis(axis).Extent(), more}, seen[names[axis]]
 		if other.path != "" && other.was == is.was && other.more != is.more {
 			err := badArgument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
-			return a.fail("append", &grid.AxisError{Axis: axis, Err: err})
+			return nil, a.fail("append", &grid.AxisError{Axis: axis, Err: err})
 		}
 		seen[names[axis]] = is
 	}
-	return nil
+	return changes, nil
+}
+
+// along returns the axis of an array and the number of planes that it gains along it.
+func (d Addition) along(a *Array) (axis int, planes int64, err error) {
+	if axis, err = a.axis(d.Axis); err != nil {
+		return 0, 0, err
+	}
+	e, err := d.of(a)
+	if err != nil {
+		return 0, 0, err
+	}
+	planes, err = a.state.Load().planes(axis, len(e.data), d.Options.orZero().Planes)
+	return axis, planes, err
 }
 
 // addition returns the plan of one array.

@@ -1,8 +1,11 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/publish"
@@ -16,6 +19,9 @@ var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so
 // is cut at the extent. No chunk is in two boxes.
 func (s *state) trimmed(next *state) []grid.Box {
 	var boxes []grid.Box
+	if slices.Contains(s.grid.Shape(), 0) {
+		return nil // there was no chunk
+	}
 	rest := grid.BoxOf(next.grid.Chunks())
 	for i := range rest {
 		a := next.grid.Axis(i)
@@ -65,17 +71,33 @@ func (s *state) trim(next *state, boxes []grid.Box, change *publish.Change) {
 	change.Tidy = next.tidyAside
 }
 
-// fetchAside moves the chunks that are put aside to their places.
+// fetchAside moves the chunks that are put aside to their places. A fault of one does not keep it from the others: what
+// stays aside is not what other programs expect under its key.
 func (s *state) fetchAside(ctx context.Context, b store.Batch) error {
+	var first error
+	left := 0
 	for c, err := range s.engine.Aside(ctx) {
-		if err == nil {
-			err = s.engine.Fetch(ctx, c, b)
-		}
 		if err != nil {
-			return err
+			return stillAside(left, errors.Join(first, err))
+		}
+		if err := s.engine.Fetch(ctx, c, b); err != nil {
+			left++
+			first = cmp.Or(first, err)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return stillAside(left, first)
+}
+
+// stillAside says what becomes of chunks that could not be moved to their places.
+func stillAside(left int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w (chunks that were cut, %d or more, are still put aside: Varve reads them, other programs do not decode them "+
+		"until the array is opened for writing again, which moves them)", err, left)
 }
 
 // tidyAside deletes what was put aside.

@@ -79,7 +79,7 @@ func (t *turns) hold(ctx context.Context, n *node) (release func() error, locked
 	}
 	defer t.gate.Release(1)
 	if t.holders == 0 {
-		unlock, err := store.Lock(ctx, n.hierarchy.store, n.path)
+		unlock, err := store.Lock(store.WithLocking(ctx, n.options.Locking), n.hierarchy.store, n.path)
 		t.locked = err == nil
 		if errors.Is(err, store.ErrUnsupported) {
 			unlock, err = func() error { return nil }, nil

@@ -1,10 +1,19 @@
 package zarr_test
 
 import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
 	"varve.dev/zarr/store/storetest"
 )
@@ -18,5 +27,110 @@ func TestStoreThatCannotBeCompared(t *testing.T) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWriteWaitsForAppend begins a write while an append of the same array is about to
+// publish. The write waits for its turn; were it let through, it would have the time.
+func TestWriteWaitsForAppend(t *testing.T) {
+	var (
+		a         *zarr.Array
+		mutex     sync.Mutex
+		order     []string
+		writing   sync.WaitGroup
+		once      sync.Once
+		appending bool
+	)
+	s := storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if !appending || op.Name == "Get" || op.Name == "Stat" {
+			return nil
+		}
+		if op.Key.Base() == "zarr.json" {
+			once.Do(func() {
+				done := make(chan bool)
+				writing.Go(func() {
+					defer close(done)
+					if err := zarr.Write(t.Context(), a, selection.Box{{0, 4}}, numbers(11, 4)); err != nil {
+						t.Error(err)
+					}
+				})
+				select {
+				case <-done:
+				case <-time.After(50 * time.Millisecond):
+				}
+			})
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		order = append(order, op.Key.String())
+		return nil
+	}})
+	made, err := zarr.On(s).CreateArray(t.Context(), "a", every(4, 4), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = made
+	appending = true
+	if err := zarr.Append(t.Context(), a, 0, numbers(5, 4), nil); err != nil {
+		t.Fatal(err)
+	}
+	writing.Wait()
+	if want := []string{"a/c/1", "a/zarr.json", "a/c/0"}; !slices.Equal(order, want) {
+		t.Errorf("written in the order %q, want %q", order, want)
+	}
+}
+
+// lockedStore is a store whose lock tells whether it is held.
+type lockedStore struct {
+	storetest.ObjectStore
+	below *memory.Store
+	held  atomic.Bool
+}
+
+func (l *lockedStore) Lock(ctx context.Context, dir store.Path) (func() error, error) {
+	unlock, err := l.below.Lock(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	l.held.Store(true)
+	return func() error {
+		l.held.Store(false)
+		return unlock()
+	}, nil
+}
+
+// TestLockIsShared has a write that needs the lock of the store come and go while another
+// one is at work: the lock is held until the other one is done, too.
+func TestLockIsShared(t *testing.T) {
+	var a *zarr.Array
+	l, writes := &lockedStore{below: memory.New()}, 0
+	write := func(row int64) error {
+		return zarr.Write(t.Context(), a, selection.Box{{row, row + 2}, {2, 3}}, numbers(1, 2))
+	}
+	l.ObjectStore = storetest.Conditional(l.below, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if a == nil || !strings.HasPrefix(op.Name, "Put") {
+			return nil
+		}
+		if writes++; writes == 1 {
+			if err := write(2); err != nil {
+				t.Error(err)
+			}
+		}
+		if !l.held.Load() {
+			t.Errorf("%s without the lock", op)
+		}
+		return nil
+	}})
+	spec := zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
+	made, err := zarr.On(l).CreateArray(t.Context(), "a", spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = made
+	if err := write(0); err != nil || writes != 2 {
+		t.Errorf("%d chunks were written (%v)", writes, err)
+	}
+	if l.held.Load() {
+		t.Error("the lock is held in the end")
 	}
 }

@@ -137,16 +137,15 @@ func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
 
 // document returns the document of the state as it is written: with a chunk grid and codecs that are specified, whatever was read.
 func (s *state) document() *metadata.Array {
-	codecs, renamed := presentCodecs(s.doc.Codecs)
 	ext := s.doc.ChunkGrid
 	switch {
 	case len(s.grid.Notes()) > 0:
 		ext = gridExtension(s.grid, 0)
-	case !renamed:
+	case len(s.engine.Chain.Repairs()) == 0:
 		return s.doc
 	}
 	doc := s.doc.Resized(s.grid.Shape(), ext)
-	doc.Codecs = codecs
+	doc.Codecs = s.engine.Chain.Specified(s.doc.Codecs)
 	return doc
 }
 

@@ -67,7 +67,7 @@ func TestCreateV2(t *testing.T) {
 		t.Errorf("stored %q, want %q", got, want)
 	}
 	want := `{"shape":[4,6],"chunks":[4,3],"dtype":">i2","fill_value":-1,"order":"F",` +
-		`"filters":[{"id":"crc32c","location":"end"},{"id":"zstd","level":3,"checksum":false}],` +
+		`"filters":[{"id":"crc32c","location":"end"},{"id":"zstd","level":3}],` +
 		`"dimension_separator":".","compressor":{"id":"gzip","level":1},"zarr_format":2}`
 	if got := compact([]byte(valueAt(t, s, "g/a/.zarray"))); got != want {
 		t.Errorf("the document is\n%s\nwant\n%s", got, want)

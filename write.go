@@ -199,5 +199,5 @@ func errVariable(t dtype.Type) error {
 
 // batch runs work with a batch of writes that is committed when work succeeds.
 func (a *Array) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
-	return publish.Batch(ctx, a.hierarchy.store, a.options.Durability, work)
+	return publish.Batch(store.WithLocking(ctx, a.options.Locking), a.hierarchy.store, a.options.Durability, work)
 }

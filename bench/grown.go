@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -31,24 +30,25 @@ type place struct {
 
 // save writes tables, figures and plots, or only tables to standard output.
 func (g *growth) save(name string) error {
-	var text bytes.Buffer
-	g.markdown(&text)
-	if name == "" {
-		_, err := os.Stdout.Write(text.Bytes())
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(filepath.Dir(name), plots), 0o777); err != nil {
-		return err
-	}
-	if err := saveFigures(name, g); err != nil {
-		return err
-	}
-	for _, s := range g.Series {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(name), s.plot()), s.chart().svg(), 0o666); err != nil {
+	if name != "" {
+		if err := g.draw(filepath.Dir(name)); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(name, text.Bytes(), 0o666)
+	return save(name, g)
+}
+
+// draw writes the plots below a folder.
+func (g *growth) draw(dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, plots), 0o777); err != nil {
+		return err
+	}
+	for _, s := range g.Series {
+		if err := os.WriteFile(filepath.Join(dir, s.plot()), s.chart().svg(), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plots is the folder of the pictures, beside the tables.

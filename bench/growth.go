@@ -29,15 +29,8 @@ func grow(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	if s.list {
-		for _, q := range all {
-			fmt.Printf("%-28s %s\n", q.id, q.title)
-		}
-		fmt.Println("candidates:", names(found), "missing:", missing)
-		return nil
-	}
-	if len(all) == 0 || len(found) == 0 {
-		return fmt.Errorf("nothing to do: %d series, %d candidates; -grow -list has what there is", len(all), len(found))
+	if run, err := offer(s, all, func(q series) (id, title string) { return q.id, q.title }, found, missing); !run {
+		return err
 	}
 	g := &growth{Machine: describe(s, missing)}
 	if g.Series, err = measureSeries(ctx, s, all, found); err != nil {

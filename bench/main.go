@@ -104,15 +104,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.list {
-		for _, r := range rows {
-			fmt.Printf("%-28s %s\n", r.id, r.title)
-		}
-		fmt.Println("candidates:", names(found), "missing:", missing)
-		return nil
-	}
-	if len(rows) == 0 || len(found) == 0 {
-		return fmt.Errorf("nothing to do: %d rows, %d candidates; -list has what there is", len(rows), len(found))
+	if run, err := offer(s, rows, func(r row) (id, title string) { return r.id, r.title }, found, missing); !run {
+		return err
 	}
 	report := &report{Machine: describe(s, missing)}
 	report.Rows, err = measureAll(ctx, s, rows, found)
@@ -120,4 +113,20 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return save(s.out, report)
+}
+
+// offer reports whether there is anything to run. With -list it prints what there is instead.
+func offer[T any](s settings, all []T, name func(T) (id, title string), found []candidate, missing []string) (run bool, err error) {
+	if s.list {
+		for _, v := range all {
+			id, title := name(v)
+			fmt.Printf("%-28s %s\n", id, title)
+		}
+		fmt.Println("candidates:", names(found), "missing:", missing)
+		return false, nil
+	}
+	if len(all) == 0 || len(found) == 0 {
+		return false, fmt.Errorf("nothing to do: %d rows, %d candidates; -list has what there is", len(all), len(found))
+	}
+	return true, nil
 }

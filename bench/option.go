@@ -114,18 +114,12 @@ func try(ctx context.Context, s settings) error {
 	if len(s.rows) > 0 {
 		rows = slices.DeleteFunc(rows, func(r row) bool { return !named(r.id, s.rows) })
 	}
-	found, _, err := present(s.cache, []string{"varve"})
+	found, missing, err := present(s.cache, []string{"varve"})
 	if err != nil {
 		return err
 	}
-	if s.list {
-		for _, r := range rows {
-			fmt.Printf("%-28s %s\n", r.id, r.title)
-		}
-		return nil
-	}
-	if len(rows) == 0 || len(found) == 0 {
-		return fmt.Errorf("nothing to do: %d rows, %d candidates; -options -list has what there is", len(rows), len(found))
+	if run, err := offer(s, rows, func(r row) (id, title string) { return r.id, r.title }, found, missing); !run {
+		return err
 	}
 	e := &effects{Machine: describe(s, nil)}
 	e.Machine.Versions = e.Machine.Versions[:2] // no other program takes part

@@ -28,19 +28,14 @@ func save(name string, t tables) error {
 		_, err := os.Stdout.Write(text.Bytes())
 		return err
 	}
-	if err := saveFigures(name, t); err != nil {
-		return err
-	}
-	return os.WriteFile(name, text.Bytes(), 0o666)
-}
-
-// saveFigures writes a report as JSON beside the file that has its tables.
-func saveFigures(name string, report any) error {
-	data, err := json.MarshalIndent(report, "", "\t")
+	data, err := json.MarshalIndent(t, "", "\t")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(strings.TrimSuffix(name, filepath.Ext(name))+".json", append(data, '\n'), 0o666)
+	if err := os.WriteFile(strings.TrimSuffix(name, filepath.Ext(name))+".json", append(data, '\n'), 0o666); err != nil {
+		return err
+	}
+	return os.WriteFile(name, text.Bytes(), 0o666)
 }
 
 // groups are the headings of the rows.

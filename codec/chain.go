@@ -22,7 +22,7 @@ func (e *Error) Error() string { return fmt.Sprintf("codec %d (%s): %v", e.Place
 // Unwrap returns what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Chain codes the chunks of one array. It is immutable and may be used from several goroutines at once.
+// Chain codes the chunks of one array. It does not change, but for what it learned of them, and may be used from several goroutines at once.
 type Chain struct {
 	names  []string
 	spec   Spec
@@ -38,7 +38,11 @@ type Chain struct {
 	divides bool         // serial is a Divider
 	varies  bool         // elements differ in length, so that blocks refer to them
 	limit   int64        // most bytes of a decoded chunk
+	longer  longer       // how long elements were that differ in length
 	ranges  RangeDecoder // decodes parts of chunks, or nil
+
+	repairs []Repair
+	now     []metadata.Extension // the codecs as they are specified, nil without repairs
 }
 
 // NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors are of type [*Error] and wrap
@@ -68,36 +72,43 @@ func (c *Chain) finish() error {
 }
 
 // add appends one codec; spec is what it is given and becomes what it gives.
-func (c *Chain) add(made any, spec *Spec) (err error) {
+// Where it fails, chain and spec are as before.
+func (c *Chain) add(made any, spec *Spec) error {
 	switch made := made.(type) {
 	case ArrayArray:
 		if c.serial != nil {
 			return fmt.Errorf("%w: it works on arrays and has to stand before %q", ErrConfiguration, c.names[len(c.arrays)])
 		}
-		before := *spec
-		if *spec, err = made.Bind(before); err != nil {
+		next, err := made.Bind(*spec)
+		if err != nil {
 			return err
 		}
-		if before.Type.Variable() != spec.Type.Variable() {
-			return fmt.Errorf("%w: it makes %s of %s", ErrConfiguration, spec.Type, before.Type)
+		if next.Type.Variable() != spec.Type.Variable() {
+			return fmt.Errorf("%w: it makes %s of %s", ErrConfiguration, next.Type, spec.Type)
 		}
+		*spec = next
 		c.arrays = append(c.arrays, made)
-		c.specs = append(c.specs, *spec)
+		c.specs = append(c.specs, next)
 		return nil
 	case ArrayBytes:
 		if c.serial != nil {
 			return fmt.Errorf("%w: only one codec of a chain may turn arrays into bytes, and %q does", ErrConfiguration, c.names[len(c.arrays)])
 		}
+		if err := made.Bind(*spec); err != nil {
+			return err
+		}
 		c.serial = made
-		return made.Bind(*spec)
+		return nil
 	case BytesBytes:
 		if c.serial == nil {
 			return fmt.Errorf("%w: it works on bytes and has to stand behind a codec that makes them (as \"bytes\" does)", ErrConfiguration)
 		}
-		c.bytes = append(c.bytes, made)
 		if b, ok := made.(Binder); ok {
-			return b.Bind(*spec)
+			if err := b.Bind(*spec); err != nil {
+				return err
+			}
 		}
+		c.bytes = append(c.bytes, made)
 		return nil
 	}
 	return fmt.Errorf("codec: %T is no codec", made)
@@ -121,6 +132,18 @@ func permutation(arrays []ArrayArray, rank int) []int {
 		order = next
 	}
 	return order
+}
+
+// Repairs returns how codecs were read whose metadata is not as it is specified.
+func (c *Chain) Repairs() []Repair { return slices.Clone(c.repairs) }
+
+// Specified returns the codecs exts, which are those that the chain was made of, as they are
+// specified: exts itself without repairs.
+func (c *Chain) Specified(exts []metadata.Extension) []metadata.Extension {
+	if c.now == nil {
+		return exts
+	}
+	return slices.Clone(c.now)
 }
 
 // Names returns the names of the codecs in the order of the metadata.
@@ -147,7 +170,7 @@ func (c *Chain) HasChecksum() bool {
 func (c *Chain) Buffers() int {
 	n := 0
 	for _, b := range c.bytes {
-		if _, trims := b.(Trimmer); !trims {
+		if _, trims := b.(Trimmer); !trims && !c.varies {
 			n++
 		}
 	}
@@ -161,7 +184,7 @@ func (c *Chain) Buffers() int {
 		n++
 	}
 	if c.varies {
-		n += 2 // elements of text are longer than references to them, as a rule
+		n++ // offsets, while references are made of them; elements come on top (TextWeight)
 	}
 	return n
 }

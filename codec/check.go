@@ -134,16 +134,29 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 		defer w.Cores.Leave()
 	}
 	out := &Check{Bytes: int64(len(data))}
-	decoded := budget.Get(n)
-	defer decoded.Put()
-	v := grid.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap()}
-	start := w.Begin()
-	err := c.Decode(&v, data)
-	if w.Coded(ctx, observe.Decode, n, start, err); err != nil {
+	err := c.decodes(ctx, w, shape, n, data)
+	if err != nil {
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrLimit) {
 			return nil, err
 		}
 		out.Add(Fault{Len: out.Bytes, Err: err})
 	}
 	return out, nil
+}
+
+// decodes returns what is wrong with the stored bytes of a chunk of n bytes.
+func (c *Chain) decodes(ctx context.Context, w *Work, shape []int64, n int64, data []byte) error {
+	decode := func(room int64) error {
+		decoded := budget.Get(n)
+		defer decoded.Put()
+		v := grid.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap().Limited(room)}
+		start := w.Begin()
+		err := c.Decode(&v, data)
+		w.Coded(ctx, observe.Decode, n, start, err)
+		return err
+	}
+	if c.varies {
+		return w.Grow(ctx, c, n, data, decode)
+	}
+	return decode(0)
 }

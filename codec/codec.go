@@ -30,6 +30,9 @@ var (
 	ErrTooLong = tooLongError{}
 	// ErrLimit says that something is larger than the limits allow.
 	ErrLimit = errors.New("limit exceeded")
+	// ErrRoom says that elements that differ in length have more bytes than their heap has room for ([grid.Heap.Room]). Nothing is wrong
+	// with what is stored: who can give them more room decodes it again.
+	ErrRoom = errors.New("codec: no room")
 )
 
 type checksumError struct{}
@@ -143,6 +146,18 @@ type BytesBytes interface {
 	// or that is followed by anything, is ErrCorrupt (or ErrChecksum); no memory beyond dst grows with the claim of a header.
 	// More than most bytes are [ErrTooLong]: where nobody knows how many there are, as of text, the chain then tries again with more.
 	Decode(dst, src []byte, most int64) ([]byte, error)
+}
+
+// Claimer is the power of a [BytesBytes] codec whose encoded form says how many bytes it decodes to.
+type Claimer interface {
+	// Claim returns what src says, and whether it says anything that may be true. Decode finds out whether it is.
+	Claim(src []byte) (n int64, ok bool)
+}
+
+// Overwriter is the power of an [ArrayBytes] codec of elements that differ in length to decode them in the memory of their encoded form.
+type Overwriter interface {
+	// DecodeInPlace is Decode with Data empty; src becomes what Data is made of, and must not be used again.
+	DecodeInPlace(dst *Block, src []byte) error
 }
 
 // Binder is the power of a [BytesBytes] codec that has to know what its bytes stand for, as one has that moves the bytes of

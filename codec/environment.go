@@ -1,6 +1,10 @@
 package codec
 
-import "varve.dev/zarr/metadata"
+import (
+	"slices"
+
+	"varve.dev/zarr/metadata"
+)
 
 // Environment is what codecs have in common with the program that uses them: where their own codecs come from, what it
 // permits, and how it wants parts of chunks to be read and written. Nothing of it is stored. The zero Environment is useful.
@@ -55,7 +59,8 @@ const (
 	InPlace
 )
 
-// NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors are of type [*Error] and wrap
+// NewChain makes the codecs that exts describe and binds them to arrays of spec. Forms that
+// older programs wrote are read, too; see [Chain.Repairs]. Errors are of type [*Error] and wrap
 // [ErrUnsupported] for an unknown codec and [ErrConfiguration] for a chain that cannot be.
 func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, error) {
 	c := &Chain{spec: spec, specs: []Spec{spec}, limit: e.Chunk}
@@ -64,21 +69,51 @@ func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, er
 	}
 	for i, ext := range exts {
 		c.names = append(c.names, ext.Name)
-		made, err := e.registry().make(ext)
-		if n, ok := made.(Nester); ok && err == nil {
-			err = n.Nest(e)
-		}
-		if err == nil {
-			err = c.add(made, &spec)
+		made, err := c.extend(e, ext, &spec)
+		if err != nil {
+			if now, r, ok := readOlder(ext, spec, err); ok {
+				if r.Strict != nil {
+					r.Strict = &Error{ext.Name, i, r.Strict}
+				}
+				made, err = c.extend(e, now, &spec)
+				c.repair(exts, i, now, r)
+			}
 		}
 		if err != nil {
 			return nil, &Error{ext.Name, i, err}
+		}
+		if r, ok := made.(Repairer); ok {
+			if now, repairs := r.Repaired(); len(repairs) > 0 {
+				now.Optional = ext.Optional
+				c.repair(exts, i, now, repairs...)
+			}
 		}
 	}
 	if err := c.finish(); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// extend makes a codec and appends it to the chain.
+func (c *Chain) extend(e *Environment, ext metadata.Extension, spec *Spec) (made any, err error) {
+	made, err = e.registry().make(ext)
+	if n, ok := made.(Nester); ok && err == nil {
+		err = n.Nest(e)
+	}
+	if err == nil {
+		err = c.add(made, spec)
+	}
+	return made, err
+}
+
+// repair notes that codec i of exts was read as another one.
+func (c *Chain) repair(exts []metadata.Extension, i int, now metadata.Extension, repairs ...Repair) {
+	if c.now == nil {
+		c.now = slices.Clone(exts)
+	}
+	c.now[i], c.names[i] = now, now.Name
+	c.repairs = append(c.repairs, repairs...)
 }
 
 func (e *Environment) registry() *Registry {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
@@ -13,8 +14,9 @@ import (
 // Work is what one call of a codec may use of the machine. The calls of one operation share their cores.
 type Work struct {
 	Cores    Cores
-	Bytes    int64 // held at one time besides what the caller gave; who needs more for a single step takes that step alone
-	Requests int   // to the store at one time, at least 1
+	Bytes    int64          // held at one time besides what the caller gave; who needs more for a single step takes that step alone
+	Memory   *budget.Budget // of the operation; elements that differ in length take theirs from it, in its second step
+	Requests int            // to the store at one time, at least 1
 
 	// Ranges of a stored chunk are read as one where at most Gap bytes lie between them and they have at most Span bytes
 	// together. A chunk of at most Small bytes is read whole, and Guess bytes are read with an index that stands at an end.
@@ -27,6 +29,22 @@ type Work struct {
 	// Observer is told of what is done to the stored chunk at Key, unless it is nil.
 	Observer observe.Observer
 	Key      store.Key
+}
+
+// Grow is [Chain.Grow] within the memory of the operation, for a chunk with n bytes of references. While decode runs it may wait for
+// nothing but memory of its own: others wait for what it holds.
+func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode func(room int64) error) error {
+	return c.Grow(src, func(room int64) error {
+		if w.Memory == nil {
+			return decode(room)
+		}
+		weight, err := w.Memory.AcquireMore(ctx, n*int64(1+c.Buffers())+c.TextWeight(room))
+		if err != nil {
+			return err
+		}
+		defer w.Memory.ReleaseMore(weight)
+		return decode(room)
+	})
 }
 
 // Cores is how many goroutines may encode and decode at one time: more would only take more memory, since every codec at

@@ -35,6 +35,7 @@ func TestExtendedFill(t *testing.T) {
 		{"float8_e4m3", `"NaN"`, "7c", `"NaN"`}, {"float8_e4m3", `"0x7f"`, "7f", `"0x7f"`}, {"float8_e4m3", "240", "77", "240.0"}, {"float8_e4m3", `"0xfc"`, "fc", `"0xfc"`},
 		{"float8_e5m2", `"NaN"`, "7e", `"NaN"`}, {"float8_e5m2", `"Infinity"`, "7c", `"Infinity"`}, {"float8_e5m2", "57344", "7b", "60000.0"},
 		{"float8_e4m3b11fnuz", `"NaN"`, "80", `"NaN"`}, {"float8_e4m3b11fnuz", "-0.0", "00", "0.0"}, {"float8_e4m3b11fnuz", "30", "7f", "30.0"},
+		{"float8_e4m3fn", `"NaN"`, "7f", `"NaN"`}, {"float8_e4m3fn", `"0xff"`, "ff", `"0xff"`}, {"float8_e4m3fn", "-448", "fe", "-450.0"},
 		{"float8_e4m3fnuz", `"0x80"`, "80", `"NaN"`}, {"float8_e4m3fnuz", "240", "7f", "240.0"}, {"float8_e5m2fnuz", "-57344", "ff", "-60000.0"},
 		{"float8_e8m0fnu", `"NaN"`, "ff", `"NaN"`}, {"float8_e8m0fnu", "1", "7f", "1.0"}, {"float8_e8m0fnu", "0.5", "7e", "0.5"}, {"float8_e8m0fnu", `"0x00"`, "00", "6e-39"},
 		{"float6_e2m3fn", "7.5", "1f", "7.5"}, {"float6_e2m3fn", "-0.125", "21", "-0.1"}, {"float6_e3m2fn", "28", "1f", "28.0"}, {"float6_e3m2fn", `"0x3f"`, "3f", "-28.0"},
@@ -80,7 +81,7 @@ func TestExtendedFillRefuses(t *testing.T) {
 		"int2": {"2", "-3", "0.5", `"0"`, "[0]", `"NaN"`}, "int4": {"8", "-9"}, "uint2": {"4", "-1"}, "uint4": {"16", "-1", "1e2"},
 		"bfloat16":    {`"0x7fc"`, `"0x7fc00000"`, `"nan"`, `"+Infinity"`, `"1"`, "[0]"},
 		"float8_e4m3": {`"0x7"`, `"0x07c0"`, `"7c"`}, "float8_e3m4": {`"0x078"`}, "float8_e5m2": {`"Inf"`},
-		"float8_e4m3b11fnuz": {`"Infinity"`, `"-Infinity"`, "31", "1e9", "-1e400"}, "float8_e4m3fnuz": {`"Infinity"`, "248"}, "float8_e5m2fnuz": {`"-Infinity"`, "61440"},
+		"float8_e4m3b11fnuz": {`"Infinity"`, `"-Infinity"`, "31", "1e9", "-1e400"}, "float8_e4m3fn": {`"Infinity"`, "465", "-1e9"}, "float8_e4m3fnuz": {`"Infinity"`, "248"}, "float8_e5m2fnuz": {`"-Infinity"`, "61440"},
 		"float8_e8m0fnu": {"0", "-0.0", "-1", `"Infinity"`, `"-Infinity"`, "1e40", "-1e-50"},
 		"float6_e2m3fn":  {`"NaN"`, `"Infinity"`, "7.75", "-8", `"0x40"`, `"0xff"`}, "float6_e3m2fn": {`"NaN"`, "30", `"0x80"`}, "float4_e2m1fn": {`"NaN"`, `"-Infinity"`, "7", `"0x10"`},
 		"complex_bfloat16": {"0", "[0]", "[0,0,0]", `["NaN","x"]`, `{"re": 0, "im": 0}`}, "complex_float6_e2m3fn": {`[0,"NaN"]`, "[8,0]"},
@@ -114,7 +115,7 @@ func TestExtendedText(t *testing.T) {
 	types := extended(t)
 	for _, tt := range []struct{ name, text, want string }{
 		{"string", "plain text", "plain text"}, {"string", `"quoted\n"`, "quoted\n"}, {"string", "", ""}, {"string", `"half`, `"half`}, {"string", " a ", " a "},
-		{"bytes", "0x00ff", "0x00ff"}, {"bytes", `"AQI="`, "0x0102"}, {"bytes", "[1,2]", "0x0102"}, {"utf32", "äöü", "äöü"}, {"terminated", "0x6100ff", "0x6100ff"}, {"terminated", "ab", "ab"},
+		{"bytes", "0x00ff", "0x00ff"}, {"bytes", `"AQI="`, "0x0102"}, {"bytes", "[1,2]", "0x0102"}, {"utf32", "äöü", "äöü"}, {"terminated", "0x6100ff", "0x6100ff"}, {"terminated", `"YWI="`, "ab"}, {"terminated", "YWI=", "ab"}, {"terminated", "[97, 98]", "ab"}, {"bytes", "AQI=", "0x0102"}, {"raw", "AQID", "0x010203"},
 		{"raw", "0x010203", "0x010203"}, {"delta", "30 ms", "30 ms"}, {"delta", "NaT", "NaT"}, {"delta", "-3", "-30 ms"}, {"float8_e4m3", "-inf", "-inf"}, {"float8_e8m0fnu", "nan", "nan"},
 		{"int4", "-8", "-8"}, {"complex_float16", "1-infj", "1.0-infj"}, {"struct", `{"x": 1, "y": 2}`, "(1, 2.0)"}, {"bfloat16", "0.1", "0.1"},
 	} {
@@ -125,8 +126,8 @@ func TestExtendedText(t *testing.T) {
 		}
 	}
 	for name, texts := range map[string][]string{
-		"utf32": {"four", "\xff"}, "string": {"\xff"}, "terminated": {"fives", "0x0102030405"}, "raw": {"0x0102", "abc"}, "delta": {"31 ms", "30 s", "30ms", "ms"},
-		"float6_e2m3fn": {"nan", "inf", "100"}, "int4": {"8", "0x01"}, "struct": {"(1, 2.0)"}, "bytes": {"text", "0x0"}, "uint2": {"4"},
+		"utf32": {"four", "\xff"}, "string": {"\xff"}, "terminated": {"ab", "fives", "0x0102030405", "AAECAwQ="}, "raw": {"0x0102", "abc"}, "delta": {"31 ms", "30 s", "30ms", "ms"},
+		"float6_e2m3fn": {"nan", "inf", "100"}, "int4": {"8", "0x01"}, "struct": {"(1, 2.0)"}, "bytes": {"words", "0x0"}, "uint2": {"4"},
 	} {
 		for _, text := range texts {
 			if elem, err := types[name].ParseText(text); !errors.Is(err, ErrInvalid) {

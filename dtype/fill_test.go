@@ -155,8 +155,14 @@ func checkRoundTrip(t rapid.TB, typ Type, elem []byte) {
 	if back, err := typ.ParseFill(json); err != nil || !bytes.Equal(back, elem) {
 		t.Fatalf("%s: %x as %s is %x: %v", typ, elem, json, back, err)
 	}
+	if back, err := typ.ParseText(string(json)); err != nil || !bytes.Equal(back, elem) {
+		t.Fatalf("%s: %x as the text %s is %x: %v", typ, elem, json, back, err)
+	}
 	text := string(typ.AppendText(nil, elem))
-	if typ.Kind() == Struct || strings.HasPrefix(text, `"`) || typ.Kind() != Raw && strings.HasPrefix(text, "0x") {
+	if typ.Kind() == Datetime {
+		text = `"` + text + `"` // a year alone is a number of steps
+	}
+	if typ.Kind() == Struct || typ.Kind() == Terminated || typ.Kind() != Datetime && strings.HasPrefix(text, `"`) || typ.Kind() != Raw && strings.HasPrefix(text, "0x") {
 		return // text that is read in another way
 	}
 	back, err := typ.ParseText(text)

@@ -27,6 +27,7 @@ const (
 	ieee     special = iota // the highest exponent is for infinities and NaN
 	finite                  // none
 	unsigned                // one NaN, and no infinities: the bits of -0
+	lastNaN                 // no infinities; NaN has all bits set but the sign, which is either
 	scale                   // no sign and no zero; all bits set is NaN
 )
 
@@ -37,11 +38,13 @@ var (
 	float32Format  = &floatFormat{name: "float32", bytes: 4, bits: 32, fraction: 23}
 	float64Format  = &floatFormat{name: "float64", bytes: 8, bits: 64, fraction: 52}
 
-	// smallFormats are those of zarr-extensions, of a byte each in memory.
+	// smallFormats are those of zarr-extensions, of a byte each in memory, and float8_e4m3fn,
+	// which TensorStore writes under the name that ml_dtypes has for it.
 	smallFormats = []*floatFormat{
 		newSmall("float8_e3m4", 8, 4, 3, ieee),
 		newSmall("float8_e4m3", 8, 3, 7, ieee),
 		newSmall("float8_e4m3b11fnuz", 8, 3, 11, unsigned),
+		newSmall("float8_e4m3fn", 8, 3, 7, lastNaN),
 		newSmall("float8_e4m3fnuz", 8, 3, 8, unsigned),
 		newSmall("float8_e5m2", 8, 2, 15, ieee),
 		newSmall("float8_e5m2fnuz", 8, 2, 16, unsigned),
@@ -74,6 +77,8 @@ func (f *floatFormat) nan() (bits uint64, ok bool) {
 		return inf | 1<<(f.fraction-1), true
 	case unsigned:
 		return f.sign(), true
+	case lastNaN:
+		return f.sign() - 1, true
 	case scale:
 		return f.mask(), true
 	}
@@ -86,6 +91,9 @@ func (f *floatFormat) isNaN(bits uint64) bool {
 		return bits&^f.sign() > inf
 	}
 	nan, ok := f.nan()
+	if f.special == lastNaN {
+		bits &^= f.sign()
+	}
 	return ok && bits == nan
 }
 

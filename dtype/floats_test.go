@@ -32,6 +32,7 @@ func slowFloat(f *floatFormat, bias int, code uint64) float64 {
 	switch {
 	case f.special == ieee && exponent == top && fraction != 0,
 		f.special == unsigned && negative && code == 0,
+		f.special == lastNaN && exponent == top && fraction == 7,
 		f.special == scale && exponent == top:
 		return math.NaN()
 	case f.special == ieee && exponent == top:
@@ -49,7 +50,7 @@ func slowFloat(f *floatFormat, bias int, code uint64) float64 {
 
 // biases of the formats, from their pages in zarr-extensions.
 var biases = map[string]int{
-	"float16": 15, "bfloat16": 127, "float8_e3m4": 3, "float8_e4m3": 7, "float8_e4m3b11fnuz": 11, "float8_e4m3fnuz": 8, "float8_e5m2": 15,
+	"float16": 15, "bfloat16": 127, "float8_e3m4": 3, "float8_e4m3": 7, "float8_e4m3b11fnuz": 11, "float8_e4m3fn": 7, "float8_e4m3fnuz": 8, "float8_e5m2": 15,
 	"float8_e5m2fnuz": 16, "float8_e8m0fnu": 127, "float6_e2m3fn": 1, "float6_e3m2fn": 3, "float4_e2m1fn": 1,
 }
 
@@ -244,7 +245,7 @@ func TestSetFloat32sSpecial(t *testing.T) {
 		{"bfloat16", inf, 0x7f80}, {"bfloat16", math.MaxFloat32, -1}, {"bfloat16", nan(0x7fc10000), 0x7fc1}, {"bfloat16", nan(0x7f800001), 0x7fc0},
 		{"float8_e5m2", inf, 0x7c}, {"float8_e5m2", 1e9, -1}, {"float8_e5m2", nan(0x7fc00000), 0x7e}, {"float8_e5m2", nan(0xffa00000), 0xfd},
 		{"float8_e4m3", nan(0x7f800001), 0x7c}, {"float8_e4m3", nan(0xff900000), 0xf9}, {"float8_e3m4", -inf, 0xf0},
-		{"float8_e4m3fnuz", inf, -1}, {"float8_e4m3fnuz", nan(0xffc00000), 0x80}, {"float8_e5m2fnuz", float32(math.Copysign(0, -1)), 0},
+		{"float8_e4m3fnuz", inf, -1}, {"float8_e4m3fn", inf, -1}, {"float8_e4m3fn", nan(0xffc00000), 0xff}, {"float8_e4m3fn", nan(0x7fc00001), 0x7f}, {"float8_e4m3fn", -464, 0xfe}, {"float8_e4m3fn", 465, -1}, {"float8_e4m3fnuz", nan(0xffc00000), 0x80}, {"float8_e5m2fnuz", float32(math.Copysign(0, -1)), 0},
 		{"float8_e8m0fnu", 0, -1}, {"float8_e8m0fnu", -1, -1}, {"float8_e8m0fnu", inf, -1}, {"float8_e8m0fnu", nan(0x7fc00000), 0xff}, {"float8_e8m0fnu", 1, 127},
 		{"float6_e2m3fn", inf, -1}, {"float6_e3m2fn", nan(0x7fc00000), -1}, {"float4_e2m1fn", -6, 0xf}, {"float4_e2m1fn", 7, -1},
 		{"float32", nan(0x7f800001), 0x7f800001},

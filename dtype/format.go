@@ -100,7 +100,7 @@ func (t Type) appendList(dst, elem []byte) []byte {
 
 // AppendText appends an element, which has to have Size bytes in host byte order, as people read it:
 // 1.5, nan, -inf, 1.0+2.0j, true, 0x0a0b, 2024-02-29T12:00, 10 s, (1, 2.5). It allocates only where dst lacks capacity, and for structs.
-// Text stands as it is. Every NaN is nan; [Type.ParseText] gives the bytes of anything else but structs back.
+// Text stands as it is. Every NaN is nan. [Type.ParseText] reads all but structs, years alone and null-terminated bytes.
 func (t Type) AppendText(dst, elem []byte) []byte {
 	switch t.kind {
 	case Float:

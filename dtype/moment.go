@@ -119,6 +119,9 @@ func nearYear(date string) (near string, years int) {
 
 // numberAt returns the number of a whole second and the digits of a fraction of one, where the type counts just that.
 func (t Type) numberAt(at time.Time, fraction string) (n int64, ok bool) {
+	if t.step.Unit == "generic" { // nobody knows how long a step is
+		return 0, false
+	}
 	per, unit := t.step.perSecond(), t.step.seconds()
 	whole := at.Unix()
 	if t.step.isMonths() {

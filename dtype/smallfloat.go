@@ -44,6 +44,8 @@ func (f *floatFormat) value(bits uint64, bias int) float32 {
 	switch {
 	case f.isNaN(bits) && hasInf: // with the payload it has
 		return math.Float32frombits(uint32(bits&f.sign())<<(32-f.bits) | singleInf | uint32(bits&(1<<f.fraction-1))<<(23-f.fraction))
+	case f.isNaN(bits) && f.special == lastNaN: // with the sign it has
+		return math.Float32frombits(uint32(bits&f.sign())<<(32-f.bits) | 0x7fc00000)
 	case f.isNaN(bits):
 		return math.Float32frombits(0x7fc00000)
 	case hasInf && bits == inf:
@@ -79,6 +81,8 @@ func (s *smallFloat) findMiddles(bias int) {
 		count = inf
 	case scale:
 		count = s.format.mask()
+	case lastNaN:
+		count--
 	}
 	for i := range count {
 		s.middle = append(s.middle, (s.format.magnitude(i, bias)+s.format.magnitude(i+1, bias))/2)
@@ -137,7 +141,7 @@ func (s *smallFloat) encodeNaN(x uint32) (bits uint64, ok bool) {
 	} else {
 		bits, ok = inf|payload, true
 	}
-	if hasInf {
+	if hasInf || f.special == lastNaN {
 		bits |= uint64(x>>31) * f.sign()
 	}
 	return bits, ok

@@ -1,42 +1,69 @@
 package dtype
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strings"
+	"unicode/utf8"
+
+	"varve.dev/zarr/internal/strictjson"
 )
 
-// ParseText returns the element that a text from a command line or a table stands for: Size bytes in host byte order.
-// Besides the forms of [Type.ParseFill] it reads all that [Type.AppendText] writes, but for structs, and floats without quotes:
-// NaN, nan, Infinity, -Infinity, inf, -inf, 0x7fc00001. Text stands for itself, quoted or not. Moments are dates as in ISO 8601, in
-// UTC, as far as their unit tells them apart; they may be quoted as well, and so may durations. Anything else wraps [ErrInvalid].
+// ParseText returns the element that a text from a command line or a table stands for: Size
+// bytes in host byte order. What [Type.ParseFill] reads stands for the same element here, so
+// that a fill value can be copied from metadata. Where it reads a string, the quotes may be
+// left out. These forms come on top:
+//
+//   - text: anything that is no JSON string stands for itself;
+//   - floats: nan, inf, -inf; complex numbers as 1+2j;
+//   - bytes and raw types: "0x" and two digits a byte;
+//   - moments: a date as in ISO 8601, in UTC, that is a whole number of steps. A bare integer
+//     is a number of steps, as in metadata; a year alone needs quotes, or a month;
+//   - durations: a number with its unit, as 30 s.
+//
+// It reads what [Type.AppendText] writes, with three exceptions: structs, years alone, and
+// null-terminated bytes, which are base64 or hexadecimal here. Anything else wraps [ErrInvalid].
 func (t Type) ParseText(text string) ([]byte, error) {
-	elem := make([]byte, t.size)
+	if t.kind == String {
+		return parseWord(text)
+	}
 	trimmed := trim(text)
-	ok := false
+	elem, err := t.ParseFill([]byte(trimmed))
+	if err == nil {
+		return elem, nil
+	}
+	elem, ok := make([]byte, t.size), false
 	switch t.kind {
-	case String:
-		return t.parseWord(text)
-	case Bytes:
-		elem, ok = parseHexBytes(trimmed)
-		if !ok {
-			elem, ok = t.parseVariable(trimmed)
-		}
-	case UTF32, Terminated:
-		word, err := t.parseWord(text)
+	case Bytes, Terminated, Raw, Struct:
+		elem, ok = t.parseEncoded(trimmed)
+	case UTF32:
+		word, err := parseWord(text)
 		ok = err == nil && t.setText(elem, string(word))
 	case Datetime:
-		ok = t.parseMoment(elem, unquoted(trimmed)) || t.parse(elem, trimmed)
+		ok = t.parseMoment(elem, unquoted(trimmed))
 	case Timedelta:
-		ok = t.parseDuration(elem, unquoted(trimmed)) || t.parse(elem, trimmed)
+		ok = t.parseDuration(elem, unquoted(trimmed))
 	default:
 		json, quoted := t.quote(trimmed)
-		ok = quoted && t.parse(elem, json) || t.parseHex(elem, trimmed)
+		ok = quoted && t.parse(elem, json)
 	}
 	if !ok {
-		return nil, fmt.Errorf("%w: value %s of %s: expected %s", ErrInvalid, excerpt(text), t, t.expectedText())
+		return nil, fmt.Errorf("%w: value %s of %s: expected %s", ErrInvalid, excerpt(text), t, t.expectedText(text))
 	}
 	return elem, nil
+}
+
+// parseEncoded reads bytes as "0x" and two digits each, or a JSON string whose quotes are
+// missing: a shell removes them from a value that is copied out of metadata.
+func (t Type) parseEncoded(text string) ([]byte, bool) {
+	if b, ok := parseHexBytes(text); ok && t.kind != Struct {
+		if t.kind == Bytes {
+			return b, true
+		}
+		elem := make([]byte, t.size)
+		return elem, copy(elem, b) == len(b) && (t.kind == Terminated || len(b) == t.size)
+	}
+	elem, err := t.ParseFill(strictjson.AppendQuote(nil, text))
+	return elem, err == nil
 }
 
 // unquoted returns what is between the quotes of a text that has them.
@@ -47,13 +74,21 @@ func unquoted(text string) string {
 	return text
 }
 
-// expectedText is expected for text that is no JSON.
-func (t Type) expectedText() string {
+// expectedText is expected for text that is no JSON. It helps those who give the text itself
+// where its encoded form is needed.
+func (t Type) expectedText(text string) string {
 	switch t.kind {
 	case Datetime:
 		return "a moment in UTC that is a whole number of steps, as 2006-01-02 or 2006-01-02T15:04:05, " + t.expected()
 	case Timedelta:
 		return fmt.Sprintf("a duration, as \"%s\", %s", t.appendCount(nil, int64(t.step.Factor)), t.expected())
+	case Terminated:
+		if len(text) > t.size || !utf8.ValidString(text) {
+			return t.expected() + `, or "0x" and two digits a byte`
+		}
+		return fmt.Sprintf(`%s, or "0x" and two digits a byte; the text itself is %s or 0x%x`, t.expected(), appendBase64(nil, []byte(text)), text)
+	case Bytes:
+		return t.expected() + `, or "0x" and two digits a byte`
 	}
 	return t.expected()
 }
@@ -109,14 +144,4 @@ func signOfSecond(text string) int {
 		}
 	}
 	return -1
-}
-
-// parseHex reads the bytes of a raw element as "0x" and two digits each.
-func (t Type) parseHex(elem []byte, text string) bool {
-	digits, ok := strings.CutPrefix(text, "0x")
-	if !ok || t.kind != Raw || len(digits) != 2*t.size {
-		return false
-	}
-	_, err := hex.Decode(elem, []byte(digits))
-	return err == nil
 }

@@ -109,7 +109,10 @@ func complexOf(name string, f *floatFormat) Type {
 // smallTypes returns the types of floats of up to 8 bits, and of complex numbers of these.
 func smallTypes() (list []Type) {
 	for _, f := range smallFormats {
-		list = append(list, float(f), complexOf("complex_"+f.name, f))
+		list = append(list, float(f))
+		if f.special != lastNaN { // of which nobody has complex numbers
+			list = append(list, complexOf("complex_"+f.name, f))
+		}
 	}
 	return list
 }

@@ -41,8 +41,8 @@ func TestAll(t *testing.T) {
 		}
 		seen[typ] = true
 	}
-	if len(seen) != 45 {
-		t.Errorf("%d types, want 45", len(seen))
+	if len(seen) != 46 {
+		t.Errorf("%d types, want 46", len(seen))
 	}
 	All()[0] = Type{}
 	if All()[0].IsZero() {

@@ -163,13 +163,8 @@ func parseHexBytes(text string) ([]byte, bool) {
 	return b, ok && err == nil
 }
 
-// parseWord reads text that stands for itself, or is quoted as in JSON; bytes also in hexadecimal.
-func (t Type) parseWord(text string) ([]byte, error) {
-	if t.kind == Terminated {
-		if b, ok := parseHexBytes(text); ok {
-			return b, nil
-		}
-	}
+// parseWord reads text that stands for itself, or is quoted as in JSON.
+func parseWord(text string) ([]byte, error) {
 	if strings.HasPrefix(text, `"`) {
 		if s, ok := parseString(text); ok {
 			return []byte(s), nil

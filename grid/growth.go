@@ -66,6 +66,9 @@ func Preplanned(plan ...Run) Growth {
 // ByBoundaries appends edges that end where next says, until the extent is covered. Given the element at which the
 // last edge ends, next returns the boundary that follows, in elements. The name is what String returns, such as
 // "calendar:month".
+//
+// An axis without elements needs an edge all the same. A single edge of 1 stands for none: the first
+// elements replace it, as no chunk was stored by it. Other edges wait for the elements that fill them.
 func ByBoundaries(name string, next func(at int64) (int64, error)) Growth {
 	return Growth{kind: byBoundaries, name: name, next: next}
 }
@@ -168,6 +171,9 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		}
 		return a.Resized(extent)
 	}
+	if g.kind == byBoundaries && a.isPlaceholder() {
+		return a.begun(extent, g)
+	}
 	gap := extent - a.Covered()
 	if gap <= 0 {
 		if g.kind == preplanned {
@@ -189,6 +195,26 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		return Axis{}, fmt.Errorf("growth %.80s to the extent %d: %w", g, extent, err)
 	}
 	return a.Resized(extent)
+}
+
+// isPlaceholder reports whether the axis is empty and has the one edge of 1 that stands for none.
+func (a Axis) isPlaceholder() bool {
+	return a.extent == 0 && a.stored == nil && a.Cells() == 1 && a.Covered() == 1
+}
+
+// begun returns the axis with edges for its first elements, in place of the one that stood for none.
+func (a Axis) begun(extent int64, g Growth) (Axis, error) {
+	edges, err := boundaries(0, extent, g.next)
+	if err == nil {
+		edges, err = g.roundUp(edges)
+	}
+	if err == nil {
+		a, err = NewAxis(extent, Runs(edges...))
+	}
+	if err != nil {
+		return Axis{}, fmt.Errorf("growth %.80s to the extent %d: %w", g, extent, err)
+	}
+	return a, nil
 }
 
 // newEdges cuts the gap behind the last edge. The sum is that of the lengths of the policy.

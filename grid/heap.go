@@ -13,10 +13,16 @@ import (
 //
 // A Heap may be used from several goroutines at once. What was added to it stays.
 type Heap struct {
-	mu    sync.Mutex
-	pages atomic.Pointer[[][]byte]
-	bytes atomic.Int64 // of all pages that were added
+	*pages
+	of    *Heap        // the heap whose pages these are; nil for its own
+	bytes atomic.Int64 // of the pages that were added through this heap
 	most  int64        // 0 is no limit
+}
+
+// pages are what references refer to. The first one is the fill value.
+type pages struct {
+	mu  sync.Mutex
+	all atomic.Pointer[[][]byte]
 }
 
 // RefSize is the size of a reference in bytes: the number of a page, the place of the first byte in it, and the number of bytes.
@@ -27,8 +33,8 @@ const mostPage = min(math.MaxUint32, math.MaxInt)
 
 // NewHeap returns a heap for elements of an array with the given fill value.
 func NewHeap(fill []byte) *Heap {
-	h := new(Heap)
-	h.pages.Store(&[][]byte{fill})
+	h := &Heap{pages: new(pages)}
+	h.all.Store(&[][]byte{fill})
 	return h
 }
 
@@ -40,6 +46,24 @@ func (h *Heap) Limited(most int64) *Heap {
 	return h
 }
 
+// Within returns a heap with the pages of h, through which about n more bytes may be added; see [Heap.Room].
+func (h *Heap) Within(n int64) *Heap { return &Heap{pages: h.pages, of: h, most: max(1, n)} }
+
+// Room returns how many more bytes there are to be, by this heap's limit and by those of the heaps that it is within, and the
+// limit that leaves so few. Who decodes elements takes no more memory for them.
+func (h *Heap) Room() (room, most int64) {
+	room, most = math.MaxInt64, math.MaxInt64
+	for ; h != nil; h = h.of {
+		if h.most <= 0 {
+			continue
+		}
+		if left := max(0, h.most-h.bytes.Load()); left < room {
+			room, most = left, h.most
+		}
+	}
+	return room, most
+}
+
 // Full reports whether there are more bytes in h than there are to be. That of nil is never full.
 func (h *Heap) Full() bool { return h != nil && h.most > 0 && h.bytes.Load() > h.most }
 
@@ -48,25 +72,25 @@ func (h *Heap) New() *Heap {
 	if h == nil {
 		return nil
 	}
-	return NewHeap((*h.pages.Load())[0])
+	return NewHeap((*h.all.Load())[0])
 }
 
 // Fill returns the reference to the fill value.
 func (h *Heap) Fill() []byte {
 	ref := make([]byte, RefSize)
-	putRef(ref, 0, 0, len((*h.pages.Load())[0]))
+	putRef(ref, 0, 0, len((*h.all.Load())[0]))
 	return ref
 }
 
 // Bytes returns the bytes of an element. They are not to be changed.
 func (h *Heap) Bytes(ref []byte) []byte {
 	page, off, n := loadRef(ref)
-	return (*h.pages.Load())[page][off : off+n : off+n]
+	return (*h.all.Load())[page][off : off+n : off+n]
 }
 
 // Len returns the number of bytes in the heap.
 func (h *Heap) Len() (n int64) {
-	for _, p := range *h.pages.Load() {
+	for _, p := range *h.all.Load() {
 		n += int64(len(p))
 	}
 	return n
@@ -78,7 +102,7 @@ func (h *Heap) Add(refs, data []byte, offsets []int64) bool {
 	if len(data) > mostPage {
 		return false
 	}
-	fill := (*h.pages.Load())[0]
+	fill := (*h.all.Load())[0]
 	page := h.add(data)
 	from := offsets[0]
 	for _, to := range offsets[1:] {
@@ -102,13 +126,18 @@ func (h *Heap) put(ref []byte, page, off, n int) {
 
 // add adds a page and returns its number.
 func (h *Heap) add(page []byte) int {
+	for in := h; in != nil; in = in.of {
+		in.bytes.Add(int64(cap(page)))
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.bytes.Add(int64(cap(page)))
-	pages := append(*h.pages.Load(), page)
-	h.pages.Store(&pages)
-	return len(pages) - 1
+	all := append(*h.all.Load(), page)
+	h.all.Store(&all)
+	return len(all) - 1
 }
+
+// apart reports whether references into one heap mean nothing in the other.
+func apart(a, b *Heap) bool { return a != nil && b != nil && a.pages != b.pages }
 
 func putRef(ref []byte, page, off, n int) {
 	binary.NativeEndian.PutUint32(ref[12:], 0)

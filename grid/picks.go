@@ -95,7 +95,7 @@ func (p *Picks) moveAll(block, cell View, gather bool) {
 	if !gather {
 		dst, src = src, dst
 	}
-	if dst.Heap != src.Heap && dst.Heap != nil && src.Heap != nil {
+	if apart(dst.Heap, src.Heap) {
 		p.adopt(block, cell, gather)
 		return
 	}

@@ -114,7 +114,7 @@ func Copy(dst, src View) {
 	if dst.empty() {
 		return
 	}
-	if dst.Heap != src.Heap && dst.Heap != nil && src.Heap != nil {
+	if apart(dst.Heap, src.Heap) {
 		adopt(dst, src)
 		return
 	}

@@ -12,7 +12,7 @@ type Array struct {
 	Shape []int64
 	// DataType, ChunkGrid and ChunkKeyEncoding are extension points that every array has.
 	DataType, ChunkGrid, ChunkKeyEncoding Extension
-	// FillValue is the JSON of the fill value as it was spelled.
+	// FillValue is the JSON of the fill value as it was spelled, but for what was repaired.
 	FillValue []byte
 	// Codecs are the codecs in the order of encoding, at least one.
 	Codecs []Extension
@@ -23,19 +23,20 @@ type Array struct {
 	// Attributes is a JSON object as it was spelled.
 	Attributes []byte
 
-	kept     []member
-	repaired bool     // the attributes of format 3
-	v2       *arrayV2 // nil in format 3
+	kept    []member
+	repairs []repair
+	v2      *arrayV2 // nil in format 3
 }
 
 // array reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported,
 // or comes alone.
 func (d *document) array(l Limits) (Node, error) {
 	d.disown(consolidatedMetadata, numFields)
-	a := &Array{kept: d.kept, repaired: d.repaired}
+	a := &Array{kept: d.kept}
 	if err := d.fill(a, l); err != nil {
 		return nil, err
 	}
+	a.repairs = d.repairs
 	if len(a.StorageTransformers) > 0 {
 		v := d.fields[storageTransformers]
 		return a, v.Errorf("%w", unsupportedf("storage transformer %q is not known", a.StorageTransformers[0].Name))
@@ -61,7 +62,7 @@ func (d *document) fill(a *Array, l Limits) (err error) {
 	if err != nil {
 		return err
 	}
-	a.FillValue = v.Raw()
+	a.FillValue = d.repairedFill(a.DataType, v)
 	if err = d.chains(a); err != nil {
 		return err
 	}
@@ -178,14 +179,14 @@ func (d *document) chains(a *Array) error {
 	if i := slices.IndexFunc(a.Codecs, isByField); i >= 0 && d.refused == nil {
 		d.refused = v.Element(i).Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has, are not supported in format 3"))
 	}
-	if v = d.fields[storageTransformers]; !v.IsZero() {
+	if v = d.optional(storageTransformers, nullTransformers); !v.IsZero() {
 		a.StorageTransformers, err = newExtensions(v)
 	}
 	return err
 }
 
 func (d *document) dimensionNames(a *Array) error {
-	v := d.fields[dimensionNames]
+	v := d.optional(dimensionNames, nullNames)
 	if v.IsZero() {
 		return nil
 	}
@@ -213,14 +214,14 @@ func (d *document) dimensionNames(a *Array) error {
 // Resized returns a copy of a with another shape, in elements, and the chunk grid that goes with it.
 func (a *Array) Resized(shape []int64, grid Extension) *Array {
 	b := *a
-	b.Shape, b.ChunkGrid = slices.Clone(shape), grid
+	b.Shape, b.ChunkGrid, b.repairs = slices.Clone(shape), grid, rewritten(a.repairs)
 	return &b
 }
 
 // WithKeyEncoding returns a copy of a whose chunks have keys of another encoding.
 func (a *Array) WithKeyEncoding(e KeyEncoding) *Array {
 	b := *a
-	b.ChunkKeyEncoding = e.Extension()
+	b.ChunkKeyEncoding, b.repairs = e.Extension(), rewritten(a.repairs)
 	return &b
 }
 
@@ -231,9 +232,11 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 		return nil, under(err, "/attributes")
 	}
 	b := *a
-	if b.Attributes = v.Raw(); b.v2 != nil {
+	if b.Attributes = v.Raw(); b.v2 != nil { // the other document stays
 		b.DimensionNames = namesV2(b.Attributes, len(b.Shape))
+		return &b, nil
 	}
+	b.repairs = rewritten(a.repairs)
 	return &b, nil
 }
 

@@ -44,8 +44,7 @@ type document struct {
 	fields  [numFields]strictjson.Value
 	kept    []member // unknown members that are written again
 	refused error    // the first unknown member that may not
-	// repaired says that there were bare non-finite numbers in attributes.
-	repaired bool
+	repairs []repair
 }
 
 func newDocument(root strictjson.Value) (*document, error) {
@@ -121,9 +120,20 @@ func (d *document) nodeType() (string, error) {
 	return kind, err
 }
 
+// optional returns a field that may be missing. One that is null was left out by a writer that
+// encodes what is not there.
+func (d *document) optional(f field, r repair) strictjson.Value {
+	v := d.fields[f]
+	if !v.IsZero() && v.Kind() == strictjson.Null {
+		d.repairs = append(d.repairs, r)
+		return strictjson.Value{}
+	}
+	return v
+}
+
 // attributes returns the raw attributes, {} where there are none.
 func (d *document) attributes() ([]byte, error) {
-	v := d.fields[attributes]
+	v := d.optional(attributes, nullAttributes)
 	if v.IsZero() {
 		return []byte("{}"), nil
 	}

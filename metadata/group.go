@@ -10,14 +10,14 @@ type Group struct {
 	// is below the group is to be found without it, and it is mended by writing it anew.
 	Damaged error
 
-	kept     []member
-	repaired bool     // the attributes of format 3
-	v2       *groupV2 // nil in format 3
+	kept    []member
+	repairs []repair
+	v2      *groupV2 // nil in format 3
 }
 
 func (d *document) group(entry bool) (Node, error) {
 	d.disown(shape, attributes)
-	g := &Group{repaired: d.repaired}
+	g := new(Group)
 	var err error
 	if g.Attributes, err = d.attributes(); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (d *document) group(entry bool) (Node, error) {
 			return nil, err
 		}
 	}
-	g.kept = d.kept
+	g.kept, g.repairs = d.kept, d.repairs
 	return g, d.refused
 }
 
@@ -39,6 +39,7 @@ func (g *Group) WithAttributes(raw []byte) (*Group, error) {
 	}
 	h := *g
 	h.Attributes = v.Raw()
+	h.repairs = rewritten(g.repairs)
 	return &h, nil
 }
 

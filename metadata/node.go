@@ -77,7 +77,9 @@ func parse(data []byte, l Limits, entry bool) (Node, error) {
 			return nil, err
 		}
 	}
-	d.repaired = repaired
+	if repaired {
+		d.repairs = append(d.repairs, bareNumbers)
+	}
 	kind, err := d.nodeType()
 	if err != nil {
 		return nil, err

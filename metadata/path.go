@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"varve.dev/zarr/internal/own"
 )
 
 // The longest path of a node and the most names in it; a path comes back as part of keys, which stores limit.
@@ -40,8 +42,8 @@ func checkName(name string) error {
 		return errors.New("a node name must not be empty; there is a slash too many")
 	case strings.Trim(name, ".") == "":
 		return fmt.Errorf("node name %q is made of periods only", name)
-	case strings.HasPrefix(name, "__"):
-		return fmt.Errorf("node name %q begins with \"__\", which is reserved", name)
+	case own.Is(name):
+		return fmt.Errorf("node name %q is reserved: Varve keeps it for itself", name)
 	case name == "zarr.json":
 		return fmt.Errorf("a node must not be named %q", name)
 	case len(name) >= 2 && name[1] == ':' && isLetter(name[0]):

@@ -22,13 +22,13 @@ const (
 // An array is the one that format 3 would describe: its byte order, axis order, filters and compressor are codecs, and
 // [V2Attributes] may name its dimensions. It remembers how it is stored: Marshal returns a document of format 2.
 //
-// Fill values are those of format 3 too. Null, which promises nothing, is the zero of the type, and NaT for dates: zarr-python 3.4.1
-// reads chunks that are missing so, and does not store chunks that hold nothing else.
+// Fill values are those of format 3 too. Null, which promises nothing ([Array.HasNullFill]), is the zero of the type, and NaT for dates:
+// zarr-python 3.4.1 reads chunks that are missing so.
 //
 // What Python writers leave is repaired (see [Array.Notes]): a bare NaN or Infinity in the attributes or as the fill value, and 0 as that of
 // elements that are no numbers.
 func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
-	object, repaired, err := attributesV2(attributes, l)
+	object, found, err := attributesV2(attributes, l)
 	if err != nil {
 		return nil, under(err, strictjson.Token(V2Attributes))
 	}
@@ -43,9 +43,9 @@ func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	if err != nil {
 		return nil, under(err, strictjson.Token(name))
 	}
-	n, err := nodeV2(name, root, object, repaired, l)
+	n, err := nodeV2(name, root, object, found, l)
 	if a, ok := n.(*Array); ok && bare {
-		a.v2.notes = append(a.v2.notes, "a bare NaN or Infinity, which JSON does not have, was read as the text of that name")
+		a.repairs = append(a.repairs, bareFill)
 	}
 	return n, err
 }
@@ -58,13 +58,13 @@ func ParseArrayV2(document, attributes []byte, l Limits) (*Array, error) {
 }
 
 // nodeV2 reads a document that is JSON.
-func nodeV2(name string, root strictjson.Value, attributes []byte, repaired bool, l Limits) (n Node, err error) {
+func nodeV2(name string, root strictjson.Value, attributes []byte, found []repair, l Limits) (n Node, err error) {
 	if err = formatV2(root); err == nil && name == V2Group {
-		return newGroupV2(root, attributes, repaired), nil
+		return newGroupV2(root, attributes, found), nil
 	}
 	var a *Array
 	if err == nil {
-		a, err = newArrayV2(root, attributes, repaired, l)
+		a, err = newArrayV2(root, attributes, found, l)
 	}
 	if a != nil {
 		n = a
@@ -91,29 +91,34 @@ func formatV2(root strictjson.Value) error {
 	return err
 }
 
-// attributesV2 reads the attributes of a node: the object, and whether numbers that JSON does not have were found in it.
-func attributesV2(raw []byte, l Limits) (object []byte, repaired bool, err error) {
+// attributesV2 reads the attributes of a node: the object, and what was repaired in it.
+func attributesV2(raw []byte, l Limits) (object []byte, found []repair, err error) {
 	if raw == nil {
-		return []byte("{}"), false, nil
+		return []byte("{}"), nil, nil
 	}
-	raw, repaired = quoteNonFinite(raw)
+	raw, bare := quoteNonFinite(raw)
+	if bare {
+		found = append(found, bareNumbersV2)
+	}
 	v, err := strictjson.Parse(raw, l.json())
-	if err == nil && v.Kind() != strictjson.Object {
+	switch {
+	case err == nil && v.Kind() == strictjson.Null:
+		return []byte("{}"), append(found, nullAttributes), nil
+	case err == nil && v.Kind() != strictjson.Object:
 		err = v.Errorf("attributes must be an object, got %s", v.Kind())
 	}
-	return v.Raw(), repaired, err
+	return v.Raw(), found, err
 }
 
 // groupV2 is how a group of format 2 is stored.
 type groupV2 struct {
-	kept     []member
-	repaired bool
+	kept []member
 }
 
 // newGroupV2 reads a group. zarr-python 3 writes an empty member of format 3 into the groups of [V2Consolidated], which those groups'
 // own documents do not have and which says nothing here.
-func newGroupV2(root strictjson.Value, attributes []byte, repaired bool) *Group {
-	g := &Group{Attributes: attributes, v2: &groupV2{repaired: repaired}}
+func newGroupV2(root strictjson.Value, attributes []byte, found []repair) *Group {
+	g := &Group{Attributes: attributes, repairs: found, v2: new(groupV2)}
 	for name, m := range root.Members() {
 		if name != zarrFormat.String() && name != consolidatedMetadata.String() {
 			g.v2.kept = append(g.v2.kept, member{name, m.Raw()})
@@ -209,20 +214,9 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 	return w.finish()
 }
 
-// repairNotes says what was repaired in the attributes that a document has.
-func repairNotes(document string, repaired bool) []string {
-	if !repaired {
-		return nil
-	}
-	return []string{document + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was"}
-}
-
 // Notes says in what respects the document was not read as it is stored: one sentence each.
 func (g *Group) Notes() []string {
-	notes := repairNotes(V3Node, g.repaired)
-	if g.v2 != nil {
-		notes = repairNotes(V2Attributes, g.v2.repaired)
-	}
+	notes := texts(g.repairs)
 	if g.Damaged != nil {
 		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate makes it new", V2Consolidated, g.Damaged))
 	}

@@ -179,6 +179,34 @@ func TestV2Types(t *testing.T) {
 	}
 }
 
+// TestV2NamedTypes has the data types that TensorStore stores under their names. They stay so, and
+// no other array becomes one of them.
+func TestV2NamedTypes(t *testing.T) {
+	for _, tt := range []struct{ descr, fill, want, codec string }{
+		{"bfloat16", "null", "0.0", `bytes {"endian":"little"}`}, {"float8_e4m3fn", `"NaN"`, `"NaN"`, "bytes"}, {"int4", "-3", "-3", "bytes"}, {"float4_e2m1fn", "1.5", "1.5", "bytes"},
+	} {
+		a, err := metadata.ParseArrayV2(zarray(t, map[string]string{"dtype": `"` + tt.descr + `"`, "fill_value": tt.fill}), nil, metadata.Limits{})
+		if err != nil {
+			t.Errorf("%s: %v", tt.descr, err)
+			continue
+		}
+		if a.DataType.Name != tt.descr || string(a.FillValue) != tt.want || chainText(a.Codecs) != tt.codec {
+			t.Errorf("%s is %s with %s and %s", tt.descr, a.DataType.Name, a.FillValue, chainText(a.Codecs))
+		}
+		if doc, err := a.Marshal(metadata.Limits{}); err != nil || !strings.Contains(string(doc), `"dtype": "`+tt.descr+`"`) {
+			t.Errorf("written as %s, %v", doc, err)
+		}
+		if _, err := a.ToV3().ToV2(metadata.Limits{}); !errors.Is(err, metadata.ErrUnsupported) {
+			t.Errorf("%s of format 3 becomes one of format 2: %v", tt.descr, err)
+		}
+	}
+	for _, descr := range []string{"float32", "uint4", "float8", "complex_bfloat16", "string"} {
+		if _, err := metadata.ParseArrayV2(zarray(t, map[string]string{"dtype": `"` + descr + `"`}), nil, metadata.Limits{}); err == nil {
+			t.Errorf("%s is a data type", descr)
+		}
+	}
+}
+
 // thereAndBack writes an array of format 2 from what format 3 has of it: the two say the same.
 func thereAndBack(t *testing.T, a *metadata.Array) {
 	t.Helper()
@@ -447,4 +475,45 @@ func FuzzV2(f *testing.F) {
 			t.Fatalf("%s became %s", chainText(a.Codecs), chainText(c.Codecs))
 		}
 	})
+}
+
+// TestV2Rank0 has arrays without dimensions: xarray opens no array of a group in which one lacks
+// the attribute that names them.
+func TestV2Rank0(t *testing.T) {
+	for attributes, want := range map[string]string{
+		`{}`: `{"_ARRAY_DIMENSIONS":[]}`, `{"a":1}`: `{"a":1,"_ARRAY_DIMENSIONS":[]}`,
+		`{"_ARRAY_DIMENSIONS":["x"]}`: `{"_ARRAY_DIMENSIONS":["x"]}`, // somebody else's; it stays
+	} {
+		a, err := metadata.ParseArray([]byte(`{"zarr_format":3,"node_type":"array","shape":[],"data_type":"int8","fill_value":0,"codecs":[{"name":"bytes"}],
+			"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[]}},"chunk_key_encoding":{"name":"v2"},"attributes":`+attributes+`}`), metadata.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := a.ToV2(metadata.Limits{})
+		if err != nil || string(b.Attributes) != want {
+			t.Errorf("%s becomes %s, want %s: %v", attributes, b.Attributes, want, err)
+		}
+	}
+}
+
+// TestV2NullFill has the fill value null, which only format 2 can say.
+func TestV2NullFill(t *testing.T) {
+	a, err := metadata.ParseArrayV2([]byte(`{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<M8[s]","fill_value":7,"order":"C","filters":null,"compressor":null}`), nil, metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := a.WithNullFill()
+	if a.HasNullFill() || !b.HasNullFill() || string(b.FillValue) != "-9223372036854775808" {
+		t.Errorf("fill values %s and %s", a.FillValue, b.FillValue)
+	}
+	raw, err := b.Marshal(metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := metadata.ParseArrayV2(raw, nil, metadata.Limits{}); err != nil || !c.HasNullFill() || string(c.FillValue) != string(b.FillValue) {
+		t.Errorf("%s is read otherwise: %v", raw, err)
+	}
+	if c := b.ToV3(); c.HasNullFill() || c.WithNullFill() != c {
+		t.Error("an array of format 3 has no fill value")
+	}
 }

@@ -2,7 +2,9 @@ package metadata
 
 import (
 	"fmt"
+	"slices"
 
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -12,7 +14,6 @@ type arrayV2 struct {
 
 	separator []byte // nil where the document has none
 	kept      []member
-	notes     []string
 }
 
 // The members of the document of an array (zarr-specs v2, "Arrays"), in the order in which they are written.
@@ -39,9 +40,9 @@ type readerV2 struct {
 }
 
 // newArrayV2 reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported, or comes alone.
-func newArrayV2(root strictjson.Value, attributes []byte, repaired bool, l Limits) (*Array, error) {
+func newArrayV2(root strictjson.Value, attributes []byte, found []repair, l Limits) (*Array, error) {
 	r := &readerV2{root: root, members: map[string]strictjson.Value{}, limits: l}
-	r.array = &Array{Attributes: attributes, v2: &arrayV2{notes: repairNotes(V2Attributes, repaired)}}
+	r.array = &Array{Attributes: attributes, repairs: found, v2: new(arrayV2)}
 	for name, m := range root.Members() {
 		switch name {
 		case v2Shape, v2Chunks, v2DType, v2Fill, v2Order, v2Filters, v2Separator, v2Compressor:
@@ -67,6 +68,13 @@ func (r *readerV2) required(name string) (strictjson.Value, error) {
 		return v, r.root.Errorf("member %q is missing", name)
 	}
 	return v, nil
+}
+
+// repair notes that something was repaired, once however often it is found.
+func (r *readerV2) repair(what repair) {
+	if !slices.Contains(r.array.repairs, what) {
+		r.array.repairs = append(r.array.repairs, what)
+	}
 }
 
 // lengths reads an array of lengths in elements.
@@ -119,7 +127,12 @@ const (
 // keys reads how chunks are named.
 func (r *readerV2) keys() error {
 	encoding := V2Dot
-	if v, ok := r.members[v2Separator]; ok {
+	v, ok := r.members[v2Separator]
+	if ok && v.Kind() == strictjson.Null {
+		r.repair(nullSeparator)
+		ok = false
+	}
+	if ok {
 		s, err := v.Str()
 		switch {
 		case err != nil:
@@ -159,12 +172,37 @@ func namesV2(attributes []byte, rank int) []*string {
 	return names
 }
 
-// Notes says in what respects the documents of an array of format 2 were not read as they are stored: one sentence each.
+// Notes says in what respects the documents of the array were not read as they are stored: one
+// sentence each.
 func (a *Array) Notes() []string {
+	return texts(a.repairs)
+}
+
+// HasNullFill reports whether the array is of format 2 and its fill value is null. Chunks
+// that are missing read as zero then, and xarray takes no element for missing.
+func (a *Array) HasNullFill() bool { return a.v2 != nil && string(a.v2.fill) == "null" }
+
+// WithNullFill returns a copy of an array of format 2 whose fill value is null. FillValue of
+// the copy is the default of the data type, which is what missing chunks are read as. An array
+// of format 3, where every array has a fill value, is returned as it is.
+func (a *Array) WithNullFill() *Array {
 	if a.v2 == nil {
-		return repairNotes(V3Node, a.repaired)
+		return a
 	}
-	return append([]string(nil), a.v2.notes...)
+	b, v2 := *a, *a.v2
+	v2.fill = []byte("null")
+	b.v2, b.FillValue = &v2, defaultFill(a)
+	return &b
+}
+
+// defaultFill returns the fill value that stands in for null.
+func defaultFill(a *Array) []byte {
+	if t, err := dtype.Parse(a.DataType.Name, a.DataType.Configuration); err == nil {
+		if fill, err := t.FormatFill(t.Default()); err == nil {
+			return fill
+		}
+	}
+	return []byte("null") // as an array of an unknown type is read
 }
 
 // marshalV2 returns the document of an array of format 2.

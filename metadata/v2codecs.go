@@ -63,19 +63,19 @@ func (r *readerV2) codecs() error {
 		return err
 	}
 	filters, compressor := r.members[v2Filters], r.members[v2Compressor] // where one is missing, it is null
-	if r.array.v2.filters = filters.Raw(); filters.Kind() != strictjson.Null && filters.Kind() != strictjson.Array {
+	if filters.Kind() != strictjson.Null && filters.Kind() != strictjson.Array {
 		return filters.Errorf("filters must be an array or null, got %s", filters.Kind())
 	}
 	if n := filters.Len(); n > maxChain {
 		return filters.Errorf("%d filters, at most %d are allowed", n, maxChain)
 	}
-	for _, f := range filters.Elements() {
-		if err := r.add(c, f); err != nil {
-			return err
-		}
+	var err error
+	if r.array.v2.filters, err = r.addAll(c, filters); err != nil {
+		return err
 	}
-	if r.array.v2.compressor = compressor.Raw(); compressor.Kind() != strictjson.Null {
-		if err := r.add(c, compressor); err != nil {
+	r.array.v2.compressor = compressor.Raw()
+	if compressor.Kind() != strictjson.Null {
+		if r.array.v2.compressor, err = r.add(c, compressor); err != nil {
 			return err
 		}
 	}
@@ -153,13 +153,70 @@ func bytesByField(orders []bool) Extension {
 	return Extension{Name: BytesByField, Configuration: fmt.Appendf(nil, `{"endian":[%s]}`, strings.Join(list, ","))}
 }
 
-// add appends a filter or the compressor to the chain. What is not supported there leaves the array to be described.
-func (r *readerV2) add(c *chainV2, v strictjson.Value) error {
-	err := c.add(v)
+// addAll appends the filters to the chain, and returns how they are written again: as they were
+// read where all of them are.
+func (r *readerV2) addAll(c *chainV2, filters strictjson.Value) (written []byte, err error) {
+	var list [][]byte
+	same := true
+	for _, f := range filters.Elements() {
+		raw, err := r.add(c, f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, raw)
+		same = same && bytes.Equal(raw, f.Raw())
+	}
+	if same {
+		return filters.Raw(), nil
+	}
+	return slices.Concat([]byte{'['}, bytes.Join(list, []byte{','}), []byte{']'}), nil
+}
+
+// add appends a filter or the compressor to the chain, and returns how it is written again. What
+// is not supported there leaves the array to be described.
+func (r *readerV2) add(c *chainV2, v strictjson.Value) (written []byte, err error) {
+	written = v.Raw()
+	if id, ok := v.Member("id"); ok && string(id.Raw()) == `"zstd"` {
+		if written, v, err = r.zstd(v); err != nil {
+			return nil, err
+		}
+	}
+	err = c.add(v)
 	if errors.Is(err, ErrUnsupported) {
 		r.refused, err = cmp.Or(r.refused, err), nil
 	}
-	return err
+	return written, err
+}
+
+// zstd reads the checksum of zstd, which may be a word, and returns the codec as it is written
+// again: without a checksum that is false. zarr-python leaves that out, too, because numcodecs
+// before 0.13 and TensorStore know no such member. What decodes a frame does not need it.
+func (r *readerV2) zstd(v strictjson.Value) (written []byte, read strictjson.Value, err error) {
+	sum, ok := v.Member("checksum")
+	if !ok {
+		return v.Raw(), v, nil
+	}
+	on, notBool := sum.Bool()
+	if notBool != nil {
+		word, _ := sum.Str()
+		switch strings.ToUpper(word) { // as GDAL knows them
+		case "NO", "FALSE", "OFF":
+		case "YES", "TRUE", "ON":
+			on = true
+		default:
+			return v.Raw(), v, nil // for the codec to refuse
+		}
+		r.repair(wordForChecksum)
+	}
+	if on {
+		written, err = SetAttribute(v.Raw(), "checksum", []byte("true"))
+	} else {
+		written, err = UnsetAttribute(v.Raw(), "checksum")
+	}
+	if err == nil {
+		read, err = object(written)
+	}
+	return written, read, err
 }
 
 // add appends a filter or the compressor. It is there as well where an error wraps ErrUnsupported.

@@ -54,7 +54,7 @@ type writerV2 struct {
 
 // ToV2 returns the array as format 2 has it, if that can say the same: for arrays with regular chunks, of a data type that NumPy has,
 // with codecs that numcodecs has, with a key encoding of format 2 and with all or none of its dimensions named. The dimensions become an
-// attribute as xarray has it. Anything else is [ErrUnsupported], and the error says where it stands in the document of format 3.
+// attribute as xarray has it, which an array of no dimensions has, too. Anything else is [ErrUnsupported], and the error says where it stands in the document of format 3.
 // What is stored under the keys of the array is the same in both formats. An array of format 2 is returned as it is.
 func (a *Array) ToV2(l Limits) (*Array, error) {
 	if a.v2 != nil {
@@ -154,6 +154,10 @@ func configurationOf(e Extension) (strictjson.Value, error) {
 // transpose reads an order of axes: the one that they have, or the reverse.
 func (w *writerV2) transpose(v strictjson.Value) error {
 	order, _ := v.Member("order")
+	if name, err := order.Str(); err == nil && (name == "C" || name == "F") { // as early drafts had it
+		w.order = name
+		return nil
+	}
 	axes, err := extents(order, len(w.array.Shape))
 	if err != nil || len(axes) != len(w.array.Shape) {
 		return cannotV2("/configuration/order", "an order of axes is %q or %q there", "C", "F")
@@ -180,7 +184,9 @@ func (w *writerV2) filter(name string, v strictjson.Value) error {
 		members = append(members, member{name, m.Raw()})
 	}
 	switch {
-	case ok, name == "gzip", name == "zstd":
+	case ok && id == "zstd", name == "zstd":
+		members = slices.DeleteFunc(members, func(m member) bool { return m.name == "checksum" && string(m.raw) == "false" })
+	case ok, name == "gzip":
 	case name == "crc32c":
 		members = []member{{"location", []byte(`"end"`)}}
 	case name == "blosc":
@@ -235,19 +241,25 @@ func (w *writerV2) attributes() ([]byte, error) {
 	if raw == nil {
 		raw = []byte("{}")
 	}
-	if _, taken, err := Attribute(raw, dimensionsAttribute); err != nil || a.DimensionNames == nil {
+	names := a.DimensionNames
+	_, taken, err := Attribute(raw, dimensionsAttribute)
+	if names == nil && len(a.Shape) == 0 && !taken {
+		names = []*string{} // without the attribute xarray opens no array of the group
+	}
+	if err != nil || names == nil {
 		return raw, err
-	} else if taken && !slices.EqualFunc(namesV2(raw, len(a.Shape)), a.DimensionNames, sameName) {
+	}
+	if taken && !slices.EqualFunc(namesV2(raw, len(a.Shape)), names, sameName) {
 		return nil, cannotV2("/attributes/"+dimensionsAttribute, "the attribute that names the dimensions says something else")
 	}
-	if i := slices.Index(a.DimensionNames, nil); i >= 0 {
-		if slices.ContainsFunc(a.DimensionNames, func(n *string) bool { return n != nil }) {
+	if i := slices.Index(names, nil); i >= 0 {
+		if slices.ContainsFunc(names, func(n *string) bool { return n != nil }) {
 			return nil, cannotV2(fmt.Sprintf("/dimension_names/%d", i), "either all dimensions have names there or none has")
 		}
 		return raw, nil
 	}
 	n := new(writer)
-	n.names(a.DimensionNames)
+	n.names(names)
 	return SetAttribute(raw, dimensionsAttribute, n.buf)
 }
 

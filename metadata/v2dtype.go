@@ -50,6 +50,14 @@ func (r *readerV2) dtype() error {
 	return err
 }
 
+// namedV2 are the data types that NumPy lacks and that TensorStore stores in format 2, in little
+// endian under their names (tensorstore/driver/zarr/dtype.cc). They are read and appended to,
+// but no array of format 2 is created with them: other programs read none.
+var namedV2 = [...]string{
+	"bfloat16", "int2", "int4", "float4_e2m1fn", "float8_e3m4", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+	"float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+}
+
 // plainV2 reads a type string, as "<i4".
 func plainV2(v strictjson.Value) (e elementV2, err error) {
 	text, err := v.Str()
@@ -61,7 +69,11 @@ func plainV2(v strictjson.Value) (e elementV2, err error) {
 	if e.object {
 		return e, nil // the filters tell
 	}
-	e.typ, e.big, err = dtype.FromNumPy(text)
+	if slices.Contains(namedV2[:], text) {
+		e.typ, err = dtype.Parse(text, nil)
+	} else {
+		e.typ, e.big, err = dtype.FromNumPy(text)
+	}
 	switch {
 	case errors.Is(err, dtype.ErrUnsupported):
 		e.ext = Extension{Name: text}
@@ -223,8 +235,14 @@ func (r *readerV2) fill() error {
 	}
 	r.array.v2.fill = v.Raw()
 	r.array.FillValue, err = r.elements.fillV3(v)
-	if n, notNumber := v.Float64(); err == nil && notNumber == nil && n == 0 && !r.elements.isNumber() {
-		r.array.v2.notes = append(r.array.v2.notes, "the fill value 0 of elements that are no numbers was read as an empty one (zarr-python 2 writes it)")
+	n, notNumber := v.Float64()
+	switch {
+	case err != nil || notNumber != nil || r.elements.isNumber():
+	case r.elements.typ.Kind() == dtype.Bool:
+		r.repair(numberForBool)
+		r.array.v2.fill = r.array.FillValue
+	case n == 0:
+		r.repair(zeroForText)
 	}
 	return err
 }
@@ -246,6 +264,9 @@ func (e *elementV2) isNumber() bool {
 
 // fillV3 returns the fill value as format 3 spells it.
 func (e *elementV2) fillV3(v strictjson.Value) ([]byte, error) {
+	if fill, ok := boolOf(e.typ, v); ok {
+		return fill, nil
+	}
 	n, err := v.Float64()
 	isNull, isZero := v.Kind() == strictjson.Null, err == nil && n == 0 && !e.isNumber()
 	switch {

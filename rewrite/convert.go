@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -27,6 +28,10 @@ type Conversion struct {
 //
 // An array that the other format cannot describe with its chunks as they are wraps [zarr.ErrUnsupported], and nothing is changed:
 // [ConvertTo] encodes it anew. So does a node below a group that keeps the other format wrap [zarr.ErrInvalidArgument].
+//
+// Missing values stay what they are to xarray: from 2 to 3 the fill value becomes the attribute _FillValue; from 3 to 2 the attribute
+// becomes the fill value, or that becomes null where there is none. Chunks that are missing would read as something else then. They are
+// stored before any document is written, or it wraps [ErrManyMissing].
 //
 // All new documents are written before the first of the old ones is removed. In between, and after a death there, both stand, and
 // the one of format 3 is read; another call finishes it. Nobody may change the nodes meanwhile: where a document was changed,
@@ -81,8 +86,21 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 	if err := c.translate(ctx); err != nil {
 		return err
 	}
-	if err := c.consolidate(c.to); err != nil || c.DryRun {
+	if err := c.consolidate(c.to); err != nil {
 		return err
+	}
+	if err := c.gauge(ctx, &c.Options); err != nil || c.DryRun {
+		return err
+	}
+	for _, m := range c.members {
+		if m.gaps == nil {
+			continue
+		}
+		// Before any document: in format 3 these chunks read as the missing ones did, so a
+		// crash here changes nothing.
+		if err := c.locked(ctx, m, c.fill); err != nil {
+			return err
+		}
 	}
 	for _, m := range slices.Backward(c.members) {
 		if err := c.locked(ctx, m, c.write); err != nil {
@@ -124,6 +142,7 @@ func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
 // translate makes the new documents of all nodes.
 func (c *inPlace) translate(ctx context.Context) error {
 	for _, m := range c.members {
+		m.named(c.to, m.path)
 		err := m.translate(c.to, func(a *metadata.Array) *metadata.Array { return a })
 		if err == nil {
 			err = m.opens(ctx, &c.Options.Options)
@@ -161,10 +180,10 @@ func notAside(ctx context.Context, s store.Store, p store.Path) error {
 			if err != nil {
 				return err
 			}
-			if _, isOwn := own(e.Name); isOwn && isData(e.Name) {
+			if _, isOwn := kept(e.Name); isOwn && isData(e.Name) {
 				return fmt.Errorf("%w: a trim was not finished; whoever opens the array for writing finishes it", zarr.ErrConflict)
 			}
-			found = found || e.Dir && e.Name == ownDir
+			found = found || e.Dir && e.Name == own.Dir
 		}
 		if !found {
 			return nil
@@ -175,7 +194,7 @@ func notAside(ctx context.Context, s store.Store, p store.Path) error {
 
 // locked runs a step with a node while no other program of this kind changes it, in stores that have locks.
 func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Context, *member) error) (err error) {
-	unlock, err := store.Lock(ctx, c.store, m.path)
+	unlock, err := store.Lock(store.WithLocking(ctx, c.Locking), c.store, m.path)
 	if errors.Is(err, store.ErrUnsupported) {
 		return step(ctx, m)
 	}
@@ -184,6 +203,26 @@ func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Conte
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	return step(ctx, m)
+}
+
+// fill stores the chunks that are missing, each only where none is by now: somebody else may
+// just have written it.
+func (c *inPlace) fill(ctx context.Context, m *member) error {
+	if err := c.unchanged(ctx, m); err != nil {
+		return err
+	}
+	b, err := store.NewBatch(ctx, c.store, c.Durability)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	put := func(ctx context.Context, name string, value []byte) error {
+		return putMissing(ctx, b, m.path.Key(name), value)
+	}
+	if err := m.gaps.fill(ctx, workers(&c.Options), c.store, m.path, put); err != nil {
+		return err
+	}
+	return b.Commit(ctx)
 }
 
 // write writes the new documents of a node.
@@ -260,7 +299,7 @@ func (s *survey) unchanged(ctx context.Context, m *member) error {
 			return err
 		}
 		if sha256.Sum256(raw) != was.digest {
-			return fmt.Errorf("%w: %s was changed while it was converted; convert it again", zarr.ErrConflict, m.path.Key(was.name))
+			return fmt.Errorf("%w: %s was changed while it was converted; convert it again", zarr.ErrSourceChanged, m.path.Key(was.name))
 		}
 	}
 	return nil

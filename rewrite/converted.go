@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
@@ -24,6 +25,18 @@ type Converted struct {
 	From int    // the format that it had; that of a node which was converted already is the new one
 	// Anew says why the chunks of an array are encoded anew, "" where they stay as they are stored.
 	Anew string
+	// Reserved says that the name begins with "__", which format 3 reserves. The node keeps
+	// it, since zarr-python reads and writes such names.
+	Reserved bool
+	// Missing says what becomes of missing values, "" where nothing has to change.
+	Missing string
+	// Lost says that missing values become ordinary ones, since format 3 has no way to mark
+	// them that xarray reads: those of byte strings.
+	Lost bool
+	// Filled counts the chunks that are missing and have to be stored, since they read as
+	// something else in format 2, and FilledBytes the bytes of these. Inner chunks that are
+	// missing from a shard which is stored are not counted.
+	Filled, FilledBytes int64
 }
 
 // member is a node on its way from one format to the other.
@@ -36,6 +49,8 @@ type member struct {
 	consolidated bool          // the group has consolidated metadata
 	index        []byte        // the document of that, in format 2
 	why          error         // why chunks cannot stay as they are
+	mask         *mask         // missing values, nil where the format stays
+	gaps         *gaps         // chunks that have to be stored, nil where there are none
 }
 
 // source is a document that was read.
@@ -179,16 +194,41 @@ func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) e
 		}
 		return nil
 	case *metadata.Array:
-		if to == 3 {
-			m.will = keys(n.ToV3())
+		if m.will = n; n.Format() == to {
 			return nil
 		}
-		a, err := keys(n).ToV2(metadata.Limits{})
-		if err != nil {
+		return m.translateArray(n, to, keys)
+	}
+	return nil
+}
+
+// named notes that a node which becomes one of format 3 has a name that this format reserves.
+func (m *member) named(to int, place store.Path) {
+	name := place.Name()
+	if m.Path != "" {
+		name = m.path.Name()
+	}
+	m.Reserved = to == 3 && own.Reserved(name)
+}
+
+func (m *member) translateArray(n *metadata.Array, to int, keys func(*metadata.Array) *metadata.Array) (err error) {
+	translate := maskToV3
+	if to == 2 {
+		translate = maskToV2
+	}
+	if m.mask, err = translate(n); err != nil {
+		return err
+	}
+	a := keys(m.mask.array)
+	if m.Missing, m.Lost = m.mask.note, m.mask.lost; to == 2 {
+		if a, err = a.ToV2(metadata.Limits{}); err != nil {
 			return err
 		}
-		m.will = a
+		if m.mask.null {
+			a = a.WithNullFill()
+		}
 	}
+	m.will = a
 	return nil
 }
 

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr"
 	codecbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -21,7 +20,7 @@ import (
 // ConvertTo copies the node at src, with everything below it, to dst as nodes of format 2 or 3. Chunks are copied as they are stored where
 // the other format can describe them, under the keys that are usual there. Others are encoded anew: in format 2 in chunks of one length
 // an axis, those of shards in place of the shards, with zstd where it does not have the codecs. A data type that it does not have
-// wraps [zarr.ErrUnsupported]. The source stays as it is.
+// wraps [zarr.ErrUnsupported]. The source stays as it is. Missing values and chunks are treated as by [Convert].
 //
 // Values are written before documents, and the document of the node itself last, as [Copy] does; errors are those of Copy.
 func ConvertTo(ctx context.Context, src, dst Place, to int, opt *Options) (Conversion, error) {
@@ -60,11 +59,15 @@ func (c *conversion) run(ctx context.Context) error {
 		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
 	}
 	for _, m := range c.survey.members {
+		m.named(c.format, c.goal)
 		if err := c.translate(ctx, m); err != nil {
 			return fmt.Errorf("%q: %w", "/"+m.path.String(), err)
 		}
 	}
 	if err := c.survey.consolidate(c.format); err != nil {
+		return err
+	}
+	if err := c.survey.gauge(ctx, &c.Options); err != nil {
 		return err
 	}
 	c.old = c.format == 2 // the groups above the destination have to be of that format, and are made so
@@ -90,9 +93,7 @@ func (c *conversion) run(ctx context.Context) error {
 
 // translate makes the new document of a node: one that goes with the chunks as they are, or else one for chunks that are encoded anew.
 func (c *conversion) translate(ctx context.Context, m *member) error {
-	if m.From == c.format && m.Kind == "array" {
-		m.will = m.is
-	} else if err := m.translate(c.format, c.usualKeys); err != nil {
+	if err := m.translate(c.format, c.usualKeys); err != nil {
 		m.why = err
 	}
 	if m.Kind == "group" {
@@ -136,9 +137,15 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 	if !ok {
 		return m.why
 	}
+	if m.mask != nil {
+		doc = m.mask.array
+	}
 	spec, err := zarr.SpecOf(doc)
 	if err != nil {
 		return err
+	}
+	if m.mask != nil && m.mask.null {
+		spec.FillValue = []byte("null")
 	}
 	spec.Format = c.format
 	if spec.KeyEncoding = metadata.DefaultSlash; c.format == 2 {
@@ -205,7 +212,7 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	g, each := errgroup.WithContext(ctx)
+	g, each := parallel.New(ctx)
 	g.SetLimit(c.workers())
 	var index []int64
 	var listed error
@@ -224,8 +231,14 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 			break
 		}
 	}
-	if err := errors.Join(g.Wait(), listed); err != nil {
+	if err := g.Wait(listed); err != nil {
 		return err
+	}
+	if m.gaps != nil {
+		put := func(ctx context.Context, name string, value []byte) error { return b.Put(ctx, place.Key(name), value) }
+		if err := m.gaps.fill(ctx, c.workers(), c.from, m.path, put); err != nil {
+			return err
+		}
 	}
 	return b.Commit(ctx)
 }

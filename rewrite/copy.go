@@ -46,6 +46,10 @@ type Options struct {
 	Overwrite bool
 	// DryRun changes nothing, and counts what would be copied.
 	DryRun bool
+	// FillAll permits a conversion to format 2 to store any number of chunks that the source
+	// does not store. Without it more than [MostFilled] of them, or [MostFilledBytes], wrap
+	// [ErrManyMissing], and nothing is changed.
+	FillAll bool
 }
 
 // Report counts what was copied, or would be.
@@ -53,6 +57,9 @@ type Report struct {
 	Arrays, Groups int   // nodes; those with a document that tells neither are counted in neither
 	Values         int64 // stored values, as chunks, besides documents
 	Bytes          int64 // of values and documents
+	// Reserved counts the nodes of format 3 whose names begin with "__", which that format
+	// reserves. They keep their names, since zarr-python reads and writes them.
+	Reserved int
 }
 
 // Copy copies the node at src, with everything below it, to dst, where nothing may be unless Options.Overwrite is set: that

@@ -9,11 +9,25 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
 
 // noteName is the key, below the destination, of the note that a copy was begun.
-const noteName = ownDir + "/copying.json"
+const noteName = publish.CopyNote
+
+// Unfinished reports whether a copy or a conversion to a place was begun and not finished. Nobody
+// sees what it has left there. Another one to the same place removes that, and so does
+// [zarr.Hierarchy.Delete].
+func Unfinished(ctx context.Context, at Place) (bool, error) {
+	p, err := store.ParsePath(at.Path)
+	if err != nil {
+		return false, err
+	}
+	c := copier{to: at.Hierarchy.Store(), goal: p}
+	s, err := c.look(ctx)
+	return s == begun && err == nil, err
+}
 
 // exists reports whether a key has a value.
 func exists(ctx context.Context, s store.Store, p store.Path, names ...string) (bool, error) {
@@ -169,29 +183,8 @@ func (c *copier) makeParents(ctx context.Context) error {
 
 // clear removes what a copy left that was not finished, documents first.
 func (c *copier) clear(ctx context.Context) error {
-	s, p := c.to, c.goal
-	for _, documents := range [...]bool{true, false} {
-		b, err := store.NewBatch(ctx, s, c.Durability)
-		if err != nil {
-			return err
-		}
-		defer b.Discard()
-		for e, err := range store.List(ctx, s, p, true) {
-			if err != nil {
-				return err
-			}
-			if _, name := split(e.Name); documents && !slices.Contains(documentNames, name) || e.Name == noteName {
-				continue
-			}
-			if err := b.Delete(ctx, p.Key(e.Name)); err != nil {
-				return err
-			}
-		}
-		if err := b.Commit(ctx); err != nil {
-			return err
-		}
-	}
-	return store.Delete(ctx, s, p.Key(noteName)) // last, so that it can be begun anew
+	order := store.TreeOrder{First: documentNames, Last: noteName} // the note last, so that this can be begun anew
+	return store.DeleteTree(ctx, c.to, c.goal, order, c.Durability)
 }
 
 // publish writes the documents, once they are known to be those that were read before anything was copied.
@@ -203,7 +196,7 @@ func (c *copier) publish(ctx context.Context) error {
 				return err
 			}
 			if err != nil || sha256.Sum256(raw) != d.digest {
-				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrConflict, c.at.Key(d.rel))
+				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.at.Key(d.rel))
 			}
 			if !write {
 				continue

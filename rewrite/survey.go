@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"path"
 	"slices"
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -29,27 +31,24 @@ type document struct {
 	digest [sha256.Size]byte
 }
 
-// ownDir is the directory beside a node of what this program keeps for itself.
-const ownDir = "__varve"
-
 // split returns the name of a value, and the directory that it is in with a slash at its end.
 func split(rel string) (dir, name string) {
 	i := strings.LastIndexByte(rel, '/') + 1
 	return rel[:i], rel[i:]
 }
 
-// own returns what a value is in the directory of its node that this program keeps for itself, if it is in one.
-func own(rel string) (string, bool) {
-	if what, ok := strings.CutPrefix(rel, ownDir+"/"); ok {
+// kept returns what a value is in the directory of its node that this program keeps for itself, if it is in one.
+func kept(rel string) (string, bool) {
+	if what, ok := strings.CutPrefix(rel, own.Dir+"/"); ok {
 		return what, true
 	}
-	_, what, ok := strings.Cut(rel, "/"+ownDir+"/")
+	_, what, ok := strings.Cut(rel, "/"+own.Dir+"/")
 	return what, ok
 }
 
 // isData reports whether a value is copied with the chunks: all but documents, and what is about changes under way.
 func isData(rel string) bool {
-	if what, ok := own(rel); ok {
+	if what, ok := kept(rel); ok {
 		return strings.HasPrefix(what, "aside/") // chunks that are to be moved to their places yet
 	}
 	_, name := split(rel)
@@ -81,9 +80,9 @@ func (c *copier) survey(ctx context.Context) error {
 
 // note takes a value for a document if it is one, and refuses a node in the middle of a change.
 func (c *copier) note(ctx context.Context, rel string) error {
-	if what, isOwn := own(rel); isOwn {
+	if what, isOwn := kept(rel); isOwn {
 		if what == "pending.json" {
-			return c.settled(ctx, strings.TrimSuffix(rel, ownDir+"/"+what))
+			return c.settled(ctx, strings.TrimSuffix(rel, own.Dir+"/"+what))
 		}
 		return nil
 	}
@@ -119,13 +118,20 @@ func kindOf(name string, raw []byte) string {
 
 // tally counts the nodes. Where documents of both formats stand, that of format 3 counts.
 func (c *copier) tally() {
-	kinds := map[string]string{}
+	kinds, current := map[string]string{}, map[string]bool{}
 	for _, d := range c.documents { // zarr.json is the last of every node
-		if dir, _ := split(d.rel); d.kind != "" {
-			kinds[dir] = d.kind
+		if dir, name := split(d.rel); d.kind != "" {
+			kinds[dir], current[dir] = d.kind, name == metadata.V3Node
 		}
 	}
-	for _, kind := range kinds {
+	for dir, kind := range kinds {
+		name := c.goal.Name()
+		if dir != "" {
+			name = path.Base(dir)
+		}
+		if current[dir] && own.Reserved(name) {
+			c.report.Reserved++
+		}
 		switch kind {
 		case "array":
 			c.report.Arrays++

@@ -7,8 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -16,16 +15,18 @@ import (
 const small = 16 << 20
 
 // workers returns how many values are copied at once.
-func (c *copier) workers() int {
-	if c.Concurrency > 0 {
-		return c.Concurrency
+func (c *copier) workers() int { return workers(&c.Options) }
+
+func workers(o *Options) int {
+	if o.Concurrency > 0 {
+		return o.Concurrency
 	}
 	return max(8, 2*runtime.GOMAXPROCS(0))
 }
 
 // each calls do for every value besides documents, some at a time, and counts those that are there, and the bytes that do returns.
 func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel string) (int64, error)) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := parallel.New(ctx)
 	g.SetLimit(c.workers())
 	var mu sync.Mutex
 	var listed error
@@ -55,7 +56,7 @@ func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel stri
 			break
 		}
 	}
-	return errors.Join(g.Wait(), listed)
+	return g.Wait(listed)
 }
 
 // copyValues copies all values besides documents, in one batch.

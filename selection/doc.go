@@ -2,4 +2,6 @@
 //
 // A [Selection] is bound to an array's shape with [Resolve]; the result tells the shape of what is selected. [NewPlan]
 // lays it over a grid and walks the touched chunks only, without allocating for each of them. No I/O happens here.
+//
+// A [Parser] reads selections as text or JSON. Its Lookup, which the caller has, finds elements by coordinate values.
 package selection

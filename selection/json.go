@@ -12,14 +12,15 @@ import (
 //	{"basic": "0:10, ..., 3"}                     as [Parse] reads it
 //	{"orthogonal": [[0, 2, 5], "1:5", 7]}         an entry an axis: an index, a slice, a list of integers or of booleans;
 //	{"orthogonal": {"time": [0, 2], "lat": "::2"}} or axes by their names
-//	{"points": [[0, 1], [3, 4]]}                  for every axis an integer or nested lists of them, which are broadcast
+//	{"points": [[0, 5, 7], [10, 20, 30]]}         for every axis an integer or nested lists of them, which are broadcast:
+//	                                              here the elements (0, 10), (5, 20) and (7, 30)
 //	{"blocks": ["0", "1:3"]}                      with "inner": true, inner chunks
 //	{"mask": "mask.npy"}                          what mask makes of the name
 //
 // Beside it, "fields" may list names of fields; alone, it takes them of the whole array. names are those of the array's axes. Errors
 // wrap [ErrInvalid] and say where in the text they are, but for those of mask.
 func ParseJSON(text []byte, names []string, mask func(name string) (Mask, error)) (Selection, error) {
-	return (&jsonReader{names: names, mask: mask}).read(text)
+	return (&jsonReader{Parser: Parser{Names: names, Mask: mask}}).read(text)
 }
 
 func (r *jsonReader) read(text []byte) (Selection, error) {
@@ -31,22 +32,21 @@ func (r *jsonReader) read(text []byte) (Selection, error) {
 	if err == nil {
 		sel, err = r.selection(v)
 	}
-	if err != nil && !errors.Is(err, ErrInvalid) && !errors.As(err, new(maskError)) {
+	if err != nil && !errors.Is(err, ErrInvalid) && !errors.As(err, new(foreignError)) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return sel, err
 }
 
-// maskError is an error of whoever reads masks.
-type maskError struct{ error }
+// foreignError is an error of whoever reads masks or looks up coordinate values.
+type foreignError struct{ error }
 
 // Unwrap returns what went wrong.
-func (e maskError) Unwrap() error { return e.error }
+func (e foreignError) Unwrap() error { return e.error }
 
 type jsonReader struct {
-	names   []string
+	Parser
 	unbound bool // there is no array yet, so names are not looked at
-	mask    func(name string) (Mask, error)
 }
 
 func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
@@ -111,9 +111,9 @@ func (r *jsonReader) of(kind string, v strictjson.Value) (Selection, error) {
 			_, err := parseEntries(s)
 			return nil, err
 		}
-		return Parse(s, r.names)
+		return r.basic(s)
 	case "orthogonal":
-		return orthogonalOf(v)
+		return r.orthogonal(v)
 	case "points":
 		return pointsOf(v)
 	case "blocks":
@@ -124,30 +124,49 @@ func (r *jsonReader) of(kind string, v strictjson.Value) (Selection, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.mask == nil {
+	if r.Mask == nil {
 		return nil, v.Errorf("masks are not to be had here")
 	}
-	m, err := r.mask(name)
+	m, err := r.Mask(name)
 	if err != nil {
-		return nil, maskError{err}
+		return nil, foreignError{err}
 	}
 	return m, nil
 }
 
-func orthogonalOf(v strictjson.Value) (Selection, error) {
+func (r *jsonReader) orthogonal(v strictjson.Value) (Selection, error) {
 	if v.Kind() != strictjson.Object {
 		items, err := itemsOf(v)
 		return Orthogonal(items), err
 	}
 	named := Named{}
 	for name, value := range v.Members() {
-		item, err := itemOf(value)
+		item, err := r.namedItem(name, value)
 		if err != nil {
 			return nil, err
 		}
 		named[name] = item
 	}
 	return named, nil
+}
+
+// namedItem reads the entry of an axis that is named, which may be coordinate values.
+func (r *jsonReader) namedItem(name string, v strictjson.Value) (Item, error) {
+	text, err := v.Str()
+	if err != nil || !isValues(text) {
+		return itemOf(v)
+	}
+	values, err := parseValues(text)
+	if err != nil {
+		return Item{}, v.Errorf("%w", err)
+	}
+	if r.unbound {
+		return All(), nil
+	}
+	if _, err := axisNamed(name, r.Names); err != nil {
+		return Item{}, err
+	}
+	return r.lookup(name, *values)
 }
 
 func itemsOf(v strictjson.Value) ([]Item, error) {

@@ -8,7 +8,7 @@ type Named map[string]Item
 func (n Named) resolve(t *Target) (*Resolved, error) {
 	items := map[int]Item{}
 	for name, item := range n {
-		if err := bindName(items, name, item, t.Names); err != nil {
+		if err := (Parser{Names: t.Names}).bind(items, entry{name: name, item: item}); err != nil {
 			return nil, err
 		}
 	}

@@ -40,7 +40,8 @@ type coords struct {
 
 func (p Points) resolve(t *Target) (*Resolved, error) {
 	if len(p) != len(t.Shape) {
-		return nil, fmt.Errorf("%w: points have %d coordinates, the array has %d axes", ErrInvalid, len(p), len(t.Shape))
+		return nil, fmt.Errorf("%w: points are a list of indices for each axis, and %d were given for %d axes; the points (0, 10) and (5, 20) are [[0, 5], [10, 20]]",
+			ErrInvalid, len(p), len(t.Shape))
 	}
 	out := &points{coords: make([]coords, len(p))}
 	shape, err := p.broadcast()

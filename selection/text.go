@@ -10,8 +10,13 @@ import (
 // Parse reads a selection as people write it: items separated by commas, each an index ("3", "-1"), a slice
 // ("0:10", "::2", ":") or an ellipsis ("..."). An item may name its axis by one of the array's dimension names,
 // "time=0:10"; such items come after all others and the axes not named are taken whole. Empty text is the whole array.
-// Errors wrap [ErrInvalid].
+// Coordinate values need a [Parser]. Errors wrap [ErrInvalid].
 func Parse(text string, names []string) (Basic, error) {
+	return Parser{Names: names}.basic(text)
+}
+
+// basic reads what Parse does, and coordinate values.
+func (p Parser) basic(text string) (Basic, error) {
 	entries, err := parseEntries(text)
 	if err != nil {
 		return nil, err
@@ -21,21 +26,22 @@ func Parse(text string, names []string) (Basic, error) {
 	for _, e := range entries {
 		if !e.isNamed {
 			basic = append(basic, e.item)
-		} else if err := bindName(named, e.name, e.item, names); err != nil {
+		} else if err := p.bind(named, e); err != nil {
 			return nil, err
 		}
 	}
-	return merge(basic, named, len(names))
+	return merge(basic, named, len(p.Names))
 }
 
-// Syntax returns an error, which wraps [ErrInvalid], for text that neither [Parse] nor [ParseJSON] reads for any array: what can be
-// said before there is one. Text that begins with a brace is JSON. Masks are not looked at.
+// Syntax returns an error for text that a [Parser] reads for no array: what can be said before there is one. Masks and
+// coordinate values are not looked at. The error wraps [ErrInvalid].
 func Syntax(text string) error {
-	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+	if !isJSON(text) {
 		_, err := parseEntries(text)
 		return err
 	}
-	r := &jsonReader{unbound: true, mask: func(string) (Mask, error) { return Mask{}, nil }}
+	r := &jsonReader{unbound: true}
+	r.Mask = func(string) (Mask, error) { return Mask{}, nil }
 	_, err := r.read([]byte(text))
 	return err
 }
@@ -43,6 +49,7 @@ func Syntax(text string) error {
 // entry is an item of a selection as text, with the name of its axis if it has one.
 type entry struct {
 	item    Item
+	values  *Values // in place of item
 	name    string
 	isNamed bool
 }
@@ -52,7 +59,7 @@ func parseEntries(text string) ([]entry, error) {
 		return nil, nil
 	}
 	var entries []entry
-	for s := range strings.SplitSeq(text, ",") {
+	for _, s := range splitItems(text) {
 		e, err := parseEntry(strings.TrimSpace(s))
 		if err == nil && !e.isNamed && len(entries) > 0 && entries[len(entries)-1].isNamed {
 			err = fmt.Errorf("%w: %q without a name after an item with one", ErrInvalid, s)
@@ -71,7 +78,14 @@ func parseEntry(text string) (e entry, err error) {
 		value = text
 	}
 	e.name, e.isNamed = strings.TrimSpace(name), isNamed
-	e.item, err = parseItem(strings.TrimSpace(value))
+	value = strings.TrimSpace(value)
+	if isValues(value) {
+		if e.values, err = parseValues(value); err == nil && !isNamed {
+			err = fmt.Errorf("%q is no index, slice or ellipsis; coordinate values need the name of their dimension, as time=2024-12-25", value)
+		}
+	} else {
+		e.item, err = parseItem(value)
+	}
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%w: %q: %w", ErrInvalid, text, err)
@@ -83,24 +97,39 @@ func parseEntry(text string) (e entry, err error) {
 	return e, err
 }
 
-func bindName(named map[int]Item, name string, item Item, names []string) error {
+// bind puts an item to the axis that it names.
+func (p Parser) bind(named map[int]Item, e entry) error {
+	i, err := axisNamed(e.name, p.Names)
+	if err != nil {
+		return err
+	}
+	if _, twice := named[i]; twice {
+		return fmt.Errorf("%w: dimension %q is selected twice", ErrInvalid, e.name)
+	}
+	if e.values != nil {
+		if e.item, err = p.lookup(e.name, *e.values); err != nil {
+			return err
+		}
+	}
+	if e.item.kind == itemEllipsis {
+		return fmt.Errorf("%w: an ellipsis cannot have a name", ErrInvalid)
+	}
+	named[i] = e.item
+	return nil
+}
+
+// axisNamed returns the number of the axis that has a name.
+func axisNamed(name string, names []string) (int, error) {
 	i := slices.Index(names, name)
 	switch {
 	case !slices.ContainsFunc(names, func(n string) bool { return n != "" }):
-		return fmt.Errorf("%w: %q selects by name, and the axes have no names; select by place, as \"0:10, 3\"", ErrInvalid, name)
+		return 0, fmt.Errorf("%w: %q selects by name, and the axes have no names; select by place, as \"0:10, 3\"", ErrInvalid, name)
 	case name == "" || i < 0:
-		return fmt.Errorf("%w: no dimension is named %q (there are %q)", ErrInvalid, name, names)
+		return 0, fmt.Errorf("%w: no dimension is named %q (there are %q)", ErrInvalid, name, names)
 	case slices.Contains(names[i+1:], name):
-		return fmt.Errorf("%w: several dimensions are named %q", ErrInvalid, name)
+		return 0, fmt.Errorf("%w: several dimensions are named %q", ErrInvalid, name)
 	}
-	if _, twice := named[i]; twice {
-		return fmt.Errorf("%w: dimension %q is selected twice", ErrInvalid, name)
-	}
-	if item.kind == itemEllipsis {
-		return fmt.Errorf("%w: an ellipsis cannot have a name", ErrInvalid)
-	}
-	named[i] = item
-	return nil
+	return i, nil
 }
 
 // merge puts the named items to their axes.

@@ -71,12 +71,18 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"", "0:10, ..., 3, ::2", "x=1", "-1,y=::3", "...", "1:2:3"} {
+	for _, s := range []string{"", "0:10, ..., 3, ::2", "x=1", "-1,y=::3", "...", "1:2:3", "x=1..2", `y="a,b"`, "x=1.5,y=..2"} {
 		f.Add(s)
 	}
 	shape, names := []int64{7, 5}, []string{"x", "y"}
 	f.Fuzz(func(t *testing.T, text string) {
-		sel, err := selection.Parse(text, names)
+		lookup := func(name string, v selection.Values) (selection.Item, error) {
+			if !slices.Contains(names, name) || v.IsRange() == (v.Is != "") {
+				t.Fatalf("%q: %+v", name, v)
+			}
+			return selection.At(0), nil
+		}
+		sel, err := selection.Parser{Names: names, Lookup: lookup}.Parse(text)
 		if err != nil {
 			if !errors.Is(err, selection.ErrInvalid) {
 				t.Fatalf("%v is no ErrInvalid", err)
@@ -115,13 +121,15 @@ func TestParseUnnamed(t *testing.T) {
 
 func TestSyntax(t *testing.T) {
 	for _, text := range []string{"", " ", "0", "0\v", "-1, ..., ::-2", "time=0:10", "0, x=1, y=2", `{"basic": "x=1, y=::2"}`, ` {"mask": "anything.npy"}`,
-		`{"orthogonal": {"time": [0, 2]}}`, `{"fields": ["a"]}`} {
+		`{"orthogonal": {"time": [0, 2]}}`, `{"fields": ["a"]}`, "x=1.5", "x=a", "x=1..2", "x=..2", "x=2024-12", "x=\"a,b\", y=2", "0, x=06:30Z",
+		`{"basic": "x=1..2"}`, `{"orthogonal": {"x": "1..2"}}`} {
 		if err := selection.Syntax(text); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	for _, text := range []string{"a", "0,", "1.5", "::0", "0:1:2:3", "=0", "x=", "x=...", "x=1, 2", "99999999999999999999", "{", "{}", `{"basic": "{}"}`,
-		`{"basic": "x=1, 2"}`, `{"mask": 3}`, `{"inner": true}`} {
+		`{"basic": "x=1, 2"}`, `{"mask": 3}`, `{"inner": true}`,
+		"1..2", "2024-12-25", "x=..", "x=1..2..3", "x=\"a", "x=\"a\"b", "x=\"\"", `{"orthogonal": ["1..2"]}`, `{"orthogonal": {"x": ".."}}`} {
 		if err := selection.Syntax(text); !errors.Is(err, selection.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
 		}

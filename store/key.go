@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"varve.dev/zarr/internal/own"
 )
 
 // ErrInvalidKey says that a text is no legal key, node path or node name.
@@ -64,7 +66,8 @@ type Path struct{ s string }
 
 // ParsePath returns the node path that s spells: "" or "/" is the root, a leading slash is permitted.
 // Besides the rules of [ParseKey], every segment has to be a legal node name
-// (zarr-specs v3 core, "Node names"): not made of periods only, not beginning with "__", not "zarr.json".
+// (zarr-specs v3 core, "Node names"): not made of periods only, not "zarr.json", and not one that
+// Varve keeps for itself, as "__varve". Other names with "__" in front are read in both formats.
 func ParsePath(s string) (Path, error) {
 	s = strings.TrimPrefix(s, "/")
 	if s == "" {
@@ -169,8 +172,8 @@ func checkName(name string) error {
 	switch {
 	case strings.Trim(name, ".") == "":
 		return fmt.Errorf("%w: node name %q is made of periods only", ErrInvalidKey, name)
-	case strings.HasPrefix(name, "__"):
-		return fmt.Errorf("%w: node name %q begins with \"__\", which is reserved", ErrInvalidKey, name)
+	case own.Is(name):
+		return fmt.Errorf("%w: node name %q is reserved: Varve keeps it for itself", ErrInvalidKey, name)
 	case name == "zarr.json":
 		return fmt.Errorf("%w: a node must not be named %q", ErrInvalidKey, name)
 	}

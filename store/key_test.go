@@ -71,13 +71,14 @@ func TestKeyParts(t *testing.T) {
 func TestParsePath(t *testing.T) {
 	for s, want := range map[string]string{
 		"": "", "/": "", "a": "a", "/a": "a", "/a/b": "a/b", "a/zarr.jsonx": "a/zarr.jsonx", "a/_b": "a/_b", "a/.b": "a/.b",
+		"__x": "__x", "a/__b": "a/__b", "__": "__", "__varve2": "__varve2", "__tmp": "__tmp", "a__varve": "a__varve",
 	} {
 		if p, err := store.ParsePath(s); err != nil || p.String() != want {
 			t.Errorf("ParsePath(%q): %q and error %v, want %q", s, p, err, want)
 		}
 	}
 	for _, s := range append(illegalKeys,
-		"//a", "a/", "...", "a/....", "__x", "a/__b", "__", "zarr.json", "a/zarr.json", "zarr.json/a", "/..", "/a/../b",
+		"//a", "a/", "...", "a/....", "__varve", "a/__varve", "__varve/a", "__varve.lock", "a/__varve.publish", "__tmp-", "a/__tmp-1/b", "zarr.json", "a/zarr.json", "zarr.json/a", "/..", "/a/../b",
 	) {
 		if s == "" || s == "/" || s == "/a" {
 			continue
@@ -114,7 +115,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%q.Join(%q): %q and error %v, want %q", c.path, c.rel, p, err, c.want)
 		}
 	}
-	for _, rel := range []string{"..", "a/../..", "__x", "zarr.json", "a//b", strings.Repeat("a", 1024)} {
+	for _, rel := range []string{"..", "a/../..", "__varve", "__tmp-x", "zarr.json", "a//b", strings.Repeat("a", 1024)} {
 		if p, err := path(t, "a").Join(rel); !errors.Is(err, store.ErrInvalidKey) || !p.IsRoot() {
 			t.Errorf("Join(%q): %q and error %v, want %v", rel, p, err, store.ErrInvalidKey)
 		}

@@ -2,7 +2,8 @@
 //
 // A store maps keys to values. Implementers write one method, [Store.Get]; every further power is an interface
 // of its own ([Writer], [ConditionalWriter], [Splicer], [Patcher], [Batcher], [ConditionalBatch], [SplicingBatch],
-// [PatchingBatch], [Copier], [CopyingBatch], [Deleter], [ConditionalDeleter], [Lister], [Stater], [Opener], [Locker], [Placer]), and a function of this package uses the power where the store has it and falls back
+// [PatchingBatch], [Copier], [CopyingBatch], [Deleter], [ConditionalDeleter],
+// [TreeDeleter], [Sweeper], [Lister], [Stater], [Opener], [Locker], [HeldLocker], [Placer]), and a function of this package uses the power where the store has it and falls back
 // where it can. A store that wraps another one, and changes nothing about its values, is a [Wrapper]; [As] finds the powers of any.
 // The suite in package storetest makes the contract true: a driver is done when storetest.Run passes.
 //
@@ -188,15 +189,6 @@ func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, er
 		return l.List(ctx, dir, deep)
 	}
 	return func(yield func(Entry, error) bool) { yield(Entry{}, unsupported(s, "list")) }
-}
-
-// Lock keeps other writers away from dir; see [Locker].
-func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err error) {
-	l, ok := As[Locker](s)
-	if !ok {
-		return nil, unsupported(s, "lock")
-	}
-	return l.Lock(ctx, dir)
 }
 
 // Stat returns size and version of the value at key, with a request for no bytes where s has no better way.

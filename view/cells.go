@@ -10,6 +10,7 @@ import (
 // drawCells writes the cells of a plate; their corner is the origin.
 func (p *plate) drawCells(k *ink) {
 	p.drawShades(k)
+	p.drawFills(k, false)
 	p.drawBeyond(k)
 	p.drawInner(k)
 	var l lines
@@ -19,6 +20,8 @@ func (p *plate) drawCells(k *ink) {
 	k.path(l.dashed.String(), ` stroke-dasharray="3 3"`)
 	k.path(l.dots.String(), ` stroke-width="3" stroke-linecap="round"`)
 	p.drawOutline(k)
+	p.drawFills(k, true)
+	p.drawStretched(k)
 	for _, m := range p.marks {
 		p.drawMark(k, m)
 	}
@@ -158,20 +161,66 @@ func (p *plate) drawOutline(k *ink) {
 	k.path(dotted.String(), ` stroke-width="2.5" stroke-dasharray="2 4"`)
 }
 
-// drawMark outlines chunks, or the blocks that they are part of.
-func (p *plate) drawMark(k *ink, m Mark) {
+// place returns where marked chunks are, or the blocks that they are part of.
+func (p *plate) place(m Mark) (x, y, width, height int, ok bool) {
 	if !p.holds(m.Chunks) {
+		return 0, 0, 0, 0, false
+	}
+	x, width = p.columns.reach(m.Chunks, p.column)
+	y, height = p.rows.reach(m.Chunks, p.row)
+	return x, y, width, height, width > 0 && height > 0
+}
+
+// drawFills colours marked chunks: below the lines between them, or above where lines would hide them.
+func (p *plate) drawFills(k *ink, thin bool) {
+	for _, m := range p.marks {
+		if x, y, width, height, ok := p.place(m); ok && m.Fill && (min(width, height) < 2*thinnest) == thin {
+			k.rect(x, y, width, height, m.fill())
+		}
+	}
+}
+
+// drawMark outlines marked chunks that are not filled, and writes the label.
+func (p *plate) drawMark(k *ink, m Mark) {
+	x, y, width, height, ok := p.place(m)
+	if !ok {
 		return
 	}
-	x, width := p.columns.reach(m.Chunks, p.column)
-	y, height := p.rows.reach(m.Chunks, p.row)
-	if width == 0 || height == 0 {
-		return
+	if !m.Fill {
+		k.rect(x, y, width, height, m.fill())
 	}
-	k.rect(x, y, width, height, `fill="`+markColour+`" fill-opacity=".12" stroke="`+markColour+`" stroke-width="2.5"`)
-	if m.Label != "" {
-		p.drawFlag(k, x+width/2, y+height/2, clip(m.Label, longText, p.more))
+	text := clip(m.Label, longText, p.more)
+	switch {
+	case text == "":
+	case m.Fill:
+		k.text(p.columns.length+8, y+height/2+4, ` font-weight="bold" fill="`+markColour+`"`, text)
+	default:
+		p.drawFlag(k, x+width/2, y+height/2, text)
 	}
+}
+
+// fill returns the attributes of marked chunks.
+func (m Mark) fill() string {
+	if m.Fill {
+		return `fill="` + markColour + `"`
+	}
+	return `fill="` + markColour + `" fill-opacity=".12" stroke="` + markColour + `" stroke-width="2.5"`
+}
+
+// drawStretched draws a zigzag beside the strips that are larger than to scale.
+func (p *plate) drawStretched(k *ink) {
+	var b strings.Builder
+	for _, s := range p.rows.strips {
+		if s.stretched {
+			b.WriteString(zigzag(-5, s.at, s.size, true))
+		}
+	}
+	for _, s := range p.columns.strips {
+		if s.stretched {
+			b.WriteString(zigzag(s.at, -4, s.size, false))
+		}
+	}
+	k.path(b.String(), ` stroke-width="1.5"`)
 }
 
 // drawFlag writes a label on a ground of its own, which can be read on every fill.

@@ -9,6 +9,6 @@
 //	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
 //	fmt.Print(view.Grid(g, nil))
 //
-// A picture follows the same rules, with lengths true to scale where they differ little, and several grids side by side share
-// a scale ([SVGRow]).
+// A picture follows the same rules, but its lengths are true to scale, with a mark where they are not, and several grids
+// side by side share a scale ([SVGRow]).
 package view

@@ -39,6 +39,29 @@ func (k *ink) text(x, y int, attributes, s string) {
 	fmt.Fprintf(k, `<text x="%d" y="%d"%s>%s</text>`+"\n", x, y, attributes, escaped(s))
 }
 
+// name writes the name of elements, unless there is none.
+func (k *ink) name(x, y int, anchor, s string) {
+	if s != "" {
+		k.text(x, y, ` text-anchor="`+anchor+`" font-weight="bold"`, s)
+	}
+}
+
+// zigzag returns a path of a length beside cells, downwards or across.
+func zigzag(x, y, length int, down bool) string {
+	var b strings.Builder
+	for n, step := 0, max(2, length/max(2, length/6)); n <= length; n += step {
+		across, along, op := 3*(n/step%2)-1, n, "L"
+		if n == 0 {
+			op = "M"
+		}
+		if !down {
+			across, along = along, across
+		}
+		fmt.Fprintf(&b, "%s%d %d", op, x+across, y+along)
+	}
+	return b.String()
+}
+
 // rect writes a filled box.
 func (k *ink) rect(x, y, width, height int, fill string) {
 	fmt.Fprintf(k, `<rect x="%d" y="%d" width="%d" height="%d" %s/>`+"\n", x, y, width, height, fill)

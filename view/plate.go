@@ -29,10 +29,10 @@ func newPlate(g *grid.Grid, opt *SVGOptions) *plate {
 	p := &plate{drawing: d, title: clip(opt.Title, longText, d.more), marks: opt.Marks, inner: opt.Inner}
 	p.rows, p.columns = singleRuler(44), singleRuler(64)
 	if d.row >= 0 {
-		p.rows = newRuler(&rowKind, g.Axis(d.row))
+		p.rows = newRuler(&rowKind, g.Axis(d.row), opt.namesOf(d.row))
 	}
 	if d.column >= 0 {
-		p.columns = newRuler(&columnKind, g.Axis(d.column))
+		p.columns = newRuler(&columnKind, g.Axis(d.column), opt.namesOf(d.column))
 	}
 	p.caption = p.remarks()
 	if opt.Caption != "" {
@@ -87,8 +87,27 @@ func (p *plate) left() int {
 	if p.row >= 0 {
 		n += lineHeight
 	}
-	if w := p.rows.labelWidth(); w > 0 {
-		n += w + 8
+	for _, w := range []int{p.rows.labelWidth(), p.rows.nameWidth()} {
+		if w > 0 {
+			n += w + 8
+		}
+	}
+	if p.column >= 0 {
+		n = max(n, p.columns.lead())
+	}
+	return n
+}
+
+// right returns the pixels behind the cells, which labels of marks take.
+func (p *plate) right() int {
+	n := 2
+	if p.column >= 0 {
+		n = max(n, p.columns.excess())
+	}
+	for _, m := range p.marks {
+		if m.Fill && m.Label != "" {
+			n = max(n, 10+textWidth(clip(m.Label, longText, p.more)))
+		}
 	}
 	return n
 }
@@ -101,16 +120,16 @@ func (p *plate) top() int {
 	}
 	if p.column >= 0 && !p.isEmpty() {
 		n += 2 * lineHeight
+		if p.columns.nameWidth() > 0 {
+			n += lineHeight
+		}
 	}
 	return n
 }
 
 // below returns the pixels from the upper edge of the cells to the end.
 func (p *plate) below() int {
-	n := 4 + len(p.caption)*lineHeight
-	if len(p.legend()) > 0 {
-		n += lineHeight
-	}
+	n := 4 + (len(p.caption)+len(p.legendLines()))*lineHeight
 	if !p.isEmpty() {
 		n += p.bodyHeight()
 	}
@@ -126,52 +145,26 @@ func (p *plate) bodyHeight() int {
 }
 
 func (p *plate) width() int {
-	n := p.left() + p.columns.length + 2
+	n := p.left() + p.columns.length + p.right()
 	for _, line := range append([]string{p.title + strings.Repeat(" ", len(p.title)/8)}, p.caption...) {
 		n = max(n, textWidth(line))
 	}
 	if p.column >= 0 {
 		n = max(n, p.left()+textWidth(p.heading(p.column)))
 	}
-	w := 0
-	for _, s := range p.legend() {
-		w += s.width()
+	for _, line := range p.legendLines() {
+		w := 0
+		for _, s := range line {
+			w += s.width()
+		}
+		n = max(n, w)
 	}
-	return max(n, w)
+	return n
 }
 
 // heading returns what stands beside an axis: its name, the way of its indices, and its extent.
 func (p *plate) heading(axis int) string {
 	return p.names[axis] + " → " + number(p.grid.Axis(axis).Extent())
-}
-
-// sample is an entry of a legend.
-type sample struct{ fill, text string }
-
-func (s sample) width() int { return swatch + 6 + textWidth(s.text) + 16 }
-
-// legend explains the fills that the picture has.
-func (p *plate) legend() []sample {
-	seen := map[presence]bool{}
-	for _, line := range p.shades {
-		for _, s := range line {
-			seen[s] = true
-		}
-	}
-	var list []sample
-	if p.stored != nil {
-		list = append(list, sample{fills[allStored], "stored"})
-	}
-	if seen[someStored] {
-		list = append(list, sample{fills[someStored], "some stored"})
-	}
-	if seen[notLookedUp] {
-		list = append(list, sample{fills[notLookedUp], "not looked up"})
-	}
-	if p.rows.inside < p.rows.length || p.columns.inside < p.columns.length {
-		list = append(list, sample{beyondFill, "beyond the array"})
-	}
-	return list
 }
 
 // draw writes the plate; the cells begin at the height y.
@@ -187,12 +180,11 @@ func (p *plate) draw(k *ink, x, y int) {
 		k.WriteString("</g>\n")
 		foot += p.bodyHeight()
 	}
-	if legend := p.legend(); len(legend) > 0 {
+	for _, line := range p.legendLines() {
 		foot += lineHeight
 		at := x
-		for _, s := range legend {
-			k.rect(at, foot-10, swatch, 10, s.fill+` stroke="`+inkColour+`" stroke-width=".5"`)
-			k.text(at+swatch+6, foot-1, "", s.text)
+		for _, s := range line {
+			s.draw(k, at, foot)
 			at += s.width()
 		}
 	}
@@ -206,15 +198,21 @@ func (p *plate) draw(k *ink, x, y int) {
 func (p *plate) drawScales(k *ink, x, y int) {
 	left := x + p.left()
 	if p.column >= 0 {
-		k.text(left, y-lineHeight-6, "", p.heading(p.column))
+		top := lineHeight - 4
+		if p.title != "" {
+			top += lineHeight + 6
+		}
+		k.text(left, y-p.top()+top, "", p.heading(p.column))
 	}
 	for _, l := range p.columns.labels {
 		k.text(left+l.at+l.size/2, y-6, ` text-anchor="middle"`, l.text)
+		k.name(left+l.at+l.size/2, y-6-lineHeight, "middle", l.name)
 	}
 	if p.row >= 0 {
 		k.text(0, 0, fmt.Sprintf(` transform="translate(%d %d) rotate(90)"`, x+4, y), p.heading(p.row))
 	}
 	for _, l := range p.rows.labels {
 		k.text(left-8, y+l.at+l.size/2+4, ` text-anchor="end"`, l.text)
+		k.name(left-16-p.rows.labelWidth(), y+l.at+l.size/2+4, "end", l.name)
 	}
 }

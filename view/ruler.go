@@ -9,6 +9,8 @@ import (
 // ruler is an axis of a picture: its strips from the first, and the labels beside them. Places and sizes are pixels.
 type ruler struct {
 	kind   *rulerKind
+	axis   grid.Axis
+	name   func(elements grid.Interval) string // nil where elements have no names
 	list   []span
 	level  int // of the scales of its kind
 	strips []strip
@@ -25,16 +27,21 @@ type strip struct {
 	inside bool // within the extent
 	joined bool // of the same cell as the strip before
 	gap    bool // stands for many cells
+
+	elements  int64 // that it shows; 0 for a gap
+	stretched bool  // larger than to scale
 }
 
 type label struct {
 	text     string
+	name     string // of the elements, "" for none
 	at, size int
+	strips   grid.Interval // beside which it stands
 }
 
 // rulerKind has what differs between columns and rows.
 type rulerKind struct {
-	scales []scale // in pixels, from large to small
+	scales []scale // pixels of the shortest and of the longest cell, from large to small; the first where there are names
 	most   int     // pixels that cells are to take
 	few    int64   // cells that are drawn each for itself
 	runs   int
@@ -43,12 +50,12 @@ type rulerKind struct {
 }
 
 var (
-	columnKind = rulerKind{scales: []scale{{64, 150}, {44, 100}, {30, 70}, {20, 44}}, most: 660, few: 24, runs: 16, gap: 40, across: true}
-	rowKind    = rulerKind{scales: []scale{{36, 110}, {28, 80}, {22, 56}, {18, 36}}, most: 420, few: 16, runs: 10, gap: 26}
+	columnKind = rulerKind{scales: []scale{{140, 300}, {64, 150}, {44, 100}, {30, 70}, {20, 44}}, most: 660, few: 24, runs: 16, gap: 40, across: true}
+	rowKind    = rulerKind{scales: []scale{{36, 110}, {36, 110}, {28, 80}, {22, 56}, {18, 36}}, most: 440, few: 16, runs: 10, gap: 26}
 )
 
-// trueRatio is how many times the longest cell may be as long as the shortest for a picture to be true to scale.
-const trueRatio = 6
+// thinnest is the fewest pixels of a strip: two lines and a colour between them.
+const thinnest = 4
 
 // stretch is the range of the lengths of cells, in elements.
 type stretch struct{ shortest, longest int64 }
@@ -67,26 +74,28 @@ func (s stretch) with(list []span) stretch {
 	return s
 }
 
-// pixels returns the size of a cell: true to scale, or where lengths differ much by their logarithms.
-func (s stretch) pixels(c scale, edge int64) int {
-	ratio, n := float64(s.longest)/float64(s.shortest), float64(edge)/float64(s.shortest)
-	if ratio <= trueRatio {
-		return int(math.Round(float64(c.low) * n))
-	}
-	return c.low + int(math.Round(float64(c.high-c.low)*math.Log(n)/math.Log(max(16, ratio))))
+// pixels returns the true size of some elements. The longest cell takes the high end of the
+// scale, or less where the shortest one is large enough without.
+func (s stretch) pixels(c scale, elements int64) int {
+	unit := min(float64(c.low)/float64(s.shortest), float64(c.high)/float64(s.longest))
+	return max(thinnest, int(math.Round(unit*float64(elements))))
 }
 
 // newRuler lays out the cells of an axis, with as much detail as fits.
-func newRuler(kind *rulerKind, a grid.Axis) ruler {
-	r := ruler{kind: kind}
+func newRuler(kind *rulerKind, a grid.Axis, name func(elements grid.Interval) string) ruler {
+	r, from := ruler{kind: kind, axis: a}, 1
+	if c, ok := a.Cell(0); ok && name != nil && c.Logical > 0 && name(grid.Interval{Stop: c.Logical}) != "" {
+		r.name, from = name, 0
+	}
 	for _, list := range layouts(a, kind.few, kind.runs) {
 		r.list = list
-		for r.level = range kind.scales {
+		for r.level = from; r.level < len(kind.scales); r.level++ {
 			if r.layOut(stretch{}.with(list)); r.length <= kind.most {
 				return r
 			}
 		}
 	}
+	r.level = len(kind.scales) - 1
 	return r
 }
 
@@ -103,46 +112,41 @@ func (r *ruler) layOut(s stretch) {
 		switch n := p.cells.Len(); {
 		case p.leftOut():
 			text := unicodeText.label(p)
-			r.add(p, p.cells, max(r.kind.gap, r.room(text)), text)
+			r.add(p, p.cells, r.kind.gap, text)
 		case p.inside > 0 && p.inside < p.edge:
-			r.addCut(p, s.pixels(r.kind.scales[r.level], p.edge))
+			r.addCut(p, s)
 		case n <= 3:
 			r.addEach(p, s.pixels(r.kind.scales[r.level], p.edge))
 		default:
 			r.addRun(p, s.pixels(r.kind.scales[r.level], p.edge))
 		}
 	}
-}
-
-// room returns the pixels that a label needs along the axis.
-func (r *ruler) room(text string) int {
-	if r.kind.across {
-		return textWidth(text) + 8
-	}
-	return 16
+	r.makeRoom()
+	r.compare()
+	r.dropNames()
 }
 
 // add appends a strip for some of the cells of a span, with its label if it has one of its own.
 func (r *ruler) add(p span, cells grid.Interval, size int, text string) {
-	s := strip{cells: cells, at: r.length, size: size, inside: p.inside > 0, gap: cells.Len() > 1}
+	s := strip{cells: cells, size: size, inside: p.inside > 0, gap: cells.Len() > 1, elements: p.edge}
+	if s.inside && p.inside < p.edge {
+		s.elements = p.inside
+	}
+	if s.gap {
+		s.elements = 0
+	}
 	r.strips = append(r.strips, s)
 	if text != "" {
-		r.labels = append(r.labels, label{text, s.at, size})
-	}
-	r.length += size
-	if s.inside {
-		r.inside = r.length
+		r.write(text, s.inside, cells, 1)
 	}
 }
 
 // addCut appends the cell that the extent cuts: what is within it, and what is beyond.
-func (r *ruler) addCut(p span, size int) {
-	within, beyond := number(p.inside), "("+number(p.edge-p.inside)+")"
-	part := int(math.Round(float64(size) * float64(p.inside) / float64(p.edge)))
-	rest := p
-	rest.inside = 0
-	r.add(p, p.cells, max(part, r.room(within)), within)
-	r.add(rest, p.cells, max(size-part, r.room(beyond)), beyond)
+func (r *ruler) addCut(p span, s stretch) {
+	c, rest := r.kind.scales[r.level], p
+	rest.edge, rest.inside = p.edge-p.inside, 0
+	r.add(p, p.cells, s.pixels(c, p.inside), number(p.inside))
+	r.add(rest, p.cells, s.pixels(c, rest.edge), "("+number(rest.edge)+")")
 	r.strips[len(r.strips)-1].joined = true
 }
 
@@ -151,30 +155,18 @@ func (r *ruler) addEach(p span, size int) {
 	one := p
 	for k := p.cells.Start; k < p.cells.Stop; k++ {
 		one.cells = grid.Interval{Start: k, Stop: k + 1}
-		text := unicodeText.label(one)
-		r.add(p, one.cells, max(size, r.room(text)), text)
+		r.add(p, one.cells, size, unicodeText.label(one))
 	}
 }
 
 // addRun appends the first and the last cell of a long run, and a gap between them.
 func (r *ruler) addRun(p span, size int) {
-	text, at := unicodeText.label(p), r.length
 	first := grid.Interval{Start: p.cells.Start, Stop: p.cells.Start + 1}
 	last := grid.Interval{Start: p.cells.Stop - 1, Stop: p.cells.Stop}
-	size = min(size, r.kind.scales[0].low) // the number says more than a large cell twice
 	r.add(p, first, size, "")
-	r.add(p, grid.Interval{Start: first.Stop, Stop: last.Start}, max(r.kind.gap, r.room(text)-2*size), "")
+	r.add(p, grid.Interval{Start: first.Stop, Stop: last.Start}, r.kind.gap, "")
 	r.add(p, last, size, "")
-	r.labels = append(r.labels, label{text, at, r.length - at})
-}
-
-// labelWidth returns the pixels of the longest label.
-func (r *ruler) labelWidth() int {
-	n := 0
-	for _, l := range r.labels {
-		n = max(n, textWidth(l.text))
-	}
-	return n
+	r.write(unicodeText.label(p), p.inside > 0, p.cells, 3)
 }
 
 // scaled gives one ruler of each of the plates a common scale.

@@ -18,6 +18,9 @@ type SVGOptions struct {
 	Names []string
 	// Stored returns how many of the chunks in a box of chunk indices are stored, as that of [GridOptions] does.
 	Stored func(chunks grid.Box) int64
+	// Labels returns the name of some elements along an axis, as that of a month, "" where they have
+	// none. It stands beside the length of a chunk, or of several that are drawn as one. Nil names nothing.
+	Labels func(axis int, elements grid.Interval) string
 	// Marks are pointed out.
 	Marks []Mark
 	// Inner are the inner chunks where chunks are shards ([grid.Grid.Divided]), nil where they are none. Fine lines show how a shard is
@@ -29,8 +32,20 @@ type SVGOptions struct {
 type Mark struct {
 	// Chunks is a box of chunk indices, one interval an axis. What is not in the grid is left out.
 	Chunks grid.Box
-	// Label stands in the middle of them.
+	// Label stands in the middle of them, or behind them where they are filled.
 	Label string
+	// Fill colours the chunks. Otherwise they are outlined, so that one sees what is stored.
+	Fill bool
+	// Meaning stands in the legend; "" for no entry.
+	Meaning string
+}
+
+// namesOf returns what names the elements of an axis, nil where nothing does.
+func (o *SVGOptions) namesOf(axis int) func(grid.Interval) string {
+	if o.Labels == nil {
+		return nil
+	}
+	return func(elements grid.Interval) string { return o.Labels(axis, elements) }
 }
 
 // Panel is one of several pictures that stand side by side.
@@ -42,9 +57,9 @@ type Panel struct {
 // SVG returns the picture of a chunk grid as a document of SVG 1.1. It needs no script, style sheet or font from elsewhere, its
 // colours can be read on light and on dark ground, and it has a title and a description for those who do not see it.
 //
-// Cells are as large as their lengths say, or their logarithms where some are more than six times as long as others. Along an
-// axis of many cells a run of equal ones is drawn as its first and last, and what does not fit is left out and counted.
-// What the edges reach beyond the array is hatched. A nil opt is the zero value.
+// Cells are true to scale along each axis. One that is too small for its label is drawn larger, with a zigzag beside it
+// and a line in the legend. Along an axis of many cells a run of equal ones is drawn as its first and last, and what does
+// not fit is left out and counted. What the edges reach beyond the array is hatched. A nil opt is the zero value.
 //
 // The effort depends on what is drawn and not on the number of chunks. Equal grids and options give equal bytes.
 func SVG(g *grid.Grid, opt *SVGOptions) []byte {

@@ -96,8 +96,16 @@ func wellFormed(doc []byte) error {
 		if err != nil {
 			return err
 		}
-		if e, ok := token.(xml.StartElement); ok && len(first) < 3 {
+		e, ok := token.(xml.StartElement)
+		if ok && len(first) < 3 {
 			first = append(first, e.Name.Local)
+		}
+		seen := map[xml.Name]bool{} // the decoder takes an attribute twice, and browsers do not
+		for _, a := range e.Attr {
+			if seen[a.Name] {
+				return errors.New(e.Name.Local + " has two attributes " + a.Name.Local)
+			}
+			seen[a.Name] = true
 		}
 	}
 	if got := strings.Join(first, " "); got != "svg title desc" {
@@ -140,7 +148,15 @@ func anyOptions(t *rapid.T, g *grid.Grid) *view.SVGOptions {
 		Title: rapid.String().Draw(t, "heading"), Caption: rapid.String().Draw(t, "caption"),
 		Names: rapid.SliceOfN(rapid.String(), g.Rank(), g.Rank()).Draw(t, "names"),
 		Axes:  rapid.SliceOfN(rapid.IntRange(-1, 4), 0, 3).Draw(t, "axes"),
-		Marks: []view.Mark{{Chunks: box, Label: rapid.String().Draw(t, "label")}, {}},
+		Marks: []view.Mark{{
+			Chunks: box, Label: rapid.String().Draw(t, "label"), Meaning: rapid.String().Draw(t, "meaning"), Fill: rapid.Bool().Draw(t, "fill"),
+		}, {}},
+		Labels: func(axis int, e grid.Interval) string {
+			if e.Start < 0 || e.Len() < 1 || e.Stop > g.Axis(axis).Extent() {
+				t.Fatalf("asked for the name of %v along axis %d", e, axis)
+			}
+			return strings.Repeat("n", int(e.Start%20))
+		},
 		Stored: func(b grid.Box) int64 {
 			if !within(b, g.Chunks()) {
 				t.Fatalf("asked for %v, there are %v", b, g.Chunks())

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,28 +14,40 @@ import (
 
 func newAppendCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "append NODE [FILE|-], append GROUP NAME=FILE …",
+		Use:   "append NODE [FILE|-] …, append GROUP NAME=FILE …",
 		Short: "Grow an array, or several of a group together, by the values of files or of standard input",
 		Long: `Grow an array, or several of a group together, by the values of files or of standard input.
 
 The values have to be as long as the array along all axes but the one that grows. They are one new chunk where the chunks
 of that axis are listed; regular chunks are filled up first. Nothing that is stored already is moved.
 
+A FILE may also be a Zarr array, or a pattern in quotes, as 'days/*.npy', whose files are taken in natural order: day-9 before
+day-10. Several files are appended one after the other, as if the command were run for each, so an axis whose chunks are listed
+gets a chunk for each of them. Before the first one is appended, all are looked at as far as that can be done without reading their
+values. Where one fails, those before it stay appended, and the message says which they are.
+
 Where chunks are shards, a new one has to have whole inner chunks. With --round-up it is declared as long as that takes, and reaches
 beyond the extent until the next append fills it.
 
 With NAME=FILE, as t2m=a.npy time=b.npy, all arrays named grow or none does, whatever happens meanwhile. Names are relative to the
 group, and so is the COORD of --time, which may be one of those that grow. The policy holds for all of them that have listed chunks,
-and --expect is the length of the axis before it grows.
+and --expect is the length of the axis before it grows. Where arrays name their dimensions, AXIS is found by the name that the
+array of the highest rank has for it.
 
-` + policiesText,
-		Example: `  varve append era5.zarr/t2m day.npy
+` + dimensionsText + `
+
+` + policiesText + `
+
+` + storedText,
+		Example: `  varve append station.zarr readings.npy
   varve append era5.zarr t2m=t2m.npy time=time.npy --grow calendar:month --time time
-  cat day.raw | varve append era5.zarr/t2m --axis 0`,
+  varve append station.zarr 'days/*.npy'
+  cat readings.raw | varve append station.zarr --axis time`,
 		Args:              appendArguments,
 		ValidArgsFunction: completeNode,
 	}
-	axis := c.Flags().Int("axis", 0, "the `AXIS` that grows; -1 is the last")
+	axis := new(string)
+	checkedVar(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", syntax(parseAxis))
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
 	change := changeFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -46,29 +59,38 @@ and --expect is the length of the axis before it grows.
 			if many {
 				return growAll(cmd, args[0], args[1:], *name, *axis, change)
 			}
-			if len(args) > 2 {
+			if len(args) > 2 && !isThere(args[1]) {
 				return badArgument("NAME=FILE names an array of a group, and this is an array")
 			}
 		}
-		return grow(cmd, args[0], slices.Concat(args[1:], []string{""})[0], *name, *axis, change)
+		sources, err := sourcesOf(args[1:])
+		if err != nil {
+			return err
+		}
+		if len(sources) == 0 {
+			sources = []string{"-"}
+		}
+		return grow(cmd, args[0], sources, *name, *axis, change)
 	}
 	return c
 }
 
-// appendArguments checks the number of arguments: a file for an array, any number of names and files for a group.
+// appendArguments checks the arguments: any number of files for an array, of names and files for a group.
 func appendArguments(cmd *cobra.Command, args []string) error {
 	if len(args) < 3 {
 		return arguments("NODE", "[FILE]")(cmd, args)
 	}
-	for _, arg := range args[1:] {
-		if !strings.Contains(arg, "=") {
-			return fmt.Errorf("unexpected argument %q: several arrays of a group are NAME=FILE each", arg)
+	named := strings.Contains(args[1], "=")
+	for _, arg := range args[2:] {
+		if strings.Contains(arg, "=") != named {
+			return fmt.Errorf("unexpected argument %q: several arrays of a group are NAME=FILE each, files of one array have no name", arg)
 		}
 	}
 	return nil
 }
 
-func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *change) error {
+// grow appends files or nodes to an array, one after the other.
+func grow(cmd *cobra.Command, location string, sources []string, formatName, axisText string, c *change) error {
 	p, err := c.policy(cmd)
 	if err != nil {
 		return err
@@ -85,27 +107,107 @@ func grow(cmd *cobra.Command, location, file, formatName string, axis int, c *ch
 		return err
 	}
 	defer a.Close()
-	at := axis
-	if axis < 0 {
-		at += a.Rank()
-	}
-	data, planes, err := addition(cmd, file, formatName, a, at, true)
+	at, err := axisOfArray(axisText, a)
 	if err != nil {
 		return err
 	}
-	opt := &zarr.AppendOptions{Expect: expect, RoundUp: c.roundUp}
-	l, err := c.times.timeline(cmd.Context(), p.unit, location, given{sameNode(location): data.data})
+	g := &appending{location, formatName, a, at, p, expect, c}
+	if len(sources) > 1 {
+		for _, source := range sources {
+			if err := g.foresee(cmd, source); err != nil {
+				return err
+			}
+		}
+	}
+	var done []appendedFile
+	for _, source := range sources {
+		before, after, err := g.by(cmd, source)
+		if err != nil {
+			return partly(err, done, sources)
+		}
+		done = append(done, appendedFile{source, before, after})
+	}
+	first, last := done[0].Before, done[len(done)-1].Shape
+	if len(done) > 1 && wantsJSON(cmd) {
+		return printJSON(cmd, map[string]any{"path": location, "shape_before": first, "shape": last, "files": done})
+	}
+	return reshaped(cmd, location, first, last)
+}
+
+// appending is an array that is about to grow along an axis.
+type appending struct {
+	location, formatName string
+	array                *zarr.Array
+	axis                 int
+	policy               growthPolicy
+	expect               []int64 // the shape that it has to have; nil is any
+	change               *change
+}
+
+// foresee refuses a source that cannot be appended, without reading its values. Of a stream, a pipe and of JSON nothing
+// is known before they are read.
+func (g *appending) foresee(cmd *cobra.Command, source string) error {
+	if source == "-" || source == "" {
+		return nil
+	}
+	if !isNodeLocation(source) {
+		f, err := formatOf(g.formatName, source)
+		if err != nil {
+			return err
+		}
+		// What is read from a pipe is gone for the append itself.
+		if info, err := os.Stat(source); err != nil || f == jsonFormat || !info.Mode().IsRegular() {
+			return err
+		}
+	}
+	v, err := openValues(cmd, source, g.formatName, g.array.Type())
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	shape := g.array.Shape()
+	if err := continues(v, shape, g.axis); err != nil || v.total < 0 || hasEmptyPlanes(shape, g.axis) {
+		return err
+	}
+	_, err = wholePlanes(v, shape, g.axis, v.total/width(v.typ))
+	return err
+}
+
+// by makes the array grow by a source, and returns its shapes around that.
+func (g *appending) by(cmd *cobra.Command, source string) (before, after []int64, err error) {
+	a, at := g.array, g.axis
+	data, planes, err := addition(cmd, source, g.formatName, a, at, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := g.change.agrees(cmd, a, longer(a.Shape(), at, planes)); err != nil {
+		return nil, nil, err
+	}
+	opt := &zarr.AppendOptions{Expect: g.expect, RoundUp: g.change.roundUp, Planes: planes}
+	p, when, err := g.change.along(cmd, g.policy, a, g.location, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := when.timeline(cmd.Context(), p.unit, g.location, given{sameNode(g.location): data.data})
 	if err == nil {
 		err = p.place(l, a, at, opt)
 	}
+	if err == nil {
+		err = appendsWithin(cmd, a, at, planes, opt)
+	}
+	if err == nil && (planes > 0 || !hasEmptyPlanes(a.Shape(), at)) {
+		p := newEstimate(cmd, "appending", data.bytes(), codedBytes)
+		err = data.append(cmd.Context(), a, at, opt)
+		p.end()
+	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if err := data.append(cmd.Context(), a, axis, opt); err != nil {
-		return err
+	if g.expect != nil {
+		g.expect = longer(g.expect, at, planes) // so that the next source follows this one
 	}
-	before, after := shapesAround(a, at, planes)
-	return reshaped(cmd, location, before, after)
+	before, after = shapesAround(a, at, planes)
+	return before, after, nil
 }
 
 // addition reads what is to be appended to an array along an axis, in host byte order, and counts its planes. There may be none
@@ -122,6 +224,10 @@ func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis i
 	}
 	if e, err = v.all(); err != nil {
 		return e, 0, err
+	}
+	if hasEmptyPlanes(shape, axis) && e.len() == 0 {
+		planes, err = v.planesAlong(axis, shape)
+		return e, planes, err
 	}
 	if e.len() == 0 && v.shape != nil && alone {
 		return e, 0, nil
@@ -169,6 +275,28 @@ func continues(v *values, shape []int64, axis int) error {
 		return nil
 	}
 	return onAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
+}
+
+// hasEmptyPlanes reports whether the planes of an array along an axis have no elements, since it is empty along another one.
+func hasEmptyPlanes(shape []int64, axis int) bool {
+	for i, n := range shape {
+		if i != axis && n == 0 {
+			return axis >= 0 && axis < len(shape)
+		}
+	}
+	return false
+}
+
+// planesAlong returns how many planes the values are that continue a shape, by what the file says of its own shape: their
+// elements do not tell where there are none.
+func (v *values) planesAlong(axis int, shape []int64) (int64, error) {
+	switch {
+	case v.shape == nil:
+		return 0, onAxis(axis, "a plane of shape %v has no elements, so raw data do not tell how many there are: give them as .npy or JSON", shape)
+	case len(v.shape) < len(shape):
+		return 1, nil
+	}
+	return v.shape[axis], nil
 }
 
 // wholePlanes counts the planes that n elements are, and refuses what is no whole number of them, or nothing at all.

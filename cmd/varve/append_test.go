@@ -279,7 +279,7 @@ func TestAppendRoundUp(t *testing.T) {
 	node := group + "/a"
 	must(t, "", "create", node, "--shape", "10,2", "--dtype", "int8", "--shards", "[[6,4],2]", "--chunks", "2", "--dimension-names", "t,x")
 	must(t, "", "create", group+"/t", "--shape", "10", "--dtype", "int8", "--chunks", "[[6,4]]", "--dimension-names", "t")
-	_, errs, status := execute(t, strings.Repeat("x", 6), "append", node, "--json")
+	_, errs, status := execute(t, strings.Repeat("x", 6), "append", node, "--alone", "--json")
 	facts, _ := decode(t, errs)["error"].(map[string]any)
 	for _, part := range []string{"inner chunk of 2", "append 2 or 4", "--round-up"} {
 		if message, _ := facts["message"].(string); !strings.Contains(message, part) {
@@ -289,17 +289,17 @@ func TestAppendRoundUp(t *testing.T) {
 	if status != 1 || facts["kind"] != "invalid-argument" {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	must(t, strings.Repeat("x", 6), "append", node, "--round-up")
+	must(t, strings.Repeat("x", 6), "append", node, "--round-up", "--alone")
 	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	must(t, strings.Repeat("y", 2), "append", node) // fills what is declared
+	must(t, strings.Repeat("y", 2), "append", node, "--alone") // fills what is declared
 	if got, want := chunkShapes(t, node), "[[6,[4,2]],2]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	file := filepath.Join(t.TempDir(), "t.raw")
 	overwrite(t, file, "abcd")
-	must(t, "", "append", group+"/t", file)
+	must(t, "", "append", group+"/t", file, "--alone")
 	overwrite(t, file, "abc")
 	if _, errs, status := execute(t, strings.Repeat("z", 6), "append", group, "a=-", "t="+file); status != 1 || !strings.Contains(errs, "--round-up") {
 		t.Errorf("status %d, %s", status, errs)

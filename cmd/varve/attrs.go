@@ -10,7 +10,7 @@ import (
 )
 
 func newAttributesCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "attrs NODE [get [KEY] | set KEY JSON | unset KEY]",
 		Short: "Show or change the user attributes of a node",
 		Example: `  varve attrs era5.zarr/t2m
@@ -19,8 +19,10 @@ func newAttributesCommand() *cobra.Command {
   varve attrs -- era5.zarr/t2m set offset -5`,
 		Args:              attributeArguments,
 		ValidArgsFunction: completeNode,
-		RunE:              attributes,
 	}
+	singleWriter := singleWriterFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error { return attributes(cmd, args, *singleWriter) }
+	return c
 }
 
 // attributeArguments checks the grammar: every verb has its own number of arguments.
@@ -42,7 +44,7 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 	return arguments(names...)(cmd, args)
 }
 
-func attributes(cmd *cobra.Command, args []string) error {
+func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	location, verb := args[0], "get"
 	if len(args) > 1 {
 		verb, args = args[1], args[2:]
@@ -53,11 +55,13 @@ func attributes(cmd *cobra.Command, args []string) error {
 		return showAttributes(cmd, location, args)
 	}
 	if verb == "set" {
-		if _, err := strictjson.Parse([]byte(args[1]), strictjson.Limits{}); err != nil {
+		if _, err := strictjson.Parse([]byte(args[1]), anyDepth); err != nil {
 			return badUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
 		}
 	}
-	n, err := zarr.Open(cmd.Context(), location, writing(cmd))
+	opt := writing(cmd)
+	opt.SingleWriter = singleWriter
+	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
 		return err
 	}
@@ -72,8 +76,12 @@ func attributes(cmd *cobra.Command, args []string) error {
 	case *zarr.Group:
 		err = n.UpdateAttributes(cmd.Context(), change)
 	}
-	if err != nil || !wantsJSON(cmd) {
+	if err != nil {
 		return err
+	}
+	if !wantsJSON(cmd) {
+		confirm(cmd, "%s  attribute %s %s", location, args[0], verb)
+		return nil
 	}
 	return showAttributes(cmd, location, nil)
 }
@@ -96,7 +104,9 @@ func noAttribute(key string, err error) error {
 
 // showAttributes prints all attributes, or the one named, as JSON.
 func showAttributes(cmd *cobra.Command, location string, keys []string) error {
-	n, err := openNode(cmd, location)
+	opt := reading(cmd)
+	opt.Rehearsal = ledgerOf(cmd.Context()) // where attributes were set for a dry run
+	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
 		return err
 	}

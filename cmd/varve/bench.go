@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
@@ -127,14 +128,8 @@ func levelsOf(processors int) []level {
 	return append(levels, level{processors, processors}, level{0, processors})
 }
 
-// usualInFlight is how many chunks are in flight where nobody says anything, or requests to a store that is far away (zarr.Options.Concurrency).
-func (t *trial) usualInFlight(processors int) int {
-	least := 32
-	if _, near := store.As[store.Opener](t.noted.Store); near {
-		least = 8
-	}
-	return max(least, 2*processors)
-}
+// inFlight is how many requests or chunks are in flight where nobody says anything (zarr.Options.Concurrency).
+func (t *trial) inFlight(processors int) int { return engine.InFlight(t.noted.Store, 0, processors) }
 
 // open opens the array anew, so that it knows nothing of an earlier round, and binds the selection.
 func (t *trial) open(ctx context.Context, opt zarr.Options) (*source, error) {
@@ -142,7 +137,7 @@ func (t *trial) open(ctx context.Context, opt zarr.Options) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSource(a, t.sel, false)
+	return newSource(ctx, a, t.sel, false)
 }
 
 // warm reads slabs for the time of one round, and notes them and the requests that they take.
@@ -213,7 +208,7 @@ func (t *trial) raw(ctx context.Context) (rawRound, error) {
 	start := time.Now()
 	var r rawRound
 	for {
-		requests, bytes, err := t.noted.replay(ctx, t.usualInFlight(runtime.GOMAXPROCS(0)))
+		requests, bytes, err := t.noted.replay(ctx, t.inFlight(runtime.GOMAXPROCS(0)))
 		if err != nil {
 			return r, err
 		}
@@ -238,7 +233,7 @@ func (t *trial) round(ctx context.Context, l level) (round, error) {
 	}
 	m := round{InFlight: l.inFlight, Processors: l.processors, Usual: l.inFlight == 0}
 	if m.Usual {
-		m.InFlight = t.usualInFlight(l.processors)
+		m.InFlight = t.inFlight(l.processors)
 	}
 	r, before, start := s.reader(), counter.Stats(), time.Now()
 	for i := 0; m.Slabs == 0 || time.Since(start) < t.share; i = (i + 1) % len(t.slabs) {

@@ -155,7 +155,7 @@ func TestSlabFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newSource(a, "", false)
+		s, err := newSource(t.Context(), a, "", false)
 		if err != nil {
 			t.Fatal(err)
 		}

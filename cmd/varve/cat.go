@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 )
 
 func newCatCommand() *cobra.Command {
@@ -27,17 +28,23 @@ any array, and makes of packed numbers what scale_factor, add_offset, _FillValue
 }
 
 func show(cmd *cobra.Command, location, sel string, decoded bool) error {
-	a, err := openArray(cmd, location)
+	opt := reading(cmd)
+	if opt.Limits.Block == 0 {
+		opt.Limits.Block = mostLooked // a few values may be long texts
+	}
+	a, err := zarr.OpenArray(cmd.Context(), location, opt)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(a, sel, decoded)
+	src, err := newSource(cmd.Context(), a, sel, decoded)
 	if err != nil {
 		return err
 	}
 	if wantsJSON(cmd) {
-		return withheld(cmd, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
+		return withheld(cmd, func(w *bufio.Writer) error {
+			return within(limitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
+		})
 	}
 	p, err := newExcerpt(cmd.Context(), src)
 	if err != nil {
@@ -45,6 +52,9 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 	}
 	return buffered(cmd, p.print)
 }
+
+// mostLooked is how many bytes of values are read at a time to be looked at, unless --limit says more.
+const mostLooked = 256 << 20
 
 // showJSON writes one document with all values of the selection.
 func showJSON(cmd *cobra.Command, location string, src *source, w *bufio.Writer) error {

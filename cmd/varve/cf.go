@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -23,23 +23,27 @@ type decoding struct {
 	typ    dtype.Type // of what is made
 	number func(elem []byte) float64
 	put    func(dst, elem []byte, value float64)
-	absent [][]byte // elements that stand for no value
+	word   func(elem []byte, value float64) string // in place of put, where what is made is text
+	shown  func(made []byte) string                // how people see it; nil is as any of its type
+	absent [][]byte                                // elements that stand for no value
+
+	isFloat bool // what is stored is floats
 }
 
 // decodeFlag gives a command the flag --decode.
 func decodeFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("decode", false, "make of stored numbers what CF attributes say: scale_factor, add_offset, _FillValue, missing_value; times")
+	return c.Flags().Bool("decode", false, "make of stored numbers what CF attributes say: scale_factor, add_offset, _FillValue, missing_value; times and durations")
 }
 
 // decodingOf returns what the attributes of an array say of its numbers, nil where they say nothing (CF conventions, sections 2.5.1,
 // 4.4 and 8.1; xarray). In format 2 the fill value stands for no value, as xarray has it. Scaled numbers become float64, times
-// moments in seconds or microseconds.
+// moments, or text where the calendar has other days than there were, and lengths of time durations.
 func decodingOf(a *zarr.Array) (*decoding, error) {
 	t := a.Type()
 	if !isNumeric(t) {
 		return nil, nil
 	}
-	d := &decoding{number: numberOf(t)}
+	d := &decoding{number: numberOf(t), isFloat: t.Kind() == dtype.Float}
 	if err := d.findAbsent(a); err != nil {
 		return nil, err
 	}
@@ -51,11 +55,14 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 		return nil, err
 	}
 	offset, moved, err := numberAttribute(a, "add_offset")
-	if err != nil || !scaled && !moved && d.absent == nil {
-		return nil, err
-	}
 	if !scaled {
 		scale = 1
+	}
+	if unit, ok := timeUnits[attribute(a, "units")]; ok && err == nil {
+		return d.durations(t, unit, func(x float64) float64 { return float64(x*scale) + offset }, scaled || moved)
+	}
+	if err != nil || !scaled && !moved && d.absent == nil {
+		return nil, err
 	}
 	d.typ = dtype.Of[float64]()
 	d.put = func(dst, _ []byte, value float64) {
@@ -72,15 +79,17 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 const quietNaN = 0x7ff8000000000000
 
 // moments makes times of numbers. Those that are none, or lie beyond the years that can be written, are not a time.
-// Those of calendars with other days than there were are refused: datetime64 has no 30th of February.
+// datetime64 has no 30th of February, so times of calendars with such days become text.
 func (d *decoding) moments(t dtype.Type, axis timeAxis) (*decoding, error) {
 	if !axis.isReal() {
-		return nil, badArgument("--decode: times of calendar %q are none of numpy.datetime64, which has the days of the Gregorian calendar; "+
-			"without --decode cat shows their dates", axis.Calendar())
+		return d.dates(t, axis), nil
 	}
 	var err error
 	unit := "us"
-	if t.Kind() != dtype.Float && axis.Length()%time.Second == 0 {
+	switch {
+	case axis.Length() < time.Microsecond:
+		unit = "ns"
+	case t.Kind() != dtype.Float && axis.Length()%time.Second == 0:
 		unit = "s"
 	}
 	if d.typ, err = dtype.DatetimeOf(unit, 1); err != nil {
@@ -100,6 +109,21 @@ func (d *decoding) moments(t dtype.Type, axis timeAxis) (*decoding, error) {
 	return d, nil
 }
 
+// dates makes text of times, as ISO 8601 writes them in their own calendar.
+func (d *decoding) dates(t dtype.Type, axis timeAxis) *decoding {
+	d.typ = dtype.Of[string]()
+	d.shown = func(made []byte) string { return string(made) }
+	d.word = func(elem []byte, value float64) string {
+		if !math.IsNaN(value) {
+			if at, err := axis.instant(string(t.AppendText(nil, elem))); err == nil {
+				return axis.text(axis.Calendar(), at)
+			}
+		}
+		return "NaT"
+	}
+	return d
+}
+
 // decode fills dst with what the elements of src stand for.
 func (d *decoding) decode(dst *elements, src elements) {
 	n := src.len()
@@ -108,18 +132,26 @@ func (d *decoding) decode(dst *elements, src elements) {
 	for i := range n {
 		elem := src.at(i)
 		value := d.number(elem)
-		for _, absent := range d.absent {
-			if bytes.Equal(elem, absent) {
-				value = math.NaN()
-			}
+		if d.isAbsent(elem, value) {
+			value = math.NaN()
 		}
-		d.put(dst.at(i), elem, value)
+		if d.word != nil {
+			dst.words[i] = []byte(d.word(elem, value))
+		} else {
+			d.put(dst.at(i), elem, value)
+		}
 	}
 }
 
-// findAbsent finds the elements that stand for no value.
+// findAbsent finds the elements that stand for no value. As in xarray, the fill value of an
+// array of format 2 wins over the attribute _FillValue, unless it is null.
 func (d *decoding) findAbsent(a *zarr.Array) error {
-	for _, name := range []string{"_FillValue", "missing_value"} {
+	names := []string{missing.FillValue, missing.Value}
+	if doc := a.Metadata(); a.Format() == 2 && !doc.HasNullFill() {
+		names = names[1:]
+		d.absent = append(d.absent, a.FillValue())
+	}
+	for _, name := range names {
 		v, err := attributeValue(a, name)
 		if err != nil || v.IsZero() {
 			continue
@@ -132,50 +164,25 @@ func (d *decoding) findAbsent(a *zarr.Array) error {
 			}
 		}
 		for _, e := range list {
-			elem, err := parseAbsent(a.Type(), e)
+			elem, err := missing.Parse(a.Type(), e.Raw())
 			if err != nil {
 				return badArgument("--decode: attribute %s: %w", name, err)
 			}
 			d.absent = append(d.absent, elem)
 		}
 	}
-	if a.Format() == 2 {
-		return d.addFill(a)
-	}
 	return nil
 }
 
-// addFill adds the fill value of an array of format 2, where that is not null.
-func (d *decoding) addFill(a *zarr.Array) error {
-	if isNull, err := hasNullFill(a.Metadata()); err != nil || isNull {
-		return err
-	}
-	elem, err := a.Type().ParseFill(a.Metadata().FillValue)
-	d.absent = append(d.absent, elem)
-	return err
-}
-
-// hasNullFill reports whether the document of an array has null for a fill value, as format 2 allows.
-func hasNullFill(doc *metadata.Array) (bool, error) {
-	if doc.Format() != 2 {
-		return false, nil
-	}
-	raw, err := doc.Marshal(metadata.Limits{})
-	if err != nil {
-		return false, err
-	}
-	fill, ok, err := metadata.Attribute(raw, "fill_value")
-	return ok && string(bytes.TrimSpace(fill)) == "null", err
-}
-
-// parseAbsent reads a value as an element. That of floats may be eight bytes in base64, as xarray writes it in format 3.
-func parseAbsent(t dtype.Type, v strictjson.Value) ([]byte, error) {
-	if text, err := v.Str(); err == nil && t.Kind() == dtype.Float {
-		if b, err := base64.StdEncoding.DecodeString(text); err == nil && len(b) == 8 {
-			return t.ParseText(strconv.FormatFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)), 'g', -1, 64))
+// isAbsent reports whether an element, of the given value, stands for no value. Floats are
+// compared by value, as xarray does it: -0.0 is absent where 0.0 is.
+func (d *decoding) isAbsent(elem []byte, value float64) bool {
+	for _, absent := range d.absent {
+		if bytes.Equal(elem, absent) || d.isFloat && value == d.number(absent) {
+			return true
 		}
 	}
-	return t.ParseFill(v.Raw())
+	return false
 }
 
 // numberAttribute returns a user attribute that is a number, or a list of one.
@@ -250,7 +257,7 @@ func endsOfTime(ctx context.Context, a *zarr.Array) []string {
 	if _, counted := timesOf(a); !counted && a.Type().Kind() != dtype.Datetime {
 		return nil
 	}
-	s, err := newSource(a, "", false)
+	s, err := newSource(ctx, a, "", false)
 	if err != nil {
 		return nil
 	}

@@ -11,6 +11,9 @@ import (
 // text returns how what is selected is written for people: as times where an array with one axis holds those.
 func (s *source) text() func(elem []byte) string {
 	plain := spelling(s.typ)
+	if s.decoding != nil && s.decoding.shown != nil {
+		return s.decoding.shown
+	}
 	axis, ok := timesOf(s.array)
 	if !ok || s.array.Rank() != 1 || s.decoding != nil {
 		return plain
@@ -45,14 +48,14 @@ func attribute(a *zarr.Array, name string) string {
 // timeAxis is what the numbers of a time coordinate count.
 type timeAxis struct{ calendar.Units }
 
-// parseTimeAxis reads units of a second or more, and the calendar. What is no such thing stays numbers.
+// parseTimeAxis reads units and the calendar. What is no such thing stays numbers.
 func parseTimeAxis(units, name string) (timeAxis, bool) {
 	c, err := calendar.Parse(name)
 	if err != nil {
 		return timeAxis{}, false
 	}
 	u, err := calendar.ParseUnits(units, c)
-	return timeAxis{u}, err == nil && u.Length() >= time.Second
+	return timeAxis{u}, err == nil
 }
 
 // isReal reports whether the days are those that there were. Both calendars that have them number them alike.
@@ -70,15 +73,23 @@ func (a timeAxis) in(c calendar.Calendar, number string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	t = t.Round(time.Microsecond)
 	day, err := c.Date(t.Day)
 	if err != nil || day.Year < 1 || day.Year > 9999 {
 		return "", false
 	}
-	if a.Length()%(24*time.Hour) == 0 && t.Nano == 0 {
-		return day.String(), true
+	return a.text(c, t), true
+}
+
+// text returns a time as ISO 8601 writes it in a calendar: a day where the units are days and the time begins one, and
+// otherwise a time of day, to the microsecond unless the units are shorter.
+func (a timeAxis) text(c calendar.Calendar, t calendar.Instant) string {
+	if a.Length() >= time.Microsecond {
+		t = t.Round(time.Microsecond)
 	}
-	return c.Text(t), true
+	if day, err := c.Date(t.Day); err == nil && a.Length()%(24*time.Hour) == 0 && t.Nano == 0 {
+		return day.String()
+	}
+	return c.Text(t)
 }
 
 // instant reads a number as a whole one where it is.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,33 +18,48 @@ const mostFaults = 1000
 func newCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check NODE",
-		Short: "Look for damage in the stored chunks of an array; status 1 where there is any",
-		Long: `Look for damage in the stored chunks of an array; status 1 where there is any.
+		Short: "Look for damage in the stored chunks of an array, or of all arrays of a group; status 1 where there is any",
+		Long: `Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 where there is any.
 
 Every stored chunk is read and decoded. Of a shard the index and all inner chunks are looked at: each has to lie within the shard,
 to have its bytes for itself and to decode. Bytes that belong to nothing are counted and are no damage; varve compact --shards
-gives them back. What has no checksum can be wrong all the same, unseen.`,
-		Example: `  varve check era5.zarr/t2m
+gives them back. What has no checksum can be wrong all the same, unseen.
+
+A chunk that is not stored is the fill value, and no fault: chunks of nothing else are not stored as a
+rule. Where all chunks should be there, --complete lists those that are not.
+
+Temporary files are listed and are no damage: of a write that is under way, or of a writer that was
+killed. The next command that writes here removes those of killed writers.`,
+		Example: `  varve check era5.zarr
   varve check era5.zarr/t2m --index-only --json`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
 	only := c.Flags().Bool("index-only", false, "look at the indexes of shards, and decode nothing")
+	complete := c.Flags().Bool("complete", false, "count chunks that are not stored as faults, where all should be")
 	c.Flags().Bool("dry-run", false, "change nothing, which check never does")
-	c.RunE = func(cmd *cobra.Command, args []string) error { return check(cmd, args[0], *only) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		return check(cmd, args[0], zarr.CheckOptions{IndexOnly: *only, Complete: *complete})
+	}
 	return c
 }
 
 // findings is what was found out about an array, as programs read it.
 type findings struct {
-	Path   string      `json:"path"`
-	Chunks int64       `json:"chunks_stored"`
-	Inner  int64       `json:"inner_chunks_stored"`
-	Bytes  int64       `json:"bytes_stored"`
-	Dead   int64       `json:"bytes_dead"`
-	Faults int64       `json:"faults"`
-	Bad    int64       `json:"chunks_damaged"`
-	Found  []faultFact `json:"found"` // in the order of chunks
+	Path    string      `json:"path"`
+	Chunks  int64       `json:"chunks_stored"`
+	Inner   int64       `json:"inner_chunks_stored"`
+	Bytes   int64       `json:"bytes_stored"`
+	Dead    int64       `json:"bytes_dead"`
+	Missing int64       `json:"chunks_missing"` // with --complete
+	Faults  int64       `json:"faults"`
+	Bad     int64       `json:"chunks_damaged"`
+	Found   []faultFact `json:"found"`           // in the order of chunks
+	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
+
+	Temporary []temporaryFact `json:"temporary,omitzero"` // of the array that was named; a group tells of its members' itself
+
+	sharded bool
 }
 
 // faultFact is one fault. Of a chunk with very many the last stands for those that are not told.
@@ -57,38 +74,65 @@ type faultFact struct {
 	Message string    `json:"message"`
 }
 
-func check(cmd *cobra.Command, location string, indexOnly bool) error {
-	a, err := openArray(cmd, location)
+func check(cmd *cobra.Command, location string, how zarr.CheckOptions) error {
+	n, err := openNode(cmd, location)
 	if err != nil {
 		return err
 	}
-	defer a.Close()
+	defer n.Close()
+	a, ok := n.(*zarr.Array)
+	if !ok {
+		return checkGroup(cmd, location, n.(*zarr.Group), how)
+	}
+	c, err := checkArray(cmd, location, a, how)
+	if err != nil {
+		return err
+	}
+	if c.Temporary, err = temporaryFiles(cmd, n); err != nil {
+		return err
+	}
+	if err := c.print(cmd); err != nil {
+		return err
+	}
+	if c.Faults > 0 {
+		return verdict(faultsText(location, c.Faults, c.Missing, c.Bad, c.Chunks))
+	}
+	return nil
+}
+
+// faultsText says how many faults were found, of which so many are chunks that are not stored.
+func faultsText(location string, faults, missing, bad, chunks int64) string {
+	text := fmt.Sprintf("check %s: %s in %s of %s", location, plural(faults-missing, "fault"), count(bad), plural(chunks, "stored chunk"))
+	if missing > 0 {
+		text += fmt.Sprintf("; %s missing", plural(missing, "chunk"))
+	}
+	return text
+}
+
+// checkArray looks for damage in one array.
+func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.CheckOptions) (*findings, error) {
 	chunks, _ := a.Grid().NumChunks()
-	p := newProgress(cmd, "chunks", chunks)
-	p.text = count
-	c := findings{Path: location, Found: []faultFact{}}
-	opt := &zarr.CheckOptions{IndexOnly: indexOnly, Progress: func(_ []int64, found *codec.Check) {
+	p := newCount(cmd, "chunks", chunks)
+	c := &findings{Path: location, Found: []faultFact{}, sharded: a.Inner() != nil}
+	how.Progress = func(_ []int64, found *codec.Check) {
 		p.add(1)
 		c.add(found)
-	}}
-	for f, err := range a.CheckShards(cmd.Context(), opt) {
+	}
+	defer p.end()
+	for f, err := range a.CheckShards(cmd.Context(), &how) {
 		if err != nil {
-			p.end()
-			return err
+			return nil, err
+		}
+		if errors.Is(f.Err, fs.ErrNotExist) {
+			c.Missing++
+			c.Faults++
 		}
 		if len(c.Found) < mostFaults {
 			c.Found = append(c.Found, factOf(f))
 		}
 	}
-	p.end()
 	slices.SortStableFunc(c.Found, func(x, y faultFact) int { return slices.Compare(x.Chunk, y.Chunk) })
-	if err := c.print(cmd, a.Inner() != nil); err != nil {
-		return err
-	}
-	if c.Faults > 0 {
-		return verdict(fmt.Sprintf("check %s: %s in %s of %s", location, plural(c.Faults, "fault"), count(c.Bad), plural(c.Chunks, "stored chunk")))
-	}
-	return nil
+	return c, nil
 }
 
 // add adds what was found out about one chunk.
@@ -114,23 +158,34 @@ func factOf(f zarr.ShardFault) faultFact {
 	return fact
 }
 
-func (c *findings) print(cmd *cobra.Command, sharded bool) error {
+func (c *findings) print(cmd *cobra.Command) error {
 	if wantsJSON(cmd) {
 		return printJSON(cmd, c)
 	}
-	return buffered(cmd, func(w *bufio.Writer) error {
-		for _, f := range c.Found {
-			fmt.Fprintln(w, printable(f.Message))
-		}
-		what := plural(c.Chunks, "stored chunk")
-		if sharded {
-			what = fmt.Sprintf("%s with %s", plural(c.Chunks, "stored shard"), plural(c.Inner, "inner chunk"))
-		}
-		fmt.Fprintf(w, "%s  %s, %s", printable(c.Path), what, byteCount(c.Bytes))
-		if c.Dead > 0 {
-			fmt.Fprintf(w, ", of which %s belong to nothing (varve compact --shards)", byteCount(c.Dead))
-		}
-		_, err := fmt.Fprintf(w, ": %s\n", plural(c.Faults, "fault"))
+	return buffered(cmd, c.write)
+}
+
+// write writes a line for every fault, and one for the array.
+func (c *findings) write(w *bufio.Writer) error {
+	for _, f := range c.Found {
+		fmt.Fprintln(w, printable(f.Message))
+	}
+	if c.Error != nil {
+		_, err := fmt.Fprintf(w, "%s  cannot be checked: %s\n", printable(c.Path), printable(*c.Error))
 		return err
-	})
+	}
+	what := plural(c.Chunks, "stored chunk")
+	if c.sharded {
+		what = fmt.Sprintf("%s with %s", plural(c.Chunks, "stored shard"), plural(c.Inner, "inner chunk"))
+	}
+	fmt.Fprintf(w, "%s  %s, %s", printable(c.Path), what, byteCount(c.Bytes))
+	if c.Dead > 0 {
+		fmt.Fprintf(w, ", of which %s belong to nothing (varve compact --shards)", byteCount(c.Dead))
+	}
+	if c.Missing > 0 {
+		fmt.Fprintf(w, "; %s missing", plural(c.Missing, "chunk"))
+	}
+	_, err := fmt.Fprintf(w, ": %s\n", plural(c.Faults, "fault"))
+	writeTemporary(w, c.Temporary)
+	return err
 }

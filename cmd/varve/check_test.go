@@ -64,3 +64,25 @@ func TestCheckChunks(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }
+
+// TestCheckListsTemporaryFiles leaves a file as a killed writer does: check tells of it, in arrays and groups, and the next
+// change removes it.
+func TestCheckListsTemporaryFiles(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	node := filepath.Join(group, "a")
+	must(t, "", "create", node, "--shape", "4", "--dtype", "int16")
+	must(t, "", "write", node, "--value", "3")
+	if got := decode(t, must(t, "", "check", node, "--json"))["temporary"]; len(got.([]any)) != 0 {
+		t.Errorf("temporary files of a tidy array: %v", got)
+	}
+	overwrite(t, filepath.Join(node, "c", "__tmp-0123456789abcdef"), "12345")
+	for _, at := range []string{node, group} {
+		if out := must(t, "", "check", at); !strings.Contains(out, "c/__tmp-0123456789abcdef  temporary file, 5 B, of ") || !strings.Contains(out, "1 temporary file with 5 B") {
+			t.Error(out)
+		}
+		files, _ := decode(t, must(t, "", "check", at, "--json"))["temporary"].([]any)
+		if len(files) != 1 || files[0].(map[string]any)["bytes"] != 5.0 {
+			t.Errorf("%s: %v", at, files)
+		}
+	}
+}

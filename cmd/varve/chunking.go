@@ -18,7 +18,7 @@ const chunksHelp = `CHUNKS say how the axes are cut:
   auto                chunks of about 1 MiB and less, more for large arrays (the default)
   8MiB                chunks of this size, or a little less; also 500kB, 1.5GiB
   10                  chunks of 10 elements along every axis; -1 is the whole axis
-  [10,20]             an entry an axis: chunks of 10 and 20
+  10,20               an entry an axis: chunks of 10 and 20; also [10,20]
   [[10,20,30],25]     lists of lengths and of runs [length, count], for axes that are cut unevenly
   calendar:month      a chunk a month along axis 0, or calendar:year; the other axes are whole. When the elements are is said by
                       a coordinate that counts in CF units, --time COORD, or by --start DATE, which is element 0, and
@@ -27,7 +27,7 @@ const chunksHelp = `CHUNKS say how the axes are cut:
   groups:FILE         a chunk a group along axis 0; the other axes are whole. FILE is a .npy file, a JSON list, or text with a
                       line each, of labels, one an element and sorted, or of counts, one a group: a list as long as the axis
                       is labels, one that sums to its length is counts.
-  ["calendar:month",36,-1]    words and lengths together, an entry an axis
+  calendar:month,36,-1        words and lengths together, an entry an axis
   {"name": …}         a whole chunk_grid object, as it stands in metadata
   bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only as far as the array reaches. Few programs read it.`
 
@@ -62,10 +62,12 @@ func parseChunking(text string) (chunking, error) {
 		return c, err
 	}
 	if rest, ok := strings.CutPrefix(text, "bounded:"); ok {
+		rest = asList(rest)
 		c.trimmed, c.lengths = true, rest
 		_, err := chunksJSON(rest)
 		return c, err
 	}
+	text = asList(text)
 	if axis, ok, err := axisWord(text); ok {
 		c.axes, c.whole = []axisText{axis}, true
 		return c, err
@@ -77,7 +79,7 @@ func parseChunking(text string) (chunking, error) {
 		return c, err
 	}
 	v, err := chunksJSON(text)
-	if err != nil && !strings.HasPrefix(text, "[") {
+	if err != nil && !strings.HasPrefix(c.text, "[") {
 		return c, errors.New("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either")
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
@@ -86,6 +88,30 @@ func parseChunking(text string) (chunking, error) {
 	}
 	c.lengths = text
 	return c, err
+}
+
+// asList returns an entry an axis with commas between them, as 100,100 or calendar:month,36,-1, as the list that it
+// stands for; any other text as it is. Names of files may have commas.
+func asList(text string) string {
+	if strings.HasPrefix(text, "groups:") || !strings.Contains(text, ",") {
+		return text
+	}
+	if _, err := chunksJSON(text); err == nil && strings.HasPrefix(text, "[") {
+		return text
+	}
+	entries := strings.Split(text, ",")
+	for i, e := range entries {
+		e = strings.TrimSpace(e)
+		if strings.HasPrefix(e, "calendar:") {
+			e = string(jsonText(e))
+		}
+		entries[i] = e
+	}
+	list := "[" + strings.Join(entries, ",") + "]"
+	if _, err := chunksJSON(list); err != nil {
+		return text
+	}
+	return list
 }
 
 // chunksJSON reads a number or a list.
@@ -249,6 +275,10 @@ func (a axisText) cut(ctx context.Context, extent int64, at site) (grid.Cut, err
 		b, err := l.buckets(extent)
 		if err != nil {
 			return grid.Cut{}, err
+		}
+		if n, ends := b.Len(); ends && n == 0 && extent == 0 {
+			// Nobody knows yet when elements will be. An axis needs an edge: a calendar's policy replaces this one.
+			return grid.Edges(1), nil
 		}
 		edges, err := b.Covering(max(1, extent)) // an axis needs an edge
 		return grid.Edges(edges...), err

@@ -17,8 +17,8 @@ they are, and nothing is decoded. A shard that is in order is not written.
 
 Every shard is replaced in one step: others read and write meanwhile, and whoever stops the command leaves shards that are whole.
 A shard that is damaged is left as it is and named, after the others are done.`,
-		Example: `  varve compact era5.zarr/t2m --shards
-  varve compact era5.zarr/t2m --shards --dry-run --json`,
+		Example: `  varve compact era5.zarr/tp --shards
+  varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
@@ -42,8 +42,7 @@ func compactShards(cmd *cobra.Command, location string, dry bool) error {
 	}
 	defer a.Close()
 	shards, _ := a.Grid().NumChunks()
-	p := newProgress(cmd, "shards", shards)
-	p.text = count
+	p := newCount(cmd, "shards", shards)
 	report, err := a.CompactShards(cmd.Context(), &zarr.CompactOptions{DryRun: dry, Progress: func([]int64) { p.add(1) }})
 	p.end()
 	if err != nil && !errors.Is(err, zarr.ErrCorrupt) {
@@ -64,8 +63,17 @@ type compacted struct {
 
 // printCompacted tells what became of the shards.
 func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.CompactReport) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, compacted{location, dry, r.Shards, r.Changed, r.Before, r.After})
+	facts := compacted{location, dry, r.Shards, r.Changed, r.Before, r.After}
+	switch {
+	case wantsJSON(cmd) && dry:
+		return printJSON(cmd, struct {
+			planHead
+			*compacted
+			Kept      int64 `json:"chunks_kept"`
+			Rewritten int64 `json:"chunks_rewritten"`
+		}{planHead{cmd.Name(), location, nil, "replace-in-place", "atomic"}, &facts, r.Shards - r.Changed, r.Changed})
+	case wantsJSON(cmd):
+		return printJSON(cmd, facts)
 	}
 	done := "put in order"
 	if dry {

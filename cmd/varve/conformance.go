@@ -29,7 +29,7 @@ func conformance(cmd *cobra.Command, location string) error {
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(a, "", false)
+	src, err := newSource(cmd.Context(), a, "", false)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		return err
 	}
 	defer g.Close()
+	p := newEstimate(cmd, "consolidating", 0, movedBytes)
+	defer p.end()
 	d, err := findDrift(cmd.Context(), location, 0)
 	if err != nil {
 		return err
@@ -45,6 +47,15 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		if err := g.Consolidate(cmd.Context()); err != nil {
 			return err
 		}
+	}
+	p.end()
+	if wantsJSON(cmd) && dry {
+		return printJSON(cmd, struct {
+			planHead
+			Path   string `json:"path"`
+			DryRun bool   `json:"dry_run"`
+			*drift
+		}{planHead{cmd.Name(), location, nil, strategyOf(cmd), "atomic"}, location, dry, d})
 	}
 	if wantsJSON(cmd) {
 		return printJSON(cmd, struct {

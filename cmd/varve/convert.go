@@ -1,21 +1,20 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
 
 // convertFlags are the flags of varve convert.
 type convertFlags struct {
-	to             string
-	dry, overwrite bool
+	to                  string
+	dry, overwrite, yes bool
 }
 
 func newConvertCommand() *cobra.Command {
@@ -31,16 +30,21 @@ stopped. Nobody may change the nodes meanwhile. Where documents of both formats 
 
 With DST the nodes are copied there and SRC stays. Chunks are copied as stored where that is possible, and encoded anew elsewhere.
 
-_ARRAY_DIMENSIONS becomes names of dimensions and is made of them; consolidated metadata is made anew where there is some.`,
+_ARRAY_DIMENSIONS becomes names of dimensions and is made of them; consolidated metadata is made anew where there is some.
+
+Missing values stay what they are to xarray, which takes the fill value of format 2 for one and in format 3 the attribute _FillValue
+only. To 3, the fill value becomes the attribute as well. To 2, the attribute becomes the fill value; without one the fill value
+becomes null, and chunks that are missing are stored. --dry-run counts them. Above 10,000 chunks or 1 GiB the command asks.`,
 		Example: `  varve convert old.zarr --to 3 --dry-run
-  varve convert era5.zarr era5-v2.zarr --to 2`,
+  varve convert station.zarr station-v2.zarr --to 2`,
 		Args:              arguments("SRC", "[DST]"),
 		ValidArgsFunction: completeNode,
 	}
 	f := new(convertFlags)
-	checkedVar(c.Flags(), &f.to, "to", "", "the format `VERSION`: 2|3", oneOf("2", "3"))
+	checkedVar(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", oneOf("2", "3"))
 	propose(c, "to", "2", "3")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and tell what would be converted how")
+	c.Flags().BoolVar(&f.yes, "yes", false, "store any number of missing chunks, and do not ask")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "remove a node that is at DST first")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -60,7 +64,31 @@ _ARRAY_DIMENSIONS becomes names of dimensions and is made of them; consolidated 
 func (f *convertFlags) format() int { return int(f.to[0] - '0') }
 
 func (f *convertFlags) options(cmd *cobra.Command) *rewrite.Options {
-	return &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
+	return &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
+}
+
+// permitted runs a conversion, and once more where a person at the terminal permits it to
+// store that many missing chunks. Nothing is changed before.
+func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (rewrite.Conversion, error)) (rewrite.Conversion, error) {
+	r, err := do(f.options(cmd))
+	if !errors.Is(err, rewrite.ErrManyMissing) || !isTerminal(cmd.InOrStdin()) {
+		return r, err
+	}
+	chunks, size := toFill(r)
+	if !asked(cmd, fmt.Sprintf("Store %s that are missing, %s?", plural(chunks, "chunk"), byteCount(size))) {
+		return r, badArgument("nothing was converted")
+	}
+	f.yes = true
+	return do(f.options(cmd))
+}
+
+// toFill returns how many missing chunks a conversion stores, and their bytes.
+func toFill(r rewrite.Conversion) (chunks, size int64) {
+	for _, n := range r.Nodes {
+		chunks += n.Filled
+		size += n.FilledBytes
+	}
+	return chunks, size
 }
 
 func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) {
@@ -73,7 +101,14 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, letGo(at, true)) }()
-	r, err := rewrite.Convert(cmd.Context(), at, f.format(), f.options(cmd))
+	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
+		p := newEstimate(cmd, "converting", 0, movedBytes)
+		defer p.end()
+		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
+	})
+	if errors.Is(err, zarr.ErrIncomplete) {
+		err = leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats stand beside each other: repeat the command, which finishes it")
+	}
 	if err != nil {
 		return atLocation(cmd.Name(), location, at, err)
 	}
@@ -87,25 +122,27 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, letGo(src, true)) }()
-	dst, err := f.destination(ctx, to)
+	dst, err := f.copying().destination(ctx, to)
 	if err != nil {
 		return err
 	}
-	r, err := rewrite.ConvertTo(ctx, src, dst, f.format(), f.options(cmd))
-	err = errors.Join(err, letGo(dst, err == nil))
+	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
+		p := newEstimate(cmd, "converting", 0, movedBytes)
+		defer p.end()
+		defer p.measure(ctx, from, reading(cmd))()
+		return rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
+	})
 	if err != nil {
-		if !f.dry {
-			_ = os.Remove(localPath(to)) // a directory that was made for nothing; whatever is in it stays
-		}
+		return f.copying().stopped(cmd, from, to, src, dst, err)
+	}
+	if err := letGo(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
 	}
 	return f.tell(cmd, from, to, r)
 }
 
-// destination is that of a copy.
-func (f *convertFlags) destination(ctx context.Context, location string) (rewrite.Place, error) {
-	return (&copyFlags{dry: f.dry, overwrite: f.overwrite}).destination(ctx, location)
-}
+// copying returns the flags of a copy to the destination of a conversion.
+func (f *convertFlags) copying() *copyFlags { return &copyFlags{dry: f.dry, overwrite: f.overwrite} }
 
 // conversionFacts is what was converted, as programs read it.
 type conversionFacts struct {
@@ -115,6 +152,9 @@ type conversionFacts struct {
 	DryRun      bool             `json:"dry_run"`
 	Arrays      int              `json:"arrays"`
 	Groups      int              `json:"groups"`
+	Filled      int64            `json:"chunks_filled"` // that were missing and are stored
+	FilledBytes int64            `json:"bytes_filled"`
+	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	Nodes       []convertedFacts `json:"nodes"`
 }
 
@@ -123,6 +163,11 @@ type convertedFacts struct {
 	Kind string  `json:"kind"`
 	From int     `json:"from"`
 	Anew *string `json:"encoded_anew"` // why chunks are, null where they stay as they are stored
+
+	Missing     *string `json:"missing_values"` // what becomes of them, null where nothing has to change
+	Lost        bool    `json:"missing_values_lost"`
+	Filled      int64   `json:"chunks_filled"`
+	FilledBytes int64   `json:"bytes_filled"`
 }
 
 func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
@@ -133,9 +178,23 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		} else {
 			c.Groups++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(n.Anew)})
+		if n.Reserved {
+			c.Reserved++
+		}
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(n.Anew), present(n.Missing), n.Lost, n.Filled, n.FilledBytes})
 	}
-	if wantsJSON(cmd) {
+	c.Filled, c.FilledBytes = toFill(r)
+	switch {
+	case wantsJSON(cmd) && f.dry:
+		head := planHead{cmd.Name(), from, c.Destination, "copy-publish", guaranteeOf(cmd)}
+		if c.Destination == nil {
+			head.Strategy = "documents-only"
+		}
+		return printJSON(cmd, struct {
+			planHead
+			*conversionFacts
+		}{head, &c})
+	case wantsJSON(cmd):
 		return printJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
@@ -169,5 +228,30 @@ func (c *conversionFacts) print(w io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(c.printMissing(w), noteReserved(w, c.Reserved))
+}
+
+// printMissing says what becomes of missing values: of every array in a dry run, else where they are lost.
+func (c *conversionFacts) printMissing(w io.Writer) error {
+	for _, n := range c.Nodes {
+		if n.Missing == nil || !c.DryRun && !n.Lost {
+			continue
+		}
+		text := *n.Missing
+		if n.Filled > 0 {
+			text += fmt.Sprintf("; %s to store, %s", plural(n.Filled, "missing chunk"), byteCount(n.FilledBytes))
+		}
+		if _, err := fmt.Fprintf(w, "  missing values  %s: %s\n", printable("/"+n.Path), printable(text)); err != nil {
+			return err
+		}
+	}
+	if c.Filled == 0 {
+		return nil
+	}
+	done := "stored"
+	if c.DryRun {
+		done = "to store"
+	}
+	_, err := fmt.Fprintf(w, "  missing chunks  %s, %s: %s\n", count(c.Filled), byteCount(c.FilledBytes), done)
+	return err
 }

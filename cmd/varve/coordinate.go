@@ -34,7 +34,7 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource(a, "", false)
+	s, err := newSource(ctx, a, "", false)
 	if err == nil {
 		err = s.blocks(ctx, func(e elements) error { return c.add(e.data) })
 	}

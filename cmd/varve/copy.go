@@ -52,6 +52,7 @@ type copied struct {
 	Groups      int    `json:"groups"`
 	Values      int64  `json:"values"`
 	Bytes       int64  `json:"bytes"`
+	Reserved    int    `json:"reserved_names"` // nodes of format 3 that begin with "__"
 }
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
@@ -74,19 +75,70 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if f.move {
 		do = rewrite.Move
 	}
+	p := newEstimate(cmd, "copying", 0, movedBytes)
+	stop := p.measure(ctx, from, reading(cmd))
 	r, err := do(ctx, src, dst, opt)
-	err = errors.Join(err, letGo(dst, err == nil))
+	stop()
+	p.end()
 	if err != nil {
-		if !f.dry {
-			_ = os.Remove(localPath(to)) // a directory that was made for nothing; whatever is in it stays
-		}
+		return f.stopped(cmd, from, to, src, dst, err)
+	}
+	if err := letGo(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
 	}
-	c := copied{from, to, f.dry, f.move && !f.dry, r.Arrays, r.Groups, r.Values, r.Bytes}
-	if wantsJSON(cmd) {
+	c := copied{from, to, f.dry, f.move && !f.dry, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved}
+	switch {
+	case wantsJSON(cmd) && f.dry:
+		return printJSON(cmd, struct {
+			planHead
+			*copied
+			ChunksCopied int64 `json:"chunks_copied"`
+			BytesCopied  int64 `json:"bytes_copied"`
+		}{planHead{cmd.Name(), from, &to, "copy-publish", guaranteeOf(cmd)}, &c, r.Values, r.Bytes})
+	case wantsJSON(cmd):
 		return printJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
+}
+
+// measure counts meanwhile how many bytes there are to copy, where somebody looks.
+func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (stop func()) {
+	if p.w == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h, path, err := zarr.Locate(ctx, from, store.Read)
+		if err != nil {
+			return // the copy says so
+		}
+		src := rewrite.Place{Hierarchy: h, Path: path}
+		defer func() { _ = letGo(src, true) }()
+		o.Observer = nil
+		r, err := rewrite.Copy(ctx, src, rewrite.Place{Hierarchy: zarr.On(memory.New())}, &rewrite.Options{Options: *o, DryRun: true})
+		if err == nil {
+			p.total.Store(r.Bytes)
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// stopped lets go of a destination that did not become a copy, and returns err with what to do about
+// what was copied so far.
+func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst rewrite.Place, err error) error {
+	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
+	_, archive := store.Driver(dst.Hierarchy.Store()).(*zip.Archive) // is given up whole
+	err = atLocation(cmd.Name(), from, src, errors.Join(err, letGo(dst, false)))
+	if f.dry {
+		return err
+	}
+	_ = os.Remove(localPath(to)) // a directory that was made for nothing; whatever is in it stays
+	if begun && lookErr == nil && !archive {
+		return leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
+	}
+	return err
 }
 
 func (c *copied) print(w io.Writer) error {
@@ -99,6 +151,15 @@ func (c *copied) print(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", printable(c.Destination),
 		plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), plural(c.Values, "stored value"), byteCount(c.Bytes), done)
+	return errors.Join(err, noteReserved(w, c.Reserved))
+}
+
+// noteReserved says how many nodes keep a name that format 3 reserves.
+func noteReserved(w io.Writer, n int) error {
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "  note  %s of format 3 with a name that begins with \"__\", which that format reserves: kept as it is\n", plural(int64(n), "node"))
 	return err
 }
 

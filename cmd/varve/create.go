@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ type creation struct {
 	shards, index              string
 	codecs, compressor, keys   string
 	names, attributes, from    string
+	grow                       string
 	format                     int
 	group, overwrite, listed   bool
 	big                        bool // the data type asks for big-endian bytes
@@ -43,31 +45,34 @@ With --overwrite what is there is removed first and the new array written then, 
 and flags are checked before. Where the values of --from cannot be written, the new array is deleted again.`,
 		Example: `  varve create era5.zarr/t2m --shape 1826,36,72 --dtype float32 --chunks '[[365,365,365,366,365],36,72]'
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
+  varve create era5.zarr/daily --shape 0,36,72 --dtype float32 --chunks calendar:month --time time --grow calendar:month
   varve create volume.zarr --shape 25000,18000,6000 --dtype uint8 --shards 2048 --chunks 64
   varve create era5.zarr/mask --from mask.npy --compressor gzip:5
-  varve create era5.zarr/station --shape 100 --dtype string --zarr-format 2
+  varve create names.zarr --shape 100 --dtype string --zarr-format 2
   varve create era5.zarr/soil --group --attributes '{"depth": 4}'`,
 		Args: arguments("NODE"),
 	}
 	c := new(creation)
 	f := cmd.Flags()
-	shapeFlag(cmd, &c.shape, "length of every axis, `60,100`; empty for rank 0")
-	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", syntax(parseType))
-	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, [10,20], [[10,20,30],25], calendar:month, groups:FILE …", syntax(parseChunking))
-	checkedVar(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, [100,200], calendar:month …, each one object that holds many chunks", syntax(parseChunking))
-	checkedVar(f, &c.index, "index-location", "end", "where the index of a shard is: `start|end`", oneOf("start", "end"))
+	shapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
+	checkedVar(f, &c.dtype, "dtype", "", "data `TYPE`: a name as int8, float, bfloat16 or string, NumPy's as >i4, M8[ns] or U12, or JSON as {\"name\": …} or [[\"x\",\"<i4\"], …]", syntax(parseType))
+	checkedVar(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", syntax(parseChunking))
+	checkedVar(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …, each one object that holds many chunks", syntax(parseChunking))
+	checkedVar(f, &c.index, "index-location", "end", "the `END` of a shard that its index is at: start or end", oneOf("start", "end"))
+	checkedVar(f, &c.grow, "grow", "append-one", "store the `POLICY` by which axis 0 grows with the array, as calendar:month: see varve help growth", syntax(parsePolicy))
 	c.times.flags(cmd)
 	f.BoolVar(&c.listed, "list-edges", false, "where an axis has a list of chunks, list those of the others, too: for programs that refuse a bare length beside a list")
 	propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
+	propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	propose(cmd, "index-location", "end", "start")
-	f.StringVar(&c.fill, "fill", "", "fill `VALUE`, as 0, NaN or [0, 1]; zero by default")
+	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as metadata spells it: 0, NaN, [0, 1], 2024-05-05, base64 for bytes; zero by default, null in format 2 with dimension names")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
-	checkedVar(f, &c.compressor, "compressor", "", "`zstd:3|gzip:5|none` behind the codec bytes; zstd by default", syntax(parseCompressor))
-	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "`default/|default.|v2.|v2/`", syntax(keyEncoding))
-	f.StringVar(&c.names, "dimension-names", "", "`t,x`; an empty name is none")
+	checkedVar(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", syntax(parseCompressor))
+	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", syntax(keyEncoding))
+	f.StringVar(&c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none")
 	checkedVar(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", syntax(parseAttributes))
-	f.StringVar(&c.from, "from", "", "take shape, type and values from `FILE.npy`")
+	f.StringVar(&c.from, "from", "", "take shape, type and values from `FILE`, which is .npy")
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
@@ -85,7 +90,7 @@ and flags are checked before. Where the values of --from cannot be written, the 
 
 // check refuses flags that contradict each other, and what is not there yet.
 func (c *creation) check(cmd *cobra.Command) error {
-	for _, pair := range [][2]string{{"codecs", "compressor"}, {"from", "shape"}, {"from", "dtype"}, {"from", "group"}, {"group", "shape"}, {"group", "dtype"}} {
+	for _, pair := range [][2]string{{"codecs", "compressor"}, {"from", "shape"}, {"from", "dtype"}, {"from", "group"}, {"group", "shape"}, {"group", "dtype"}, {"group", "grow"}} {
 		if err := exclusive(cmd, pair[:]...); err != nil {
 			return err
 		}
@@ -97,7 +102,11 @@ func (c *creation) check(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := c.times.check(cmd, s.shards.unit(), s.shards.flag); err != nil {
+	unit, flag := s.shards.unit(), s.shards.flag
+	if p, _ := parsePolicy(c.grow); unit == 0 && p.unit != 0 {
+		unit, flag = p.unit, "--grow"
+	}
+	if err := c.times.check(cmd, unit, flag); err != nil {
 		return err
 	}
 	if given := cmd.Flags().Changed; given("zarr-format") && c.format != 2 && c.format != 3 {
@@ -123,6 +132,8 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	}
 	if wantsJSON(cmd) {
 		err = infoGroup(cmd, location, g)
+	} else {
+		confirm(cmd, "%s  group of format %d", location, g.Format())
 	}
 	return errors.Join(err, g.Close())
 }
@@ -162,6 +173,8 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	}
 	if wantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
+	} else {
+		confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), shapeText(a.Shape()), chunksText(a.Grid()))
 	}
 	return errors.Join(err, a.Close())
 }
@@ -207,14 +220,8 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if err := c.cut(cmd, location, s); err != nil {
 		return err
 	}
-	if c.fill != "" {
-		elem, err := s.Type.ParseText(c.fill)
-		if err != nil {
-			return badArgument("--fill %s: %w", c.fill, err)
-		}
-		if s.FillValue, err = s.Type.FormatFill(elem); err != nil {
-			return err
-		}
+	if err := c.fillValue(s); err != nil {
+		return err
 	}
 	if s.Codecs, err = c.chain(s.Type); err != nil {
 		return err
@@ -225,8 +232,30 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if c.names != "" {
 		s.DimensionNames = strings.Split(c.names, ",")
 	}
-	s.Attributes, err = c.attributesJSON()
-	return err
+	if s.Attributes, err = c.attributesJSON(); err != nil {
+		return err
+	}
+	return c.storeGrowth(cmd, s)
+}
+
+// fillValue adds the fill value to a specification. The word null is one of text and of bytes in
+// base64; for all other types it is the null of format 2.
+func (c *creation) fillValue(s *zarr.Spec) error {
+	if c.fill == "" {
+		return nil
+	}
+	elem, err := s.Type.ParseText(c.fill)
+	switch {
+	case err == nil:
+		s.FillValue, err = s.Type.FormatFill(elem)
+		return err
+	case c.fill != "null":
+		return badArgument("--fill %s: %w", c.fill, err)
+	case c.format != 2:
+		return badUsage("--fill null goes with --zarr-format 2 only: every array of format 3 has a fill value")
+	}
+	s.FillValue = []byte("null")
+	return nil
 }
 
 // sharded returns what --shards and --chunks say. Without --shards the chunks are in its place.
@@ -255,11 +284,16 @@ func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) err
 	read := func(name string) ([]byte, error) { return readWhole(cmd, name) }
 	at := site{location, &c.times, read, gridOptions(cmd)}
 	if c.shards == "" {
-		spec.Grid, err = s.shards.grid(cmd.Context(), spec.Shape, spec.Type, at)
-		return err
+		if spec.Grid, err = s.shards.grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
+			return err
+		}
+		return fitsLimit(cmd, spec)
 	}
 	spec.Grid, spec.InnerChunks, err = s.cut(cmd.Context(), spec.Shape, spec.Type, at)
-	return err
+	if err != nil {
+		return err
+	}
+	return fitsLimit(cmd, spec)
 }
 
 // attributesJSON returns the attributes, or nil (of no type) where none are given.
@@ -270,9 +304,13 @@ func (c *creation) attributesJSON() (any, error) {
 	return parseAttributes(c.attributes)
 }
 
+// anyDepth leaves it to the library to refuse what is nested too deep: the command line is
+// right, and the limit is not a matter of usage.
+var anyDepth = strictjson.Limits{Depth: math.MaxInt}
+
 // parseAttributes reads a JSON object.
 func parseAttributes(text string) (json.RawMessage, error) {
-	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
+	v, err := strictjson.Parse([]byte(text), anyDepth)
 	if err == nil && v.Kind() != strictjson.Object {
 		err = v.Errorf("an object is needed")
 	}

@@ -43,7 +43,10 @@ func parseType(text string) (dataType, error) {
 			return dataType{t, big}, nil
 		}
 	}
-	return dataType{}, known(err)
+	if t, ok := commonName(text); ok {
+		return dataType{Type: t}, nil
+	}
+	return dataType{}, unknownType(text, known(err))
 }
 
 // parseFields reads a list of names and types.

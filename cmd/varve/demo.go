@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -86,6 +87,7 @@ type demoFacts struct {
 	MadeRectilinear bool            `json:"made_rectilinear"` // because the grid of the original is regular
 	Before          archiveFacts    `json:"before"`
 	Appends         []appendFacts   `json:"appends"`
+	Regular         *regularFacts   `json:"regular"` // null where the comparison would be with something else
 	After           archiveFacts    `json:"after"`
 	ChunkGrid       json.RawMessage `json:"chunk_grid"`
 	SeamValues      int64           `json:"seam_values_verified"`
@@ -144,7 +146,7 @@ func (d *demo) run(ctx context.Context) error {
 	defer s.Close()
 	d.h = zarr.On(s)
 	d.facts.Path = filepath.ToSlash(filepath.Join(d.dir, d.name))
-	for _, step := range []func(context.Context) error{d.archive, d.grow, d.draw, d.readBack, d.end} {
+	for _, step := range []func(context.Context) error{d.archive, d.grow, d.regular, d.draw, d.readBack, d.end} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -554,11 +556,11 @@ func (d *demo) end(context.Context) error {
 	}
 	return d.say(`The archive stays in %[1]s. To look around:
 
-   varve info --stats %[2]s
-   varve grid %[2]s%[5]s --locate %[3]d%[4]s
-   varve cat %[2]s --select %[3]d%[4]s
-   varve tree %[1]s
-`, d.dir, printable(d.facts.Path), last, zeros, axes)
+   %[6]s info --stats %[2]s
+   %[6]s grid %[2]s%[5]s --locate %[3]d%[4]s
+   %[6]s cat %[2]s --select %[3]d%[4]s
+   %[6]s tree %[1]s
+`, d.dir, printable(d.facts.Path), last, zeros, axes, thisCommand())
 }
 
 func (d *demo) say(format string, args ...any) error {
@@ -587,7 +589,7 @@ type snapshot map[string]fs.FileInfo
 func look(dir string) (snapshot, error) {
 	s := snapshot{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), "__") {
+		if err != nil || e.IsDir() || own.Is(e.Name()) {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)

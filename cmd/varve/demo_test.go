@@ -44,6 +44,13 @@ func TestDemo(t *testing.T) {
 	if facts.From != nil || facts.MadeRectilinear {
 		t.Errorf("%+v is no copy", facts)
 	}
+	var written int64
+	for _, f := range facts.Appends {
+		written += f.NewBytes
+	}
+	if r := facts.Regular; r == nil || r.Chunk != 366 || r.Bytes < 20*written || r.MostOnce < 5*written {
+		t.Errorf("regular chunks take %+v, listed ones %d bytes", r, written)
+	}
 	var e struct {
 		Configuration struct {
 			Shapes json.RawMessage `json:"chunk_shapes"`
@@ -258,7 +265,7 @@ func TestDemoForPeople(t *testing.T) {
 		"The files of the 5 chunks from before",
 		"time → 1836 = 365×3, 366, 365, 1×10",
 		"4,758,912 values, all equal",
-		"varve info --stats " + filepath.ToSlash(dir) + "/temperature",
+		" info --stats " + filepath.ToSlash(dir) + "/temperature",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is missing in\n%s", part, out)

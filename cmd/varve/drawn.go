@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -113,24 +112,33 @@ func parseChunkGrid(text string) (metadata.Extension, error) {
 }
 
 // chosenAxes returns the axes of --axes, nil where the choice is left to the drawing.
-func (f *gridFlags) chosenAxes(rank int) ([]int, error) {
-	axes, err := parseAxes(f.axes)
-	for _, i := range axes {
-		if i >= rank {
-			return nil, badArgument("--axes %s: there is no axis %d, the array has %s", f.axes, i, plural(int64(rank), "axis"))
-		}
+func (f *gridFlags) chosenAxes(d *drawn) (axes []int, err error) {
+	texts, err := parseTwoAxes(f.axes)
+	if err != nil {
+		return nil, err
 	}
-	return axes, err
+	rank := d.grid.Rank()
+	for _, text := range texts {
+		i, err := axisOf(text, d.names, rank)
+		if err != nil {
+			return nil, err
+		}
+		if i < 0 || i >= rank {
+			return nil, badArgument("--axes %s: there is no axis %s, the array has %s", f.axes, text, plural(int64(rank), "axis"))
+		}
+		if slices.Contains(axes, i) {
+			return nil, badArgument("--axes %s: both are axis %d", f.axes, i)
+		}
+		axes = append(axes, i)
+	}
+	return axes, nil
 }
 
-// parseAxes reads the numbers of one or two axes; without text there are none.
-func parseAxes(text string) (axes []int, err error) {
-	given, err := parseShape(text)
-	for _, i := range given {
-		if slices.Contains(axes, int(i)) || len(axes) == 2 {
-			return nil, errors.New("one or two different axes are needed, counted from 0")
-		}
-		axes = append(axes, int(min(i, math.MaxInt32))) // beyond all axes in either case
+// parseTwoAxes reads one or two different axes; without text there are none.
+func parseTwoAxes(text string) ([]string, error) {
+	axes, err := parseAxes(text)
+	if err == nil && (len(axes) > 2 || len(axes) == 2 && axes[0] == axes[1]) {
+		err = errors.New("one or two different axes are needed, as numbers from 0 or names of dimensions")
 	}
 	return axes, err
 }

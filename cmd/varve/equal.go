@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/checked"
 )
 
 func newEqualCommand() *cobra.Command {
@@ -29,6 +31,18 @@ type differenceFacts struct {
 	B     string  `json:"b"`
 }
 
+// logicalBytes returns how many bytes all elements of an array are, 0 where nobody knows.
+func logicalBytes(a *zarr.Array) int64 {
+	n, ok := checked.Product(a.Shape()...)
+	if ok = ok && !a.Type().Variable(); ok {
+		n, ok = checked.Mul(n, int64(a.Type().Size()))
+	}
+	if !ok || n > math.MaxInt64/2 {
+		return 0
+	}
+	return n
+}
+
 func equal(cmd *cobra.Command, locationA, locationB string) error {
 	a, err := openArray(cmd, locationA)
 	if err != nil {
@@ -40,7 +54,9 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		return err
 	}
 	defer b.Close()
+	p := newEstimate(cmd, "comparing", 2*logicalBytes(a), decodedBytes)
 	d, err := zarr.Compare(cmd.Context(), a, b)
+	p.end()
 	if err != nil {
 		return err
 	}

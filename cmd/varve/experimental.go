@@ -85,10 +85,14 @@ func gridOptions(cmd *cobra.Command) grid.ParseOptions {
 
 // reading returns the options of nodes that are only looked at.
 func reading(cmd *cobra.Command) *zarr.Options {
-	return &zarr.Options{Experimental: permitted(cmd), Observer: observerOf(cmd.Context())}
+	return &zarr.Options{
+		Experimental: permitted(cmd), Limits: limits(cmd), RequireChunks: requiresChunks(cmd), Observer: observerOf(cmd.Context()),
+	}
 }
 
 // writing returns the options of nodes that are to be changed.
 func writing(cmd *cobra.Command) *zarr.Options {
-	return &zarr.Options{Write: true, Experimental: permitted(cmd), Observer: observerOf(cmd.Context())}
+	return &zarr.Options{
+		Write: true, Experimental: permitted(cmd), Limits: limits(cmd), Observer: observerOf(cmd.Context()), Rehearsal: ledgerOf(cmd.Context()),
+	}
 }

@@ -36,7 +36,7 @@ func TestExperimental(t *testing.T) {
 		t.Error(got)
 	}
 	allowed("", "equal", node, node)
-	allowed("", "resize", node, "--shape", "9")
+	allowed("", "resize", node, "--shape", "9", "--yes")
 	// Without it the flag that is missing is named.
 	for _, args := range [][]string{
 		{"create", group + "/b", "--shape", "15", "--dtype", "int8", "--chunks", encodedGrid},

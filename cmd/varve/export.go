@@ -35,13 +35,18 @@ fill values. csv has one value a line for one axis and a row a line for two; wit
 along all axes but the last, counted in the selection, and goes on with the values along the last. Structs have a line each, with a
 column for every field, below a line of their names. Dates are written as ISO 8601 there.
 
---select takes JSON, too: {"orthogonal": [[0,2,5], "1:5", 7]}, {"points": [[0,1],[3,4]]}, {"blocks": ["0", "1:3"]}, {"mask": "mask.npy"} and
-{"fields": ["a"], "basic": "0:5"}.
+--select takes indices, coordinate values and JSON, which varve help select explains.
 
---decode makes of stored numbers what CF attributes say: float64 of packed ones, and moments (datetime64) of times. As xarray does, it
+Values are read and written slab by slab, in bounded memory. A file appears once it is complete, and
+so does json of up to 16 MiB on standard output. Where reading fails later, standard output has the
+beginning, and the status says so. With --limit, longer output is refused: at once where its size is
+known before, else where it is reached.
+
+--decode makes of stored numbers what CF attributes say: float64 of packed ones, moments (datetime64) of times,
+or dates as text where the calendar has other days, and lengths of time (timedelta64) where the units are days or hours. As xarray does, it
 takes the fill value of format 2 for a missing value; in format 3 only _FillValue and missing_value are.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
-  varve export era5.zarr/t2m --select time=0:24,0,0 --format csv`,
+  varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
@@ -55,7 +60,10 @@ takes the fill value of format 2 for a missing value; in format 3 only _FillValu
 }
 
 func export(cmd *cobra.Command, location, sel, name, output string, decoded bool) error {
-	f := formatOf(name, output)
+	f, err := formatOf(name, output)
+	if err != nil {
+		return err
+	}
 	write := writers[f]
 	toStdout := output == "" || output == "-"
 	if toStdout && (f == rawFormat || f == npyFormat) && isTerminal(cmd.OutOrStdout()) {
@@ -66,21 +74,32 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded bool
 		return err
 	}
 	defer a.Close()
-	src, err := newSource(a, sel, decoded)
+	src, err := newSource(cmd.Context(), a, sel, decoded)
 	if err != nil {
 		return err
 	}
-	print := func(w *bufio.Writer) error { return write(cmd, src, w) }
+	if err := src.affords(limitOf(cmd), f); err != nil {
+		return err
+	}
+	print := func(w *bufio.Writer) error {
+		return within(limitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
+	}
 	switch {
 	case !toStdout:
 		err = replaceFile(output, print)
-	case f == jsonFormat: // half a document is of use to nobody
+	case f == jsonFormat: // half a document is of use to nobody, as long as that can be helped
 		err = withheld(cmd, print)
 	default:
 		err = buffered(cmd, print)
 	}
-	if err != nil || !wantsJSON(cmd) {
+	if err != nil {
 		return err
+	}
+	if !wantsJSON(cmd) {
+		if !toStdout {
+			confirm(cmd, "%s  %s as %s", output, plural(src.resolved.Len(), "value"), f)
+		}
+		return nil
 	}
 	return printDocument(cmd, messages(cmd, toStdout), map[string]any{
 		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": present(output),
@@ -102,19 +121,25 @@ func formatFlag(c *cobra.Command, formats ...format) *string {
 		words[i] = string(f)
 	}
 	name := new(string)
-	usage := "`" + strings.Join(words, "|") + "`; by default what the name of the file says, or raw"
+	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default as the extension of the file says, raw where it has none"
 	checkedVar(c.Flags(), name, "format", "", usage, oneOf(words...))
 	return name
 }
 
-// formatOf returns the format that is named, or the one of the file's name, or raw.
-func formatOf(name, file string) format {
+// formatOf returns the format that is named, or else the one that the name of a file says: no name and no
+// extension are raw. An extension that says nothing is wrong usage. Raw data has no header, so a guess would
+// write files that no other program reads, and would take any file of the right size for values.
+func formatOf(name, file string) (format, error) {
 	if name != "" {
-		return format(name)
+		return format(name), nil
 	}
-	switch f := format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")); f {
+	base := strings.TrimLeft(filepath.Base(file), ".") // a hidden file has a name, not an extension
+	switch f := format(strings.TrimPrefix(strings.ToLower(filepath.Ext(base)), ".")); f {
 	case npyFormat, csvFormat, jsonFormat:
-		return f
+		return f, nil
+	case "", "bin", rawFormat:
+		return rawFormat, nil
 	}
-	return rawFormat
+	return "", badUsage("%s: the extension %s is not known; name the file .npy, .csv, .json, .raw or .bin, or give --format",
+		file, filepath.Ext(base))
 }

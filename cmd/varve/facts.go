@@ -32,6 +32,7 @@ type arrayFacts struct {
 	WriteSizes     [][][2]int64      `json:"write_chunk_sizes"`
 	ReadSizes      [][][2]int64      `json:"read_chunk_sizes"`
 	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
+	Readers        []string          `json:"readable_by"`     // programs that are known to read it besides Varve
 	Notes          []string          `json:"notes"`
 	*storedFacts
 
@@ -59,6 +60,9 @@ func describe(location string, doc *metadata.Array) *arrayFacts {
 	}
 	if f.Shape == nil {
 		f.Shape = []int64{}
+	}
+	if doc.HasNullFill() {
+		f.FillValue = json.RawMessage("null")
 	}
 	for _, c := range doc.Codecs {
 		f.Codecs = append(f.Codecs, c.Append(nil))

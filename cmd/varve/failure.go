@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -98,7 +97,7 @@ func subject(cmd *cobra.Command) string {
 func failed(cmd *cobra.Command, err error) error {
 	var v verdict
 	if !isUsage(err) && !errors.As(err, &v) {
-		err = on(cmd.Name(), subject(cmd), err)
+		err = on(cmd.Name(), subject(cmd), meantNode(cmd, err))
 	}
 	return &failure{err}
 }
@@ -116,7 +115,7 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	case programs:
 		reportJSON(cmd, err, usage)
 	default:
-		cmd.PrintErrf("varve: %s\n", printable(sentence(cmd, err)))
+		cmd.PrintErrf("%s %s\n", styled(cmd.ErrOrStderr(), red, "varve:"), printable(sentence(cmd, err)))
 		if usage {
 			cmd.PrintErrf("Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
@@ -124,7 +123,7 @@ func report(cmd *cobra.Command, args []string, err error) int {
 	if usage {
 		return 2
 	}
-	return 1
+	return statusOf(cmd.Context(), err)
 }
 
 // sentence returns what people are told, in one line.
@@ -134,7 +133,7 @@ func sentence(cmd *cobra.Command, err error) string {
 	switch {
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return oneLine(err) + "; the change is visible and must not be repeated"
-	case !errors.Is(err, context.Canceled):
+	case !isInterrupted(cmd.Context(), err):
 		return oneLine(err)
 	}
 	op, path := operation(cmd, err)
@@ -170,8 +169,11 @@ type facts struct {
 
 func reportJSON(cmd *cobra.Command, err error, usage bool) {
 	f := facts{Message: sentence(cmd, err), Kind: zarr.Kind(err)}
-	if usage {
+	switch {
+	case usage:
 		f.Kind = "invalid-argument"
+	case isInterrupted(cmd.Context(), err):
+		f.Kind = "canceled"
 	}
 	op, path := operation(cmd, err)
 	f.Op, f.Path = &op, present(path)

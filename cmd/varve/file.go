@@ -46,14 +46,14 @@ func writeThrough(name string, write func(w *bufio.Writer) error) error {
 
 // readWhole returns what a file holds, or standard input for "-".
 func readWhole(cmd *cobra.Command, name string) ([]byte, error) {
-	var r io.Reader = patient{cmd.Context(), cmd.InOrStdin()}
+	var r io.Reader = patiently(cmd.Context(), cmd.InOrStdin())
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := openPatiently(cmd.Context(), name)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		r = f
+		r = patiently(cmd.Context(), f)
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxNested+1))
 	if err == nil && len(data) > maxNested {

@@ -86,14 +86,24 @@ func exclusive(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// flagError says in plain words what is wrong with a flag whose value is to be a number.
-func flagError(_ *cobra.Command, err error) error {
+// flagError says in plain words what is wrong with a flag: one that there is not, or one whose value is to be a number.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+		return fmt.Errorf("%w%s", err, meant("--"+unknown.GetSpecifiedName(), known))
+	}
 	var number *strconv.NumError
 	var value *pflag.InvalidValueError
-	if errors.As(err, &number) && errors.As(err, &value) {
-		return fmt.Errorf("--%s: %q is no whole number that fits", value.GetFlag().Name, value.GetValue())
+	if !errors.As(err, &value) {
+		return err
 	}
-	return err
+	flag := value.GetFlag()
+	if errors.As(err, &number) {
+		return fmt.Errorf("--%s: %q is no whole number that fits", flag.Name, value.GetValue())
+	}
+	return fmt.Errorf("--%s %q: %w", flag.Name, shorten(value.GetValue(), 200), value.Unwrap())
 }
 
 // propose makes a shell complete the value of a flag.

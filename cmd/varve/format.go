@@ -65,7 +65,7 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	index := make([]int64, len(box))
 	var text []byte
 	appendElement := t.AppendJSON
-	if s.decoding != nil && t.Kind() == dtype.Datetime {
+	if k := t.Kind(); s.decoding != nil && (k == dtype.Datetime || k == dtype.Timedelta) {
 		appendElement = func(dst, elem []byte) []byte { return append(t.AppendText(append(dst, '"'), elem), '"') }
 	}
 	more := false

@@ -117,7 +117,7 @@ func FuzzSelect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		usage := selection.Syntax(text)
-		if v, err := selected(a, text); err == nil && usage != nil {
+		if v, err := selected(t.Context(), a, text); err == nil && usage != nil {
 			t.Errorf("%q selects %v, and is wrong usage: %v", text, v.Shape(), usage)
 		}
 	})

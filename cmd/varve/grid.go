@@ -26,7 +26,7 @@ func newGridCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "grid [NODE]",
 		Short: "Draw the chunk grid of an array, and find elements and chunks in it",
-		Example: `  varve grid era5.zarr/t2m --locate 15,40
+		Example: `  varve grid era5.zarr/t2m --locate 400,18,36
   varve grid era5.zarr/t2m --svg grid.svg
   varve grid --shape 60,100 --chunk-grid '{"name":"regular","configuration":{"chunk_shape":[25,30]}}'`,
 		Args:              arguments("[NODE]"),
@@ -37,7 +37,7 @@ func newGridCommand() *cobra.Command {
 	checkedVar(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", syntax(parseChunkGrid))
 	checkedVar(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40: which chunk holds it", syntax(parseIntegers))
 	checkedVar(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", syntax(parseIntegers))
-	checkedVar(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0; by default those with the most chunks", syntax(parseAxes))
+	checkedVar(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", syntax(parseTwoAxes))
 	checkedVar(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", fileName)
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters only")
 	c.RunE = f.run
@@ -55,7 +55,7 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 	if d.array != nil {
 		defer d.array.Close()
 	}
-	if d.axes, err = f.chosenAxes(d.grid.Rank()); err != nil {
+	if d.axes, err = f.chosenAxes(d); err != nil {
 		return err
 	}
 	if f.svg != "" {

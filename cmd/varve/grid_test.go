@@ -153,8 +153,8 @@ func TestGridPicture(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", part, picture)
 		}
 	}
-	if n := strings.Count(picture, `fill-opacity=".12"`); n != 2 {
-		t.Errorf("%d chunks are marked", n)
+	if n := strings.Count(picture, `fill-opacity=".12"`); n != 3 {
+		t.Errorf("%d boxes are marked, want two chunks and the legend", n)
 	}
 	if out := must(t, "", append(args, "-")...); out != picture {
 		t.Errorf("on standard output it is\n%s", out)

@@ -29,6 +29,7 @@ var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "c
 type growthPolicy struct {
 	growth grid.Growth
 	unit   calendar.Unit // of a calendar's policy, which is no growth before there are times; else 0
+	stored bool          // with the array
 }
 
 // parsePolicy reads a growth policy.
@@ -51,6 +52,7 @@ func parseCalendar(text string) (calendar.Unit, error) {
 type change struct {
 	grow, expect string
 	roundUp      bool
+	alone        *bool
 	singleWriter *bool
 	times        times
 }
@@ -61,6 +63,7 @@ func changeFlags(c *cobra.Command) *change {
 	f.times.flags(c)
 	checkedVar(c.Flags(), &f.expect, "expect", "", "change the array only if it has this `SHAPE`: so a change that is repeated is not made twice", syntax(parseShape))
 	c.Flags().BoolVar(&f.roundUp, "round-up", false, "declare the last shard as long as whole inner chunks are")
+	f.alone = aloneFlag(c)
 	f.singleWriter = singleWriterFlag(c)
 	propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	return f
@@ -95,6 +98,14 @@ func (c *change) expected(cmd *cobra.Command) ([]int64, error) {
 	return parseShape(c.expect)
 }
 
+// origin says which flag overrules a policy that is stored with the array.
+func (p growthPolicy) origin() string {
+	if p.stored {
+		return " (--grow, in place of the attribute " + growthAttribute + ")"
+	}
+	return ""
+}
+
 // along returns the policy for an axis whose elements are at the given times. Without them a calendar has none.
 func (p growthPolicy) along(b calendar.Buckets) grid.Growth {
 	if p.unit == 0 {
@@ -102,7 +113,7 @@ func (p growthPolicy) along(b calendar.Buckets) grid.Growth {
 	}
 	return grid.ByBoundaries("calendar:"+p.unit.String(), func(at int64) (int64, error) {
 		if err := b.Fits(at); errors.Is(err, calendar.ErrUnaligned) {
-			return 0, badArgument("the chunks that are there end at element %d: %w; append with another policy up to where one begins", at, err)
+			return 0, badArgument("the chunks that are there end at element %d: %w; append with another policy%s up to where one begins", at, err, p.origin())
 		} else if err != nil {
 			return 0, badArgument("%w", err)
 		}

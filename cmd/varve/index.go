@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -50,25 +51,21 @@ func shapeFlag(cmd *cobra.Command, p *string, usage string) {
 // selectionFlag gives a command the flag --select.
 func selectionFlag(cmd *cobra.Command) *string {
 	sel := new(string)
-	checkedVar(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant: 0:10, ..., 3, ::-2, time=0:10, or JSON as {\"points\": [[0,1],[3,4]]}; everything by default", selection.Syntax)
+	checkedVar(cmd.Flags(), sel, "select", "", "the `ELEMENTS` meant, as 0:10,...,3 or time=0:10, by coordinate values as "+
+		"time=2024-12-25..2025-01-01, or as JSON; everything by default: see varve help select", selection.Syntax)
 	return sel
 }
 
-func isJSONSelection(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
-
 // selected returns the elements that --select names of an array.
-func selected(a *zarr.Array, text string) (*zarr.View, error) {
+func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, error) {
 	names := a.DimensionNames()
 	if names == nil {
 		names = make([]string, a.Rank())
 	}
-	var sel selection.Selection
-	var err error
-	if isJSONSelection(text) {
-		sel, err = selection.ParseJSON([]byte(text), names, readMask)
-	} else {
-		sel, err = selection.Parse(text, names)
+	find := func(dimension string, v selection.Values) (selection.Item, error) {
+		return lookup(ctx, a, dimension, v)
 	}
+	sel, err := selection.Parser{Names: names, Mask: readMask, Lookup: find}.Parse(text)
 	if err != nil {
 		return nil, badArgument("--select %q: %w", text, err)
 	}

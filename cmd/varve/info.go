@@ -48,6 +48,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts.Notes = append(facts.Notes, a.Notes()...)
 	facts.Notes = append(facts.Notes, shadowed(cmd.Context(), a)...)
 	facts.Times = endsOfTime(cmd.Context(), a)
+	facts.Readers, _ = readableBy(a.Metadata())
 	facts.addGrid(a.Grid())
 	facts.addInner(a)
 	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a)...)
@@ -126,6 +127,9 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	}
 	facts.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
 	facts.addNotes(cmd.Context())
+	for _, text := range disagreements(cmd, g) {
+		facts.Notes = append(facts.Notes, text+": xarray does not open such a group")
+	}
 	if wantsJSON(cmd) {
 		return errors.Join(printJSON(cmd, facts), bad)
 	}

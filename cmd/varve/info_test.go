@@ -23,6 +23,7 @@ func TestInfo(t *testing.T) {
   codecs      bytes(endian=little), zstd(level=0, checksum=false)
   chunk keys  default(separator=/)
   stored      12 of 12 chunks, 9.9 KiB
+  readable by Varve, zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), zarrs ≥ 0.23.8; not known: TensorStore, zarrita, GDAL
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -142,7 +143,10 @@ func TestTree(t *testing.T) {
 		t.Errorf("got\n%s", list)
 	}
 	leaf := func(name string) map[string]any {
-		return map[string]any{"name": name, "kind": "array", "members": []any{}}
+		return map[string]any{
+			"name": name, "kind": "array", "members": []any{}, "shape": []any{8.0, 3.0}, "data_type": "int16", "dimension_names": nil,
+			"chunks": []any{[]any{5.0, 3.0}, []any{1.0, 2.0}},
+		}
 	}
 	tree := map[string]any{"name": "group_consolidated.zarr", "kind": "group", "members": []any{
 		map[string]any{"name": "deep", "kind": "group", "members": []any{leaf("two")}}, leaf("one"),

@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -40,26 +40,63 @@ func buffered(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	return cmp.Or(print(w), w.Flush())
 }
 
-// withheld prints what print writes once all of it is there, and nothing where print fails.
-func withheld(cmd *cobra.Command, print func(w *bufio.Writer) error) (err error) {
-	s := new(spool)
-	defer func() { err = errors.Join(err, s.close()) }()
-	w := bufio.NewWriterSize(s, 1<<16)
+// withheld prints what print writes. A document that fits into memory appears once all of it is there, and not at all where
+// print fails. Of a longer one what is there appears, and an error leaves it without its end.
+func withheld(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
+	h := &holder{to: cmd.OutOrStdout()}
+	w := bufio.NewWriterSize(h, 1<<16)
 	if err := cmp.Or(print(w), w.Flush()); err != nil {
 		return err
 	}
-	r, err := s.reader()
-	if err != nil {
-		return err
+	return h.flush()
+}
+
+// mostWithheld is how many bytes of a document are held back until all of it is there.
+const mostWithheld = 16 << 20
+
+// holder keeps what is written to it as long as that is little, and then passes everything on.
+type holder struct {
+	to   io.Writer
+	held []byte
+	open bool // nothing is held any more
+}
+
+func (h *holder) Write(p []byte) (int, error) {
+	if !h.open && len(h.held)+len(p) <= mostWithheld {
+		h.held = append(h.held, p...)
+		return len(p), nil
 	}
-	_, err = io.Copy(cmd.OutOrStdout(), r)
+	if err := h.flush(); err != nil {
+		return 0, err
+	}
+	return h.to.Write(p)
+}
+
+// flush passes on what is held.
+func (h *holder) flush() error {
+	_, err := h.to.Write(h.held)
+	h.held, h.open = nil, true
 	return err
 }
 
+// screen is a stream that knows by itself whether a person sits at it.
+type screen interface{ IsTerminal() bool }
+
 // isTerminal reports whether a stream is one that a person sits at.
 func isTerminal(stream any) bool {
+	if s, ok := stream.(screen); ok {
+		return s.IsTerminal()
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// confirm says in one line that a change is done, to the person at the terminal of standard error. Programs, which have
+// the exit status, are told nothing.
+func confirm(cmd *cobra.Command, format string, args ...any) {
+	if w := cmd.ErrOrStderr(); isTerminal(w) && !wantsJSON(cmd) {
+		fmt.Fprintf(w, "%s\n", printable(fmt.Sprintf(format, args...))) // what cannot be said is done all the same
+	}
 }
 
 // jsonText returns a text or a list of numbers as JSON.

@@ -60,12 +60,15 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 	if err != nil {
 		return err
 	}
-	opt := &view.SVGOptions{Axes: d.axes, Names: d.names, Stored: stored, Inner: d.inner, Caption: strings.Join(append([]string{d.summary()}, a.text...), "\n")}
+	opt := &view.SVGOptions{
+		Axes: d.axes, Names: d.names, Stored: stored, Inner: d.inner, Labels: d.timeNames(cmd.Context()),
+		Caption: strings.Join(append([]string{d.summary()}, a.text...), "\n"),
+	}
 	if d.array != nil {
 		opt.Title = printable(filepath.Base(d.title))
 	}
 	for _, chunks := range a.chunks {
-		opt.Marks = append(opt.Marks, view.Mark{Chunks: chunks})
+		opt.Marks = append(opt.Marks, view.Mark{Chunks: chunks, Meaning: "asked for"})
 	}
 	picture := view.SVG(d.grid, opt)
 	if f.svg == "-" {

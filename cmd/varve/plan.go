@@ -29,7 +29,7 @@ of 512 MiB chunks of 1 MiB. All sizes are those in memory, before compression.`,
 		Args: arguments(),
 	}
 	f := new(planFlags)
-	shapeFlag(c, &f.shape, "length of every axis, `60,100`; empty for rank 0")
+	shapeFlag(c, &f.shape, "the `LENGTHS` of all axes, as 60,100; empty for rank 0")
 	checkedVar(c.Flags(), &f.dtype, "dtype", "", "data `TYPE`, as create takes it: int8, float32, >i4, string …", syntax(parseType))
 	checkedVar(c.Flags(), &f.target, "target", "", "the `SIZE` of an object in memory, as 8MiB", syntax(parseSize))
 	checkedVar(c.Flags(), &f.chunks, "chunks", "auto", "the `CHUNKS` that are read at a time: auto, 256KiB, 64 or [64,64,128]", syntax(parseEven))

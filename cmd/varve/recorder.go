@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -104,7 +104,7 @@ func (o *noted) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 // replay repeats the requests that were noted, those of several values at a time, and returns their number and their bytes.
 func (r *recorder) replay(ctx context.Context, workers int) (requests, bytes int64, err error) {
 	var next, times, sum atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := parallel.New(ctx)
 	for range min(workers, len(r.visits)) {
 		group.Go(func() error {
 			var buf []byte
@@ -120,7 +120,7 @@ func (r *recorder) replay(ctx context.Context, workers int) (requests, bytes int
 			return nil
 		})
 	}
-	err = group.Wait()
+	err = group.Wait(nil)
 	return times.Load(), sum.Load(), err
 }
 

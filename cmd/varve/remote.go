@@ -22,6 +22,14 @@ func missingVar(f *pflag.FlagSet) {
 	f.Var(new(statuses), missingFlag, "take `STATUS`, several with commas, of a web server for a value that is missing; 404 and 410 are, 403 often is")
 }
 
+// lanFlag is the name of the flag that follows redirections into private networks.
+const lanFlag = "private-redirects"
+
+// lanVar gives all commands the flag.
+func lanVar(f *pflag.FlagSet) {
+	f.Bool(lanFlag, false, "follow redirections of a web server to addresses of private networks and of this machine")
+}
+
 // statuses is the value of the flag.
 type statuses []int
 
@@ -55,9 +63,12 @@ func remoteArguments(cmd *cobra.Command, args []string) []string {
 	for i, arg := range args {
 		ctx, shown[i] = http.Conceal(ctx, arg)
 	}
-	if s, ok := cmd.Flag(missingFlag).Value.(*statuses); ok && len(*s) > 0 {
-		ctx = http.WithOptions(ctx, &http.Options{Missing: *s})
+	var opt http.Options
+	opt.PrivateRedirects, _ = cmd.Flags().GetBool(lanFlag)
+	if s, ok := cmd.Flag(missingFlag).Value.(*statuses); ok {
+		opt.Missing = *s
 	}
+	ctx = http.WithOptions(ctx, &opt)
 	cmd.SetContext(ctx)
 	return shown
 }

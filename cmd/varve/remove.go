@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,32 +18,47 @@ func newRemoveCommand() *cobra.Command {
 		ValidArgsFunction: completeNode,
 	}
 	yes := c.Flags().Bool("yes", false, "do not ask")
-	c.RunE = func(cmd *cobra.Command, args []string) error { return remove(cmd, args[0], *yes) }
+	singleWriter := singleWriterFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error { return remove(cmd, args[0], *yes, *singleWriter) }
 	return c
 }
 
-func remove(cmd *cobra.Command, location string, yes bool) error {
+func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	if !yes {
-		if !isTerminal(cmd.InOrStdin()) {
-			return badUsage("this deletes %s and everything below it: give --yes", location)
-		}
-		if !confirmed(cmd, location) {
-			return badArgument("nothing was deleted")
+		if err := agreed(cmd, fmt.Sprintf("deletes %s and everything below it", location)); err != nil {
+			return err
 		}
 	}
-	if err := zarr.Delete(cmd.Context(), location, writing(cmd)); err != nil {
+	opt := writing(cmd)
+	opt.SingleWriter = singleWriter
+	if err := zarr.Delete(cmd.Context(), location, opt); err != nil {
 		return err
 	}
 	if wantsJSON(cmd) {
 		return printJSON(cmd, map[string]any{"path": location, "removed": true})
 	}
+	confirm(cmd, "%s  removed", location)
 	return nil
 }
 
-// confirmed asks the person at the terminal.
-func confirmed(cmd *cobra.Command, location string) bool {
-	cmd.PrintErrf("Delete %s and everything below it? [y/N] ", printable(location))
-	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+// agreed asks the person at the terminal whether to do what deletes data. Where nobody sits there,
+// the command line has to say so. A dry run deletes nothing.
+func agreed(cmd *cobra.Command, what string) error {
+	switch {
+	case isDryRun(cmd):
+		return nil
+	case !isTerminal(cmd.InOrStdin()):
+		return badUsage("this %s: give --yes, or --dry-run to see what would go", what)
+	case !asked(cmd, fmt.Sprintf("This %s. Go on?", what)):
+		return badArgument("nothing was deleted")
+	}
+	return nil
+}
+
+// asked asks the person at the terminal a question, and reports whether the answer is yes.
+func asked(cmd *cobra.Command, question string) bool {
+	cmd.PrintErrf("%s [y/N] ", printable(question))
+	answer, err := bufio.NewReader(patiently(cmd.Context(), cmd.InOrStdin())).ReadString('\n')
 	if err != nil {
 		return false
 	}

@@ -2,17 +2,19 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 )
 
 func newResizeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resize NODE --shape SHAPE",
 		Short: "Change the extent of an array; elements beyond a smaller one are deleted",
-		Long: `Change the extent of an array; elements beyond a smaller one are deleted.
+		Long: `Change the extent of an array; elements beyond a smaller one are deleted. That asks on a terminal, and needs --yes elsewhere.
 
 What an array grows by is the fill value, also where it held something before it once shrank; --keep-stale lets those values
 come back. The policy holds for every listed axis that grows; a calendar's is that of axis 0.
@@ -23,19 +25,24 @@ an array whose shape stays.
 
 Where chunks are shards, a new one has to have whole inner chunks. With --round-up the last is declared as long as that takes.
 
-` + policiesText,
-		Example: `  varve resize era5.zarr/t2m --shape 1826,721,1440
-  varve resize era5.zarr/t2m --shape 1900,721,1440 --grow calendar:month --time time
-  varve resize era5.zarr/t2m --shape 365,721,1440 --shrink trim-edges`,
+` + dimensionsText + `
+
+` + policiesText + `
+
+` + storedText,
+		Example: `  varve resize era5.zarr/tp --shape 90,36,72
+  varve resize era5.zarr/t2m --shape 1900,36,72 --grow calendar:month --time time --alone
+  varve resize station.zarr --shape 5,2 --shrink trim-edges --dry-run`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
 	var shape, shrink string
-	shapeFlag(c, &shape, "the new length of every axis, `60,100`; empty for rank 0")
+	shapeFlag(c, &shape, "the new `LENGTHS` of all axes, as 60,100; empty for rank 0")
 	checkedVar(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed chunks beyond the extent: keep-edges, trim-edges or trim-exact",
 		syntax(grid.ParseShrink))
 	propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
 	keepStale := c.Flags().Bool("keep-stale", false, "leave what chunks hold beyond the extent, as zarr-python does")
+	yes := c.Flags().Bool("yes", false, "do not ask before elements are deleted")
 	change := changeFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if !cmd.Flags().Changed("shape") {
@@ -48,12 +55,12 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		if opt.Expect, err = change.expected(cmd); err != nil {
 			return err
 		}
-		return resize(cmd, args[0], shape, change, opt)
+		return resize(cmd, args[0], shape, *yes, change, opt)
 	}
 	return c
 }
 
-func resize(cmd *cobra.Command, location, text string, c *change, opt *zarr.ResizeOptions) error {
+func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt *zarr.ResizeOptions) error {
 	shape, err := parseShape(text)
 	if err != nil {
 		return err
@@ -68,30 +75,72 @@ func resize(cmd *cobra.Command, location, text string, c *change, opt *zarr.Resi
 	}
 	defer a.Close()
 	before := a.Shape()
-	if opt.Grow, err = c.everywhere(cmd, p, location, before); err != nil {
+	if err := c.agrees(cmd, a, shape); err != nil {
 		return err
 	}
-	if err := a.Resize(cmd.Context(), shape, opt); err != nil {
+	if lost := lostElements(before, shape); lost > 0 && !yes {
+		what := fmt.Sprintf("deletes %s of %s, which is %s and becomes %s", plural(lost, "element"), location, shapeText(before), shapeText(shape))
+		if err := agreed(cmd, what); err != nil {
+			return err
+		}
+	}
+	if opt.Grow, err = c.everywhere(cmd, p, location, a); err != nil {
+		return err
+	}
+	if err := growsWithin(cmd, a, shape, opt.Grow...); err != nil {
+		return err
+	}
+	bar := newEstimate(cmd, "resizing", 0, movedBytes)
+	err = a.Resize(cmd.Context(), shape, opt)
+	bar.end()
+	if err != nil {
 		return err
 	}
 	return reshaped(cmd, location, before, a.Shape())
 }
 
-// everywhere returns the policy for all axes of an array. A calendar's is that of axis 0, the others follow append-one.
-func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string, shape []int64) ([]grid.Growth, error) {
-	if p.unit == 0 {
-		return []grid.Growth{p.growth}, nil
+// lostElements returns how many elements an array loses by another shape, 0 where that does not fit.
+func lostElements(before, after []int64) int64 {
+	if len(before) != len(after) {
+		return 0 // the library refuses the shape
 	}
-	if len(shape) == 0 {
-		return nil, badArgument("--grow calendar:%v: the array has no axis", p.unit)
+	stays := make([]int64, len(before))
+	for i, n := range before {
+		stays[i] = min(n, after[i])
 	}
-	l, err := c.times.timeline(cmd.Context(), p.unit, location, nil)
+	all, ok := checked.Product(before...)
+	rest, fits := checked.Product(stays...)
+	if !ok || !fits {
+		return math.MaxInt64
+	}
+	return all - rest
+}
+
+// everywhere returns the policy for all axes of an array. A calendar's is that of axis 0, one that is stored with the array
+// that of its own axis; the others follow append-one.
+func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string, a *zarr.Array) ([]grid.Growth, error) {
+	_, axis, _, err := growthOf(a)
+	if err != nil || cmd.Flags().Changed("grow") {
+		axis = 0 // what is wrong with the attribute shows where it is asked for
+	}
+	p, when, err := c.along(cmd, p, a, location, axis)
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.buckets(shape[0])
+	if p.unit == 0 && !p.stored {
+		return []grid.Growth{p.growth}, nil
+	}
+	shape := a.Shape()
+	if len(shape) == 0 {
+		return nil, badArgument("--grow calendar:%v: the array has no axis", p.unit)
+	}
+	l, err := when.timeline(cmd.Context(), p.unit, location, nil)
+	if err != nil {
+		return nil, err
+	}
+	b, err := l.buckets(shape[axis])
 	policies := make([]grid.Growth, len(shape))
-	policies[0] = p.along(b)
+	policies[axis] = p.along(b)
 	return policies, err
 }
 

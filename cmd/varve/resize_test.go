@@ -55,7 +55,7 @@ func TestResizePolicies(t *testing.T) {
 		{"shrink and grow", "[[4,6],[5,5]]", "4,14", []string{"--shrink", "trim-edges", "--grow", "repeat-last"}, "[[4],[5,5,5]]"},
 	} {
 		node := newNode(t, "--shape", "10,10", "--dtype", "int8", "--chunks", c.chunks)
-		out := decode(t, must(t, "", append([]string{"resize", "--json", node, "--shape", c.shape}, c.args...)...))
+		out := decode(t, must(t, "", append([]string{"resize", "--json", "--yes", node, "--shape", c.shape}, c.args...)...))
 		before, _ := json.Marshal(out["shape_before"])
 		after, _ := json.Marshal(out["shape"])
 		if string(before) != "[10,10]" || string(after) != "["+c.shape+"]" || out["path"] != node {
@@ -101,11 +101,11 @@ func expanded(t *testing.T, shapes string) string {
 func TestResizeTidiesWhatStays(t *testing.T) {
 	node := newNode(t, "--shape", "10", "--dtype", "int8", "--chunks", "[[4,6,5]]")
 	must(t, "[1,2,3,4,5,6,7,8,9,10]", "write", node, "--format", "json")
-	must(t, "", "resize", node, "--shape", "10", "--shrink", "trim-edges")
+	must(t, "", "resize", "--yes", node, "--shape", "10", "--shrink", "trim-edges")
 	if got := chunkShapes(t, node); got != "[[4,6]]" {
 		t.Error(got)
 	}
-	must(t, "", "resize", node, "--shape", "7", "--shrink", "trim-exact")
+	must(t, "", "resize", "--yes", node, "--shape", "7", "--shrink", "trim-exact")
 	if got := chunkShapes(t, node); got != "[[4,3]]" {
 		t.Error(got)
 	}
@@ -120,7 +120,7 @@ func TestResizeForgets(t *testing.T) {
 		node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[4]]")
 		must(t, "[1,2,3,4]", "write", node, "--format", "json")
 		for _, shape := range []string{"3", "4"} {
-			args := []string{"resize", node, "--shape", shape}
+			args := []string{"resize", "--yes", node, "--shape", shape}
 			if flag != "" {
 				args = append(args, flag)
 			}

@@ -33,24 +33,32 @@ func newRoot() *cobra.Command {
 		Use:   "varve",
 		Short: "Read, write and grow Zarr arrays whose chunks follow the data",
 		Example: `  varve info era5.zarr/t2m
-  varve append era5.zarr/t2m day.npy`,
+  varve append station.zarr readings.npy`,
 		Args:              knownCommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:              rootCommand,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(printHelp)
+	root.SetHelpCommand(newHelpCommand())
+	root.Flags().Bool("version", false, "print the version of this program")
 	root.PersistentFlags().Bool("json", false, "print one JSON document instead of text, also for failures")
 	experimentalVar(root.PersistentFlags())
 	propose(root, experimentalFlag, experimentNames()...)
 	missingVar(root.PersistentFlags())
+	lanVar(root.PersistentFlags())
+	lockVar(root.PersistentFlags())
+	limitVar(root.PersistentFlags())
+	absentVar(root.PersistentFlags())
+	propose(root, absentFlag, absentFill, absentError)
 	propose(root, missingFlag, "403")
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		withStats(newCatCommand()), withStats(newExportCommand()),
-		newPlanCommand(), withStats(newCreateCommand()), withStats(newWriteCommand()), withStats(newAppendCommand()),
-		withStats(newResizeCommand()), withStats(newUnlockCommand()), newAttributesCommand(), newRemoveCommand(),
+		newPlanCommand(), withStats(withDryRun(newCreateCommand())), withStats(withDryRun(newWriteCommand())), withStats(withDryRun(newAppendCommand())),
+		withStats(withDryRun(newResizeCommand())), withStats(withDryRun(newUnlockCommand())), withDryRun(newAttributesCommand()), withDryRun(newRemoveCommand()), newReservationsCommand(),
 		withStats(newCopyCommand()), withStats(newConvertCommand()), withStats(newConsolidateCommand()), withStats(newCompactCommand()),
 		withStats(newCheckCommand()), withStats(newEqualCommand()), newBenchCommand(), newConformanceCommand(), newVersionCommand(),
 	} {
@@ -58,6 +66,14 @@ func newRoot() *cobra.Command {
 		root.AddCommand(c)
 	}
 	return root
+}
+
+// rootCommand is what the program does without a command.
+func rootCommand(cmd *cobra.Command, _ []string) error {
+	if on, err := cmd.Flags().GetBool("version"); on && err == nil {
+		return printVersion(cmd, nil)
+	}
+	return cmd.Help()
 }
 
 // addCompletion adds the command of package cobra, once its output is known, and makes it keep the rules of the others.
@@ -81,7 +97,9 @@ func addCompletion(root *cobra.Command) {
 func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := work(cmd, remoteArguments(cmd, args)); err != nil {
+		args = remoteArguments(cmd, args)
+		awaitLocks(cmd)
+		if err := work(cmd, args); err != nil {
 			return failed(cmd, err)
 		}
 		return nil
@@ -93,12 +111,10 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := ""
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = fmt.Sprintf(" (is %s meant?)", strings.Join(near, " or "))
+	if _, ok := topicOf(args[0]); ok {
+		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
-	return fmt.Errorf("there is no command %q%s", args[0], hint)
+	return fmt.Errorf("there is no command %q%s", args[0], meant(args[0], commandNames(cmd)))
 }
 
 // arguments checks the number of a command's arguments by their names; those that may be missing stand in brackets.

@@ -114,7 +114,7 @@ func TestCreateShards(t *testing.T) {
 		{"25000,18000,6000", "8GiB", "256KiB", "[2048,2048,2048] / [64,64,64]"}, {"25000,18000,6000", "2048", "64", "[2048,2048,2048] / [64,64,64]"},
 		{"9223372036854775807", "9223372036854775807", "1317624576693539401", "[9223372036854775807] / [1317624576693539401]"},
 	} {
-		if got := shardText(t, newNode(t, "--shape", c.shape, "--dtype", "int8", "--shards", c.shards, "--chunks", c.chunks)); got != c.want {
+		if got := shardText(t, newNode(t, "--shape", c.shape, "--dtype", "int8", "--shards", c.shards, "--chunks", c.chunks, "--limit", "4EiB")); got != c.want {
 			t.Errorf("%s: --shards %s --chunks %s: %s, want %s", c.shape, c.shards, c.chunks, got, c.want)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 type sheet struct {
 	title string
 	lines [][2]string
+	last  string // a line without a label, "" for none
 }
 
 func (s *sheet) add(label, value string) {
@@ -34,19 +35,24 @@ const shownAttributes = 20
 
 // attributes adds user attributes, each on a line of its own.
 func (s *sheet) attributes(object []byte) {
-	v, err := strictjson.Parse(object, strictjson.Limits{})
-	if err != nil {
-		return // a document that was read has none that are malformed
-	}
-	i := 0
+	v, i := strictjson.Parsed(object), 0 // of a document that was read
 	for name, value := range v.Members() {
 		if i == shownAttributes {
 			s.add("", fmt.Sprintf("… %s more", count(int64(v.Len()-i))))
 			return
 		}
-		s.add(label("attributes", i), name+": "+shorten(compact(value.Raw()), 100))
+		s.add(label("attributes", i), name+": "+glimpse(value.Raw()))
 		i++
 	}
+}
+
+// glimpse returns the beginning of a value on one line.
+func glimpse(raw []byte) string {
+	const enough = 4 << 10 // bytes to find 100 characters in that are no white space, nearly always
+	if len(raw) > enough {
+		return shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(raw[:enough])), " "), ""), 100)
+	}
+	return shorten(compact(raw), 100)
 }
 
 func (s *sheet) print(w io.Writer) error {
@@ -58,6 +64,9 @@ func (s *sheet) print(w io.Writer) error {
 	fmt.Fprintln(&b, printable(s.title))
 	for _, l := range s.lines {
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, l[0], l[1])
+	}
+	if s.last != "" {
+		fmt.Fprintf(&b, "  %s\n", s.last)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -89,6 +98,9 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 	for i, n := range f.Notes {
 		s.add(label("notes", i), n)
 	}
+	if f.Readers != nil {
+		s.last = "readable by " + readersText(f.doc)
+	}
 	return s.print(cmd.OutOrStdout())
 }
 
@@ -108,14 +120,14 @@ func formatText(format int) string { return fmt.Sprintf("zarr format %d", format
 
 // fillText returns the fill value as people read it: moments and durations as such, and the null of format 2 as what it is.
 func (f *arrayFacts) fillText() string {
-	text := compact(f.FillValue)
+	text := compact(f.doc.FillValue)
 	if t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration); err == nil {
-		elem, err := t.ParseFill(f.FillValue)
+		elem, err := t.ParseFill(f.doc.FillValue)
 		if err == nil && (t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta) {
 			text = string(t.AppendText(nil, elem))
 		}
 	}
-	if isNull, err := hasNullFill(f.doc); err == nil && isNull {
+	if f.doc.HasNullFill() && text != "null" { // it is where the type is not known
 		return "null, read as " + shorten(text, 60)
 	}
 	return shorten(text, 60)

@@ -21,6 +21,7 @@ func withStats(c *cobra.Command) *cobra.Command {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*on {
+			watched(cmd)
 			return work(cmd, args)
 		}
 		counter := new(observe.Counter)
@@ -44,7 +45,13 @@ func counterOf(ctx context.Context) *observe.Counter {
 
 // observerOf returns that counter as an observer, nil where there is none.
 func observerOf(ctx context.Context) observe.Observer {
+	if d, ok := ctx.Value(rehearsalKey{}).(*dryRun); ok {
+		return d.counter
+	}
 	if c := counterOf(ctx); c != nil {
+		return c
+	}
+	if c, ok := ctx.Value(watchedKey{}).(*observe.Counter); ok {
 		return c
 	}
 	return nil

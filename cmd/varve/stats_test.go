@@ -68,7 +68,7 @@ time         T in I/O, T in codecs`},
 		{[]string{"compact", at("s.zarr"), "--shards"}, ""},
 		{[]string{"check", at("s.zarr")}, ""},
 		{[]string{"convert", at("a.zarr"), at("c.zarr"), "--to", "3"}, ""},
-		{[]string{"resize", at("s.zarr"), "--shape", "300,6"}, ""},
+		{[]string{"resize", at("s.zarr"), "--shape", "300,6", "--yes"}, ""},
 		{[]string{"unlock", at("s.zarr")}, ""},
 		{[]string{"equal", at("a.zarr"), at("c.zarr")}, ""},
 	} {

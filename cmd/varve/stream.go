@@ -25,8 +25,8 @@ type source struct {
 }
 
 // newSource binds what --select says to an array. Decoded are only numbers of which the attributes say how.
-func newSource(a *zarr.Array, text string, decoded bool) (*source, error) {
-	v, err := selected(a, text)
+func newSource(ctx context.Context, a *zarr.Array, text string, decoded bool) (*source, error) {
+	v, err := selected(ctx, a, text)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,11 @@ func (r *reader) read(ctx context.Context, part selection.Selection, n int) (ele
 
 // blocks calls use with the elements in C order, block by block. The memory is reused.
 func (s *source) blocks(ctx context.Context, use func(elements) error) error {
-	slabs, err := s.array.Slabs(s.resolved, slabOf(s.stored))
+	size := slabOf(s.stored)
+	if s.typ.Variable() && !s.stored.Variable() {
+		size /= 16 // text that is made of numbers takes more memory than they do
+	}
+	slabs, err := s.array.Slabs(s.resolved, size)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ func parseInputs(args []string) ([]*input, error) {
 }
 
 // growAll appends to several arrays of a group: all of them or none.
-func growAll(cmd *cobra.Command, location string, args []string, formatName string, axis int, c *change) error {
+func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *change) error {
 	p, err := c.policy(cmd)
 	if err != nil {
 		return err
@@ -77,9 +78,12 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName stri
 		return err
 	}
 	defer g.Close()
+	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
+		return err
+	}
 	for _, in := range inputs {
 		in.opt.RoundUp = c.roundUp
-		if err := in.open(cmd, g, location, formatName, axis, expect); err != nil {
+		if err := in.read(cmd, location, formatName, axis, expect); err != nil {
 			return err
 		}
 	}
@@ -92,31 +96,33 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName stri
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
 		additions[i] = in.data.addition(in.name, in.axis, &in.opt)
+		additions[i].Alone = *c.alone
 	}
-	if err := g.Append(cmd.Context(), additions...); err != nil {
+	total := int64(0)
+	for _, in := range inputs {
+		total += in.data.bytes()
+	}
+	bar := newEstimate(cmd, "appending", total, codedBytes)
+	err = g.Append(cmd.Context(), additions...)
+	bar.end()
+	if err != nil {
 		return err
 	}
 	return grown(cmd, location, inputs)
 }
 
-// open opens the array and reads the file.
-func (i *input) open(cmd *cobra.Command, g *zarr.Group, location, formatName string, axis int, expect []int64) (err error) {
-	if i.array, err = g.OpenArray(cmd.Context(), i.name, nil); err != nil {
-		return err
-	}
-	rank := i.array.Rank()
-	if i.axis = axis; axis < 0 {
-		i.axis += rank
-	}
-	at := sameNode(location) + "/" + i.name
+// read reads the file.
+func (i *input) read(cmd *cobra.Command, location, formatName, axis string, expect []int64) (err error) {
+	at, rank := sameNode(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
-		return on(cmd.Name(), at, badArgument("axis %d of an array with %s", axis, plural(int64(rank), "axis")))
+		return on(cmd.Name(), at, badArgument("axis %s of an array with %s", axis, plural(int64(rank), "axis")))
 	}
 	if expect != nil {
 		i.opt.Expect = i.array.Shape()
 		i.opt.Expect[i.axis] = expect[0]
 	}
 	i.data, i.planes, err = addition(cmd, i.file, formatName, i.array, i.axis, false)
+	i.opt.Planes = i.planes
 	return on(cmd.Name(), at, err)
 }
 
@@ -149,32 +155,53 @@ func (i *input) extent() int64 { return i.array.Shape()[i.axis] }
 // isListed reports whether the chunks of the axis that grows are a list, which a policy can lengthen.
 func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
 
-// placeAll makes the policy a part of the options of all arrays whose chunks are listed. Regular chunks follow the extent; a
-// policy that is of no use to any array is refused.
+// placeAll makes the policy a part of the options of all arrays whose chunks are listed, or that which is stored with them.
+// Regular chunks follow the extent; a policy that is of no use to any array is refused.
 func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*input) error {
 	g := given{}
 	for _, in := range inputs {
 		g[sameNode(location)+"/"+in.name] = in.data.data
 	}
-	times := c.times
-	own := sameNode(location) + "/" + times.coordinate
-	if _, grows := g[own]; times.coordinate != "" && (grows || !strings.Contains(times.coordinate, "/")) {
-		times.coordinate = own
-	}
-	l, err := times.timeline(cmd.Context(), p.unit, location, g)
-	if err != nil {
-		return err
-	}
 	someListed := slices.ContainsFunc(inputs, (*input).isListed)
+	known := map[string]timeline{}
 	for _, in := range inputs {
 		if someListed && !in.isListed() {
 			continue
 		}
-		if err := p.place(l, in.array, in.axis, &in.opt); err != nil {
+		if err := c.placeOne(cmd, p, location, in, g, known); err != nil {
 			return on(cmd.Name(), sameNode(location)+"/"+in.name, err)
 		}
 	}
 	return nil
+}
+
+// placeOne makes the policy a part of the options of one array. Times that several arrays have are read once.
+func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, in *input, g given, known map[string]timeline) error {
+	at := sameNode(location) + "/" + in.name
+	p, when, err := c.along(cmd, p, in.array, at, in.axis)
+	if err != nil {
+		return err
+	}
+	beside := at
+	if !p.stored {
+		own := sameNode(location) + "/" + when.coordinate
+		if _, grows := g[own]; when.coordinate != "" && (grows || !strings.Contains(when.coordinate, "/")) {
+			when.coordinate = own
+		}
+		beside = location
+	}
+	key := fmt.Sprint(p.unit, beside[:strings.LastIndexByte(beside, '/')+1], when.coordinate, when.start, when.step, when.calendar)
+	l, there := known[key]
+	if !there {
+		if l, err = when.timeline(cmd.Context(), p.unit, beside, g); err != nil {
+			return err
+		}
+		known[key] = l
+	}
+	if err := p.place(l, in.array, in.axis, &in.opt); err != nil {
+		return err
+	}
+	return appendsWithin(cmd, in.array, in.axis, in.planes, &in.opt)
 }
 
 // growthFacts is how one array of a group has grown, as programs read it.

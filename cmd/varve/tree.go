@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 func newTreeCommand() *cobra.Command {
@@ -59,7 +62,43 @@ type branch struct {
 	Kind    *string   `json:"kind"` // null where the document is too damaged to tell
 	Members []*branch `json:"members"`
 	Error   string    `json:"error,omitempty"` // why it cannot be opened
-	text    string
+	*arrayShape
+	text string
+}
+
+// arrayShape is what a tree tells of an array. Chunks and shards are as --chunks and --shards of create take them.
+type arrayShape struct {
+	Shape    []int64         `json:"shape"`
+	DataType json.RawMessage `json:"data_type"`
+	Chunks   json.RawMessage `json:"chunks"`
+	Shards   json.RawMessage `json:"shards,omitempty"`
+	Names    []*string       `json:"dimension_names"`
+}
+
+// newArrayShape returns what a tree tells of an array.
+func newArrayShape(a *zarr.Array) *arrayShape {
+	doc := a.Metadata()
+	s := &arrayShape{Shape: a.Shape(), DataType: typeJSON(doc.DataType), Chunks: edgesJSON(a.Grid()), Names: doc.DimensionNames}
+	if inner := a.Inner(); inner != nil {
+		if g, err := inner.Grid(); err == nil {
+			s.Chunks, s.Shards = edgesJSON(g), s.Chunks
+		}
+	}
+	return s
+}
+
+// edgesJSON returns how the axes of a grid are cut, as its configuration in metadata has it: a length or a list an axis.
+func edgesJSON(g *grid.Grid) json.RawMessage {
+	v, err := strictjson.Parse(g.AppendConfiguration(nil), strictjson.Limits{})
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	for name, value := range v.Members() {
+		if name == "chunk_shape" || name == "chunk_shapes" {
+			return value.Raw()
+		}
+	}
+	return json.RawMessage("null")
 }
 
 // newBranch returns a node without those below it.
@@ -67,6 +106,9 @@ func newBranch(m zarr.Member) *branch {
 	b := &branch{Name: m.Name(), Kind: present(m.Kind), Members: []*branch{}, text: memberText(m)}
 	if m.Err != nil {
 		b.Error = oneLine(m.Err)
+	}
+	if a, ok := m.Node.(*zarr.Array); ok {
+		b.arrayShape = newArrayShape(a)
 	}
 	return b
 }

@@ -1,69 +1,123 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
 )
 
 func newUnlockCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unlock NODE",
-		Short: "List the chunk lengths of an array, so that it can grow by any length",
+		Short: "List the chunk lengths of an array, or of all arrays of a group, so that they can grow by any length",
 		Long: `List the chunk lengths of an array, so that it can grow by any length: a regular chunk grid becomes a rectilinear one, or
 some axes of it. That changes the metadata alone; no chunk is moved or written.
 
+Of a group all arrays below it are unlocked, one after the other. With --axis and the name of a dimension they are those that have it.
+
 The last chunk of an axis reaches beyond the extent where it is not full. Appends fill it, and write it again for that, until
 it is. With --trim it is written once, just as far as the array reaches, and appends never touch it again.`,
-		Example: `  varve unlock era5.zarr/t2m --axis 0
+		Example: `  varve unlock era5.zarr/t2m --axis time
   varve unlock era5.zarr/t2m --trim`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
 	opt := new(zarr.UnlockOptions)
 	c.Flags().BoolVar(&opt.Trim, "trim", false, "store the last chunks again, without what reaches beyond the array")
-	c.Flags().IntSliceVar(&opt.Axes, "axis", nil, "the `AXES` that are listed, as 0,2; -1 is the last; all by default")
+	axes := c.Flags().StringSlice("axis", nil, "the `AXES` that are listed, as 0,2 or time; -1 is the last; all by default")
 	singleWriter := singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, text := range *axes {
+			if _, err := parseAxis(text); err != nil {
+				return badUsage("--axis: %w", err)
+			}
+		}
 		o := writing(cmd)
 		o.SingleWriter = *singleWriter
-		return unlock(cmd, args[0], opt, o)
+		return unlock(cmd, args[0], *axes, opt, o)
 	}
 	return c
 }
 
-func unlock(cmd *cobra.Command, location string, how *zarr.UnlockOptions, opt *zarr.Options) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, opt)
+// unlocked is what unlocking has made of an array, as programs read it.
+type unlocked struct {
+	Path    string          `json:"path"`
+	Changed bool            `json:"changed"`
+	Before  json.RawMessage `json:"chunk_grid_before"`
+	After   json.RawMessage `json:"chunk_grid"`
+	Readers []string        `json:"readable_by"` // programs that are known to read it afterwards
+
+	grid *grid.Grid
+	doc  *metadata.Array
+}
+
+func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.UnlockOptions, opt *zarr.Options) error {
+	n, err := zarr.Open(cmd.Context(), location, opt)
 	if err != nil {
 		return err
 	}
-	defer a.Close()
-	for i, axis := range how.Axes {
-		if axis < 0 && axis >= -a.Rank() {
-			how.Axes[i] += a.Rank()
+	defer n.Close()
+	a, ok := n.(*zarr.Array)
+	if !ok {
+		return unlockGroup(cmd, location, n.(*zarr.Group), axes, how)
+	}
+	for _, text := range axes {
+		i, err := axisOfArray(text, a)
+		if err != nil {
+			return err
+		}
+		how.Axes = append(how.Axes, i)
+	}
+	u, err := unlockArray(cmd, location, a, how)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(cmd) {
+		return printJSON(cmd, u)
+	}
+	return errors.Join(u.print(cmd), printReaders(cmd, u))
+}
+
+// printReaders says who can still read arrays that were unlocked: once for all of one kind.
+func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
+	var said []string
+	for _, u := range arrays {
+		if text := readersText(u.doc); !slices.Contains(said, text) {
+			said = append(said, text)
+			_, printErr := fmt.Fprintf(cmd.OutOrStdout(), "  readable by %s\n", text)
+			err = errors.Join(err, printErr)
 		}
 	}
+	return err
+}
+
+// unlockArray unlocks one array.
+func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.UnlockOptions) (*unlocked, error) {
 	before := describeGrid(a.Grid())
 	if err := a.Unlock(cmd.Context(), how); err != nil {
-		return err
+		return nil, err
 	}
 	after := describeGrid(a.Grid())
 	changed := string(before.ChunkGrid) != string(after.ChunkGrid)
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{
-			"path": location, "changed": changed, "chunk_grid_before": before.ChunkGrid, "chunk_grid": after.ChunkGrid,
-		})
-	}
+	known, _ := readableBy(a.Metadata())
+	return &unlocked{location, changed, before.ChunkGrid, after.ChunkGrid, known, a.Grid(), a.Metadata()}, nil
+}
+
+func (u *unlocked) print(cmd *cobra.Command) error {
 	note := ""
 	switch {
-	case !changed:
+	case !u.Changed:
 		note = "  (nothing to do)"
-	case overhangs(a.Grid()):
+	case overhangs(u.grid):
 		note = "  (the last chunks reach beyond the array until appends have filled them; --trim cuts them)"
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s chunks %s%s\n", printable(location), a.Grid().Name(), chunksText(a.Grid()), note)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s chunks %s%s\n", printable(u.Path), u.grid.Name(), chunksText(u.grid), note)
 	return err
 }
 

@@ -27,6 +27,10 @@ func TestUsageErrors(t *testing.T) {
 	for _, c := range []usage{
 		{[]string{"bogus"}, `no command "bogus"`},
 		{[]string{"inf"}, "is info meant"},
+		{[]string{"help", "nonsense"}, `no command and no topic "nonsense"`},
+		{[]string{"help", "selct"}, "is select meant?"},
+		{[]string{"help", "info", "more"}, `no topic "info more"`},
+		{[]string{"growth"}, "varve help growth explains the topic"},
 		{[]string{"info"}, "NODE is missing"},
 		{[]string{"info", "a", "b"}, `unexpected argument "b"`},
 		{[]string{"info", "--nope", "a"}, "unknown flag: --nope"},
@@ -38,7 +42,9 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"create", "a", "--shape", "3", "--from", "x.npy"}, "shape"},
 		{[]string{"create", "a", "--codecs", `["bytes"]`, "--compressor", "none"}, "--codecs and --compressor exclude each other"},
 		{[]string{"write", "a", "b", "--value", "1"}, "exclude each other"},
-		{[]string{"append", "a", "b", "c"}, `unexpected argument "b"`},
+		{[]string{"append", "a", "b", "c=d"}, `unexpected argument "c=d"`},
+		{[]string{"append", "a", "-", "-"}, "standard input can be one file only"},
+		{[]string{"append", "a", "[x"}, "no pattern of file names"},
 		{[]string{"append", "a", "b=x", "c"}, `unexpected argument "c"`},
 		{[]string{"append", group, "one=a.npy", "one=b.npy"}, "one is named twice"},
 		{[]string{"append", group, "one=a.npy", "/one/=b.npy"}, "one is named twice"},
@@ -69,7 +75,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--step", "1d", "--calendar", "maya"}, "maya"},
 		{[]string{"append", "a", "--grow", "calendar:month", "--start", "2020-02-01", "--time", "time"}, "--time excludes --start"},
 		{[]string{"append", "a", "--time", "time"}, "--time goes with --grow calendar:month"},
-		{[]string{"unlock", "a", "--axis", "q"}, `"q" is no whole number`},
+		{[]string{"unlock", "a", "--axis", "0,99999999999999999999"}, `"99999999999999999999" is no whole number`},
 		{[]string{"info", "a", "--experimental", "warp"}, "there are encoded-shapes and inner-chunks"},
 		{[]string{"info", "a", "--experimental", "inner-chunks,"}, "there are encoded-shapes and inner-chunks"},
 		{[]string{"create", "a", "--shape", "3", "--dtype", "int8", "--chunks", `{"name":`}, "--chunks"},
@@ -77,7 +83,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"compact", "--shards"}, "NODE is missing"},
 		{[]string{"unlock"}, "NODE is missing"},
 		{[]string{"append", "a", "--expect", "1,x"}, `"x"`},
-		{[]string{"append", "a", "--axis", "q"}, `"q" is no whole number`},
+		{[]string{"append", "a", "--axis", ""}, "the number or the name of an axis is needed"},
 		{[]string{"append", "a", "--axis", "99999999999999999999"}, `"99999999999999999999" is no whole number`},
 		{[]string{"resize", "a", "--shape", "3", "--step", "1d"}, "--step goes with --grow calendar:month"},
 		{[]string{"attrs", "a", "set", "units", "K"}, "not JSON"},
@@ -122,7 +128,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"write", "a", "--format", "csv"}, "raw, npy and json are known"},
 		{[]string{"append", "a", "--format", "xml"}, `"xml"`},
 		{[]string{"grid", "a", "--locate", "a"}, `"a"`},
-		{[]string{"grid", "a", "--axes", "-1"}, `"-1"`},
+		{[]string{"grid", "a", "--axes", "1,"}, "the number or the name of an axis is needed"},
+		{[]string{"grid", "a", "--axes", "x,x"}, "two different axes"},
 		{[]string{"completion", "nosh"}, `"nosh"`},
 		{[]string{"completion", "bash", "more"}, `"more"`},
 	} {
@@ -163,7 +170,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"write", array, absent}, "not-found", "absent"},
 		{[]string{"write", array, "--value", "1.5"}, "invalid-argument", "1.5"},
 		{[]string{"write", array, "-"}, "invalid-argument", "ends after 0 bytes"},
-		{[]string{"append", group, "one=a.npy", "none=b.npy"}, "not-found", "a.npy"},
+		{[]string{"append", group, "one=a.npy", "none=b.npy"}, "not-found", "none"},
 		{[]string{"append", group, "none=b.npy"}, "not-found", "none"},
 		{[]string{"append", group, "deep=b.npy"}, "invalid-argument", "it is a group"},
 		{[]string{"append", group, "one=-", "--axis", "2"}, "invalid-argument", "axis 2"},
@@ -185,7 +192,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"resize", array, "--shape", "99,100", "--expect", "60,99"}, "conflict", "[60 100]"},
 		{[]string{"unlock", array, "--axis", "2"}, "invalid-argument", "axis 2"},
 		{[]string{"unlock", array, "--axis", "-3"}, "invalid-argument", "axis -3"},
-		{[]string{"unlock", group}, "invalid-argument", "it is a group"},
+		{[]string{"unlock", group, "--axis", "x"}, "invalid-argument", "no array of the group has an axis x"},
 		{[]string{"consolidate", array}, "invalid-argument", "it is an array"},
 		{[]string{"compact", array}, "unsupported", "chunks cannot be merged yet"},
 		{[]string{"compact", "--shards", array}, "unsupported", "no shards"},
@@ -309,9 +316,18 @@ func TestSentence(t *testing.T) {
 		{incomplete, incomplete.Error() + "; the change is visible and must not be repeated"},
 		{&undone{wrap(io.ErrNoProgress), "it was deleted"}, wrap(io.ErrNoProgress).Error() + "; it was deleted"},
 	} {
-		if got := sentence(newCatCommand(), c.err); got != c.want {
+		cmd := newCatCommand()
+		ctx, cancel := context.WithCancel(t.Context())
+		cmd.SetContext(ctx)
+		cancel()
+		if got := sentence(cmd, c.err); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
+	}
+	cmd := newCatCommand()
+	cmd.SetContext(t.Context())
+	if got := sentence(cmd, canceled); strings.Contains(got, "interrupted") {
+		t.Errorf("nobody interrupted the command, and it says %q", got)
 	}
 }
 
@@ -326,7 +342,7 @@ func TestHelp(t *testing.T) {
 			t.Error(out)
 		}
 	}
-	if out := must(t, ""); !strings.Contains(out, "Available Commands") {
+	if out := must(t, ""); !strings.Contains(out, "Grow and cut:") {
 		t.Error(out)
 	}
 }
@@ -341,8 +357,18 @@ func TestVersion(t *testing.T) {
 	if out := must(t, "", "version"); !strings.HasPrefix(out, "varve ") {
 		t.Error(out)
 	}
-	if out := decode(t, must(t, "", "version", "--json")); out["version"] == "" || out["go"] == nil {
+	facts := decode(t, must(t, "", "version", "--json"))
+	if _, ok := facts["commit"]; facts["version"] == "" || facts["go"] == nil || !ok {
+		t.Error(facts)
+	}
+	if out := must(t, "", "--version"); out != must(t, "", "version") {
 		t.Error(out)
+	}
+	if out := decode(t, must(t, "", "--version", "--json")); out["go"] != facts["go"] {
+		t.Error(out)
+	}
+	if _, _, status := execute(t, "", "info", "--version"); status != 2 {
+		t.Error("status", status)
 	}
 }
 

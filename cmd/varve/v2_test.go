@@ -17,7 +17,7 @@ func TestFormat2(t *testing.T) {
 	must(t, "[[1,2,3,4,5,6]]", "append", array, "--format", "json")
 	must(t, "", "attrs", array, "set", "units", `"K"`)
 	facts := decode(t, must(t, "", "info", "--json", array))
-	for name, want := range map[string]any{"zarr_format": 2.0, "data_type": "int16", "is_regular": true, "fill_value": 0.0} {
+	for name, want := range map[string]any{"zarr_format": 2.0, "data_type": "int16", "is_regular": true, "fill_value": nil} {
 		if facts[name] != want {
 			t.Errorf("%s is %v, want %v", name, facts[name], want)
 		}

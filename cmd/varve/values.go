@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,33 +28,43 @@ type values struct {
 	swapped bool     // not in host byte order
 	words   [][]byte // in place of r, of elements that differ in length
 	file    *os.File
-	aside   spool // of a stream
+	done    func() error // lets go of a Zarr node; nil for files
+	aside   spool        // of a stream
 }
 
-// close lets go of the file and of what was set aside.
+// close lets go of the file or the node, and of what was set aside.
 func (v *values) close() error {
+	if v.done != nil {
+		return v.done()
+	}
 	if v.file == nil {
 		return v.aside.close()
 	}
 	return errors.Join(v.file.Close(), v.aside.close())
 }
 
-// openValues opens a file, or standard input for "" and "-", whose elements are of type t, the zero Type standing for
-// whatever type the file tells.
+// openValues opens a file, a Zarr array, or standard input for "" and "-", whose elements are of type t, the zero Type
+// standing for whatever type the file tells.
 func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*values, error) {
-	v := &values{typ: t, total: -1, name: "standard input", r: patient{cmd.Context(), cmd.InOrStdin()}}
+	if formatName == "" && isNodeLocation(file) {
+		return openNodeValues(cmd, file, t)
+	}
+	f, err := formatOf(formatName, file)
+	if err != nil {
+		return nil, err
+	}
+	v := &values{typ: t, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}
 	if file != "" && file != "-" {
-		f, err := os.Open(file)
+		f, err := openPatiently(cmd.Context(), file)
 		if err != nil {
 			return nil, err
 		}
-		v.name, v.r, v.file = file, f, f
+		v.name, v.r, v.file = file, patiently(cmd.Context(), f), f
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			v.total, v.whole = info.Size(), true
+			v.r, v.total, v.whole = f, info.Size(), true // a disk answers
 		}
 	}
-	var err error
-	switch f := formatOf(formatName, file); f {
+	switch f {
 	case rawFormat:
 		v.swapped, err = !dtype.LittleEndian(), oneLength(t, f)
 	case npyFormat:
@@ -63,25 +72,12 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 	case jsonFormat:
 		err = v.openJSON()
 	default:
-		err = badUsage("--format %q; raw, npy and json can be read", f)
+		err = badUsage("%s: values are not read from %s; --format raw, npy and json are", v.name, f)
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.close())
 	}
 	return v, nil
-}
-
-// patient is a stream that ends once nobody waits for it any more.
-type patient struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (p patient) Read(b []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return p.r.Read(b)
 }
 
 func (v *values) openNPY() error {
@@ -222,12 +218,13 @@ func (v *values) end() error {
 	return nil
 }
 
-// all returns everything that is left. Memory is taken for what is really there only.
+// all returns everything that is left. Memory is taken for what is really there only, and once: a stream whose length
+// nobody knows goes aside first.
 func (v *values) all() (e elements, err error) {
 	if v.typ.Variable() {
 		return elements{typ: v.typ, words: v.words}, nil
 	}
-	data, err := io.ReadAll(v.r)
+	data, err := v.rest()
 	v.taken += int64(len(data))
 	if err != nil {
 		return e, fmt.Errorf("read %s: %w", v.name, err)
@@ -240,6 +237,43 @@ func (v *values) all() (e elements, err error) {
 	}
 	v.arrange(data)
 	return elements{typ: v.typ, data: data}, nil
+}
+
+// toEnd returns how many bytes follow, of a file or of memory; streams do not tell.
+func toEnd(r io.Reader) (int64, error) {
+	s, ok := r.(io.Seeker)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	at, err := s.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, err
+	}
+	end, err := s.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	_, err = s.Seek(at, io.SeekStart)
+	return max(0, end-at), err
+}
+
+// rest returns the bytes that are left.
+func (v *values) rest() ([]byte, error) {
+	n, err := toEnd(v.r)
+	if err != nil {
+		if n, err = io.Copy(&v.aside, v.r); err != nil {
+			return nil, err
+		}
+		if v.r, err = v.aside.reader(); err != nil {
+			return nil, err
+		}
+	}
+	data := make([]byte, n)
+	m, err := io.ReadFull(v.r, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // a file that was cut meanwhile: callers count
+	}
+	return data[:m], err
 }
 
 // fits refuses values that are too many or too few for a place of the given shape, or are arranged in another way.

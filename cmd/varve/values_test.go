@@ -267,7 +267,7 @@ func TestAppend(t *testing.T) {
 func TestResize(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "[[2,2]]", "--fill", "7")
 	must(t, "\x01\x02\x03\x04", "write", node)
-	if got := must(t, "", "resize", node, "--shape", "1"); !strings.HasSuffix(got, "  4 → 1\n") {
+	if got := must(t, "", "resize", "--yes", node, "--shape", "1"); !strings.HasSuffix(got, "  4 → 1\n") {
 		t.Error(got)
 	}
 	must(t, "", "resize", node, "--shape", "6", "--grow", "append-one", "--shrink", "keep-edges", "--single-writer")
@@ -409,19 +409,6 @@ func TestAppendTellsTheAxis(t *testing.T) {
 		facts, _ := decode(t, errs)["error"].(map[string]any)
 		if status != 1 || facts["axis"] != c.axis || facts["op"] != "append" || facts["path"] != node || !strings.Contains(errs, c.want) {
 			t.Errorf("%q %q: status %d, %s", c.stdin, c.args, status, errs)
-		}
-	}
-}
-
-func TestFormatOf(t *testing.T) {
-	for _, c := range []struct {
-		name, file string
-		want       format
-	}{
-		{"", "", rawFormat}, {"", "a.NPY", npyFormat}, {"", "a.json", jsonFormat}, {"", "a.csv", csvFormat}, {"", "a.f32", rawFormat}, {"csv", "a.npy", csvFormat},
-	} {
-		if got := formatOf(c.name, c.file); got != c.want {
-			t.Errorf("%v: %s", c, got)
 		}
 	}
 }

@@ -11,23 +11,51 @@ import (
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of this program",
+		Short:   "Print the version of this program and the commit that it was made of",
 		Example: "  varve version",
 		Args:    arguments(),
 		RunE:    printVersion,
 	}
 }
 
+// commit is the commit that the program was made of, set by the linker: see the Makefile. Otherwise it is what the
+// compiler noted.
+var commit string
+
+// commitOf returns the commit that a program was made of, with a mark for changes that were not committed, "" where it
+// is not known.
+func commitOf(info *debug.BuildInfo) string {
+	if commit != "" {
+		return commit
+	}
+	noted := map[string]string{}
+	for _, s := range info.Settings {
+		noted[s.Key] = s.Value
+	}
+	revision := noted["vcs.revision"]
+	if revision = revision[:min(len(revision), 12)]; revision != "" && noted["vcs.modified"] == "true" {
+		revision += "-modified"
+	}
+	return revision
+}
+
 func printVersion(cmd *cobra.Command, _ []string) error {
-	version := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
+	version, made := "(devel)", commit
+	if info, ok := debug.ReadBuildInfo(); ok {
+		made = commitOf(info)
+		if info.Main.Version != "" {
+			version = info.Main.Version
+		}
 	}
 	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]string{
-			"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		return printJSON(cmd, map[string]any{
+			"version": version, "commit": present(made), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "varve %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	text := "varve " + version
+	if made != "" {
+		text += ", commit " + made
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (%s, %s/%s)\n", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

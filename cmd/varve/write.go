@@ -13,9 +13,9 @@ func newWriteCommand() *cobra.Command {
 		Short: "Write values from a file or standard input, or one value, into an array",
 		Long: `Write values from a file or standard input, or one value, into an array.
 
-There have to be as many values as elements are selected. raw is C order, little endian, without a header; npy is NumPy's
+There have to be as many values as elements are selected. FILE may also be a Zarr array. raw is C order, little endian, without a header; npy is NumPy's
 format, whose type has to be the array's; json is nested lists of values as metadata spells fill values, the one for elements that
-differ in length. Moments and durations are numbers or text there, as "2020-05-05" and "10 s". --select takes JSON, too, as export does: of points that are named twice the last value stays.
+differ in length. Moments and durations are numbers or text there, as "2020-05-05" and "10 s". Of elements that --select names twice the last value stays.
 
 More than 128 MiB of standard input are kept in a temporary file until all of them are there, and are written then, so that
 a stream that breaks off or goes on too long changes nothing.`,
@@ -26,7 +26,7 @@ a stream that breaks off or goes on too long changes nothing.`,
 	}
 	sel := selectionFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, jsonFormat)
-	value := c.Flags().String("value", "", "one `VALUE` for every selected element, as NaN or 1.5")
+	value := c.Flags().String("value", "", "one `VALUE` for every selected element, as metadata spells fill values: 1.5, NaN, 2024-05-05, base64 for bytes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("value") {
 			if len(args) > 1 || *name != "" {
@@ -45,7 +45,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 		return err
 	}
 	defer a.Close()
-	to, err := selected(a, sel)
+	to, err := selected(cmd.Context(), a, sel)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	defer a.Close()
-	to, err := selected(a, sel)
+	to, err := selected(cmd.Context(), a, sel)
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 // wrote tells a program how many elements were written.
 func wrote(cmd *cobra.Command, location string, n int64) error {
 	if !wantsJSON(cmd) {
+		confirm(cmd, "%s  %s written", location, plural(n, "value"))
 		return nil
 	}
 	return printJSON(cmd, map[string]any{"path": location, "elements": n})

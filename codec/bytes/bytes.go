@@ -1,7 +1,7 @@
 // Package bytes is the codec that stores the elements of a chunk one after the other, in C order and in a given byte
 // order (zarr-specs v3, "Bytes codec"). It takes every data type of fixed width.
 //
-// Importing the package registers it as "bytes", and as "endian", the name it has in old documents.
+// Importing the package registers it as "bytes".
 package bytes
 
 import (
@@ -22,7 +22,6 @@ const (
 
 func init() {
 	codec.Register("bytes", New)
-	codec.Register("endian", New)
 	codec.Register(metadata.BytesByField, newByField)
 }
 

@@ -57,7 +57,7 @@ func TestContractWithoutOrder(t *testing.T) {
 	for _, name := range []string{"bool", "int8", "uint8", "r16", "r40"} {
 		specs = append(specs, codec.Spec{Type: parse(t, name), Rank: 2})
 	}
-	codectest.Run(t, func() any { return newEndian(t, "endian", "") }, &codectest.Options{Specs: specs})
+	codectest.Run(t, func() any { return newEndian(t, "bytes", "") }, &codectest.Options{Specs: specs})
 }
 
 // TestGolden reads chunks that zarr-python wrote in big-endian order, and compares their little-endian form.

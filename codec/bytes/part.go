@@ -8,12 +8,11 @@ import (
 	"io"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -37,10 +36,9 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	}
 	r.most = max(leastGap, min(w.Span, w.Bytes/sideBySide))
 	r.room = budget.New(w.Bytes)
-	r.flying, ctx = errgroup.WithContext(ctx)
+	r.flying, ctx = parallel.New(ctx)
 	r.flying.SetLimit(w.Requests)
-	err := r.readAll(ctx, p)
-	return cmp.Or(r.flying.Wait(), err)
+	return r.flying.Wait(r.readAll(ctx, p))
 }
 
 // sideBySide is how many spans are read at a time, at least, where every request takes its time.
@@ -67,7 +65,7 @@ type partReader struct {
 	strides []int64 // bytes
 	dense   int     // axes from this one on have no gaps that are longer than gap
 
-	flying *errgroup.Group // spans that are read side by side; nil where they are read one by one
+	flying *parallel.Group // spans that are read side by side; nil where they are read one by one
 	room   *budget.Budget  // bytes for them
 }
 

@@ -91,7 +91,7 @@ func configuration(name string, typ dtype.Type) []byte {
 		return castvalue.Extension(dtype.Of[float64](), nil).Configuration
 	case "scale_offset":
 		return []byte(`{"scale":1}`)
-	case "bytes", "endian":
+	case "bytes":
 		return zarrbytes.Extension("little").Configuration
 	case "n5_default":
 		return []byte(`{"codecs":[{"name":"transpose","configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}}]}`)

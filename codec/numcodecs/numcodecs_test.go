@@ -130,7 +130,7 @@ func TestRefused(t *testing.T) {
 	for name, why := range map[string]string{
 		"numcodecs.pcodec": "no maintained library", "numcodecs.zfpy": "no maintained library", "zfp": "no maintained library",
 		"zarrs.gdeflate": "no maintained library", "numcodecs.pickle": "runs code", "numcodecs.json2": "Python objects",
-		"numcodecs.msgpack2": "Python objects", "numcodecs.categorize": "Python objects", "numcodecs.rot13": "import its package",
+		"numcodecs.msgpack2": "Python objects", "numcodecs.categorize": "list of labels", "numcodecs.rot13": "import its package",
 	} {
 		_, err := codec.Default.New(metadata.Extension{Name: name, Configuration: []byte(`{"x":1}`)})
 		if !errors.Is(err, codec.ErrUnsupported) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), why) {

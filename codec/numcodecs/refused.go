@@ -22,7 +22,7 @@ func init() {
 		"https://codec.zarrs.dev/bytes_to_bytes/gdeflate": own,
 		"numcodecs.json2":      loose,
 		"numcodecs.msgpack2":   loose,
-		"numcodecs.categorize": loose,
+		"numcodecs.categorize": "stores each text as its number in a list of labels and is not read here; read the array with zarr-python and write it without the filter",
 		"numcodecs.pickle":     "runs code that the chunk brings along, and is never read",
 	} {
 		codec.Register(name, func([]byte) (any, error) { return nil, fmt.Errorf("%w: %q %s", codec.ErrUnsupported, name, why) })

@@ -238,8 +238,7 @@ func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.C
 	if d.chain.Divided() {
 		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, codec.Stored(data), d.deep)
 	}
-	b, err := d.decodeWhole(d.ctx, d.work, p, data)
-	b.Put()
+	err := d.decodes(d.ctx, d.work, p, data)
 	if err == nil {
 		return nil, nil
 	}

@@ -142,20 +142,37 @@ func (d *decoder) decodeInner(p *selection.Piece, src []byte) error {
 // decodeOne is decodeInner of an inner chunk that is not cut any further.
 func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 	p.Decoded.Shape = p.Cell.Encoded
+	if d.chain.Varies() {
+		return d.decodeText(p, src)
+	}
 	if shown, err := d.chain.Show(&p.Decoded, src); err != nil {
 		return err
 	} else if shown {
 		p.Gather()
 		return nil
 	}
+	return d.decodeTo(p, src, 0)
+}
+
+// decodeText is decodeOne of an inner chunk whose elements differ in length: it takes more and more memory for them.
+func (d *decoder) decodeText(p *selection.Piece, src []byte) error {
+	return d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) error { return d.decodeTo(p, src, room) })
+}
+
+// decodeTo decodes what p takes of an inner chunk, whose elements have room for so many bytes where they differ in length.
+func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
-		p.Show(place, p.Placed.Heap)
+		heap := p.Placed.Heap
+		if heap != nil {
+			heap = heap.Within(room)
+		}
+		p.Show(place, heap)
 		return d.chain.Decode(&p.Decoded, src)
 	}
 	n := d.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	defer b.Put()
-	p.Show(b.Bytes(n), d.heap.New())
+	p.Show(b.Bytes(n), d.heap.New().Limited(room))
 	if err := d.chain.DecodeWithin(&p.Decoded, p.Part.Part, src); err != nil {
 		return err
 	}
@@ -163,11 +180,26 @@ func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 	return nil
 }
 
-// decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
-func (c *coder) decodeWhole(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte) (*budget.Buffer, error) {
+// decodes returns what is wrong with a stored inner chunk.
+func (c *coder) decodes(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte) error {
+	if !c.chain.Varies() {
+		b, err := c.decodeWhole(ctx, w, p, src, 0)
+		b.Put()
+		return err
+	}
+	return w.Grow(ctx, c.chain, c.bytes(p.Cell.Encoded), src, func(room int64) error {
+		b, err := c.decodeWhole(ctx, w, p, src, room)
+		b.Put()
+		return err
+	})
+}
+
+// decodeWhole makes p show all of an inner chunk, in memory that the caller puts back. Elements that differ in length have room for so
+// many bytes, where that is not 0.
+func (c *coder) decodeWhole(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte, room int64) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
-	p.Show(b.Bytes(n), c.heap.New())
+	p.Show(b.Bytes(n), c.heap.New().Limited(room))
 	start := w.Begin()
 	err := c.chain.Decode(&p.Decoded, src)
 	if w.Coded(ctx, observe.Decode, n, start, err); err != nil {
@@ -188,9 +220,7 @@ func (c *coder) CheckInner(ctx context.Context, w *codec.Work, shape, index []in
 	if !l.grid.Cell(index, p.Cell) {
 		return fmt.Errorf("no inner chunk %v in a shard of %v", index, l.chunks)
 	}
-	b, err := c.decodeWhole(ctx, w, p, src)
-	b.Put()
-	return l.fail(l.number(index), err)
+	return l.fail(l.number(index), c.decodes(ctx, w, p, src))
 }
 
 // corrupt is an error of what a shard holds.

@@ -307,7 +307,26 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 	} else {
 		d.grid.Cell(at, p.Cell)
 	}
-	b, cleared, err := d.oldInner(p, k, touched && p.Covers())
+	var src []byte
+	if !touched || !p.Covers() { // one that is covered was not read
+		if src, err = d.oldBytes(k); err != nil {
+			return nil, false, err
+		}
+	}
+	if src == nil || !d.chain.Varies() {
+		return d.encodeOver(dst, p, src, touched, 0)
+	}
+	err = d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) (err error) {
+		out, changed, err = d.encodeOver(dst, p, src, touched, room)
+		return err
+	})
+	return out, changed, err
+}
+
+// encodeOver appends what becomes of an inner chunk that is stored as src, nil where it is not or nothing of it stays. Elements that
+// differ in length have room for so many bytes.
+func (d *editor) encodeOver(dst []byte, p *selection.Piece, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
+	b, cleared, err := d.oldInner(p, src, room)
 	defer b.Put()
 	if err != nil || !touched && !cleared {
 		return dst, false, err
@@ -330,15 +349,9 @@ func (d *editor) append(dst []byte, v grid.View) ([]byte, error) {
 	return dst, err
 }
 
-// oldInner makes p show inner chunk k as it is stored, as far as it stays, in memory that the caller puts back,
-// and reports whether anything else was there. One that is covered was not read.
-func (d *editor) oldInner(p *selection.Piece, k int64, covered bool) (b *budget.Buffer, cleared bool, err error) {
-	var src []byte
-	if !covered {
-		if src, err = d.oldBytes(k); err != nil {
-			return nil, false, err
-		}
-	}
+// oldInner makes p show an inner chunk as it is stored, as far as it stays, in memory that the caller puts back,
+// and reports whether anything else was there.
+func (d *editor) oldInner(p *selection.Piece, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
 		b := budget.Get(n)
@@ -346,7 +359,7 @@ func (d *editor) oldInner(p *selection.Piece, k int64, covered bool) (b *budget.
 		grid.FillBytes(p.Decoded.Data, d.filler)
 		return b, false, nil
 	}
-	if b, err = d.decodeWhole(d.ctx, d.work, p, src); err != nil {
+	if b, err = d.decodeWhole(d.ctx, d.work, p, src, room); err != nil {
 		return nil, false, err
 	}
 	return b, d.clearBeyond(p), nil

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/parallel"
 )
 
 // Merge implements [codec.Divider].
@@ -95,7 +94,7 @@ func cellsOf(whole, part grid.Axis, start int64) (grid.Interval, error) {
 
 // read reads the parts, several at a time.
 func (m *merger) read(parts []codec.MergePart) error {
-	workers, ctx := errgroup.WithContext(m.ctx)
+	workers, ctx := parallel.New(m.ctx)
 	workers.SetLimit(max(1, m.work.Requests))
 	for i, d := range m.parts {
 		d.ctx = ctx
@@ -106,7 +105,7 @@ func (m *merger) read(parts []codec.MergePart) error {
 			return nil
 		})
 	}
-	return workers.Wait()
+	return workers.Wait(nil)
 }
 
 // readAll reads all inner chunks of the stored shard, if there is one.

@@ -9,10 +9,9 @@ import (
 	"io/fs"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -281,7 +280,7 @@ func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error
 	if n, stop := d.group(wants); n == len(wants) {
 		return d.readGroup(src, wants, stop, tail)
 	}
-	workers, ctx := errgroup.WithContext(d.ctx)
+	workers, ctx := parallel.New(d.ctx)
 	workers.SetLimit(max(1, d.work.Requests))
 	room := budget.New(d.work.Bytes)
 	each := *d
@@ -299,7 +298,7 @@ func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error
 			return each.readGroup(src, group, stop, tail)
 		})
 	}
-	return cmp.Or(workers.Wait(), d.ctx.Err())
+	return workers.Wait(nil)
 }
 
 // readGroup reads the bytes up to stop that hold the wants, if the tail does not, and decodes these.

@@ -29,6 +29,8 @@ func init() { codec.Register(Name, New) }
 
 // coder is the codec of one chain.
 type coder struct {
+	configuration []byte
+
 	cut     cut
 	inner   []metadata.Extension
 	entries []metadata.Extension // codecs of the index
@@ -50,7 +52,7 @@ type coder struct {
 
 // New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a [codec.Divider] and a [codec.Nester].
 func New(configuration []byte) (any, error) {
-	c := new(coder)
+	c := &coder{configuration: configuration}
 	if err := c.parse(configuration); err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrConfiguration, err)
 	}

@@ -22,8 +22,7 @@ func Extension(order ...int) metadata.Extension {
 	return metadata.Extension{Name: "transpose", Configuration: fmt.Appendf(nil, `{"order":%s}`, list)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray] that is a [codec.Permuter]. Early drafts of the
-// specification spelled two orders as strings: "C" keeps the axes, "F" reverses them. They are read, never written.
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray] that is a [codec.Permuter].
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Order json.RawMessage `json:"order"`
@@ -31,13 +30,8 @@ func New(configuration []byte) (any, error) {
 	if err := config.Decode(configuration, &c); err != nil {
 		return nil, fmt.Errorf("%w: transpose: %w", codec.ErrConfiguration, err)
 	}
-	switch string(c.Order) {
-	case "":
+	if c.Order == nil {
 		return nil, fmt.Errorf("%w: transpose: order is missing", codec.ErrConfiguration)
-	case `"C"`:
-		return &coder{named: ascending}, nil
-	case `"F"`:
-		return &coder{named: descending}, nil
 	}
 	order, err := parse(c.Order)
 	if err != nil {
@@ -64,32 +58,14 @@ func parse(text []byte) ([]int, error) {
 	return order, nil
 }
 
-func ascending(rank int) []int {
-	order := make([]int, rank)
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}
-
-func descending(rank int) []int {
-	order := ascending(rank)
-	slices.Reverse(order)
-	return order
-}
-
 type coder struct {
-	named   func(rank int) []int // makes the order once the rank is known; nil where the order is a list
-	order   []int                // axis of the decoded array, for every axis of the encoded one
+	order   []int // axis of the decoded array, for every axis of the encoded one
 	inverse []int
 	size    int // bytes an element, 0 where they differ
 }
 
 // Bind implements [codec.ArrayArray].
 func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
-	if c.named != nil {
-		c.order = c.named(spec.Rank)
-	}
 	if len(c.order) != spec.Rank {
 		return codec.Spec{}, fmt.Errorf("%w: transpose: order %d has %d axes, the array %d", codec.ErrConfiguration, c.order, len(c.order), spec.Rank)
 	}

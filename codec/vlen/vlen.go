@@ -104,16 +104,39 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 
 // Decode implements [codec.ArrayBytes].
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
-	want, ok := checked.Product(dst.Shape...)
+	want, err := c.count(dst.Shape, src)
+	if err != nil {
+		return err
+	}
+	dst.Data = slices.Grow(dst.Data, len(src)-prefix*int(want+1))
+	return c.decode(dst, src[prefix:], want)
+}
+
+// DecodeInPlace implements [codec.Overwriter]: each element moves towards the front, past the lengths before it.
+func (c *coder) DecodeInPlace(dst *codec.Block, src []byte) error {
+	want, err := c.count(dst.Shape, src)
+	if err != nil {
+		return err
+	}
+	dst.Data = src[:0]
+	return c.decode(dst, src[prefix:], want)
+}
+
+// count returns how many elements src says that it has, which is what the shape takes, if it can hold them.
+func (c *coder) count(shape []int64, src []byte) (int64, error) {
+	want, ok := checked.Product(shape...)
 	if !ok || len(src) < prefix || int64(binary.LittleEndian.Uint32(src)) != want {
-		return c.corrupt("%d bytes that begin with %x, its shape %d takes %d elements", len(src), src[:min(prefix, len(src))], dst.Shape, want)
+		return 0, c.corrupt("%d bytes that begin with %x, its shape %d takes %d elements", len(src), src[:min(prefix, len(src))], shape, want)
 	}
-	src = src[prefix:]
-	if int64(len(src))/prefix < want { // before memory is taken for them
-		return c.corrupt("%d bytes for %d elements", len(src), want)
+	if int64(len(src))/prefix-1 < want { // before memory is taken for them
+		return 0, c.corrupt("%d bytes for %d elements", len(src)-prefix, want)
 	}
+	return want, nil
+}
+
+// decode appends elements to dst. Its data may be in the memory of src, if it ends before src begins.
+func (c *coder) decode(dst *codec.Block, src []byte, want int64) error {
 	dst.Offsets = append(slices.Grow(dst.Offsets, int(want)+1), int64(len(dst.Data)))
-	dst.Data = slices.Grow(dst.Data, len(src)-prefix*int(want))
 	for i := range want {
 		if len(src) < prefix {
 			return c.corrupt("it ends before element %d of %d", i, want)

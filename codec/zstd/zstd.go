@@ -85,9 +85,29 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	case errors.Is(err, zstd.ErrCRCMismatch):
 		return dst, fmt.Errorf("%w: zstd: content of a frame", codec.ErrChecksum)
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		if n, ok := claim(src); ok && n/mostRatio > uint64(len(src)) { // or a caller would get it more and more memory
+			return dst, fmt.Errorf("%w: zstd: a frame of %d bytes claims to hold %d", codec.ErrCorrupt, len(src), n)
+		}
 		return dst, fmt.Errorf("%w: zstd: decodes to more than %d bytes", codec.ErrTooLong, most)
 	case err != nil:
 		return dst, fmt.Errorf("%w: zstd: %w", codec.ErrCorrupt, err)
 	}
 	return out, nil
+}
+
+// mostRatio is how many bytes one byte of a frame decodes to at most: a block of one byte, repeated, takes 4 bytes for 128 KiB.
+const mostRatio = 32 << 10
+
+// Claim implements [codec.Claimer]: a frame may say how long its content is. Others may follow it.
+func (coder) Claim(src []byte) (int64, bool) {
+	n, ok := claim(src)
+	return int64(n), ok && n <= math.MaxInt64 && n/mostRatio <= uint64(len(src))
+}
+
+func claim(src []byte) (uint64, bool) {
+	var h zstd.Header
+	if err := h.Decode(src[:min(len(src), zstd.HeaderMaxSize)]); err != nil || h.Skippable {
+		return 0, false
+	}
+	return h.FrameContentSize, h.HasFCS
 }

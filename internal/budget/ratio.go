@@ -15,10 +15,10 @@ type Ratio struct {
 // Learn notes that decoded bytes, at least one, took so many encoded.
 func (r *Ratio) Learn(encoded, decoded int64) {
 	now := math.Float64bits(float64(max(0, encoded-spareBytes)) / float64(max(1, decoded)))
-	if encoded > 0 {
-		r.seen.Add(1)
-	}
 	for old := r.bits.Load(); now > old && !r.bits.CompareAndSwap(old, now); old = r.bits.Load() {
+	}
+	if encoded > 0 {
+		r.seen.Add(1) // last: who finds that something was seen finds the ratio, too
 	}
 }
 

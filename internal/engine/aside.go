@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
@@ -20,7 +21,7 @@ import (
 // to its place. Whoever finds a chunk that does not decode looks aside, and so reads the right elements all the time.
 
 // asideDir is the directory, within that of the array, of chunks that are put aside.
-const asideDir = "__varve/aside/"
+const asideDir = own.Dir + "/aside/"
 
 // aside returns the key under which the worker's chunk is put aside.
 func (w *worker) aside() store.Key {
@@ -96,11 +97,11 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	if err != nil {
 		return err
 	}
-	weight, err := w.bytes.Acquire(ctx, n*int64(3+w.Chain.Buffers()))
-	if err != nil {
-		return err
-	}
-	defer w.bytes.Release(weight)
+	return w.holding(ctx, n*int64(3+w.Chain.Buffers()), func() error { return w.copyAside(ctx, next, n, size) })
+}
+
+// copyAside is putAside of a chunk of n bytes, which has size bytes there.
+func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) error {
 	found, old, err := w.decode(ctx, n, nil)
 	defer old.Put()
 	if err != nil || !found {

@@ -39,6 +39,9 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *
 		return Certain, w.fail(err)
 	case !found:
 		w.suspect(Missing)
+		if a.RequireChunks {
+			return Missing, w.fail(ErrMissing)
+		}
 		grid.FillBytes(dst, a.Fill)
 	case room == nil:
 		w.examine(w.info)

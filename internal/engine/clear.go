@@ -59,18 +59,14 @@ func (w *writer) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
-	if err != nil {
-		return err
-	}
-	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
-	buffer, err := w.load(ctx, n, true)
-	defer buffer.Put()
-	if err != nil {
-		return err
-	}
-	return w.put(ctx, w.Decoded, n)
+	return w.holding(ctx, n*int64(2+w.Chain.Buffers()), func() error {
+		buffer, err := w.load(ctx, n, true)
+		defer buffer.Put()
+		if err != nil {
+			return err
+		}
+		return w.put(ctx, w.Decoded, n)
+	})
 }
 
 // Clear sets what the stored chunks of the box hold beyond the shape valid to the fill value. Chunks without such
@@ -106,20 +102,16 @@ func (w *writer) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
-	if err != nil {
-		return err
-	}
-	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
-	found, buffer, err := w.decode(ctx, n, nil)
-	defer buffer.Put()
-	if errors.Is(err, codec.ErrCorrupt) {
-		return nil
-	}
-	if err != nil || !found || !w.clearTail() {
-		return err
-	}
-	w.on = store.IfVersion(w.info.Version)
-	return w.put(ctx, w.Decoded, n)
+	return w.holding(ctx, n*int64(2+w.Chain.Buffers()), func() error {
+		found, buffer, err := w.decode(ctx, n, nil)
+		defer buffer.Put()
+		if errors.Is(err, codec.ErrCorrupt) {
+			return nil
+		}
+		if err != nil || !found || !w.clearTail() {
+			return err
+		}
+		w.on = store.IfVersion(w.info.Version)
+		return w.put(ctx, w.Decoded, n)
+	})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"varve.dev/zarr/codec"
@@ -42,6 +43,9 @@ func (a *Array) block() int64 {
 // crew returns what a codec may use that was granted so many bytes.
 func (w *worker) crew(bytes int64) *codec.Work {
 	work := &codec.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
+	if w.Chain.Varies() {
+		work.Memory = w.bytes
+	}
 	work.Gap = min(mostGap, max(leastGap, farCost/int64(work.Requests)))
 	if work.Block = w.block(); w.near() {
 		work.Gap, work.Small, work.Guess = nearGap, nearGap, 0
@@ -110,6 +114,9 @@ func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool,
 	w.Show(room, heap)
 	p := codec.Part{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Into: w.Decoded, Whole: true}
 	found, err := w.decodePartOf(ctx, w.key, n, p)
+	if err == nil && room == nil && heap.Full() {
+		err = fmt.Errorf("%w: the elements of a chunk of shape %v have more bytes than a chunk may have (Limits.Chunk)", ErrLimit, w.Cell.Encoded)
+	}
 	if err != nil || !found {
 		buffer.Put()
 		return false, nil, err

@@ -8,17 +8,15 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -39,8 +37,10 @@ type Array struct {
 	Budget      int64 // bytes in flight; 0 is chosen from the chunks that are touched
 	MaxChunk    int64 // most bytes of one decoded chunk
 	KeepFill    bool  // chunks that hold only the fill value are stored
-	Block       int64 // bytes of a chunk that is not encoded that are read at a time; 0 is chosen from what the store is
-	Gap, Span   int64 // how ranges of one stored chunk are put together; 0 is chosen from what the store is
+	// RequireChunks makes reading a chunk that is not stored [ErrMissing].
+	RequireChunks bool
+	Block         int64 // bytes of a chunk that is not encoded that are read at a time; 0 is chosen from what the store is
+	Gap, Span     int64 // how ranges of one stored chunk are put together; 0 is chosen from what the store is
 
 	Observer observe.Observer // is told of chunks that are coded, unless it is nil; of the store there is one of its own
 
@@ -73,7 +73,7 @@ func (a *Array) ChunkBytes(shape []int64) (int64, error) {
 		n, ok = checked.Mul(n, int64(a.Size))
 	}
 	if !ok || n > a.MaxChunk {
-		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %d bytes (Limits.Chunk)", ErrLimit, shape, a.MaxChunk)
+		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %d bytes (Limits.Chunk, --limit)", ErrLimit, shape, a.MaxChunk)
 	}
 	return n, nil
 }
@@ -99,7 +99,12 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	if n, ok := cells.Len(); ok {
 		most = min(most, n)
 	}
-	r := &run{Array: a, most: math.MaxInt64, bytes: budget.New(a.budgetFor(a.largest(cells, nil))), cores: codec.NewCores()}
+	r := &run{Array: a, most: math.MaxInt64, cores: codec.NewCores()}
+	if size := a.budgetFor(a.largest(cells, nil)); a.Chain.Varies() {
+		r.bytes = budget.NewInTwo(size, forText(size))
+	} else {
+		r.bytes = budget.New(size)
+	}
 	n := a.concurrency()
 	if !a.near() {
 		r.requests = make(requests, n)
@@ -129,6 +134,9 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 		all = a.innerWeight(cells, cap(r.cores))
 		second = all // which codecs take without asking
 	}
+	if a.Chain.Varies() {
+		second, all = forText(size), forText(size)
+	}
 	r.bytes = budget.NewInTwo(size, second)
 	r.share = max(0, size-all) / int64(r.workers)
 	if r.requests != nil {
@@ -136,6 +144,10 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	}
 	return r
 }
+
+// forText returns how much of a budget is kept for the elements of chunks that are decoded where these differ in length: more than half, so
+// that of chunks that take even more there is one at a time.
+func forText(size int64) int64 { return size/2 + 1 }
 
 // innerWeight returns the bytes that so many cores take to decode inner chunks of the chunks of the box.
 func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
@@ -147,14 +159,13 @@ func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
 	return a.Chain.Weight(p, cores) - a.Chain.Weight(p, 0)
 }
 
-// budgetFor returns the bytes that an operation may have in flight: what was asked for, else twice the processors times the largest
-// chunk, encoded and decoded, at least 64 MiB, within Go's memory limit.
+// budgetFor returns the bytes that an operation may have in flight: what was asked for, else twice the processors times
+// the largest chunk, encoded and decoded, at least 64 MiB, up to what the memory of the machine suggests.
 func (a *Array) budgetFor(largest int64) int64 {
 	if a.Budget > 0 {
 		return a.Budget
 	}
-	n := max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest)
-	return min(n, debug.SetMemoryLimit(-1))
+	return min(max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest), budget.Most())
 }
 
 // largest returns the bytes of the largest chunk of the box, at most those of the largest that is decoded at one time. Where inner says
@@ -188,11 +199,11 @@ func each[W any](ctx context.Context, workers int, next func(*W) bool, newWorker
 		defer mu.Unlock()
 		return next(w)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := parallel.New(ctx)
 	for range workers {
 		group.Go(func() error { return drain(ctx, newWorker(), locked, work) })
 	}
-	return group.Wait()
+	return group.Wait(nil)
 }
 
 func drain[W any](ctx context.Context, w *W, next func(*W) bool, work func(context.Context, *W) error) error {

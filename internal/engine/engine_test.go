@@ -330,6 +330,29 @@ func TestGrowOver(t *testing.T) {
 	}
 }
 
+// TestGrowOverDamage writes a part of a chunk that is new, where a program that died has left
+// what does not decode: it does not matter.
+func TestGrowOverDamage(t *testing.T) {
+	for name, exts := range map[string][]metadata.Extension{"chunks": packed(), "shards": inner()} {
+		s := memory.New()
+		a, data := row(s, exts, 4, 4)
+		must(s.Put(t.Context(), store.MustKey("a/c/1"), []byte("left by a program that died"), store.Flush))
+		part := must(selection.Resolve(selection.Box{{4, 6}}, a.Grid.Shape()))
+		err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
+			return a.Write(ctx, part, view(a, part, data[:8]), engine.Writing{Batch: b, Valid: []int64{4}})
+		})
+		got, want := make([]byte, 32), make([]byte, 32)
+		grid.FillBytes(want, a.Fill)
+		copy(want[4*4:], data[:8])
+		if err == nil {
+			err = read(t.Context(), a, got)
+		}
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v (%v), want %v", name, got, err, want)
+		}
+	}
+}
+
 // TestClear clears what chunks hold beyond a shape, and leaves chunks alone that hold nothing there.
 func TestClear(t *testing.T) {
 	for _, concurrency := range []int{1, 4} {

@@ -21,6 +21,9 @@ func (a *Array) ReadPart(ctx context.Context, index []int64, part grid.Part, dst
 	}
 	if !found {
 		w.suspect(Missing)
+		if a.RequireChunks {
+			return Missing, w.fail(ErrMissing)
+		}
 		grid.FillBytes(dst, a.Fill)
 	}
 	return Suspicion(w.suspicion.Load()), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -21,6 +22,9 @@ type Reading struct {
 	// Since is a time up to which the grid is known to be that of the stored chunks.
 	Since time.Time
 }
+
+// ErrMissing says that a chunk is not stored which has to be.
+var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as the fill value (Options.RequireChunks, --missing-chunks)", fs.ErrNotExist)
 
 // Suspicion tells whether the array may have another grid by now, so that what was read may belong elsewhere.
 type Suspicion int32
@@ -50,7 +54,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 		func(ctx context.Context, w *worker) error {
 			err := w.read(ctx, dst, skipFill)
 			if err == nil && dst.Heap.Full() {
-				err = fmt.Errorf("%w: the elements that were read so far have more bytes than a block may have (Limits.Block); read a part of them", ErrLimit)
+				err = fmt.Errorf("%w: the elements that were read so far have more bytes than a block may have (Limits.Block, --limit); read a part of them", ErrLimit)
 			}
 			return w.fail(err)
 		})
@@ -118,19 +122,37 @@ func (w *worker) readEncoded(ctx context.Context, n int64, room []byte) (bool, e
 	}
 	w.cores.Enter()
 	defer w.cores.Leave()
-	weight, err := w.bytes.AcquireMore(ctx, w.decodeWeight(n, room != nil))
+	if w.Chain.Varies() {
+		return true, w.readText(ctx, n, room, s.data)
+	}
+	return true, w.decodeWithin(ctx, w.decodeWeight(n, room != nil), n, room, s.data)
+}
+
+// readText decodes a chunk whose elements differ in length, with as much memory for them as it turns out to take.
+func (w *worker) readText(ctx context.Context, n int64, room, src []byte) error {
+	defer func() { w.text = 0 }()
+	return w.Chain.Grow(src, func(text int64) error {
+		w.text = text
+		return w.decodeWithin(ctx, w.decodeWeight(n, room != nil)+w.Chain.TextWeight(text), n, room, src)
+	})
+}
+
+// decodeWithin decodes the stored bytes of a chunk to room, or where that is nil the part of it to its place, within so many bytes.
+// The caller holds a core.
+func (w *worker) decodeWithin(ctx context.Context, weight, n int64, room, src []byte) error {
+	weight, err := w.bytes.AcquireMore(ctx, weight)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer w.bytes.ReleaseMore(weight)
 	w.within = room == nil
-	buffer, err := w.decodeData(ctx, n, room, s.data)
+	buffer, err := w.decodeData(ctx, n, room, src)
 	w.within = false
 	defer buffer.Put()
 	if err == nil && room == nil {
 		w.Gather()
 	}
-	return true, err
+	return err
 }
 
 // examine makes the read suspect if the chunk was written after the time that the grid is known for, or if nobody knows when.
@@ -153,6 +175,9 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 		return err
 	}
 	w.suspect(Missing)
+	if w.RequireChunks {
+		return ErrMissing
+	}
 	if !skipFill {
 		w.Blank(w.Fill)
 	}

@@ -13,22 +13,27 @@ const (
 	nearChunks  = 8 // at least
 )
 
+// InFlight returns how many requests to a far store one operation has under way, or how many chunks of one that is near it works on: as
+// many as are asked for, or where that is 0 what the store and the processors suggest.
+func InFlight(s store.Store, asked, processors int) int {
+	switch {
+	case asked > 0:
+		return asked
+	case near(s):
+		return max(nearChunks, 2*processors)
+	}
+	return max(farRequests, 2*processors)
+}
+
 // near reports whether requests cost next to nothing.
-func (a *Array) near() bool {
-	_, ok := store.As[store.Opener](a.Store)
+func near(s store.Store) bool {
+	_, ok := store.As[store.Opener](s)
 	return ok
 }
 
-// concurrency returns how many requests to a far store one operation has in flight, or how many chunks of one that is near.
-func (a *Array) concurrency() int {
-	switch {
-	case a.Concurrency > 0:
-		return a.Concurrency
-	case a.near():
-		return max(nearChunks, 2*runtime.GOMAXPROCS(0))
-	}
-	return max(farRequests, 2*runtime.GOMAXPROCS(0))
-}
+func (a *Array) near() bool { return near(a.Store) }
+
+func (a *Array) concurrency() int { return InFlight(a.Store, a.Concurrency, runtime.GOMAXPROCS(0)) }
 
 // requests is how many requests to a far store one operation has under way. Who waits for one may hold bytes and cores, for those that
 // are under way wait for nothing but the store. Nil requests are not counted.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -25,7 +26,8 @@ type worker struct {
 	info  store.Info // of the stored chunk that was read last
 	names []byte     // memory that keys are cut from, so that not every key is an allocation
 
-	within bool // nothing but the part is wanted of the chunk that is decoded
+	within bool  // nothing but the part is wanted of the chunk that is decoded
+	text   int64 // bytes that elements of the chunk may have together where they differ in length; 0 is what the limits say
 }
 
 func newWorker(r *run) *worker {
@@ -61,6 +63,9 @@ func (w *worker) cutKey() store.Key {
 func (w *worker) fail(err error) error {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, codec.ErrRoom) {
+		err = fmt.Errorf("%w: %w (Limits.Chunk and Limits.Block); read a part, or raise the limits for data that is trusted", ErrLimit, err)
 	}
 	return &ChunkError{w.key.String(), slices.Clone(w.Part.Chunk), err}
 }
@@ -125,10 +130,17 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 // heapFor returns the heap for elements that are decoded into room, nil where they are of one width: that of their place where room is
 // part of that, else one that is forgotten with the chunk.
 func (w *worker) heapFor(room []byte) *grid.Heap {
-	if room != nil {
-		return w.Placed.Heap
+	switch {
+	case w.Heap == nil:
+		return nil
+	case room == nil && w.text > 0:
+		return w.Heap.New().Limited(w.text)
+	case room == nil:
+		return w.Heap.New().Limited(w.MaxChunk)
+	case w.text > 0:
+		return w.Placed.Heap.Within(w.text)
 	}
-	return w.Heap.New()
+	return w.Placed.Heap
 }
 
 // roomFor returns n bytes: room itself, or those of a buffer where it is nil.

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/observe"
@@ -90,17 +91,49 @@ func (w *writer) write(ctx context.Context, src grid.View) error {
 	}
 	w.Into(src)
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
+	if !whole || w.Picks != nil || w.Cell.IsBoundary() {
+		return w.holding(ctx, w.writeWeight(n, whole), func() error {
+			return w.again(func() error { return w.change(ctx, n, whole) })
+		})
+	}
 	weight, err := w.bytes.Acquire(ctx, w.writeWeight(n, whole))
 	if err != nil {
 		return err
 	}
 	defer w.bytes.Release(weight)
 	defer w.lock().Unlock()
-	if whole && w.Picks == nil && !w.Cell.IsBoundary() {
-		w.on = store.Condition{}
-		return w.put(ctx, w.Placed, n)
+	w.on = store.Condition{}
+	return w.put(ctx, w.Placed, n)
+}
+
+// holding does something with the chunk in its turn, while so many bytes of the budget are held for it. Where its elements differ in
+// length they have room that is made larger until they fit: from the start, for who waits for more while it holds some keeps others from
+// coming to an end.
+func (w *writer) holding(ctx context.Context, weight int64, do func() error) error {
+	if !w.Chain.Varies() {
+		return w.holdingJust(ctx, weight, do)
 	}
-	return w.again(func() error { return w.change(ctx, n, whole) })
+	defer func() { w.text = 0 }()
+	for w.text = min(w.MaxChunk, firstText); ; w.text = min(w.MaxChunk, 2*w.text) {
+		// Its elements are decoded, and encoded again with those that are new.
+		err := w.holdingJust(ctx, weight+2*w.Chain.TextWeight(w.text), do)
+		if !errors.Is(err, codec.ErrRoom) || w.text == w.MaxChunk {
+			return err
+		}
+	}
+}
+
+// firstText is how many bytes the elements of a chunk that is changed have room for at first, if they differ in length.
+const firstText = 1 << 20
+
+func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error) error {
+	weight, err := w.bytes.Acquire(ctx, weight)
+	if err != nil {
+		return err
+	}
+	defer w.bytes.Release(weight)
+	defer w.lock().Unlock()
+	return do()
 }
 
 // again does something until no other writer of the chunk comes first. While the array grows, all is planned anew instead.
@@ -132,6 +165,9 @@ func (w *writer) writeWeight(n int64, whole bool) int64 {
 	}
 	if !w.Chain.Plain() {
 		weight += n * int64(1+w.Chain.Buffers())
+	}
+	if w.Chain.Varies() {
+		weight += 2 * w.Chain.TextWeight(w.Placed.ElementBytes()) // in a row, and encoded
 	}
 	return weight
 }

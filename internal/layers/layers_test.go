@@ -17,14 +17,15 @@ const module = "varve.dev/zarr"
 
 // layers has the packages of the core module from the ground up.
 var layers = [][]string{
+	{"internal/own"},
 	{
 		"internal/checked", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/turn", "internal/clock", "internal/racing",
-		"internal/stream", "internal/pages",
+		"internal/stream", "internal/pages", "internal/parallel",
 	},
 	{"calendar", "dtype", "grid", "store", "internal/config"},
 	{
-		"selection", "metadata", "store/file", "store/memory", "store/iofs", "store/storetest", "view", "internal/npy",
+		"selection", "metadata", "internal/missing", "store/file", "store/memory", "store/rehearsal", "store/iofs", "store/storetest", "view", "internal/npy",
 		"internal/number", "store/http", "store/zip", "observe",
 	},
 	{"codec", "store/observed"},
@@ -128,6 +129,16 @@ func TestNoTestingInside(t *testing.T) {
 		target, _ := inModule(i.path)
 		if i.path == "testing" || slices.Contains(suites, target) {
 			t.Errorf("%s imports %s, which is for tests", i.file.Path, i.path)
+		}
+	}
+}
+
+// TestOneWayToFail checks that only internal/parallel makes goroutines that cancel each other: there
+// the first failure is kept, and what it cancels is dropped.
+func TestOneWayToFail(t *testing.T) {
+	for _, i := range all(t) {
+		if i.path == "golang.org/x/sync/errgroup" && i.folder != "internal/parallel" && !i.file.IsTest() {
+			t.Errorf("%s imports %s: use internal/parallel", i.file.Path, i.path)
 		}
 	}
 }

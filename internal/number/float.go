@@ -17,6 +17,7 @@ const (
 	IEEE      Special = iota // infinities and NaNs have the highest exponent
 	None                     // no infinity and no NaN
 	MinusZero                // no infinity; the bits of -0 are the only NaN
+	LastNaN                  // no infinity; NaN has all bits set but the sign, which is either
 	Scale                    // powers of two alone, without sign and zero; all bits set are NaN
 )
 
@@ -48,7 +49,7 @@ func (l *Layout) greatest() uint64 {
 	switch l.Special {
 	case IEEE:
 		return l.infinity() - 1
-	case Scale:
+	case Scale, LastNaN:
 		return 1<<l.magnitude() - 2
 	}
 	return 1<<l.magnitude() - 1
@@ -61,7 +62,7 @@ func (l *Layout) NaN() (uint64, bool) {
 		return l.infinity() | 1<<(l.Fraction-1), true
 	case MinusZero:
 		return l.sign(), true
-	case Scale:
+	case Scale, LastNaN:
 		return 1<<l.magnitude() - 1, true
 	}
 	return 0, false
@@ -81,6 +82,8 @@ func (l *Layout) compute(x uint64) float64 {
 	negative := x&l.sign() != 0
 	nan, hasNaN := l.NaN()
 	switch {
+	case l.Special == LastNaN && mag == nan:
+		return math.NaN()
 	case hasNaN && l.Special != IEEE && x&(l.sign()|mag) == nan:
 		return math.NaN()
 	case l.Special == IEEE && mag == l.infinity():
@@ -143,6 +146,9 @@ func (l *Layout) roundNaN(b uint64) (uint64, Verdict) {
 	if l.Special == IEEE {
 		payload := b & (1<<52 - 1) >> (52 - l.Fraction)
 		nan = b>>63<<l.magnitude() | l.infinity() | 1<<(l.Fraction-1) | payload
+	}
+	if l.Special == LastNaN {
+		nan |= b >> 63 << l.magnitude()
 	}
 	return nan, Fits
 }

@@ -77,6 +77,7 @@ var formats = map[string]*Format{
 	"float8_e3m4":        {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 3, Fraction: 4, Bias: 3, Special: IEEE}},
 	"float8_e4m3":        {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 4, Fraction: 3, Bias: 7, Special: IEEE}},
 	"float8_e4m3b11fnuz": {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 4, Fraction: 3, Bias: 11, Special: MinusZero}},
+	"float8_e4m3fn":      {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 4, Fraction: 3, Bias: 7, Special: LastNaN}},
 	"float8_e4m3fnuz":    {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 4, Fraction: 3, Bias: 8, Special: MinusZero}},
 	"float8_e5m2":        {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 5, Fraction: 2, Bias: 15, Special: IEEE}},
 	"float8_e5m2fnuz":    {Carrier: Float, Bytes: 1, Layout: &Layout{Exponent: 5, Fraction: 2, Bias: 16, Special: MinusZero}},

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -63,7 +63,8 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 	return store.Put(ctx, n.Store, key, document, n.Durability)
 }
 
-// documents are the names of all documents that nodes have, in both formats.
+// documents are the names of all documents that nodes have, in both formats. Those of format 2 come first: a reader
+// sees them once that of format 3 is gone.
 var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
 
 // Remove deletes everything at and below a node, documents first: what is left after a death is not visible. Then it
@@ -75,13 +76,9 @@ func Remove(ctx context.Context, n Node, document []byte, beside ...File) (versi
 		return version, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := n.deleteOwn(ctx); err != nil {
+	order := store.TreeOrder{First: documents, Last: CopyNote}
+	if err := store.DeleteTree(ctx, n.Store, n.Path, order, n.Durability); err != nil {
 		return version, err
-	}
-	for _, first := range [...]bool{true, false} {
-		if err := n.batch(ctx, func(ctx context.Context, b store.Batch) error { return n.deleteAll(ctx, b, first) }); err != nil {
-			return version, err
-		}
 	}
 	if document == nil {
 		return version, nil
@@ -89,40 +86,13 @@ func Remove(ctx context.Context, n Node, document []byte, beside ...File) (versi
 	return Create(ctx, n, document, beside...)
 }
 
-// deleteOwn deletes the documents that make a node of the place: first those of format 2, which a reader sees once the other is gone.
-func (n Node) deleteOwn(ctx context.Context) error {
-	for _, name := range [...]string{metadata.V2Group, metadata.V2Array} {
-		found, err := store.Exists(ctx, n.Store, n.Path.Key(name))
-		if err == nil && found {
-			err = store.Delete(ctx, n.Store, n.Path.Key(name))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return store.Delete(ctx, n.Store, n.Path.Key(metadata.V3Node))
-}
-
-// deleteAll deletes the documents below a node, or everything.
-func (n Node) deleteAll(ctx context.Context, b store.Batch, first bool) error {
-	for e, err := range store.List(ctx, n.Store, n.Path, true) {
-		if err != nil {
-			return err
-		}
-		key := n.Path.Key(e.Name)
-		if first && !slices.Contains(documents, key.Base()) {
-			continue
-		}
-		if err := b.Delete(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// CopyNote is the key, below a node, of the note that a copy to its place was begun. It stands until
+// the copy's last document is there, and tells its leftovers from values of which nobody knows.
+const CopyNote = own.Dir + "/copying.json"
 
 // lockIfThere takes the lock of a node that may not be there, in a store that may have no locks.
 func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
-	unlock, err := store.Lock(ctx, n.Store, n.Path)
+	unlock, err := store.Lock(store.WithLocking(ctx, n.Locking), n.Store, n.Path)
 	if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 		return func() error { return nil }, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -19,8 +20,8 @@ import (
 var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
 
 const (
-	pointerName   = "__varve/pending.json"
-	journalPrefix = "__varve/together-"
+	pointerName   = own.Dir + "/pending.json"
+	journalPrefix = own.Dir + "/together-"
 	journalSuffix = ".json"
 	// mostJournal and mostPointer are the most bytes of a journal and of a pointer.
 	mostJournal = 256 << 20

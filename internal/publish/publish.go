@@ -42,8 +42,9 @@ type Node struct {
 	Path         store.Path
 	Document     string // name of the metadata document, "zarr.json" or ".zarray"
 	Durability   store.Durability
-	SingleWriter bool   // the caller knows that nobody else writes
-	Limit        int64  // most bytes of the document
+	SingleWriter bool  // the caller knows that nobody else writes
+	Limit        int64 // most bytes of the document
+	Locking      store.Locking
 	Holder       string // who changes the node, where it may be held; see [Hold]
 }
 
@@ -165,11 +166,14 @@ func (n Node) read(ctx context.Context) (Document, error) {
 // keepOthersAway takes the node's lock. A store without locks is good enough where the caller is alone, or where
 // conditional writes make a fence.
 func (n Node) keepOthersAway(ctx context.Context) (unlock func() error, fenced bool, err error) {
-	unlock, err = store.Lock(ctx, n.Store, n.Path)
+	unlock, err = store.Lock(store.WithLocking(ctx, n.Locking), n.Store, n.Path)
 	if !errors.Is(err, store.ErrUnsupported) {
 		return unlock, false, err
 	}
 	_, conditional := store.As[store.ConditionalWriter](n.Store)
+	if _, locks := store.As[store.Locker](n.Store); locks {
+		conditional = false // a directory without locks: its conditional writes need one, too
+	}
 	if !n.SingleWriter && !conditional {
 		return nil, false, fmt.Errorf("%w: %w", ErrUnsafe, err)
 	}

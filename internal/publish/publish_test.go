@@ -485,7 +485,8 @@ func TestCreate(t *testing.T) {
 
 // TestRemove deletes the document before everything else, under the lock, and nothing of a node whose name begins alike.
 func TestRemove(t *testing.T) {
-	const removed = "lock a, stat a/.zgroup, stat a/.zarray, delete a/zarr.json, batch, list a, commit, batch, list a, delete a/c/0, commit"
+	const removed = "lock a, stat a/.zgroup, stat a/.zarray, stat a/zarr.json, delete a/zarr.json, stat a/.zmetadata, stat a/.zattrs, " +
+		"batch, list a, commit, batch, list a, delete a/c/0, commit, delete a/__varve/copying.json"
 	for document, want := range map[string]string{"": removed + ", unlock a", "new": removed + ", put-if a/zarr.json, unlock a"} {
 		r, n := prepared(t)
 		if _, err := publish.Remove(t.Context(), n, bytesOrNil(document)); err != nil {

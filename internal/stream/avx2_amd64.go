@@ -9,5 +9,5 @@ package stream
 //go:noescape
 func lines(dst *byte, src *byte, n int)
 
-// fence returns when what lines has written is seen by everyone who sees what is written afterwards.
+// fence returns when what was written past the cache is seen by everyone who sees what is written afterwards.
 func fence()

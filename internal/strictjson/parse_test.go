@@ -179,7 +179,7 @@ func TestParseMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := Parse(doc, Limits{})
 		runtime.ReadMemStats(&after)
-		if got := after.TotalAlloc - before.TotalAlloc; err != nil || got > uint64(8*len(doc)+1<<12) {
+		if got := after.TotalAlloc - before.TotalAlloc; err != nil || got > uint64(4*len(doc)+1<<12) {
 			t.Errorf("%s: %d bytes allocated for %d, %v", name, got, len(doc), err)
 		}
 	}

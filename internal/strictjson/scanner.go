@@ -29,6 +29,13 @@ func Parse(data []byte, l Limits) (Value, error) {
 	return (&document{data}).value(start, end), nil
 }
 
+// Parsed returns the value of a document, or of a value within one, that [Parse] has accepted before. It does not look at
+// the bytes again, so nothing else may be passed.
+func Parsed(data []byte) Value {
+	data = bytes.TrimSpace(data)
+	return (&document{data}).value(0, len(data))
+}
+
 // scanners keeps the room that a scanner needs for names: most documents are short, and making the room would take as long as they do.
 var scanners = sync.Pool{New: func() any { return &scanner{keys: make([]key, 0, fewKeys)} }}
 

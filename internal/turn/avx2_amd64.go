@@ -66,7 +66,7 @@ func copyRows(dst *byte, src *byte, ds int, ss int, rows int, bytes int)
 //go:noescape
 func stream(dst *byte, src *byte, next *byte, ds int, ss int, ns int, rows int, bytes int, skip int)
 
-// fence returns when what stream has written is seen by everyone who sees what is written afterwards.
+// fence returns when what was written past the cache is seen by everyone who sees what is written afterwards.
 func fence()
 
 // swap128 copies groups of 128 bytes, of which every 16 are in the order that 16 numbers tell. dst may be src.

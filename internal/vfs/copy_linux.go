@@ -20,11 +20,10 @@ func copyRange(dst *os.File, src File, off, n int64) (done int64) {
 	_ = descriptor(src, func(from int) {
 		_ = to.Control(func(fd uintptr) {
 			for done < n {
-				at := off + done
-				m, err := unix.CopyFileRange(from, &at, int(fd), nil, int(min(n-done, copyMost)), 0)
-				if err == unix.EINTR {
-					continue
-				}
+				m, err := retried(func() (int, error) {
+					at := off + done
+					return unix.CopyFileRange(from, &at, int(fd), nil, int(min(n-done, copyMost)), 0)
+				})
 				if err != nil || m == 0 {
 					return
 				}

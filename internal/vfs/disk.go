@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -218,6 +219,11 @@ func (d *Disk) remove(name string, onlyDir bool) error {
 	return nil
 }
 
+// Readlink implements [FS]. The disk has no links.
+func (d *Disk) Readlink(name string) (string, error) {
+	return "", &fs.PathError{Op: "readlink", Path: name, Err: syscall.EINVAL}
+}
+
 // ReadDir implements [Tree].
 func (d *Disk) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	entries, err := d.readDir(name)
@@ -251,10 +257,13 @@ func (d *Disk) readDir(name string) ([]fs.DirEntry, error) {
 }
 
 // TryLock implements [FS].
-func (d *Disk) TryLock(name string) (unlock func() error, err error) {
+func (d *Disk) TryLock(name string) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, err := d.lookup("lock", name)
+	if errors.Is(err, fs.ErrNotExist) {
+		n, err = d.add("lock", name, false)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -262,13 +271,37 @@ func (d *Disk) TryLock(name string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("%w: %s", ErrLocked, name)
 	}
 	n.locked = true
-	return func() error {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		n.locked = false
-		return nil
-	}, nil
+	return &lockedFile{diskFile: diskFile{d, n}}, nil
 }
+
+// lockedFile is a file that is locked until it is closed.
+type lockedFile struct {
+	diskFile
+	off int // of the next byte that is written
+}
+
+func (f *lockedFile) Write(p []byte) (int, error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	data := append(slices.Clone(f.n.data[:f.off]), p...)
+	if f.off += len(p); f.off < len(f.n.data) {
+		data = append(data, f.n.data[f.off:]...)
+	}
+	f.n.data = data
+	f.d.touch(f.n)
+	f.n.mtime = f.n.ctime
+	return len(p), nil
+}
+
+func (f *lockedFile) Close() error {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.n.locked = false
+	return nil
+}
+
+// Local implements [FS].
+func (d *Disk) Local() bool { return true }
 
 // Close implements [FS].
 func (d *Disk) Close() error { return nil }

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -155,15 +156,26 @@ func TestDiskErrors(t *testing.T) {
 
 func TestDiskLock(t *testing.T) {
 	d := NewDisk()
-	unlock, err := d.TryLock(".")
-	if err != nil {
-		t.Fatal(err)
+	for _, note := range []string{"longer", "one"} {
+		f, err := d.TryLock("lock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.TryLock("lock"); !errors.Is(err, ErrLocked) {
+			t.Errorf("error is %v, want %v", err, ErrLocked)
+		}
+		if _, err := io.WriteString(f, note); err != nil {
+			t.Error(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	if _, err := d.TryLock("."); !errors.Is(err, ErrLocked) {
-		t.Errorf("error is %v, want %v", err, ErrLocked)
+	if got := d.contents(); !maps.Equal(got, map[string]string{"lock": "oneger"}) {
+		t.Errorf("the disk holds %q", got)
 	}
-	if err := unlock(); err != nil {
-		t.Error(err)
+	if _, err := d.TryLock("none/lock"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error is %v, want %v", err, fs.ErrNotExist)
 	}
 }
 
@@ -180,10 +192,10 @@ func TestHook(t *testing.T) {
 	_, err3 := f.ReadAt(make([]byte, 4), 0)
 	_, err4 := h.Stat("a")
 	_, err5 := h.Open("a")
-	unlock, err6 := h.TryLock("a")
+	lock, err6 := h.TryLock("a")
 	for range h.ReadDir(".") {
 	}
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, f.Sync(), unlock(), h.Touch("a", 1), h.Rename("a", "b"),
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, f.Sync(), lock.Close(), h.Touch("a", 1), h.Rename("a", "b"),
 		h.Mkdir("c"), h.Remove("b"), h.RemoveDir("c"), f.Close(), h.Close()); err != nil {
 		t.Error(err)
 	}
@@ -205,6 +217,7 @@ func TestHookStops(t *testing.T) {
 	for name, op := range map[string]func(h FS) error{
 		"open":      func(h FS) error { _, err := h.Open("a"); return err },
 		"stat":      func(h FS) error { _, err := h.Stat("a"); return err },
+		"readlink":  func(h FS) error { _, err := h.Readlink("a"); return err },
 		"lock":      func(h FS) error { _, err := h.TryLock("a"); return err },
 		"mkdir":     func(h FS) error { return h.Mkdir("m") },
 		"touch":     func(h FS) error { return h.Touch("a", 7) },

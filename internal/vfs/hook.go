@@ -69,6 +69,13 @@ func (h hooked) Stat(name string) (Stat, error) {
 	return h.fs.Stat(name)
 }
 
+func (h hooked) Readlink(name string) (string, error) {
+	if err := h.before(Op{"readlink", name}); err != nil {
+		return "", err
+	}
+	return h.fs.Readlink(name)
+}
+
 func (h hooked) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	if err := h.before(Op{"readdir", name}); err != nil {
 		return func(yield func(fs.DirEntry, error) bool) { yield(nil, err) }
@@ -111,12 +118,9 @@ func (h hooked) RemoveDir(name string) error {
 	return h.fs.RemoveDir(name)
 }
 
-func (h hooked) TryLock(name string) (func() error, error) {
-	if err := h.before(Op{"lock", name}); err != nil {
-		return nil, err
-	}
-	return h.fs.TryLock(name)
-}
+func (h hooked) TryLock(name string) (File, error) { return h.file("lock", name, h.fs.TryLock) }
+
+func (h hooked) Local() bool { return h.fs.Local() }
 
 func (h hooked) Close() error { return h.fs.Close() }
 

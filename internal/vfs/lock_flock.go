@@ -3,15 +3,69 @@
 package vfs
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path"
 
 	"golang.org/x/sys/unix"
 )
 
-// openLockable opens what is to be locked and returns the name it has; here a directory is locked itself.
-func openLockable(r *os.Root, name string) (f *os.File, target string, err error) {
-	f, err = r.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	return f, name, err
+// openLock opens the file that is to be locked, and makes it where it is missing.
+//
+// flock asks for no more than an open file, whatever it is open for. So a directory, or a file that everybody may read,
+// could be locked by whoever likes to keep writers away. The lock file has the permissions to read and write of those
+// who may write in its directory, and no others.
+func (r *Root) openLock(name string) (*os.File, error) {
+	dir, err := r.openDir(path.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	const flags = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+	at, base := int(dir.Fd()), path.Base(name)
+	var d unix.Stat_t
+	if err := unix.Fstat(at, &d); err != nil {
+		return nil, err
+	}
+	mode := lockMode(uint32(d.Mode))
+	fd, err := retried(func() (int, error) { return unix.Openat(at, base, flags|unix.O_CREAT|unix.O_EXCL, mode) })
+	made := err == nil
+	if err == unix.EEXIST {
+		fd, err = retried(func() (int, error) { return unix.Openat(at, base, flags, 0) })
+		if err == unix.ENOENT { // its holder has just removed it
+			return nil, fmt.Errorf("%w: %s", ErrLocked, name)
+		}
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	if made {
+		permit(fd, &d, mode)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// lockMode returns the permissions of a lock file in a directory: read and write for each class that may write there.
+func lockMode(dir uint32) uint32 {
+	write := dir & 0o222
+	return write | write<<1
+}
+
+// permit gives a new lock file the permissions that it is to have whatever the umask says, and the directory's group
+// where the group may write. A file that cannot have them serves its owner all the same.
+func permit(fd int, dir *unix.Stat_t, mode uint32) {
+	var f unix.Stat_t
+	if unix.Fstat(fd, &f) != nil {
+		return
+	}
+	if mode&0o020 != 0 && f.Gid != dir.Gid {
+		_ = unix.Fchown(fd, -1, int(dir.Gid))
+	}
+	if uint32(f.Mode)&0o777 != mode {
+		_ = unix.Fchmod(fd, mode)
+	}
 }
 
 func lock(f *os.File) error {
@@ -25,6 +79,14 @@ func lock(f *os.File) error {
 		return closed
 	case err == unix.EWOULDBLOCK || err == unix.EINTR:
 		return ErrLocked
+	case err == unix.ENOLCK || errors.Is(err, errors.ErrUnsupported): // ENOSYS, ENOTSUP, EOPNOTSUPP
+		return lacksLocks{err}
 	}
 	return err
 }
+
+// lacksLocks is the [errors.ErrUnsupported] of a file system that has no locks, as some network mounts have none.
+type lacksLocks struct{ error }
+
+func (l lacksLocks) Unwrap() error        { return l.error }
+func (l lacksLocks) Is(target error) bool { return target == errors.ErrUnsupported }

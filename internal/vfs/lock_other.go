@@ -7,11 +7,7 @@ import (
 	"os"
 )
 
-// openLockable opens what is to be locked.
-func openLockable(r *os.Root, name string) (f *os.File, target string, err error) {
-	f, err = r.Open(name)
-	return f, name, err
-}
+// openLock fails: the platform has no locks that end with the process.
+func (r *Root) openLock(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// lock fails: the platform has no locks that end with the process.
 func lock(*os.File) error { return errors.ErrUnsupported }

@@ -26,12 +26,18 @@ type opener struct {
 
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// What openat2 is asked for: to read, to look only, and to list.
+// What openat2 is asked for: to read, to look only, to list, and to change a directory without following any link.
 var (
-	toRead = beneath(openFlags | unix.O_NONBLOCK)
-	toLook = beneath(unix.O_PATH | unix.O_CLOEXEC)
-	toList = beneath(openFlags | unix.O_DIRECTORY)
+	toRead   = beneath(openFlags | unix.O_NONBLOCK)
+	toLook   = beneath(unix.O_PATH | unix.O_CLOEXEC)
+	toList   = beneath(openFlags | unix.O_DIRECTORY)
+	toChange = unlinked(beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC))
 )
+
+func unlinked(how *unix.OpenHow) *unix.OpenHow {
+	how.Resolve |= unix.RESOLVE_NO_SYMLINKS
+	return how
+}
 
 func beneath(flags uint64) *unix.OpenHow {
 	return &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
@@ -110,6 +116,12 @@ func (o opener) openDir(name string) (f *os.File, ok bool, err error) {
 	return os.NewFile(uintptr(fd), name), true, nil
 }
 
+// openDirect opens a directory without following any link, if that succeeds at once.
+func (o opener) openDirect(dir string) (fd int, ok bool) {
+	fd, ok, err := o.at(dir, toChange)
+	return fd, ok && err == nil
+}
+
 // at asks the kernel for a descriptor.
 func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) {
 	a := asking.Get().(*ask)
@@ -146,13 +158,18 @@ var asking = sync.Pool{New: func() any {
 	return a
 }}
 
+// mostInterrupts is how often in a row a call is made again that a signal interrupts. Go's own signals come every
+// 10 ms at most, so a call that fails more often never gets to its end: some file systems in user space are so.
+const mostInterrupts = 1000
+
 // retried makes a call again while a signal interrupts it.
 func retried(call func() (int, error)) (n int, err error) {
-	for {
+	for range mostInterrupts {
 		if n, err = call(); err != unix.EINTR {
 			return n, err
 		}
 	}
+	return n, err
 }
 
 func (o opener) close() error { return o.dir.Close() }
@@ -162,16 +179,23 @@ type rawFile int
 
 // ReadAt implements [io.ReaderAt].
 func (f rawFile) ReadAt(p []byte, off int64) (n int, err error) {
+	return readAt(unix.Pread, int(f), p, off)
+}
+
+// readAt fills p by as many calls as it takes.
+func readAt(pread func(fd int, p []byte, off int64) (int, error), fd int, p []byte, off int64) (n int, err error) {
+	interrupts := 0
 	for n < len(p) {
-		m, err := unix.Pread(int(f), p[n:], off+int64(n))
+		m, err := pread(fd, p[n:], off+int64(n))
 		switch {
-		case err == unix.EINTR:
+		case err == unix.EINTR && interrupts < mostInterrupts:
+			interrupts++
 		case err != nil:
 			return n, err
 		case m == 0:
 			return n, io.EOF
 		default:
-			n += m
+			n, interrupts = n+m, 0
 		}
 	}
 	return n, nil
@@ -209,11 +233,8 @@ func fileMode(m uint32) fs.FileMode {
 
 // Sync implements [File].
 func (f rawFile) Sync() error {
-	for {
-		if err := unix.Fsync(int(f)); err != unix.EINTR {
-			return err
-		}
-	}
+	_, err := retried(func() (int, error) { return 0, unix.Fsync(int(f)) })
+	return err
 }
 
 // Close implements [io.Closer].

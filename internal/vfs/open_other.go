@@ -27,4 +27,5 @@ func (o opener) root() (*os.Root, error)                       { return o.dir, n
 func (opener) open(string) (f File, ok bool, err error)        { return nil, false, nil }
 func (opener) stat(string) (s Stat, ok bool, err error)        { return s, false, nil }
 func (opener) openDir(string) (f *os.File, ok bool, err error) { return nil, false, nil }
+func (opener) openDirect(string) (fd int, ok bool)             { return 0, false }
 func (o opener) close() error                                  { return o.dir.Close() }

@@ -195,37 +195,52 @@ func (r *Root) Rename(from, to string) error {
 }
 
 // Remove implements [FS].
-func (r *Root) Remove(name string) error {
-	return r.in(func(root *os.Root) error { return root.Remove(name) })
-}
+func (r *Root) Remove(name string) error { return r.remove(name, false) }
 
 // RemoveDir implements [FS].
-func (r *Root) RemoveDir(name string) error {
-	return r.in(func(root *os.Root) error { return removeDir(root, name) })
+func (r *Root) RemoveDir(name string) error { return r.remove(name, true) }
+
+// Readlink implements [FS].
+func (r *Root) Readlink(name string) (target string, err error) {
+	err = r.in(func(root *os.Root) error {
+		target, err = root.Readlink(name)
+		return err
+	})
+	return filepath.ToSlash(target), err
 }
 
 // TryLock implements [FS]. What is locked may be moved or removed before the lock is had, so it is looked up again.
-func (r *Root) TryLock(name string) (unlock func() error, err error) {
-	root, err := r.plain()
-	if err != nil {
-		return nil, err
-	}
-	f, target, err := openLockable(root, name)
+func (r *Root) TryLock(name string) (File, error) {
+	f, err := r.openLock(name)
 	if err != nil {
 		return nil, err
 	}
 	if err := lock(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	held, err := f.Stat()
-	if err != nil {
+	switch at, err := r.isAt(f, name); {
+	case err != nil:
 		return nil, errors.Join(err, f.Close())
-	}
-	now, err := root.Stat(target)
-	if err != nil || !os.SameFile(held, now) {
+	case !at:
 		return nil, errors.Join(fmt.Errorf("%w: %s was replaced", ErrLocked, name), f.Close())
 	}
-	return f.Close, nil
+	return osFile{f}, nil
+}
+
+// isAt reports whether an open file is still the one at a name.
+func (r *Root) isAt(f *os.File, name string) (bool, error) {
+	if runtime.GOOS != "windows" {
+		held, err := osFile{f}.Stat()
+		now, missing := r.Stat(name)
+		return missing == nil && held.SameFile(now), err
+	}
+	held, err := f.Stat() // package os knows the identity of files there
+	root, rootErr := r.plain()
+	if err = errors.Join(err, rootErr); err != nil {
+		return false, err
+	}
+	now, missing := root.Stat(name)
+	return missing == nil && os.SameFile(held, now), nil
 }
 
 // Close implements [FS].

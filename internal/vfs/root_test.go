@@ -122,7 +122,7 @@ func TestMovedRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Mkdir("new"); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
+		if _, missing := os.Stat("/proc/self/fd"); missing != nil && errors.Is(err, fs.ErrNotExist) {
 			t.Skip("nothing leads to a directory that was moved here:", err)
 		}
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestWritesStayInside(t *testing.T) {
 				t.Errorf("%s %q: no error", what, name)
 			}
 		}
-		if _, err := r.TryLock("outdir"); err == nil {
+		if _, err := r.TryLock("outdir/lock"); err == nil {
 			t.Error("TryLock: no error")
 		}
 	}
@@ -235,29 +235,24 @@ func TestMakeRoot(t *testing.T) {
 
 func TestTryLock(t *testing.T) {
 	r, _ := openTree(t)
-	for _, name := range []string{"file", "dir"} {
-		unlock, err := r.TryLock(name)
-		if errors.Is(err, errors.ErrUnsupported) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.TryLock(name); !errors.Is(err, ErrLocked) {
-			t.Errorf("%s: error is %v, want %v", name, err, ErrLocked)
-		}
-		if err := unlock(); err != nil {
-			t.Error(err)
-		}
-		again, err := r.TryLock(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := again(); err != nil {
-			t.Error(err)
+	for _, name := range []string{"file", "new", "dir/new"} {
+		for range 2 {
+			lock, err := r.TryLock(name)
+			if errors.Is(err, errors.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.TryLock(name); !errors.Is(err, ErrLocked) {
+				t.Errorf("%s: error is %v, want %v", name, err, ErrLocked)
+			}
+			if err := lock.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
-	if _, err := r.TryLock("none"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := r.TryLock("none/lock"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error is %v, want %v", err, fs.ErrNotExist)
 	}
 }
@@ -267,11 +262,8 @@ func TestLockOfRemovedFile(t *testing.T) {
 	r, _ := openTree(t)
 	var holders, turns atomic.Int32
 	turn := func() error {
-		if f, err := r.Create("lock"); err == nil {
-			f.Close()
-		}
-		unlock, err := r.TryLock("lock")
-		if errors.Is(err, ErrLocked) || errors.Is(err, fs.ErrNotExist) {
+		lock, err := r.TryLock("lock")
+		if errors.Is(err, ErrLocked) {
 			return nil
 		}
 		if err != nil {
@@ -283,7 +275,7 @@ func TestLockOfRemovedFile(t *testing.T) {
 		turns.Add(1)
 		runtime.Gosched()
 		holders.Add(-1)
-		return errors.Join(err, r.Remove("lock"), unlock())
+		return errors.Join(err, r.Remove("lock"), lock.Close())
 	}
 	errs := make([]error, 8)
 	var wg sync.WaitGroup
@@ -365,7 +357,7 @@ func TestWalk(t *testing.T) {
 	}{
 		{".", false, "dir/ file inside"},
 		{".", true, "dir/file dir/sub/file file inside"},
-		{"dir", false, "dir/file dir/self/ dir/sub/"},
+		{"dir", false, "dir/file dir/sub/"},
 		{"none", true, ""},
 		{"file", true, ""},
 	} {

@@ -20,8 +20,8 @@ import (
 // ErrLocked says that somebody else holds the lock, or that what was locked is no longer at its name. Try again.
 var ErrLocked = errors.New("vfs: locked by another holder")
 
-// LockName is the file that stands for its directory where the platform cannot lock a directory.
-const LockName = "__varve.publish"
+// ErrLinked says that a name leads through a symbolic link where none is followed.
+var ErrLinked = errors.New("vfs: a symbolic link is on the way")
 
 // FS is one directory tree. Names are relative and separated by '/'; "." is the top.
 // No operation leaves the tree. Errors are found with errors.Is as those of package os are.
@@ -37,13 +37,22 @@ type FS interface {
 	Touch(name string, mtime int64) error
 	// Rename moves a file within the tree and replaces the file that is at the new name.
 	Rename(from, to string) error
-	// Remove removes a file or an empty directory.
+	// Remove removes a file, a symbolic link or an empty directory. It follows no link: one at name goes itself,
+	// and one among the directories on the way fails with [ErrLinked].
 	Remove(name string) error
-	// RemoveDir removes an empty directory, and never a file or a symbolic link.
+	// RemoveDir removes an empty directory, and never a file or a symbolic link. It follows links no more than Remove.
 	RemoveDir(name string) error
-	// TryLock locks a file or a directory against every other TryLock, in this process and in others,
-	// or fails at once with [ErrLocked].
-	TryLock(name string) (unlock func() error, err error)
+	// Readlink returns where the symbolic link at name leads, as it is spelled but for '/' between segments. It fails
+	// where name is no link.
+	Readlink(name string) (string, error)
+	// TryLock locks the file name against every other TryLock, in this process and in others, or fails at once with
+	// [ErrLocked]. It makes a file that is missing, which those can open who may write in its directory. The lock is
+	// held until the file is closed; what is written to it stands at its beginning.
+	// A file system without locks is [errors.ErrUnsupported].
+	TryLock(name string) (File, error)
+	// Local reports whether the locks tell of all programs that can reach the tree, on whatever machine they are: it is
+	// no network file system, or one whose server keeps the locks.
+	Local() bool
 	// Close releases the tree.
 	Close() error
 }

@@ -18,8 +18,9 @@ type Item struct {
 // Names that skip reports are passed over with all that is below them. So is what no value can be:
 // pipes, devices, and symbolic links that lead nowhere or out of the tree.
 //
-// A deep walk follows a link to a directory unless that directory holds the link. A link below a link is an error,
-// because a handful of them spell more names than can ever be listed.
+// A link to a directory that holds the link is passed over, so that nobody who goes down level by level goes round in
+// circles. So is a link below a link: a handful of them spell more names than can ever be listed. A deep walk follows all
+// other links to directories, and says that it met a link below a link by an error.
 func Walk(ctx context.Context, t Tree, dir string, deep bool, skip func(name string) bool) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := walker{ctx, t, deep, skip, yield}
@@ -75,6 +76,8 @@ func (w walker) visit(name string, mode fs.FileMode, link string) bool {
 		return w.yield(Item{Name: name}, nil)
 	case !mode.IsDir():
 		return true
+	case !w.deep && linked && (w.holds(name, to) || w.belowLink(name)):
+		return true
 	case !w.deep:
 		return w.yield(Item{Name: name, Dir: true}, nil)
 	case !linked:
@@ -85,13 +88,8 @@ func (w walker) visit(name string, mode fs.FileMode, link string) bool {
 
 // follow goes through the directory that the symbolic link name leads to.
 func (w walker) follow(name string, to Stat, link string) bool {
-	for dir := path.Dir(name); ; dir = path.Dir(dir) {
-		if s, err := w.tree.Stat(dir); err == nil && s.SameFile(to) {
-			return true
-		}
-		if dir == "." {
-			break
-		}
+	if w.holds(name, to) {
+		return true
 	}
 	if link != "" {
 		err := fmt.Errorf("vfs: %s is a symbolic link below the symbolic link %s: list it on its own", name, link)
@@ -99,4 +97,27 @@ func (w walker) follow(name string, to Stat, link string) bool {
 		return false
 	}
 	return w.walk(name, name)
+}
+
+// holds reports whether the directory that a symbolic link leads to holds the link. Followed, it would never end.
+func (w walker) holds(link string, to Stat) bool {
+	for dir := path.Dir(link); ; dir = path.Dir(dir) {
+		if s, err := w.tree.Stat(dir); err == nil && s.SameFile(to) {
+			return true
+		}
+		if dir == "." {
+			return false
+		}
+	}
+}
+
+// belowLink reports whether a name leads through a symbolic link, as far as the tree tells.
+func (w walker) belowLink(name string) bool {
+	t, ok := w.tree.(interface{ Readlink(string) (string, error) })
+	for dir := path.Dir(name); ok && dir != "."; dir = path.Dir(dir) {
+		if _, err := t.Readlink(dir); err == nil {
+			return true
+		}
+	}
+	return false
 }

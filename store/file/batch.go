@@ -14,7 +14,8 @@ func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, err
 	if err := s.writable(ctx); err != nil {
 		return nil, fail("beginning", "batch", err)
 	}
-	return &batch{s: s, d: d, dirs: map[string]bool{}}, nil
+	s.begin()
+	return &batch{s: s, d: d, dirs: map[string]bool{}, end: sync.OnceFunc(func() { s.end(nil) })}, nil
 }
 
 type batch struct {
@@ -23,6 +24,7 @@ type batch struct {
 
 	mu   sync.Mutex
 	dirs map[string]bool // the directories to sync
+	end  func()
 }
 
 func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
@@ -92,6 +94,7 @@ func (b *batch) touch(dir string) {
 
 // Commit implements [store.Batch].
 func (b *batch) Commit(ctx context.Context) error {
+	defer b.end()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for dir := range b.dirs {
@@ -107,5 +110,5 @@ func (b *batch) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Discard implements [store.Batch]. There is nothing to clean up.
-func (b *batch) Discard() {}
+// Discard implements [store.Batch].
+func (b *batch) Discard() { b.end() }

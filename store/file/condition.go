@@ -104,15 +104,17 @@ func (s *Store) removeIf(ctx context.Context, key store.Key, v store.Version) (d
 	if err != nil {
 		return "", err
 	}
+	real := name
 	err = s.exclusively(ctx, path.Dir(name), func() error {
 		if err := s.check(name, store.IfVersion(v)); err != nil {
 			return err
 		}
-		return s.fs.Remove(name)
+		real, err = s.unlink(name, s.isNode)
+		return err
 	})
 	switch {
 	case err == nil:
-		return s.prune(path.Dir(name)), nil
+		return s.prune(path.Dir(real)), nil
 	case vfs.Missing(err):
 		return "", store.ErrConflict
 	}

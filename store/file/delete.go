@@ -2,7 +2,10 @@ package file
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path"
+	"strings"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -30,10 +33,10 @@ func (s *Store) remove(ctx context.Context, key store.Key) (dir string, err erro
 	if err != nil {
 		return "", err
 	}
-	err = s.fs.Remove(name)
+	real, err := s.unlink(name, s.isNode)
 	switch {
 	case err == nil:
-		return s.prune(path.Dir(name)), nil
+		return s.prune(path.Dir(real)), nil
 	case vfs.Missing(err):
 		return "", nil
 	}
@@ -41,6 +44,70 @@ func (s *Store) remove(ctx context.Context, key store.Key) (dir string, err erro
 		return "", nil
 	}
 	return "", tooLong(err)
+}
+
+// unlink removes the file or the symbolic link at name, and returns the name that it has without links. Links among the
+// directories on the way are followed only where may permits it; any other is an error.
+func (s *Store) unlink(name string, may func(link string) bool) (real string, err error) {
+	err = s.fs.Remove(name)
+	if !errors.Is(err, vfs.ErrLinked) {
+		return name, err
+	}
+	dir, err := s.direct(path.Dir(name), may)
+	if err != nil {
+		return name, err
+	}
+	real = path.Join(dir, path.Base(name))
+	return real, s.fs.Remove(real)
+}
+
+// nodeDocuments are the files that make a directory a node of a hierarchy.
+var nodeDocuments = [...]string{"zarr.json", ".zarray", ".zgroup"}
+
+// isNode reports whether a directory is a node. A deletion goes through a symbolic link to a node: then the caller has
+// opened this node by the link's name. Any other link stands within a node, as one of a chunk directory to that of
+// another array, and what a deletion found behind it would belong to somebody else.
+func (s *Store) isNode(dir string) bool {
+	for _, name := range nodeDocuments {
+		if st, err := s.fs.Stat(path.Join(dir, name)); err == nil && st.Mode.IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// always permits to follow every link. The store's own files have names that nobody else has, so they are removed where
+// they were made.
+func always(string) bool { return true }
+
+// mostLinks is how many symbolic links one name may lead through, as many as Linux follows.
+const mostLinks = 40
+
+// direct returns the name that a directory has without symbolic links. Each link is followed if may permits it.
+func (s *Store) direct(dir string, may func(link string) bool) (string, error) {
+	at, rest := ".", strings.Split(dir, "/")
+	for links := 0; len(rest) > 0; rest = rest[1:] {
+		next := path.Join(at, rest[0])
+		if next == ".." {
+			return "", fmt.Errorf("%w: %s leads out of the store", vfs.ErrLinked, dir)
+		}
+		target, err := s.fs.Readlink(next)
+		if err != nil { // no link; what else is wrong, the removal will find
+			at = next
+			continue
+		}
+		if links++; links > mostLinks || path.IsAbs(target) || !may(next) {
+			return "", linked(next, target)
+		}
+		rest = append([]string{""}, append(strings.Split(path.Clean(target), "/"), rest[1:]...)...)
+	}
+	return at, nil
+}
+
+// linked is the error of a deletion that would have to follow a symbolic link.
+func linked(link, target string) error {
+	return fmt.Errorf("%w, which deletions do not follow: %s leads to %s; name what it leads to, or remove the link",
+		vfs.ErrLinked, link, target)
 }
 
 // prune removes dir and the directories above it as long as they are empty, and returns the first that stays.

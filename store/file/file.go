@@ -7,6 +7,8 @@
 // # Names
 //
 // No key leads out of the directory: symbolic links are followed only where they stay inside (see [os.Root]).
+// A deletion follows none: a link itself goes, and a key behind one is an error, unless the link leads to a node of a
+// hierarchy, which the caller has then opened by that name. [Store.DeleteTree] follows not even those.
 // A key that the platform cannot hold is [store.ErrInvalidKey]: a name that is too long, or on Windows a device, a
 // trailing dot, a colon. So is a name that the driver keeps for itself: "__tmp-…" for values that are being written,
 // "__varve.lock" and "__varve.publish" for locks. Where the file system takes two spellings for one name (letter case,
@@ -14,10 +16,14 @@
 //
 // # Writers
 //
-// [Store.PutIf] and [Store.DeleteIf] take a short lock on the directory of the key, and [Store.Lock] a long one that is
+// [Store.PutIf] and [Store.DeleteIf] take a short lock in the directory of the key, and [Store.Lock] a long one that is
 // another lock: who holds a directory with Lock goes on to use PutIf in it. Both keep out other goroutines and other
 // processes that use this package, and end with the process. An unconditional Put or Delete of the same key at the same
 // time is not kept out, in a batch or not; a condition sees it if it has returned before.
+//
+// A lock is a file that says who holds it. Only those can open it, and so lock it, who may write in its directory.
+// While a store writes, the directory "__tmp-writers" at its top shows that its writer is alive; [Store.Sweep] removes the
+// temporary files of those that are not.
 //
 // No value is changed in place, so the store is no [store.Patcher]: a write within a file may stop halfway, and what is
 // torn by a power cut stays torn. [Store.Splice] makes a new file of the old one and new bytes.
@@ -57,6 +63,8 @@ type Store struct {
 	clock    atomic.Int64          // the latest modification time given, nanoseconds since 1970
 	broken   atomic.Pointer[error] // the failed sync after which nothing is written
 	made     made
+	boot     string // see [vfs.Boot]
+	writer   writer
 }
 
 // Open opens the directory dir. A nil opt is the zero [Options].
@@ -76,7 +84,7 @@ func Open(dir string, opt *Options) (*Store, error) {
 
 // On returns the store of the files of fsys, which it closes in the end. It serves the tests of this module.
 func On(fsys vfs.FS, opt *Options) *Store {
-	s := &Store{fs: fsys}
+	s := &Store{fs: fsys, boot: vfs.Boot()}
 	s.readOnly = opt != nil && opt.ReadOnly
 	return s
 }
@@ -119,8 +127,10 @@ var (
 	_ store.CopyingBatch       = (*batch)(nil)
 	_ store.Deleter            = (*Store)(nil)
 	_ store.ConditionalDeleter = (*Store)(nil)
+	_ store.TreeDeleter        = (*Store)(nil)
 	_ store.Lister             = (*Store)(nil)
 	_ store.Stater             = (*Store)(nil)
 	_ store.Opener             = (*Store)(nil)
-	_ store.Locker             = (*Store)(nil)
+	_ store.HeldLocker         = (*Store)(nil)
+	_ store.Sweeper            = (*Store)(nil)
 )

@@ -3,9 +3,6 @@ package file
 import (
 	"context"
 	"iter"
-	"path"
-	"strings"
-	"time"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -36,33 +33,4 @@ func hidden(name string) bool {
 	}
 	_, err = nameOf(key)
 	return err != nil
-}
-
-// RemoveTemporary removes the files that writes which were killed have left behind, and returns how many.
-// Only files older than age go: younger ones may belong to a write that is under way.
-func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, err error) {
-	if err := s.writable(ctx); err != nil {
-		return 0, fail("cleaning", ".", err)
-	}
-	latest := time.Now().Add(-age).UnixNano()
-	skip := func(name string) bool {
-		if strings.HasPrefix(path.Base(name), temporary) {
-			return false
-		}
-		return hidden(name)
-	}
-	for item, err := range vfs.Walk(ctx, s.fs, ".", true, skip) {
-		if err != nil {
-			return n, fail("cleaning", ".", err)
-		}
-		if !strings.HasPrefix(path.Base(item.Name), temporary) {
-			continue
-		}
-		st, err := s.fs.Stat(item.Name)
-		if err == nil && st.Mtime <= latest && s.fs.Remove(item.Name) == nil {
-			n++
-			s.prune(path.Dir(item.Name))
-		}
-	}
-	return n, nil
 }

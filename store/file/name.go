@@ -9,14 +9,15 @@ import (
 	"strings"
 	"syscall"
 
-	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
 // Names that the driver keeps for itself.
 const (
-	temporary = "__tmp-"
-	lockName  = "__varve.lock"
+	temporary   = own.Temporary
+	lockName    = own.Lock
+	publishName = own.Publish
 )
 
 // nameOf returns the file name of key, with '/' on every platform.
@@ -40,7 +41,7 @@ func isOwn(name string) bool {
 		return false
 	}
 	for seg := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(seg, temporary) || seg == lockName || seg == vfs.LockName {
+		if strings.HasPrefix(seg, temporary) || seg == lockName || seg == publishName {
 			return true
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"path"
-	"strconv"
 	"time"
 
 	"varve.dev/zarr/internal/vfs"
@@ -17,7 +15,7 @@ import (
 // Put implements [store.Writer]. Whenever the machine stops, the key has the old value or the new one:
 //
 //  1. Make the directories that are missing, and remember them as not durable yet.
-//  2. Create "__tmp-<random>" beside the target; a rename cannot cross file systems.
+//  2. Create "__tmp-<writer>-<number>" beside the target; a rename cannot cross file systems.
 //  3. Write the value.
 //  4. Give the file a modification time that no earlier write of this store has, so that versions differ
 //     even where the file system's clock is slow and file numbers are used again.
@@ -94,6 +92,7 @@ func (s *Store) publish(ctx context.Context, name string, c content, d store.Dur
 func (s *Store) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	f, tmp, err := s.createTemporary(path.Dir(name))
 	if err != nil {
+		s.end(nil)
 		return "", vfs.Stat{}, tooLong(err)
 	}
 	if st, err = s.fill(f, tmp, c, d); err != nil {
@@ -108,15 +107,21 @@ func (s *Store) move(ctx context.Context, tmp, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return tooLong(s.fs.Rename(tmp, name))
+	if err := s.fs.Rename(tmp, name); err != nil {
+		return tooLong(err)
+	}
+	s.end(nil)
+	return nil
 }
 
 // drop removes a temporary file, and the directories that it alone kept from being pruned.
-// What cannot be removed is invisible, and RemoveTemporary finds it.
+// What cannot be removed is invisible, and the next opening for writing finds it.
 func (s *Store) drop(tmp string) {
-	if s.fs.Remove(tmp) == nil {
-		s.prune(path.Dir(tmp))
+	real, err := s.unlink(tmp, always)
+	if err == nil {
+		s.prune(path.Dir(real))
 	}
+	s.end(err)
 }
 
 // createTries is how often a directory may vanish, because others prune it, before a write gives up.
@@ -124,8 +129,8 @@ const createTries = 100
 
 // createTemporary creates an empty temporary file in dir.
 func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error) {
+	name = s.temporaryIn(dir)
 	for range createTries {
-		name = path.Join(dir, temporary+strconv.FormatUint(rand.Uint64(), 36))
 		if f, err = s.fs.Create(name); !errors.Is(err, fs.ErrNotExist) {
 			return f, name, err
 		}

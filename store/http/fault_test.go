@@ -159,18 +159,26 @@ func TestCutBodies(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), 10_000)
 	for name, c := range map[string]struct {
 		spoil  func(h http.Header)
-		change bool
+		change int // the length of the value afterwards, 0 where it stays
 		want   []string
 	}{
-		"strong ETag": {func(http.Header) {}, false, []string{"", "bytes=50000-99999"}},
-		"weak ETag":   {func(h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) }, false, []string{"", ""}},
-		"no ETag":     {func(h http.Header) { h.Del("ETag") }, false, []string{"", ""}},
-		"changed":     {func(http.Header) {}, true, []string{"", "bytes=50000-99999", ""}},
+		"strong ETag": {func(http.Header) {}, 0, []string{"", "bytes=50000-99999"}},
+		"weak ETag":   {func(h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) }, 0, []string{"", ""}},
+		"no ETag":     {func(h http.Header) { h.Del("ETag") }, 0, []string{"", ""}},
+		"changed":     {func(http.Header) {}, 90_000, []string{"", "bytes=50000-99999", ""}},
+		"same length": {func(http.Header) {}, 100_000, []string{"", "bytes=50000-99999", ""}},
+		"deaf":        {func(http.Header) {}, 100_000, []string{"", "bytes=50000-99999", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &origin{values: map[string][]byte{"v": value}}
 			var n atomic.Int32
 			s := open(t, serve(t, wrap(o, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Header.Get("Range") != "" && r.Header.Get("If-Match") == "" {
+					t.Error("a body is taken up on no condition")
+				}
+				if name == "deaf" { // many servers do not know If-Match
+					r.Header.Del("If-Match")
+				}
 				a := record(next, r)
 				c.spoil(a.Header())
 				if n.Add(1) > 1 {
@@ -178,8 +186,8 @@ func TestCutBodies(t *testing.T) {
 					return
 				}
 				a.Body.Truncate(50_000) // the length stays
-				if a.send(w); c.change {
-					o.put("v", bytes.ToUpper(bytes.Repeat([]byte("abcdefghij"), 9_000)))
+				if a.send(w); c.change > 0 {
+					o.put("v", bytes.ToUpper(bytes.Repeat([]byte("abcdefghij"), c.change/10)))
 				}
 			})), remote.Options{})
 			got, info, err := get(t, s, "v", store.Request{})
@@ -334,7 +342,7 @@ func TestSecretsStay(t *testing.T) {
 	}
 	other := serve(t, wrap(fixture(), note))
 	url := serve(t, wrap(http.RedirectHandler(other+"/"+key, http.StatusFound), note))
-	s := open(t, strings.Replace(url, "//", "//me:word@", 1)+"?sig=1", remote.Options{Header: http.Header{"X-Key": {"42"}}})
+	s := open(t, strings.Replace(url, "//", "//me:word@", 1)+"?sig=1", remote.Options{Header: http.Header{"X-Key": {"42"}}, PrivateRedirects: true})
 	if _, _, err := get(t, s, key, store.Request{}); err != nil {
 		t.Fatal(err)
 	}

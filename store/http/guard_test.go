@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"net/netip"
 	"net/url"
 	"testing"
 )
@@ -27,10 +28,19 @@ func TestPermit(t *testing.T) {
 			t.Errorf("from a public address to %s: %v", address, err)
 		}
 	}
-	g.private.Store(true)
-	for address, ok := range map[string]bool{"10.0.0.1:80": true, "127.0.0.1:80": true, "169.254.169.254:80": false} {
+	g.own.Store(netip.MustParseAddrPort("10.0.0.1:80"), true)
+	for address, ok := range map[string]bool{
+		"93.184.216.34:80": true, "10.0.0.1:80": true, "10.0.0.1:443": true, "10.0.0.1:8080": false, "10.0.0.2:80": false, "127.0.0.1:80": false,
+		"169.254.169.254:80": false, "x": false,
+	} {
+		if err := g.permit(address); (err == nil) != ok || err != nil && !errors.Is(err, errPrivate) {
+			t.Errorf("from 10.0.0.1:80 to %s: %v", address, err)
+		}
+	}
+	g.lan = true
+	for address, ok := range map[string]bool{"10.0.0.2:8080": true, "127.0.0.1:80": true, "169.254.169.254:80": false, "0.0.0.0:80": false} {
 		if err := g.permit(address); (err == nil) != ok {
-			t.Errorf("from a private address to %s: %v", address, err)
+			t.Errorf("with private redirections to %s: %v", address, err)
 		}
 	}
 }

@@ -14,7 +14,15 @@
 //
 // Requests that fail for reasons that pass, as 429, 5xx or a lost connection, are repeated a few times with growing
 // pauses, or after the time that the server asks for, and no longer than the caller's context lasts. A body that comes to
-// a halt counts as a lost connection. Lengths and ranges are checked: whatever is cut, shifted or too long is an error.
+// a halt, or trickles ([Options.LeastRate]), counts as a lost connection. Lengths and ranges are checked: whatever is cut, shifted or too long is an error.
+//
+// # Connections
+//
+// Requests go over HTTP/1.1, each in flight on a connection of its own, because servers and networks limit what one
+// connection passes. All connections are kept for later requests, and closed after 90 seconds without one.
+//
+// A server that sends more than a body's length makes net/http report it by package log. A program whose standard error
+// is read by others redirects that with [log.SetOutput].
 //
 // # Missing values
 //
@@ -25,7 +33,8 @@
 // # Redirections
 //
 // A few redirections are followed, to http and https alone and never from https to http. Credentials and headers of the options go
-// to the store's own host only. A redirection does not lead from a public address into a private network.
+// to the store's own host only. A redirection does not lead into a private network, to another host or port than the
+// store's own: [Options.PrivateRedirects] permits that.
 //
 // # Secrets
 //
@@ -62,7 +71,23 @@ type Options struct {
 	Stall time.Duration
 	// Discard is the most bytes that are thrown away to get at a range of a server that sends none; 0 stands for 64 MiB.
 	Discard int64
-	// Transport makes the requests; nil stands for one of the store's own that keeps redirections away from private networks.
+	// LeastRate is how many bytes a second the server has to send, averaged over each period
+	// of Stall; 0 stands for 1024, and a negative rate switches the check off. Requests that
+	// are in flight at one time share it. A body that comes slower counts as lost.
+	LeastRate int64
+	// PrivateRedirects lets redirections lead to addresses of private networks and of this
+	// machine, as those of some storage clusters do. Without it they are refused, but for
+	// the addresses of the store's own host.
+	PrivateRedirects bool
+	// Transport makes the requests; nil stands for one of the store's own, which speaks
+	// HTTP/1.1, keeps as many connections as there were requests in flight, and keeps
+	// redirections away from private networks.
+	//
+	// A transport of the caller is used as it is. [http.DefaultTransport] is slow for many
+	// chunks: it keeps two idle connections, and puts all requests to a server that speaks
+	// HTTP/2 on one. A [http.Transport] for a store sets Protocols to HTTP/1 alone and
+	// MaxIdleConnsPerHost to the requests in flight. It sees redirections to private
+	// addresses only where they are literal: names are for its dialer to check.
 	Transport http.RoundTripper
 }
 
@@ -74,7 +99,8 @@ type Store struct {
 	options   Options
 	header    http.Header // that of the options and the credentials of the URL
 	transport http.RoundTripper
-	noHead    atomic.Bool // the server answers GET but not HEAD
+	noHead    atomic.Bool  // the server answers GET but not HEAD
+	flying    atomic.Int64 // attempts under way
 }
 
 // Open returns the store of the values below a URL of the scheme http or https. The user and the password in it are sent
@@ -103,7 +129,7 @@ func Open(location string, opt *Options) (*Store, error) {
 	s.base.Path, s.prefix = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.EscapedPath(), "/")
 	s.options.setDefaults()
 	if s.transport = s.options.Transport; s.transport == nil {
-		s.transport = newTransport(&s.base)
+		s.transport = newTransport(&s.base, s.options.PrivateRedirects)
 	}
 	return s, nil
 }
@@ -121,6 +147,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Stall <= 0 {
 		o.Stall = 30 * time.Second
+	}
+	if o.LeastRate == 0 {
+		o.LeastRate = 1 << 10
 	}
 	if o.Discard <= 0 {
 		o.Discard = 64 << 20

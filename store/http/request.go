@@ -57,7 +57,8 @@ func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
 		if err != nil {
 			return nil, lost(ctx, err)
 		}
-		next, err := redirection(r, u)
+		r.Body = watching(ctx, r.Body)
+		next, err := s.redirection(r, u)
 		if err != nil || next != nil {
 			drain(r.Body)
 		}
@@ -101,7 +102,7 @@ func (s *Store) own(u *url.URL) bool {
 }
 
 // redirection returns where a response leads, nil where it is an answer. Errors do not show the target, which may be signed.
-func redirection(r *http.Response, from *url.URL) (*url.URL, error) {
+func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 	switch r.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:
@@ -121,10 +122,26 @@ func redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 		return nil, fmt.Errorf("status %d with a location without a host", r.StatusCode)
 	case to.Host == from.Host && to.Path == from.Path+"/":
 		return nil, errDirectory
-	case reach(address(to)) == never && !isName(to.Hostname()):
-		return nil, errPrivate // whatever makes the connection
+	case !s.mayLead(to):
+		return nil, fmt.Errorf("%w%s", errPrivate, advice(address(to)))
 	}
 	return to, nil
+}
+
+// mayLead reports whether a redirection may lead to a URL, as far as its text tells. The
+// store's own transport looks at each address that it dials; see [guard]. This check is
+// for the transports of callers, and keeps both from special addresses.
+func (s *Store) mayLead(to *url.URL) bool {
+	if isName(to.Hostname()) || s.own(to) {
+		return true
+	}
+	switch reach(address(to)) {
+	case public:
+		return true
+	case private:
+		return s.options.PrivateRedirects || s.options.Transport == nil
+	}
+	return false
 }
 
 // isName reports whether a host is no address.

@@ -22,9 +22,6 @@ type passing struct {
 func (p *passing) Error() string { return p.err.Error() }
 func (p *passing) Unwrap() error { return p.err }
 
-// errStalled is the cause of a request that was given up because nothing came.
-var errStalled = errors.New("the server sends nothing")
-
 // retry makes attempts until one succeeds or fails for good.
 func (s *Store) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
 	pause := s.options.Pause
@@ -63,35 +60,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-t.C:
 		return nil
-	}
-}
-
-// watched makes one attempt and gives it up when nothing has come for a while; see [alive].
-func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) error) error {
-	watched, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	w := &watch{stall: s.options.Stall}
-	w.timer = time.AfterFunc(w.stall, func() { cancel(errStalled) })
-	defer w.timer.Stop()
-	err := attempt(context.WithValue(watched, watchKey{}, w))
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(watched), errStalled) {
-		return &passing{err: fmt.Errorf("%w for %v", errStalled, s.options.Stall)}
-	}
-	return err
-}
-
-// watch is the timer of one attempt.
-type watch struct {
-	stall time.Duration
-	timer *time.Timer
-}
-
-type watchKey struct{}
-
-// alive says that something has come.
-func alive(ctx context.Context) {
-	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
-		w.timer.Reset(w.stall)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,30 +88,96 @@ func TestRetryStops(t *testing.T) {
 	})
 }
 
-// trickle is a body that sends a byte a minute.
-type trickle struct{ left int }
+// trickle is a body that sends a few bytes at a time.
+type trickle struct {
+	left  int
+	every time.Duration
+	step  int
+}
 
 func (r *trickle) Read(p []byte) (int, error) {
 	if r.left == 0 {
 		return 0, io.EOF
 	}
-	time.Sleep(time.Minute)
-	r.left--
-	p[0] = 'x'
-	return 1, nil
+	time.Sleep(r.every)
+	n := copy(p[:min(r.left, r.step, len(p))], strings.Repeat("x", r.step))
+	r.left -= n
+	return n, nil
 }
 
-func (r *trickle) RoundTrip(*http.Request) (*http.Response, error) {
-	time.Sleep(time.Minute)
-	return &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, ContentLength: int64(r.left), Body: io.NopCloser(r)}, nil
+func (r *trickle) RoundTrip(q *http.Request) (*http.Response, error) {
+	time.Sleep(r.every)
+	return &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, ContentLength: int64(r.left), Body: &tied{r, q.Context()}}, nil
 }
+
+// tied is a body that ends with the context of its request, as one of net/http does.
+type tied struct {
+	*trickle
+	ctx context.Context
+}
+
+func (b *tied) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return b.trickle.Read(p)
+}
+
+func (b *tied) Close() error { return nil }
 
 // TestSlow sees that a slow server is not a silent one.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, "http://host/x", remote.Options{Attempts: 1, Stall: 61 * time.Second, Transport: &trickle{60}})
+		s := open(t, "http://host/x", remote.Options{
+			Attempts: 1, Stall: 61 * time.Second, LeastRate: -1, Transport: &trickle{60, time.Minute, 1},
+		})
 		if got, _, err := get(t, s, "k", store.Request{}); len(got) != 60 || err != nil {
 			t.Errorf("%d bytes, error %v", len(got), err)
 		}
 	})
 }
+
+// TestLeastRate sees that a body which trickles is given up after one period, that the rate
+// can be set, and that requests in flight at one time share it.
+func TestLeastRate(t *testing.T) {
+	const half = 500 * time.Millisecond
+	for name, c := range map[string]struct {
+		step   int // bytes every half second
+		rate   int64
+		flying int
+		ok     bool
+	}{
+		"a byte":           {1, 0, 1, false},
+		"just too few":     {511, 0, 1, false},
+		"just enough":      {512, 0, 1, true},
+		"another rate":     {511, 1000, 1, true},
+		"any rate":         {1, -1, 1, true},
+		"a narrow line":    {16, 0, 32, true},
+		"too narrow":       {15, 0, 32, false},
+		"a byte among ten": {1, 0, 10, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, "http://host/x", remote.Options{Attempts: 1, LeastRate: c.rate, Transport: each(func() http.RoundTripper {
+					return &trickle{100 * c.step, half, c.step}
+				})})
+				var all sync.WaitGroup
+				for range c.flying {
+					all.Go(func() {
+						begin := time.Now()
+						got, _, err := get(t, s, "k", store.Request{})
+						if took := time.Since(begin); (err == nil) != c.ok || c.ok && len(got) != 100*c.step || !c.ok && took > 31*time.Second {
+							t.Errorf("%d bytes after %v, error %v", len(got), took, err)
+						}
+					})
+				}
+				all.Wait()
+			})
+		})
+	}
+}
+
+// each makes every request by a transport of its own.
+type each func() http.RoundTripper
+
+func (f each) RoundTrip(r *http.Request) (*http.Response, error) { return f().RoundTrip(r) }

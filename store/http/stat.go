@@ -31,7 +31,6 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 		return store.Info{}, err
 	}
 	drain(r.Body)
-	alive(ctx)
 	switch c := r.StatusCode; {
 	case c == http.StatusOK && r.ContentLength >= 0 && plain(r) == nil:
 		return describe(r, r.ContentLength), nil
@@ -52,7 +51,6 @@ func (s *Store) firstByte(ctx context.Context, key store.Key) (store.Info, error
 		return store.Info{}, err
 	}
 	defer r.Body.Close()
-	alive(ctx)
 	switch c := r.StatusCode; {
 	case c == http.StatusOK && r.ContentLength < 0:
 		return store.Info{}, fmt.Errorf("%w: the server does not say how long the value is", store.ErrUnsupported)

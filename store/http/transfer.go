@@ -58,7 +58,6 @@ func (t *transfer) attempt(ctx context.Context) error {
 		return err
 	}
 	defer r.Body.Close()
-	alive(ctx)
 	switch r.StatusCode {
 	case http.StatusOK:
 		return t.whole(ctx, r)
@@ -223,21 +222,14 @@ func (t *transfer) until(ctx context.Context, body io.Reader, dst []byte, most i
 			return dst, nil
 		case err != nil:
 			return nil, lost(ctx, err)
-		case n > 0:
-			alive(ctx)
 		}
 	}
 }
 
 // skip throws the first n bytes of a body away.
 func (t *transfer) skip(ctx context.Context, body io.Reader, n int64) error {
-	for n > 0 {
-		k, err := io.CopyN(io.Discard, body, min(n, firstStep))
-		if err != nil {
-			return lost(ctx, err)
-		}
-		alive(ctx)
-		n -= k
+	if _, err := io.CopyN(io.Discard, body, n); err != nil {
+		return lost(ctx, err)
 	}
 	return nil
 }
@@ -260,9 +252,6 @@ func (t *transfer) take(ctx context.Context, body io.Reader) error {
 		room := int(min(left, int64(cap(t.out)-len(t.out))))
 		k, err := body.Read(t.out[len(t.out) : len(t.out)+room])
 		t.out = t.out[:len(t.out)+k]
-		if k > 0 {
-			alive(ctx)
-		}
 		if err != nil && int64(k) < left {
 			return lost(ctx, err)
 		}
@@ -289,7 +278,6 @@ func (t *transfer) resume(ctx context.Context, got int64) error {
 		return err
 	}
 	defer r.Body.Close()
-	alive(ctx)
 	if r.StatusCode == http.StatusPartialContent {
 		c, err := t.ranged(r)
 		same := err == nil && r.Header.Get("ETag") == t.tag && c.size == t.info.Size

@@ -4,25 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// idle is how many connections to the server are kept for later requests.
-const idle = 64
-
 // newTransport returns what makes the requests of the store at base.
-func newTransport(base *url.URL) *http.Transport {
-	g := &guard{base: address(base)}
+//
+// It speaks HTTP/1.1 only. HTTP/2 would put all requests of a server on one connection,
+// and servers and networks limit what one connection passes: chunks by 32 requests would
+// take as long as by one. The pool of idle connections has no bound of its own, so it is
+// as large as the requests that were in flight, whatever their number.
+func newTransport(base *url.URL, lan bool) *http.Transport {
+	g := &guard{base: address(base), lan: lan}
+	only1 := new(http.Protocols)
+	only1.SetHTTP1(true)
 	return &http.Transport{
-		Proxy: g.proxy, DialContext: g.dial, ForceAttemptHTTP2: true,
-		MaxIdleConns: 2 * idle, MaxIdleConnsPerHost: idle, IdleConnTimeout: 90 * time.Second,
+		Proxy: g.proxy, DialContext: g.dial, Protocols: only1,
+		MaxIdleConnsPerHost: math.MaxInt, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 15 * time.Second, ExpectContinueTimeout: time.Second,
 		DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
 	}
@@ -38,15 +42,17 @@ func address(u *url.URL) string {
 }
 
 // errPrivate says that a redirection led where the store's server must not lead.
-var errPrivate = errors.New("a redirection from a public address to one of a private network is not followed")
+var errPrivate = errors.New("a redirection to an address of a private network, or to a special one, is not followed")
 
-// guard keeps redirections away from addresses that are of this machine, of its network, or of the services that cloud
-// machines ask for their credentials. The address is looked at when it is dialled, so that no name can hide it.
-// The store's own host and the proxies of the environment may be anywhere: the caller named them.
+// guard keeps redirections away from addresses that are of this machine, of its network,
+// or of the services that cloud machines ask for their credentials. It looks at addresses
+// when they are dialled, so that no name can hide one. The store's own host and the
+// proxies of the environment may be anywhere: the caller named them.
 type guard struct {
 	base    string
-	proxies sync.Map    // addresses
-	private atomic.Bool // the store's own host is on a private network
+	lan     bool     // redirections may lead to private networks
+	proxies sync.Map // addresses
+	own     sync.Map // netip.AddrPort of the store's own host
 }
 
 // proxy returns the proxy of the environment.
@@ -65,8 +71,8 @@ func (g *guard) dial(ctx context.Context, network, to string) (net.Conn, error) 
 	switch {
 	case to == g.base:
 		d.Control = func(_, resolved string, _ syscall.RawConn) error {
-			if reach(resolved) != public {
-				g.private.Store(true)
+			if ap, err := netip.ParseAddrPort(resolved); err == nil {
+				g.own.Store(ap, true)
 			}
 			return nil
 		}
@@ -82,12 +88,34 @@ func (g *guard) permit(resolved string) error {
 	case public:
 		return nil
 	case private:
-		if g.private.Load() {
+		if g.lan || g.isOwn(resolved) {
 			return nil
 		}
 	}
 	host, _, _ := net.SplitHostPort(resolved)
-	return fmt.Errorf("%w (%s)", errPrivate, host)
+	return fmt.Errorf("%w (%s)%s", errPrivate, host, advice(resolved))
+}
+
+// isOwn reports whether an address is where the store's own host answers, under another
+// name perhaps, or by https where it was asked by http.
+func (g *guard) isOwn(resolved string) bool {
+	ap, err := netip.ParseAddrPort(resolved)
+	if err != nil {
+		return false
+	}
+	if _, found := g.own.Load(ap); found {
+		return true
+	}
+	_, found := g.own.Load(netip.AddrPortFrom(ap.Addr(), 80))
+	return found && ap.Port() == 443
+}
+
+// advice returns what a caller can do about an address that [guard.permit] refuses.
+func advice(resolved string) string {
+	if reach(resolved) != private {
+		return ""
+	}
+	return "; Options.PrivateRedirects or --private-redirects follows it"
 }
 
 // scope is who can be reached at an address.

@@ -34,6 +34,14 @@ func (s *Store) Delete(ctx context.Context, key store.Key) error {
 	return err
 }
 
+// DeleteTree implements [store.TreeDeleter].
+func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
+	start := time.Now()
+	err := store.DeleteTree(ctx, s.below, dir, order, d)
+	s.over(ctx, observe.Delete, store.Path{}.Key(dir.String()), 0, start, err)
+	return err
+}
+
 // DeleteIf implements [store.ConditionalDeleter].
 func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	start := time.Now()

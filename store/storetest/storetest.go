@@ -68,6 +68,7 @@ var writing = []check{
 	{"ConditionalBatch", checkConditionalBatch},
 	{"Delete", checkDelete},
 	{"DeleteIf", checkDeleteIf},
+	{"DeleteTree", checkDeleteTree},
 	{"ConditionalRaces", checkConditionalRaces},
 	{"Splice", checkSplice},
 	{"SpliceBatch", checkSpliceBatch},

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -69,7 +70,7 @@ type log struct {
 }
 
 // temporary is how the names of files begin that are being written. Package file hides them.
-const temporary = "__tmp-"
+const temporary = own.Temporary
 
 // Create begins the archive of a name in the file system, where nothing may be: that wraps [fs.ErrExist].
 func Create(name string) (*Archive, error) {

@@ -47,7 +47,7 @@ func (s *Store) open(ctx context.Context, most int64) error {
 	} else {
 		raw = last[l.off-first:][:l.length]
 	}
-	s.members, err = parseDirectory(raw, l)
+	s.members, s.replaced, err = parseDirectory(raw, l)
 	return err
 }
 
@@ -125,34 +125,44 @@ func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 	return w, nil
 }
 
-// parseDirectory reads the records of all members (section 4.3.12), and returns those that are no directories by name.
-func parseDirectory(raw []byte, l layout) ([]member, error) {
+// parseDirectory reads the records of all members (section 4.3.12). It returns by name those
+// that are no directories, and how many others a later member of the same name replaces.
+func parseDirectory(raw []byte, l layout) (members []member, replaced int, err error) {
 	all := make([]member, 0, l.count)
 	f := fields{raw, true}
 	for i := range l.count {
 		m, err := parseMember(&f)
 		if err != nil {
-			return nil, corruptAt(i, m.name, err)
+			return nil, 0, corruptAt(i, m.name, err)
 		}
 		all = append(all, m)
 	}
 	if len(f.b) > 0 {
-		return nil, corrupt("its directory has %d bytes behind %d members", len(f.b), l.count)
+		return nil, 0, corrupt("its directory has %d bytes behind %d members", len(f.b), l.count)
 	}
 	if err := place(all, l.off); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	for i := 1; i < len(all); i++ {
-		if all[i-1].name == all[i].name {
-			return nil, corrupt("two members have the name %q", all[i].name)
-		}
+		return nil, 0, err
 	}
 	all = slices.DeleteFunc(all, func(m member) bool { return m.isDir })
-	for i, begins := 0, make([]atomic.Int64, len(all)); i < len(all); i++ {
-		all[i].data = &begins[i]
+	members = lastOfName(all)
+	for i, begins := 0, make([]atomic.Int64, len(members)); i < len(members); i++ {
+		members[i].data = &begins[i]
 	}
-	return all, nil
+	return members, len(all) - len(members), nil
+}
+
+// lastOfName sorts members by name and keeps the last one of each name in the order of the
+// directory. Writers that cannot overwrite a member, as zarr-python's ZipStore, append another
+// one, and readers that index the directory by name, as Python's zipfile, find the last.
+func lastOfName(all []member) []member {
+	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	last := all[:0:0]
+	for i := range all {
+		if i+1 == len(all) || all[i].name != all[i+1].name {
+			last = append(last, all[i])
+		}
+	}
+	return last
 }
 
 // corruptAt says which member is wrong.

@@ -3,8 +3,10 @@ package zip_test
 import (
 	stdzip "archive/zip"
 	"bytes"
+	"compress/flate"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"runtime"
 	"slices"
@@ -91,19 +93,57 @@ func TestDamaged(t *testing.T) {
 		"NUL":              rename("c\x000"),
 		"no UTF-8":         rename("c\xff0"),
 		"directory":        rename("c0/"),
-		"same name":        func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("zarr.json"), []byte("c/0/1/2/3")) },
 	} {
-		if name == "same name" {
-			spoil = func([]byte) []byte {
-				b := pack(t, stdzip.Store, false, map[string][]byte{"c/0": []byte("0123"), "c/1": []byte("4567")})
-				return bytes.ReplaceAll(b, []byte("c/1"), []byte("c/0"))
-			}
-		}
 		if _, err := zip.Open(t.Context(), in(t, spoil(sound(t))), archiveKey, nil); !errors.Is(err, zip.ErrCorrupt) {
 			t.Errorf("%s: error is %v, want %v", name, err, zip.ErrCorrupt)
 		}
 	}
 	open(t, sound(t))
+}
+
+// TestRepeatedNames reads the last of several members with one name, also where the directory
+// lists them in another order than they lie in, and refuses two that share bytes.
+func TestRepeatedNames(t *testing.T) {
+	packed := pack(t, stdzip.Store, false, map[string][]byte{"c/0": []byte("0123"), "c/1": []byte("4567"), "c/2": []byte("89"), "d/": nil, "e/": nil})
+	for from, to := range map[string]string{"c/1": "c/0", "e/": "d/"} {
+		packed = bytes.ReplaceAll(packed, []byte(from), []byte(to))
+	}
+	check := func(archive []byte, want string) {
+		t.Helper()
+		s := open(t, archive)
+		if got, info, err := s.Get(t.Context(), store.MustKey("c/0"), store.Request{}, nil); string(got) != want || info.Size != 4 || err != nil {
+			t.Errorf("%q of %d bytes, %v; want %q", got, info.Size, err, want)
+		}
+		names := []string{}
+		for e, err := range s.List(t.Context(), store.Path{}, true) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, e.Name)
+		}
+		if !slices.Equal(names, []string{"c/0", "c/2"}) {
+			t.Errorf("names %q", names)
+		}
+		if notes := s.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "replaces: 1;") {
+			t.Errorf("notes %q", notes)
+		}
+	}
+	check(packed, "4567")
+
+	other := bytes.Clone(packed) // with the first two records of the directory the other way round
+	first, second, third := at(packed, central, 0), at(packed, central, 1), at(packed, central, 2)
+	copy(other[first:], packed[second:third])
+	copy(other[first+third-second:], packed[first:second])
+	check(other, "0123")
+
+	twice := bytes.Clone(packed)
+	copy(twice[second:], packed[first:second])
+	if _, err := zip.Open(t.Context(), in(t, twice), archiveKey, nil); !errors.Is(err, zip.ErrCorrupt) {
+		t.Errorf("two records of one member: %v", err)
+	}
+	if notes := open(t, sound(t)).Notes(); notes != nil {
+		t.Errorf("notes %q of an archive with one member a name", notes)
+	}
 }
 
 // TestDamagedMembers sees that members which cannot be read leave the others be.
@@ -159,6 +199,38 @@ func TestDeflated(t *testing.T) {
 	binary.LittleEndian.PutUint32(b[at(b, central, 0)+24:], 1<<31)
 	if _, err := zip.Open(t.Context(), in(t, b), archiveKey, nil); !errors.Is(err, zip.ErrCorrupt) {
 		t.Errorf("a size that cannot be: %v", err)
+	}
+}
+
+// TestBehindDeflated reads a member with a byte behind its deflated bytes, of which all
+// lengths and the checksum are right: what it is for is unknown.
+func TestBehindDeflated(t *testing.T) {
+	value := bytes.Repeat([]byte("0123"), 100)
+	for _, behind := range []string{"", "x"} {
+		var packed, archive bytes.Buffer
+		d, err := flate.NewWriter(&packed, flate.BestSpeed)
+		if err == nil {
+			_, err = d.Write(value)
+		}
+		if err := errors.Join(err, d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		packed.WriteString(behind)
+		w := stdzip.NewWriter(&archive)
+		m, err := w.CreateRaw(&stdzip.FileHeader{
+			Name: "c/0", Method: stdzip.Deflate, CRC32: crc32.ChecksumIEEE(value),
+			CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(len(value)),
+		})
+		if err == nil {
+			_, err = m.Write(packed.Bytes())
+		}
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := open(t, archive.Bytes()).Get(t.Context(), store.MustKey("c/0"), store.Request{}, nil)
+		if behind == "" && (err != nil || !bytes.Equal(got, value)) || behind != "" && err == nil {
+			t.Errorf("%q behind it: %d bytes, error %v", behind, len(got), err)
+		}
 	}
 }
 
@@ -222,4 +294,21 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestChecksums sees that members whose directory has another checksum are refused, be they
+// stored or deflated, read whole or, where all of it is decoded, in part.
+func TestChecksums(t *testing.T) {
+	value := bytes.Repeat([]byte("0123456789"), 100)
+	for _, method := range []uint16{stdzip.Store, stdzip.Deflate} {
+		b := pack(t, method, true, map[string][]byte{"k": value})
+		b[at(b, central, 0)+16] ^= 1 // the record before the member has none
+		s := open(t, b)
+		if got, _, err := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil); !errors.Is(err, zip.ErrCorrupt) {
+			t.Errorf("method %d: %d bytes, error %v", method, len(got), err)
+		}
+		if got, _, err := s.Get(t.Context(), store.MustKey("k"), store.Request{Range: store.Span(5, 7)}, nil); method == stdzip.Deflate && !errors.Is(err, zip.ErrCorrupt) {
+			t.Errorf("a part: %d bytes, error %v", len(got), err)
+		}
+	}
 }

@@ -5,13 +5,14 @@
 //
 // # What is read
 //
-// Members that are stored or deflated, archives of any size (ZIP64). The archive is one version of its value: if it is replaced
+// Members that are stored or deflated, archives of any size (ZIP64). Of several members with one
+// name the last entry of the directory counts ([Store.Notes] tells). The archive is one version of its value: if it is replaced
 // while it is open, reads fail with [store.ErrConflict]. Checksums are compared wherever a member is read to its end.
 //
 // # What is refused
 //
 // An archive is refused with [ErrCorrupt] as a whole where readers could disagree on what is in it: if its records do not fill their
-// places exactly, if names are no legal keys or come twice, if members overlap, if sizes cannot be. Nothing is ever extracted,
+// places exactly, if names are no legal keys, if members overlap, if sizes cannot be. Nothing is ever extracted,
 // so that names lead nowhere. Members that are encrypted, compressed in another way or no files fail by themselves.
 //
 // Source: the format is that of APPNOTE.TXT 6.3.10 of PKWARE; sections are named in the comments.
@@ -47,6 +48,8 @@ type Store struct {
 	info    store.Info
 	members []member // by name
 	below   store.Store
+
+	replaced int // members that a later one of the same name replaces
 }
 
 // Open opens the archive that is the value at key of s. Store.Close closes s, too, where it can be.
@@ -70,6 +73,15 @@ func (s *Store) Close() error {
 		err = errors.Join(err, c.Close())
 	}
 	return err
+}
+
+// Notes says in what respects the archive was read in one of several ways: one sentence each.
+func (s *Store) Notes() []string {
+	if s.replaced == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("members of the zip archive that a later one of the same name replaces: %d; the last entry of the "+
+		"directory was read (zarr-python's ZipStore writes another member when a key is set again)", s.replaced)}
 }
 
 // find returns the member of a name.

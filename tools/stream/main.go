@@ -11,7 +11,7 @@ import (
 func main() {
 	ConstraintExpr("amd64,!purego,!race") // the race detector sees what Go code writes
 	genLines()
-	genFence()
+	avx.Fence()
 	Generate()
 }
 
@@ -29,11 +29,4 @@ func genLines() {
 		ADDQ(Imm(64), src)
 		ADDQ(Imm(64), dst)
 	})
-}
-
-func genFence() {
-	TEXT("fence", NOSPLIT, "func()")
-	Doc("fence returns when what lines has written is seen by everyone who sees what is written afterwards.")
-	SFENCE()
-	RET()
 }

@@ -28,7 +28,7 @@ func main() {
 	}
 	avx.CopyRows()
 	genStream()
-	genFence()
+	avx.Fence()
 	genSwap()
 	Generate()
 }
@@ -214,13 +214,6 @@ func genStream() {
 		ADDQ(NewParamAddr("ss", 32), src)
 		ADDQ(NewParamAddr("ns", 40), next)
 	})
-}
-
-func genFence() {
-	TEXT("fence", NOSPLIT, "func()")
-	Doc("fence returns when what stream has written is seen by everyone who sees what is written afterwards.")
-	SFENCE()
-	RET()
 }
 
 func genSwap() {

@@ -1,0 +1,86 @@
+package zarr
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+	mem "varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// claimGrids are arrays of two axes, whose last chunks are full or reach beyond the array.
+var claimGrids = []Spec{
+	{Shape: []int64{4, 4}, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
+	{Shape: []int64{3, 4}, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
+	{Shape: []int64{3, 5}, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}},
+	{Shape: []int64{4, 5}, Chunks: []grid.Cut{grid.Edges(1, 3), grid.Edges(2, 2, 4)}},
+	{Shape: []int64{5, 4}, Chunks: []grid.Cut{grid.Edges(2, 4, 3), grid.Edges(3, 3)}},
+}
+
+// appended returns the chunks that an append of n planes along an axis puts, and the state
+// of the array before it.
+func appended(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *state) {
+	t.Helper()
+	var mutex sync.Mutex
+	put, ctx := map[store.Key]bool{}, context.Background()
+	s := storetest.Conditional(mem.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if strings.HasPrefix(op.Name, "Put") && strings.Contains(op.Key.String(), "/c/") {
+			put[op.Key] = true
+		}
+		return nil
+	}})
+	spec.Type = dtype.Of[int32]()
+	a, err := On(s).CreateArray(ctx, "a", spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := a.state.Load()
+	data := make([]int32, n*spec.Shape[1-axis])
+	for i := range data {
+		data[i] = int32(i + 1)
+	}
+	if err := Append(ctx, a, axis, data, nil); err != nil {
+		t.Fatal(err)
+	}
+	return put, old
+}
+
+// TestWitness sees that every append along an axis puts the witness of that axis, and that
+// no append along another axis puts a chunk that the witness guards.
+func TestWitness(t *testing.T) {
+	for i, spec := range claimGrids {
+		for axis := range 2 {
+			along, across := map[store.Key]bool{}, map[store.Key]bool{}
+			for n := int64(1); n <= 5; n++ {
+				put, s := appended(t, spec, axis, n)
+				if key := s.engine.Key(s.witness(axis)); !put[key] {
+					t.Errorf("grid %d, axis %d: an append of %d does not put the witness %s", i, axis, n, key)
+				}
+				maps.Copy(along, put)
+				put, _ = appended(t, spec, 1-axis, n)
+				maps.Copy(across, put)
+			}
+			_, s := appended(t, spec, axis, 1)
+			guarded := 0
+			for key := range along {
+				if !s.guarded(s, axis, key) {
+					continue
+				}
+				if guarded++; across[key] {
+					t.Errorf("grid %d: %s is guarded along axis %d, and an append along the other puts it", i, key, axis)
+				}
+			}
+			if guarded == 0 {
+				t.Errorf("grid %d: nothing is guarded along axis %d", i, axis)
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+// dimensionsText explains in the help of commands how arrays share dimensions.
+const dimensionsText = `Arrays right below one group that name a dimension alike have one length along it, as xarray wants it. A change that would
+leave them different is refused, unless --alone asks for it. Levels of a pyramid (attribute multiscales) may differ.`
+
+// aloneFlag gives a command the flag --alone.
+func aloneFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("alone", false, "change the array, though others of its group that share the dimension keep their length")
+}
+
+// agrees refuses another shape along whose dimensions other arrays of the group would have another length.
+func (c *change) agrees(cmd *cobra.Command, a *zarr.Array, shape []int64) error {
+	if *c.alone || len(shape) != a.Rank() {
+		return nil // the library refuses another rank
+	}
+	err := a.CheckDimensions(cmd.Context(), shape)
+	var e *zarr.Error
+	if errors.As(err, &e) {
+		return e.Err // it is the command that fails, on the node that its user named
+	}
+	return err
+}
+
+// longer returns a shape that is longer along an axis, and as it was where there is no such axis.
+func longer(shape []int64, axis int, more int64) []int64 {
+	if axis >= 0 && axis < len(shape) {
+		shape[axis] += more
+	}
+	return shape
+}
+
+// openInputs opens the arrays and finds the axis along which each of them grows.
+func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*input, location, axis string) (err error) {
+	for _, in := range inputs {
+		if in.array, err = g.OpenArray(cmd.Context(), in.name, nil); err != nil {
+			return err
+		}
+	}
+	name := growing(inputs, axis)
+	for _, in := range inputs {
+		if in.axis, err = in.along(name, axis); err != nil {
+			return on(cmd.Name(), sameNode(location)+"/"+in.name, err)
+		}
+	}
+	return nil
+}
+
+// growing returns the name of the dimension that --axis means: the name itself, or that which the array of the highest rank,
+// the first of several, has for the number. It is "" where none has a name for it.
+func growing(inputs []*input, axis string) string {
+	n, err := strconv.Atoi(axis)
+	if err != nil {
+		return axis
+	}
+	name, highest := "", 0
+	for _, in := range inputs {
+		rank, names := in.array.Rank(), in.array.DimensionNames()
+		at := n
+		if n < 0 {
+			at += rank
+		}
+		if rank > highest && at >= 0 && at < len(names) && names[at] != "" {
+			name, highest = names[at], rank
+		}
+	}
+	return name
+}
+
+// along returns the axis of a dimension of the given name, or what --axis says where the array names no dimensions.
+func (i *input) along(name, axis string) (int, error) {
+	names := i.array.DimensionNames()
+	if name == "" || !slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
+		return axisOfArray(axis, i.array)
+	}
+	if !slices.Contains(names, name) {
+		return 0, badArgument("dimension %q grows, and %s does not have it (its dimensions are %s): leave it out, or say another --axis",
+			name, i.name, strings.Join(names, ", "))
+	}
+	return axisOf(name, names, len(names))
+}
+
+// disagreements returns what differs along the dimensions of the arrays right below a group, a text for each dimension.
+func disagreements(cmd *cobra.Command, g *zarr.Group) []string {
+	err := g.CheckDimensions(cmd.Context())
+	var e *zarr.Error
+	if !errors.Is(err, zarr.ErrInvalidMetadata) || !errors.As(err, &e) {
+		return nil // they agree, or could not be compared
+	}
+	return strings.Split(e.Err.Error(), "\n")
+}

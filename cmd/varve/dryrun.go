@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store/rehearsal"
+)
+
+// rehearsalKey is the key of a dry run in the context of a command.
+type rehearsalKey struct{}
+
+// dryRun is a command that runs as it would, on a store that does not change.
+type dryRun struct {
+	ledger  rehearsal.Ledger
+	counter *observe.Counter
+}
+
+// ledgerOf returns the ledger of a command with --dry-run, else nil.
+func ledgerOf(ctx context.Context) *rehearsal.Ledger {
+	if d, ok := ctx.Value(rehearsalKey{}).(*dryRun); ok {
+		return &d.ledger
+	}
+	return nil
+}
+
+// isDryRun reports whether a command changes nothing.
+func isDryRun(cmd *cobra.Command) bool { return ledgerOf(cmd.Context()) != nil }
+
+// withDryRun gives a command that changes something the flag --dry-run.
+func withDryRun(c *cobra.Command) *cobra.Command {
+	on := c.Flags().Bool("dry-run", false, "change nothing, and tell what would be written and deleted")
+	work := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if *on {
+			return rehearse(cmd, args, work)
+		}
+		return work(cmd, args)
+	}
+	return c
+}
+
+// rehearse runs a command on a store that does not change, and prints the plan.
+func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []string) error) error {
+	outer, out := cmd.Context(), cmd.OutOrStdout()
+	d := &dryRun{counter: cmp.Or(counterOf(outer), new(observe.Counter))}
+	ctx := context.WithValue(outer, counterKey{}, (*observe.Counter)(nil)) // the plan has them
+	cmd.SetContext(context.WithValue(ctx, rehearsalKey{}, d))
+	var said bytes.Buffer
+	cmd.SetOut(&said)
+	err := work(cmd, args)
+	cmd.SetOut(out)
+	cmd.SetContext(outer)
+	if err != nil {
+		return err
+	}
+	p := d.plan(cmd)
+	if !wantsJSON(cmd) {
+		return p.print(cmd, said.String())
+	}
+	if text := bytes.TrimSpace(said.Bytes()); json.Valid(text) {
+		p.Result = text
+	}
+	return printJSON(cmd, p)
+}
+
+// planFacts is what a command would do, as programs read it. Names that --stats has, too, mean the
+// same there.
+type planFacts struct {
+	planHead
+
+	DryRun      bool    `json:"dry_run"`
+	Stages      []stage `json:"stages"`
+	Fingerprint string  `json:"fingerprint"` // of the changes: equal plans have equal ones
+	ChunksNew   int64   `json:"chunks_new"`
+	Rewritten   int64   `json:"chunks_rewritten"`
+	Dropped     int64   `json:"chunks_dropped"`
+	Documents   int64   `json:"documents_written"`
+	Read        int64   `json:"bytes_read"`
+	Decoded     int64   `json:"bytes_decoded"`
+	Encoded     int64   `json:"bytes_encoded"`
+	Copied      int64   `json:"bytes_copied"`
+	Written     int64   `json:"bytes_written_estimate"`
+	Gone        int64   `json:"bytes_dropped"`
+
+	Requests map[string]int64 `json:"requests"`
+	Result   json.RawMessage  `json:"result,omitempty"` // what the command would print
+}
+
+// planHead is what the plans of all commands begin with; of those that count in their own words, too.
+type planHead struct {
+	Operation string  `json:"operation"`
+	Node      string  `json:"node"`
+	Target    *string `json:"target"`
+	Strategy  string  `json:"strategy"`
+	Guarantee string  `json:"guarantee"`
+}
+
+// stage is one step of a change, with the number of values that it touches.
+type stage struct {
+	Name  string `json:"name"`
+	Tasks int64  `json:"tasks"`
+}
+
+// guarantees say what readers see while a command runs, or after it was stopped. What is missing
+// here is atomic: the state before or the one after.
+func guaranteeOf(cmd *cobra.Command) string {
+	given := func(name, value string) bool {
+		f := cmd.Flags().Lookup(name)
+		return f != nil && f.Value.String() == value
+	}
+	switch {
+	case given("overwrite", "true"):
+		return "offline" // there is nothing in between
+	case cmd.Name() == "write", given("trim", "true"), given("shrink", "trim-exact"):
+		return "loud-failure" // a chunk is old or new, or others cannot decode it
+	}
+	return "atomic"
+}
+
+// strategyOf says in which order a command changes a store.
+func strategyOf(cmd *cobra.Command) string {
+	switch cmd.Name() {
+	case "write":
+		return "in-place"
+	case "rm":
+		return "documents-first"
+	}
+	return "stage-publish-reclaim"
+}
+
+// plan returns what the command would have done.
+func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
+	s := d.counter.Stats()
+	p := &planFacts{
+		planHead: planHead{cmd.Name(), subject(cmd), nil, strategyOf(cmd), guaranteeOf(cmd)}, DryRun: true,
+		Read: s.Read().Bytes, Decoded: s.Of(observe.Decode).Bytes, Encoded: s.Of(observe.Encode).Bytes,
+		Copied: s.Of(observe.Copy).Bytes, Written: s.Written().Bytes, Requests: map[string]int64{},
+	}
+	for _, o := range observe.Ops() {
+		if n := s.Of(o).Times; n > 0 && o.IsRequest() {
+			p.Requests[o.String()] = n
+		}
+	}
+	h := sha256.New()
+	for _, c := range d.ledger.Changes() {
+		fmt.Fprintf(h, "%s %d %d\n", c.Key, c.Was, c.Is)
+		p.add(c)
+	}
+	p.Fingerprint = hex.EncodeToString(h.Sum(nil)[:16])
+	for _, st := range []stage{{"write", p.ChunksNew + p.Rewritten}, {"publish", p.Documents}, {"delete", p.Dropped}} {
+		if st.Tasks > 0 {
+			p.Stages = append(p.Stages, st)
+		}
+	}
+	return p
+}
+
+// documentNames are those of values that are no chunks.
+var documentNames = []string{"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
+
+// add counts the change of one value.
+func (p *planFacts) add(c rehearsal.Change) {
+	isChunk := !slices.Contains(documentNames, c.Key.Base()) && !strings.Contains("/"+c.Key.String(), "/__varve/")
+	if c.Is < 0 {
+		p.Gone += c.Was
+	}
+	switch {
+	case c.Is >= 0 && !isChunk:
+		p.Documents++
+	case !isChunk:
+	case c.Is < 0:
+		p.Dropped++
+	case c.Was < 0:
+		p.ChunksNew++
+	default:
+		p.Rewritten++
+	}
+}
+
+// print writes the plan for people, after what the command would have said.
+func (p *planFacts) print(cmd *cobra.Command, said string) error {
+	var b strings.Builder
+	b.WriteString("dry run, nothing was changed\n")
+	b.WriteString(said)
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-13s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	line("would write", "%s, %s again, %s: %s", plural(p.ChunksNew, "new chunk"), plural(p.Rewritten, "chunk"),
+		plural(p.Documents, "document"), byteCount(p.Written))
+	line("would delete", "%s: %s", plural(p.Dropped, "chunk"), byteCount(p.Gone))
+	line("would read", "%s", byteCount(p.Read))
+	line("readers see", "%s", map[string]string{
+		"atomic": "the state before, or the one after", "loud-failure": "each chunk as it was, or as it will be, or an error",
+		"offline": "nothing, for a moment",
+	}[p.Guarantee])
+	_, err := cmd.OutOrStdout().Write([]byte(b.String()))
+	return err
+}

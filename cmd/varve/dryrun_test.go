@@ -1,0 +1,183 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// dryRunCases are commands of every kind that changes something, each on an array of its own.
+var dryRunCases = []struct {
+	name string
+	args []string // NODE, GROUP and PARENT stand for places
+	in   string
+}{
+	{"append", []string{"append", "NODE", "-"}, strings.Repeat("x", 9)},
+	{"append fills", []string{"append", "REGULAR", "-"}, strings.Repeat("x", 3)},
+	{"append to a shard", []string{"append", "SHARDS", "-"}, strings.Repeat("x", 12)},
+	{"append of fill values", []string{"append", "NODE", "-"}, strings.Repeat("\x00", 9)},
+	{"write", []string{"write", "NODE", "--select", "1:3", "--value", "7"}, ""},
+	{"write fill values", []string{"write", "NODE", "--value", "0"}, ""},
+	{"write a stream", []string{"write", "NODE", "-"}, strings.Repeat("y", 15)},
+	{"grow", []string{"resize", "NODE", "--shape", "20,3"}, ""},
+	{"shrink", []string{"resize", "NODE", "--shape", "3,2", "--yes"}, ""},
+	{"trim", []string{"resize", "NODE", "--shape", "4,3", "--shrink", "trim-exact", "--yes"}, ""},
+	{"unlock", []string{"unlock", "REGULAR"}, ""},
+	{"unlock --trim", []string{"unlock", "REGULAR", "--trim"}, ""},
+	{"attributes", []string{"attrs", "NODE", "set", "units", `"K"`}, ""},
+	{"unset", []string{"attrs", "NODE", "unset", "old"}, ""},
+	{"remove an array", []string{"rm", "NODE", "--yes"}, ""},
+	{"remove a group", []string{"rm", "GROUP", "--yes"}, ""},
+	{"create", []string{"create", "GROUP/deep/er/new", "--shape", "4", "--dtype", "int8"}, ""},
+	{"create elsewhere", []string{"create", "PARENT/new.zarr/x", "--shape", "4", "--dtype", "int8"}, ""},
+	{"create a group", []string{"create", "GROUP/more", "--group"}, ""},
+	{"create from a file", []string{"create", "GROUP/from", "--from", "FILE", "--chunks", "[2]"}, ""},
+	{"overwrite", []string{"create", "NODE", "--overwrite", "--shape", "4", "--dtype", "int8"}, ""},
+	{"two arrays", []string{"append", "GROUP", "a=-"}, strings.Repeat("x", 9)},
+}
+
+// dryRunPlace makes a group with arrays of several kinds and returns what the places in arguments stand for.
+func dryRunPlace(t *testing.T) *strings.Replacer {
+	t.Helper()
+	parent := t.TempDir()
+	group := filepath.Join(parent, "g.zarr")
+	must(t, "", "create", group, "--group")
+	for name, more := range map[string][]string{
+		"a": {"--chunks", "[[2,3],3]"}, "regular": {"--chunks", "[2,2]"}, "shards": {"--shards", "[4,3]", "--chunks", "[2,3]"},
+	} {
+		node := group + "/" + name
+		args := []string{"create", node, "--shape", "5,3", "--dtype", "int8", "--attributes", `{"old": 1}`}
+		must(t, "", append(args, more...)...)
+		must(t, strings.Repeat("v", 15), "write", node, "-")
+	}
+	must(t, "", "consolidate", group)
+	file := filepath.Join(parent, "f.npy")
+	must(t, "", "export", group+"/a", "--select", ":,0", "-o", file)
+	return strings.NewReplacer("NODE", group+"/a", "REGULAR", group+"/regular", "SHARDS", group+"/shards", "GROUP", group, "PARENT", parent, "FILE", file)
+}
+
+// contents returns the values below a directory, without what is there for a moment only.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	list := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var content []byte
+			content, err = os.ReadFile(name)
+			list[name] = string(content)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestDryRun checks of every command that changes something that its plan is what happens then:
+// requests and bytes as --stats counts them, chunks as the directory shows them, the words that the
+// command prints, and that the dry run itself changes nothing.
+func TestDryRun(t *testing.T) {
+	for _, c := range dryRunCases {
+		t.Run(c.name, func(t *testing.T) {
+			place := dryRunPlace(t)
+			parent := place.Replace("PARENT")
+			var args []string
+			for _, a := range c.args {
+				args = append(args, place.Replace(a))
+			}
+			before, was := treeOf(t, parent), contents(t, parent)
+			text := must(t, c.in, append(args, "--dry-run")...)
+			plan := decode(t, must(t, c.in, append(args, "--dry-run", "--json")...))
+			if after := treeOf(t, parent); after != before {
+				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
+			}
+			if !strings.HasPrefix(text, "dry run, nothing was changed\n") {
+				t.Error(text)
+			}
+			done := decode(t, mustStats(t, c.in, append(args, "--json")...))
+			comparePlan(t, plan, done)
+			compareTree(t, plan, was, contents(t, parent))
+		})
+	}
+}
+
+// mustStats is must with --stats where the command has it.
+func mustStats(t *testing.T, in string, args ...string) string {
+	t.Helper()
+	if args[0] != "rm" && args[0] != "attrs" {
+		args = append(args, "--stats")
+	}
+	return must(t, in, args...)
+}
+
+// comparePlan compares a plan with what the command printed.
+func comparePlan(t *testing.T, plan, done map[string]any) {
+	t.Helper()
+	stats, ok := done["stats"].(map[string]any)
+	if result, _ := plan["result"].(map[string]any); result != nil {
+		said := maps.Clone(done)
+		delete(said, "stats")
+		if !reflect.DeepEqual(result, said) {
+			t.Errorf("the plan says %v, the command %v", result, said)
+		}
+	}
+	if !ok {
+		return
+	}
+	for was, is := range map[string]string{
+		"requests": "requests", "bytes_read": "bytes_read", "bytes_written_estimate": "bytes_written",
+		"bytes_decoded": "bytes_decoded", "bytes_encoded": "bytes_encoded", "bytes_copied": "bytes_copied",
+	} {
+		if !reflect.DeepEqual(plan[was], stats[is]) {
+			t.Errorf("%s: %v planned, %v done", is, plan[was], stats[is])
+		}
+	}
+}
+
+// compareTree compares a plan with what has become of the files. A value may be written as it was.
+func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
+	t.Helper()
+	count := map[string]float64{}
+	for name, old := range was {
+		now, stays := is[name]
+		document := strings.Contains(filepath.Base(name), "zarr.json")
+		switch {
+		case !stays:
+			count["bytes_dropped"] += float64(len(old))
+			if !document {
+				count["chunks_dropped"]++
+			}
+		case now != old && !document:
+			count["chunks_rewritten"]++
+		}
+	}
+	for name := range is {
+		if _, known := was[name]; !known && !strings.Contains(filepath.Base(name), "zarr.json") {
+			count["chunks_new"]++
+		}
+	}
+	for _, what := range []string{"chunks_new", "chunks_dropped", "bytes_dropped", "chunks_rewritten"} {
+		if plan[what] != count[what] {
+			t.Errorf("%s: %v planned, %v in the directory", what, plan[what], count[what])
+		}
+	}
+}
+
+// TestResizeAsks checks that elements are not deleted without a word.
+func TestResizeAsks(t *testing.T) {
+	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
+	_, errs, status := execute(t, "", "resize", node, "--shape", "2,3")
+	if status != 2 || !strings.Contains(errs, "deletes 6 elements of "+node) || !strings.Contains(errs, "--yes") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	for _, shape := range []string{"4,3", "9,3"} {
+		must(t, "", "resize", node, "--shape", shape)
+	}
+	must(t, "", "resize", node, "--shape", "2,3", "--yes")
+	empty := newNode(t, "--shape", "4,0", "--dtype", "int8", "--chunks", "[2,3]")
+	must(t, "", "resize", empty, "--shape", "2,0")
+}

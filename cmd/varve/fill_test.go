@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+)
+
+// configuredTypes are data types that are more than a name, and raw ones, as --dtype takes them.
+var configuredTypes = []string{
+	"r24", "M8[ns]", "M8[7D]", "M8[Y]", "M8[M]", "M8", "m8[s]", "m8[10us]", "m8", "S5", "U3", "V4",
+	`[["i","<i2"],["t","M8[s]"],["s","S3"],["f","<f4"],["in",[["b","?"],["c","<c8"]]]]`,
+}
+
+// everyType returns the data types that the command knows, by the text that names them.
+func everyType(t *testing.T) map[string]dtype.Type {
+	types := map[string]dtype.Type{}
+	for _, typ := range dtype.All() {
+		types[typ.Name()] = typ
+	}
+	for _, text := range configuredTypes {
+		typ, err := parseType(strings.ReplaceAll(text, "?", "|b1"))
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		types[strings.ReplaceAll(text, "?", "|b1")] = typ.Type
+	}
+	return types
+}
+
+// fillsOf returns fill values of a type as metadata spells them.
+func fillsOf(typ dtype.Type) (fills []string) {
+	elems := [][]byte{typ.Default()}
+	if typ.Variable() || typ.Kind() == dtype.UTF32 {
+		for _, word := range []string{"abc", "0x6", "NaN", "12", `a"b`, "null"} {
+			if elem, err := typ.ParseText(string(must1(json.Marshal(word)))); err == nil {
+				elems = append(elems, elem)
+			}
+		}
+	}
+	for _, pattern := range []string{"abc", "\xff", "\x01\x02\x03", "\x01"} {
+		elem := bytes.Repeat([]byte(pattern), max(1, typ.Size()))[:typ.Size()]
+		if typ.Kind() == dtype.Struct {
+			typ.Fields()[4].Type.Normalize(elem)
+			elem[typ.Fields()[4].Offset] = pattern[0] & 1
+		}
+		typ.Normalize(elem)
+		elems = append(elems, elem)
+	}
+	for _, elem := range elems {
+		if fill, err := typ.FormatFill(elem); err == nil && !slices.Contains(fills, string(fill)) {
+			fills = append(fills, string(fill))
+		}
+	}
+	most := 4
+	switch typ.Kind() {
+	case dtype.Int, dtype.Uint, dtype.Float, dtype.Complex:
+		most = 2 // package dtype tests more of them
+	}
+	return fills[:min(most, len(fills))]
+}
+
+func must1[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TestFillAgain creates an array with the data type and the fill value that info tells of
+// another one: both are the same, for every data type, in both formats, and also where a shell
+// took the quotes off.
+func TestFillAgain(t *testing.T) {
+	for name, typ := range everyType(t) {
+		fills := fillsOf(typ)
+		if len(fills) < 2 {
+			t.Errorf("%s: fill values %q", name, fills)
+		}
+		for _, format := range []string{"3", "2"} {
+			for _, fill := range fills {
+				typeText, first, err := filled(t, name, format, fill)
+				if err != "" && format == "2" {
+					continue // format 2 does not have the type, or the value
+				}
+				if _, second, err := filled(t, typeText, format, first); second != first || err != "" {
+					t.Errorf("%s, format %s: %s becomes %s, and %s again: %s", name, format, fill, first, second, err)
+				}
+				if bare := strings.Trim(first, `"`); bare != first && isPlain(bare) {
+					if _, second, err := filled(t, typeText, format, bare); second != first {
+						t.Errorf("%s, format %s: %s without quotes becomes %s: %s", name, format, first, second, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// filled creates an array and returns what info tells of its data type and fill value.
+func filled(t *testing.T, typeText, format, fill string) (typ, got, failure string) {
+	node := filepath.Join(t.TempDir(), "a.zarr")
+	out, stderr, status := execute(t, "", "create", node, "--json", "--shape", "2", "--dtype", typeText, "--zarr-format", format, "--fill", fill)
+	if status != 0 {
+		return "", "", stderr
+	}
+	var facts struct {
+		Type json.RawMessage `json:"data_type"`
+		Fill json.RawMessage `json:"fill_value"`
+	}
+	if err := json.Unmarshal([]byte(out), &facts); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Trim(string(facts.Type), `"`), compact(facts.Fill), ""
+}
+
+// isPlain reports whether a shell hands on a text between quotes as it is, and the text is not
+// one that begins like bytes in hexadecimal.
+func isPlain(text string) bool {
+	return text != "" && !strings.Contains(text, `\`) && !strings.HasPrefix(text, "0x")
+}
+
+// TestWriteNumbers writes numbers to moments and durations, and base64 to byte strings.
+func TestWriteNumbers(t *testing.T) {
+	node := filepath.Join(t.TempDir(), "a.zarr")
+	for _, c := range []struct{ dtype, value, want string }{
+		{"M8[s]", "1577836800", "2020-01-01T00:00:00"},
+		{"M8[s]", "2020-01-01", "2020-01-01T00:00:00"},
+		{"M8[s]", `"2020"`, "2020-01-01T00:00:00"},
+		{"M8[s]", "2020", "1970-01-01T00:33:40"},
+		{"m8[s]", "30", "30 s"},
+		{"S4", `"YWJj"`, "abc"},
+		{"S4", "YWJj", "abc"},
+		{"S4", "0x616263", "abc"},
+	} {
+		must(t, "", "create", node, "--overwrite", "--shape", "1", "--dtype", c.dtype)
+		must(t, "", "write", node, "--value", c.value)
+		if got := must(t, "", "cat", node); !strings.Contains(got, c.want) {
+			t.Errorf("%s of %s is %q, want %q", c.value, c.dtype, got, c.want)
+		}
+	}
+	if _, stderr, status := execute(t, "", "write", node, "--value", "abc"); status != 1 || !strings.Contains(stderr, "YWJj") {
+		t.Errorf("text for bytes: %d, %s", status, stderr)
+	}
+	if a, err := zarr.OpenArray(t.Context(), node, nil); err != nil || a.Close() != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+)
+
+// goodChunk is about the size of the chunks that are proposed in place of those that are too large.
+const goodChunk = 64 << 20
+
+// fitsLimit refuses to create chunks, or inner chunks where chunks are shards, that are larger than what a command holds:
+// nobody could write to them afterwards.
+func fitsLimit(cmd *cobra.Command, s *zarr.Spec) error {
+	if s.Grid == nil {
+		return nil
+	}
+	chunk := make([]int64, s.Grid.Rank())
+	what := "a chunk"
+	for i := range chunk {
+		a := s.Grid.Axis(i)
+		chunk[i] = max(a.Step(), a.Longest(grid.Interval{Stop: a.Cells()}))
+		if s.InnerChunks == nil {
+			continue
+		}
+		what = "an inner chunk"
+		if inner, err := grid.NewAxis(chunk[i], s.InnerChunks[i]); err == nil {
+			chunk[i] = inner.Longest(grid.Interval{Stop: inner.Cells()})
+		}
+	}
+	return refuseLarger(cmd, what, chunk, s.Type, func(limit int64) string {
+		return fmt.Sprintf("--chunks %s makes smaller ones", sizeOf(min(goodChunk, limit)))
+	})
+}
+
+// refuseLarger refuses chunks of a shape that have more bytes than the limit, and says what to do instead.
+func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, instead func(limit int64) string) error {
+	limit := limits(cmd).OrDefault().Chunk
+	bytes, ok := checked.Product(append(slices.Clone(chunk), width(t))...)
+	if ok && bytes <= limit {
+		return nil
+	}
+	size := "more than 8 EiB"
+	if ok {
+		size = byteCount(bytes)
+	}
+	return fmt.Errorf("%w: %s of %s elements would have %s, and a command holds at most %s of one: %s, and --limit SIZE permits larger ones",
+		zarr.ErrLimit, what, shapeText(chunk), size, byteCount(limit), instead(limit))
+}
+
+// sizeOf returns a number of bytes as a flag takes it, a little less where it has no short form.
+func sizeOf(n int64) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if one := int64(1) << (30 - 10*i); n >= one {
+			return fmt.Sprint(n/one, unit)
+		}
+	}
+	return fmt.Sprint(n, "B")
+}
+
+// growsWithin refuses a change of the extents that would make chunks larger than what a command holds. Policies are one an
+// axis, or as [grid.Grid.Grown] has them. What is wrong otherwise is for the library to say.
+func growsWithin(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...grid.Growth) error {
+	old := a.Grid()
+	next, err := old.Grown(shape, policies...)
+	if err != nil || a.Inner() != nil { // the lengths of inner chunks stay as they are
+		return nil
+	}
+	for i := range shape {
+		is, was := next.Axis(i), old.Axis(i)
+		if is.IsRegular() || is.Cells() <= was.Cells() {
+			continue
+		}
+		chunk := make([]int64, len(shape))
+		for k := range chunk {
+			axis := next.Axis(k)
+			chunk[k] = max(axis.Step(), axis.Longest(grid.Interval{Stop: axis.Cells()}))
+		}
+		chunk[i] = is.Longest(grid.Interval{Start: was.Cells(), Stop: is.Cells()})
+		err := refuseLarger(cmd, "a new chunk", chunk, a.Type(), func(limit int64) string { return shorterEdges(was, chunk, i, width(a.Type()), limit) })
+		if err != nil {
+			return &grid.AxisError{Axis: i, Err: err}
+		}
+	}
+	return nil
+}
+
+// appendsWithin is growsWithin for planes that are appended along an axis.
+func appendsWithin(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, opt *zarr.AppendOptions) error {
+	if axis < 0 || axis >= a.Rank() {
+		return nil // the library refuses the axis
+	}
+	policies := make([]grid.Growth, a.Rank())
+	policies[axis] = opt.Grow
+	return growsWithin(cmd, a, longer(a.Shape(), axis, planes), policies...)
+}
+
+// shorterEdges proposes a policy for an axis whose new edges are too long for a chunk: edges as long as the longest that is
+// there, or else as many elements as make a good chunk.
+func shorterEdges(was grid.Axis, chunk []int64, axis int, size, limit int64) string {
+	plane, ok := checked.Product(append(slices.Delete(slices.Clone(chunk), axis, axis+1), size)...)
+	if !ok || plane > limit {
+		return "its other axes are too long, cut them when the array is created (--chunks)"
+	}
+	plane = max(plane, 1)
+	n := was.Longest(grid.Interval{Stop: was.Cells()})
+	if n == 0 || n > limit/plane {
+		n = max(1, min(goodChunk, limit)/plane)
+	}
+	return fmt.Sprintf("--grow fixed:%d makes shorter ones", n)
+}

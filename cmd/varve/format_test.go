@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFormatOf checks which names of files say a format.
+func TestFormatOf(t *testing.T) {
+	for name, want := range map[string]format{
+		"": rawFormat, "-": rawFormat, "a": rawFormat, "a.raw": rawFormat, "a.bin": rawFormat, "d.v1/a": rawFormat, "/dev/fd/63": rawFormat,
+		".hidden": rawFormat, "a.BIN": rawFormat, "a.": rawFormat,
+		"a.npy": npyFormat, "A.NPY": npyFormat, "a.b.npy": npyFormat, "a.csv": csvFormat, "a.CSV": csvFormat, "a.json": jsonFormat, ".a.json": jsonFormat,
+		"a.nc": "", "a.tif": "", "a.csv.gz": "", "a.npy.gz": "", "a.npz": "", "a.txt": "", "a.f32": "", "a.jsonl": "", "a.raw.zst": "",
+	} {
+		got, err := formatOf("", name)
+		if got != want || (err != nil) != (want == "") || err != nil && !isUsage(err) {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+		if got, err := formatOf("csv", name); got != csvFormat || err != nil {
+			t.Errorf("%q as csv: %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestUnknownExtensions refuses to take a file for raw values, and to write raw values to one, when its name says something else.
+func TestUnknownExtensions(t *testing.T) {
+	dir := t.TempDir()
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	node := filepath.Join(group, "a")
+	must(t, "", "create", group, "--group")
+	must(t, "", "create", node, "--shape", "4", "--dtype", "int8")
+	for _, name := range []string{"x.nc", "x.tif", "x.csv.gz", "x.npy.gz"} {
+		junk := filepath.Join(dir, name)
+		overwrite(t, junk, "\x01\x02\x03\x04")
+		for _, args := range [][]string{
+			{"write", node, junk}, {"append", node, junk}, {"export", node, "-o", junk}, {"append", group, "a=" + junk},
+		} {
+			must(t, "", "write", node, "--value", "0")
+			out, errs, status := execute(t, "", args...)
+			if status != 2 || out != "" || !strings.Contains(errs, name) || !strings.Contains(errs, "--format") {
+				t.Errorf("%q: status %d, %q, %q", args, status, out, errs)
+			}
+			if got := must(t, "", "cat", node); got != "[0 0 0 0]\n" {
+				t.Errorf("%q: %s", args, got)
+			}
+		}
+		if data, err := os.ReadFile(junk); err != nil || string(data) != "\x01\x02\x03\x04" {
+			t.Errorf("%s was changed: %q, %v", name, data, err)
+		}
+		must(t, "", "write", node, junk, "--format", "raw")
+		must(t, "", "export", node, "-o", junk, "--format", "raw")
+		if got := must(t, "", "cat", node); got != "[1 2 3 4]\n" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestNotNumPy refuses files that have to be NumPy's and are not, whatever their names are.
+func TestNotNumPy(t *testing.T) {
+	dir := t.TempDir()
+	node := newNode(t, "--shape", "4", "--dtype", "int8")
+	for _, name := range []string{"x.npy", "x.nc", "x"} {
+		junk := filepath.Join(dir, name)
+		overwrite(t, junk, "\x01\x02\x03\x04")
+		for _, args := range [][]string{
+			{"create", filepath.Join(dir, "new.zarr"), "--from", junk},
+			{"cat", node, "--select", `{"mask": ` + string(jsonText(junk)) + `}`},
+		} {
+			if _, errs, status := execute(t, "", args...); status != 1 || !strings.Contains(errs, name) || !strings.Contains(errs, "npy") {
+				t.Errorf("%q: status %d, %q", args, status, errs)
+			}
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// commandGroups are the headings that the help of the program lists commands under. A command that is in no group is listed
+// last.
+var commandGroups = []struct {
+	title string
+	names []string
+}{
+	{"Look", []string{"info", "tree", "ls", "cat", "grid", "equal", "check", "diff"}},
+	{"Make and fill", []string{"create", "write", "export", "attrs", "plan", "rm"}},
+	{"Grow and cut", []string{"append", "resize", "unlock", "reservations", "regularize", "drop", "insert"}},
+	{"Copy and tidy", []string{"copy", "convert", "consolidate", "compact", "rechunk", "vacuum"}},
+}
+
+// helpWidth returns how many columns help has: those of the terminal, 80 where there is none, and 100 at most, since
+// longer lines are hard to read.
+func helpWidth(w io.Writer) int {
+	if !isTerminal(w) {
+		return 80
+	}
+	return max(40, min(columns(w), 100))
+}
+
+// isColoured reports whether text on a stream may have colours: on terminals, unless the environment says otherwise
+// (no-color.org).
+func isColoured(w any) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// The ways in which text stands out on terminals: numbers of ANSI escape sequences.
+const (
+	bold = "1"
+	red  = "1;31"
+)
+
+// styled returns a text that stands out on a stream that has colours.
+func styled(w any, style, text string) string {
+	if !isColoured(w) {
+		return text
+	}
+	return "\x1b[" + style + "m" + text + "\x1b[0m"
+}
+
+// printHelp prints the help of a command.
+func printHelp(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	var b strings.Builder
+	title := func(text string) { fmt.Fprintf(&b, "\n%s\n", styled(w, bold, text+":")) }
+	width := helpWidth(w)
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short + "."
+	}
+	b.WriteString(wrapped(text, width) + "\n")
+	title("Usage")
+	if cmd.HasParent() {
+		for usage := range strings.SplitSeq(cmd.Use, ", ") {
+			fmt.Fprintf(&b, "  %s %s\n", cmd.Parent().CommandPath(), usage)
+		}
+	} else {
+		b.WriteString("  varve COMMAND\n  varve help COMMAND\n")
+	}
+	if cmd.Example != "" {
+		title("Examples")
+		b.WriteString(cmd.Example + "\n")
+	}
+	if cmd.HasAvailableSubCommands() {
+		printCommands(&b, cmd, width, title)
+	}
+	if f := cmd.LocalFlags(); f.HasAvailableFlags() {
+		title("Flags")
+		b.WriteString(f.FlagUsagesWrapped(width))
+	}
+	if names := flagNames(cmd.InheritedFlags()); len(names) > 0 {
+		title("Flags of all commands, which varve --help explains")
+		b.WriteString(flowed(strings.Join(names, ", "), width, "  ", "  ") + "\n")
+	}
+	fmt.Fprint(w, b.String()) // help that cannot be printed has nobody to tell
+}
+
+// flagNames returns the flags of a set with the placeholders of their values.
+func flagNames(f *pflag.FlagSet) []string {
+	var names []string
+	f.VisitAll(func(flag *pflag.Flag) {
+		value, _ := pflag.UnquoteUsage(flag)
+		if !flag.Hidden {
+			names = append(names, strings.TrimSpace("--"+flag.Name+" "+value))
+		}
+	})
+	return names
+}
+
+// printCommands lists the commands below one, those of the program in groups, and the topics.
+func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func(string)) {
+	left := map[string]*cobra.Command{}
+	var order []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			left[c.Name()] = c
+			order = append(order, c.Name())
+		}
+	}
+	list := func(names []string) {
+		for _, name := range names {
+			if c := left[name]; c != nil {
+				short, _, _ := strings.Cut(c.Short, ";")
+				b.WriteString(flowed(short, width, fmt.Sprintf("  %-12s ", name), strings.Repeat(" ", 15)) + "\n")
+				delete(left, name)
+			}
+		}
+	}
+	if cmd.HasParent() {
+		title("Commands")
+		list(order)
+		return
+	}
+	for _, g := range commandGroups {
+		title(g.title)
+		list(g.names)
+	}
+	title("More")
+	list(order)
+	title("Topics, for varve help TOPIC")
+	for _, t := range topics {
+		fmt.Fprintf(b, "  %-12s %s\n", t.name, t.short)
+	}
+}
+
+// newHelpCommand returns the command help, which knows topics besides commands.
+func newHelpCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "help [COMMAND|TOPIC]",
+		Short:   "Explain a command, or a topic: " + strings.Join(topicNames(), ", "),
+		Example: "  varve help append\n  varve help select",
+		RunE:    help,
+	}
+	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.Concat(commandNames(cmd.Root()), topicNames()), cobra.ShellCompDirectiveNoFileComp
+	}
+	return c
+}
+
+// help prints the help that arguments ask for.
+func help(cmd *cobra.Command, args []string) error {
+	root := cmd.Root()
+	if len(args) == 0 {
+		root.InitDefaultHelpFlag()
+		return root.Help()
+	}
+	if t, ok := topicOf(args[0]); ok && len(args) == 1 {
+		w := cmd.OutOrStdout()
+		_, err := fmt.Fprintf(w, "%s\n\n%s\n", styled(w, bold, t.title), wrapped(t.text, helpWidth(w)))
+		return err
+	}
+	c, rest, err := root.Find(args)
+	if err != nil || c == root || len(rest) > 0 {
+		known := slices.Concat(commandNames(root), topicNames())
+		return badUsage("there is no command and no topic %q%s; varve help lists them", strings.Join(args, " "), meant(args[0], known))
+	}
+	c.InitDefaultHelpFlag()
+	return c.Help()
+}
+
+// commandNames returns the names of the commands below one.
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// screenBuffer is a terminal in memory.
+type screenBuffer struct{ bytes.Buffer }
+
+func (*screenBuffer) IsTerminal() bool { return true }
+
+// onScreen runs a command line at a terminal and returns what it shows on standard output and standard error.
+func onScreen(t *testing.T, args ...string) (out, errs string) {
+	t.Helper()
+	var o, e screenBuffer
+	run(t.Context(), args, streams{strings.NewReader(""), &o, &e})
+	return o.String(), e.String()
+}
+
+// TestHelpIsWrapped checks that no help is wider than a terminal, but for examples and words that are.
+func TestHelpIsWrapped(t *testing.T) {
+	helps := map[string]string{"varve": must(t, "")}
+	for _, c := range newRoot().Commands() {
+		helps[c.Name()] = must(t, "", "help", c.Name())
+		if got := must(t, "", c.Name(), "--help"); got != helps[c.Name()] {
+			t.Errorf("%s: --help is another help\n%s", c.Name(), got)
+		}
+	}
+	for _, name := range topicNames() {
+		helps[name] = must(t, "", "help", name)
+	}
+	for name, text := range helps {
+		for line := range strings.SplitSeq(text, "\n") {
+			if utf8.RuneCountInString(line) > 80 && !strings.HasPrefix(line, "  varve ") && !strings.Contains(line, "| varve ") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+	if text := helps["varve"]; !strings.Contains(text, "Grow and cut:\n  append ") {
+		t.Error(text)
+	}
+	if text := helps["create"]; strings.Contains(text, "settled") || !strings.Contains(text, "--experimental WHAT, --json") {
+		t.Error("flags of all commands are explained with each of them")
+	}
+}
+
+// TestPlaceholders checks that the placeholder of every flag is one word in capitals, which its text explains.
+func TestPlaceholders(t *testing.T) {
+	check := func(c *cobra.Command) func(*pflag.Flag) {
+		return func(f *pflag.Flag) {
+			if f.NoOptDefVal != "" {
+				return
+			}
+			if name, _ := pflag.UnquoteUsage(f); name == "" || name != strings.ToUpper(name) || strings.ContainsAny(name, "|, ") {
+				t.Errorf("%s --%s %s", c.Name(), f.Name, name)
+			}
+		}
+	}
+	root := newRoot()
+	root.PersistentFlags().VisitAll(check(root))
+	for _, c := range root.Commands() {
+		c.LocalFlags().VisitAll(check(c))
+	}
+}
+
+func TestTopics(t *testing.T) {
+	for name, want := range map[string]string{"select": "(0,10), (5,20) and (7,30)", "chunks": "calendar:month", "growth": "append-one"} {
+		if out := must(t, "", "help", name); !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Error(out)
+		}
+	}
+	out, _, status := execute(t, "", "__complete", "help", "")
+	if status != 0 || !strings.Contains(out, "growth\n") || !strings.Contains(out, "append\n") {
+		t.Errorf("status %d, %s", status, out)
+	}
+	if out := must(t, "", "help"); out != must(t, "") {
+		t.Error(out)
+	}
+}
+
+// TestColour colours text on terminals only, and not where NO_COLOR is set.
+func TestColour(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	if out, _ := onScreen(t, "help", "info"); !strings.Contains(out, "\x1b[1mUsage:\x1b[0m") {
+		t.Errorf("%q", out)
+	}
+	if _, errs := onScreen(t, "info", "nowhere"); !strings.HasPrefix(errs, "\x1b[1;31mvarve:\x1b[0m ") {
+		t.Errorf("%q", errs)
+	}
+	if _, errs := onScreen(t, "info", "nowhere", "--json"); strings.Contains(errs, "\x1b") {
+		t.Errorf("%q", errs)
+	}
+	t.Setenv("NO_COLOR", "1")
+	if out, errs := onScreen(t, "help", "nonsense"); strings.Contains(out+errs, "\x1b") {
+		t.Errorf("%q %q", out, errs)
+	}
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "dumb")
+	if out, _ := onScreen(t, "help", "info"); strings.Contains(out, "\x1b") {
+		t.Errorf("%q", out)
+	}
+}
+
+// TestConfirmations says at a terminal, in one line, what was done.
+func TestConfirmations(t *testing.T) {
+	node := t.TempDir() + "/a.zarr"
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{node + "  int8  4 × 5  chunks 4 | 5\n", []string{"create", node, "--shape", "4,5", "--dtype", "int8"}},
+		{node + "  20 values written\n", []string{"write", node, "--value", "1"}},
+		{node + ".npy  20 values as npy\n", []string{"export", node, "-o", node + ".npy"}},
+		{node + "  attribute a set\n", []string{"attrs", node, "set", "a", "1"}},
+		{node + "  attribute a unset\n", []string{"attrs", node, "unset", "a"}},
+		{node + "  removed\n", []string{"rm", node, "--yes"}},
+		{node + "  group of format 3\n", []string{"create", node, "--group"}},
+	} {
+		if out, errs := onScreen(t, c.args...); out != "" || errs != c.want {
+			t.Errorf("%q: %q, %q, want %q", c.args, out, errs, c.want)
+		}
+	}
+	if _, errs := onScreen(t, "rm", node, "--yes", "--json"); errs != "" {
+		t.Errorf("%q", errs)
+	}
+}
+
+func TestCommit(t *testing.T) {
+	info := func(pairs ...string) *debug.BuildInfo {
+		b := new(debug.BuildInfo)
+		for i := 0; i < len(pairs); i += 2 {
+			b.Settings = append(b.Settings, debug.BuildSetting{Key: pairs[i], Value: pairs[i+1]})
+		}
+		return b
+	}
+	for want, b := range map[string]*debug.BuildInfo{
+		"":                      info(),
+		"0123456789ab":          info("vcs.revision", "0123456789abcdef", "vcs.modified", "false"),
+		"0123456789ab-modified": info("vcs.revision", "0123456789abcdef", "vcs.modified", "true"),
+	} {
+		if got := commitOf(b); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestWrapped(t *testing.T) {
+	text := "one two three four\nfive\n\nsix:\n  a   seven eight nine\n      ten\n  bb  eleven\n\n    as it stands, however long\ntwelve"
+	want := `one two three
+four five
+
+six:
+  a   seven
+      eight
+      nine ten
+  bb  eleven
+
+    as it stands, however long
+twelve`
+	if got := wrapped(text, 15); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for _, width := range []int{1, 40, 80, 1000} {
+		for _, topic := range topics {
+			if got := wrapped(topic.text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.text), " ") {
+				t.Errorf("%s loses words at width %s", topic.name, fmt.Sprint(width))
+			}
+		}
+	}
+}

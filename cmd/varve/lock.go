@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"varve.dev/zarr/store"
+)
+
+// lockFlag is the name of the flag that says how long locks are waited for.
+const lockFlag = "lock-timeout"
+
+// lockVar gives all commands the flag.
+func lockVar(f *pflag.FlagSet) {
+	f.Var(new(patience), lockFlag, "wait at most `DURATION`, as 30s, for a lock that another writer holds; 0 waits for none (default: no limit)")
+}
+
+// patience is the value of the flag.
+type patience struct {
+	given bool
+	limit time.Duration
+}
+
+func (p *patience) Set(text string) error {
+	d := time.Duration(0)
+	if text != "0" {
+		var err error
+		if d, err = time.ParseDuration(text); err != nil || d < 0 {
+			return fmt.Errorf("%q is no duration, as 30s or 5m", text)
+		}
+	}
+	*p = patience{true, d}
+	return nil
+}
+
+func (p *patience) Type() string { return "duration" }
+
+// String returns "" for the zero value, which package pflag asks for it.
+func (p *patience) String() string {
+	if !p.given {
+		return ""
+	}
+	return p.limit.String()
+}
+
+// awaitLocks makes a command say for what lock it waits, and give up when it is told to. Programs that read standard
+// error as JSON are told nothing before the end.
+func awaitLocks(cmd *cobra.Command) {
+	how := store.Locking{Operation: "varve " + cmd.Name()}
+	if p, ok := cmd.Flag(lockFlag).Value.(*patience); ok && p.given {
+		how.Timeout = p.limit
+		if p.limit == 0 {
+			how.Timeout = -1
+		}
+	}
+	if !wantsJSON(cmd) {
+		w := cmd.ErrOrStderr()
+		how.Waiting = func(wait store.LockWait) {
+			name := wait.Name
+			if name == "" {
+				name = "the store"
+			}
+			// A line that cannot be written is no reason to stop waiting.
+			_, _ = fmt.Fprintf(w, "varve: waiting for the lock of %s, held by %s; Ctrl-C gives up\n", printable(name), printable(wait.Holder.String()))
+		}
+	}
+	cmd.SetContext(store.WithLocking(cmd.Context(), how))
+}

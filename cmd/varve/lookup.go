@@ -1,0 +1,236 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+)
+
+// lookup returns the elements of an array along a dimension that have coordinate values. They are those of the
+// array with one axis that is named as the dimension, in the same group or the nearest one above, as CF and xarray
+// have it.
+func lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Values) (item selection.Item, err error) {
+	c, err := coordinateOf(ctx, a, dimension)
+	if err != nil {
+		return item, err
+	}
+	defer c.Close()
+	switch k := c.Type().Kind(); k {
+	case dtype.String, dtype.UTF32, dtype.Bytes, dtype.Terminated:
+		item, err = labelled(ctx, c, v)
+	case dtype.Datetime:
+		item, err = momentsBetween(ctx, c, v)
+	case dtype.Int, dtype.Uint, dtype.Float:
+		if u, ok := unitsOf(c); ok {
+			item, err = timesBetween(ctx, c, u, v)
+		} else {
+			item, err = numbersBetween(ctx, c, v)
+		}
+	default:
+		err = badArgument("elements of type %s are no values to select by; select by index, as %s=0:10", c.Type(), dimension)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s=%s: coordinate %s: %w", dimension, v, c.Path(), err)
+	}
+	return item, err
+}
+
+// coordinateOf opens the coordinate of a dimension of an array.
+func coordinateOf(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Array, error) {
+	extent := a.Shape()[slices.Index(a.DimensionNames(), dimension)]
+	for at := a.Path(); at != "" && at != "."; {
+		at = path.Dir(at)
+		c, err := a.Hierarchy().OpenArray(ctx, path.Join(at, dimension), nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the coordinate of dimension %q: %w", dimension, err)
+		}
+		if err := fitsDimension(c, dimension, extent); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return c, nil
+	}
+	return nil, badArgument("dimension %q has no coordinate, which would be an array of that name beside this one; select by index, as %s=0:10", dimension, dimension)
+}
+
+// fitsDimension refuses an array that is not the coordinate of a dimension.
+func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
+	names := c.DimensionNames()
+	switch {
+	case c.Rank() != 1:
+		return badArgument("array %s has shape %v: the coordinate of a dimension has one axis; select by index", c.Path(), c.Shape())
+	case names != nil && names[0] != "" && names[0] != dimension:
+		return badArgument("array %s has dimension %q, so it is not the coordinate of %q; select by index", c.Path(), names[0], dimension)
+	case c.Shape()[0] != extent:
+		return badArgument("coordinate %s has %s, dimension %q has %s; select by index", c.Path(), plural(c.Shape()[0], "element"), dimension, count(extent))
+	case extent > mostTimes:
+		return fmt.Errorf("%w: coordinate %s has %s elements, %s are read at most; select by index", zarr.ErrLimit, c.Path(), count(extent), count(mostTimes))
+	}
+	return nil
+}
+
+// unitsOf returns what the numbers of a coordinate count if they are times as CF has them.
+func unitsOf(c *zarr.Array) (calendar.Units, bool) {
+	cal, err := calendar.Parse(attribute(c, "calendar"))
+	if err != nil {
+		return calendar.Units{}, false
+	}
+	u, err := calendar.ParseUnits(attribute(c, "units"), cal)
+	return u, err == nil
+}
+
+// eachText calls use with every element of an array as text.
+func eachText(ctx context.Context, a *zarr.Array, use func(text string) error) error {
+	s, err := newSource(ctx, a, "", false)
+	if err != nil {
+		return err
+	}
+	t := a.Type()
+	var text []byte
+	return s.blocks(ctx, func(e elements) error {
+		for i := range e.len() {
+			if text = t.AppendText(text[:0], e.at(i)); t.Kind() == dtype.Bytes || t.Kind() == dtype.Terminated {
+				text = append(text[:0], t.TrimPadding(e.at(i))...)
+			}
+			if err := use(string(text)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// labelled returns the one element that has a label.
+func labelled(ctx context.Context, c *zarr.Array, v selection.Values) (item selection.Item, err error) {
+	if v.IsRange() {
+		return item, badArgument("its elements are text, which has no order here; give one label, or a range of indices as 3:7")
+	}
+	var labels []string
+	if err := eachText(ctx, c, func(text string) error { labels = append(labels, text); return nil }); err != nil {
+		return item, err
+	}
+	i := slices.Index(labels, v.Is)
+	switch {
+	case i < 0:
+		return item, badArgument("no element is %q%s", v.Is, meant(v.Is, labels))
+	case slices.Contains(labels[i+1:], v.Is):
+		return item, badArgument("several elements are %q; select by index", v.Is)
+	}
+	return selection.At(int64(i)), nil
+}
+
+// timesBetween selects by the times of a CF coordinate.
+func timesBetween(ctx context.Context, c *zarr.Array, u calendar.Units, v selection.Values) (selection.Item, error) {
+	o := instants(u.Calendar())
+	axis := timeAxis{u}
+	err := eachText(ctx, c, func(text string) error {
+		t, err := axis.instant(text)
+		o.add(t, err == nil)
+		return nil
+	})
+	if err != nil {
+		return selection.Item{}, err
+	}
+	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, u.Calendar()) })
+}
+
+// momentsBetween selects by elements that are moments.
+func momentsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
+	const real = calendar.ProlepticGregorian
+	o := instants(real)
+	err := eachText(ctx, c, func(text string) error {
+		t, err := calendar.ParseInstant(text, real)
+		o.add(t, err == nil)
+		return nil
+	})
+	if err != nil {
+		return selection.Item{}, err
+	}
+	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, real) })
+}
+
+// instants returns the order of times, without any.
+func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
+	return &ordinates[calendar.Instant]{
+		compare: calendar.Instant.Compare, text: c.Text,
+		distance: func(a, b calendar.Instant) float64 {
+			return math.Abs(float64(a.Day-b.Day)*float64(24*time.Hour) + float64(a.Nano-b.Nano))
+		},
+	}
+}
+
+// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as CF has it.
+func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
+	s, err := newSource(ctx, c, "", true)
+	if err != nil {
+		return selection.Item{}, err
+	}
+	if s.decoding != nil { // a coordinate has all its values: one that equals the fill value of format 2 is one of them
+		s.decoding.absent = nil
+	}
+	scale, packed, err := numberAttribute(c, "scale_factor")
+	if err != nil {
+		return selection.Item{}, err
+	}
+	o := &ordinates[float64]{
+		compare:  cmp.Compare[float64],
+		text:     func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) },
+		distance: func(a, b float64) float64 { return math.Abs(a - b) },
+	}
+	number := numberOf(s.typ)
+	err = s.blocks(ctx, func(e elements) error {
+		for i := range e.len() {
+			x := number(e.at(i))
+			if math.Abs(x) > 1<<53 && c.Type().Kind() != dtype.Float {
+				return badArgument("%s is too large to be compared exactly; select by index", o.text(x))
+			}
+			o.add(x, !math.IsNaN(x))
+		}
+		return nil
+	})
+	if err != nil {
+		return selection.Item{}, err
+	}
+	return o.find(v, func(text string) (b span[float64], err error) {
+		x, err := parseNumber(text, c.Type(), packed)
+		if err != nil {
+			return b, err
+		}
+		slack := 0.0
+		if packed { // 3 times 0.1 is not the number that 0.3 is
+			slack = math.Abs(scale) * 1e-6
+		}
+		return span[float64]{x - slack, x + slack}, nil
+	})
+}
+
+// parseNumber reads a number as the elements of a coordinate have it: 10.1 of a float32 is not that of a float64.
+func parseNumber(text string, t dtype.Type, packed bool) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(x) {
+		return 0, badArgument("%q is no number, and its values are numbers without a unit of time", text)
+	}
+	if packed || t.Kind() != dtype.Float {
+		return x, nil
+	}
+	if elem, err := t.ParseText(strconv.FormatFloat(x, 'g', -1, 64)); err == nil {
+		if rounded := numberOf(t)(elem); !math.IsInf(rounded, 0) {
+			return rounded, nil
+		}
+	}
+	return x, nil
+}

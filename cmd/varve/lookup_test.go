@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// newCube returns an array with coordinates of many kinds, whose elements are their own numbers along the last axis.
+func newCube(t *testing.T, dimension, dtype, attributes, values string, more ...string) string {
+	t.Helper()
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	n := strings.Count(values, ",") + 1
+	must(t, "", "create", group, "--group")
+	must(t, "", append([]string{"create", group + "/" + dimension, "--shape", fmt.Sprint(n), "--dtype", dtype, "--dimension-names", dimension, "--attributes", attributes}, more...)...)
+	must(t, values, "write", group+"/"+dimension, "--format", "json")
+	must(t, "", "create", group+"/deep/data", "--shape", fmt.Sprint(n), "--dtype", "int16", "--dimension-names", dimension)
+	must(t, numbers(0, n), "write", group+"/deep/data", "--format", "json")
+	return group + "/deep/data"
+}
+
+const (
+	daily  = `{"units": "days since 2024-12-23", "calendar": "standard"}`
+	hourly = `{"units": "hours since 2024-12-31T20:00"}`
+	none   = `{}`
+)
+
+// TestSelectByValues selects by coordinate values of every kind. The array is below the group of its coordinate.
+func TestSelectByValues(t *testing.T) {
+	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
+		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2024-12-24..2024-12-26", "[1,2,3]"},
+		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=..2024-12-24", "[0,1]"},
+		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2024-12-27..", "[4,5]"},
+		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2024..2025", "[0,1,2,3,4,5]"},
+		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2024-12-25", "2"},
+		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2", "2"},
+		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=1:3", "[1,2]"},
+		{"time", "int32", daily, "[0,1,2,3,4,5]", "time=2024-12-25T13:00", "3"},
+		{"time", "int32", daily, "[5,4,3,2,1,0]", "time=2024-12-24..2024-12-26", "[2,3,4]"},
+		{"time", "int32", daily, "[5,4,3,2,1,0]", "time=2024-12-26..2024-12-24", "[2,3,4]"},
+		{"time", "int64", hourly, "[0,1,2,3,4,5,6]", "time=2024..2024", "[0,1,2,3]"},
+		{"time", "float64", hourly, "[0.0,1.0,2.0,3.0,4.0,5.0,6.0]", "time=2024-12-31..2024-12-31T22", "[0,1,2]"},
+		{"time", "float64", hourly, "[0.0,0.5,1.0,1.5,2.0]", "time=2024-12-31T21..2024-12-31T21", "[2,3]"},
+		{"time", "float64", hourly, "[0.0,0.5,1.0,1.5,2.0]", "time=2024-12-31T20:30:00..2024-12-31T21:00", "[1,2]"},
+		{"time", "int64", hourly, "[0,1,2,3,4,5,6]", "time=2025-01..", "[4,5,6]"},
+		{"time", "int64", hourly, "[0,1,2,3,4,5,6]", "time=2024-12-31T22:00Z", "2"},
+		{"time", "int64", `{"units": "milliseconds since 1970-01-01"}`, "[0,250,500,750]", "time=1970-01-01T00:00:00.2..1970-01-01T00:00:00.5", "[1,2]"},
+		{"time", "int32", `{"units": "days since 2023-02-28", "calendar": "noleap"}`, "[0,1,2]", "time=2023-03..2023-03", "[1,2]"},
+		{"time", "int32", `{"units": "days since 2024-02-29", "calendar": "360_day"}`, "[0,1,2]", "time=2024-02-30", "1"},
+		{"time", "int32", `{"units": "days since 2024-02-29", "calendar": "360_day"}`, "[0,1,2]", "time=..2024-02", "[0,1]"},
+		// The first element within a period is meant, not the one nearest to its beginning.
+		{"time", "int32", `{"units": "days since 2024-11-16"}`, "[0,30,61]", "time=2024-12", "1"},
+		{"time", "int32", hourly, "[-12,12,36]", "time=2025-01-01", "1"},
+		{"time", "M8[D]", none, `["2024-12-24","2024-12-25","2024-12-26"]`, "time=2024-12-25..", "[1,2]"},
+		{"time", "M8[ns]", none, `["2024-12-24","2024-12-25T06:00","2024-12-26"]`, "time=2024-12-25", "1"},
+		{"lat", "float32", none, "[20.1,10.1,0.0,-10.1]", "lat=-10.1..10.1", "[1,2,3]"},
+		{"lat", "float32", none, "[20.1,10.1,0.0,-10.1]", "lat=10.1..-10.1", "[1,2,3]"},
+		{"lat", "float32", none, "[20.1,10.1,0.0,-10.1]", "lat=9.0", "1"},
+		{"lat", "float64", none, "[-10.0,0.0,10.0]", "lat=0..", "[1,2]"},
+		{"lat", "float64", none, "[-10.0,0.0,10.0]", "lat=5.0", "2"},
+		{"lat", "float64", none, "[10.0,0.0,-10.0]", "lat=5.0", "0"},
+		{"lat", "float64", none, "[-10.0,0.0,10.0]", "lat=10", ""},
+		{"lat", "float64", none, "[5.0]", "lat=5.0", "0"},
+		{"lat", "float64", `{"_FillValue": "NaN"}`, "[-10.0,0.0,10.0]", "lat=-5..5", "[1]"},
+		{"x", "int16", none, "[0,5,10,15]", "x=4.5..10", "[1,2]"},
+		{"x", "int16", none, "[0,5,5,15]", "x=5..5", "[1,2]"},
+		{"x", "uint8", none, "[0,5,10,15]", "x=5.1", "1"},
+		{"x", "int16", `{"scale_factor": 0.1}`, "[1,2,3,4]", "x=0.2..0.3", "[1,2]"},
+		{"station", "string", none, `["Oslo","Bergen","a;b","7"]`, "station=Bergen", "1"},
+		{"station", "string", none, `["Oslo","Bergen","a;b","7"]`, `station="7"`, "3"},
+		{"station", "U6", none, `["Oslo","Bergen"]`, `station=Bergen`, "1"},
+		{"station", "S6", none, `["T3Nsbw==","QmVyZ2Vu"]`, `station=Oslo`, "0"},
+		{"x", "int16", none, "[3,1,2]", "x=2.0", "2"},
+	} {
+		node := newCube(t, c.dimension, c.dtype, c.attributes, c.values)
+		out, errs, status := execute(t, "", "export", node, "--format", "json", "--select", c.sel)
+		if out != strings.TrimPrefix(c.want+"\n", "\n") || (status == 0) != (c.want != "") {
+			t.Errorf("%s %s %s: %s: status %d, %q, %s", c.dtype, c.attributes, c.values, c.sel, status, out, errs)
+		}
+	}
+}
+
+// TestSelectByValuesRefused refuses what would silently be something else than what is meant.
+func TestSelectByValuesRefused(t *testing.T) {
+	for _, c := range []struct{ dimension, dtype, attributes, values, sel, want string }{
+		{"time", "int32", daily, "[0,1,2]", "time=2030..2031", "go from 2024-12-23T00:00:00 to 2024-12-25T00:00:00"},
+		{"time", "int32", daily, "[0,1,2]", "time=1900-01-01", "too far"},
+		{"time", "int32", daily, "[0,1,2]", "time=2024-02-30..", "2024-02-30"},
+		{"time", "int32", daily, "[0,1,2]", "time=noon", "noon"},
+		{"time", "int32", daily, "[0,1,2]", "time=2024-12-25..2024-12-24", "ends before"},
+		{"time", "int32", daily, "[0,2,1]", "time=2024..2025", "neither rise nor fall"},
+		{"time", "float64", daily, `[0.0,"NaN",2.0]`, "time=2024..2025", "element 1 has no value"},
+		{"lon", "float32", none, "[0.0,90.0,180.0,270.0]", "lon=350..10", "in two parts"},
+		{"lat", "float32", none, "[0.0,1.0]", "lat=north", "is no number"},
+		{"lat", "float32", none, "[0.0,1.0]", "lat=NaN", "is no number"},
+		{"lat", "float32", none, "[0.0,1.0]", "lat=5.0", "too far"},
+		{"lat", "float32", none, "[0.0]", "lat=5.0", "too far"},
+		{"lat", "float32", none, `["NaN"]`, "lat=5.0", "no value yet"},
+		{"x", "int64", none, "[1,9007199254740994]", "x=1..2", "too large"},
+		{"x", "bool", none, "[true,false]", "x=true", "bool"},
+		{"x", "m8[s]", none, "[1,2]", "x=1.5", "timedelta64"},
+		{"station", "string", none, `["Oslo","Bergen"]`, "station=Osla", "is Oslo meant?"},
+		{"station", "string", none, `["Oslo","Bergen","Oslo"]`, "station=Oslo", "several elements"},
+		{"station", "string", none, `["Oslo","Bergen"]`, "station=Oslo..Bergen", "no order"},
+		{"x", "int16", none, "[1,2]", "y=1.5", `no dimension is named`},
+	} {
+		node := newCube(t, c.dimension, c.dtype, c.attributes, c.values)
+		for _, command := range [][]string{{"export", node, "--format", "json"}, {"cat", node, "--json"}, {"write", node, "--value", "1"}} {
+			out, errs, status := execute(t, "", append(command, "--select", c.sel)...)
+			if status != 1 || out != "" || !strings.Contains(errs, c.want) || !strings.Contains(errs, node) {
+				t.Errorf("%s %s: %s: status %d, %q, %s", command[0], c.values, c.sel, status, out, errs)
+			}
+		}
+	}
+}
+
+// TestSelectWithoutCoordinate names what is missing.
+func TestSelectWithoutCoordinate(t *testing.T) {
+	group := newArchive(t)
+	must(t, "", "create", group+"/shorter", "--shape", "3", "--dtype", "int8", "--dimension-names", "time")
+	must(t, "", "create", group+"/lon", "--shape", "2", "--dtype", "int8", "--dimension-names", "x")
+	must(t, "", "create", group+"/sub", "--group")
+	must(t, "", "create", group+"/sub/a", "--shape", "1", "--dtype", "int8", "--dimension-names", "deep")
+	bare := newNode(t, "--shape", "3", "--dtype", "int8", "--dimension-names", "time")
+	for _, c := range []struct{ node, sel, want string }{
+		{group + "/t2m", "lon=1.5", `it is not the coordinate of "lon"`},
+		{group + "/shorter", "time=1.5", "4 elements"},
+		{group + "/sub/a", "deep=1.5", "it is a group"},
+		{bare, "time=1.5", "time=0:10"},
+		{newNode(t, "--shape", "3", "--dtype", "int8"), "time=1.5", "the axes have no names"},
+		{newNode(t, "--shape", "3", "--dtype", "int8", "--dimension-names", "time"), "1.5", "--select"},
+	} {
+		_, errs, status := execute(t, "", "cat", c.node, "--select", c.sel)
+		if status == 0 || !strings.Contains(errs, c.want) {
+			t.Errorf("%s %s: status %d, %s", c.node, c.sel, status, errs)
+		}
+	}
+}
+
+// TestSelectByValuesElsewhere selects in JSON, along several axes, the coordinate itself, and what is written.
+func TestSelectByValuesElsewhere(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	for _, format := range []string{"3", "2"} {
+		must(t, "", "create", group, "--group", "--zarr-format", format, "--overwrite")
+		for name, values := range map[string]string{"lat": "[10.0,0.0,-10.0]", "lon": "[0.0,90.0,180.0]"} {
+			must(t, "", "create", group+"/"+name, "--shape", "3", "--dtype", "float32", "--dimension-names", name)
+			must(t, values, "write", group+"/"+name, "--format", "json")
+		}
+		node := group + "/data"
+		must(t, "", "create", node, "--shape", "3,3", "--dtype", "int8", "--dimension-names", "lat,lon", "--chunks", "2")
+		must(t, "", "write", node, "--select", "lat=0..10,lon=80.0", "--value", "7")
+		for sel, want := range map[string]string{
+			"": "[[0,7,0],[0,7,0],[0,0,0]]", "lon=90.0": "[7,7,0]", "0,lon=90..180": "[7,0]", "lat=0:2, lon=90.0": "[7,7]",
+			`{"orthogonal": {"lat": [0,2], "lon": "90.."}}`: "[[7,0],[0,0]]", `{"basic": "lat=0..10,lon=1"}`: "[7,7]",
+			`{"orthogonal": {"lon": "170.5"}}`: "[0,0,0]",
+		} {
+			if got := must(t, "", "export", node, "--format", "json", "--select", sel); got != want+"\n" {
+				t.Errorf("format %s, %s: %s", format, sel, got)
+			}
+		}
+		if got := must(t, "", "cat", group+"/lat", "--select", "lat=-10..0"); got != "[  0.0 -10.0]\n" {
+			t.Error(got)
+		}
+	}
+}

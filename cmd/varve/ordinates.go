@@ -1,0 +1,155 @@
+package main
+
+import (
+	"sort"
+
+	"varve.dev/zarr/selection"
+)
+
+// span is what a bound of a selection stands for: a day begins and ends. That of a number is the number.
+type span[T any] struct{ first, last T }
+
+// ordinates are the values of a coordinate, whose order is known.
+type ordinates[T any] struct {
+	values   []T
+	missing  []int // elements without a value
+	compare  func(a, b T) int
+	distance func(a, b T) float64
+	text     func(T) string
+}
+
+// add adds a value, or an element that has none.
+func (o *ordinates[T]) add(value T, ok bool) {
+	if !ok {
+		o.missing = append(o.missing, len(o.values))
+	}
+	o.values = append(o.values, value)
+}
+
+// find returns the elements that values mean.
+func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], error)) (item selection.Item, err error) {
+	if len(o.values) == len(o.missing) {
+		return item, badArgument("it has no value yet")
+	}
+	if !v.IsRange() {
+		at, err := parse(v.Is)
+		if err != nil {
+			return item, err
+		}
+		i, err := o.nearest(at)
+		return selection.At(int64(i)), err
+	}
+	var from, to *span[T]
+	for _, end := range []struct {
+		text string
+		to   **span[T]
+	}{{v.From, &from}, {v.To, &to}} {
+		if end.text == "" {
+			continue
+		}
+		s, err := parse(end.text)
+		if err != nil {
+			return item, err
+		}
+		*end.to = &s
+	}
+	start, stop, err := o.between(from, to)
+	return selection.Span(int64(start), int64(stop)), err
+}
+
+// between returns the elements between two bounds, nil for an open one. Values may rise or fall. Where they fall, the
+// bounds may stand in either order. Where they rise, bounds that fall are refused: a longitude from 350 to 10 does not
+// mean everything but what is meant.
+func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
+	falls, err := o.falls()
+	if err != nil {
+		return 0, 0, err
+	}
+	if from != nil && to != nil && o.compare(from.first, to.last) > 0 {
+		if !falls {
+			return 0, 0, badArgument("the range begins at %s and ends before, at %s, and the values of the coordinate rise; select by index, or in two parts",
+				o.text(from.first), o.text(to.last))
+		}
+		from, to = to, from
+	}
+	n := len(o.values)
+	below := func(i int) bool { return from != nil && o.compare(o.values[i], from.first) < 0 }
+	above := func(i int) bool { return to != nil && o.compare(o.values[i], to.last) > 0 }
+	if falls {
+		start = sort.Search(n, func(i int) bool { return !above(i) })
+		stop = sort.Search(n, below)
+	} else {
+		start = sort.Search(n, func(i int) bool { return !below(i) })
+		stop = sort.Search(n, above)
+	}
+	if start >= stop {
+		return 0, 0, badArgument("no element is in the range; the values go from %s to %s", o.text(o.values[0]), o.text(o.values[n-1]))
+	}
+	return start, stop, nil
+}
+
+// falls reports whether the values fall. Those that neither rise nor fall have no ranges.
+func (o *ordinates[T]) falls() (bool, error) {
+	if len(o.missing) > 0 {
+		return false, badArgument("element %d has no value, so there are no ranges; select by index", o.missing[0])
+	}
+	direction := 0
+	for i := 1; i < len(o.values); i++ {
+		c := o.compare(o.values[i], o.values[i-1])
+		if c*direction < 0 {
+			return false, badArgument("its values neither rise nor fall all the way: %s follows %s at element %d; select by index",
+				o.text(o.values[i]), o.text(o.values[i-1]), i)
+		}
+		if c != 0 {
+			direction = c
+		}
+	}
+	return direction < 0, nil
+}
+
+// nearest returns the element whose value is nearest: the first one within the span, or else the nearest to it. Of two
+// that are as near it is the larger, as in pandas. A value that lies further beyond all others than these lie from
+// each other is refused: it is a mistake, and the end of the axis not what it means.
+func (o *ordinates[T]) nearest(at span[T]) (int, error) {
+	best, least := -1, 0.0
+	skip := o.missing
+	for i, v := range o.values {
+		if len(skip) > 0 && skip[0] == i {
+			skip = skip[1:]
+			continue
+		}
+		d := 0.0
+		switch {
+		case o.compare(v, at.first) < 0:
+			d = o.distance(at.first, v)
+		case o.compare(v, at.last) > 0:
+			d = o.distance(v, at.last)
+		}
+		larger := best >= 0 && o.compare(v, o.values[best]) > 0
+		if best < 0 || d < least || d == least && larger == (d > 0) && o.compare(v, o.values[best]) != 0 {
+			best, least = i, d
+		}
+	}
+	if least > 0 && o.isBeyond(best, at, least) {
+		return 0, badArgument("the nearest element, %d, has %s: that is too far from %s", best, o.text(o.values[best]), o.text(at.first))
+	}
+	return best, nil
+}
+
+// isBeyond reports whether a span lies beyond all values, by more than the nearest one is from its neighbour.
+func (o *ordinates[T]) isBeyond(best int, at span[T], gap float64) bool {
+	step, inside := 0.0, false
+	side := o.compare(o.values[best], at.first)
+	skip := o.missing
+	for i, v := range o.values {
+		if len(skip) > 0 && skip[0] == i {
+			skip = skip[1:]
+			continue
+		}
+		inside = inside || o.compare(v, at.first)*side < 0
+		if (i == best-1 || i == best+1) && o.compare(v, o.values[best]) != 0 {
+			step = max(step, o.distance(v, o.values[best]))
+		}
+	}
+	return !inside && gap > step
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"varve.dev/zarr/calendar"
+)
+
+// parsePeriod reads a moment as people write it, and what it stands for as far as it is written: 2024-12 is a month,
+// 2024-12-25 a day, 2024-12-25T06 an hour.
+func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], err error) {
+	if p.first, err = calendar.ParseInstant(text, c); err != nil {
+		return p, badArgument("%w", err)
+	}
+	date, clock := strings.TrimSpace(text), ""
+	if i := strings.IndexAny(date, "Tt "); i > 0 {
+		date, clock = date[:i], strings.TrimSpace(date[i+1:])
+	}
+	last := p.first
+	if length := clockLength(clock); length > 0 {
+		last.Nano += length - 1
+	} else if last.Day, err = dayAfter(p.first.Day, strings.Count(date[1:], "-"), c); err != nil {
+		return p, badArgument("%w", err)
+	} else {
+		last.Nano--
+	}
+	// The length is a day at most, so one day more or less brings the nanoseconds within one.
+	for day := int64(24 * time.Hour); last.Nano < 0 || last.Nano >= day; {
+		if last.Nano < 0 {
+			last.Day, last.Nano = last.Day-1, last.Nano+day
+		} else {
+			last.Day, last.Nano = last.Day+1, last.Nano-day
+		}
+	}
+	p.last = last
+	return p, nil
+}
+
+// clockLength returns the nanoseconds of the last part of a time of day: 06 is an hour, 06:30 a minute, 06:30:15.5 a
+// tenth of a second. It is 0 where there is none.
+func clockLength(clock string) int64 {
+	if i := strings.IndexAny(clock, "Zz+- UGug"); i >= 0 {
+		clock = clock[:i]
+	}
+	switch strings.Count(clock, ":") {
+	case 0:
+		if clock == "" {
+			return 0
+		}
+		return int64(time.Hour)
+	case 1:
+		return int64(time.Minute)
+	}
+	length := int64(time.Second)
+	_, fraction, _ := strings.Cut(clock, ".")
+	for range min(len(fraction), 9) {
+		length /= 10
+	}
+	return length
+}
+
+// dayAfter returns the day after the year, the month or the day that begins with a day.
+func dayAfter(day int64, parts int, c calendar.Calendar) (int64, error) {
+	d, err := c.Date(day)
+	if err != nil || parts > 1 {
+		return day + 1, err
+	}
+	if parts == 0 || d.Month == 12 {
+		return c.Number(calendar.Date{Year: d.Year + 1, Month: 1, Day: 1})
+	}
+	return c.Number(calendar.Date{Year: d.Year, Month: d.Month + 1, Day: 1})
+}

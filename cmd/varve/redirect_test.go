@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPrivateRedirects sees that the command follows a redirection to another service of
+// this machine only with the flag, and that the message names it.
+func TestPrivateRedirects(t *testing.T) {
+	files := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(fixture(t, "rect_2d.zarr")))))
+	t.Cleanup(files.Close)
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, files.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(door.Close)
+	if _, errs, status := execute(t, "", "info", door.URL+"/rect_2d.zarr"); status == 0 || !strings.Contains(errs, "--private-redirects") {
+		t.Errorf("without the flag: status %d, %s", status, errs)
+	}
+	if _, errs, status := execute(t, "", "--private-redirects", "info", door.URL+"/rect_2d.zarr"); status != 0 {
+		t.Errorf("with the flag: status %d, %s", status, errs)
+	}
+}
+
+// overlongURL names the variable that makes TestOverlong the command itself.
+const overlongURL = "VARVE_TEST_OVERLONG"
+
+// TestOverlong sees that a server which sends more than it says puts nothing on standard
+// error. It runs the command as a process, because package log is the whole process's.
+func TestOverlong(t *testing.T) {
+	if url := os.Getenv(overlongURL); url != "" {
+		os.Args = []string{"varve", "cat", url}
+		main()
+	}
+	dir := filepath.Dir(fixture(t, "rect_2d.zarr"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := httptest.NewRecorder()
+		http.FileServer(http.Dir(dir)).ServeHTTP(a, r)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		result := a.Result()
+		_ = result.Write(conn)
+		_, _ = io.WriteString(conn, "canary")
+	}))
+	t.Cleanup(server.Close)
+	command := exec.Command(os.Args[0], "-test.run=^TestOverlong$")
+	command.Env = append(os.Environ(), overlongURL+"="+server.URL+"/rect_2d.zarr")
+	var errs strings.Builder
+	command.Stderr = &errs
+	out, err := command.Output()
+	if err != nil || len(out) == 0 || errs.Len() > 0 {
+		t.Errorf("error %v, %d bytes, standard error %q", err, len(out), errs.String())
+	}
+}

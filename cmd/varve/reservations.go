@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+// reservationFlags are the flags of reservations.
+type reservationFlags struct {
+	cancel, publish string
+	yes, dry        bool
+}
+
+func newReservationsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "reservations NODE",
+		Short: "Show what reservations hold an array, or the arrays of a group, and end one",
+		Long: `Show what reservations hold an array, or the arrays of a group, and end one.
+
+A reservation is room behind the end of an array that several writers fill at a time. While it lasts, nobody else changes the
+array. One whose program has ended stays: publish it where all its parts are written, or cancel it, which deletes them.`,
+		Example: `  varve reservations era5.zarr
+  varve reservations era5.zarr/t2m --json`,
+		Args:              arguments("NODE"),
+		ValidArgsFunction: completeNode,
+	}
+	f := new(reservationFlags)
+	c.Flags().StringVar(&f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it")
+	c.Flags().StringVar(&f.publish, "publish", "", "make visible what was written to the reservation `ID`; all of its chunks have to be there")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --cancel deletes")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and show what would be")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := exclusive(cmd, "cancel", "publish"); err != nil {
+			return err
+		}
+		return reservations(cmd, args[0], f)
+	}
+	return c
+}
+
+// reserved is a reservation as programs read it.
+type reserved struct {
+	Node    string     `json:"node"`
+	ID      string     `json:"id"`
+	Parts   int        `json:"parts"`
+	Start   []int64    `json:"start"` // of the room
+	Stop    []int64    `json:"stop"`
+	Holder  string     `json:"holder"`
+	Since   *time.Time `json:"since"` // null where it is not known
+	Outcome string     `json:"outcome,omitempty"`
+
+	reservation *zarr.Reservation
+}
+
+func reservations(cmd *cobra.Command, location string, f *reservationFlags) error {
+	id := f.cancel + f.publish
+	opt := reading(cmd)
+	if id != "" {
+		opt = writing(cmd)
+	}
+	n, err := zarr.Open(cmd.Context(), location, opt)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	list, err := reservedIn(cmd, n, location)
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		if list, err = f.end(cmd, list); err != nil {
+			return err
+		}
+	}
+	if wantsJSON(cmd) {
+		return printJSON(cmd, map[string]any{"path": location, "dry_run": f.dry, "reservations": list})
+	}
+	return buffered(cmd, func(w *bufio.Writer) error {
+		for _, r := range list {
+			fmt.Fprintf(w, "%s  %s\n", printable(r.Node), r.text())
+		}
+		if len(list) == 0 {
+			fmt.Fprintf(w, "%s  no reservations\n", printable(location))
+		}
+		return nil
+	})
+}
+
+// reservedIn returns the reservations of an array, or of the arrays below a group.
+func reservedIn(cmd *cobra.Command, n zarr.Node, location string) ([]reserved, error) {
+	list := []reserved{}
+	add := func(a *zarr.Array, location string) error {
+		r, err := a.Reservation(cmd.Context())
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			list = append(list, newReserved(r, location))
+		}
+		return err
+	}
+	switch n := n.(type) {
+	case *zarr.Array:
+		return list, add(n, location)
+	case *zarr.Group:
+		for m, err := range n.Members(cmd.Context(), true) {
+			if a, ok := m.Node.(*zarr.Array); ok && err == nil {
+				err = add(a, sameNode(location)+"/"+m.Path)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+func newReserved(r *zarr.Reservation, node string) reserved {
+	out := reserved{Node: node, ID: r.ID(), Parts: r.Parts(), Holder: r.Holder().String(), reservation: r}
+	for i, in := range r.Region(0) {
+		out.Start = append(out.Start, in.Start)
+		out.Stop = append(out.Stop, r.Region(r.Parts() - 1)[i].Stop)
+	}
+	if since := r.Holder().Since; !since.IsZero() {
+		out.Since = &since
+	}
+	return out
+}
+
+func (r *reserved) text() string {
+	age := ""
+	if r.Since != nil {
+		age = fmt.Sprintf(", %v ago", time.Since(*r.Since).Round(time.Second))
+	}
+	text := fmt.Sprintf("reservation %s: %s from %v to %v, made by %s%s", r.ID, plural(int64(r.Parts), "part"), r.Start, r.Stop, r.Holder, age)
+	if r.Outcome != "" {
+		text += ": " + r.Outcome
+	}
+	return printable(text)
+}
+
+// end ends the reservation that is asked for, and returns it alone.
+func (f *reservationFlags) end(cmd *cobra.Command, list []reserved) ([]reserved, error) {
+	id := f.cancel + f.publish
+	for i := range list {
+		r := &list[i]
+		if r.ID != id {
+			continue
+		}
+		return list[i : i+1], f.endOne(cmd, r)
+	}
+	return nil, notFound("there is no reservation %s; varve reservations NODE lists those that there are", id)
+}
+
+func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
+	if f.dry {
+		r.Outcome = "nothing was changed"
+		return nil
+	}
+	if f.publish != "" {
+		r.Outcome = "published"
+		return r.reservation.Publish(cmd.Context())
+	}
+	if !f.yes {
+		if !isTerminal(cmd.InOrStdin()) {
+			return badUsage("this deletes what was written to reservation %s: give --yes", r.ID)
+		}
+		if !asked(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node)) {
+			return badArgument("nothing was deleted")
+		}
+	}
+	r.Outcome = "cancelled"
+	return r.reservation.Cancel(cmd.Context())
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+)
+
+// TestExportStreams writes a long JSON document to standard output without a file aside, and of one that cannot be read to its end
+// what there is; of a short one nothing.
+func TestExportStreams(t *testing.T) {
+	aside := t.TempDir()
+	t.Setenv("TMPDIR", aside)
+	node := newNode(t, "--shape", "9000000", "--chunks", "1000000", "--dtype", "int8")
+	if _, stderr, code := execute(t, "", "write", node, "--value", "7"); code != 0 {
+		t.Fatal(stderr)
+	}
+	stdout, stderr, code := execute(t, "", "export", node, "--format", "json")
+	if code != 0 || len(stdout) != 18000002 || !strings.HasPrefix(stdout, "[7,7") || !strings.HasSuffix(stdout, ",7]\n") {
+		t.Errorf("%d bytes, %s", len(stdout), stderr)
+	}
+	if left, err := os.ReadDir(aside); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	if err := os.WriteFile(node+"/c/8", []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for sel, least := range map[string]int{"": 0, "7999000:8001000": 0} {
+		stdout, stderr, code = execute(t, "", "export", node, "--select", sel, "--format", "json")
+		if code != 1 || len(stdout) < least || strings.HasSuffix(stdout, "]\n") || !strings.Contains(stderr, "c/8") {
+			t.Errorf("%q: status %d, %d bytes, %s", sel, code, len(stdout), stderr)
+		}
+	}
+}
+
+// TestHolder passes on what is longer than it holds.
+func TestHolder(t *testing.T) {
+	var to bytes.Buffer
+	h := &holder{to: &to}
+	block := make([]byte, 1<<20)
+	for i := range 20 {
+		if _, err := h.Write(block); err != nil {
+			t.Fatal(err)
+		}
+		if held := to.Len() == 0; held != (i < 16) {
+			t.Fatalf("after %d MiB %d bytes were passed on", i+1, to.Len())
+		}
+	}
+	if err := h.flush(); err != nil || to.Len() != 20<<20 {
+		t.Errorf("%d bytes, %v", to.Len(), err)
+	}
+}
+
+// TestExportLimit refuses output that is longer than --limit: before anything is written where that is known.
+func TestExportLimit(t *testing.T) {
+	node := newNode(t, "--shape", "1000", "--chunks", "100", "--dtype", "int32")
+	file := t.TempDir() + "/out"
+	for _, c := range []struct {
+		format, limit string
+		fits          bool
+	}{
+		{"raw", "4000", true}, {"raw", "3999", false}, {"npy", "4000", false}, {"npy", "4128", true},
+		{"json", "1999", false}, {"json", "2000", false}, {"json", "2002", true}, {"csv", "1999", false}, {"csv", "2000", true},
+	} {
+		for _, args := range [][]string{nil, {"-o", file}} {
+			_ = os.Remove(file)
+			stdout, stderr, code := execute(t, "", append([]string{"export", node, "--format", c.format, "--limit", c.limit + "B"}, args...)...)
+			_, err := os.Stat(file)
+			made := err == nil || len(stdout) > 0
+			if (code == 0) != c.fits || made != c.fits || !c.fits && !strings.Contains(stderr, "--limit") {
+				t.Errorf("%+v %v: status %d, output %t, %s", c, args, code, made, stderr)
+			}
+		}
+	}
+	var to bytes.Buffer
+	err := within(10, bufio.NewWriter(&to), func(w *bufio.Writer) error { _, err := w.WriteString("more than ten"); return err })
+	if !errors.Is(err, zarr.ErrLimit) {
+		t.Error(err)
+	}
+}
+
+// TestRest reads what is left of files and streams, whose memory is taken once.
+func TestRest(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789abcdef"), spoolMemory/8)
+	name := t.TempDir() + "/data.bin"
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, r := range map[string]io.Reader{
+		"memory": bytes.NewReader(data), "file": file, "stream": io.MultiReader(bytes.NewReader(data)), "nothing": strings.NewReader(""),
+	} {
+		if what != "nothing" {
+			if _, err := io.ReadFull(r, make([]byte, 5)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := &values{r: r}
+		got, err := v.rest()
+		if want := data[5:]; err != nil || what != "nothing" && !bytes.Equal(got, want) || cap(got) > len(got)+len(got)/16 {
+			t.Errorf("%s: %d bytes, room for %d, %v", what, len(got), cap(got), err)
+		}
+		if err := v.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	_ = file.Close()
+}

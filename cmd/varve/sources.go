@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+)
+
+// sourcesOf returns the files and nodes that arguments name. One with *, ? or [ that is no file stands for all files that
+// match, in natural order, in which day-9 comes before day-10. All others keep the order in which they are given.
+func sourcesOf(args []string) ([]string, error) {
+	var sources []string
+	streams := 0
+	for _, arg := range args {
+		if arg == "" || arg == "-" {
+			if streams++; streams > 1 {
+				return nil, badUsage("standard input can be one file only")
+			}
+		}
+		if !strings.ContainsAny(arg, "*?[") || strings.Contains(arg, "://") || isThere(arg) {
+			sources = append(sources, arg)
+			continue
+		}
+		found, err := filepath.Glob(arg)
+		if err != nil {
+			return nil, badUsage("%q is no pattern of file names: %w", arg, err)
+		}
+		if len(found) == 0 {
+			return nil, notFound("no file matches %q", arg)
+		}
+		slices.SortFunc(found, compareNaturally)
+		sources = append(sources, found...)
+	}
+	return sources, nil
+}
+
+// isThere reports whether a file or a folder has a name.
+func isThere(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// compareNaturally compares names of files, and whole numbers in them by their value.
+func compareNaturally(a, b string) int {
+	for x, y := a, b; x != "" && y != ""; {
+		n, m := leadingDigits(x), leadingDigits(y)
+		if n == 0 || m == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		p, q := strings.TrimLeft(x[:n], "0"), strings.TrimLeft(y[:m], "0")
+		if c := cmp.Or(cmp.Compare(len(p), len(q)), strings.Compare(p, q)); c != 0 {
+			return c
+		}
+		x, y = x[n:], y[m:]
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+// leadingDigits returns how many digits a text begins with.
+func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+// isNodeLocation reports whether a source of values is a Zarr node rather than a file: a URL, a folder, an archive or
+// something in one.
+func isNodeLocation(source string) bool {
+	if source == "" || source == "-" {
+		return false
+	}
+	if strings.Contains(source, "://") {
+		return true
+	}
+	if info, err := os.Stat(source); err == nil {
+		return info.IsDir() || strings.EqualFold(filepath.Ext(source), ".zip")
+	}
+	return strings.Contains(source, ".zip/")
+}
+
+// openNodeValues opens an array whose elements are of type t, the zero Type standing for any.
+func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *values, err error) {
+	a, err := openArray(cmd, location)
+	if err != nil {
+		return nil, err
+	}
+	src, err := newSource(cmd.Context(), a, "", false)
+	if err == nil && !t.IsZero() && src.typ != t {
+		err = badArgument("%s has elements of type %s, the array %s", location, src.typ, t)
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	v = &values{typ: src.typ, shape: src.shape, total: src.resolved.Len() * width(src.typ), whole: true, name: location}
+	if src.typ.Variable() { // text is in memory as a whole, as that of a file is
+		defer a.Close()
+		all := elements{typ: src.typ}
+		err := src.blocks(cmd.Context(), func(e elements) error {
+			for _, w := range e.words {
+				all.words = append(all.words, slices.Clone(w))
+			}
+			return nil
+		})
+		v.provide(all)
+		return v, err
+	}
+	slabs, err := a.Slabs(src.resolved, nodeSlab)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	next, stop := iter.Pull(slabs)
+	v.r = &nodeReader{cmd: cmd, reader: src.reader(), next: next}
+	v.done = func() error {
+		stop()
+		return a.Close()
+	}
+	return v, nil
+}
+
+// nodeSlab is how many bytes of an array are read at a time on their way into another one.
+const nodeSlab = 32 << 20
+
+// nodeReader reads the elements of an array as bytes, in C order and host byte order.
+type nodeReader struct {
+	*reader
+	cmd  *cobra.Command
+	next func() (selection.Selection, bool)
+	rest []byte // of the slab that was read last
+}
+
+// Read implements [io.Reader].
+func (r *nodeReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		slab, ok := r.next()
+		if !ok {
+			return 0, io.EOF
+		}
+		part, err := r.array.Select(slab)
+		if err != nil {
+			return 0, err
+		}
+		e, err := r.read(r.cmd.Context(), slab, int(part.Len()))
+		if err != nil {
+			return 0, err
+		}
+		r.rest = e.data
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// appendedFile is how an array has grown by one source, as programs read it.
+type appendedFile struct {
+	Source string  `json:"file"`
+	Before []int64 `json:"shape_before"`
+	Shape  []int64 `json:"shape"`
+}
+
+// partly adds to the error of a source how many before it were appended, and so must not be given again.
+func partly(err error, done []appendedFile, all []string) error {
+	if err == nil || len(done) == 0 {
+		return err
+	}
+	last := done[len(done)-1]
+	return &undone{err, fmt.Sprintf("the first %d of %s are appended, up to %s: give the others only when you repeat this",
+		len(done), plural(int64(len(all)), "file"), last.Source)}
+}

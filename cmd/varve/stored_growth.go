@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+)
+
+// growthAttribute is the attribute that says how the chunks of an array are to grow where --grow does not.
+const growthAttribute = "varve:growth"
+
+// storedText explains the attribute in the help of commands.
+const storedText = `The policy may be stored with the array, so that it is said once: create --grow does so, in the attribute varve:growth, as
+{"policy": "calendar:month", "time": "time"}. It holds for axis 0, or for the "axis" that it names, in append and resize without --grow.`
+
+// storedGrowth is the value of the attribute.
+type storedGrowth struct {
+	Policy   string          `json:"policy"`
+	Axis     json.RawMessage `json:"axis,omitempty"` // a number or a name; 0 where it is missing
+	Time     string          `json:"time,omitempty"` // the name of an array beside the one that grows
+	Start    string          `json:"start,omitempty"`
+	Step     string          `json:"step,omitempty"`
+	Calendar string          `json:"calendar,omitempty"`
+}
+
+// growthOf returns the policy that is stored with an array, and the axis it is for; false where there is none.
+func growthOf(a *zarr.Array) (s storedGrowth, axis int, found bool, err error) {
+	raw, found, err := metadata.Attribute(a.Attributes(), growthAttribute)
+	if err != nil || !found {
+		return s, 0, false, err
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, 0, true, s.malformed("it is no object with the texts policy, time, start, step and calendar")
+	}
+	if axis, err = s.axis(a); err != nil {
+		return s, 0, true, s.malformed(oneLine(err))
+	}
+	return s, axis, true, nil
+}
+
+func (s storedGrowth) axis(a *zarr.Array) (int, error) {
+	text := strings.Trim(string(s.Axis), `"`)
+	if text == "" {
+		text = "0"
+	}
+	axis, err := axisOfArray(text, a)
+	if err == nil && (axis < 0 || axis >= a.Rank()) {
+		err = fmt.Errorf("there is no axis %s", text)
+	}
+	return axis, err
+}
+
+// malformed returns the error for an attribute that says nothing that can be followed.
+func (s storedGrowth) malformed(why string) error {
+	return fmt.Errorf("%w: attribute %s: %s; set it anew (varve attrs NODE set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
+		"remove it (varve attrs NODE unset %s), or give --grow", zarr.ErrInvalidMetadata, growthAttribute, why, growthAttribute, growthAttribute)
+}
+
+// policy returns what the attribute says, and when the elements are.
+func (s storedGrowth) policy(reading func() *zarr.Options) (p growthPolicy, t times, err error) {
+	t = times{coordinate: s.Time, start: s.Start, step: s.Step, calendar: s.Calendar, reading: reading}
+	if p, err = parsePolicy(s.Policy); err != nil {
+		return p, t, s.malformed(fmt.Sprintf("policy %q: %v", s.Policy, err))
+	}
+	steps := s.Start != "" || s.Step != "" || s.Calendar != ""
+	switch {
+	case p.unit == 0 && (steps || s.Time != ""):
+		return p, t, s.malformed("only a calendar needs to know when elements are")
+	case p.unit == 0:
+		return p, t, nil
+	case s.Time != "" && steps:
+		return p, t, s.malformed("time excludes start, step and calendar")
+	case strings.Contains(s.Time, "/"):
+		return p, t, s.malformed(fmt.Sprintf("time %q is no name of an array beside this one", s.Time))
+	case s.Time == "":
+		if _, err = calendar.ParseSteps(s.Start, s.Step, s.Calendar); err != nil {
+			err = s.malformed(fmt.Sprintf("it needs time, or start and step: %v", err))
+		}
+	}
+	return p, t, err
+}
+
+// along returns the policy for an axis of an array and the times that go with it: those of the flags, or without --grow
+// those that are stored with the array.
+func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, location string, axis int) (growthPolicy, times, error) {
+	s, stored, found, err := growthOf(a)
+	if cmd.Flags().Changed("grow") {
+		if found && err == nil && stored == axis {
+			c.depart(cmd, s, location)
+		}
+		return p, c.times, nil
+	}
+	if !found || err == nil && stored != axis {
+		return p, c.times, nil
+	}
+	if err != nil {
+		return p, c.times, err
+	}
+	p, t, err := s.policy(c.times.reading)
+	p.stored = true
+	return p, t, err
+}
+
+// depart tells people that --grow says something else than what is stored.
+func (c *change) depart(cmd *cobra.Command, s storedGrowth, location string) {
+	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || wantsJSON(cmd) {
+		return
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s departs from the policy that is stored, %s: later appends may not fit the pattern\n",
+		printable(location), printable(c.grow), printable(s.Policy))
+}
+
+// storeGrowth adds the policy of --grow to the attributes of a new array.
+func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
+	if !cmd.Flags().Changed("grow") {
+		return nil
+	}
+	p, err := parsePolicy(c.grow)
+	if err != nil {
+		return badUsage("--grow %s: %w", c.grow, err)
+	}
+	if err := growsBy(s, p); err != nil {
+		return err
+	}
+	v := storedGrowth{Policy: c.grow}
+	if p.unit != 0 {
+		v.Time, v.Start, v.Step, v.Calendar = c.times.coordinate, c.times.start, c.times.step, c.times.calendar
+	}
+	if strings.Contains(v.Time, "/") {
+		return badArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
+	}
+	value, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	object, _ := s.Attributes.(json.RawMessage)
+	if len(object) == 0 {
+		object = json.RawMessage("{}")
+	}
+	if _, there, err := metadata.Attribute(object, growthAttribute); err != nil || there {
+		return badUsage("--grow and the attribute %s exclude each other", growthAttribute)
+	}
+	raw, err := metadata.SetAttribute(object, growthAttribute, value)
+	s.Attributes = json.RawMessage(raw)
+	return err
+}
+
+// growsBy refuses a policy that cannot be that of axis 0.
+func growsBy(s *zarr.Spec, p growthPolicy) error {
+	if len(s.Shape) == 0 {
+		return badArgument("--grow: the array has no axis")
+	}
+	follows := p.unit == 0 && (p.growth.String() == grid.AppendOne().String() || p.growth.String() == grid.RepeatLast().String())
+	if s.Grid != nil && s.Grid.Axis(0).IsRegular() && !follows {
+		return onAxis(0, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
+	}
+	return nil
+}

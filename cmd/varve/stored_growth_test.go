@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStoredGrowth makes an archive from a coordinate that is still empty, and appends to it without saying how it grows.
+func TestStoredGrowth(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	field, time := group+"/t2m", group+"/time"
+	must(t, "", "create", time, "--shape", "0", "--dtype", "int32", "--chunks", "100", "--attributes", `{"units": "days since 2024-01-30"}`, "--dimension-names", "time")
+	must(t, "", "create", field, "--shape", "0,2", "--dtype", "int8", "--chunks", "calendar:month", "--time", "time", "--grow", "calendar:month",
+		"--attributes", `{"units": "K"}`, "--dimension-names", "time,x")
+	if got := strings.Join(strings.Fields(must(t, "", "attrs", field)), " "); !strings.Contains(got, `"varve:growth": { "policy": "calendar:month", "time": "time" }`) || !strings.Contains(got, `"units"`) {
+		t.Error(got)
+	}
+	day := 0
+	for _, c := range []struct {
+		days int
+		want string
+	}{{4, "[[2,29],2]"}, {10, "[[2,29],2]"}, {18, "[[2,29,31],2]"}, {60, "[[2,29,31,30],2]"}} {
+		f := files(t, "["+strings.Repeat("[1,2],", c.days-1)+"[1,2]]", numbers(day, c.days))
+		must(t, "", "append", group, "t2m="+f[0], "time="+f[1])
+		day += c.days
+		if got := chunkShapes(t, field); expanded(t, got) != expanded(t, c.want) {
+			t.Errorf("%d days: %s, want %s", day, got, c.want)
+		}
+	}
+	if got := must(t, "", "resize", field, "--shape", "124,2", "--alone"); !strings.Contains(got, "92 × 2 → 124 × 2") {
+		t.Error(got)
+	}
+	if got := chunkShapes(t, field); expanded(t, got) != expanded(t, "[[2,29,31,30,31,30],2]") {
+		t.Error(got)
+	}
+}
+
+// TestGrowOverrules says another policy than the one that is stored.
+func TestGrowOverrules(t *testing.T) {
+	node := newNode(t, "--shape", "31", "--dtype", "int8", "--chunks", "[[31]]", "--grow", "calendar:month", "--start", "2023-01-01", "--step", "1d")
+	must(t, "xxx", "append", node)
+	if got := chunkShapes(t, node); got != "[[31,28]]" {
+		t.Error(got)
+	}
+	_, errs, status := execute(t, strings.Repeat("x", 30), "append", node, "--grow", "append-one")
+	if want := "--grow append-one departs from the policy that is stored, calendar:month"; status != 0 || !strings.Contains(errs, want) {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if got := chunkShapes(t, node); got != "[[31,28,5]]" {
+		t.Error(got)
+	}
+	if _, errs, status := execute(t, "x", "append", node); status != 1 || !strings.Contains(errs, "end at element 64") || !strings.Contains(errs, "--grow, in place of the attribute") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, "", "attrs", node, "unset", "varve:growth")
+	must(t, "x", "append", node)
+	must(t, "", "attrs", node, "set", "varve:growth", `{"policy": "fixed:4", "axis": -1}`)
+	must(t, "xxxxxx", "append", node)
+	if got := chunkShapes(t, node); expanded(t, got) != "[[31,28,5,1,4,4]]" {
+		t.Error(got)
+	}
+}
+
+// TestStoredGrowthMalformed follows no attribute that says nothing, and says how to mend it; --grow works all the same.
+func TestStoredGrowthMalformed(t *testing.T) {
+	node := newNode(t, "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
+	for _, c := range [][2]string{
+		{`"calendar:month"`, "no object"}, {`{"policy": 5}`, "no object"}, {`{}`, `policy ""`}, {`{"policy": "calendr:month"}`, `"calendr:month"`},
+		{`{"policy": "calendar:month"}`, "start and step"}, {`{"policy": "calendar:month", "time": "../time"}`, "beside this one"},
+		{`{"policy": "calendar:month", "time": "time", "step": "1d"}`, "time excludes"}, {`{"policy": "fixed:2", "time": "time"}`, "only a calendar"},
+		{`{"policy": "fixed:2", "axis": "lat"}`, "lat"}, {`{"policy": "fixed:2", "axis": 1}`, "no axis 1"}, {`{"policy": "fixed:0"}`, "fixed:0"},
+	} {
+		must(t, "", "attrs", node, "set", "varve:growth", c[0])
+		for _, args := range [][]string{{"append", node}, {"resize", node, "--shape", "9"}} {
+			_, errs, status := execute(t, "x", append(args, "--json")...)
+			failure, _ := decode(t, errs)["error"].(map[string]any)
+			if got := fmt.Sprint(failure["message"]); status != 1 || !strings.Contains(got, c[1]) || !strings.Contains(got, "varve attrs NODE set varve:growth") || failure["kind"] != "invalid-metadata" {
+				t.Errorf("%s: status %d, %s", c[0], status, errs)
+			}
+		}
+	}
+	must(t, "x", "append", node, "--grow", "fixed:4")
+}
+
+// TestCreateGrow refuses policies that the new array cannot follow.
+func TestCreateGrow(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "a.zarr")
+	create := []string{"create", at, "--dtype", "int8"}
+	for _, c := range []struct {
+		status     int
+		want, args string
+	}{
+		{1, "follow the extent", "--shape 3 --chunks 3 --grow fixed:2"},
+		{1, "follow the extent", "--shape 3 --chunks 3 --grow fixed:2 --zarr-format 2"},
+		{1, "has no axis", "--shape= --grow repeat-last"},
+		{2, "--time COORD", "--shape 3 --chunks [[3]] --grow calendar:month"},
+		{1, "beside it only", "--shape 3 --chunks [[3]] --grow calendar:month --time x/time"},
+		{2, "exclude each other", `--shape 3 --chunks [[3]] --grow fixed:2 --attributes {"varve:growth":{}}`},
+		{2, "--grow", "--shape 3 --grow fast"},
+		{0, "", "--shape 3 --chunks 3 --grow repeat-last --zarr-format 2"},
+	} {
+		_, errs, status := execute(t, "", append(create, strings.Fields(c.args)...)...)
+		if status != c.status || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: status %d, %s", c.args, status, errs)
+		}
+	}
+	must(t, "xxxx", "append", at)
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+)
+
+// temporaryFact is a temporary file below a node: of a write that is under way, or of a writer that was killed.
+type temporaryFact struct {
+	Name     string    `json:"name"` // in the store
+	Bytes    int64     `json:"bytes"`
+	Modified time.Time `json:"modified"`
+}
+
+// temporaryFiles lists the temporary files at and below a node. Only local stores have some.
+func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
+	found := []temporaryFact{}
+	s, ok := store.Driver(n.Hierarchy().Store()).(*file.Store)
+	if !ok {
+		return found, nil
+	}
+	dir, err := store.ParsePath(n.Path())
+	if err != nil {
+		return nil, err
+	}
+	for t, err := range s.Temporary(cmd.Context(), dir) {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, temporaryFact{t.Name, t.Size, t.Modified})
+	}
+	return found, nil
+}
+
+// writeTemporary writes a line for each temporary file, and what becomes of them.
+func writeTemporary(w *bufio.Writer, files []temporaryFact) {
+	var sum int64
+	for _, f := range files {
+		sum += f.Bytes
+		fmt.Fprintf(w, "%s  temporary file, %s, of %s\n", printable(f.Name), byteCount(f.Bytes), f.Modified.Format(time.DateTime))
+	}
+	if len(files) > 0 {
+		fmt.Fprintf(w, "%s with %s: the next command that writes here removes those of killed writers\n",
+			plural(int64(len(files)), "temporary file"), byteCount(sum))
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+// topic is what varve help explains besides commands.
+type topic struct{ name, short, title, text string }
+
+// topics are all of them.
+var topics = []topic{
+	{"select", "how --select names elements", "Selections: which elements of an array are meant", selectTopic},
+	{"chunks", "how --chunks and --shards cut an array", "Chunks and shards: how an array is cut", chunksHelp + "\n\n" + shardsHelp},
+	{"growth", "how --grow cuts what is appended", "Growth: how the chunks of an axis go on", policiesText + "\n\n" + storedText},
+}
+
+// topicNames returns the names of the topics.
+func topicNames() []string {
+	names := make([]string, len(topics))
+	for i, t := range topics {
+		names[i] = t.name
+	}
+	return names
+}
+
+// topicOf returns the topic of a name.
+func topicOf(name string) (topic, bool) {
+	for _, t := range topics {
+		if t.name == name {
+			return t, true
+		}
+	}
+	return topic{}, false
+}
+
+// selectTopic explains --select.
+const selectTopic = `An item for each axis, with commas between them. Axes without an item are whole, and so is the array
+without --select.
+  3              one element; its axis is not in the result. -1 is the last element
+  0:10           elements 0 to 9, as in NumPy; ::2 is every other one, ::-1 all of them backwards
+  ...            all axes that are not named, as in 0:10,...,3
+  time=0:10      an item for the dimension of that name; such items come last
+
+By coordinate values, where the dimension has a coordinate, which is an array with one axis that is named as the dimension,
+in the same group or one above:
+  time=2024-12-25..2025-01-01    all elements between two values, with both ends
+  lat=-10..10                    the same where values fall, and for any numbers
+  time=2024-12-25..              all from a value on; ..10 is all up to one
+  time=2024-12-25                the nearest element; its axis is not in the result
+  lat=10.0                       the nearest element; lat=10 is an index, lat=10..10 are all with that value
+  station=Oslo                   the element with that label; quotes, as in station="7", make a label of a number
+
+A date stands for as much as it says: 2024-12 is a month, 2024-12-25 a day, 2024-12-25T06 an hour. A range goes from the
+beginning of its first date to the end of its last one, and a single date means the first element within it, or
+else the nearest one. Dates are those of the coordinate's own calendar, as "days since 2000-01-01" in its attribute units
+and "noleap" in calendar say. A range without an element is refused, and so is a value far beyond the ends of a coordinate.
+
+In JSON:
+  {"orthogonal": [[0,2,5], "1:5", 7]}               an entry an axis: a list of indices, a slice or an index
+  {"orthogonal": {"time": "2024-12..", "lat": 3}}   axes by name, also by coordinate values
+  {"points": [[0,5,7], [10,20,30]]}                 three elements, (0,10), (5,20) and (7,30): a list for each axis, not for each point
+  {"blocks": ["0", "1:3"]}                          chunks by their index; with "inner": true the inner chunks of shards
+  {"mask": "mask.npy"}                              elements where a file of booleans, of the array's shape, is true
+  {"fields": ["a"], "basic": "0:5"}                 fields of a struct, of a selection as text`

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/dtype"
+)
+
+// typeNames are the names that NumPy and Python have for data types and that mean the same on every machine.
+var typeNames = map[string]string{
+	"half": "float16", "single": "float32", "double": "float64", "float": "float64", "float_": "float64",
+	"csingle": "complex64", "cdouble": "complex128", "complex": "complex128", "complex_": "complex128",
+	"byte": "int8", "short": "int16", "intc": "int32", "longlong": "int64", "int": "int64", "int_": "int64",
+	"ubyte": "uint8", "ushort": "uint16", "uintc": "uint32", "ulonglong": "uint64", "uint": "uint64",
+	"bool_": "bool", "boolean": "bool", "str": "string", "text": "string",
+}
+
+// otherNames are names that other languages have, or that mean several types: they are answered with a proposal.
+var otherNames = map[string]string{
+	"f16": "float16", "f32": "float32", "f64": "float64", "i16": "int16", "i32": "int32", "i64": "int64",
+	"u16": "uint16", "u32": "uint32", "u64": "uint64", "float80": "float64", "longdouble": "float64", "float128": "float64", "decimal": "float64",
+	"long": "int64 or int32", "ulong": "uint64 or uint32", "integer": "int32 or int64", "number": "float64", "real": "float32 or float64",
+	"char": "int8 or null_terminated_bytes", "object": "string or bytes", "unicode": "string", "utf8": "string", "varchar": "string",
+	"binary": "bytes", "void": "r8, r16 …", "datetime": "M8[s] or M8[ns]", "datetime64": "M8[s] or M8[ns]", "timestamp": "M8[s] or M8[ns]",
+	"date": "M8[D]", "timedelta": "m8[s] or m8[ns]", "timedelta64": "m8[s] or m8[ns]",
+}
+
+// commonName returns the data type that a name of NumPy stands for in all places.
+func commonName(text string) (dtype.Type, bool) {
+	name, ok := typeNames[strings.ToLower(strings.TrimPrefix(text, "np."))]
+	if !ok {
+		name = strings.ToLower(strings.TrimPrefix(text, "np."))
+	}
+	t, err := dtype.Parse(name, nil)
+	return t, err == nil
+}
+
+// unknownType adds to an error about a data type which one may be meant.
+func unknownType(text string, err error) error {
+	name := strings.ToLower(strings.TrimSpace(text))
+	if other, ok := otherNames[name]; ok {
+		return fmt.Errorf("%w (is %s meant?)", err, other)
+	}
+	known := slices.Sorted(maps.Keys(typeNames))
+	for _, t := range dtype.All() {
+		known = append(known, t.Name())
+	}
+	if hint := meant(name, known); hint != "" {
+		return fmt.Errorf("%w%s", err, hint)
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/dtype"
+)
+
+// TestTypeNames creates arrays with the names that NumPy and Python have for data types.
+func TestTypeNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"float": "float64", "double": "float64", "int": "int64", "single": "float32", "half": "float16", "Float32": "float32", "np.int16": "int16",
+		"uint": "uint64", "complex": "complex128", "bool_": "bool", "str": "string", "i8": "int64", "f4": "float32", ">i4": "int32", "INT8": "int8",
+	} {
+		node := newNode(t, "--shape", "2", "--dtype", name)
+		if got := decode(t, must(t, "", "info", "--json", node))["data_type"]; got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if out := must(t, "", "plan", "--shape", "2", "--dtype", name); out == "" {
+			t.Error(name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Values(typeNames)) {
+		if _, err := dtype.Parse(name, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTypeMeant proposes a type for a name that is none.
+func TestTypeMeant(t *testing.T) {
+	for name, want := range map[string]string{
+		"flaot32": "is float32 meant?", "f32": "is float32 meant?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
+		"uint23": "uint", "strng": "is string meant?",
+	} {
+		_, errs, status := execute(t, "", "create", t.TempDir()+"/a.zarr", "--shape", "2", "--dtype", name)
+		if status == 0 || !strings.Contains(errs, want) || !strings.Contains(errs, name) {
+			t.Errorf("%s: status %d, %s", name, status, errs)
+		}
+	}
+}
+
+// TestChunksWithCommas takes the lengths of chunks as --shape takes those of axes.
+func TestChunksWithCommas(t *testing.T) {
+	for _, c := range []struct{ chunks, want string }{
+		{"100,50", `"chunk_shape":[100,50]`}, {"100, 50", `"chunk_shape":[100,50]`}, {"-1,50", `"chunk_shape":[400,50]`},
+		{"[100,200,100],50", `[[100,200,100],50]`}, {"calendar:month,50", `50]`}, {"bounded:100,50", `"chunk_shape":[100,50]`},
+	} {
+		args := []string{"--shape", "400,200", "--dtype", "int8", "--chunks", c.chunks}
+		if strings.HasPrefix(c.chunks, "calendar") {
+			args = append(args, "--start", "2024-01-01", "--step", "1d")
+		}
+		if got := chunkGrid(t, newNode(t, args...)); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.chunks, got)
+		}
+	}
+	if got := must(t, "", "info", newNode(t, "--shape", "400,200", "--dtype", "int8", "--shards", "200,100", "--chunks", "100,50")); !strings.Contains(got, "100") {
+		t.Error(got)
+	}
+	for _, text := range []string{"100,", ",", "100,x", "auto,5", "8MiB,5"} {
+		if _, errs, status := execute(t, "", "create", "a.zarr", "--shape", "4,4", "--dtype", "int8", "--chunks", text); status != 2 || !strings.Contains(errs, "--chunks") {
+			t.Errorf("%s: status %d, %s", text, status, errs)
+		}
+	}
+}
+
+// chunkGrid returns the chunk grid of an array as it is stored, without white space.
+func chunkGrid(t *testing.T, node string) string {
+	t.Helper()
+	return string(jsonText(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))
+}

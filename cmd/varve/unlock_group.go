@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+// locked is an array of a group that is about to be unlocked.
+type locked struct {
+	path  string
+	array *zarr.Array
+	how   zarr.UnlockOptions
+}
+
+// unlockGroup unlocks the arrays below a group that have the axes. All of them are looked at before the first one is
+// changed, so that an array that cannot be unlocked changes nothing. To repeat the command after a failure is safe.
+func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.UnlockOptions) error {
+	arrays, err := lockedArrays(cmd, location, g, axes, how)
+	if err != nil {
+		return err
+	}
+	done := make([]*unlocked, 0, len(arrays))
+	for _, l := range arrays {
+		at := sameNode(location) + "/" + l.path
+		u, err := unlockArray(cmd, at, l.array, &l.how)
+		if err != nil {
+			return on(cmd.Name(), at, errors.Join(err, someUnlocked(len(done), len(arrays))))
+		}
+		done = append(done, u)
+		if wantsJSON(cmd) {
+			continue
+		}
+		if err := u.print(cmd); err != nil {
+			return err
+		}
+	}
+	if wantsJSON(cmd) {
+		return printJSON(cmd, map[string]any{"path": location, "arrays": done})
+	}
+	return printReaders(cmd, done...)
+}
+
+// someUnlocked says how far the unlocking of a group came, nil where it did not begin.
+func someUnlocked(done, all int) error {
+	if done == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %s were unlocked; repeat the command for the others", done, plural(int64(all), "array"))
+}
+
+// lockedArrays returns the arrays below a group that have any of the axes, or all arrays where none are named.
+func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.UnlockOptions) (arrays []locked, err error) {
+	var names []string
+	for m, err := range g.Members(cmd.Context(), true) {
+		if err == nil {
+			err = m.Err
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := m.Node.(*zarr.Array); !ok {
+			continue
+		}
+		l := locked{path: m.Path, how: *how}
+		if l.array, err = g.OpenArray(cmd.Context(), m.Path, nil); err != nil {
+			return nil, err
+		}
+		names = append(names, l.array.DimensionNames()...)
+		if err := l.find(axes); err != nil {
+			return nil, on(cmd.Name(), sameNode(location)+"/"+m.Path, err)
+		}
+		if len(axes) == 0 && l.array.Rank() > 0 || len(l.how.Axes) > 0 {
+			arrays = append(arrays, l)
+		}
+	}
+	if len(axes) > 0 && len(arrays) == 0 {
+		return nil, badArgument("no array of the group has an axis %s%s", strings.Join(axes, " or "), meant(axes[0], names))
+	}
+	return arrays, nil
+}
+
+// find finds the axes that texts mean. Names that the array does not have, and numbers beyond its axes, are those of
+// other arrays of the group. An array that is meant and whose format has no lists is refused.
+func (l *locked) find(axes []string) error {
+	a := l.array
+	for _, text := range axes {
+		if !isNumber(text) && !slices.Contains(a.DimensionNames(), text) {
+			continue
+		}
+		i, err := axisOfArray(text, a)
+		if err != nil {
+			return err
+		}
+		if i >= 0 && i < a.Rank() {
+			l.how.Axes = append(l.how.Axes, i)
+		}
+	}
+	if a.Format() == 2 && a.Rank() > 0 && (len(axes) == 0 || len(l.how.Axes) > 0) {
+		return unsupported("format 2 has regular chunks only; varve convert --to 3 makes format 3 of the group")
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/config"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
+)
+
+// Repair tells that a codec was read whose metadata is not as it is specified.
+type Repair struct {
+	// Note is one sentence for the reader of the array.
+	Note string
+	// Strict is why no array may be created with such metadata. It is nil for another spelling
+	// of what is specified.
+	Strict error
+}
+
+// Repairer is the power of a codec with codecs of its own, some of which may be repaired.
+type Repairer interface {
+	// Repaired is called after Bind. It returns the codec with its own codecs as they are
+	// specified, and what was repaired. Without repairs the extension is not looked at.
+	Repaired() (metadata.Extension, []Repair)
+}
+
+// olderForm is a form of codec metadata that is read, but not written.
+type olderForm struct {
+	source string
+	// read returns the codec as it is specified, with a note. The note is "" where e does not
+	// have the form.
+	read func(e metadata.Extension, spec Spec) (now metadata.Extension, note string)
+	// strict says that arrays may not be created so.
+	strict bool
+}
+
+// older has the forms of codecs that programs have written before, or beside, the specified
+// ones. A codec that is refused is looked for here; the first form that it has reads it.
+// Package grid has the same for chunk grids, package metadata for the rest of a document.
+var older = []olderForm{
+	{
+		source: "drafts of zarr-specs v3; zarr-python 3 and zarrs read it",
+		read:   readEndian,
+	},
+	{
+		source: "early drafts of zarr-specs v3 (\"Transpose codec\"); zarrita.js and zarr-python 3 read or wrote it",
+		read:   readOrderName,
+	},
+	{
+		source: "zarr-python 3.1 (structured data types) and GDAL 3.12 (fixed_length_utf32): both store little endian",
+		read:   readNoEndian,
+		strict: true,
+	},
+	{
+		source: "numcodecs takes zstd levels beyond the last one for that; decoding needs none",
+		read:   readLevel,
+		strict: true,
+	},
+}
+
+// readOlder returns the codec that an older form stands for. err is why the codec was refused.
+func readOlder(e metadata.Extension, spec Spec, err error) (now metadata.Extension, r Repair, ok bool) {
+	if !errors.Is(err, ErrConfiguration) && !errors.Is(err, ErrUnsupported) {
+		return e, r, false
+	}
+	for _, f := range older {
+		now, note := f.read(e, spec)
+		if note == "" {
+			continue
+		}
+		if r.Note = note; f.strict {
+			r.Strict = err
+		}
+		now.Optional = e.Optional
+		return now, r, true
+	}
+	return e, r, false
+}
+
+// readEndian reads the name that the codec "bytes" had first.
+func readEndian(e metadata.Extension, _ Spec) (metadata.Extension, string) {
+	if e.Name != "endian" {
+		return e, ""
+	}
+	return metadata.Extension{Name: "bytes", Configuration: e.Configuration}, `the codec "endian" of older documents was read as "bytes"`
+}
+
+// readNoEndian reads numbers of several bytes without a byte order, where all writers that
+// leave it out store the same one.
+func readNoEndian(e metadata.Extension, spec Spec) (metadata.Extension, string) {
+	var c struct {
+		Endian *string `json:"endian"`
+	}
+	isKnown := spec.Type.Kind() == dtype.Struct || spec.Type.Kind() == dtype.UTF32
+	if e.Name != "bytes" || !isKnown || config.Decode(e.Configuration, &c) != nil || c.Endian != nil {
+		return e, ""
+	}
+	note := fmt.Sprintf(`the codec "bytes" has no endian, which %s needs: it was read as "little" (zarr-python 3.1 and GDAL leave it out)`, spec.Type)
+	return metadata.Extension{Name: e.Name, Configuration: []byte(`{"endian":"little"}`)}, note
+}
+
+// readOrderName reads orders of axes by name: "C" keeps them, "F" reverses them.
+func readOrderName(e metadata.Extension, spec Spec) (metadata.Extension, string) {
+	var c struct {
+		Order string `json:"order"`
+	}
+	if e.Name != "transpose" || config.Decode(e.Configuration, &c) != nil || c.Order != "C" && c.Order != "F" {
+		return e, ""
+	}
+	order := make([]byte, 0, 4*spec.Rank)
+	for i := range spec.Rank {
+		axis := i
+		if c.Order == "F" {
+			axis = spec.Rank - 1 - i
+		}
+		order = strconv.AppendInt(append(order, ','), int64(axis), 10)
+	}
+	order = slices.Concat([]byte(`{"order":[`), order[min(1, len(order)):], []byte(`]}`))
+	note := fmt.Sprintf(`the codec "transpose" has the order %q of older documents: it was read as the permutation %s`, c.Order, order[len(`{"order":`):len(order)-1])
+	return metadata.Extension{Name: e.Name, Configuration: order}, note
+}
+
+// leastLevel and mostLevel are the range of the level of zstd. Its library takes a higher one for the last,
+// so programs store what they were given. The level means nothing to decoding. No program is
+// known that stores levels beyond those of other codecs, so these stay refused.
+const leastLevel, mostLevel = -(1 << 17), 22
+
+// readLevel takes a level of zstd beyond the range for the nearest one in it.
+func readLevel(e metadata.Extension, _ Spec) (metadata.Extension, string) {
+	const member = "level"
+	if e.Name != "zstd" && e.Name != "numcodecs.zstd" || e.Configuration == nil {
+		return e, ""
+	}
+	raw, found, err := metadata.Attribute(e.Configuration, member)
+	var n config.Int
+	if !found || err != nil || n.UnmarshalJSON(raw) != nil {
+		return e, ""
+	}
+	nearest := min(max(int64(n), leastLevel), mostLevel)
+	if nearest == int64(n) {
+		return e, ""
+	}
+	e.Configuration, err = metadata.SetAttribute(e.Configuration, member, strconv.AppendInt(nil, nearest, 10))
+	if err != nil {
+		return e, ""
+	}
+	return e, fmt.Sprintf("%s %d of the codec %s is out of range: it was read as %d, which only chunks that are written now have",
+		member, n, strictjson.AppendQuote(nil, e.Name), nearest)
+}

@@ -1,0 +1,322 @@
+package zarr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// mostSiblings is how many members of a group are compared that has no consolidated metadata. Their documents are read one
+// by one, which a group of thousands should not cost every append.
+const mostSiblings = 1000
+
+// extents are the lengths of an array and the names that it has for them.
+type extents struct {
+	path  store.Path
+	names []string
+	shape []int64
+}
+
+// reshaping is an array whose extents are about to change.
+type reshaping struct {
+	array *Array
+	after func(shape []int64) []int64
+	alone bool // whatever its siblings do
+}
+
+// disagreement says that a change would leave arrays of a group that differ in length along a dimension they share.
+type disagreement struct {
+	path   store.Path // of the array that changes
+	axis   int
+	name   string
+	length int64
+	others []extents // which have another length
+	found  int64     // the length of the first of them
+}
+
+// mostNamed is how many arrays an error names.
+const mostNamed = 3
+
+func (d *disagreement) Error() string {
+	var names []string
+	for _, o := range d.others {
+		names = append(names, o.name())
+	}
+	return fmt.Sprintf("dimension %q would have length %d here and %d in %s, which share it: change them together "+
+		"(append GROUP NAME=FILE …, Group.Append), or this one alone (--alone, Addition.Alone)", d.name, d.length, d.found, someOf(names, ", "))
+}
+
+// name returns the last segment of the path.
+func (e extents) name() string {
+	return e.path.String()[strings.LastIndexByte(e.path.String(), '/')+1:]
+}
+
+// someOf joins texts, of many the first ones.
+func someOf(texts []string, between string) string {
+	if more := len(texts) - mostNamed; more > 0 {
+		return strings.Join(texts[:mostNamed], between) + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(texts, between)
+}
+
+func (d *disagreement) Unwrap() error { return ErrInvalidArgument }
+
+// CheckDimensions returns an error that wraps [ErrInvalidArgument] where the array, if it had the given shape, would differ in
+// length from others of its group along a dimension that they share by name, and that changes. [Append] and [Array.Resize]
+// do not ask: whoever wants arrays to agree calls it before, or grows them together with [Group.Append], which does.
+//
+// It compares the arrays right below the same group, but no levels of a pyramid (attribute multiscales). Where the group has no consolidated metadata,
+// it reads the documents of the first 1,000 members and of coordinates of these names.
+func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
+	if len(shape) != a.Rank() {
+		return a.fail("compare", badArgument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
+	}
+	after := func([]int64) []int64 { return shape }
+	return checkShared(ctx, "check dimensions", []reshaping{{array: a, after: after}})
+}
+
+// agreementTries is how often lengths are read again that differ and move, while another writer makes arrays grow.
+const agreementTries = 20
+
+// checkShared refuses changes after which arrays of one group would not agree along a dimension.
+func checkShared(ctx context.Context, op string, changes []reshaping) error {
+	for _, c := range changes {
+		if c.alone {
+			continue
+		}
+		if err := c.check(ctx, changes); err != nil {
+			return c.array.fail(op, err)
+		}
+	}
+	return nil
+}
+
+// check compares one change with its siblings. Another writer's change of several arrays becomes visible array by array, so
+// lengths that differ are looked at again until they rest.
+func (c reshaping) check(ctx context.Context, changes []reshaping) error {
+	names := c.changing()
+	if len(names) == 0 || c.array.path.IsRoot() {
+		return nil
+	}
+	siblings, err := c.array.siblings(ctx, names)
+	if err != nil {
+		return err
+	}
+	d := c.disagrees(changes, siblings)
+	for range agreementTries {
+		if d == nil {
+			return nil
+		}
+		was := *d
+		if err := pause(ctx); err != nil {
+			return err
+		}
+		if siblings, err = c.array.again(ctx, changes, siblings, d.others); err != nil {
+			return err
+		}
+		if d = c.disagrees(changes, siblings); d != nil && d.length == was.length && d.found == was.found {
+			break
+		}
+	}
+	if d == nil {
+		return nil
+	}
+	return &grid.AxisError{Axis: d.axis, Err: d}
+}
+
+// pause waits for a moment, in which another writer's change of several arrays may come to its end.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(longestPause / 2):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// changing returns the names of the dimensions whose length changes.
+func (c reshaping) changing() (names []string) {
+	s := c.array.state.Load()
+	was := s.grid.Shape()
+	is := c.after(slices.Clone(was))
+	for i, name := range s.names() {
+		if name != "" && is[i] != was[i] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// disagrees compares the array as it will be with the others as they will be, nil where all agree.
+func (c reshaping) disagrees(changes []reshaping, siblings []extents) *disagreement {
+	s := c.array.state.Load()
+	was := s.grid.Shape()
+	is := c.after(slices.Clone(was))
+	for axis, name := range s.names() {
+		if name == "" || is[axis] == was[axis] {
+			continue
+		}
+		d := &disagreement{path: c.array.path, axis: axis, name: name, length: is[axis]}
+		for _, o := range siblings {
+			if i := slices.IndexFunc(changes, func(r reshaping) bool { return r.array.path == o.path }); i >= 0 {
+				o.shape = changes[i].after(changes[i].array.Shape())
+			}
+			d.compare(o)
+		}
+		if len(d.others) > 0 {
+			return d
+		}
+	}
+	return nil
+}
+
+// compare notes an array that has the dimension and another length.
+func (d *disagreement) compare(o extents) {
+	i := slices.Index(o.names, d.name)
+	if i < 0 || o.path == d.path || o.shape[i] == d.length {
+		return
+	}
+	if len(d.others) == 0 {
+		d.found = o.shape[i]
+	}
+	d.others = append(d.others, o)
+}
+
+// siblings returns the arrays right beside the array that have one of the dimensions.
+func (a *Array) siblings(ctx context.Context, names []string) (found []extents, err error) {
+	g, err := a.hierarchy.OpenGroup(ctx, a.path.Parent().String(), &Options{Limits: a.options.Limits, Concurrency: a.options.Concurrency})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // a store that was opened at the array
+	}
+	if err != nil || isPyramid(g.doc.Attributes) {
+		return nil, err
+	}
+	err = g.arrays(ctx, names, func(p store.Path, doc *metadata.Array) {
+		e := extents{p, dimensionNames(doc), doc.Shape}
+		if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(e.names, n) }) {
+			found = append(found, e)
+		}
+	})
+	return found, err
+}
+
+// arrays calls use with the documents of the arrays right below the group: those of consolidated metadata, or else as many
+// as are read one by one, coordinates of the given names first.
+func (g *Group) arrays(ctx context.Context, names []string, use func(store.Path, *metadata.Array)) error {
+	c := g.doc.Consolidated
+	if c == nil {
+		c, _ = g.recordedAbove(ctx) // where that is damaged, the documents themselves tell
+	}
+	if c != nil {
+		g.recorded(c, use)
+		return nil
+	}
+	dirs, err := g.directories(ctx, g.path)
+	if errors.Is(err, store.ErrUnsupported) {
+		return nil // nobody knows what is beside the array
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(dirs, func(x, y string) int { return rank(names, x) - rank(names, y) })
+	dirs = dirs[:min(len(dirs), mostSiblings)]
+	type read struct {
+		path store.Path
+		doc  *metadata.Array
+	}
+	open := func(i int) (r read, bytes int) {
+		p, err := g.path.Join(dirs[i])
+		if err != nil {
+			return r, 0 // no legal name of a node
+		}
+		return read{p, g.hierarchy.arrayAt(ctx, p, g.options.Limits)}, 0
+	}
+	inBatches(len(dirs), engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0)), open, func(r read) bool {
+		if r.doc != nil {
+			use(r.path, r.doc)
+		}
+		return true
+	})
+	return ctx.Err()
+}
+
+// rank puts names that stand in the list first.
+func rank(names []string, name string) int {
+	if slices.Contains(names, name) {
+		return 0
+	}
+	return 1
+}
+
+// recorded calls use with the arrays right below the group that consolidated metadata describes.
+func (g *Group) recorded(c *metadata.Consolidated, use func(store.Path, *metadata.Array)) {
+	for path := range c.Nodes() {
+		if strings.Contains(path, "/") {
+			continue
+		}
+		p, err := g.path.Join(path)
+		if err != nil {
+			continue // no legal name of a node
+		}
+		doc, _ := c.Entry(path, g.options.Limits.metadata())
+		if doc, ok := doc.(*metadata.Array); ok && doc != nil {
+			use(p, doc)
+		}
+	}
+}
+
+// arrayAt returns the document of the array at p as far as it can be described, nil where there is none.
+func (h *Hierarchy) arrayAt(ctx context.Context, p store.Path, l Limits) *metadata.Array {
+	s, _ := h.load(ctx, p, l) // a damaged neighbour is for check to tell, and keeps nobody from an append
+	doc, _ := s.doc.(*metadata.Array)
+	return doc
+}
+
+// again reads anew the lengths of the arrays that change and of those that differ, once what a dead writer began is finished.
+func (a *Array) again(ctx context.Context, changes []reshaping, siblings, differ []extents) ([]extents, error) {
+	for _, c := range changes {
+		if err := c.array.Refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	now := slices.DeleteFunc(siblings, func(e extents) bool {
+		return slices.ContainsFunc(differ, func(d extents) bool { return d.path == e.path })
+	})
+	for _, d := range differ {
+		// What the array is like does not matter, and one that cannot be opened has a document all the same.
+		_, _ = a.hierarchy.OpenArray(ctx, d.path.String(), &a.options)
+	}
+	return append(now, a.hierarchy.extentsOf(ctx, differ, a.options.Limits)...), ctx.Err()
+}
+
+// extentsOf returns the lengths of arrays as their documents have them now, without those that are gone.
+func (h *Hierarchy) extentsOf(ctx context.Context, arrays []extents, l Limits) (now []extents) {
+	for _, e := range arrays {
+		if doc := h.arrayAt(ctx, e.path, l); doc != nil {
+			now = append(now, extents{e.path, dimensionNames(doc), doc.Shape})
+		}
+	}
+	return now
+}
+
+// isPyramid reports whether a group holds levels of resolution, whose dimensions have one name and differ in length on purpose.
+func isPyramid(attributes []byte) bool {
+	var a struct {
+		Multiscales json.RawMessage `json:"multiscales"`
+		OME         struct {
+			Multiscales json.RawMessage `json:"multiscales"`
+		} `json:"ome"`
+	}
+	return json.Unmarshal(attributes, &a) == nil && (a.Multiscales != nil || a.OME.Multiscales != nil)
+}

@@ -1,0 +1,91 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// differences are the dimensions along which arrays of a group differ in length.
+type differences struct{ error }
+
+func (d differences) Unwrap() error        { return d.error }
+func (d differences) Is(target error) bool { return target == ErrInvalidMetadata }
+
+// CheckDimensions returns an error that wraps [ErrInvalidMetadata] where arrays right below the group differ in length along
+// a dimension that they share by name; it joins one for every such dimension. Other programs, as xarray, do not open such a
+// group. Levels of a pyramid (attribute multiscales) may differ.
+//
+// What is compared is that of [Array.CheckDimensions].
+func (g *Group) CheckDimensions(ctx context.Context) error {
+	if isPyramid(g.doc.Attributes) {
+		return nil
+	}
+	var arrays []extents
+	err := g.arrays(ctx, nil, func(p store.Path, doc *metadata.Array) {
+		arrays = append(arrays, extents{p, dimensionNames(doc), doc.Shape})
+	})
+	if err != nil {
+		return g.fail("check dimensions", err)
+	}
+	was := ""
+	for range agreementTries {
+		involved, found := differing(arrays)
+		if found == nil || found.Error() == was {
+			return g.fail("check dimensions", found)
+		}
+		was = found.Error()
+		if err := pause(ctx); err != nil {
+			return g.fail("check dimensions", err)
+		}
+		arrays = g.hierarchy.extentsOf(ctx, involved, g.options.Limits)
+	}
+	return nil // they move all the time, as those of a group to which others append
+}
+
+// differing returns the arrays that have a dimension along which arrays differ in length, and an error for each such dimension.
+func differing(arrays []extents) (involved []extents, found error) {
+	byName := map[string]map[int64][]string{} // names of arrays by dimension and length
+	for _, e := range arrays {
+		for i, name := range e.names {
+			if name == "" {
+				continue
+			}
+			if byName[name] == nil {
+				byName[name] = map[int64][]string{}
+			}
+			if in := byName[name]; !slices.Contains(in[e.shape[i]], e.name()) {
+				in[e.shape[i]] = append(in[e.shape[i]], e.name())
+			}
+		}
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		if in := byName[name]; len(in) > 1 {
+			errs = append(errs, fmt.Errorf("dimension %q has %s", name, lengthsText(in)))
+		}
+	}
+	for _, e := range arrays {
+		if slices.ContainsFunc(e.names, func(n string) bool { return len(byName[n]) > 1 }) {
+			involved = append(involved, e)
+		}
+	}
+	if errs == nil {
+		return nil, nil
+	}
+	return involved, differences{errors.Join(errs...)}
+}
+
+// lengthsText says which arrays have which length: length 3 in t2m, u10 and length 4 in time.
+func lengthsText(in map[int64][]string) string {
+	var parts []string
+	for _, length := range slices.Sorted(maps.Keys(in)) {
+		parts = append(parts, fmt.Sprintf("length %d in %s", length, someOf(slices.Sorted(slices.Values(in[length])), ", ")))
+	}
+	return someOf(parts, " and ")
+}

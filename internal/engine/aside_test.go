@@ -1,0 +1,60 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// TestAsideShapes lists what is put aside: only a chunk of the grid in its shape counts.
+func TestAsideShapes(t *testing.T) {
+	s := memory.New()
+	a, _ := row(s, plain(), 4, 4)
+	want := map[string]bool{"a/__varve/aside/4/c/1": true, "a/__varve/aside/3/c/1": false, "a/__varve/aside/4/c/2": false, "a/__varve/aside/x": false}
+	for key := range want {
+		must(s.Put(t.Context(), store.MustKey(key), []byte("aside"), store.Flush))
+	}
+	n := 0
+	for c, err := range a.Aside(t.Context()) {
+		n++
+		if err != nil || (c.Index != nil) != want[c.Key.String()] {
+			t.Errorf("%s is chunk %v (%v)", c.Key, c.Index, err)
+		}
+	}
+	if n != len(want) {
+		t.Errorf("%d are put aside, want %d", n, len(want))
+	}
+}
+
+// TestFetchOverDamage moves a chunk that is put aside to its place: where what is there does
+// not decode, and neither over a chunk that does nor where there is none.
+func TestFetchOverDamage(t *testing.T) {
+	key, aside := store.MustKey("a/c/1"), int32s(1, 2, 3, 4)
+	for name, c := range map[string]struct{ there, want []byte }{
+		"damaged": {[]byte("x"), aside},
+		"decodes": {int32s(5, 6, 7, 8), int32s(5, 6, 7, 8)},
+		"none":    {nil, nil},
+	} {
+		s := memory.New()
+		a, _ := row(s, plain(), 4, 4)
+		must(s.Put(t.Context(), store.MustKey("a/__varve/aside/4/c/1"), aside, store.Flush))
+		if c.there != nil {
+			must(s.Put(t.Context(), key, c.there, store.Flush))
+		}
+		for chunk, err := range a.Aside(t.Context()) {
+			if err == nil {
+				err = publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error { return a.Fetch(ctx, chunk, b) })
+			}
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if got, _, _ := s.Get(t.Context(), key, store.Request{}, nil); !bytes.Equal(got, c.want) {
+			t.Errorf("%s: the chunk is %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// testName is a test or a fuzz target as documents name it. A name that ends in an ellipsis
+// stands for all tests that begin so.
+var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)(…?)")
+
+// TestTestsAreThere checks that the tests which documents name exist.
+func TestTestsAreThere(t *testing.T) {
+	var names []string
+	for _, files := range source(t) {
+		for _, f := range files {
+			for d := range functions(f) {
+				if f.IsTest() && receiver(d) == "" {
+					names = append(names, d.Name.Name)
+				}
+			}
+		}
+	}
+	all := "\n" + strings.Join(names, "\n") + "\n"
+	for _, doc := range []string{"CORRECTNESS.md", "TESTING.md", "README.md", "ARCHITECTURE.md", "PERFORMANCE.md"} {
+		text, err := os.ReadFile(filepath.Join(Root, doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := testName.FindAllStringSubmatch(string(text), -1)
+		for _, m := range named {
+			end := "\n"
+			if m[2] != "" {
+				end = ""
+			}
+			if !strings.Contains(all, "\n"+m[1]+end) {
+				t.Errorf("%s names %s, which is not there", doc, m[1])
+			}
+		}
+		if doc == "CORRECTNESS.md" && len(named) < 40 {
+			t.Errorf("%s names %d tests", doc, len(named))
+		}
+	}
+}

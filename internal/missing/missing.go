@@ -1,0 +1,150 @@
+// Package missing knows how attributes say which element stands for no value.
+//
+// xarray takes the fill value of an array of format 2 for such an element, unless it is null.
+// In format 3 only attributes count: [FillValue], which xarray writes in an encoding of its own,
+// and [Value], which it writes as plain JSON (xarray 2026.9, FillValueCoder in backends/zarr.py).
+package missing
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// The names of the attributes (CF conventions, section 2.5.1).
+const (
+	FillValue = "_FillValue"
+	Value     = "missing_value"
+)
+
+// quietNaN has the bits of the NaN that NumPy and metadata mean by that name.
+const quietNaN = 0x7ff8000000000000
+
+// Coded reports whether xarray reads [FillValue] of a type in format 3. An array of any other
+// type that has the attribute makes xarray refuse the whole group.
+func Coded(t dtype.Type) bool {
+	switch t.Kind() {
+	case dtype.Bool, dtype.Int, dtype.Uint, dtype.Float:
+		return true
+	case dtype.Complex:
+		return t == dtype.Of[complex64]() || t == dtype.Of[complex128]()
+	}
+	return false
+}
+
+// IsText reports whether elements are texts. xarray reads [Value] of these in both formats.
+func IsText(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t == dtype.Of[string]() }
+
+// Format returns the attribute [FillValue] of format 3 for an element of a type that is
+// [Coded]: a float is its eight bytes as float64, little endian, in base64; a complex number is
+// a list of two; integers and booleans are plain JSON.
+func Format(t dtype.Type, elem []byte) ([]byte, error) {
+	switch t.Kind() {
+	case dtype.Float:
+		return encode(t, elem)
+	case dtype.Complex:
+		part := complexPart(t)
+		re, err := encode(part, elem[:part.Size()])
+		if err != nil {
+			return nil, err
+		}
+		im, err := encode(part, elem[part.Size():])
+		return fmt.Appendf(nil, "[%s,%s]", re, im), err
+	}
+	return t.FormatFill(elem)
+}
+
+// complexPart returns the type of the parts of a complex number that NumPy has.
+func complexPart(t dtype.Type) dtype.Type {
+	if t == dtype.Of[complex64]() {
+		return dtype.Of[float32]()
+	}
+	return dtype.Of[float64]()
+}
+
+// encode returns a float as text in base64.
+func encode(t dtype.Type, elem []byte) ([]byte, error) {
+	v, err := Number(t, elem)
+	if err != nil {
+		return nil, err
+	}
+	bits := math.Float64bits(v)
+	if math.IsNaN(v) {
+		bits = quietNaN
+	}
+	return strconv.AppendQuote(nil, base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(nil, bits))), nil
+}
+
+// Number returns the value of an element of a float type.
+func Number(t dtype.Type, elem []byte) (float64, error) {
+	switch t { // the text of a narrow float is the shortest, which is another float64
+	case dtype.Of[dtype.Float16]():
+		return float64(dtype.Float16(binary.NativeEndian.Uint16(elem)).Float32()), nil
+	case dtype.Of[dtype.BFloat16]():
+		return float64(dtype.BFloat16(binary.NativeEndian.Uint16(elem)).Float32()), nil
+	case dtype.Of[float32]():
+		return float64(math.Float32frombits(binary.NativeEndian.Uint32(elem))), nil
+	case dtype.Of[float64]():
+		return math.Float64frombits(binary.NativeEndian.Uint64(elem)), nil
+	}
+	return strconv.ParseFloat(string(t.AppendText(nil, elem)), 64)
+}
+
+// Parse returns the element that the JSON of an attribute stands for. Floats and complex
+// numbers may be encoded as [Format] does it, or spelled as fill values are: programs other
+// than xarray write plain numbers.
+func Parse(t dtype.Type, raw []byte) ([]byte, error) {
+	v, err := strictjson.Parse(raw, strictjson.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case dtype.Float:
+		if elem, ok := decode(t, v); ok {
+			return elem, nil
+		}
+	case dtype.Complex:
+		if elem, ok := decodeComplex(t, v); ok {
+			return elem, nil
+		}
+	case dtype.Bool:
+		if n, err := v.Float64(); err == nil { // as Python's bool does it
+			raw = strconv.AppendBool(nil, n != 0)
+		}
+	}
+	return t.ParseFill(raw)
+}
+
+// decode undoes encode.
+func decode(t dtype.Type, v strictjson.Value) (elem []byte, ok bool) {
+	text, err := v.Str()
+	if err != nil {
+		return nil, false
+	}
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) != 8 {
+		return nil, false
+	}
+	number := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	elem, err = t.ParseText(strconv.FormatFloat(number, 'g', -1, 64))
+	return elem, err == nil
+}
+
+func decodeComplex(t dtype.Type, v strictjson.Value) (elem []byte, ok bool) {
+	if !Coded(t) || v.Kind() != strictjson.Array || v.Len() != 2 {
+		return nil, false
+	}
+	for _, part := range v.Elements() {
+		b, ok := decode(complexPart(t), part)
+		if !ok {
+			return nil, false
+		}
+		elem = append(elem, b...)
+	}
+	return elem, true
+}

@@ -1,0 +1,56 @@
+package parallel_test
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"varve.dev/zarr/internal/parallel"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestFirstFailure checks that neither goroutines nor the caller, who all are stopped by the first
+// failure, replace it or stand beside it.
+func TestFirstFailure(t *testing.T) {
+	g, ctx := parallel.New(t.Context())
+	for range 8 {
+		g.Go(func() error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	}
+	g.Go(func() error { return syscall.ENOSPC })
+	<-ctx.Done()
+	err := g.Wait(ctx.Err())
+	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, context.Canceled) {
+		t.Errorf("the failure is %v, want a full disk alone", err)
+	}
+}
+
+// TestCaller checks what the caller finds, and that the caller's own interrupt is one.
+func TestCaller(t *testing.T) {
+	g, ctx := parallel.New(t.Context())
+	g.Go(func() error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if err := g.Wait(syscall.EIO); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the failure is %v, want that of the caller", err)
+	}
+	outer, cancel := context.WithCancel(t.Context())
+	g, _ = parallel.New(outer)
+	g.SetLimit(1)
+	cancel()
+	if err := g.Wait(nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("the failure is %v, want the interrupt", err)
+	}
+	g, ctx = parallel.New(t.Context())
+	g.Go(func() error { return nil })
+	if err := g.Wait(nil); err != nil || ctx.Err() == nil {
+		t.Errorf("%v, and the context ends with %v", err, ctx.Err())
+	}
+}

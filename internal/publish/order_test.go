@@ -1,0 +1,171 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// pair is a store without locks that has the nodes "a" and "b", of which before sees every
+// operation.
+type pair struct {
+	t      *testing.T
+	others *memory.Store
+	parts  []publish.Part
+	before func(op storetest.Op) error
+}
+
+func newPair(t *testing.T) *pair {
+	p := &pair{t: t, others: memory.New()}
+	s := storetest.Conditional(p.others, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if p.before == nil {
+			return nil
+		}
+		return p.before(op)
+	}})
+	for _, name := range []string{"a", "b"} {
+		p.put(name+"/zarr.json", "old")
+		n := publish.Node{Store: s, Path: at(t, name), Document: "zarr.json"}
+		p.parts = append(p.parts, publish.Part{Node: n, Plan: becomes("new")})
+	}
+	return p
+}
+
+func (p *pair) put(key, value string) {
+	p.t.Helper()
+	if _, err := p.others.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// value returns what is under a key, "" where nothing is.
+func (p *pair) value(key string) string {
+	got, _, _ := p.others.Get(context.Background(), store.MustKey(key), store.Request{}, nil)
+	return string(got)
+}
+
+const (
+	pointerA = "a/__varve/pending.json"
+	pointerB = "b/__varve/pending.json"
+	journalX = "a/__varve/together-x.json"
+)
+
+// isJournal reports whether an operation is on a journal.
+func isJournal(op storetest.Op) bool { return strings.Contains(op.Key.String(), "__varve/together-") }
+
+// TestTogetherOrder sees what is there when the journal of a change is written, and when it
+// is deleted: both pointers, and before the former both fences.
+func TestTogetherOrder(t *testing.T) {
+	p := newPair(t)
+	wrote, deleted := 0, 0
+	p.before = func(op storetest.Op) error {
+		if !isJournal(op) || op.Name == "Get" || op.Name == "Stat" {
+			return nil
+		}
+		if p.value(pointerA) == "" || p.value(pointerB) == "" {
+			t.Errorf("%s without pointers to it", op)
+		}
+		if op.Name != "PutIf" {
+			deleted++
+			return nil
+		}
+		wrote++
+		if p.value("a/zarr.json") != "old\n" || p.value("b/zarr.json") != "old\n" {
+			t.Errorf("%s without fences", op)
+		}
+		return nil
+	}
+	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil {
+		t.Error(err)
+	}
+	if wrote != 1 || deleted != 1 || p.value(pointerA)+p.value(pointerB) != "" {
+		t.Errorf("the journal was written %d times and deleted %d times, pointers %q", wrote, deleted, p.value(pointerA)+p.value(pointerB))
+	}
+}
+
+// TestTogetherRetracted sees that no pointer stays where the journal cannot be written, or
+// where a node gets the pointer of another change meanwhile, which stays.
+func TestTogetherRetracted(t *testing.T) {
+	p := newPair(t)
+	p.before = func(op storetest.Op) error {
+		if isJournal(op) && op.Name == "PutIf" {
+			return store.ErrConflict
+		}
+		return nil
+	}
+	if err := publish.UpdateAll(t.Context(), p.parts, nil); !errors.Is(err, store.ErrConflict) || p.value(pointerA)+p.value(pointerB) != "" {
+		t.Errorf("error %v, pointers %q", err, p.value(pointerA)+p.value(pointerB))
+	}
+	const other = `{"journal": "__varve/together-y.json"}`
+	p = newPair(t)
+	p.before = func(op storetest.Op) error {
+		if op.Key.String() == pointerA && op.Name == "PutIf" {
+			p.put(pointerB, other)
+		}
+		return nil
+	}
+	if err := publish.UpdateAll(t.Context(), p.parts, nil); !errors.Is(err, publish.ErrPending) || p.value(pointerA) != "" || p.value(pointerB) != other {
+		t.Errorf("error %v, pointers %q and %q", err, p.value(pointerA), p.value(pointerB))
+	}
+}
+
+// TestRecoverUndoes sees that a change whose journal is not there is undone for good: nobody
+// can write the journal later. Another recovery, of a journal that says so, removes the pointer.
+func TestRecoverUndoes(t *testing.T) {
+	p := newPair(t)
+	for range 2 {
+		p.put(pointerA, `{"journal": "__varve/together-x.json"}`)
+		if found, err := publish.Recover(t.Context(), p.parts[0].Node, nil); !found || err != nil {
+			t.Fatalf("found %v, error %v", found, err)
+		}
+		if p.value(pointerA) != "" || p.value("a/zarr.json") != "old" {
+			t.Errorf("pointer %q, document %q", p.value(pointerA), p.value("a/zarr.json"))
+		}
+		_, err := p.others.PutIf(t.Context(), store.MustKey(journalX), nil, store.IfAbsent(), store.Flush)
+		if !errors.Is(err, store.ErrConflict) {
+			t.Errorf("the journal can be written later: %v", err)
+		}
+	}
+}
+
+// TestFencedConflict has a rival publish while a writer stages: the writer does not.
+func TestFencedConflict(t *testing.T) {
+	u := newUnlocked(t)
+	err := publish.Update(t.Context(), u.node, planned("writer", "a/c/4", "", func(put func(string) error) error {
+		return errors.Join(put("a/c/4"), publish.Update(t.Context(), u.node, becomes("rival")))
+	}))
+	if !errors.Is(err, store.ErrConflict) {
+		t.Errorf("error is %v", err)
+	}
+	u.wants("a/zarr.json", "rival\n\n")
+}
+
+// TestChangedBehindFence has a writer change a chunk that the document describes. A rival
+// that has planned on the document before cannot publish: it would not know of the change.
+func TestChangedBehindFence(t *testing.T) {
+	u := newUnlocked(t)
+	err := publish.Update(t.Context(), u.node, planned("rival", "a/c/4", "", func(put func(string) error) error {
+		err := publish.Update(t.Context(), u.node, func(publish.Document) (*publish.Change, error) {
+			return &publish.Change{Document: []byte("writer"), Stage: func(ctx context.Context, b store.Batch) error {
+				info, err := u.others.Stat(ctx, store.MustKey("a/c/1"))
+				if err == nil {
+					err = store.BatchPutIf(ctx, b, store.MustKey("a/c/1"), []byte("writer"), store.IfVersion(info.Version))
+				}
+				return errors.Join(err, errFault) // it dies here
+			}}, nil
+		})
+		if !errors.Is(err, errFault) {
+			t.Errorf("the writer: %v", err)
+		}
+		return put("a/c/4")
+	}))
+	if !errors.Is(err, store.ErrConflict) {
+		t.Errorf("the rival: error is %v", err)
+	}
+}

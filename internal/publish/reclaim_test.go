@@ -1,0 +1,98 @@
+package publish_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"testing"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/storetest"
+)
+
+// TestReclaimBesideOthers deletes what a change leaves over while another writer is at
+// work. A chunk that was written again since stays, and so does everything once somebody
+// else has published: it may be part of that document.
+func TestReclaimBesideOthers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		meanwhile     func(u *unlocked) // after the chunks were looked at
+		first, second string            // what is left of them
+	}{
+		"nobody":        {func(*unlocked) {}, "", ""},
+		"a chunk":       {func(u *unlocked) { u.put("a/c/1", "theirs") }, "theirs", ""},
+		"the same":      {func(u *unlocked) { u.put("a/c/1", "left") }, "left", ""},
+		"a publication": {func(u *unlocked) { u.put("a/zarr.json", "theirs") }, "left", "left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUnlocked(t)
+			err := publish.Update(t.Context(), u.node, func(publish.Document) (*publish.Change, error) {
+				return &publish.Change{Document: []byte("new"), Reclaim: func(ctx context.Context, b store.Batch) error {
+					err := errors.Join(b.Delete(ctx, store.MustKey("a/c/1")), b.Delete(ctx, store.MustKey("a/c/2")))
+					tt.meanwhile(u)
+					return err
+				}}, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			for key, want := range map[string]string{"a/c/1": tt.first, "a/c/2": tt.second, "a/c/3": "left"} {
+				got, _, _ := u.others.Get(t.Context(), store.MustKey(key), store.Request{}, nil)
+				if string(got) != want {
+					t.Errorf("%s is %q, want %q", key, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestDecidedBesideOthers lets others finish a change of two nodes between the read and the
+// write of a document, and change the node again. Their document stays.
+func TestDecidedBesideOthers(t *testing.T) {
+	p := newPair(t)
+	decided := false
+	p.before = func(op storetest.Op) error {
+		switch {
+		case op.Name != "PutIf":
+		case isJournal(op):
+			decided = true
+		case decided && op.Key.String() == "b/zarr.json":
+			decided = false
+			p.put("b/zarr.json", "newer")
+		}
+		return nil
+	}
+	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil {
+		t.Error(err)
+	}
+	if got := p.value("a/zarr.json"); got != "new\n\n" {
+		t.Errorf("a has %q", got)
+	}
+	if got := p.value("b/zarr.json"); got != "newer" {
+		t.Errorf("b has %q", got)
+	}
+}
+
+// TestRedoWaits sees that a journal which others finish and remove, while a recovery waits
+// for the locks, is not done again: the node may be back at the document that it had.
+func TestRedoWaits(t *testing.T) {
+	w := newWaiting(t)
+	n := publish.Node{Store: w, Path: at(t, "a"), Document: "zarr.json"}
+	was := sha256.Sum256([]byte("old"))
+	w.put(journalX, fmt.Sprintf(`{"parts": [{"path": "", "was": "%x", "document": "new"}]}`, was))
+	told := 0
+	after := func(context.Context, store.Key, []publish.Node) error { told++; return nil }
+	w.meanwhile = func() {
+		if found, err := publish.Recover(t.Context(), n, nil); !found || err != nil {
+			t.Errorf("found %v, error %v", found, err)
+		}
+		w.put("a/zarr.json", "old")
+	}
+	if found, err := publish.Recover(t.Context(), n, after); !found || err != nil {
+		t.Errorf("found %v, error %v", found, err)
+	}
+	if got, _, err := w.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil); string(got) != "old" || err != nil || told != 0 {
+		t.Errorf("the document is %q, error %v, told %d times", got, err, told)
+	}
+}

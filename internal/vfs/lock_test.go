@@ -1,0 +1,36 @@
+//go:build unix
+
+package vfs
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestLockFileIsForWriters sees that whoever cannot write in a directory cannot open its lock file either, and so cannot
+// lock it, whatever the umask says. Who can write there can.
+func TestLockFileIsForWriters(t *testing.T) {
+	r, top := openTree(t)
+	defer syscall.Umask(syscall.Umask(0o077))
+	for mode, want := range map[os.FileMode]os.FileMode{0o755: 0o600, 0o775: 0o660, 0o770: 0o660, 0o777: 0o666, 0o700: 0o600} {
+		if err := os.Chmod(filepath.Join(top, "dir"), mode); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := r.TryLock("dir/lock")
+		if err != nil {
+			t.Skip(err)
+		}
+		fi, err := os.Stat(filepath.Join(top, "dir", "lock"))
+		if err != nil || fi.Mode().Perm() != want {
+			t.Errorf("in a directory of mode %v the lock file has %v, want %v (%v)", mode, fi.Mode().Perm(), want, err)
+		}
+		if err := r.Remove("dir/lock"); err != nil {
+			t.Error(err)
+		}
+		if err := lock.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

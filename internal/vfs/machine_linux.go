@@ -1,0 +1,37 @@
+package vfs
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Boot identifies the running kernel: all programs that have it see each other's locks, in containers too. It is ""
+// where nothing tells.
+func Boot() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}
+
+// localSystems are the file systems that only one kernel has mounted at a time: ext, XFS, Btrfs, ZFS, F2FS, bcachefs,
+// tmpfs, overlays, FAT and NTFS.
+var localSystems = []uint32{
+	unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, 0x2fc12fc1, unix.F2FS_SUPER_MAGIC, 0xca451a4e,
+	unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, unix.MSDOS_SUPER_MAGIC, unix.EXFAT_SUPER_MAGIC, 0x5346544e, 0x7366746e,
+}
+
+// Local implements [FS].
+func (r *Root) Local() bool {
+	var t unix.Statfs_t
+	err := r.fast.conn.Control(func(fd uintptr) {
+		if unix.Fstatfs(int(fd), &t) != nil {
+			t.Type = 0
+		}
+	})
+	return err == nil && slices.Contains(localSystems, uint32(t.Type))
+}

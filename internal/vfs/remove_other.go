@@ -1,0 +1,36 @@
+//go:build !darwin && !dragonfly && !freebsd && !linux && !netbsd && !openbsd
+
+package vfs
+
+import (
+	"io/fs"
+	"path"
+)
+
+// remove removes what is at name. Here no directory is opened without following links, so each is looked at first:
+// one that is swapped for a link right after that is followed, but never out of the tree.
+func (r *Root) remove(name string, onlyDir bool) error {
+	root, err := r.plain()
+	if err != nil {
+		return err
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		fi, err := root.Lstat(dir)
+		if err != nil {
+			return err
+		}
+		if fi.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 { // a junction of Windows is irregular
+			return &fs.PathError{Op: "remove", Path: dir, Err: ErrLinked}
+		}
+	}
+	if onlyDir {
+		fi, err := root.Lstat(name)
+		if err != nil {
+			return err
+		}
+		if !fi.IsDir() {
+			return &fs.PathError{Op: "rmdir", Path: name, Err: fs.ErrInvalid}
+		}
+	}
+	return root.Remove(name)
+}

@@ -1,0 +1,88 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package vfs
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// remove removes what is at name. It opens the parent one directory at a time and follows no link on the way,
+// so that a directory which somebody swaps for a link meanwhile is refused too.
+func (r *Root) remove(name string, onlyDir bool) error {
+	parent, err := r.openParent(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(parent)
+	err = unix.EISDIR
+	if !onlyDir {
+		err = unlink(parent, path.Base(name), 0)
+	}
+	if err == unix.EISDIR || err == unix.EPERM { // POSIX wants EPERM for a directory, Linux says EISDIR
+		if dirErr := unlink(parent, path.Base(name), unix.AT_REMOVEDIR); onlyDir || dirErr != unix.ENOTDIR {
+			err = dirErr
+		}
+	}
+	if err != nil {
+		return &fs.PathError{Op: "unlinkat", Path: name, Err: err}
+	}
+	return nil
+}
+
+func unlink(dir int, base string, flags int) error {
+	_, err := retried(func() (int, error) { return 0, unix.Unlinkat(dir, base, flags) })
+	return err
+}
+
+// openParent opens a directory without following any link.
+func (r *Root) openParent(dir string) (int, error) {
+	if fd, ok := r.fast.openDirect(dir); ok {
+		return fd, nil
+	}
+	root, err := r.plain()
+	if err != nil {
+		return 0, err
+	}
+	top, err := root.Open(".")
+	if err != nil {
+		return 0, err
+	}
+	defer top.Close()
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	open := func(at int, seg string) (int, error) {
+		return retried(func() (int, error) { return unix.Openat(at, seg, flags, 0) })
+	}
+	fd, err := open(int(top.Fd()), ".")
+	if dir == "." || err != nil {
+		return fd, err
+	}
+	seen := "."
+	for seg := range strings.SplitSeq(dir, "/") {
+		if seg == ".." {
+			unix.Close(fd)
+			return 0, &fs.PathError{Op: "openat", Path: dir, Err: unix.EXDEV}
+		}
+		seen = path.Join(seen, seg)
+		next, err := open(fd, seg)
+		if err != nil && isLink(fd, seg) {
+			err = ErrLinked
+		}
+		unix.Close(fd)
+		if err != nil {
+			return 0, &fs.PathError{Op: "openat", Path: seen, Err: err}
+		}
+		fd = next
+	}
+	return fd, nil
+}
+
+// isLink reports whether a name in a directory is a symbolic link.
+func isLink(dir int, base string) bool {
+	var t unix.Stat_t
+	err := unix.Fstatat(dir, base, &t, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && uint32(t.Mode)&unix.S_IFMT == unix.S_IFLNK
+}

@@ -1,0 +1,154 @@
+package zarr_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store/file"
+)
+
+// linkedGroup makes a group with the arrays a and b, of six rows each, and symbolic links.
+func linkedGroup(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "g.zarr")
+	s, err := file.Open(dir, &file.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	h = zarr.On(s)
+	for _, name := range []string{"a", "b"} {
+		a, err := h.CreateArray(t.Context(), name, edges(1, 2, 3), nil)
+		if err == nil {
+			err = zarr.Write(t.Context(), a, nil, numbers(1, 6))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range links {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.RemoveAll(at), os.Symlink(target, at)); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+	return h, dir
+}
+
+// sixRows sees that the array b still has its values.
+func sixRows(t *testing.T, h *zarr.Hierarchy) {
+	t.Helper()
+	b, err := h.OpenArray(t.Context(), "b", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := zarr.Read[int32](t.Context(), b, nil)
+	if err != nil || !ofRows(got.Data).equal(ofRows(numbers(1, 6))) {
+		t.Errorf("b has %v, %v", got.Data, err)
+	}
+}
+
+// TestDeletionFollowsNoLink removes, replaces and copies over an array that has symbolic links to another one.
+func TestDeletionFollowsNoLink(t *testing.T) {
+	links := map[string]string{"a/link": "../b", "a/chunks": "../b/c", "a/one": "../b/c/1"}
+	for name, remove := range map[string]func(h *zarr.Hierarchy, dir string) error{
+		"Delete": func(_ *zarr.Hierarchy, dir string) error {
+			return zarr.Delete(t.Context(), dir+"/a", &zarr.Options{Write: true})
+		},
+		"Hierarchy.Delete": func(h *zarr.Hierarchy, _ string) error { return h.Delete(t.Context(), "a", &zarr.Options{Write: true}) },
+		"Overwrite": func(h *zarr.Hierarchy, _ string) error {
+			_, err := h.CreateArray(t.Context(), "a", edges(4), &zarr.CreateOptions{Overwrite: true})
+			return err
+		},
+		"CreateHierarchy": func(h *zarr.Hierarchy, _ string) error {
+			_, err := h.CreateHierarchy(t.Context(), map[string]zarr.NodeSpec{"a": edges(4)}, &zarr.CreateOptions{Overwrite: true})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, dir := linkedGroup(t, links)
+			if err := remove(h, dir); err != nil {
+				t.Fatal(err)
+			}
+			sixRows(t, h)
+			for link := range links {
+				if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(link))); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("%s is still there", link)
+				}
+			}
+		})
+	}
+}
+
+// TestDeleteThroughLink refuses to remove a node by the name of a link to it.
+func TestDeleteThroughLink(t *testing.T) {
+	h, _ := linkedGroup(t, map[string]string{"latest": "b"})
+	if err := h.Delete(t.Context(), "latest", &zarr.Options{Write: true}); err == nil {
+		t.Error("no error")
+	}
+	_, err := h.CreateArray(t.Context(), "latest", edges(4), &zarr.CreateOptions{Overwrite: true})
+	if err == nil {
+		t.Error("no error of an overwrite")
+	}
+	sixRows(t, h)
+}
+
+// TestShrinkFollowsNoLink shrinks an array whose chunk directory is a link to that of another one, and one that was
+// opened by the name of a link.
+func TestShrinkFollowsNoLink(t *testing.T) {
+	h, _ := linkedGroup(t, map[string]string{"a/c": "../b/c", "latest": "b"})
+	a, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Resize(t.Context(), []int64{1}, nil); !errors.Is(err, zarr.ErrIncomplete) {
+		t.Errorf("error is %v, want %v", err, zarr.ErrIncomplete)
+	}
+	sixRows(t, h)
+	latest, err := h.OpenArray(t.Context(), "latest", &zarr.Options{Write: true})
+	if err == nil {
+		err = latest.Resize(t.Context(), []int64{1}, nil)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCircularLinks lists and consolidates a group whose symbolic links lead back to it, and to each other.
+func TestCircularLinks(t *testing.T) {
+	h, dir := linkedGroup(t, nil)
+	for _, name := range []string{"", "x", "y", "x/z"} {
+		if _, err := h.CreateGroup(t.Context(), name, nil, nil); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{
+		"self": ".", "again": "../g.zarr", "x/up": "..", "x/z/top": "../..", "x/y": "../y", "y/x": "../x", "latest": "x",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+	g, err := h.OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for m, err := range g.Members(t.Context(), true) {
+		if err != nil || len(paths) > 100 {
+			t.Fatalf("%v after %q", err, paths)
+		}
+		paths = append(paths, m.Path)
+	}
+	want := []string{"a", "b", "latest", "latest/z", "x", "x/y", "x/z", "y", "y/x", "y/x/z"}
+	if !slices.Equal(paths, want) {
+		t.Errorf("the members are %q, want %q", paths, want)
+	}
+	if err := g.Consolidate(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

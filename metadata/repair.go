@@ -1,0 +1,133 @@
+package metadata
+
+import (
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// repair is a form of documents that is read, but not written.
+type repair int
+
+// The forms. All but bareNumbers are written as they are specified when the document is written
+// again; those are written as they were, because attributes belong to the user.
+const (
+	bareNumbers repair = iota
+	bareNumbersV2
+	bareFill
+	nullFill
+	nullAttributes
+	nullNames
+	nullTransformers
+	numberForBool
+	zeroForText
+	nullSeparator
+	wordForChecksum
+)
+
+// repairs has what real writers have produced beside the specification, the writers, and what
+// the reader of the node is told. Package grid has the same for chunk grids, and package codec
+// for codecs.
+var repairs = [...]struct{ source, note string }{
+	bareNumbers: {
+		"zarr-python 2 and 3: Python's json module writes NaN and Infinity",
+		V3Node + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
+	},
+	bareNumbersV2: {
+		"zarr-python 2 and 3: Python's json module writes NaN and Infinity",
+		V2Attributes + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
+	},
+	bareFill: {
+		"writers of format 2 that pass a float to Python's json module",
+		"a bare NaN or Infinity, which JSON does not have, was read as the text of that name",
+	},
+	nullFill: {
+		"GDAL 3.8 to 3.12, for every raster without a nodata value: frmts/zarr/zarr_v3_array.cpp",
+		"the fill value null, which format 3 does not have, was read as the zero of the data type, NaT for times (GDAL writes it)",
+	},
+	nullAttributes: {
+		"writers that encode a map that is not there, as Go and Java do",
+		"attributes are null, which was read as none",
+	},
+	nullNames: {
+		"writers that encode a list that is not there; zarr-python 3.0 to 3.1 reads it",
+		"dimension_names are null, which was read as none",
+	},
+	nullTransformers: {
+		"writers that encode a list that is not there",
+		"storage_transformers are null, which was read as none",
+	},
+	numberForBool: {
+		"writers that take a bool for an integer, as NumPy's and C's do; zarr-python reads it",
+		"the fill value of the bool elements is a number: 0 was read as false, 1 as true",
+	},
+	zeroForText: {
+		"zarr-python 2",
+		"the fill value 0 of elements that are no numbers was read as an empty one (zarr-python 2 writes it)",
+	},
+	nullSeparator: {
+		"writers that encode an option that is not set",
+		"dimension_separator is null, which was read as \".\", the separator where none is given",
+	},
+	wordForChecksum: {
+		"GDAL 3.11 and 3.12, for every array with zstd: options of its compressors are words",
+		"the checksum of zstd is a word, \"NO\" or \"YES\" (GDAL writes it), which was read as false or true",
+	},
+}
+
+// String returns what the reader of the node is told.
+func (r repair) String() string { return repairs[r].note }
+
+// texts returns what the reader of a node is told.
+func texts(list []repair) []string {
+	var notes []string
+	for _, r := range list {
+		notes = append(notes, r.String())
+	}
+	return notes
+}
+
+// rewritten returns the repairs of a document that is about to be written again: only what is
+// written as it was stays.
+func rewritten(list []repair) []repair {
+	var kept []repair
+	for _, r := range list {
+		if r == bareNumbers || r == bareNumbersV2 {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// repairedFill returns the fill value of an array of format 3, null and numbers for bools in
+// their specified form.
+func (d *document) repairedFill(t Extension, v strictjson.Value) []byte {
+	typ, err := dtype.Parse(t.Name, t.Configuration)
+	if err != nil {
+		return v.Raw() // it is not known, and cannot be read anyhow
+	}
+	if v.Kind() == strictjson.Null {
+		if fill, err := typ.FormatFill(typ.Default()); err == nil {
+			d.repairs = append(d.repairs, nullFill)
+			return fill
+		}
+	}
+	if fill, ok := boolOf(typ, v); ok {
+		d.repairs = append(d.repairs, numberForBool)
+		return fill
+	}
+	return v.Raw()
+}
+
+// boolOf returns the bool that the number v stands for.
+func boolOf(t dtype.Type, v strictjson.Value) (fill []byte, ok bool) {
+	if t.Kind() != dtype.Bool || v.Kind() != strictjson.Number {
+		return nil, false
+	}
+	switch n, err := v.Int64(); {
+	case err == nil && n == 0:
+		return []byte("false"), true
+	case err == nil && n == 1:
+		return []byte("true"), true
+	}
+	return nil, false
+}

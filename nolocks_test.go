@@ -1,0 +1,85 @@
+package zarr_test
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/file"
+)
+
+// TestSingleWriterWithoutLocks changes nodes in a directory on a file system that has no locks: whoever says that nobody
+// else writes can, and nobody else.
+func TestSingleWriterWithoutLocks(t *testing.T) {
+	for _, lacks := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, errors.ErrUnsupported} {
+		for _, format := range []int{2, 3} {
+			h := zarr.On(file.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
+				if op.Kind == "lock" {
+					return lacks
+				}
+				return nil
+			}), nil))
+			if err := withoutLocks(t, h, format); err != nil {
+				t.Errorf("%v, format %d: %v", lacks, format, err)
+			}
+		}
+	}
+}
+
+func withoutLocks(t *testing.T, h *zarr.Hierarchy, format int) error {
+	ctx := t.Context()
+	alone := zarr.Options{Write: true, SingleWriter: true}
+	a, err := h.CreateArray(ctx, "g/a", every(6, 4), &zarr.CreateOptions{Options: alone, Format: format})
+	if err != nil {
+		return err
+	}
+	careful, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+	if err != nil {
+		return err
+	}
+	if err := zarr.Append(ctx, careful, 0, numbers(7, 3), nil); !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
+		return fmt.Errorf("an append without the word: %v", err)
+	}
+	if err := careful.UpdateAttributes(ctx, setK); format == 3 && !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
+		return fmt.Errorf("attributes without the word: %v", err)
+	}
+	for what, err := range map[string]error{
+		"write":         zarr.Write(ctx, a, nil, numbers(1, 6)),
+		"write in part": zarr.Write(ctx, a, selection.Box{{1, 3}}, numbers(2, 2)),
+	} {
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	if err := zarr.Append(ctx, a, 0, numbers(7, 3), nil); err != nil {
+		return fmt.Errorf("append: %w", err)
+	}
+	if err := a.UpdateAttributes(ctx, setK); err != nil {
+		return fmt.Errorf("attributes: %w", err)
+	}
+	got, err := zarr.Read[int32](ctx, a, nil)
+	if err != nil || !ofRows(got.Data).equal(ofRows(numbers(1, 9))) {
+		return fmt.Errorf("read: %v, %w", got.Data, err)
+	}
+	g, err := h.OpenGroup(ctx, "g", &alone)
+	if err == nil {
+		err = g.UpdateAttributes(ctx, setK)
+	}
+	if err != nil {
+		return fmt.Errorf("attributes of the group: %w", err)
+	}
+	if err := a.Resize(ctx, []int64{2}, nil); err != nil {
+		return fmt.Errorf("resize: %w", err)
+	}
+	if _, err := h.CreateArray(ctx, "g/a", every(6, 4), &zarr.CreateOptions{Options: alone, Overwrite: true, Format: format}); err != nil {
+		return fmt.Errorf("overwrite: %w", err)
+	}
+	return h.Delete(ctx, "g/a", &alone)
+}
+
+// setK sets the attributes to {"k": 1}.
+func setK([]byte) ([]byte, error) { return []byte(`{"k": 1}`), nil }

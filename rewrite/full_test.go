@@ -1,0 +1,49 @@
+package rewrite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// TestFullDisk checks that copies and conversions report the disk that is full, and not that this
+// stopped the others who listed, read and wrote at that moment.
+func TestFullDisk(t *testing.T) {
+	src := memory.New()
+	tree(t, src, "x")
+	for i := range 300 { // a listing that is still under way then
+		if _, err := store.Put(t.Context(), src, store.MustKey(fmt.Sprintf("x/a/c/%d/0", i+100)), []byte("chunk"), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 60 {
+		var puts atomic.Int64
+		full := storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			if strings.Contains(op.Key.String(), "/c/") && puts.Add(1) > int64(round) && strings.HasPrefix(op.Name, "Put") {
+				return syscall.ENOSPC
+			}
+			return nil
+		}})
+		_, copyErr := rewrite.Copy(t.Context(), at(src, "x"), at(full, "y"), &rewrite.Options{})
+		puts.Store(0)
+		_, convertErr := rewrite.ConvertTo(t.Context(), at(src, "x"), at(full, "z"), 3, nil)
+		for _, err := range []error{copyErr, convertErr} {
+			if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, context.Canceled) || zarr.Kind(err) != "no-space" {
+				t.Fatalf("round %d: %v (%s)", round, err, zarr.Kind(err))
+			}
+		}
+		if begun, err := rewrite.Unfinished(t.Context(), at(full, "y")); !begun || err != nil {
+			t.Fatalf("round %d: the copy is begun: %v (%v)", round, begun, err)
+		}
+	}
+}

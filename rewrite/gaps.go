@@ -1,0 +1,269 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/bits"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// What a conversion to format 2 stores in place of missing chunks without Options.FillAll.
+const (
+	MostFilled      = 10_000  // chunks
+	MostFilledBytes = 1 << 30 // bytes, as they are stored
+)
+
+// ErrManyMissing says that a conversion to format 2 has more missing chunks to store than is
+// permitted. It wraps [zarr.ErrLimit]. Options.FillAll permits any number.
+var ErrManyMissing = fmt.Errorf("%w: too many chunks are missing", zarr.ErrLimit)
+
+// gaps are the chunks of an array that its source does not store and its new format has to.
+type gaps struct {
+	from, to *grid.Grid
+	named    metadata.KeyEncoding // keys of the source
+	names    metadata.KeyEncoding // keys of the new format
+	value    []byte               // one such chunk as it is stored
+}
+
+// newGaps returns the gaps of a member.
+func newGaps(m *member) (*gaps, error) {
+	is, err := zarr.SpecOf(m.is.(*metadata.Array))
+	if err != nil {
+		return nil, err
+	}
+	will, err := zarr.SpecOf(m.will.(*metadata.Array))
+	if err != nil {
+		return nil, err
+	}
+	return &gaps{from: is.Grid, to: will.Grid, named: is.KeyEncoding, names: will.KeyEncoding}, nil
+}
+
+// chunk returns what a chunk is stored as that holds one element everywhere. All chunks of
+// format 2 are of one shape, so one stands for all of them.
+func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt *zarr.Options) ([]byte, error) {
+	shape := make([]int64, g.to.Rank())
+	for i := range shape {
+		shape[i] = g.to.Axis(i).Step()
+	}
+	list, err := documentsOf(doc.Resized(shape, doc.ChunkGrid))
+	if err != nil {
+		return nil, err
+	}
+	s := memory.New()
+	for _, d := range list {
+		if _, err := s.Put(ctx, store.MustKey(d.name), d.bytes, store.Flush); err != nil {
+			return nil, err
+		}
+	}
+	o := *opt
+	o.Write, o.StoreFill, o.Observer = true, true, nil
+	a, err := zarr.On(s).OpenArray(ctx, "", &o)
+	if err != nil {
+		return nil, err
+	}
+	if a.Type().Variable() {
+		err = zarr.Fill(ctx, a, nil, elem)
+	} else {
+		err = a.FillBytes(ctx, nil, elem)
+	}
+	if err != nil {
+		return nil, err
+	}
+	value, _, err := s.Get(ctx, store.Path{}.Key(string(g.names.AppendKey(nil, make([]int64, len(shape))))), store.Request{}, nil)
+	return value, err
+}
+
+// stored yields the indices of the chunks that the source stores. The slice is reused.
+func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq2[[]int64, error] {
+	return func(yield func([]int64, error) bool) {
+		index := make([]int64, g.from.Rank())
+		for e, err := range store.List(ctx, s, p, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				g.asked(ctx, s, p, yield)
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			var isChunk bool
+			if index, isChunk = g.named.ParseKey(e.Name, g.from.Rank(), index); isChunk && g.within(index) && !yield(index, nil) {
+				return
+			}
+		}
+	}
+}
+
+// within reports whether there is such a chunk. Others may be left of when the array was larger.
+func (g *gaps) within(index []int64) bool {
+	for i, k := range index {
+		if k >= g.from.Axis(i).Chunks() {
+			return false
+		}
+	}
+	return true
+}
+
+// asked is stored for a store that cannot be listed: it is asked for every chunk.
+func (g *gaps) asked(ctx context.Context, s store.Store, p store.Path, yield func([]int64, error) bool) {
+	var key []byte
+	for c := range g.from.All() {
+		key = g.named.AppendKey(key[:0], c.Index)
+		found, err := store.Exists(ctx, s, p.Key(string(key)))
+		if (found || err != nil) && !yield(c.Index, err) || err != nil {
+			return
+		}
+	}
+}
+
+// count returns how many chunks of the new format hold nothing that the source stores. Where
+// both are cut alike these are all that are missing. A shard that is stored counts as whole.
+func (g *gaps) count(ctx context.Context, s store.Store, p store.Path) (int64, error) {
+	total, ok := g.to.NumChunks()
+	if !ok {
+		return 0, fmt.Errorf("%w: the number of chunks", zarr.ErrOverflow)
+	}
+	for index, err := range g.stored(ctx, s, p) {
+		if err != nil {
+			return 0, err
+		}
+		total -= g.touched(index)
+	}
+	return max(0, total), nil
+}
+
+// touched returns how many chunks of the new format a chunk of the source lies in.
+func (g *gaps) touched(index []int64) int64 {
+	n := int64(1)
+	for i, k := range index {
+		c, _ := g.from.Axis(i).Cell(k)
+		first, _, _ := g.to.Axis(i).Locate(c.Start)
+		last, _, _ := g.to.Axis(i).Locate(c.Start + c.Logical - 1)
+		n *= last - first + 1
+	}
+	return n
+}
+
+// mostMarked is for how many chunks there is a mark each in memory.
+const mostMarked = 1 << 30
+
+// fill calls put for every chunk that is missing.
+func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Path, put func(ctx context.Context, name string, value []byte) error) error {
+	marks, err := g.marks(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	work, each := parallel.New(ctx)
+	work.SetLimit(workers)
+	i := int64(-1)
+	for c := range g.to.All() {
+		if i++; marks != nil && marks[i/bits.UintSize]&(1<<(i%bits.UintSize)) != 0 {
+			continue
+		}
+		name, was := string(g.names.AppendKey(nil, c.Index)), p.Key(string(g.named.AppendKey(nil, c.Index)))
+		work.Go(func() error {
+			if marks == nil {
+				if found, err := store.Exists(each, s, was); found || err != nil {
+					return err
+				}
+			}
+			return put(each, name, g.value)
+		})
+		if each.Err() != nil {
+			break
+		}
+	}
+	return work.Wait(nil)
+}
+
+// marks returns one bit for every chunk in C order, set for those that are stored. It is nil
+// where there are too many chunks, and all of them are tried.
+func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, error) {
+	total, ok := g.to.NumChunks()
+	if !ok || total > mostMarked {
+		return nil, nil
+	}
+	marks := make([]uint, total/bits.UintSize+1)
+	chunks := g.to.Chunks()
+	for index, err := range g.stored(ctx, s, p) {
+		if err != nil {
+			return nil, err
+		}
+		i := int64(0)
+		for axis, k := range index {
+			i = i*chunks[axis] + k
+		}
+		marks[i/bits.UintSize] |= 1 << (i % bits.UintSize)
+	}
+	return marks, nil
+}
+
+// gauge finds what the conversion has to store in place of missing chunks, and refuses more of
+// it than is permitted.
+func (s *survey) gauge(ctx context.Context, opt *Options) error {
+	var chunks, size int64
+	for _, m := range s.members {
+		if m.mask == nil || !m.mask.fills {
+			continue
+		}
+		err := s.gaugeOne(ctx, m, &opt.Options)
+		ok, fits := true, true
+		chunks, ok = checked.Add(chunks, m.Filled)
+		size, fits = checked.Add(size, m.FilledBytes)
+		if err == nil && !(ok && fits) {
+			err = fmt.Errorf("%w: their number, or their bytes", zarr.ErrOverflow)
+		}
+		if err != nil {
+			return fmt.Errorf("%q: the chunks that are missing: %w", "/"+m.path.String(), err)
+		}
+	}
+	if opt.DryRun || opt.FillAll || chunks <= MostFilled && size <= MostFilledBytes {
+		return nil
+	}
+	return fmt.Errorf("%w: format 2 needs %d chunks stored, %d bytes, that the source does not store (Options.FillAll or --yes permits it, --dry-run shows where)",
+		ErrManyMissing, chunks, size)
+}
+
+func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) error {
+	g, err := newGaps(m)
+	if err == nil {
+		m.Filled, err = g.count(ctx, s.store, m.path)
+	}
+	if err != nil || m.Filled == 0 {
+		return err
+	}
+	if g.value, err = g.chunk(ctx, m.will.(*metadata.Array), m.mask.gap, opt); err != nil {
+		return err
+	}
+	var ok bool
+	if m.FilledBytes, ok = checked.Mul(m.Filled, int64(len(g.value))); !ok {
+		return fmt.Errorf("%w: their bytes", zarr.ErrOverflow)
+	}
+	m.gaps = g
+	return nil
+}
+
+// putMissing stores a chunk where none is.
+func putMissing(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
+	conditional, ok := b.(store.ConditionalBatch)
+	if !ok {
+		return b.Put(ctx, key, value)
+	}
+	err := conditional.PutIf(ctx, key, value, store.IfAbsent())
+	switch {
+	case errors.Is(err, store.ErrUnsupported):
+		return b.Put(ctx, key, value)
+	case errors.Is(err, store.ErrConflict):
+		return nil // somebody wrote it meanwhile
+	}
+	return err
+}

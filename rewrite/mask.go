@@ -1,0 +1,218 @@
+package rewrite
+
+import (
+	"bytes"
+	"fmt"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
+)
+
+// Missing values in both formats, as xarray reads them:
+//
+//   - In format 2 the fill value is the mask: elements equal to it are missing, unless it is
+//     null. It wins over the attribute _FillValue. Moments and durations are not masked.
+//   - In format 3 the fill value means nothing. The attribute _FillValue is the mask, in an
+//     encoding of its own, and text has the attribute missing_value.
+//
+// So 2→3 adds the attribute. 3→2 moves the attribute into the fill value. Without one the fill
+// value of format 2 has to be null, or zeros that were written would become missing. Chunks
+// that were missing then read as something else, and are stored.
+
+// mask is an array on its way to the other format.
+type mask struct {
+	array *metadata.Array // of format 3
+	typ   dtype.Type      // zero where it is not known here
+	null  bool            // the fill value of format 2 is null
+	// fills says that chunks that are missing have to be stored, full of the element gap.
+	fills bool
+	gap   []byte
+	said  string // what said in format 2 which value is missing
+	note  string // what becomes of missing values
+	lost  bool   // they become ordinary values
+}
+
+// newMask begins with the array as format 3 describes it.
+func newMask(a *metadata.Array) *mask {
+	b := *a.ToV3()
+	m := &mask{array: &b}
+	m.typ, _ = dtype.Parse(a.DataType.Name, a.DataType.Configuration)
+	return m
+}
+
+// attribute returns the JSON of an attribute, nil where there is none.
+func (m *mask) attribute(name string) []byte {
+	raw, _, err := metadata.Attribute(m.array.Attributes, name)
+	if err != nil {
+		return nil // a null object has none
+	}
+	return raw
+}
+
+func (m *mask) set(name string, value []byte) (err error) {
+	if m.array.Attributes == nil {
+		m.array.Attributes = []byte("{}")
+	}
+	m.array.Attributes, err = metadata.SetAttribute(m.array.Attributes, name, value)
+	return err
+}
+
+func (m *mask) unset(name string) (err error) {
+	m.array.Attributes, err = metadata.UnsetAttribute(m.array.Attributes, name)
+	return err
+}
+
+// maskToV3 translates an array of format 2.
+func maskToV3(a *metadata.Array) (*mask, error) {
+	m := newMask(a)
+	if m.typ.IsZero() {
+		return m, nil
+	}
+	raw := m.attribute(missing.FillValue)
+	if a.HasNullFill() && raw == nil {
+		return m, nil // nothing is missing
+	}
+	elem, err := m.typ.ParseFill(a.FillValue)
+	if m.said = "the fill value"; a.HasNullFill() {
+		elem, err = missing.Parse(m.typ, raw)
+		m.said = "the attribute " + missing.FillValue
+	}
+	switch {
+	case err != nil:
+		return m, nil // no reader knows what is missing; the attribute stays as it is
+	case missing.Coded(m.typ):
+		return m, m.encode(elem, raw)
+	case missing.IsText(m.typ):
+		return m, m.encodeText(elem, raw)
+	case m.typ.Kind() == dtype.Terminated || m.typ.Variable():
+		m.lost = true
+		m.note = fmt.Sprintf("the fill value %s stands for no value in format 2 and is an ordinary value in format 3: xarray has no way to say it of bytes", a.FillValue)
+	}
+	return m, nil
+}
+
+// encode sets the attribute _FillValue of format 3. was is what the attribute was.
+func (m *mask) encode(elem, was []byte) error {
+	now, err := missing.Format(m.typ, elem)
+	if err != nil || bytes.Equal(now, was) {
+		return err
+	}
+	m.tell(elem, missing.FillValue)
+	if old, err := missing.Parse(m.typ, was); was != nil && (err != nil || !bytes.Equal(old, elem)) {
+		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 pass by", strictjson.Abbreviate(string(was)))
+	}
+	return m.set(missing.FillValue, now)
+}
+
+// tell notes that an attribute of format 3 says which value is missing.
+func (m *mask) tell(elem []byte, attribute string) {
+	m.note = fmt.Sprintf("%s %s, which is missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
+}
+
+// encodeText sets the attribute missing_value, since xarray 2026.9 opens no group in which
+// text has the attribute _FillValue.
+func (m *mask) encodeText(elem, was []byte) error {
+	now, err := m.typ.FormatFill(elem)
+	if err != nil {
+		return err
+	}
+	if was != nil {
+		if err := m.unset(missing.FillValue); err != nil {
+			return err
+		}
+	}
+	if other := m.attribute(missing.Value); other != nil {
+		if now = listed(other, now); now == nil {
+			return nil
+		}
+	}
+	m.tell(elem, missing.Value)
+	return m.set(missing.Value, now)
+}
+
+// listed returns a list of the values that an attribute has and of one more, nil where the
+// attribute has that one already.
+func listed(attribute, value []byte) []byte {
+	v, err := strictjson.Parse(attribute, strictjson.Limits{})
+	if err != nil {
+		return value
+	}
+	all := [][]byte{attribute}
+	if v.Kind() == strictjson.Array {
+		all = nil
+		for _, e := range v.Elements() {
+			all = append(all, e.Raw())
+		}
+	}
+	for _, has := range all {
+		if bytes.Equal(bytes.TrimSpace(has), value) {
+			return nil
+		}
+	}
+	return fmt.Appendf(nil, "[%s]", bytes.Join(append(all, value), []byte(",")))
+}
+
+// fill returns an element as people read fill values.
+func (m *mask) fill(elem []byte) string {
+	raw, err := m.typ.FormatFill(elem)
+	if err != nil {
+		return m.typ.String()
+	}
+	return strictjson.Abbreviate(string(raw))
+}
+
+// maskToV2 translates an array of format 3.
+func maskToV2(a *metadata.Array) (*mask, error) {
+	m := newMask(a)
+	if k := m.typ.Kind(); m.typ.IsZero() || k == dtype.Datetime || k == dtype.Timedelta {
+		return m, nil
+	}
+	old, err := m.typ.ParseFill(a.FillValue)
+	if err != nil {
+		return m, nil // it is refused later, and the error says where it stands
+	}
+	raw := m.attribute(missing.FillValue)
+	if raw != nil && (missing.Coded(m.typ) || m.isString()) {
+		if elem, err := missing.Parse(m.typ, raw); err == nil {
+			return m, m.move(missing.FillValue, elem, old)
+		}
+	}
+	if raw == nil {
+		if text := m.attribute(missing.Value); text != nil && missing.IsText(m.typ) {
+			if elem, err := m.typ.ParseFill(text); err == nil && bytes.Equal(elem, old) {
+				return m, m.move(missing.Value, elem, old) // where maskToV3 has put it
+			}
+		}
+		if m.typ.Kind() == dtype.Float && m.fill(old) == `"NaN"` {
+			return m, nil // it masks nothing that is not missing anyway
+		}
+	}
+	return m, m.withoutFill(old)
+}
+
+// isString reports whether elements are text or bytes.
+func (m *mask) isString() bool {
+	return missing.IsText(m.typ) || m.typ.Kind() == dtype.Terminated || m.typ.Variable()
+}
+
+// move makes an attribute the fill value. Missing chunks read as the old one until then.
+func (m *mask) move(name string, elem, old []byte) error {
+	fill, err := m.typ.FormatFill(elem)
+	if err != nil {
+		return err
+	}
+	m.note = fmt.Sprintf("the attribute %s becomes the fill value %s", name, m.fill(elem))
+	m.array.FillValue, m.fills, m.gap = fill, !bytes.Equal(elem, old), old
+	return m.unset(name)
+}
+
+// withoutFill makes the fill value null. What a missing chunk reads as then is up to the
+// reader, so all of them are stored.
+func (m *mask) withoutFill(old []byte) (err error) {
+	m.null, m.fills, m.gap = true, true, old
+	m.note = fmt.Sprintf("the fill value %s becomes null, since readers of format 2 take it for missing", m.fill(old))
+	m.array.FillValue, err = m.typ.FormatFill(m.typ.Default())
+	return err
+}

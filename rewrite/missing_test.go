@@ -1,0 +1,296 @@
+package rewrite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// TestConvertMissing converts single arrays: what says which values are missing is translated
+// as xarray reads it, and the note says how.
+func TestConvertMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		descr, fill, attributes string // of format 2
+		fill3, attributes3      string
+		note                    string
+		fill2                   string // after converting back, "" is as it was
+		attributes2             string
+	}{
+		"integers":   {descr: `"<i2"`, fill: "-99", fill3: "-99", attributes3: `{"_FillValue":-99}`, note: "the fill value -99, which"},
+		"zero":       {descr: `"<i8"`, fill: "0", fill3: "0", attributes3: `{"_FillValue":0}`, note: "the fill value 0, which"},
+		"floats":     {descr: `"<f4"`, fill: "-99.5", fill3: "-99.5", attributes3: `{"_FillValue":"AAAAAADgWMA="}`, note: "the fill value -99.5, which"},
+		"NaN":        {descr: `">f8"`, fill: `"NaN"`, fill3: `"NaN"`, attributes3: `{"_FillValue":"AAAAAAAA+H8="}`, note: `the fill value "NaN", which`},
+		"booleans":   {descr: `"|b1"`, fill: "false", fill3: "false", attributes3: `{"_FillValue":false}`, note: "the fill value false, which"},
+		"complex":    {descr: `"<c8"`, fill: "[1.0,2.0]", fill3: "[1.0,2.0]", attributes3: `{"_FillValue":["AAAAAAAA8D8=","AAAAAAAAAEA="]}`, note: "the fill value [1.0,2.0], which"},
+		"text":       {descr: `"<U4"`, fill: `""`, fill3: `""`, attributes3: `{"missing_value":""}`, note: "the attribute missing_value"},
+		"bytes":      {descr: `"|S2"`, fill: `"AAA="`, fill3: `""`, attributes3: `{}`, note: "an ordinary value in format 3", fill2: "null"},
+		"moments":    {descr: `"<M8[s]"`, fill: "0", fill3: "0", attributes3: `{}`},
+		"other text": {descr: `"<U4"`, fill: `"x"`, attributes: `{"missing_value":"y"}`, fill3: `"x"`, attributes3: `{"missing_value":["y","x"]}`, note: "missing_value", fill2: "null", attributes2: `{"missing_value":["y","x"]}`},
+		"null":       {descr: `"<i2"`, fill: "null", fill3: "0", attributes3: `{}`},
+		"null and an attribute": {
+			descr: `"<f4"`, fill: "null", attributes: `{"_FillValue":-99.5,"a":1}`, fill3: "0.0", attributes3: `{"_FillValue":"AAAAAADgWMA=","a":1}`,
+			note: "the attribute _FillValue -99.5, which", fill2: "-99.5", attributes2: `{"a":1}`,
+		},
+		"both": {
+			descr: `"<i2"`, fill: "0", attributes: `{"_FillValue":-99}`, fill3: "0", attributes3: `{"_FillValue":0}`,
+			note: "in place of -99", attributes2: `{}`,
+		},
+		"no such number": {
+			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":"none"}`, fill3: "0", attributes3: `{"_FillValue":"none"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memory.New()
+			if c.attributes == "" {
+				c.attributes = "{}"
+			}
+			document := fmt.Sprintf(`{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":%s,"fill_value":%s,"order":"C","filters":null,"compressor":null}`, c.descr, c.fill)
+			for key, text := range map[string]string{".zarray": document, ".zattrs": c.attributes} {
+				if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := rewrite.Convert(t.Context(), at(s, ""), 3, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if note := r.Nodes[0].Missing; !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
+				t.Errorf("the note is %q, want %q", note, c.note)
+			}
+			if r.Nodes[0].Lost != (name == "bytes") {
+				t.Errorf("missing values are lost: %t", r.Nodes[0].Lost)
+			}
+			a := reopened(t, s, "")
+			if got, fill := compacted(a.Attributes()), compacted(a.Metadata().FillValue); got != c.attributes3 || fill != c.fill3 {
+				t.Errorf("format 3 has the fill value %s and attributes %s, want %s and %s", fill, got, c.fill3, c.attributes3)
+			}
+			if _, err := rewrite.Convert(t.Context(), at(s, ""), 2, nil); err != nil {
+				t.Fatal(err)
+			}
+			a = reopened(t, s, "")
+			fill, want, attributes := compacted(a.Metadata().FillValue), c.fill2, c.attributes2
+			if a.Metadata().HasNullFill() {
+				fill = "null"
+			}
+			switch {
+			case want != "":
+			case c.fill == "null" || c.note == "" && c.descr != `"<M8[s]"`:
+				want = "null"
+			default:
+				want = c.fill3
+			}
+			if attributes == "" {
+				attributes = c.attributes
+			}
+			if got := compacted(a.Attributes()); fill != want || got != attributes {
+				t.Errorf("back in format 2 it has the fill value %s and attributes %s, want %s and %s", fill, got, want, attributes)
+			}
+		})
+	}
+}
+
+func reopened(t *testing.T, s store.Store, path string) *zarr.Array {
+	t.Helper()
+	a, err := zarr.On(s).OpenArray(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// compacted returns JSON without white space.
+func compacted(raw []byte) string { return strings.Join(strings.Fields(string(raw)), "") }
+
+// sparse makes a group of format 3 whose arrays lack chunks.
+func sparse(t testing.TB, s store.Store, path string, keys metadata.KeyEncoding) {
+	t.Helper()
+	g, err := zarr.On(s).CreateGroup(t.Context(), path, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := []grid.Cut{grid.Every(3)}
+	for name, spec := range map[string]zarr.Spec{
+		"sevens": {Type: dtype.Of[int32](), FillValue: []byte("7"), DimensionNames: []string{"x"}},
+		"masked": {Type: dtype.Of[int32](), FillValue: []byte("7"), Attributes: map[string]int{"_FillValue": -1}},
+		"same":   {Type: dtype.Of[int32](), FillValue: []byte("7"), Attributes: map[string]int{"_FillValue": 7}},
+		"nan":    {Type: dtype.Of[float32](), FillValue: []byte(`"NaN"`)},
+		"words":  {Type: dtype.Of[string](), FillValue: []byte(`"none"`)},
+		"scalar": {Type: dtype.Of[int16](), FillValue: []byte("3")},
+	} {
+		if spec.KeyEncoding = keys; name != "scalar" {
+			spec.Shape, spec.Chunks = []int64{10}, third
+		} else {
+			spec.Shape = []int64{}
+		}
+		a, err := g.CreateArray(t.Context(), name, spec, nil)
+		if err == nil && spec.Type.Size() == 4 {
+			err = a.FillBytes(t.Context(), selection.Box{{4, 5}}, make([]byte, 4))
+		}
+		if err != nil {
+			t.Fatal(name, err)
+		}
+	}
+}
+
+// filledChunks are the chunks of sparse that format 2 needs stored.
+const filledChunks = 3 + 3 + 4 + 1
+
+// TestConvertFills converts arrays with missing chunks to format 2, where they are and to
+// another place: the chunks are stored, as many as the dry run says, and hold what they were.
+func TestConvertFills(t *testing.T) {
+	for _, inPlace := range []bool{true, false} {
+		src, keys := memory.New(), metadata.V2Slash
+		dst, path := store.Store(src), "g"
+		if !inPlace {
+			keys, dst, path = metadata.DefaultDot, directory(t), "other/h"
+		}
+		sparse(t, src, "g", keys)
+		want, before := content(t, src, "g", 3), len(chunksOf(t, src, "g"))
+		convert := func(opt *rewrite.Options) (rewrite.Conversion, error) {
+			if inPlace {
+				return rewrite.Convert(t.Context(), at(src, "g"), 2, opt)
+			}
+			return rewrite.ConvertTo(t.Context(), at(src, "g"), at(dst, path), 2, opt)
+		}
+		if inPlace { // the group above would keep the other format
+			if err := store.Delete(t.Context(), src, store.MustKey("zarr.json")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plan, err := convert(&rewrite.Options{DryRun: true})
+		if err != nil || len(chunksOf(t, src, "g")) != before {
+			t.Fatalf("in place %t: a dry run changed something: %v", inPlace, err)
+		}
+		done, err := convert(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var filled, bytes int64
+		for i, n := range done.Nodes {
+			if n != plan.Nodes[i] {
+				t.Errorf("%+v was planned as %+v", n, plan.Nodes[i])
+			}
+			filled, bytes = filled+n.Filled, bytes+n.FilledBytes
+		}
+		if filled != filledChunks || bytes == 0 {
+			t.Errorf("in place %t: %d chunks of %d bytes were stored, want %d", inPlace, filled, bytes, filledChunks)
+		}
+		if d := differ(want, content(t, dst, path, 2)); d != "" {
+			t.Errorf("in place %t: another content: %s", inPlace, d)
+		}
+		if n := len(chunksOf(t, dst, path)); n != before+filledChunks {
+			t.Errorf("in place %t: %d chunks are stored, want %d", inPlace, n, before+filledChunks)
+		}
+	}
+}
+
+// TestConvertFillsStopped stops a conversion with missing chunks at every operation: the arrays
+// hold the same at any time, and another conversion finishes it.
+func TestConvertFillsStopped(t *testing.T) {
+	racing.Skip(t)
+	stop := errors.New("stopped")
+	points := 0
+	for k := 0; ; k++ {
+		left := memory.New()
+		sparse(t, left, "", metadata.V2Dot)
+		want, n := content(t, left, "", 0), 0
+		s := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+			if n++; n > k {
+				return stop
+			}
+			return nil
+		}})
+		_, err := rewrite.Convert(t.Context(), at(s, ""), 2, &rewrite.Options{Options: zarr.Options{Concurrency: 1}})
+		if err == nil {
+			break
+		}
+		if points++; !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		if d := differ(want, content(t, left, "", 0)); d != "" {
+			t.Fatalf("stopped at %d: another content: %s", k, d)
+		}
+		if _, err := rewrite.Convert(t.Context(), at(left, ""), 2, nil); err != nil {
+			t.Fatalf("stopped at %d: %v", k, err)
+		}
+		if d := differ(want, content(t, left, "", 2)); d != "" {
+			t.Fatalf("stopped at %d and done again: another content: %s", k, d)
+		}
+	}
+	t.Logf("%d points", points)
+	if points < 60 {
+		t.Errorf("%d points are too few", points)
+	}
+}
+
+// TestConvertFillsRaced writes a chunk while the missing ones are stored: it stays.
+func TestConvertFillsRaced(t *testing.T) {
+	left := memory.New()
+	sparse(t, left, "", metadata.V2Dot)
+	written := false
+	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+		if op.Key.String() == "sevens/2" && strings.HasPrefix(op.Name, "Put") && !written {
+			written = true
+			a, err := zarr.On(left).OpenArray(ctx, "sevens", &zarr.Options{Write: true})
+			if err == nil {
+				err = zarr.Fill(ctx, a, selection.Box{{6, 7}}, int32(99))
+			}
+			return err
+		}
+		return nil
+	}})
+	if _, err := rewrite.Convert(t.Context(), at(s, ""), 2, nil); err != nil || !written {
+		t.Fatal(err, written)
+	}
+	got, err := zarr.Read[int32](t.Context(), reopened(t, left, "sevens"), nil)
+	if err != nil || fmt.Sprint(got.Data) != "[7 7 7 7 0 7 99 7 7 7]" {
+		t.Errorf("%v: %v", got, err)
+	}
+}
+
+// TestConvertManyMissing converts an array with more missing chunks than are stored unasked.
+func TestConvertManyMissing(t *testing.T) {
+	s := memory.New()
+	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Of[int8](), KeyEncoding: metadata.V2Dot}
+	a, err := zarr.On(s).CreateArray(t.Context(), "", spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := values(t, s, "")
+	convert := map[string]func(*rewrite.Options) (rewrite.Conversion, error){
+		"in place": func(o *rewrite.Options) (rewrite.Conversion, error) {
+			return rewrite.Convert(t.Context(), rewrite.Of(a), 2, o)
+		},
+		"elsewhere": func(o *rewrite.Options) (rewrite.Conversion, error) {
+			return rewrite.ConvertTo(t.Context(), rewrite.Of(a), at(memory.New(), ""), 2, o)
+		},
+	}
+	for _, name := range []string{"elsewhere", "in place"} {
+		if r, err := convert[name](&rewrite.Options{DryRun: true}); err != nil || r.Nodes[0].Filled != 10_001 {
+			t.Errorf("%s: the dry run finds %+v: %v", name, r, err)
+		}
+		_, err := convert[name](nil)
+		if !errors.Is(err, rewrite.ErrManyMissing) || !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "10001 chunks") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := differ(before, values(t, s, "")); d != "" {
+			t.Errorf("%s: changed: %s", name, d)
+		}
+		if _, err := convert[name](&rewrite.Options{FillAll: true}); err != nil {
+			t.Errorf("%s, permitted: %v", name, err)
+		}
+	}
+}

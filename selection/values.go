@@ -1,0 +1,143 @@
+package selection
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Values are coordinate values along one axis, as text. A text with two dots is a range with both ends in it,
+// "2024-12-25..2025-01-01"; one end may be left out. Any other text is one value, "2024-12-25".
+type Values struct {
+	From, To string // of a range; "" is an open end
+	Is       string // in place of a range
+	Quoted   bool   // the value stood in quotes: it is a label, whatever it looks like
+}
+
+// IsRange reports whether the values are a range.
+func (v Values) IsRange() bool { return v.From != "" || v.To != "" }
+
+// String returns the values as they are written.
+func (v Values) String() string {
+	switch {
+	case v.IsRange():
+		return v.From + ".." + v.To
+	case v.Quoted:
+		return `"` + v.Is + `"`
+	}
+	return v.Is
+}
+
+// Parser reads selections, as text for [Parse] or JSON for [ParseJSON], whichever the text is.
+//
+// Where Lookup is there, an item with a name may also be coordinate values. They are told from indices by how they look:
+//
+//	time=2024-12-25..2025-01-01   all elements from one value to the other, with both ends
+//	lat=-10..                     all elements from a value on
+//	time=2024-12-25               the element whose value is nearest
+//	lat=10.0                      the same; lat=10 is an index
+//	station="5"                   the element with a label, which needs quotes where it looks like an index
+type Parser struct {
+	Names []string                        // of the axes, "" for one without
+	Mask  func(name string) (Mask, error) // reads a mask; nil where there are none
+	// Lookup returns the elements of a dimension that have coordinate values. Its errors are passed on as they are.
+	Lookup func(dimension string, v Values) (Item, error)
+}
+
+// Parse reads a selection. Errors wrap [ErrInvalid], but for those of Mask and Lookup.
+func (p Parser) Parse(text string) (Selection, error) {
+	if isJSON(text) {
+		return (&jsonReader{Parser: p}).read([]byte(text))
+	}
+	return p.basic(text)
+}
+
+// isJSON reports whether a selection is written in JSON.
+func isJSON(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
+
+// lookup returns the elements of a dimension that have coordinate values.
+func (p Parser) lookup(name string, v Values) (Item, error) {
+	if p.Lookup == nil {
+		return Item{}, fmt.Errorf("%w: %s=%s: coordinate values are not known here; select by index, as %s=0:10", ErrInvalid, name, v, name)
+	}
+	item, err := p.Lookup(name, v)
+	if err != nil {
+		return Item{}, foreignError{err}
+	}
+	return item, nil
+}
+
+// isValues reports whether an item is coordinate values: it has two dots or quotes, or it is neither an ellipsis nor
+// made of the whole numbers and colons of an index or a slice.
+func isValues(text string) bool {
+	if text == "" || text == "..." {
+		return false
+	}
+	for part := range strings.SplitSeq(text, ":") {
+		part = strings.TrimSpace(part)
+		digits := strings.TrimLeft(part, "+-")
+		if len(part)-len(digits) > 1 || strings.Trim(digits, "0123456789") != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// parseValues reads coordinate values.
+func parseValues(text string) (*Values, error) {
+	from, rest, quoted, err := operand(text)
+	if err != nil {
+		return nil, err
+	}
+	if rest == "" {
+		if from == "" {
+			return nil, errors.New("a value is empty")
+		}
+		return &Values{Is: from, Quoted: quoted}, nil
+	}
+	to, more, quotedTo, err := operand(rest[len(".."):])
+	switch {
+	case err != nil:
+		return nil, err
+	case more != "":
+		return nil, errors.New("a range has two dots once")
+	case from == "" && to == "":
+		return nil, errors.New("a range has a value before or behind its two dots; : is everything")
+	}
+	return &Values{From: from, To: to, Quoted: quoted || quotedTo}, nil
+}
+
+// operand reads a value up to the end or to two dots, which are what rest begins with.
+func operand(text string) (value, rest string, quoted bool, err error) {
+	text = strings.TrimSpace(text)
+	after, quoted := strings.CutPrefix(text, `"`)
+	if !quoted {
+		i := strings.Index(text, "..")
+		if i < 0 {
+			return text, "", false, nil
+		}
+		return strings.TrimSpace(text[:i]), text[i:], false, nil
+	}
+	value, rest, closed := strings.Cut(after, `"`)
+	rest = strings.TrimSpace(rest)
+	if !closed || rest != "" && !strings.HasPrefix(rest, "..") {
+		return "", "", true, errors.New("a quote is not closed, or something follows it")
+	}
+	return value, rest, true, nil
+}
+
+// splitItems splits a selection at the commas that are not in quotes.
+func splitItems(text string) []string {
+	var items []string
+	begin, quoted := 0, false
+	for i := range len(text) {
+		switch {
+		case text[i] == '"':
+			quoted = !quoted
+		case text[i] == ',' && !quoted:
+			items = append(items, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(items, text[begin:])
+}

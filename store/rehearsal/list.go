@@ -1,0 +1,83 @@
+package rehearsal
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"varve.dev/zarr/store"
+)
+
+// List implements [store.Lister]: what is below, without what was deleted and with what was written.
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		ours, gone := s.ledger.under(dir, deep)
+		for e, err := range store.List(ctx, s.below, dir, deep) {
+			if err == nil && s.isHidden(ctx, dir, e, ours, gone) {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for _, e := range ours {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// under returns the entries of a listing that were written, and those, values or directories, of
+// which something was deleted.
+func (l *Ledger) under(dir store.Path, deep bool) (ours map[string]store.Entry, gone map[string]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ours, gone = map[string]store.Entry{}, map[string]bool{}
+	for key, e := range l.entries {
+		if !dir.Contains(key) {
+			continue
+		}
+		name := dir.Rel(key)
+		child, _, isDir := strings.Cut(name, "/")
+		if deep {
+			child, isDir = name, false
+		}
+		switch {
+		case !e.exists:
+			gone[child] = true
+		case isDir:
+			ours[child] = store.Entry{Name: child, Dir: true, Size: -1}
+		default:
+			ours[child] = store.Entry{Name: child, Size: e.info.Size}
+		}
+	}
+	return ours, gone
+}
+
+// isHidden reports whether an entry below is told otherwise: it was written or deleted, or is a
+// directory of which nothing is left.
+func (s *Store) isHidden(ctx context.Context, dir store.Path, e store.Entry, ours map[string]store.Entry, gone map[string]bool) bool {
+	if _, written := ours[e.Name]; written {
+		return true
+	}
+	if !gone[e.Name] || !e.Dir {
+		return gone[e.Name]
+	}
+	for rest, err := range store.List(ctx, s.below, dir, true) {
+		if err != nil {
+			return false
+		}
+		if !strings.HasPrefix(rest.Name, e.Name+"/") {
+			continue
+		}
+		if found, changed, _ := s.ledger.find(ctx, dir.Key(rest.Name)); !changed || found.exists {
+			return false
+		}
+	}
+	return true
+}
