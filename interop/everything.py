@@ -285,6 +285,8 @@ def judge(directory):
             if stored(whole(array)) != (directory / f"{case}.after").read_bytes():
                 print(f"{path.name}: elements differ: {array.metadata}")
             found, want = dict(array.attrs), json.loads((directory / f"{case}.json").read_text())["attributes"]
+            if "like" in path.name and array.ndim == 0 and array.metadata.zarr_format == 2:
+                want["_ARRAY_DIMENSIONS"] = []  # which xarray needs to open the group
             for attributes in (found, want) if "other" in path.name else ():
                 attributes.pop("_ARRAY_DIMENSIONS", None)  # names of dimensions: attributes in format 2 only
             if found != want:

@@ -177,11 +177,12 @@ func growV2(t *testing.T, a *zarr.Array, path string) {
 	var err error
 	if a.Rank() > 0 && a.Shape()[0] > 0 {
 		rows, of := min(a.Shape()[0], 3), a.Shape()[0]
+		planes := &zarr.AppendOptions{Planes: rows} // which says it where they have no elements
 		if a.Type().Variable() {
 			list := words(t, data)
-			err = zarr.Append(t.Context(), a, 0, list[:int64(len(list))/of*rows], nil)
+			err = zarr.Append(t.Context(), a, 0, list[:int64(len(list))/of*rows], planes)
 		} else {
-			err = a.AppendBytes(t.Context(), 0, data[:int64(len(data))/of*rows], nil)
+			err = a.AppendBytes(t.Context(), 0, data[:int64(len(data))/of*rows], planes)
 		}
 	}
 	if err != nil {

@@ -1,0 +1,127 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+)
+
+// TestMissing converts groups with masks of every kind to the other format, to another place and
+// where they are, and back. xarray reads the same of all of them, missing values included.
+func TestMissing(t *testing.T) {
+	run, dir := scriptMissing(t), t.TempDir()
+	run("write", dir)
+	place := func(name string) rewrite.Place {
+		h, path, err := zarr.Locate(t.Context(), filepath.Join(dir, name), store.Create)
+		check(t, err)
+		return rewrite.Place{Hierarchy: h, Path: path}
+	}
+	of := map[string]string{} // the group that one was made of
+	for name, to := range map[string]int{"2": 3, "3": 2, "3as2": 2} {
+		of[name] = name
+		for i, format := range []int{to, to, 5 - to} {
+			next := fmt.Sprint(name, "-", i)
+			var err error
+			switch {
+			case i == 0:
+				_, err = rewrite.ConvertTo(t.Context(), place(name), place(next), format, nil)
+			case name == "3":
+				continue // its chunk keys are not those of format 2
+			default: // where it is, and where it is back again
+				check(t, os.CopyFS(filepath.Join(dir, next), os.DirFS(filepath.Join(dir, name))))
+				_, err = rewrite.Convert(t.Context(), place(next), to, nil)
+				if err == nil && format != to {
+					_, err = rewrite.Convert(t.Context(), place(next), format, nil)
+				}
+			}
+			check(t, err)
+			of[next] = name
+		}
+	}
+	names := slices.Sorted(maps.Keys(of))
+	args := []string{"read"}
+	for _, name := range names {
+		args = append(args, filepath.Join(dir, name))
+	}
+	read := map[string]map[string]any{}
+	for i, line := range strings.Split(strings.TrimSpace(run(args...)), "\n") {
+		var v map[string]any
+		decode(t, json.RawMessage(line), &v)
+		read[names[i]] = v
+	}
+	for _, name := range names {
+		want := read[of[name]]
+		if len(want) < 25 {
+			t.Errorf("%s has %d variables only", of[name], len(want))
+		}
+		for variable, v := range want {
+			if got := read[name][variable]; !reflect.DeepEqual(got, v) {
+				t.Errorf("%s: xarray reads %s as\n%v, in %s as\n%v", name, variable, got, of[name], v)
+			}
+		}
+	}
+}
+
+// scriptMissing returns a function that runs the script and returns what it prints. Where there
+// is no xarray the test is skipped, and fails where $CI is "true".
+func scriptMissing(t *testing.T) func(args ...string) string {
+	python := interpreter(t)
+	if out, err := exec.Command(python, "-c", "import xarray").CombinedOutput(); err != nil {
+		missing := "no xarray; run interop/setup: " + strings.TrimSpace(string(out))
+		if os.Getenv("CI") == "true" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	return func(args ...string) string {
+		t.Helper()
+		var errs strings.Builder
+		c := exec.Command(python, append([]string{"missing.py"}, args...)...)
+		c.Stderr = &errs
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("missing.py %q: %v\n%s", args, err, errs.String())
+		}
+		return string(out)
+	}
+}
+
+// TestCreatedV2 creates a group of format 2 whose arrays are left at their defaults. xarray opens
+// it, with the array of rank 0 in it, and takes no zero for missing data.
+func TestCreatedV2(t *testing.T) {
+	run, dir := scriptMissing(t), filepath.Join(t.TempDir(), "g.zarr")
+	ctx := t.Context()
+	for name, spec := range map[string]zarr.Spec{
+		"numbers": {Shape: []int64{4}, Type: dtype.Of[int16](), DimensionNames: []string{"x"}, Chunks: []grid.Cut{grid.Every(2)}},
+		"truths":  {Shape: []int64{4}, Type: dtype.Of[bool](), DimensionNames: []string{"x"}},
+		"scalar":  {Type: dtype.Of[int32]()},
+	} {
+		spec.Format = 2
+		a, err := zarr.CreateArray(ctx, filepath.Join(dir, name), spec, nil)
+		check(t, err)
+		if name == "numbers" {
+			check(t, zarr.Write(ctx, a, nil, []int16{0, 0, 0, 7}))
+			if _, err := a.ChunkInfo(ctx, []int64{0}); err != nil {
+				t.Error("a chunk of zeros that was written is missing:", err)
+			}
+		}
+	}
+	want := `{"numbers": {"shape": [4], "values": [0, 0, 0, 7]}, "scalar": {"shape": [], "values": [0]}, ` +
+		`"truths": {"shape": [4], "values": [false, false, false, false]}}` + "\n"
+	if got := run("read", dir); got != want {
+		t.Errorf("xarray reads\n%s, want\n%s", got, want)
+	}
+}
