@@ -1,0 +1,102 @@
+// Command mutants breaks the protocols of the library on purpose, one line at a time, and
+// reports the breaks that the quick tests do not notice.
+//
+// A mutant is an entry of mutants.txt: a file, the text that is replaced, the text that
+// replaces it, and the tests of which one has to fail. The command tests each mutant by
+// itself, over an overlay of the go command, so that no file of the working tree changes.
+// The tests have to pass without a mutant first. The exit status is 1 where a mutant
+// survives, does not compile, or is no longer found in its file.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"sync"
+	"time"
+)
+
+//go:embed mutants.txt
+var list string
+
+func main() {
+	name := flag.String("run", "", "only mutants whose names match this regular expression")
+	parallel := flag.Int("parallel", 2, "mutants that are tested at one time")
+	limit := flag.Duration("timeout", 90*time.Second, "time for the tests of one mutant")
+	verbose := flag.Bool("v", false, "also tell which mutants are killed")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *name, *parallel, *limit, *verbose); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, name string, parallel int, limit time.Duration, verbose bool) error {
+	wanted, err := regexp.Compile(name)
+	if err != nil {
+		return err
+	}
+	mutants, err := parse(list)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir, limit: limit}
+	var chosen []*mutant
+	for _, m := range mutants {
+		if wanted.MatchString(m.name) {
+			chosen = append(chosen, m)
+		}
+	}
+	if err := b.baseline(ctx, chosen, parallel); err != nil {
+		return err
+	}
+	begin, bad := time.Now(), 0
+	each(parallel, chosen, func(m *mutant) string { return b.judge(ctx, m) }, func(m *mutant, verdict string) {
+		switch {
+		case verdict != "":
+			bad++
+			fmt.Printf("%s (%s): %s\n", m.name, m.file, verdict)
+		case verbose:
+			fmt.Printf("%s: killed\n", m.name)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	fmt.Printf("%d mutants, %d killed, %v\n", len(chosen), len(chosen)-bad, time.Since(begin).Round(time.Second))
+	if bad > 0 {
+		return fmt.Errorf("%d of %d mutants need a test that kills them, or another text", bad, len(chosen))
+	}
+	return nil
+}
+
+// each judges all items, several at a time, and tells of one verdict at a time.
+func each[T any](parallel int, items []T, judge func(T) string, tell func(T, string)) {
+	var (
+		all   sync.WaitGroup
+		mutex sync.Mutex
+		slots = make(chan struct{}, max(1, parallel))
+	)
+	for _, item := range items {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			verdict := judge(item)
+			mutex.Lock()
+			defer mutex.Unlock()
+			tell(item, verdict)
+		})
+	}
+	all.Wait()
+}
