@@ -2,6 +2,7 @@ package view
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"varve.dev/zarr/grid"
@@ -15,33 +16,29 @@ type band struct {
 	cells  grid.Interval
 	inside bool // within the extent
 	joined bool // of the same cell as the band before
+
+	elements  int64 // that it shows; 0 where it stands for several cells
+	stretched bool  // larger than to scale
 }
 
-// scale maps the lengths of cells to sizes between low and high characters: proportional to the logarithm of the length.
+// scale bounds the sizes of cells. The longest takes high characters, or fewer if the shortest
+// has low characters without.
 type scale struct{ low, high int }
 
 var (
 	// columnScales are tried from wide to narrow until a drawing fits.
 	columnScales = []scale{{7, 15}, {5, 10}, {3, 6}, {2, 6}, {1, 3}}
-	rowScale     = scale{1, 4}
+	rowScale     = scale{1, 6}
 )
 
-// sizer returns the size of a cell by its length.
+// sizer returns the size of a cell by its length: true to scale, but at least one character.
 func (s scale) sizer(list []span) func(edge int64) int {
-	shortest, longest := int64(math.MaxInt64), int64(1)
-	for _, p := range list {
-		if !p.leftOut() {
-			shortest, longest = min(shortest, p.edge), max(longest, p.edge)
-		}
+	all := stretch{}.with(list)
+	unit := 0.0
+	if all.longest > 0 {
+		unit = min(float64(s.low)/float64(all.shortest), float64(s.high)/float64(all.longest))
 	}
-	// A range of less than 16 to 1 does not take the whole scale: 30 and 31 look alike.
-	whole := math.Log(max(16, float64(longest)/float64(shortest)))
-	return func(edge int64) int {
-		if edge <= shortest {
-			return s.low
-		}
-		return s.low + int(math.Round(float64(s.high-s.low)*math.Log(float64(edge)/float64(shortest))/whole))
-	}
+	return func(edge int64) int { return max(1, int(math.Round(unit*float64(edge)))) }
 }
 
 // bands lays out the cells of an axis. Columns are made wide enough for their labels.
@@ -55,16 +52,34 @@ func (t *text) bands(list []span, s scale, columns bool) []band {
 		bands = append(bands, b)
 	}
 	for _, p := range list {
-		n := size(p.edge)
 		if p.inside == 0 || p.inside == p.edge || p.leftOut() {
-			add(band{label: t.label(p), size: n, cells: p.cells, inside: p.inside > 0})
+			b := band{label: t.label(p), size: size(p.edge), cells: p.cells, inside: p.inside > 0}
+			if p.cells.Len() == 1 {
+				b.elements = p.edge
+			}
+			add(b)
 			continue
 		}
-		part := min(max(1, int(math.Round(float64(n)*float64(p.inside)/float64(p.edge)))), max(1, n-1))
-		add(band{label: number(p.inside), size: part, cells: p.cells, inside: true})
-		add(band{label: "(" + number(p.edge-p.inside) + ")", size: max(1, n-part), cells: p.cells, joined: true})
+		add(band{label: number(p.inside), size: size(p.inside), cells: p.cells, inside: true, elements: p.inside})
+		beyond := p.edge - p.inside
+		add(band{label: "(" + number(beyond) + ")", size: size(beyond), cells: p.cells, joined: true, elements: beyond})
 	}
+	compare(bands)
 	return bands
+}
+
+// compare marks the bands that are larger than the scale of the others says, by more than
+// rounding makes them.
+func compare(bands []band) {
+	unit := math.MaxFloat64 // characters of an element where bands are the smallest for what they show
+	for _, b := range bands {
+		if b.elements > 0 {
+			unit = min(unit, (float64(b.size)+.5)/float64(b.elements))
+		}
+	}
+	for i, b := range bands {
+		bands[i].stretched = b.elements > 0 && float64(b.size) > unit*float64(b.elements)+.5
+	}
 }
 
 // label says how long the cells of a span are; lengths beyond the extent stand in parentheses.
@@ -124,6 +139,11 @@ func total(bands []band) int {
 		n += b.size + 1
 	}
 	return n
+}
+
+// anyStretched reports whether a band is larger than to scale.
+func anyStretched(bands []band) bool {
+	return slices.ContainsFunc(bands, func(b band) bool { return b.stretched })
 }
 
 // insideOf returns how many of the bands, which come first, are within the extent.

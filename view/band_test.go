@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -34,27 +36,58 @@ func TestBandsAgreeWithAxis(t *testing.T) {
 	})
 }
 
-// TestSizer checks that longer cells are never narrower, and that all are within the scale.
-func TestSizer(t *testing.T) {
+// TestBandsAreTrueToScale checks that sizes are in proportion to lengths, or marked as larger.
+func TestBandsAreTrueToScale(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		lengths := rapid.SliceOfN(rapid.Int64Range(1, 1<<62), 1, 10).Draw(t, "lengths")
-		var list []span
-		for _, n := range lengths {
-			list = append(list, span{edge: n, inside: n})
-		}
 		s := rapid.SampledFrom(append([]scale{rowScale}, columnScales...)).Draw(t, "scale")
-		size := s.sizer(list)
-		for _, a := range lengths {
-			if n := size(a); n < s.low || n > s.high {
-				t.Fatalf("length %d has size %d in %+v", a, n, s)
-			}
-			for _, b := range lengths {
-				if a < b && size(a) > size(b) {
-					t.Fatalf("%d is wider than %d", a, b)
+		a := anyAxis(t)
+		list, _ := single(a, a.Cells())
+		bands := unicodeText.bands(list, s, rapid.Bool().Draw(t, "columns"))
+		for _, small := range bands {
+			for _, b := range bands {
+				// As many characters for each element as small has, give or take the rounding of both.
+				most := (float64(small.size)+.5)/float64(small.elements)*float64(b.elements) + .5
+				if !b.stretched && float64(b.size) > most+1e-9*most {
+					t.Fatalf("%+v has no mark beside %+v", b, small)
 				}
 			}
 		}
+		if len(bands) > 0 && !slices.ContainsFunc(bands, func(b band) bool { return !b.stretched }) {
+			t.Fatalf("all is larger than to scale: %+v", bands)
+		}
 	})
+}
+
+// TestStretchedBandsAreMarked draws one long and several short chunks, and ones that differ little.
+func TestStretchedBandsAreMarked(t *testing.T) {
+	for _, test := range []struct {
+		edges []int64
+		want  string
+	}{
+		{[]int64{366, 1, 1}, "━┅┅"}, {[]int64{31, 28, 31, 30}, "━━━━"}, {[]int64{1, 1}, "━━"}, {[]int64{2, 1}, "━━"},
+		{[]int64{100, 30, 1}, "━━┅"},
+	} {
+		sum := int64(0)
+		for _, n := range test.edges {
+			sum += n
+		}
+		g, err := grid.New([]int64{sum}, grid.Edges(test.edges...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawing := Grid(g, nil)
+		_, rest, _ := strings.Cut(drawing, "┏")
+		top, _, _ := strings.Cut(rest, "┓")
+		got := ""
+		for line := range strings.SplitSeq(top, "┯") {
+			r, _ := utf8.DecodeRuneInString(line)
+			got += string(r)
+		}
+		marked := strings.Contains(drawing, "larger than to scale")
+		if got != test.want || marked != strings.Contains(test.want, "┅") {
+			t.Errorf("%v: %s, want %s:\n%s", test.edges, got, test.want, drawing)
+		}
+	}
 }
 
 func TestLabel(t *testing.T) {

@@ -207,6 +207,12 @@ func (d *drawing) legend(p *picture) string {
 	if p.insideRows < len(p.rows) || p.insideColumns < len(p.columns) {
 		parts = append(parts, string(d.beyond)+" beyond the array")
 	}
+	switch {
+	case anyStretched(p.columns):
+		parts = append(parts, string(d.stretchedColumn)+" larger than to scale")
+	case anyStretched(p.rows):
+		parts = append(parts, string(d.stretchedRow)+" larger than to scale")
+	}
 	return strings.Join(parts, "   ")
 }
 

@@ -88,6 +88,9 @@ func (p *picture) junction(x, y, i, j int) {
 
 func (p *picture) across(x, y, i, j int) {
 	r := p.line((9 + 1) * p.horizontal(j, i))
+	if p.columns[i].stretched && (j == 0 || j == p.insideRows || j == len(p.rows)) {
+		r = p.stretchedColumn
+	}
 	for k := range p.columns[i].size {
 		p.canvas[y][x+k] = r
 	}
@@ -95,6 +98,9 @@ func (p *picture) across(x, y, i, j int) {
 
 func (p *picture) down(x, y, i, j int) {
 	r := p.line((27 + 3) * p.vertical(i, j))
+	if p.rows[j].stretched && (i == 0 || i == p.insideColumns || i == len(p.columns)) {
+		r = p.stretchedRow
+	}
 	for k := range p.rows[j].size {
 		p.canvas[y+k][x] = r
 	}

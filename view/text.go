@@ -14,21 +14,27 @@ type text struct {
 	rowMark    rune // several cells below each other
 	both       rune
 	times      string
-	more       string
-	down       string // the way along an axis
-	right      string
+
+	// Lines along cells that are larger than to scale.
+	stretchedColumn, stretchedRow rune
+
+	more  string
+	down  string // the way along an axis
+	right string
 }
 
 var unicodeText = text{
 	junctions: []rune(" ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳" +
 		"╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈" +
 		"╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋"),
-	empty: ' ', some: '░', stored: '▒', unknown: '╱', beyond: '·', columnMark: '⋯', rowMark: '⋮', both: '⋱', times: "×", more: "…", down: "↓", right: "→",
+	empty: ' ', some: '░', stored: '▒', unknown: '╱', beyond: '·', columnMark: '⋯', rowMark: '⋮', both: '⋱',
+	stretchedColumn: '┅', stretchedRow: '┇', times: "×", more: "…", down: "↓", right: "→",
 }
 
 var asciiText = text{
 	junctions: []rune(" -=|++|++--=++++++===++++++" +
 		"|++|++|++++++++++++++++++++" +
 		"|++|++|++++++++++++++++++++"),
-	empty: ' ', some: '+', stored: '#', unknown: '?', beyond: '.', columnMark: '~', rowMark: ':', both: '~', times: "x", more: "...", down: "v", right: ">",
+	empty: ' ', some: '+', stored: '#', unknown: '?', beyond: '.', columnMark: '~', rowMark: ':', both: '~',
+	stretchedColumn: '*', stretchedRow: '*', times: "x", more: "...", down: "v", right: ">",
 }
