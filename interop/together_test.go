@@ -67,6 +67,11 @@ func randomFamily(t *testing.T, r *rand.Rand, p *python) *family {
 				s.Chunks[i].edges = c.sizes(s.Shape[i]) // nothing beyond the array, as zarr-python wants it
 			}
 		}
+		for i, dimension := range s.Names {
+			if dimension != nil { // arrays that share one have to agree in length
+				s.Names[i] = new(*dimension + " of " + name)
+			}
+		}
 		path := filepath.Join(f.path, name)
 		h := history{p: p, r: r, spec: s, path: path, want: randomBlock(r, s, s.Shape), done: map[string]int{}, ours: true}
 		turn().create(t, path, s)
