@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"iter"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"strings"
 	"sync"
 
-	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -38,7 +36,8 @@ import (
 //  4. It renames the file to the archive's name, unless something has that name by now.
 //  5. It syncs the directory that both are in.
 //
-// A failure before step 4 leaves no archive. A process that is killed leaves the temporary file behind.
+// A failure before step 4 leaves no archive. A process that is killed leaves the temporary file behind, and beside it the
+// file whose lock it held. The next archive that is begun in the same directory removes both.
 type Archive struct {
 	fs   vfs.FS
 	name string
@@ -61,17 +60,6 @@ type written struct {
 	wideRecord bool
 }
 
-// log is a temporary file.
-type log struct {
-	name string
-	w, r vfs.File
-	end  int64
-	done bool // closed
-}
-
-// temporary is how the names of files begin that are being written. Package file hides them.
-const temporary = own.Temporary
-
 // Create begins the archive of a name in the file system, where nothing may be: that wraps [fs.ErrExist].
 func Create(name string) (*Archive, error) {
 	root, err := vfs.MakeRoot(filepath.Dir(name))
@@ -90,6 +78,7 @@ func On(fsys vfs.FS, name string) (*Archive, error) {
 	a := &Archive{fs: fsys, name: name, members: map[store.Key]written{}, locks: map[store.Path]chan struct{}{}}
 	err := a.free()
 	if err == nil {
+		sweep(fsys)
 		a.log, err = newLog(fsys)
 	}
 	if err != nil {
@@ -119,27 +108,6 @@ func plainError(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-func newLog(fsys vfs.FS) (*log, error) {
-	l := &log{name: temporary + strconv.FormatUint(rand.Uint64(), 36)}
-	var err error
-	if l.w, err = fsys.Create(l.name); err != nil {
-		return nil, err
-	}
-	if l.r, err = fsys.Open(l.name); err != nil {
-		return nil, errors.Join(err, l.w.Close(), fsys.Remove(l.name))
-	}
-	return l, nil
-}
-
-// close closes the file once.
-func (l *log) close() error {
-	if l.done {
-		return nil
-	}
-	l.done = true
-	return errors.Join(l.w.Close(), l.r.Close())
 }
 
 // usable says why nothing can be done now, if nothing can.

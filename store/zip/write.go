@@ -171,9 +171,10 @@ func (a *Archive) end(keep bool) error {
 	if keep && err == nil && len(a.members) > 0 {
 		published, err = a.publish()
 	}
-	err = errors.Join(err, a.log.close())
-	if !published {
-		err = errors.Join(err, a.fs.Remove(a.log.name))
+	if published {
+		_ = a.log.unlock(a.fs) // the archive is there; a lock file that stays is swept later
+	} else {
+		err = errors.Join(err, a.log.remove(a.fs))
 	}
 	if err = errors.Join(err, a.fs.Close()); err != nil {
 		return fmt.Errorf("zip: closing %s: %w", a.name, plainError(err))
@@ -223,11 +224,11 @@ func (a *Archive) compact(members []written) error {
 		return err
 	}
 	if err := a.log.pack(packed, members); err != nil {
-		return errors.Join(err, packed.close(), a.fs.Remove(packed.name))
+		return errors.Join(err, packed.remove(a.fs))
 	}
 	old := a.log
 	a.log = packed
-	return errors.Join(old.close(), a.fs.Remove(old.name))
+	return old.remove(a.fs)
 }
 
 func syncDir(fsys vfs.FS) error {
