@@ -125,3 +125,35 @@ func TestCreatedV2(t *testing.T) {
 		t.Errorf("xarray reads\n%s, want\n%s", got, want)
 	}
 }
+
+// TestGrowthAttribute opens a group whose arrays keep their growth policy with them, as
+// `varve create --grow` stores it. xarray and zarr-python take it for an attribute like others.
+func TestGrowthAttribute(t *testing.T) {
+	run, dir := scriptMissing(t), filepath.Join(t.TempDir(), "g.zarr")
+	t.Setenv("ZARR_ARRAY__RECTILINEAR_CHUNKS", "true")
+	ctx, days := t.Context(), make([]int32, 60)
+	for i := range days {
+		days[i] = int32(i)
+	}
+	for name, spec := range map[string]zarr.Spec{
+		"time": {Attributes: map[string]any{"units": "hours since 2026-01-01", "calendar": "standard"}},
+		"t2m": {Chunks: []grid.Cut{grid.Edges(31, 28, 1)}, Attributes: map[string]any{
+			"varve:growth": map[string]any{"policy": "calendar:month", "time": "time"},
+		}},
+	} {
+		spec.Shape, spec.Type, spec.DimensionNames = []int64{60}, dtype.Of[int32](), []string{"time"}
+		a, err := zarr.CreateArray(ctx, filepath.Join(dir, name), spec, nil)
+		check(t, err)
+		check(t, zarr.Write(ctx, a, nil, days))
+	}
+	var read map[string]struct{ Values []any }
+	decode(t, json.RawMessage(run("read", dir)), &read)
+	for i, v := range read["t2m"].Values {
+		if fmt.Sprint(v) != fmt.Sprint(days[i]) {
+			t.Fatalf("xarray reads %v at %d", v, i)
+		}
+	}
+	if len(read["t2m"].Values) != 60 || len(read["time"].Values) != 60 {
+		t.Errorf("xarray reads %d values and %d times", len(read["t2m"].Values), len(read["time"].Values))
+	}
+}
