@@ -279,15 +279,8 @@ func (c *creation) write(ctx context.Context) error {
 
 // putNew puts a value where none is, if the batch can tell.
 func putNew(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
-	conditional, ok := b.(store.ConditionalBatch)
-	if !ok {
-		return b.Put(ctx, key, value)
-	}
-	err := conditional.PutIf(ctx, key, value, store.IfAbsent())
-	switch {
-	case errors.Is(err, store.ErrUnsupported):
-		return b.Put(ctx, key, value)
-	case errors.Is(err, store.ErrConflict):
+	err := store.BatchPutNew(ctx, b, key, value)
+	if errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("a node is here by now: %w", fs.ErrExist)
 	}
 	return err

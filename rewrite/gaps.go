@@ -252,18 +252,11 @@ func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) err
 	return nil
 }
 
-// putMissing stores a chunk where none is.
+// putMissing stores a chunk where none is. One that somebody wrote meanwhile stays.
 func putMissing(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
-	conditional, ok := b.(store.ConditionalBatch)
-	if !ok {
-		return b.Put(ctx, key, value)
-	}
-	err := conditional.PutIf(ctx, key, value, store.IfAbsent())
-	switch {
-	case errors.Is(err, store.ErrUnsupported):
-		return b.Put(ctx, key, value)
-	case errors.Is(err, store.ErrConflict):
-		return nil // somebody wrote it meanwhile
+	err := store.BatchPutNew(ctx, b, key, value)
+	if errors.Is(err, store.ErrConflict) {
+		return nil
 	}
 	return err
 }

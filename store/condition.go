@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -88,6 +89,16 @@ func BatchPutIf(ctx context.Context, b Batch, key Key, value []byte, cond Condit
 		return fmt.Errorf("%w: %T cannot write on a condition", ErrUnsupported, b)
 	}
 	return c.PutIf(ctx, key, value, cond)
+}
+
+// BatchPutNew writes value at key as part of b where nothing is, or fails with [ErrConflict]. A batch that cannot tell
+// writes it in any case.
+func BatchPutNew(ctx context.Context, b Batch, key Key, value []byte) error {
+	err := BatchPutIf(ctx, b, key, value, IfAbsent())
+	if errors.Is(err, ErrUnsupported) {
+		err = b.Put(ctx, key, value)
+	}
+	return err
 }
 
 // BatchDeleteIf removes the value at key as part of b if it is of version v, or fails with [ErrUnsupported].
