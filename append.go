@@ -44,22 +44,22 @@ func (o *AppendOptions) orZero() AppendOptions {
 func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
 	e, err := elementsOf(a, src)
 	if err == nil {
-		err = a.append(ctx, axis, e, opt.orZero())
+		err = a.append(ctx, axis, gain{elements: e}, opt.orZero())
 	}
 	return a.fail("append", err)
 }
 
 // AppendBytes is [Append] for an array of any type: src has the elements in the byte order of the host.
 func (a *Array) AppendBytes(ctx context.Context, axis int, src []byte, opt *AppendOptions) error {
-	return a.fail("append", a.append(ctx, axis, elements{typ: a.Type(), data: src}, opt.orZero()))
+	return a.fail("append", a.append(ctx, axis, gain{elements: elements{typ: a.Type(), data: src}}, opt.orZero()))
 }
 
-func (a *Array) append(ctx context.Context, axis int, e elements, opt AppendOptions) error {
+func (a *Array) append(ctx context.Context, axis int, more gain, opt AppendOptions) error {
 	axis, err := a.axis(axis)
 	if err != nil {
 		return err
 	}
-	return a.change(ctx, func(s *state) (*growth, error) { return s.appended(axis, e, opt) })
+	return a.change(ctx, func(s *state) (*growth, error) { return s.appended(axis, more, opt) })
 }
 
 // axis returns the number of an axis that may be counted from the last one, which is -1.
@@ -75,15 +75,15 @@ func (a *Array) axis(axis int) (int, error) {
 }
 
 // appended plans to append elements to the newest state, nil where there are none.
-func (s *state) appended(axis int, e elements, opt AppendOptions) (*growth, error) {
-	if err := s.check(e); err != nil {
+func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error) {
+	if err := s.check(more.elements); err != nil {
 		return nil, err
 	}
 	if err := s.expect(opt.Expect); err != nil {
 		return nil, err
 	}
 	shape := s.grid.Shape()
-	count, err := s.planes(axis, len(e.data), opt.Planes)
+	count, err := more.along(s, axis, opt.Planes)
 	if err != nil || count == 0 {
 		return nil, err
 	}
@@ -100,12 +100,12 @@ func (s *state) appended(axis int, e elements, opt AppendOptions) (*growth, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(e.data) == 0 { // planes without elements: no chunk holds any of them
+	if more.isEmpty() { // planes without elements: no chunk holds any of them
 		return &growth{grid: g}, nil
 	}
 	region := grid.BoxOf(shape)
 	region[axis].Start = from
-	return &growth{grid: g, region: region, data: e}, nil
+	return &growth{grid: g, region: region, gain: more}, nil
 }
 
 // unexpected is the conflict of an array that is not as its writer expects. To try again is of no use.

@@ -1,6 +1,7 @@
 package zarr_test
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -94,6 +95,17 @@ func appendTo(data []int32) func(context.Context, *zarr.Hierarchy) error {
 	return change(appending(data, grid.AppendOne()))
 }
 
+// appendFrom appends what a source has, one chunk at a time.
+func appendFrom(data []int32) func(context.Context, *zarr.Hierarchy) error {
+	return func(ctx context.Context, h *zarr.Hierarchy) error {
+		a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Budget: 1})
+		if err != nil {
+			return err
+		}
+		return a.AppendFrom(ctx, 0, zarr.SourceAt(bytes.NewReader(int32Bytes(data)), int64(len(data))), nil)
+	}
+}
+
 // resized is what an array of one axis holds when its extent is changed.
 func resized(n int) func(old []int32) ([]int64, []int32) {
 	return func(old []int32) ([]int64, []int32) {
@@ -171,6 +183,9 @@ var crashGrowths = []crashCase{
 			some := state{[]int64{23}, numbers(1, 23), list("[28]")}
 			return []state{some, {[]int64{32}, numbers(1, 32), list("[28, 31]")}}
 		}},
+	{name: "append from a source in boxes", spec: within(edges(1, 4, 2), 3), run: appendFrom(numbers(4, 9)),
+		expect: appended(numbers(4, 9), list("[1, 4, 2, 5]"))},
+	{name: "append from a source to regular chunks", spec: every(6, 4), run: appendFrom(numbers(7, 7)), expect: appended(numbers(7, 7), "")},
 	{name: "grow", spec: every(6, 4), run: resize(11), expect: becomes("", 11)},
 	{name: "grow edges", spec: edges(1, 2, 3), run: resize(9), expect: becomes(list("[1, 2, [3, 2]]"), 9)},
 	{name: "grow by a pattern", spec: within(edges(1, 4), 3), run: change(resizing(&zarr.ResizeOptions{Grow: []grid.Growth{grid.Pattern(2, 3)}}, 9)),

@@ -15,8 +15,8 @@ import (
 type growth struct {
 	grid      *grid.Grid
 	region    grid.Box
-	data      elements
-	slabs     []*engine.Slab // in place of region and data
+	gain      gain
+	slabs     []*engine.Slab // in place of region and gain
 	keepStale bool
 	vacate    *room        // whose chunks are deleted
 	complete  *Reservation // whose parts have to be written
@@ -57,7 +57,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, old, b) }
 	trimmed := old.trimmed(next)
 	switch {
-	case g.data.data != nil || g.slabs != nil:
+	case g.gain.data != nil || g.gain.from != nil || g.slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
 			change.Witness = next.engine.Key(old.witness(axis))
 			change.Guarded = func(key store.Key) bool { return old.guarded(next, axis, key) }
@@ -100,11 +100,14 @@ func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch
 	if g.slabs != nil {
 		return s.engine.WriteSlabs(ctx, g.slabs, how)
 	}
+	if g.gain.from != nil {
+		return s.writeFrom(ctx, g.gain.from, g.region, how)
+	}
 	r, err := selection.Resolve(selection.Region(g.region), s.grid.Shape())
 	if err != nil {
 		return err
 	}
-	view, err := (&selected{r, s.typ, s.engine.Heap}).source(g.data)
+	view, err := (&selected{r, s.typ, s.engine.Heap}).source(g.gain.elements)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ type Addition struct {
 	Axis int
 	Data []byte // elements in C order and the byte order of the host, as for [Array.AppendBytes]
 	Type dtype.Type
+	// From stands in place of Data where memory need not hold it all, as for [Array.AppendFrom].
+	From *Source
 	// Options say how the array grows; nil stands for the zero AppendOptions.
 	Options *AppendOptions
 	// Alone lets the array differ afterwards in length from others of its group that have the dimension, too.
@@ -59,14 +61,17 @@ func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 }
 
 // of returns the elements to add to an array.
-func (d Addition) of(a *Array) (elements, error) {
+func (d Addition) of(a *Array) (gain, error) {
 	switch {
+	case d.From != nil && d.values != nil:
+		return gain{}, errBothGiven
 	case d.values != nil:
-		return d.values(a)
+		e, err := d.values(a)
+		return gain{elements: e}, err
 	case d.Type.IsZero():
 		d.Type = a.Type()
 	}
-	return elements{typ: d.Type, data: d.Data}, nil
+	return gain{elements{typ: d.Type, data: d.Data}, d.From}, nil
 }
 
 func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
@@ -145,7 +150,7 @@ func (d Addition) along(a *Array) (axis int, planes int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	planes, err = a.state.Load().planes(axis, len(e.data), d.Options.orZero().Planes)
+	planes, err = e.along(a.state.Load(), axis, d.Options.orZero().Planes)
 	return axis, planes, err
 }
 

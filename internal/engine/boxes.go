@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"iter"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+)
+
+// BoxBytes returns how many bytes of a region are in memory at a time where it is written box
+// by box: enough for all cores, within half of the budget.
+func (a *Array) BoxBytes(region grid.Box) (int64, error) {
+	cells, err := a.Grid.Touched(region)
+	if err != nil {
+		return 0, err
+	}
+	return a.budgetFor(a.largest(cells, nil)) / 2, nil
+}
+
+// Boxes cuts a region into boxes in C order, along borders of chunks, so that no chunk has
+// elements of two of them. A box has at most limit bytes, or one chunk. It is reused: clone
+// what is kept.
+func (a *Array) Boxes(region grid.Box, limit int64) (iter.Seq[grid.Box], error) {
+	cells, err := a.Grid.Touched(region)
+	if err != nil {
+		return nil, err
+	}
+	b := &boxes{grid: a.Grid, region: region}
+	b.measure(cells, int64(a.Size), limit)
+	return func(yield func(grid.Box) bool) {
+		if n, ok := region.Len(); ok && n == 0 {
+			return
+		}
+		box := b.first()
+		for more := true; more; more = b.next(box) {
+			if !yield(box) {
+				return
+			}
+		}
+	}, nil
+}
+
+// boxes are those of a region. One has one chunk along the axes before cut, some along cut, and
+// all along those behind it.
+type boxes struct {
+	grid   *grid.Grid
+	region grid.Box
+	cut    int
+	most   int64 // elements along cut, or one chunk
+}
+
+// measure finds the axis along which boxes are cut, from the last one on: so they have long rows.
+func (b *boxes) measure(cells grid.Box, size, limit int64) {
+	before := make([]int64, len(b.region)) // bytes of one chunk along all axes before
+	bytes := size
+	for i, in := range b.region {
+		before[i] = bytes
+		bytes = product(bytes, min(in.Len(), b.grid.Axis(i).Longest(cells[i])))
+	}
+	behind := int64(1)
+	for b.cut = len(b.region) - 1; b.cut >= 0; b.cut-- {
+		plane := product(before[b.cut], behind)
+		b.most = limit / max(1, plane)
+		if length := b.region[b.cut].Len(); b.most < length {
+			return
+		}
+		behind = product(behind, b.region[b.cut].Len())
+	}
+	b.cut = 0 // one box is all
+}
+
+// product multiplies lengths that are not negative; what is too long becomes the longest.
+func product(a, b int64) int64 {
+	if n, ok := checked.Mul(a, b); ok {
+		return n
+	}
+	return 1<<63 - 1
+}
+
+func (b *boxes) first() grid.Box {
+	box := make(grid.Box, len(b.region))
+	for i, in := range b.region {
+		if box[i] = in; i <= b.cut {
+			box[i].Stop = b.stop(i, in.Start)
+		}
+	}
+	return box
+}
+
+// next moves box to the one that follows; it is false after the last.
+func (b *boxes) next(box grid.Box) bool {
+	for i := min(b.cut, len(box)-1); i >= 0; i-- {
+		box[i].Start = box[i].Stop
+		more := box[i].Start < b.region[i].Stop
+		if !more {
+			box[i].Start = b.region[i].Start
+		}
+		if box[i].Stop = b.stop(i, box[i].Start); more {
+			return true
+		}
+	}
+	return false
+}
+
+// stop returns where a box from start on ends along an axis.
+func (b *boxes) stop(i int, start int64) int64 {
+	end, most := b.region[i].Stop, int64(0)
+	if i == b.cut {
+		most = b.most
+	}
+	if end-start <= most {
+		return end
+	}
+	axis := b.grid.Axis(i)
+	for _, at := range []int64{start + most, start} {
+		k, _, _ := axis.Locate(at)
+		c, _ := axis.Cell(k)
+		if c.Start > start {
+			return c.Start
+		}
+		if at == start {
+			return min(end, c.Start+c.Logical)
+		}
+	}
+	return end
+}
