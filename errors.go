@@ -35,7 +35,7 @@ var (
 	// ErrConflict says that another writer published first, or holds the array by a reservation, or that it is not as was
 	// expected; nothing of this change is visible. Look at the array, then try again.
 	ErrConflict = store.ErrConflict
-	// ErrSourceChanged says that what is copied or converted changed meanwhile, and that no copy is there. Repeat it.
+	// ErrSourceChanged says that what is copied, converted or appended changed meanwhile, and that no copy is there, and nothing appended. Repeat it.
 	// It is an ErrConflict, too.
 	ErrSourceChanged error = sourceChanged{}
 	// ErrLocked says that another writer holds a lock and that [Options.Locking] set an end to waiting for it. Nothing was

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 	"sync"
 
 	"varve.dev/zarr"
@@ -187,4 +188,20 @@ func ExampleArray_Unlock() {
 	// Output:
 	// regular [{30 2} {29 1}]
 	// rectilinear [{30 3} {1 2}]
+}
+
+// A file that is longer than memory is appended as a whole or not at all: it is read chunk by chunk while it is stored.
+func ExampleArray_AppendFrom() {
+	ctx := context.Background()
+	a := created(ctx, zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})
+	file := strings.NewReader("abcdefghi") // or an *os.File
+	if err := a.AppendFrom(ctx, 0, zarr.SourceAt(file, 3, 3), nil); err != nil {
+		log.Fatal(err)
+	}
+	row := make([]byte, 3)
+	if err := a.ReadBytes(ctx, selection.Basic{selection.At(1)}, row); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%v %s\n", a.Shape(), row)
+	// Output: [3 3] def
 }

@@ -176,10 +176,12 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 // by makes the array grow by a source, and returns its shapes around that.
 func (g *appending) by(cmd *cobra.Command, source string) (before, after []int64, err error) {
 	a, at := g.array, g.axis
-	data, planes, err := addition(cmd, source, g.formatName, a, at, true)
+	more, err := gained(cmd, source, g.formatName, a, at, true)
 	if err != nil {
 		return nil, nil, err
 	}
+	defer func() { err = errors.Join(err, more.close()) }()
+	planes := more.planes
 	if err := g.change.agrees(cmd, a, longer(a.Shape(), at, planes)); err != nil {
 		return nil, nil, err
 	}
@@ -188,7 +190,7 @@ func (g *appending) by(cmd *cobra.Command, source string) (before, after []int64
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := when.timeline(cmd.Context(), p.unit, g.location, given{sameNode(g.location): data.data})
+	l, err := when.timeline(cmd.Context(), p.unit, g.location, given{sameNode(g.location): more})
 	if err == nil {
 		err = p.place(l, a, at, opt)
 	}
@@ -196,8 +198,8 @@ func (g *appending) by(cmd *cobra.Command, source string) (before, after []int64
 		err = appendsWithin(cmd, a, at, planes, opt)
 	}
 	if err == nil && (planes > 0 || !hasEmptyPlanes(a.Shape(), at)) {
-		p := newEstimate(cmd, "appending", data.bytes(), codedBytes)
-		err = data.append(cmd.Context(), a, at, opt)
+		p := newEstimate(cmd, "appending", more.length, codedBytes)
+		err = more.append(cmd.Context(), a, at, opt)
 		p.end()
 	}
 	if err != nil {
@@ -208,32 +210,6 @@ func (g *appending) by(cmd *cobra.Command, source string) (before, after []int64
 	}
 	before, after = shapesAround(a, at, planes)
 	return before, after, nil
-}
-
-// addition reads what is to be appended to an array along an axis, in host byte order, and counts its planes. There may be none
-// where a file of no length says so and nothing else grows.
-func addition(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (e elements, planes int64, err error) {
-	v, err := openValues(cmd, file, formatName, a.Type())
-	if err != nil {
-		return e, 0, err
-	}
-	defer func() { err = errors.Join(err, v.close()) }()
-	shape := a.Shape()
-	if err := continues(v, shape, axis); err != nil {
-		return e, 0, err
-	}
-	if e, err = v.all(); err != nil {
-		return e, 0, err
-	}
-	if hasEmptyPlanes(shape, axis) && e.len() == 0 {
-		planes, err = v.planesAlong(axis, shape)
-		return e, planes, err
-	}
-	if e.len() == 0 && v.shape != nil && alone {
-		return e, 0, nil
-	}
-	planes, err = wholePlanes(v, shape, axis, int64(e.len()))
-	return e, planes, err
 }
 
 // place makes the policy for an axis that grows a part of the options.

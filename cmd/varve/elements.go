@@ -79,19 +79,3 @@ func (e elements) write(ctx context.Context, a *zarr.Array, sel selection.Select
 	}
 	return a.WriteBytes(ctx, sel, e.data)
 }
-
-// append makes the array grow by the elements.
-func (e elements) append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
-	if e.typ.Variable() {
-		return zarr.Append(ctx, a, axis, e.words, opt)
-	}
-	return a.AppendBytes(ctx, axis, e.data, opt)
-}
-
-// addition returns the elements as what an array of a group grows by.
-func (e elements) addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
-	if e.typ.Variable() {
-		return zarr.Add(path, axis, e.words, opt)
-	}
-	return zarr.Addition{Path: path, Axis: axis, Data: e.data, Options: opt}
-}

@@ -119,7 +119,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 		return nil, errors.Join(err, a.Close())
 	}
 	next, stop := iter.Pull(slabs)
-	v.r = &nodeReader{cmd: cmd, reader: src.reader(), next: next}
+	v.r, v.array = &nodeReader{cmd: cmd, reader: src.reader(), next: next}, a
 	v.done = func() error {
 		stop()
 		return a.Close()

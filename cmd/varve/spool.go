@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ const spoolMemory = 16 << 20
 type spool struct {
 	memory []byte
 	file   *os.File // nil until it is needed
+	length int64    // of the file
 }
 
 func (s *spool) Write(p []byte) (int, error) {
@@ -28,17 +28,30 @@ func (s *spool) Write(p []byte) (int, error) {
 		}
 		s.file = f
 	}
-	return s.file.Write(p)
+	n, err := s.file.Write(p)
+	s.length += int64(n)
+	return n, err
+}
+
+// ReadAt implements [io.ReaderAt].
+func (s *spool) ReadAt(p []byte, at int64) (n int, err error) {
+	held := int64(len(s.memory))
+	if at < held {
+		n = copy(p, s.memory[at:])
+	}
+	if n == len(p) {
+		return n, nil
+	}
+	if s.file == nil {
+		return n, io.EOF
+	}
+	m, err := s.file.ReadAt(p[n:], at+int64(n)-held)
+	return n + m, err
 }
 
 // reader returns everything that was written.
-func (s *spool) reader() (io.Reader, error) {
-	memory := bytes.NewReader(s.memory)
-	if s.file == nil {
-		return memory, nil
-	}
-	_, err := s.file.Seek(0, io.SeekStart)
-	return io.MultiReader(memory, s.file), err
+func (s *spool) reader() *io.SectionReader {
+	return io.NewSectionReader(s, 0, int64(len(s.memory))+s.length)
 }
 
 // close removes the temporary file.

@@ -64,8 +64,8 @@ func (t *times) steps() (calendar.Steps, error) {
 	return s, nil
 }
 
-// given are the elements that are about to be appended, in host byte order, by the location of their array.
-type given map[string][]byte
+// given is what is about to be appended, by the location of its array.
+type given map[string]*gain
 
 // timeline says where months or years begin along axes that have the same times.
 type timeline struct {
@@ -85,8 +85,12 @@ func (t *times) timeline(ctx context.Context, unit calendar.Unit, location strin
 		return l, err
 	}
 	l.coordinate, err = readCoordinate(ctx, beside(location, t.coordinate), t.reading())
+	if err != nil {
+		return l, err
+	}
+	data, err := g[l.coordinate.name].data(ctx)
 	if err == nil {
-		err = l.coordinate.add(g[l.coordinate.name])
+		err = l.coordinate.add(data)
 	}
 	return l, err
 }

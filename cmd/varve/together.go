@@ -22,13 +22,12 @@ func isGroup(cmd *cobra.Command, location string) (bool, error) {
 
 // input is what one array of a group is to grow by.
 type input struct {
-	name   string // relative to the group
-	file   string
-	array  *zarr.Array
-	axis   int
-	data   elements
-	planes int64
-	opt    zarr.AppendOptions
+	name  string // relative to the group
+	file  string
+	array *zarr.Array
+	axis  int
+	more  *gain
+	opt   zarr.AppendOptions
 }
 
 // parseInputs reads NAME=FILE. Only one file can be standard input.
@@ -57,7 +56,7 @@ func parseInputs(args []string) ([]*input, error) {
 }
 
 // growAll appends to several arrays of a group: all of them or none.
-func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *change) error {
+func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *change) (err error) {
 	p, err := c.policy(cmd)
 	if err != nil {
 		return err
@@ -81,6 +80,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
 	for _, in := range inputs {
 		in.opt.RoundUp = c.roundUp
 		if err := in.read(cmd, location, formatName, axis, expect); err != nil {
@@ -95,12 +95,12 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	}
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
-		additions[i] = in.data.addition(in.name, in.axis, &in.opt)
+		additions[i] = in.more.addition(in.name, in.axis, &in.opt)
 		additions[i].Alone = *c.alone
 	}
 	total := int64(0)
 	for _, in := range inputs {
-		total += in.data.bytes()
+		total += in.more.length
 	}
 	bar := newEstimate(cmd, "appending", total, codedBytes)
 	err = g.Append(cmd.Context(), additions...)
@@ -111,7 +111,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	return grown(cmd, location, inputs)
 }
 
-// read reads the file.
+// read opens the file, and counts its planes.
 func (i *input) read(cmd *cobra.Command, location, formatName, axis string, expect []int64) (err error) {
 	at, rank := sameNode(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
@@ -121,9 +121,21 @@ func (i *input) read(cmd *cobra.Command, location, formatName, axis string, expe
 		i.opt.Expect = i.array.Shape()
 		i.opt.Expect[i.axis] = expect[0]
 	}
-	i.data, i.planes, err = addition(cmd, i.file, formatName, i.array, i.axis, false)
-	i.opt.Planes = i.planes
-	return on(cmd.Name(), at, err)
+	if i.more, err = gained(cmd, i.file, formatName, i.array, i.axis, false); err != nil {
+		return on(cmd.Name(), at, err)
+	}
+	i.opt.Planes = i.more.planes
+	return nil
+}
+
+// closeInputs lets go of all files.
+func closeInputs(inputs []*input) (err error) {
+	for _, in := range inputs {
+		if in.more != nil {
+			err = errors.Join(err, in.more.close())
+		}
+	}
+	return err
 }
 
 // dimension returns the name of the axis that grows, "" where it has none.
@@ -143,8 +155,8 @@ func sameGrowth(inputs []*input) error {
 		if !known {
 			first[name] = in
 		}
-		if known && name != "" && f.extent() == in.extent() && f.planes != in.planes {
-			return badArgument("dimension %q would grow by %d in %s and by %d in %s", name, f.planes, f.name, in.planes, in.name)
+		if known && name != "" && f.extent() == in.extent() && f.more.planes != in.more.planes {
+			return badArgument("dimension %q would grow by %d in %s and by %d in %s", name, f.more.planes, f.name, in.more.planes, in.name)
 		}
 	}
 	return nil
@@ -160,7 +172,7 @@ func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular(
 func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*input) error {
 	g := given{}
 	for _, in := range inputs {
-		g[sameNode(location)+"/"+in.name] = in.data.data
+		g[sameNode(location)+"/"+in.name] = in.more
 	}
 	someListed := slices.ContainsFunc(inputs, (*input).isListed)
 	known := map[string]timeline{}
@@ -201,7 +213,7 @@ func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, i
 	if err := p.place(l, in.array, in.axis, &in.opt); err != nil {
 		return err
 	}
-	return appendsWithin(cmd, in.array, in.axis, in.planes, &in.opt)
+	return appendsWithin(cmd, in.array, in.axis, in.more.planes, &in.opt)
 }
 
 // growthFacts is how one array of a group has grown, as programs read it.
@@ -217,10 +229,10 @@ func grown(cmd *cobra.Command, location string, inputs []*input) (err error) {
 	for i, in := range inputs {
 		f := growthFacts{Path: in.name}
 		if in.array.Refresh(cmd.Context()) == nil {
-			f.Before, f.Shape = shapesAround(in.array, in.axis, in.planes)
+			f.Before, f.Shape = shapesAround(in.array, in.axis, in.more.planes)
 		} else { // what was appended is there even if it cannot be looked at
 			f.Before, f.Shape = in.array.Shape(), in.array.Shape()
-			f.Shape[in.axis] += in.planes
+			f.Shape[in.axis] += in.more.planes
 		}
 		arrays[i] = f
 	}

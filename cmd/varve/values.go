@@ -28,7 +28,8 @@ type values struct {
 	swapped bool     // not in host byte order
 	words   [][]byte // in place of r, of elements that differ in length
 	file    *os.File
-	done    func() error // lets go of a Zarr node; nil for files
+	array   *zarr.Array  // a Zarr node; nil for files
+	done    func() error // lets go of it
 	aside   spool        // of a stream
 }
 
@@ -163,8 +164,8 @@ func (v *values) settle(n int64) error {
 		return err
 	}
 	v.taken, v.whole = v.taken-copied, true
-	v.r, err = v.aside.reader()
-	return err
+	v.r = v.aside.reader()
+	return nil
 }
 
 // broken returns the error for a file that could not be read as far as it is needed.
@@ -264,9 +265,7 @@ func (v *values) rest() ([]byte, error) {
 		if n, err = io.Copy(&v.aside, v.r); err != nil {
 			return nil, err
 		}
-		if v.r, err = v.aside.reader(); err != nil {
-			return nil, err
-		}
+		v.r = v.aside.reader()
 	}
 	data := make([]byte, n)
 	m, err := io.ReadFull(v.r, data)

@@ -376,12 +376,18 @@ func TestSpool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := s.reader()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := s.reader()
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	for _, at := range []int{0, 5, len(s.memory) - 3, len(s.memory), len(want) - 9} {
+		got := make([]byte, 9)
+		if n, err := r.ReadAt(got, int64(at)); n != 9 || err != nil && err != io.EOF || !bytes.Equal(got, want[at:at+9]) {
+			t.Errorf("at %d: %d bytes %q, %v", at, n, got, err)
+		}
+	}
+	if n, err := r.ReadAt(make([]byte, 9), int64(len(want)-5)); n != 5 || err != io.EOF {
+		t.Errorf("at the end: %d bytes, %v", n, err)
 	}
 	if err := s.close(); err != nil {
 		t.Error(err)

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/selection"
+)
+
+// gain is what an array grows by. Files, streams and other arrays are read while they are
+// appended; elements that differ in length are in memory.
+type gain struct {
+	values *values // open until it is appended
+	words  elements
+	from   *zarr.Source // nil where there are words
+	planes int64
+	length int64 // bytes
+}
+
+// gained opens what is to be appended to an array along an axis, and counts its planes. There
+// may be none where a file of no length says so and nothing else grows.
+func gained(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (*gain, error) {
+	v, err := openValues(cmd, file, formatName, a.Type())
+	if err != nil {
+		return nil, err
+	}
+	g := &gain{values: v}
+	if err := g.measure(a.Shape(), axis, alone); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	return g, nil
+}
+
+func (g *gain) close() error { return g.values.close() }
+
+// measure finds out how many planes there are for an array of the given shape.
+func (g *gain) measure(shape []int64, axis int, alone bool) error {
+	v := g.values
+	if err := continues(v, shape, axis); err != nil {
+		return err
+	}
+	n, err := v.gather()
+	if err != nil {
+		return err
+	}
+	switch {
+	case n == 0 && hasEmptyPlanes(shape, axis):
+		g.planes, err = v.planesAlong(axis, shape)
+	case n == 0 && v.shape != nil && alone:
+	default:
+		g.planes, err = wholePlanes(v, shape, axis, n)
+	}
+	if err == nil && n > 0 && g.planes == 0 && axis >= 0 && axis < len(shape) {
+		err = onAxis(axis, "%s has %s, but planes of shape %v have none", v.name, plural(n, "value"), shape)
+	}
+	if err != nil {
+		return err
+	}
+	if v.typ.Variable() {
+		g.words, err = v.all()
+		g.length = g.words.bytes()
+		return err
+	}
+	g.length = n * width(v.typ)
+	g.from, err = v.source(shape, axis, g.planes)
+	return err
+}
+
+// append makes the array grow.
+func (g *gain) append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
+	if g.from == nil {
+		return zarr.Append(ctx, a, axis, g.words.words, opt)
+	}
+	return a.AppendFrom(ctx, axis, g.from, opt)
+}
+
+// addition returns what an array of a group grows by.
+func (g *gain) addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
+	if g.from == nil {
+		return zarr.Add(path, axis, g.words.words, opt)
+	}
+	return zarr.Addition{Path: path, Axis: axis, From: g.from, Options: opt}
+}
+
+// data returns all elements in host byte order; there are none that differ in length.
+func (g *gain) data(ctx context.Context) ([]byte, error) {
+	if g == nil || g.from == nil || g.length == 0 {
+		return nil, nil
+	}
+	data := make([]byte, g.length)
+	return data, g.from.Read(ctx, grid.BoxOf(g.from.Shape), data)
+}
+
+// gather makes sure that all values are there, so that they can be read at any place, and
+// returns how many they are. A stream goes aside.
+func (v *values) gather() (int64, error) {
+	if v.typ.Variable() {
+		return int64(len(v.words)), nil
+	}
+	n := v.total
+	if !v.whole {
+		copied, err := io.Copy(&v.aside, v.r)
+		if err != nil {
+			return 0, fmt.Errorf("read %s: %w", v.name, err)
+		}
+		if v.total >= 0 && copied != v.total {
+			return 0, badArgument("%s has %d bytes of elements, its header says %d", v.name, copied, v.total)
+		}
+		n, v.total, v.whole = copied, copied, true
+		v.r = v.aside.reader()
+	}
+	size := int64(v.typ.Size())
+	if n%size != 0 {
+		return 0, badArgument("%s has %d bytes, which is no whole number of elements of type %s", v.name, n, v.typ)
+	}
+	return n / size, nil
+}
+
+// source returns the values, which were gathered, as planes that continue a shape along an axis.
+func (v *values) source(shape []int64, axis int, planes int64) (*zarr.Source, error) {
+	if axis < 0 || axis >= len(shape) {
+		return &zarr.Source{}, nil // the library refuses the axis
+	}
+	shape = slices.Clone(shape)
+	shape[axis] = planes
+	if v.array != nil {
+		return &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+			if len(v.shape) < len(box) { // one plane
+				box = slices.Delete(slices.Clone(box), axis, axis+1)
+			}
+			return v.array.ReadBytes(ctx, selection.Region(box), dst)
+		}}, nil
+	}
+	r, ok := v.r.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if !ok {
+		return nil, fmt.Errorf("%s: %w: it cannot be read at any place", v.name, errors.ErrUnsupported)
+	}
+	at, err := r.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, err
+	}
+	n, _ := checked.Product(append(slices.Clone(shape), int64(v.typ.Size()))...)
+	file := zarr.SourceAt(io.NewSectionReader(r, at, n), shape...)
+	return &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+		err := file.Read(ctx, box, dst)
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return fmt.Errorf("%w: %s became shorter while it was appended: %w", zarr.ErrSourceChanged, v.name, err)
+		case err != nil:
+			return fmt.Errorf("read %s: %w", v.name, err)
+		}
+		v.arrange(dst)
+		return nil
+	}}, nil
+}
