@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,5 +133,48 @@ func TestForeignJournal(t *testing.T) {
 	}
 	if is, _, err := s.Get(t.Context(), store.MustKey("b/zarr.json"), store.Request{}, nil); err != nil || !slices.Equal(is, was) {
 		t.Errorf("the other array has the document %s, %v", is, err)
+	}
+}
+
+// TestOtherJournalAmongThem finishes a change of several arrays of which one points to another
+// journal by now, as one does that was made anew, or that is damaged. That one is left to
+// whoever opens it: its lock is held, so nobody may wait for it.
+func TestOtherJournalAmongThem(t *testing.T) {
+	const other = `{"journal":"../a/__varve/together-OTHER.json"}`
+	finished := 0
+	for n := 1; ; n++ {
+		died := halfway(t, n, true)
+		if died == nil {
+			break
+		}
+		if !slices.ContainsFunc(died.names, func(name string) bool { return strings.HasPrefix(name, "a/__varve/together-") }) {
+			continue // the change was not decided
+		}
+		finished++
+		s := memory.New()
+		for name, data := range died.files {
+			put(t, s, name, string(data))
+		}
+		put(t, s, "b/__varve/pending.json", other)
+		h, opt := zarr.On(s), &zarr.Options{Write: true}
+		for _, path := range []string{"a", "b"} {
+			if err := soon(t, func() error {
+				_, err := h.OpenArray(t.Context(), path, opt)
+				return err
+			}); err != nil {
+				t.Errorf("died after %d requests: %s: %v", n, path, err)
+			}
+		}
+		for _, name := range namesIn(t, s) {
+			if strings.Contains(name, "__varve") && !strings.HasPrefix(name, "c/") {
+				t.Errorf("died after %d requests: %s is left", n, name)
+			}
+		}
+		if a := must(h.OpenArray(t.Context(), "a", nil)); a.Shape()[0] != 12 {
+			t.Errorf("died after %d requests: %v, want the rows that were decided", n, a.Shape())
+		}
+	}
+	if finished < 4 {
+		t.Errorf("only %d writers died once the change was decided", finished)
 	}
 }

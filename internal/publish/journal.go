@@ -267,22 +267,42 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 	return store.Version{}, failed
 }
 
-// close tells others of what was published, and removes the journal and then the pointers to it: nobody may find a journal, and do
-// again what it says, once a node without a pointer can be changed, perhaps back to what it was.
-func (j *journal) close(ctx context.Context, after After) error {
+// nodes returns the nodes that the journal names.
+func (j *journal) nodes() []Node {
 	nodes := make([]Node, len(j.Parts))
 	for i, p := range j.Parts {
 		nodes[i] = j.node.at(p)
 	}
+	return nodes
+}
+
+// pointing returns the nodes whose pointers name the journal. The others are no part of it any more: others have told of them,
+// or they are other nodes by now, which may have a change of their own pending. To finish that would take a lock that is held.
+func (j *journal) pointing(ctx context.Context) (nodes []Node, err error) {
+	for _, n := range j.nodes() {
+		ours, err := j.names(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if ours {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, nil
+}
+
+// close tells others of what was published at some nodes, and removes the journal and then the pointers to it: nobody may find a journal,
+// and do again what it says, once a node without a pointer can be changed, perhaps back to what it was.
+func (j *journal) close(ctx context.Context, after After, published []Node) error {
 	if after != nil {
-		if err := after(ctx, j.key, nodes); err != nil {
+		if err := after(ctx, j.key, published); err != nil {
 			return err
 		}
 	}
 	if err := store.Delete(ctx, j.node.Store, j.key); err != nil {
 		return err
 	}
-	for _, n := range nodes {
+	for _, n := range j.nodes() {
 		if err := n.unpoint(ctx, j.key); err != nil {
 			return err
 		}

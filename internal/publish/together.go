@@ -152,7 +152,7 @@ func (t *together) finish(ctx context.Context) error {
 			m.change.Published(version)
 		}
 	}
-	if err := t.journal.close(ctx, t.after); err != nil {
+	if err := t.journal.close(ctx, t.after, t.journal.nodes()); err != nil {
 		return err
 	}
 	for _, m := range t.members {
@@ -219,5 +219,9 @@ func (j *journal) redo(ctx context.Context, after After) (err error) {
 			return err
 		}
 	}
-	return j.close(ctx, after)
+	published, err := j.pointing(ctx)
+	if err != nil {
+		return err
+	}
+	return j.close(ctx, after, published)
 }

@@ -294,6 +294,36 @@ func TestLockOfRemovedFile(t *testing.T) {
 	}
 }
 
+// TestLockBesideRemoval locks a file that comes and goes, as that of a holder who lets go: it is
+// had, or it is somebody's, and it is never an error that it is not there.
+func TestLockBesideRemoval(t *testing.T) {
+	r, top := openTree(t)
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for name := filepath.Join(top, "lock"); !done.Load(); {
+			_ = os.WriteFile(name, nil, 0o666)
+			_ = os.Remove(name)
+		}
+	})
+	for range 10_000 {
+		lock, err := r.TryLock("lock")
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Log(err)
+			break
+		}
+		if err == nil {
+			err = lock.Close()
+		}
+		if err != nil && !errors.Is(err, ErrLocked) {
+			t.Error(err)
+			break
+		}
+	}
+	done.Store(true)
+	wg.Wait()
+}
+
 func TestReadDirInParts(t *testing.T) {
 	r, _ := openTree(t)
 	const n = 2*readDirBatch + 7
