@@ -242,6 +242,7 @@ func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error
 // documents yields paths and records of all nodes of the group's format below the group, as they are stored.
 func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, []byte] {
 	plain := &Group{node: g.node, doc: g.doc.WithConsolidated(nil)}
+	plain.options.Write = false // whoever opens to write finishes the changes of dead writers, and that would take a lock that is held
 	return func(yield func(string, []byte) bool) {
 		for m, err := range plain.Members(ctx, true) {
 			var raw []byte

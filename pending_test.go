@@ -178,3 +178,35 @@ func TestOtherJournalAmongThem(t *testing.T) {
 		t.Errorf("only %d writers died once the change was decided", finished)
 	}
 }
+
+// TestConsolidateAfterDeath consolidates a group in which a writer died at any time of a change
+// of several arrays: that is finished or undone first, and nobody waits for a lock of its own.
+func TestConsolidateAfterDeath(t *testing.T) {
+	for n := 1; ; n++ {
+		died := halfway(t, n, true)
+		if died == nil {
+			break
+		}
+		for name, s := range map[string]store.Store{"memory": memory.New(), "objects": conditional(memory.New()), "file": openStore(t, t.TempDir())} {
+			for key, data := range died.files {
+				put(t, s, key, string(data))
+			}
+			h := zarr.On(s)
+			err := soon(t, func() error {
+				g, err := h.OpenGroup(t.Context(), "", &zarr.Options{Write: true, Durability: store.Flush})
+				if err != nil {
+					return err
+				}
+				return g.Consolidate(t.Context())
+			})
+			if err != nil {
+				t.Errorf("%s, died after %d requests: %v", name, n, err)
+			}
+			g := must(h.OpenGroup(t.Context(), "", nil))
+			a, b := must(g.OpenArray(t.Context(), "a", nil)), must(g.OpenArray(t.Context(), "b", nil))
+			if a.Shape()[0] != b.Shape()[0] || a.Shape()[0] != 3 && a.Shape()[0] != 12 {
+				t.Errorf("%s, died after %d requests: the arrays have %v and %v", name, n, a.Shape(), b.Shape())
+			}
+		}
+	}
+}

@@ -83,7 +83,7 @@ func TestSoakCommands(t *testing.T) {
 		}
 		overwrite(t, name, string(soakSpoil(r, was)))
 		label := fmt.Sprintf("mutant %d: %s", i, name)
-		late := time.AfterFunc(5*time.Minute, func() { panic(label + " hangs") })
+		late := time.AfterFunc(time.Minute, func() { panic(label + " hangs") })
 		for _, line := range [][]string{{"info", node}, {"info", "--json", node}, {"check", node}, {"tree", node}, {"grid", node}} {
 			out, errs, status := execute(t, "", line...)
 			runs++
