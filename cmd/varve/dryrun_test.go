@@ -167,6 +167,54 @@ func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	}
 }
 
+// TestDryRunOfWholeStores checks of commands that count in their own words that the dry run changes
+// nothing and counts what is done then, and that its plan begins as those of all commands do.
+func TestDryRunOfWholeStores(t *testing.T) {
+	for _, c := range []struct {
+		name, strategy string
+		args           []string
+		want           map[string]any // in the plan
+	}{
+		{"copy", "copy-publish", []string{"copy", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0}},
+		{"copy --move", "", []string{"copy", "--move", "GROUP/a", "PARENT/copy.zarr"}, map[string]any{"arrays": 1.0, "chunks_copied": 2.0}},
+		{"convert", "copy-publish", []string{"convert", "GROUP/regular", "PARENT/copy.zarr", "--to", "2"}, map[string]any{"arrays": 1.0}},
+		{"compact", "replace-in-place", []string{"compact", "SHARDS", "--shards"}, map[string]any{"shards": 2.0}},
+		{"consolidate", "stage-publish-reclaim", []string{"consolidate", "GROUP"}, map[string]any{"nodes": 3.0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			place := dryRunPlace(t)
+			var args []string
+			for _, a := range c.args {
+				args = append(args, place.Replace(a))
+			}
+			must(t, "", "write", place.Replace("SHARDS"), "--select", "1:3", "--value", "9")
+			parent := place.Replace("PARENT")
+			before := treeOf(t, parent)
+			if text := must(t, "", append(args, "--dry-run")...); !strings.Contains(text, "nothing was changed") {
+				t.Error(text)
+			}
+			plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
+			if after := treeOf(t, parent); after != before {
+				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
+			}
+			if plan["operation"] != args[0] || plan["dry_run"] != true || c.strategy != "" && plan["strategy"] != c.strategy || plan["guarantee"] == nil {
+				t.Errorf("the plan is %v", plan)
+			}
+			for name, want := range c.want {
+				if plan[name] != want {
+					t.Errorf("%s: %v planned, want %v", name, plan[name], want)
+				}
+			}
+			done := decode(t, must(t, "", append(args, "--json")...))
+			for name, is := range done {
+				if planned, has := plan[name]; name != "dry_run" && name != "moved" && (!has || !reflect.DeepEqual(planned, is)) {
+					t.Errorf("%s: %v planned, %v done", name, planned, is)
+				}
+			}
+		})
+	}
+}
+
 // TestResizeAsks checks that elements are not deleted without a word.
 func TestResizeAsks(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")

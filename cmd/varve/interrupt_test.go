@@ -111,3 +111,71 @@ func TestStoppedCopy(t *testing.T) {
 		must(t, "", "equal", src, dst)
 	}
 }
+
+// TestStoppedInTheMiddle stops commands of much work once they have begun to change something. They
+// end soon, with the status of the signal, or were faster. Done again, they come to their end; what
+// rm leaves is no node any more.
+func TestStoppedInTheMiddle(t *testing.T) {
+	const soon = 10 * time.Second // far more than it takes: one that does not stop is looked for
+	for _, c := range []struct {
+		name string
+		args []string // GROUP and PARENT stand for places
+	}{
+		{"rm", []string{"rm", "--yes", "GROUP/a"}},
+		{"copy", []string{"copy", "GROUP", "PARENT/copy.zarr"}},
+		{"convert", []string{"convert", "GROUP", "PARENT/copy.zarr", "--to", "2"}},
+		{"resize", []string{"resize", "GROUP/a", "--shape", "1,3", "--yes"}},
+		{"consolidate", []string{"consolidate", "GROUP"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			parent := t.TempDir()
+			group := filepath.Join(parent, "g.zarr")
+			must(t, "", "create", group, "--group")
+			must(t, "", "create", group+"/a", "--shape", "400,3", "--dtype", "int8", "--chunks", "[1,3]")
+			must(t, "", "write", group+"/a", "--value", "1")
+			place := strings.NewReplacer("GROUP", group, "PARENT", parent)
+			var args []string
+			for _, a := range c.args {
+				args = append(args, place.Replace(a))
+			}
+			before := len(changedNames(parent))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			stopped := make(chan time.Time, 1)
+			go func() {
+				for ctx.Err() == nil && len(changedNames(parent)) == before {
+					time.Sleep(time.Millisecond)
+				}
+				stopped <- time.Now()
+				cancel(&interrupt{syscall.SIGTERM})
+			}()
+			var out, errs bytes.Buffer
+			status := run(ctx, args, streams{strings.NewReader(""), &out, &errs})
+			cancel(nil)
+			if took := time.Since(<-stopped); took > soon {
+				t.Errorf("it went on for %v", took)
+			}
+			if status == 0 {
+				return // it was faster than the signal
+			}
+			if status != 143 || !strings.Contains(errs.String(), "interrupted") {
+				t.Errorf("status %d, %s", status, errs.String())
+			}
+			if c.name == "rm" { // documents go first: what is left is no array
+				if _, _, status := execute(t, "", "info", group+"/a"); status == 0 {
+					t.Error("the array is still there")
+				}
+				return
+			}
+			must(t, "", args...)
+		})
+	}
+}
+
+// changedNames returns the names in a folder, down to some depth: it is cheap to look again and again.
+func changedNames(parent string) (names []string) {
+	for _, pattern := range []string{"*", "*/*", "*/.z*", "*/*/*", "*/*/.z*", "*/*/c/*"} {
+		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are right
+		names = append(names, found...)
+	}
+	return names
+}
