@@ -65,7 +65,7 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 	}
 	var zero T
 	if r.Len() > a.options.Limits.block()/int64(unsafe.Sizeof(zero)) {
-		return Block[T]{}, fmt.Errorf("%w: a block of shape %v (Limits.Block, --limit); read a part of it", ErrLimit, r.Shape())
+		return Block[T]{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 	}
 	b := newBlock[T](r)
 	rest := b.Data

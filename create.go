@@ -127,7 +127,7 @@ func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *a
 		version, err = publish.Create(ctx, n.publisher(), raw, beside...)
 	}
 	if errors.Is(err, store.ErrConflict) {
-		return version, fmt.Errorf("a node is here already (CreateOptions.Overwrite or --overwrite replaces it): %w", fs.ErrExist)
+		return version, fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it): %w", fs.ErrExist)
 	}
 	if err != nil {
 		return version, err
@@ -280,7 +280,7 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 		return err
 	}
 	if found != 0 {
-		return fmt.Errorf("a node is here already (CreateOptions.Overwrite or --overwrite replaces it): %w", fs.ErrExist)
+		return fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it): %w", fs.ErrExist)
 	}
 	if _, isGroup := doc.(*metadata.Group); isGroup {
 		return nil
@@ -292,7 +292,7 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (CreateOptions.Overwrite or --overwrite removes them): %w", e.Name, fs.ErrExist)
+		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (CreateOptions.Overwrite removes them): %w", e.Name, fs.ErrExist)
 	}
 	return nil
 }

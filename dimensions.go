@@ -54,7 +54,7 @@ func (d *disagreement) Error() string {
 		names = append(names, o.name())
 	}
 	return fmt.Sprintf("dimension %q would have length %d here and %d in %s, which share it: change them together "+
-		"(append GROUP NAME=FILE …, Group.Append), or this one alone (--alone, Addition.Alone)", d.name, d.length, d.found, someOf(names, ", "))
+		"(Group.Append), or this one alone (Addition.Alone)", d.name, d.length, d.found, someOf(names, ", "))
 }
 
 // name returns the last segment of the path.

@@ -171,7 +171,7 @@ func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 	var e elements
 	err := d.array.read(ctx, p.From, checkElement[T], true, func(r *selected) (grid.View, error) {
 		if r.Len() > d.array.options.Limits.block()/d.size {
-			return grid.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block, --limit)", ErrLimit, r.Shape())
+			return grid.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
 		}
 		p.Block = newBlock[T](r)
 		e = roomFor(d.array, r, p.Data)

@@ -24,7 +24,7 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 	if err == nil {
 		err = a.read(ctx, sel, checkElement[T], true, func(r *selected) (grid.View, error) {
 			if r.Len() > a.options.Limits.block()/r.size() {
-				return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block, --limit); read a part of it", ErrLimit, r.Shape())
+				return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
 			b = newBlock[T](r)
 			e = roomFor(a, r, b.Data)

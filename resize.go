@@ -83,9 +83,9 @@ func (s *state) refused(err error, shape []int64, opt ResizeOptions) error {
 	rounded.RoundUp, whole.Shrink = true, grid.TrimEdges
 	switch {
 	case would(rounded):
-		return fmt.Errorf("%w: %w; or have the last shard rounded up (ResizeOptions.RoundUp, --round-up)", ErrInvalidArgument, err)
+		return fmt.Errorf("%w: %w; or have the last shard rounded up (ResizeOptions.RoundUp)", ErrInvalidArgument, err)
 	case would(whole):
-		return fmt.Errorf("%w: %w; or leave the last shard as long as it is (grid.TrimEdges, --shrink trim-edges)", ErrInvalidArgument, err)
+		return fmt.Errorf("%w: %w; or leave the last shard as long as it is (grid.TrimEdges)", ErrInvalidArgument, err)
 	}
 	return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 }

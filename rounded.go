@@ -48,7 +48,7 @@ func (s *state) fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 		moves = append(moves, "append "+strings.Join(lengths, " or "))
 	}
 	if s.growsBy(axis, count, policy.RoundedUp(n)) {
-		moves = append(moves, "have the last shard rounded up (AppendOptions.RoundUp, --round-up)")
+		moves = append(moves, "have the last shard rounded up (AppendOptions.RoundUp)")
 	}
 	if len(moves) == 0 {
 		return fmt.Errorf("%w: %w", ErrInvalidArgument, err)

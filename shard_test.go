@@ -243,10 +243,10 @@ func TestRefusedShapes(t *testing.T) {
 		want string
 	}{
 		{resize(113, zarr.ResizeOptions{}), "stored with 13 elements, which inner chunks of 10 do not divide: shards of 10 or 20 would do"},
-		{resize(113, zarr.ResizeOptions{}), "or have the last shard rounded up (ResizeOptions.RoundUp, --round-up)"},
+		{resize(113, zarr.ResizeOptions{}), "or have the last shard rounded up (ResizeOptions.RoundUp)"},
 		{resize(113, zarr.ResizeOptions{Grow: []grid.Growth{grid.Fixed(7)}, RoundUp: true}), "shard 2 is stored with 7 elements"},
-		{resize(93, zarr.ResizeOptions{Shrink: grid.TrimExact}), "or leave the last shard as long as it is (grid.TrimEdges, --shrink trim-edges)"},
-		{regular.Unlock(t.Context(), &zarr.UnlockOptions{Trim: true}), "without UnlockOptions.Trim (--trim)"},
+		{resize(93, zarr.ResizeOptions{Shrink: grid.TrimExact}), "or leave the last shard as long as it is (grid.TrimEdges)"},
+		{regular.Unlock(t.Context(), &zarr.UnlockOptions{Trim: true}), "without UnlockOptions.Trim"},
 	} {
 		var e *zarr.Error
 		if !errors.Is(c.err, zarr.ErrInvalidArgument) || !errors.As(c.err, &e) || e.Axis != 0 || !strings.Contains(e.Error(), c.want) {

@@ -51,7 +51,7 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 		return nil, nil, err
 	}
 	if r.Len() > a.options.Limits.block()/int64(max(1, l.size)) {
-		return nil, nil, fmt.Errorf("%w: a block of shape %v (Limits.Block, --limit); read a part of it", ErrLimit, r.Shape())
+		return nil, nil, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 	}
 	values := make([]T, r.Len())
 	var room []byte

@@ -51,7 +51,7 @@ func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 // trims refuses a grid whose last shards have no whole number of inner chunks.
 func (s *state) trims(g *grid.Grid) error {
 	if err := s.engine.Chain.CheckGrid(g); err != nil {
-		return fmt.Errorf("%w: %w; without UnlockOptions.Trim (--trim) the last shards stay as long as they are", ErrInvalidArgument, err)
+		return fmt.Errorf("%w: %w; without UnlockOptions.Trim the last shards stay as long as they are", ErrInvalidArgument, err)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
 	doc := s.document()
 	ext := doc.ChunkGrid
 	if doc.Format() == 2 && g.Name() != "regular" {
-		return nil, fmt.Errorf("%w: an array of format 2 has chunks of one length an axis; convert it to format 3 first (varve convert --to 3)", ErrUnsupported)
+		return nil, fmt.Errorf("%w: an array of format 2 has chunks of one length an axis; convert it to format 3 first (rewrite.Convert)", ErrUnsupported)
 	}
 	if !sameEdges(g, s.grid) {
 		ext = gridExtension(g, len(ext.Configuration))

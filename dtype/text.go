@@ -83,10 +83,11 @@ func (t Type) expectedText(text string) string {
 	case Timedelta:
 		return fmt.Sprintf("a duration, as \"%s\", %s", t.appendCount(nil, int64(t.step.Factor)), t.expected())
 	case Terminated:
+		text = unquoted(text)
 		if len(text) > t.size || !utf8.ValidString(text) {
 			return t.expected() + `, or "0x" and two digits a byte`
 		}
-		return fmt.Sprintf(`%s, or "0x" and two digits a byte; the text itself is %s or 0x%x`, t.expected(), appendBase64(nil, []byte(text)), text)
+		return fmt.Sprintf(`%s, or "0x" and two digits a byte; the text %s is %s or 0x%x`, t.expected(), text, appendBase64(nil, []byte(text)), text)
 	case Bytes:
 		return t.expected() + `, or "0x" and two digits a byte`
 	}

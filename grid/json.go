@@ -93,7 +93,7 @@ func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 	}
 	if !o.EncodedShapes {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, encoded.Errorf("encoded_chunk_shapes are an experiment "+
-			"(zarr-extensions pull request 75, not yet accepted): permit them by ParseOptions.EncodedShapes, Options.Experimental or --experimental encoded-shapes"))
+			"(zarr-extensions pull request 75, not yet accepted): permit them by Experimental.EncodedShapes"))
 	}
 	lengths, err := axisCuts(encoded, shapeCut)
 	if err != nil {

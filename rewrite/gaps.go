@@ -229,7 +229,7 @@ func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	if opt.DryRun || opt.FillAll || chunks <= MostFilled && size <= MostFilledBytes {
 		return nil
 	}
-	return fmt.Errorf("%w: format 2 needs %d chunks stored, %d bytes, that the source does not store (Options.FillAll or --yes permits it, --dry-run shows where)",
+	return fmt.Errorf("%w: format 2 needs %d chunks stored, %d bytes, that the source does not store (Options.FillAll permits it)",
 		ErrManyMissing, chunks, size)
 }
 

@@ -78,7 +78,7 @@ func (c *copier) checkPlace(ctx context.Context) error {
 	case s == something:
 		return fmt.Errorf("the destination is no node, but it is not empty: %w", fs.ErrExist)
 	case (s == current || s == old) && !c.Overwrite:
-		return fmt.Errorf("a node is at the destination already (Options.Overwrite or --overwrite replaces it): %w", fs.ErrExist)
+		return fmt.Errorf("a node is at the destination already (Options.Overwrite replaces it): %w", fs.ErrExist)
 	}
 	return c.checkParents(ctx)
 }

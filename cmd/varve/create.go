@@ -66,7 +66,7 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
 	propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	propose(cmd, "index-location", "end", "start")
-	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as metadata spells it: 0, NaN, [0, 1], 2024-05-05, base64 for bytes; zero by default, null in format 2 with dimension names")
+	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as metadata spells it: 0, NaN, [0, 1], 2024-05-05, base64 for bytes; zero by default, null in format 2 with dimension names; null is none there, as text it needs quotes")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", syntax(parseCompressor))
 	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", syntax(keyEncoding))
@@ -238,10 +238,15 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	return c.storeGrowth(cmd, s)
 }
 
-// fillValue adds the fill value to a specification. The word null is one of text and of bytes in
-// base64; for all other types it is the null of format 2.
+// fillValue adds the fill value to a specification. The word null is the null of format 2, which
+// info tells without quotes; as text it needs them there. Format 3 has no null, so that the
+// word is text where the type is.
 func (c *creation) fillValue(s *zarr.Spec) error {
 	if c.fill == "" {
+		return nil
+	}
+	if c.format == 2 && c.fill == "null" {
+		s.FillValue = []byte("null")
 		return nil
 	}
 	elem, err := s.Type.ParseText(c.fill)
@@ -249,13 +254,10 @@ func (c *creation) fillValue(s *zarr.Spec) error {
 	case err == nil:
 		s.FillValue, err = s.Type.FormatFill(elem)
 		return err
-	case c.fill != "null":
-		return badArgument("--fill %s: %w", c.fill, err)
-	case c.format != 2:
+	case c.fill == "null":
 		return badUsage("--fill null goes with --zarr-format 2 only: every array of format 3 has a fill value")
 	}
-	s.FillValue = []byte("null")
-	return nil
+	return badArgument("--fill %s: %w", c.fill, err)
 }
 
 // sharded returns what --shards and --chunks say. Without --shards the chunks are in its place.

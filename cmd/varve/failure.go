@@ -153,9 +153,6 @@ func operation(cmd *cobra.Command, err error) (op, path string) {
 	return cmd.Name(), subject(cmd)
 }
 
-// oneLine returns the message of an error, which may be many errors, as one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
-
 // facts is what a program wants to know of a failure; what does not apply is null.
 type facts struct {
 	Message string  `json:"message"`

@@ -91,7 +91,7 @@ func TestFillAgain(t *testing.T) {
 				if _, second, err := filled(t, typeText, format, first); second != first || err != "" {
 					t.Errorf("%s, format %s: %s becomes %s, and %s again: %s", name, format, fill, first, second, err)
 				}
-				if bare := strings.Trim(first, `"`); bare != first && isPlain(bare) {
+				if bare := strings.Trim(first, `"`); bare != first && isPlain(bare) && (format != "2" || bare != "null") {
 					if _, second, err := filled(t, typeText, format, bare); second != first {
 						t.Errorf("%s, format %s: %s without quotes becomes %s: %s", name, format, first, second, err)
 					}

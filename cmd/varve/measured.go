@@ -95,7 +95,7 @@ func (m *measured) judge() (what, why string) {
 	case m.Raw.Rate > 0 && r.Stored >= most*m.Raw.Rate:
 		return byStore, fmt.Sprintf("it gives %s a second where nothing is decoded, and gives %s here", byteCount(int64(m.Raw.Rate)), byteCount(int64(r.Stored)))
 	case waiting >= most:
-		return byWaiting, fmt.Sprintf("%s are under way all the time and each takes %s, so that more chunks in flight (Options.Concurrency) would read faster",
+		return byWaiting, fmt.Sprintf("%s are under way all the time and each takes %s, so that more chunks in flight would read faster",
 			plural(int64(r.InFlight), "request"), each(requests.Duration, requests.Times))
 	case size < smallChunk:
 		return byChunks, fmt.Sprintf("chunks have %s each, and of the %s that one takes there are %s in codecs; larger chunks cost less",

@@ -151,7 +151,10 @@ func TestCreateNullFill(t *testing.T) {
 		{"--shape 3 --dtype int16 --fill null", nil},
 		{"--shape= --dtype int16", nil},
 		{"--shape 3 --dtype string --dimension-names x", nil},
-		{"--shape 3 --dtype string --fill null", "null"},
+		{"--shape 3 --dtype string --fill null", nil},
+		{"--shape 3 --dtype U4 --fill null", nil},
+		{"--shape 3 --dtype S4 --fill null", nil},
+		{`--shape 3 --dtype string --fill "null"`, "null"},
 	} {
 		array := filepath.Join(dir, fmt.Sprintf("%d.zarr", i))
 		must(t, "", append([]string{"create", array, "--zarr-format", "2"}, strings.Fields(c.args)...)...)

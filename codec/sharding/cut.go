@@ -97,7 +97,7 @@ func (c *cut) bind(rank int, unaligned bool) error {
 
 func (c *cut) bindGrid(rank int, unaligned bool) error {
 	if !unaligned {
-		return fmt.Errorf("%w: inner chunks of several lengths are an experiment (Experimental.InnerChunks, --experimental inner-chunks)", codec.ErrUnsupported)
+		return fmt.Errorf("%w: inner chunks of several lengths are an experiment (Experimental.InnerChunks)", codec.ErrUnsupported)
 	}
 	if c.grid.Rank() != rank {
 		return fmt.Errorf("%w: chunk_grid has %d axes, the shard has %d", codec.ErrConfiguration, c.grid.Rank(), rank)
@@ -135,7 +135,7 @@ func notDividing(err error) error {
 		return nil
 	}
 	what := strings.TrimPrefix(err.Error(), grid.ErrInvalid.Error()+": ")
-	return fmt.Errorf("%w: %s (Experimental.InnerChunks, --experimental inner-chunks)", codec.ErrConfiguration, what)
+	return fmt.Errorf("%w: %s (Experimental.InnerChunks)", codec.ErrConfiguration, what)
 }
 
 // of returns the grid of the inner chunks of a shard.

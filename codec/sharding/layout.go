@@ -96,7 +96,7 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	l.index, _ = c.index.Fixed(l.entry, 16*l.n)
 	c.measure(l)
 	if most := cmp.Or(c.env.Chunk, defaultChunk); l.inner > most {
-		return nil, fmt.Errorf("%w: an inner chunk of more bytes than are read, at most %d (Limits.Chunk, --limit)", codec.ErrLimit, most)
+		return nil, fmt.Errorf("%w: an inner chunk of more bytes than are read, at most %d (Limits.Chunk)", codec.ErrLimit, most)
 	}
 	return l, nil
 }

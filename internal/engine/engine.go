@@ -73,7 +73,7 @@ func (a *Array) ChunkBytes(shape []int64) (int64, error) {
 		n, ok = checked.Mul(n, int64(a.Size))
 	}
 	if !ok || n > a.MaxChunk {
-		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %d bytes (Limits.Chunk, --limit)", ErrLimit, shape, a.MaxChunk)
+		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %d bytes (Limits.Chunk)", ErrLimit, shape, a.MaxChunk)
 	}
 	return n, nil
 }

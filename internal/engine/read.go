@@ -24,7 +24,7 @@ type Reading struct {
 }
 
 // ErrMissing says that a chunk is not stored which has to be.
-var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as the fill value (Options.RequireChunks, --missing-chunks)", fs.ErrNotExist)
+var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as the fill value (Options.RequireChunks)", fs.ErrNotExist)
 
 // Suspicion tells whether the array may have another grid by now, so that what was read may belong elsewhere.
 type Suspicion int32
@@ -54,7 +54,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 		func(ctx context.Context, w *worker) error {
 			err := w.read(ctx, dst, skipFill)
 			if err == nil && dst.Heap.Full() {
-				err = fmt.Errorf("%w: the elements that were read so far have more bytes than a block may have (Limits.Block, --limit); read a part of them", ErrLimit)
+				err = fmt.Errorf("%w: the elements that were read so far have more bytes than a block may have (Limits.Block); read a part of them", ErrLimit)
 			}
 			return w.fail(err)
 		})

@@ -109,7 +109,7 @@ func (s *Store) statusError(r *http.Response) error {
 	case c == http.StatusUnauthorized || c == http.StatusProxyAuthRequired:
 		return fmt.Errorf("%s: %w (the server wants credentials)", status, fs.ErrPermission)
 	case c == http.StatusForbidden:
-		return fmt.Errorf("%s: %w (some servers say so where nothing is: Options.Missing or --missing 403 believes them)", status, fs.ErrPermission)
+		return fmt.Errorf("%s: %w (some servers say so where nothing is: Options.Missing believes them)", status, fs.ErrPermission)
 	case passes(c):
 		return &passing{err: errors.New(status), after: retryAfter(r)}
 	}

@@ -115,7 +115,7 @@ func advice(resolved string) string {
 	if reach(resolved) != private {
 		return ""
 	}
-	return "; Options.PrivateRedirects or --private-redirects follows it"
+	return "; Options.PrivateRedirects follows it"
 }
 
 // scope is who can be reached at an address.
