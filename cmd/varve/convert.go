@@ -75,7 +75,11 @@ func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (
 		return r, err
 	}
 	chunks, size := toFill(r)
-	if !asked(cmd, fmt.Sprintf("Store %s that are missing, %s?", plural(chunks, "chunk"), byteCount(size))) {
+	yes, err := asked(cmd, fmt.Sprintf("Store %s that are missing, %s?", plural(chunks, "chunk"), byteCount(size)))
+	if err != nil {
+		return r, err
+	}
+	if !yes {
 		return r, badArgument("nothing was converted")
 	}
 	f.yes = true

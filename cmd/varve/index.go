@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
@@ -65,7 +64,8 @@ func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	find := func(dimension string, v selection.Values) (selection.Item, error) {
 		return lookup(ctx, a, dimension, v)
 	}
-	sel, err := selection.Parser{Names: names, Mask: readMask, Lookup: find}.Parse(text)
+	mask := func(name string) (selection.Mask, error) { return readMask(ctx, name) }
+	sel, err := selection.Parser{Names: names, Mask: mask, Lookup: find}.Parse(text)
 	if err != nil {
 		return nil, badArgument("--select %q: %w", text, err)
 	}
@@ -73,12 +73,13 @@ func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 }
 
 // readMask reads a NumPy file of booleans. Memory is taken for what is really there.
-func readMask(name string) (m selection.Mask, err error) {
-	f, err := os.Open(name)
+func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
+	file, err := openPatiently(ctx, name)
 	if err != nil {
 		return m, err
 	}
-	defer f.Close()
+	defer file.Close()
+	f := patiently(ctx, file) // it may be a pipe
 	h, err := npy.ReadHeader(f)
 	if err != nil {
 		return m, badArgument("mask %s: %w", name, err)

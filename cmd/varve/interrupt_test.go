@@ -45,6 +45,35 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// keyboard is a terminal at which a person sits.
+type keyboard struct{ notified }
+
+func (keyboard) IsTerminal() bool { return true }
+
+// TestSignalAtQuestion ends commands that wait for an answer: with the status of the signal, and
+// nothing has changed.
+func TestSignalAtQuestion(t *testing.T) {
+	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
+	must(t, "", "write", node, "--value", "1")
+	before := treeOf(t, node)
+	for _, args := range [][]string{{"rm", node}, {"resize", node, "--shape", "1,3"}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		in := keyboard{notified{silent(t), make(chan struct{})}}
+		go func() {
+			<-in.begun
+			cancel(&interrupt{syscall.SIGINT})
+		}()
+		var out, errs bytes.Buffer
+		status := run(ctx, args, streams{in, &out, &errs})
+		if status != 130 || !strings.Contains(errs.String(), "\nvarve: interrupted: "+args[0]) {
+			t.Errorf("%q: status %d, %s", args, status, errs.String())
+		}
+	}
+	if after := treeOf(t, node); after != before {
+		t.Errorf("something has changed:\n%s\n%s", before, after)
+	}
+}
+
 // notified tells when it is read for the first time.
 type notified struct {
 	io.Reader

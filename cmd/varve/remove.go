@@ -49,22 +49,23 @@ func agreed(cmd *cobra.Command, what string) error {
 		return nil
 	case !isTerminal(cmd.InOrStdin()):
 		return badUsage("this %s: give --yes, or --dry-run to see what would go", what)
-	case !asked(cmd, fmt.Sprintf("This %s. Go on?", what)):
-		return badArgument("nothing was deleted")
 	}
-	return nil
+	yes, err := asked(cmd, fmt.Sprintf("This %s. Go on?", what))
+	if err == nil && !yes {
+		err = badArgument("nothing was deleted")
+	}
+	return err
 }
 
-// asked asks the person at the terminal a question, and reports whether the answer is yes.
-func asked(cmd *cobra.Command, question string) bool {
+// asked asks the person at the terminal a question, and reports whether the answer is yes. It
+// fails where a signal ends the command first.
+func asked(cmd *cobra.Command, question string) (bool, error) {
 	cmd.PrintErrf("%s [y/N] ", printable(question))
 	answer, err := bufio.NewReader(patiently(cmd.Context(), cmd.InOrStdin())).ReadString('\n')
 	if err != nil {
-		return false
+		cmd.PrintErrln() // what follows is no part of the question
+		return false, cmd.Context().Err()
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true
-	}
-	return false
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
 }

@@ -171,7 +171,11 @@ func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
 		if !isTerminal(cmd.InOrStdin()) {
 			return badUsage("this deletes what was written to reservation %s: give --yes", r.ID)
 		}
-		if !asked(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node)) {
+		yes, err := asked(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node))
+		if err != nil {
+			return err
+		}
+		if !yes {
 			return badArgument("nothing was deleted")
 		}
 	}

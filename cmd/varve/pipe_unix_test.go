@@ -1,0 +1,29 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSignalAtPipe ends a command that waits for somebody to write to the pipe of a mask.
+func TestSignalAtPipe(t *testing.T) {
+	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
+	pipe := filepath.Join(t.TempDir(), "mask.npy")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no pipes with names here:", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(&interrupt{syscall.SIGTERM}) })
+	defer timer.Stop()
+	var out, errs bytes.Buffer
+	status := run(ctx, []string{"cat", node, "--select", `{"mask": "` + pipe + `"}`}, streams{silent(t), &out, &errs})
+	if status != 143 {
+		t.Errorf("status %d, %s", status, errs.String())
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import "strings"
+
+// remedies spells what the library's messages advise, which are names of Go, as flags and
+// commands. A name without a flag goes: nothing on the command line raises that limit.
+var remedies = strings.NewReplacer(
+	"Limits.Chunk and Limits.Block", "--limit",
+	"Limits.Chunk", "--limit",
+	"Limits.Block", "--limit",
+	" (Limits.Document)", "",
+	" (Limits.InnerChunks)", "",
+	" (Limits.Rank)", "",
+	" (Options.Directory)", "",
+	" (Options.Discard)", "",
+	" (Options.LeastRate)", "",
+	" (Options.SharedWriters)", "",
+	" (set Options.Write)", "",
+	"CreateOptions.Overwrite", "--overwrite",
+	"Options.Overwrite", "--overwrite",
+	"AppendOptions.RoundUp", "--round-up",
+	"ResizeOptions.RoundUp", "--round-up",
+	"AppendOptions.Planes", "the number of planes",
+	"grid.KeepEdges, no trim", "--shrink keep-edges, no --trim",
+	"grid.TrimEdges", "--shrink trim-edges",
+	"UnlockOptions.Trim", "--trim",
+	"Addition.Alone", "--alone",
+	"Group.Append", "append GROUP NAME=FILE …",
+	"Array.Reservation", "varve reservations",
+	"rewrite.Convert", "varve convert --to 3",
+	"Experimental.EncodedShapes", "--experimental encoded-shapes",
+	"Experimental.InnerChunks", "--experimental inner-chunks",
+	"Options.FillAll permits it", "--yes permits it, --dry-run shows where",
+	"Options.Missing", "--missing 403",
+	"Options.PrivateRedirects", "--private-redirects",
+	"Options.RequireChunks", "--missing-chunks fill",
+)
+
+// oneLine returns the message of an error, which may be many errors, as one line in the words
+// of the command.
+func oneLine(err error) string {
+	return remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; "))
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// goName finds what a user of the command cannot do anything with.
+var goName = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Addition|Group|Array|rewrite|grid|zarr)\.[A-Z]\w*`)
+
+// TestRemedies looks at every text in the source: none that names a field or a function of Go
+// reaches users of the command as it is.
+func TestRemedies(t *testing.T) {
+	found := 0
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "testdata" || name == "bench" || name == "interop" || name == "tools" || name == "internal" && strings.Contains(path, "bench")):
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || name == "remedy.go" || strings.Contains(path, "codectest") || strings.Contains(path, "storetest"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			text, ok := n.(*ast.BasicLit)
+			if !ok || text.Kind != token.STRING || !goName.MatchString(text.Value) {
+				return true
+			}
+			found++
+			if told := oneLine(errors.New(text.Value)); goName.MatchString(told) {
+				t.Errorf("%s: %s is told as %s: add it to remedies", path, text.Value, told)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found < 30 {
+		t.Errorf("%d texts were found, more are known", found)
+	}
+}
