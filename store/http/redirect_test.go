@@ -19,7 +19,7 @@ func TestPrivateRedirects(t *testing.T) {
 	for _, transport := range []http.RoundTripper{nil, &http.Transport{DisableKeepAlives: true}} {
 		opt := remote.Options{Attempts: 1, Transport: transport}
 		_, _, err := get(t, open(t, base, opt), key, store.Request{})
-		if err == nil || !strings.Contains(err.Error(), "--private-redirects") || strings.Contains(err.Error(), "attempts") {
+		if err == nil || !strings.Contains(err.Error(), "Options.PrivateRedirects") || strings.Contains(err.Error(), "attempts") {
 			t.Errorf("a redirection to another port of this machine: %v", err)
 		}
 		opt.PrivateRedirects = true
