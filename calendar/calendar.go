@@ -47,8 +47,10 @@ func Parse(name string) (Calendar, error) {
 		}
 	}
 	switch lower {
-	case "utc", "tai", "none":
-		return 0, fmt.Errorf("%w: calendar %q", ErrUnsupported, lower)
+	case "utc", "tai":
+		return 0, fmt.Errorf("%w: calendar %q, which depends on leap seconds", ErrUnsupported, lower)
+	case "none":
+		return 0, fmt.Errorf("%w: calendar %q, which has no dates", ErrUnsupported, lower)
 	}
 	return 0, invalid("calendar %.40q is not known; there are standard, proleptic_gregorian, noleap, all_leap, 360_day and julian", name)
 }

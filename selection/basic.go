@@ -3,6 +3,8 @@ package selection
 import (
 	"fmt"
 	"math"
+
+	"varve.dev/zarr/grid"
 )
 
 // Basic selects with an item an axis, as NumPy's basic indexing does: indices, slices with steps and an ellipsis.
@@ -96,7 +98,7 @@ func (i Item) bind(n int, extent int64) (axis, error) {
 	case itemIndex:
 		at, ok := inRange(i.start, extent)
 		if !ok {
-			return axis{}, rangeError(n, extent, fmt.Sprintf("index %d", i.start))
+			return axis{}, &grid.AxisError{Axis: n, Err: &IndexError{i.start, extent}}
 		}
 		return axis{start: at, step: 1, count: 1, drop: true}, nil
 	case itemList:

@@ -40,7 +40,7 @@ type coords struct {
 
 func (p Points) resolve(t *Target) (*Resolved, error) {
 	if len(p) != len(t.Shape) {
-		return nil, fmt.Errorf("%w: points are a list of indices for each axis, and %d were given for %d axes; the points (0, 10) and (5, 20) are [[0, 5], [10, 20]]",
+		return nil, fmt.Errorf("%w: points are a list of indices for each axis, and %d were given for %d axes; the points (0, 10), (5, 20) and (7, 30) are [[0, 5, 7], [10, 20, 30]]",
 			ErrInvalid, len(p), len(t.Shape))
 	}
 	out := &points{coords: make([]coords, len(p))}

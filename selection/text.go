@@ -55,14 +55,20 @@ type entry struct {
 }
 
 func parseEntries(text string) ([]entry, error) {
-	if strings.TrimSpace(text) == "" {
+	if text = strings.TrimSpace(text); text == "" {
 		return nil, nil
+	}
+	if inner, ok := withoutBrackets(text); ok {
+		return nil, fmt.Errorf("%w: %q: items are written without brackets, as %s", ErrInvalid, text, inner)
 	}
 	var entries []entry
 	for _, s := range splitItems(text) {
 		e, err := parseEntry(strings.TrimSpace(s))
-		if err == nil && !e.isNamed && len(entries) > 0 && entries[len(entries)-1].isNamed {
+		if last := len(entries) - 1; err == nil && !e.isNamed && last >= 0 && entries[last].isNamed {
 			err = fmt.Errorf("%w: %q without a name after an item with one", ErrInvalid, s)
+		}
+		if name, _, isList := strings.Cut(text, "=["); err != nil && isList {
+			err = fmt.Errorf("%w: %q: a list is written in JSON, as {\"orthogonal\": {\"%s\": [0, 2]}}", ErrInvalid, text, lastName(name))
 		}
 		if err != nil {
 			return nil, err
@@ -70,6 +76,21 @@ func parseEntries(text string) ([]entry, error) {
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// withoutBrackets returns what stands in the brackets around a text, false where there are none.
+func withoutBrackets(text string) (inner string, ok bool) {
+	for _, pair := range []string{"[]", "()"} {
+		if after, ok := strings.CutPrefix(text, pair[:1]); ok && strings.HasSuffix(after, pair[1:]) {
+			return strings.TrimSpace(strings.TrimSuffix(after, pair[1:])), true
+		}
+	}
+	return "", false
+}
+
+// lastName returns the name of the last of several items.
+func lastName(items string) string {
+	return strings.TrimSpace(items[strings.LastIndexByte(items, ',')+1:])
 }
 
 func parseEntry(text string) (e entry, err error) {
@@ -125,7 +146,7 @@ func axisNamed(name string, names []string) (int, error) {
 	case !slices.ContainsFunc(names, func(n string) bool { return n != "" }):
 		return 0, fmt.Errorf("%w: %q selects by name, and the axes have no names; select by place, as \"0:10, 3\"", ErrInvalid, name)
 	case name == "" || i < 0:
-		return 0, fmt.Errorf("%w: no dimension is named %q (there are %q)", ErrInvalid, name, names)
+		return 0, &NameError{name, names}
 	case slices.Contains(names[i+1:], name):
 		return 0, fmt.Errorf("%w: several dimensions are named %q", ErrInvalid, name)
 	}

@@ -127,6 +127,14 @@ func TestSyntax(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	for text, want := range map[string]string{
+		"[0, 1:3]": "without brackets, as 0, 1:3", "(0,1)": "without brackets, as 0,1", " [3] ": "as 3", "()": "without brackets",
+		"[x=0:3]": "as x=0:3", "y=1, x=[0, 2]": `{"orthogonal": {"x": [0, 2]}}`,
+	} {
+		if err := selection.Syntax(text); !errors.Is(err, selection.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 	for _, text := range []string{"a", "0,", "1.5", "::0", "0:1:2:3", "=0", "x=", "x=...", "x=1, 2", "99999999999999999999", "{", "{}", `{"basic": "{}"}`,
 		`{"basic": "x=1, 2"}`, `{"mask": 3}`, `{"inner": true}`,
 		"1..2", "2024-12-25", "x=..", "x=1..2..3", "x=\"a", "x=\"a\"b", "x=\"\"", `{"orthogonal": ["1..2"]}`, `{"orthogonal": {"x": ".."}}`} {

@@ -41,7 +41,13 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 	if err != nil {
 		return err
 	}
+	if decoded {
+		tellUndecoded(cmd, location, a)
+	}
 	if wantsJSON(cmd) {
+		if err := src.settle(cmd.Context()); err != nil {
+			return err
+		}
 		return withheld(cmd, func(w *bufio.Writer) error {
 			return within(limitOf(cmd), w, func(w *bufio.Writer) error { return showJSON(cmd, location, src, w) })
 		})

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 )
@@ -18,12 +21,15 @@ func (s *source) text() func(elem []byte) string {
 	if !ok || s.array.Rank() != 1 || s.decoding != nil {
 		return plain
 	}
+	p, err := packingOf(s.array)
+	if err != nil {
+		return plain
+	}
 	return func(elem []byte) string {
-		text := plain(elem)
-		if at, ok := axis.at(text); ok {
+		if at, ok := axis.at(p.text(elem)); ok {
 			return at
 		}
-		return text
+		return plain(elem)
 	}
 }
 
@@ -33,6 +39,27 @@ func timesOf(a *zarr.Array) (timeAxis, bool) {
 		return timeAxis{}, false
 	}
 	return parseTimeAxis(attribute(a, "units"), attribute(a, "calendar"))
+}
+
+// undecodedTimes returns why numbers that count from a moment, as their units say, are no times here; nil where they are
+// or count nothing.
+func undecodedTimes(a *zarr.Array) error {
+	units := attribute(a, "units")
+	if words := strings.Fields(units); !isNumeric(a.Type()) || len(words) < 3 || !strings.EqualFold(words[1], "since") {
+		return nil
+	}
+	c, err := calendar.Parse(attribute(a, "calendar"))
+	if err == nil {
+		_, err = calendar.ParseUnits(units, c)
+	}
+	return err
+}
+
+// tellUndecoded tells people of times that --decode leaves as numbers.
+func tellUndecoded(cmd *cobra.Command, location string, a *zarr.Array) {
+	if err := undecodedTimes(a); err != nil && !wantsJSON(cmd) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", printable(location), printable(err.Error()))
+	}
 }
 
 // attribute returns a user attribute that is a text, else "".
@@ -63,33 +90,32 @@ func (a timeAxis) isReal() bool {
 	return a.Calendar() == calendar.Standard || a.Calendar() == calendar.ProlepticGregorian
 }
 
-// at returns the time that a number stands for, as the calendar of the axis has it. It is false for NaN and for times beyond the
-// years 1 to 9999.
-func (a timeAxis) at(number string) (string, bool) { return a.in(a.Calendar(), number) }
-
-// in is at as calendar c has it.
-func (a timeAxis) in(c calendar.Calendar, number string) (string, bool) {
+// at returns the time that a number stands for, as the calendar of the axis has it. It is false for numbers that are no
+// time, as NaN.
+func (a timeAxis) at(number string) (string, bool) {
 	t, err := a.instant(number)
 	if err != nil {
 		return "", false
 	}
-	day, err := c.Date(t.Day)
-	if err != nil || day.Year < 1 || day.Year > 9999 {
-		return "", false
-	}
-	return a.text(c, t), true
+	return a.text(a.Calendar(), t), true
 }
 
 // text returns a time as ISO 8601 writes it in a calendar: a day where the units are days and the time begins one, and
 // otherwise a time of day, to the microsecond unless the units are shorter.
 func (a timeAxis) text(c calendar.Calendar, t calendar.Instant) string {
-	if a.Length() >= time.Microsecond {
-		t = t.Round(time.Microsecond)
-	}
+	t = a.round(t)
 	if day, err := c.Date(t.Day); err == nil && a.Length()%(24*time.Hour) == 0 && t.Nano == 0 {
 		return day.String()
 	}
 	return c.Text(t)
+}
+
+// round returns a time as exactly as the units are meant: to the microsecond unless they are shorter.
+func (a timeAxis) round(t calendar.Instant) calendar.Instant {
+	if a.Length() < time.Microsecond {
+		return t
+	}
+	return t.Round(time.Microsecond)
 }
 
 // instant reads a number as a whole one where it is.

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
 )
 
@@ -26,8 +28,8 @@ var timeUnits = map[string]timeUnit{
 
 // durations makes lengths of time of numbers: whole ones keep their unit, others are in microseconds. Those that do not
 // fit are not a time.
-func (d *decoding) durations(t dtype.Type, unit timeUnit, unpack func(float64) float64, packed bool) (_ *decoding, err error) {
-	whole := t.Kind() != dtype.Float && !packed
+func (d *decoding) durations(unit timeUnit) (_ *decoding, err error) {
+	whole := !d.isFloat() && !d.scaled
 	made := unit
 	if !whole && unit.length > time.Microsecond {
 		made = timeUnits["microseconds"]
@@ -37,10 +39,10 @@ func (d *decoding) durations(t dtype.Type, unit timeUnit, unpack func(float64) f
 	}
 	d.put = func(dst, elem []byte, value float64) {
 		n := int64(dtype.NaT)
-		switch x := math.RoundToEven(unpack(value) * float64(unit.length/made.length)); {
+		switch x := math.RoundToEven(d.value(value) * float64(unit.length/made.length)); {
 		case math.IsNaN(value):
 		case whole:
-			if v, err := strconv.ParseInt(string(t.AppendText(nil, elem)), 10, 64); err == nil {
+			if v, err := strconv.ParseInt(d.text(elem), 10, 64); err == nil {
 				n = v
 			}
 		case math.Abs(x) < 1<<63:
@@ -50,6 +52,28 @@ func (d *decoding) durations(t dtype.Type, unit timeUnit, unpack func(float64) f
 	}
 	d.shown = func(elem []byte) string { return durationText(int64(binary.NativeEndian.Uint64(elem)), made.length) }
 	return d, nil
+}
+
+// parseDuration reads a length of time as people write it, in nanoseconds: 6h, 6 hours, 1d12h, -1.5 min.
+func parseDuration(text string) (float64, error) {
+	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
+	total := 0.0
+	for rest != "" {
+		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789."))]
+		name := strings.TrimLeft(rest[len(digits):], " ")
+		name = name[:len(name)-len(strings.TrimLeftFunc(name, unicode.IsLetter))]
+		n, err := strconv.ParseFloat(digits, 64)
+		unit, failed := calendar.ParseStep("1" + name)
+		if err != nil || failed != nil || unit.Months != 0 {
+			return 0, badArgument("%q is no number and no length of time, as 6h, 1d12h or 30 min", text)
+		}
+		total += n * float64(unit.Length)
+		rest = strings.TrimLeft(strings.TrimLeft(rest[len(digits):], " ")[len(name):], " ")
+	}
+	if negative {
+		total = -total
+	}
+	return total, nil
 }
 
 // durationText returns a number of units of time as --step spells it: 1d12h, -30min, 1.5s.

@@ -41,6 +41,9 @@ func newExcerpt(ctx context.Context, s *source) (*excerpt, error) {
 	for i := range e.cut {
 		e.cut[i] = e.shape[i] < s.shape[i]
 	}
+	if err := settleEnds(ctx, s, full, shown); err != nil {
+		return nil, err
+	}
 	text := s.text()
 	r := &ends{s.reader(), full, shown, func(place int64, elem []byte) { e.texts[place] = text(elem) }}
 	if err := r.all(ctx); err != nil {
@@ -50,6 +53,19 @@ func newExcerpt(ctx context.Context, s *source) (*excerpt, error) {
 		e.width = max(e.width, utf8.RuneCountInString(text))
 	}
 	return e, nil
+}
+
+// settleEnds is settle as far as a selection is shown.
+func settleEnds(ctx context.Context, s *source, full, shown []int64) error {
+	if s.decoding == nil || s.decoding.says == nil {
+		return nil
+	}
+	said := true
+	r := &ends{s.undecoded().reader(), full, shown, func(_ int64, elem []byte) { said = said && s.decoding.says(elem) }}
+	if err := r.all(ctx); err != nil || said {
+		return err
+	}
+	return s.becomeText()
 }
 
 // shownShape returns how many values are shown along every axis of a selection of n values.

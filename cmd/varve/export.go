@@ -42,9 +42,10 @@ so does json of up to 16 MiB on standard output. Where reading fails later, stan
 beginning, and the status says so. With --limit, longer output is refused: at once where its size is
 known before, else where it is reached.
 
---decode makes of stored numbers what CF attributes say: float64 of packed ones, moments (datetime64) of times,
-or dates as text where the calendar has other days, and lengths of time (timedelta64) where the units are days or hours. As xarray does, it
-takes the fill value of format 2 for a missing value; in format 3 only _FillValue and missing_value are.`,
+--decode makes of stored numbers what CF attributes say: float64 of packed ones, numbers with or without a sign as _Unsigned says,
+moments (datetime64) of times, and lengths of time (timedelta64) where the units are days or hours. Times become text where one of
+them is a day that datetime64 has not: of another calendar, before 1582-10-15 in the standard one, or beyond the years 1 to 9999. As xarray
+does, it takes the fill value of format 2 for a missing value; in format 3 only _FillValue and missing_value are.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv`,
 		Args:              arguments("NODE"),
@@ -76,6 +77,12 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded bool
 	defer a.Close()
 	src, err := newSource(cmd.Context(), a, sel, decoded)
 	if err != nil {
+		return err
+	}
+	if decoded {
+		tellUndecoded(cmd, location, a)
+	}
+	if err := src.settle(cmd.Context()); err != nil {
 		return err
 	}
 	if err := src.affords(limitOf(cmd), f); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/selection"
 )
@@ -67,9 +69,58 @@ func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	mask := func(name string) (selection.Mask, error) { return readMask(ctx, name) }
 	sel, err := selection.Parser{Names: names, Mask: mask, Lookup: find}.Parse(text)
 	if err != nil {
-		return nil, badArgument("--select %q: %w", text, err)
+		return nil, badArgument("--select %q: %w%s", text, err, selectionHint(ctx, a, err))
 	}
-	return a.View(sel)
+	v, err := a.View(sel)
+	var e *zarr.Error
+	if hint := selectionHint(ctx, a, err); hint != "" && errors.As(err, &e) {
+		e.Err = fmt.Errorf("%w%s", e.Err, hint)
+	}
+	return v, err
+}
+
+// selectionHint returns what may be meant by a selection that is refused: a name like another one, or a coordinate value
+// that was taken for an index.
+func selectionHint(ctx context.Context, a *zarr.Array, err error) string {
+	var name *selection.NameError
+	var axis *grid.AxisError
+	var index *selection.IndexError
+	switch {
+	case errors.As(err, &name):
+		return meant(name.Name, name.Names)
+	case !errors.As(err, &axis) || !errors.As(err, &index) || axis.Axis >= len(a.DimensionNames()):
+		return ""
+	}
+	dimension := a.DimensionNames()[axis.Axis]
+	if dimension == "" {
+		return ""
+	}
+	c, err := coordinateOf(ctx, a, dimension)
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	if ways := waysByValue(c, dimension, index.Index); ways != "" {
+		return fmt.Sprintf(" (a whole number is an index; the coordinate value is %s)", ways)
+	}
+	return ""
+}
+
+// waysByValue returns how a whole number is written that is a value of a coordinate.
+func waysByValue(c *zarr.Array, dimension string, n int64) string {
+	_, timed := unitsOf(c)
+	switch k := c.Type().Kind(); {
+	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
+		return fmt.Sprintf("%s=\"%d\"", dimension, n)
+	case k == dtype.Datetime || isNumeric(c.Type()) && timed:
+		if n < 1000 || n > 9999 { // hardly a year
+			return ""
+		}
+		return fmt.Sprintf("%s=%d..%d", dimension, n, n)
+	case isNumeric(c.Type()):
+		return fmt.Sprintf("%s=%d.0 or %s=%d..%d", dimension, n, dimension, n, n)
+	}
+	return ""
 }
 
 // readMask reads a NumPy file of booleans. Memory is taken for what is really there.

@@ -99,19 +99,31 @@ func eachText(ctx context.Context, a *zarr.Array, use func(text string) error) e
 	if err != nil {
 		return err
 	}
-	t := a.Type()
-	var text []byte
+	text, err := textOf(a)
+	if err != nil {
+		return err
+	}
 	return s.blocks(ctx, func(e elements) error {
 		for i := range e.len() {
-			if text = t.AppendText(text[:0], e.at(i)); t.Kind() == dtype.Bytes || t.Kind() == dtype.Terminated {
-				text = append(text[:0], t.TrimPadding(e.at(i))...)
-			}
-			if err := use(string(text)); err != nil {
+			if err := use(text(e.at(i))); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// textOf returns what makes text of the elements of an array: of numbers as CF unpacks them, of bytes without padding.
+func textOf(a *zarr.Array) (func(elem []byte) string, error) {
+	t := a.Type()
+	switch k := t.Kind(); {
+	case isNumeric(t):
+		p, err := packingOf(a)
+		return p.text, err
+	case k == dtype.Bytes || k == dtype.Terminated:
+		return func(elem []byte) string { return string(t.TrimPadding(elem)) }, nil
+	}
+	return func(elem []byte) string { return string(t.AppendText(nil, elem)) }, nil
 }
 
 // labelled returns the one element that has a label.
@@ -173,16 +185,14 @@ func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
 	}
 }
 
-// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as CF has it.
+// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as CF has it. A coordinate has all its
+// values: one that equals the fill value of format 2 is one of them. Where the numbers are lengths of time, 6h is a number, too.
 func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
-	s, err := newSource(ctx, c, "", true)
+	s, err := newSource(ctx, c, "", false)
 	if err != nil {
 		return selection.Item{}, err
 	}
-	if s.decoding != nil { // a coordinate has all its values: one that equals the fill value of format 2 is one of them
-		s.decoding.absent = nil
-	}
-	scale, packed, err := numberAttribute(c, "scale_factor")
+	p, err := packingOf(c)
 	if err != nil {
 		return selection.Item{}, err
 	}
@@ -191,11 +201,16 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 		text:     func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) },
 		distance: func(a, b float64) float64 { return math.Abs(a - b) },
 	}
-	number := numberOf(s.typ)
+	name := attribute(c, "units")
+	unit, timed := timeUnits[name]
+	if timed {
+		number := o.text
+		o.text = func(x float64) string { return number(x) + " " + name }
+	}
 	err = s.blocks(ctx, func(e elements) error {
 		for i := range e.len() {
-			x := number(e.at(i))
-			if math.Abs(x) > 1<<53 && c.Type().Kind() != dtype.Float {
+			x := p.value(p.number(e.at(i)))
+			if math.Abs(x) > 1<<53 && !p.isFloat() {
 				return badArgument("%s is too large to be compared exactly; select by index", o.text(x))
 			}
 			o.add(x, !math.IsNaN(x))
@@ -206,29 +221,36 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 		return selection.Item{}, err
 	}
 	return o.find(v, func(text string) (b span[float64], err error) {
-		x, err := parseNumber(text, c.Type(), packed)
+		x, err := p.parse(text, unit, timed)
 		if err != nil {
 			return b, err
 		}
 		slack := 0.0
-		if packed { // 3 times 0.1 is not the number that 0.3 is
-			slack = math.Abs(scale) * 1e-6
+		if p.scaled { // 3 times 0.1 is not the number that 0.3 is
+			slack = math.Abs(p.scale) * 1e-6
 		}
 		return span[float64]{x - slack, x + slack}, nil
 	})
 }
 
-// parseNumber reads a number as the elements of a coordinate have it: 10.1 of a float32 is not that of a float64.
-func parseNumber(text string, t dtype.Type, packed bool) (float64, error) {
+// parse reads a number, or a length of time where the numbers are such in a unit, as the elements of a coordinate have it:
+// 10.1 of a float32 is not that of a float64.
+func (p packing) parse(text string, unit timeUnit, timed bool) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
+	if err != nil && timed {
+		if x, err = parseDuration(text); err != nil {
+			return 0, err
+		}
+		x /= float64(unit.length)
+	}
 	if err != nil || math.IsNaN(x) {
 		return 0, badArgument("%q is no number, and its values are numbers without a unit of time", text)
 	}
-	if packed || t.Kind() != dtype.Float {
+	if p.scaled || !p.isFloat() {
 		return x, nil
 	}
-	if elem, err := t.ParseText(strconv.FormatFloat(x, 'g', -1, 64)); err == nil {
-		if rounded := numberOf(t)(elem); !math.IsInf(rounded, 0) {
+	if elem, err := p.stored.ParseText(strconv.FormatFloat(x, 'g', -1, 64)); err == nil {
+		if rounded := p.number(elem); !math.IsInf(rounded, 0) {
 			return rounded, nil
 		}
 	}

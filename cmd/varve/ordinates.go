@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"sort"
+	"strings"
 
 	"varve.dev/zarr/selection"
 )
@@ -34,7 +36,7 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 	if !v.IsRange() {
 		at, err := parse(v.Is)
 		if err != nil {
-			return item, err
+			return item, dotsMeant(err, v.Is, parse)
 		}
 		i, err := o.nearest(at)
 		return selection.At(int64(i)), err
@@ -55,6 +57,20 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 	}
 	start, stop, err := o.between(from, to)
 	return selection.Span(int64(start), int64(stop)), err
+}
+
+// dotsMeant adds to the error for a text that is no value that it would be two with two dots between them.
+func dotsMeant[T any](err error, text string, parse func(string) (span[T], error)) error {
+	isEnd := func(text string) bool {
+		_, err := parse(text)
+		return err == nil || text == ""
+	}
+	for i := range text {
+		if from, to := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:]); text[i] == ':' && isEnd(from) && isEnd(to) {
+			return fmt.Errorf("%w (a range of values has two dots: %s..%s)", err, from, to)
+		}
+	}
+	return err
 }
 
 // between returns the elements between two bounds, nil for an open one. Values may rise or fall. Where they fall, the

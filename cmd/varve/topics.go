@@ -44,6 +44,7 @@ in the same group or one above:
   time=2024-12-25..              all from a value on; ..10 is all up to one
   time=2024-12-25                the nearest element; its axis is not in the result
   lat=10.0                       the nearest element; lat=10 is an index, lat=10..10 are all with that value
+  step=6h                        a length of time, of a coordinate whose units are hours or days; step=6.0 and 0h..6h, too
   station=Oslo                   the element with that label; quotes, as in station="7", make a label of a number
 
 A date stands for as much as it says: 2024-12 is a month, 2024-12-25 a day, 2024-12-25T06 an hour. A range goes from the
