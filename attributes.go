@@ -54,7 +54,7 @@ func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte)
 	if err := update(ctx, change); err != nil {
 		return g.fail("set attributes", err)
 	}
-	return g.fail("set attributes", g.hierarchy.refreshGroup(context.WithoutCancel(ctx), g.node))
+	return g.fail("set attributes", g.hierarchy.refreshGroup(store.Finishing(ctx), g.node))
 }
 
 // updateAttributes is UpdateAttributes for a group of format 3.
@@ -136,7 +136,7 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 		}
 		next.confirmed.Store(s.confirmed.Load())
 		if a.state.CompareAndSwap(s, next) {
-			return a.hierarchy.refreshAbove(context.WithoutCancel(ctx), store.Key{}, a.node)
+			return a.hierarchy.refreshAbove(store.Finishing(ctx), store.Key{}, a.node)
 		}
 	}
 }

@@ -43,6 +43,10 @@ var (
 	ErrLocked = store.ErrLocked
 	// ErrIncomplete says that a change was published, and that removing what it left behind failed. Do not repeat the change.
 	ErrIncomplete = publish.ErrIncomplete
+	// ErrDecided says that a change of several arrays was decided and not finished, because the caller gave up or a lock was
+	// not had in time. Not all of it is visible yet, and whoever changes one of the arrays next finishes it. Do not repeat
+	// the change. It is an ErrIncomplete, too.
+	ErrDecided = publish.ErrDecided
 	// ErrOutcomeUnknown says that nobody can tell whether a change was published. Look at the node before it is repeated.
 	ErrOutcomeUnknown = publish.ErrOutcomeUnknown
 	// ErrUnsafeConcurrentWrite says that the store cannot keep other writers away from a change that needs it.

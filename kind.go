@@ -14,6 +14,7 @@ var kinds = []struct {
 	name string
 	is   func(error) bool
 }{
+	{"decided", among(ErrDecided)},
 	{"checksum", among(ErrChecksum)},
 	{"corrupt", among(ErrCorrupt)},
 	{"source-changed", among(ErrSourceChanged)},
@@ -34,7 +35,7 @@ var kinds = []struct {
 }
 
 // Kind returns one word for what is wrong: not-found, exists, invalid-metadata, unsupported, invalid-argument, corrupt,
-// checksum, conflict, source-changed, outcome-unknown, overflow, limit, permission, no-space, timeout, locked, canceled, or io for
+// checksum, conflict, source-changed, decided, outcome-unknown, overflow, limit, permission, no-space, timeout, locked, canceled, or io for
 // everything else. Of several errors that are one it names what says most: an interrupt only where nothing else went wrong.
 func Kind(err error) string {
 	for _, k := range kinds {

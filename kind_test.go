@@ -27,6 +27,7 @@ func TestKind(t *testing.T) {
 		{errors.Join(context.Canceled, errors.New("EIO")), "io"},
 		{errors.Join(on(full), context.Canceled), "no-space"},
 		{fmt.Errorf("%w: %w", context.Canceled, syscall.EDQUOT), "no-space"},
+		{fmt.Errorf("%w: %w", zarr.ErrDecided, context.Canceled), "decided"},
 		{fmt.Errorf("%w: %w", zarr.ErrOutcomeUnknown, context.Canceled), "outcome-unknown"},
 		{context.DeadlineExceeded, "timeout"},
 		{on(os.ErrDeadlineExceeded), "timeout"},

@@ -70,7 +70,7 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 		return &growth{grid: planned, keepStale: true, vacate: &room{next, r.region(s)}}, err
 	})
 	if err != nil {
-		return nil, errors.Join(err, publish.Release(context.WithoutCancel(ctx), r.publisher()))
+		return nil, errors.Join(err, publish.Release(store.Finishing(ctx), r.publisher()))
 	}
 	return r, nil
 }
@@ -364,7 +364,7 @@ func (r *Reservation) end(ctx context.Context, op string, plan func(*state) (*gr
 		err = r.change(ctx, plan)
 	}
 	if err == nil {
-		err = r.release(context.WithoutCancel(ctx))
+		err = r.release(store.Finishing(ctx))
 	}
 	return r.array.fail(op, err)
 }

@@ -235,5 +235,5 @@ func (o *othersError) Error() string {
 }
 
 func (o *othersError) Is(target error) bool {
-	return target != ErrIncomplete && target != ErrOutcomeUnknown && errors.Is(o.err, target)
+	return target != ErrIncomplete && target != ErrDecided && target != ErrOutcomeUnknown && errors.Is(o.err, target)
 }

@@ -25,7 +25,7 @@ func retry(ctx context.Context, do func() error) (err error) {
 	pause := time.Millisecond
 	for range changeTries {
 		var final *unexpected
-		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || errors.Is(err, publish.ErrHeld) {
+		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || isAny(err, []error{publish.ErrHeld, ErrIncomplete}) {
 			return err
 		}
 		select {
@@ -63,7 +63,7 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 		return err
 	})
 	if now := a.state.Load(); now != published && (err == nil || errors.Is(err, ErrIncomplete)) {
-		err = errors.Join(err, a.hierarchy.refreshAbove(context.WithoutCancel(ctx), store.Key{}, a.node))
+		err = errors.Join(err, a.hierarchy.refreshAbove(store.Finishing(ctx), store.Key{}, a.node))
 	}
 	return err
 }

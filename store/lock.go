@@ -136,6 +136,8 @@ const shortest = time.Millisecond
 func AwaitLock(
 	ctx context.Context, name string, lock func(context.Context) (func() error, error), holder func() Holder,
 ) (unlock func() error, err error) {
+	ctx, done := awaiting(ctx)
+	defer done()
 	how := LockingOf(ctx)
 	if how.Waiting != nil {
 		told := make(chan struct{})

@@ -131,6 +131,8 @@ func sentence(cmd *cobra.Command, err error) string {
 	var u *undone
 	taken := errors.As(err, &u)
 	switch {
+	case errors.Is(err, zarr.ErrDecided):
+		return decided(cmd, err)
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return oneLine(err) + "; the change is visible and must not be repeated"
 	case !isInterrupted(cmd.Context(), err):
@@ -142,6 +144,16 @@ func sentence(cmd *cobra.Command, err error) string {
 		text += "; " + u.note
 	}
 	return text
+}
+
+// decided returns what people are told of a change that somebody else will finish.
+func decided(cmd *cobra.Command, err error) string {
+	text := oneLine(err)
+	if isInterrupted(cmd.Context(), err) {
+		op, path := operation(cmd, err)
+		text = fmt.Sprintf("interrupted: %s %s: %v", op, path, zarr.ErrDecided)
+	}
+	return text + "; do not repeat the change"
 }
 
 // operation returns the operation that failed and its node, as far as they are known.
@@ -169,7 +181,7 @@ func reportJSON(cmd *cobra.Command, err error, usage bool) {
 	switch {
 	case usage:
 		f.Kind = "invalid-argument"
-	case isInterrupted(cmd.Context(), err):
+	case isInterrupted(cmd.Context(), err) && !errors.Is(err, zarr.ErrDecided):
 		f.Kind = "canceled"
 	}
 	op, path := operation(cmd, err)

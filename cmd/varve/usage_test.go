@@ -314,6 +314,7 @@ func TestSentence(t *testing.T) {
 		{&undone{canceled, "it was deleted"}, "interrupted: write a.zarr; it was deleted"},
 		{context.Canceled, "interrupted: cat"},
 		{incomplete, incomplete.Error() + "; the change is visible and must not be repeated"},
+		{wrap(fmt.Errorf("%w: %w", zarr.ErrDecided, context.Canceled)), "interrupted: write a.zarr: " + zarr.ErrDecided.Error() + "; do not repeat the change"},
 		{&undone{wrap(io.ErrNoProgress), "it was deleted"}, wrap(io.ErrNoProgress).Error() + "; it was deleted"},
 	} {
 		cmd := newCatCommand()

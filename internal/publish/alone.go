@@ -19,7 +19,7 @@ type alone struct {
 func (a *alone) stage(ctx context.Context, c *Change) error {
 	err := a.batch(ctx, c.Stage)
 	if err != nil {
-		_ = a.batch(context.WithoutCancel(ctx), c.Abandon)
+		_ = a.batch(store.Finishing(ctx), c.Abandon)
 	}
 	return err
 }

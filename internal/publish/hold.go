@@ -49,7 +49,7 @@ func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 		err = run.secure(ctx) // whoever has planned already cannot publish, and whoever plans now finds the holder
 	}
 	if err != nil {
-		err = errors.Join(err, Release(context.WithoutCancel(ctx), n))
+		err = errors.Join(err, Release(store.Finishing(ctx), n))
 	}
 	return err
 }

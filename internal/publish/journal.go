@@ -151,7 +151,7 @@ func (j *journal) write(ctx context.Context) error {
 	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist) && errors.Is(err, store.ErrConflict):
 		return errors.Join(store.ErrConflict, err)
 	case errors.Is(lookErr, fs.ErrNotExist):
-		if j.node.abort(context.WithoutCancel(ctx), j.key) == nil {
+		if j.node.abort(store.Finishing(ctx), j.key) == nil {
 			return j.missed(context.WithoutCancel(ctx), err)
 		}
 	}
@@ -262,6 +262,9 @@ func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Ver
 		if err == nil {
 			return version, nil
 		}
+		if errors.Is(err, store.ErrLocked) || errors.Is(err, context.Canceled) {
+			return store.Version{}, err // it was waited for already, or is not to be waited for
+		}
 		failed = err
 	}
 	return store.Version{}, failed
@@ -291,17 +294,19 @@ func (j *journal) pointing(ctx context.Context) (nodes []Node, err error) {
 	return nodes, nil
 }
 
-// close tells others of what was published at some nodes, and removes the journal and then the pointers to it: nobody may find a journal,
-// and do again what it says, once a node without a pointer can be changed, perhaps back to what it was.
-func (j *journal) close(ctx context.Context, after After, published []Node) error {
+// settle tells others of what was published at some nodes, and removes the journal.
+func (j *journal) settle(ctx context.Context, after After, published []Node) error {
 	if after != nil {
 		if err := after(ctx, j.key, published); err != nil {
 			return err
 		}
 	}
-	if err := store.Delete(ctx, j.node.Store, j.key); err != nil {
-		return err
-	}
+	return store.Delete(ctx, j.node.Store, j.key)
+}
+
+// unpoint removes the pointers to the journal, once that is gone: nobody may find a journal, and do again what it says,
+// once a node without a pointer can be changed, perhaps back to what it was.
+func (j *journal) unpoint(ctx context.Context) error {
 	for _, n := range j.nodes() {
 		if err := n.unpoint(ctx, j.key); err != nil {
 			return err

@@ -119,7 +119,7 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	if change.Published != nil {
 		change.Published(version)
 	}
-	return errors.Join(err, run.reclaim(context.WithoutCancel(ctx), change))
+	return errors.Join(err, run.reclaim(store.Finishing(ctx), change))
 }
 
 // run is one run of Update: how it stages, publishes and reclaims.

@@ -22,6 +22,18 @@ type Part struct {
 // nodes' pointers from those of a change that came since.
 type After func(ctx context.Context, journal store.Key, nodes []Node) error
 
+// ErrDecided says that a change of several nodes was decided and not finished: not all of it is visible yet, and whoever
+// changes one of the nodes next finishes it. The change must not be repeated. It is an [ErrIncomplete], too.
+var ErrDecided error = decidedError{}
+
+type decidedError struct{}
+
+func (decidedError) Error() string {
+	return "the change is decided and not all of it is visible yet: the next writer finishes it"
+}
+
+func (decidedError) Is(target error) bool { return target == ErrIncomplete }
+
 // UpdateAll changes several nodes of one store: all of them or none. After the death of the writer, [Recover] finishes or
 // undoes what it had begun; every change of one of the nodes asks for it first. In this order:
 //
@@ -31,6 +43,8 @@ type After func(ctx context.Context, journal store.Key, nodes []Node) error
 //  3. Write the journal, which has all new documents. This is the change: before it nothing is visible, and after it everything will be.
 //  4. Publish the documents, and let after tell others, as the group whose metadata has copies of them.
 //  5. Remove the journal, then the pointers. Reclaim.
+//
+// A caller who gives up after 3 does not stop the change, except that it waits for no lock any more: then the error is [ErrDecided].
 func UpdateAll(ctx context.Context, parts []Part, after After) (err error) {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Path.String(), b.Path.String()) })
@@ -52,7 +66,7 @@ func UpdateAll(ctx context.Context, parts []Part, after After) (err error) {
 	if err := t.decide(ctx); err != nil {
 		return err
 	}
-	return t.finish(context.WithoutCancel(ctx))
+	return t.finish(store.Finishing(ctx))
 }
 
 // together is one run of UpdateAll.
@@ -62,6 +76,7 @@ type together struct {
 	after   After
 	journal *journal
 	decided bool
+	done    bool // everything is published, and the journal is gone
 }
 
 // member is a node that has a change.
@@ -78,7 +93,10 @@ func (t *together) end(err error) error {
 	for _, unlock := range slices.Backward(t.unlocks) {
 		unlockErrs = errors.Join(unlockErrs, unlock())
 	}
-	if t.decided {
+	switch {
+	case t.decided && !t.done:
+		return fmt.Errorf("%w: %w", ErrDecided, errors.Join(err, unlockErrs))
+	case t.decided:
 		return incomplete(err, unlockErrs)
 	}
 	return errors.Join(err, unlockErrs)
@@ -133,7 +151,7 @@ func (t *together) decide(ctx context.Context) error {
 
 // retract removes the pointers to a journal that was not written.
 func (t *together) retract(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
+	ctx = store.Finishing(ctx)
 	var errs error
 	for _, m := range t.members {
 		errs = errors.Join(errs, m.node.unpoint(ctx, t.journal.key))
@@ -152,7 +170,11 @@ func (t *together) finish(ctx context.Context) error {
 			m.change.Published(version)
 		}
 	}
-	if err := t.journal.close(ctx, t.after, t.journal.nodes()); err != nil {
+	if err := t.journal.settle(ctx, t.after, t.journal.nodes()); err != nil {
+		return err
+	}
+	t.done = true
+	if err := t.journal.unpoint(ctx); err != nil {
 		return err
 	}
 	for _, m := range t.members {
@@ -223,5 +245,8 @@ func (j *journal) redo(ctx context.Context, after After) (err error) {
 	if err != nil {
 		return err
 	}
-	return j.close(ctx, after, published)
+	if err := j.settle(ctx, after, published); err != nil {
+		return err
+	}
+	return j.unpoint(ctx)
 }

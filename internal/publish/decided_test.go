@@ -1,0 +1,132 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+)
+
+// TestDecidedWaitsForNoLock changes two nodes while another program holds the lock of one document, which is asked for once
+// the change is decided. The writer gives up when its caller does, or after one time-out; the next one finishes the change.
+func TestDecidedWaitsForNoLock(t *testing.T) {
+	for name, how := range map[string]store.Locking{"caller": {}, "time-out": {Timeout: time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			disk := vfs.NewDisk()
+			others := file.On(disk, nil)
+			for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
+				if _, err := others.Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
+					t.Fatal(err)
+				}
+			}
+			held, err := disk.TryLock("b/__varve.publish")
+			if err != nil {
+				t.Fatal(err)
+			}
+			late := time.AfterFunc(20*time.Second, func() { held.Close() }) // so that who waits for it fails, and does not hang
+			defer late.Stop()
+
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			mine := file.On(vfs.Hook(disk, func(op vfs.Op) error {
+				if op == (vfs.Op{Kind: "lock", Name: "b/__varve.publish"}) && how.Timeout == 0 {
+					cancel()
+				}
+				return nil
+			}), nil)
+			waits := 0
+			count := locksOf{mine, &waits}
+			a := publish.Node{Store: count, Path: at(t, "a"), Document: "zarr.json"}
+			b := a
+			b.Path = at(t, "b")
+			err = publish.UpdateAll(store.WithLocking(ctx, how), []publish.Part{{a, becomes("new")}, {b, becomes("new")}}, nil)
+			want := []error{publish.ErrDecided, publish.ErrIncomplete, context.Canceled}
+			if how.Timeout > 0 {
+				want[2] = store.ErrLocked
+			}
+			for _, w := range want {
+				if !errors.Is(err, w) {
+					t.Errorf("error is %v, want %v", err, w)
+				}
+			}
+			if waits != 1 {
+				t.Errorf("the document was written %d times", waits)
+			}
+			held.Close()
+			b.Store = others
+			if found, err := publish.Recover(t.Context(), b, nil); !found || err != nil {
+				t.Errorf("found %v: %v", found, err)
+			}
+			for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
+				if got, _, err := others.Get(t.Context(), store.MustKey(key), store.Request{}, nil); err != nil || strings.TrimSpace(string(got)) != "new" {
+					t.Errorf("%s is %q: %v", key, got, err)
+				}
+			}
+		})
+	}
+}
+
+// locksOf counts how often the document of the second node is written.
+type locksOf struct {
+	*file.Store
+	tries *int
+}
+
+func (l locksOf) PutIf(ctx context.Context, key store.Key, value []byte, on store.Condition, d store.Durability) (store.Version, error) {
+	if key == store.MustKey("b/zarr.json") {
+		*l.tries++
+	}
+	return l.Store.PutIf(ctx, key, value, on, d)
+}
+
+// TestDecidedOnceItIsDone fails behind the change of two nodes: what is visible is not called decided.
+func TestDecidedOnceItIsDone(t *testing.T) {
+	s, fault := file.On(vfs.NewDisk(), nil), errors.New("fault")
+	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
+	if _, err := s.Put(t.Context(), store.MustKey("a/zarr.json"), []byte("old"), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	plan := func(publish.Document) (*publish.Change, error) {
+		return &publish.Change{Document: []byte("new"), Reclaim: func(context.Context, store.Batch) error { return fault }}, nil
+	}
+	err := publish.UpdateAll(t.Context(), []publish.Part{{a, plan}}, nil)
+	if !errors.Is(err, publish.ErrIncomplete) || !errors.Is(err, fault) || errors.Is(err, publish.ErrDecided) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestDecidedIsFinished lets a caller give up as soon as a change of two nodes is decided: it is finished all the same.
+func TestDecidedIsFinished(t *testing.T) {
+	disk := vfs.NewDisk()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := file.On(vfs.Hook(disk, func(op vfs.Op) error {
+		if op == (vfs.Op{Kind: "lock", Name: "a/__varve.publish"}) {
+			cancel()
+		}
+		return nil
+	}), nil)
+	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
+	b := a
+	b.Path = at(t, "b")
+	keys := []store.Key{store.MustKey("a/zarr.json"), store.MustKey("b/zarr.json")}
+	for _, key := range keys {
+		if _, err := s.Put(t.Context(), key, []byte("old"), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := publish.UpdateAll(ctx, []publish.Part{{a, becomes("new")}, {b, becomes("new")}}, nil); err != nil || ctx.Err() == nil {
+		t.Errorf("%v, and the caller %v", err, ctx.Err())
+	}
+	for _, key := range keys {
+		if got, _, err := s.Get(t.Context(), key, store.Request{}, nil); err != nil || strings.TrimSpace(string(got)) != "new" {
+			t.Errorf("%s is %q: %v", key, got, err)
+		}
+	}
+}
