@@ -104,7 +104,7 @@ func newGroup(base node, attributes []byte, format int) *Group {
 		doc = doc.ToV2()
 	}
 	base.document = doc.Document()
-	return &Group{base, doc}
+	return &Group{node: base, doc: doc}
 }
 
 // create publishes the documents of a new node once the groups above it are there and its place is free.

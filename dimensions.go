@@ -215,7 +215,7 @@ func (a *Array) siblings(ctx context.Context, names []string) (found []extents, 
 // as are read one by one, coordinates of the given names first.
 func (g *Group) arrays(ctx context.Context, names []string, use func(store.Path, *metadata.Array)) error {
 	c := g.doc.Consolidated
-	if c == nil {
+	if c == nil && !g.listed {
 		c, _ = g.recordedAbove(ctx) // where that is damaged, the documents themselves tell
 	}
 	if c != nil {

@@ -20,7 +20,17 @@ import (
 // Group is a node that has other nodes below it.
 type Group struct {
 	node
-	doc *metadata.Group
+	doc    *metadata.Group
+	listed bool // consolidated metadata is not used
+}
+
+// Unconsolidated returns the group as one that uses no consolidated metadata. Its Members and CheckDimensions list the
+// store and read the documents of the nodes, also where another program has left the consolidated metadata stale. In a
+// store that cannot be listed Members fails with [store.ErrUnsupported]. Closing g closes the store of both.
+func (g *Group) Unconsolidated() *Group {
+	u := &Group{node: g.node, doc: g.doc.WithConsolidated(nil), listed: true}
+	u.owner = false
+	return u
 }
 
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
@@ -140,7 +150,7 @@ func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, erro
 // walk yields what is below the directory; it is false when it has to stop.
 func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(Member, error) bool) bool {
 	names, err := g.directories(ctx, dir)
-	if errors.Is(err, store.ErrUnsupported) {
+	if errors.Is(err, store.ErrUnsupported) && !g.listed {
 		c, aboveErr := g.recordedAbove(ctx)
 		if c != nil {
 			g.consolidated(ctx, c, deep)(yield)

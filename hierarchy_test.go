@@ -116,6 +116,48 @@ func TestConsolidated(t *testing.T) {
 	}
 }
 
+// TestUnconsolidated lists the nodes that are there, and compares their dimensions, where consolidated metadata is stale.
+func TestUnconsolidated(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.On(copyStore(t, "group_consolidated.zarr"))
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), DimensionNames: []string{"x"}}
+	before, _, err := h.Store().Get(ctx, store.MustKey("zarr.json"), store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, path := range []string{"deep/p", "q"} {
+		spec.Shape = []int64{int64(i)}
+		if _, err := h.CreateArray(ctx, path, spec, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec.Shape = []int64{5}
+	if _, err := h.CreateArray(ctx, "r", spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	put(t, h.Store(), "zarr.json", string(before))
+	g, err := h.OpenGroup(ctx, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for m, err := range g.Unconsolidated().Members(ctx, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m.Path)
+	}
+	if want := []string{"deep", "deep/p", "deep/two", "one", "q", "r"}; !slices.Equal(got, want) {
+		t.Errorf("members %q, want %q", got, want)
+	}
+	if err := g.CheckDimensions(ctx); err != nil {
+		t.Errorf("the consolidated metadata knows of %v", err)
+	}
+	if err := g.Unconsolidated().CheckDimensions(ctx); !errors.Is(err, zarr.ErrInvalidMetadata) {
+		t.Errorf("dimensions that differ: %v", err)
+	}
+}
+
 // TestMembersEnd ends a listing of consolidated metadata, which asks the store for nothing.
 func TestMembersEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

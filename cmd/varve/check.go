@@ -28,6 +28,9 @@ gives them back. What has no checksum can be wrong all the same, unseen.
 A chunk that is not stored is the fill value, and no fault: chunks of nothing else are not stored as a
 rule. Where all chunks should be there, --complete lists those that are not.
 
+Of a group the arrays are those that are really there. Consolidated metadata that another program has left stale counts as a
+finding, too; varve consolidate makes it new.
+
 Temporary files are listed and are no damage: of a write that is under way, or of a writer that was
 killed. The next command that writes here removes those of killed writers.`,
 		Example: `  varve check era5.zarr

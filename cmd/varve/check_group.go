@@ -22,24 +22,33 @@ type groupFindings struct {
 	Bad     int64       `json:"chunks_damaged"`
 	Failed  int64       `json:"arrays_not_checked"`
 	Differ  []string    `json:"dimensions"` // along which arrays of one group differ in length
+	Stale   []staleFact `json:"stale"`      // consolidated metadata that does not agree with the nodes
 
 	Temporary []temporaryFact `json:"temporary"`
 }
 
-// checkGroup looks for damage in all arrays below a group. An array that cannot be checked does not keep it from the
-// others: it is told, and the status is 1.
+// staleFact is a group whose consolidated metadata differs from the nodes below it.
+type staleFact struct {
+	Path string `json:"path"`
+	*drift
+}
+
+// checkGroup looks for damage in all arrays below a group, those that stale consolidated metadata does not list among
+// them. An array that cannot be checked does not keep it from the others: it is told, and the status is 1.
 func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.CheckOptions) error {
-	all := &groupFindings{Path: location, Arrays: []*findings{}, Differ: append([]string{}, disagreements(cmd, g)...)}
-	var bad error
-	for m, err := range g.Members(cmd.Context(), true) {
+	all := &groupFindings{Path: location, Arrays: []*findings{}, Differ: []string{}, Stale: []staleFact{}}
+	stale, bad := all.addGroup(cmd, g, "")
+	for m, err := range membersThere(cmd.Context(), g, stale, true) {
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
 		}
+		if errors.Is(m.Err, errGone) {
+			continue // staleness tells of it
+		}
 		if below, ok := m.Node.(*zarr.Group); ok {
-			for _, text := range disagreements(cmd, below) {
-				all.Differ = append(all.Differ, m.Path+": "+text)
-			}
+			_, err := all.addGroup(cmd, asStored(below, stale), m.Path)
+			bad = errors.Join(bad, err)
 		}
 		c, err := checkMember(cmd, location, m, how)
 		if err != nil {
@@ -57,17 +66,41 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 	if err := all.print(cmd); err != nil || bad != nil {
 		return errors.Join(err, bad)
 	}
-	if all.Faults == 0 && all.Failed == 0 && len(all.Differ) == 0 {
+	return all.verdict()
+}
+
+// verdict returns the error that says what was found, nil where that is nothing.
+func (g *groupFindings) verdict() error {
+	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 {
 		return nil
 	}
-	text := faultsText(location, all.Faults, all.Missing, all.Bad, all.Chunks)
-	if all.Failed > 0 {
-		text += fmt.Sprintf("; %s could not be checked", plural(all.Failed, "array"))
+	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
+	if g.Failed > 0 {
+		text += fmt.Sprintf("; %s could not be checked", plural(g.Failed, "array"))
 	}
-	if n := int64(len(all.Differ)); n > 0 {
+	if n := int64(len(g.Differ)); n > 0 {
 		text += fmt.Sprintf("; arrays differ in length along %s", plural(n, "dimension"))
 	}
+	if len(g.Stale) > 0 {
+		text += "; consolidated metadata is older than the nodes"
+	}
 	return verdict(text)
+}
+
+// addGroup adds what is wrong with a group itself: stale consolidated metadata, and dimensions along which its arrays
+// differ. path is relative to the group that is checked. It also returns the staleness of the group.
+func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string) (stale *drift, err error) {
+	prefix, location := "", g.Path
+	if path != "" {
+		prefix, location = path+": ", sameNode(g.Path)+"/"+path
+	}
+	if stale, err = staleness(cmd.Context(), at, true); stale != nil {
+		g.Stale = append(g.Stale, staleFact{location, stale})
+	}
+	for _, text := range disagreements(cmd, asStored(at, stale)) {
+		g.Differ = append(g.Differ, prefix+text)
+	}
+	return stale, err
 }
 
 // checkMember looks for damage in a member of a group, nil for one that is sound and no array. Its error is one that
@@ -114,6 +147,9 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 		}
 		for _, text := range g.Differ {
 			fmt.Fprintln(w, printable(text))
+		}
+		for _, f := range g.Stale {
+			fmt.Fprintf(w, "%s  %s\n", printable(f.Path), f.staleText())
 		}
 		writeTemporary(w, g.Temporary)
 		_, err := fmt.Fprintf(w, "%s  %s, %s, %s: %s\n", printable(g.Path), plural(int64(len(g.Arrays)), "array"),

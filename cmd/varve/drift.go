@@ -51,11 +51,19 @@ func findDrift(ctx context.Context, location string, most int) (*drift, error) {
 	if !ok {
 		return nil, badArgument("%s is an array; only groups have consolidated metadata", location)
 	}
-	d := &drift{Consolidated: group.Consolidated != nil, New: []string{}, Changed: []string{}, Gone: []string{}}
-	if most > 0 && !d.Consolidated {
-		return d, nil
+	if most > 0 && group.Consolidated == nil {
+		return newDrift(group), nil
 	}
-	w := &nodeWalk{hierarchy: h, most: most, format: group.Format(), records: map[string][]byte{}}
+	return driftOf(ctx, path, group, &nodeWalk{hierarchy: h, most: most, deep: true})
+}
+
+func newDrift(group *metadata.Group) *drift {
+	return &drift{Consolidated: group.Consolidated != nil, New: []string{}, Changed: []string{}, Gone: []string{}}
+}
+
+// driftOf compares the consolidated metadata of the group at a path with the nodes that a walk finds.
+func driftOf(ctx context.Context, path string, group *metadata.Group, w *nodeWalk) (*drift, error) {
+	w.format, w.records = group.Format(), map[string][]byte{}
 	p, err := store.ParsePath(path)
 	if err == nil {
 		err = w.below(ctx, p, "")
@@ -63,6 +71,7 @@ func findDrift(ctx context.Context, location string, most int) (*drift, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := newDrift(group)
 	d.Nodes = len(w.paths)
 	recorded := group.Consolidated
 	if recorded == nil {
@@ -92,7 +101,7 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 		}
 	}
 	for path := range recorded.Nodes() { // in their order
-		if there.records[path] == nil && !there.stopped {
+		if there.records[path] == nil && !there.stopped && (there.deep || !strings.Contains(path, "/")) {
 			d.Gone = append(d.Gone, path)
 		}
 	}
@@ -130,7 +139,9 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 // nodeWalk collects the records of nodes of one format, whatever consolidated metadata says.
 type nodeWalk struct {
 	hierarchy *zarr.Hierarchy
-	most      int // 0 is no bound
+	most      int  // 0 is no bound
+	deep      bool // also nodes below groups
+	tolerant  bool // nodes whose documents are damaged are passed over, and not compared
 	format    int
 	stopped   bool
 	paths     []string // relative to where the walk begins
@@ -156,6 +167,10 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 			continue
 		}
 		if node == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
+			if w.tolerant && undecodable(err) {
+				w.records[strings.TrimPrefix(relative+"/"+name, "/")] = []byte{}
+				continue
+			}
 			return err
 		}
 		if node.Format() != w.format {
@@ -163,11 +178,15 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 		}
 		path := strings.TrimPrefix(relative+"/"+name, "/")
 		record, err := spelled(node, func() ([]byte, error) { return w.stored(ctx, p, node) })
+		if w.tolerant && undecodable(err) {
+			w.records[path] = []byte{}
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%q: %w", "/"+path, err)
 		}
 		w.paths, w.records[path] = append(w.paths, path), record
-		if _, isGroup := node.(*metadata.Group); isGroup {
+		if _, isGroup := node.(*metadata.Group); isGroup && w.deep {
 			if err := w.below(ctx, p, path); err != nil {
 				return err
 			}
@@ -196,6 +215,11 @@ func (w *nodeWalk) document(ctx context.Context, p store.Path, name string) ([]b
 
 // mostDocument is how many bytes a document has that is compared as it is stored: as many as one that can be opened.
 const mostDocument = 64 << 20
+
+// staleText says that consolidated metadata is stale, and what to do about it.
+func (d *drift) staleText() string {
+	return "consolidated metadata is older than the nodes (" + d.text() + "): varve consolidate makes it new"
+}
 
 // folders returns the names of the directories in a directory, in order.
 func folders(ctx context.Context, s store.Store, dir store.Path) ([]string, error) {

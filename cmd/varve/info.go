@@ -109,7 +109,7 @@ func (f *groupFacts) addNotes(ctx context.Context) {
 	case err != nil:
 		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+oneLine(err))
 	case d.Consolidated && !d.isNone():
-		f.Notes = append(f.Notes, "consolidated metadata is older than the nodes ("+d.text()+"): varve consolidate makes it new")
+		f.Notes = append(f.Notes, d.staleText())
 	}
 }
 
@@ -117,7 +117,8 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes(), Members: []string{}}
 	var members []zarr.Member
 	var bad error
-	for m, err := range g.Members(cmd.Context(), false) {
+	stale, _ := staleness(cmd.Context(), g, false) // addNotes tells why they cannot be compared
+	for m, err := range membersThere(cmd.Context(), g, stale, false) {
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -127,7 +128,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	}
 	facts.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
 	facts.addNotes(cmd.Context())
-	for _, text := range disagreements(cmd, g) {
+	for _, text := range disagreements(cmd, asStored(g, stale)) {
 		facts.Notes = append(facts.Notes, text+": xarray does not open such a group")
 	}
 	if wantsJSON(cmd) {

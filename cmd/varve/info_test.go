@@ -162,6 +162,7 @@ func TestTree(t *testing.T) {
 func TestTreeWithArrayThatCannotBeDecoded(t *testing.T) {
 	group := fixture(t, "group_consolidated.zarr")
 	replaceInDocument(t, group, `"int16"`, `"decimal128"`)
+	replaceInDocument(t, group+"/one", `"int16"`, `"decimal128"`)
 	out := must(t, "", "tree", group)
 	if !strings.Contains(out, "one  array  cannot be read") || !strings.Contains(out, "decimal128") || !strings.Contains(out, "two  int16") {
 		t.Error(out)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -209,6 +210,9 @@ func memberText(m zarr.Member) string {
 	text := m.Name()
 	if m.Kind != "" {
 		text += "  " + m.Kind
+	}
+	if errors.Is(m.Err, errGone) {
+		return text + "  " + m.Err.Error()
 	}
 	if m.Err != nil {
 		return text + "  cannot be read: " + oneLine(m.Err)

@@ -19,6 +19,7 @@ func newTreeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "tree NODE",
 		Short: "Show a node and everything below it",
+		Long:  "Show a node and everything below it.\n\n" + staleHelp,
 		Example: `  varve tree era5.zarr
   varve tree --json era5.zarr`,
 		Args:              arguments("NODE"),
@@ -40,6 +41,7 @@ func newListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "ls NODE",
 		Short:             "List the members of a group, one a line",
+		Long:              "List the members of a group, one a line.\n\n" + staleHelp,
 		Example:           "  varve ls era5.zarr",
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
@@ -56,12 +58,17 @@ func newListCommand() *cobra.Command {
 	}
 }
 
+// staleHelp says in the help of commands what they show where consolidated metadata is stale.
+const staleHelp = `Nodes are shown as they are stored, also where another program has left consolidated metadata stale; a note says so. Of a store
+that cannot be listed, as a web server, the consolidated metadata is all that is known.`
+
 // branch is a node with those below it.
 type branch struct {
 	Name    string    `json:"name"`
 	Kind    *string   `json:"kind"` // null where the document is too damaged to tell
 	Members []*branch `json:"members"`
 	Error   string    `json:"error,omitempty"` // why it cannot be opened
+	Notes   []string  `json:"notes,omitempty"` // of the node that the tree is of
 	*arrayShape
 	text string
 }
@@ -133,7 +140,17 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*branch, error) {
 	}
 	root := newBranch(zarr.Member{Path: name, Kind: "group"})
 	root.text = name
-	return root, root.grow(cmd, g, deep)
+	stale, err := staleness(cmd.Context(), g, deep)
+	root.notes(cmd, location, stale)
+	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
+}
+
+// notes tells where consolidated metadata is stale: programs in the document, people on standard error.
+func (b *branch) notes(cmd *cobra.Command, location string, stale *drift) {
+	if stale != nil {
+		b.Notes = []string{stale.staleText()}
+		note(cmd, location, stale.staleText())
+	}
 }
 
 // undecodable reports whether a node is there that this program cannot make sense of.
@@ -142,10 +159,10 @@ func undecodable(err error) bool {
 }
 
 // grow adds the members of the group that b is.
-func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, deep bool) error {
+func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *drift, deep bool) error {
 	var bad error
 	at := map[string]*branch{".": b}
-	for m, err := range g.Members(cmd.Context(), deep) {
+	for m, err := range membersThere(cmd.Context(), g, stale, deep) {
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
