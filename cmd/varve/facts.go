@@ -32,7 +32,7 @@ type arrayFacts struct {
 	WriteSizes     [][][2]int64      `json:"write_chunk_sizes"`
 	ReadSizes      [][][2]int64      `json:"read_chunk_sizes"`
 	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
-	Readers        []string          `json:"readable_by"`     // programs that are known to read it besides Varve
+	readers                          // null where they are not known
 	Notes          []string          `json:"notes"`
 	*storedFacts
 

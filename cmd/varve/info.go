@@ -48,7 +48,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts.Notes = append(facts.Notes, a.Notes()...)
 	facts.Notes = append(facts.Notes, shadowed(cmd.Context(), a)...)
 	facts.Times = endsOfTime(cmd.Context(), a)
-	facts.Readers, _ = readableBy(a.Metadata())
+	facts.readers = readersOf(cmd.Context(), a)
 	facts.addGrid(a.Grid())
 	facts.addInner(a)
 	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a)...)

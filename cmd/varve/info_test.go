@@ -23,7 +23,7 @@ func TestInfo(t *testing.T) {
   codecs      bytes(endian=little), zstd(level=0, checksum=false)
   chunk keys  default(separator=/)
   stored      12 of 12 chunks, 9.9 KiB
-  readable by Varve, zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), zarrs ≥ 0.23.8; not known: TensorStore, zarrita, GDAL
+  readable by Varve, zarr-python ≥ 3.2 (array.rectilinear_chunks), zarrs ≥ 0.23.8; not: zarr-python < 3.2, xarray (no dimension names), TensorStore, zarrita, GDAL
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -1,117 +1,142 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
 )
 
-// program is one of which it is known what it reads. What is not in its lists may be read all
-// the same; nobody has tried it, or it failed.
-type program struct {
-	name      string
-	formats   []int
-	types     []string // data types; a name that ends in "*" is the beginning of several
-	codecs    []string // the same of codecs
-	irregular string   // what rectilinear grids take: "" where they are not read, " " where they take nothing
-	grids     []string // other grids that it reads
+// readers are the programs besides Varve that are known to read an array as it is stored, those that are known not to,
+// and the names of those of which neither is known.
+type readers struct {
+	Known   []string `json:"readable_by"`
+	Not     []string `json:"not_readable_by"`
+	unknown []string
 }
 
-// Data types and codecs that many programs have.
-var (
-	plainNumbers = []string{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
-	manyTypes    = append([]string{"bool", "float16", "complex64", "complex128"}, plainNumbers...)
-	plainCodecs  = []string{"bytes", "transpose", "gzip", "zstd", "blosc", "crc32c", "sharding_indexed"}
-	numpyTypes   = append([]string{"string", "fixed_length_utf32", "null_terminated_bytes", "numpy.datetime64", "numpy.timedelta64"}, manyTypes...)
-	numcodecs    = []string{
-		"numcodecs.astype", "numcodecs.delta", "numcodecs.fixedscaleoffset", "numcodecs.quantize", "numcodecs.bitround",
-		"numcodecs.bz2", "numcodecs.lz4", "numcodecs.lzma", "numcodecs.shuffle", "numcodecs.zlib", "numcodecs.zstd",
-		"numcodecs.gzip", "numcodecs.blosc", "numcodecs.crc32", "numcodecs.adler32", "numcodecs.fletcher32",
-	}
+// answer is whether a program reads an array.
+type answer int
+
+const (
+	untried answer = iota
+	refusesIt
+	readsIt
 )
 
-// programs is what was known on 2026-11-22 of the versions named, or newer ones: from runs against
-// them and from their sources. It is the only place that says so.
-var programs = []program{
-	{
-		name: "zarr-python ≥ 3.2", formats: []int{2, 3}, irregular: " (array.rectilinear_chunks)",
-		types:  append([]string{"raw_bytes", "variable_length_bytes", "struct"}, numpyTypes...),
-		codecs: slices.Concat(plainCodecs, numcodecs, []string{"vlen-utf8", "vlen-bytes", "scale_offset"}),
-	},
-	{
-		name: "xarray ≥ 2026.9", formats: []int{2, 3}, irregular: " (array.rectilinear_chunks, no appends)",
-		types: numpyTypes, codecs: slices.Concat(plainCodecs, numcodecs, []string{"vlen-utf8", "vlen-bytes"}),
-	},
-	{name: "zarr-python 2.18", formats: []int{2}, types: numpyTypes, codecs: slices.Concat(plainCodecs, numcodecs, []string{"vlen-utf8", "vlen-bytes"})},
-	{
-		name: "zarrs ≥ 0.23.8", formats: []int{3}, irregular: " ", grids: []string{"zarrs.regular_bounded"},
-		types: append([]string{
-			"int2", "int4", "uint2", "uint4", "bfloat16", "float4_*", "float6_*", "float8_*", "string", "bytes",
-			"numpy.datetime64", "numpy.timedelta64", "fixed_length_utf32",
-		}, manyTypes...),
-		codecs: append([]string{"vlen-utf8", "vlen-bytes", "packbits", "reshape"}, plainCodecs...),
-	},
-	{name: "TensorStore ≥ 0.1.85", formats: []int{2, 3}, types: append([]string{"bfloat16"}, manyTypes...), codecs: plainCodecs},
-	{name: "zarrita ≥ 0.7.5", formats: []int{2, 3}, types: append([]string{"bool"}, plainNumbers...), codecs: plainCodecs},
-	{name: "GDAL ≥ 3.13", formats: []int{2, 3}, types: plainNumbers, codecs: plainCodecs},
+// readersOf returns who reads an array as it is stored.
+func readersOf(ctx context.Context, a *zarr.Array) readers {
+	return readersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
-// readableBy returns the programs that are known to read an array as it is stored, and the names of
-// those that are not.
-func readableBy(doc *metadata.Array) (known, others []string) {
-	known = []string{}
+// readersOfDocument returns who reads an array with a document that is stored in such a form. Of several versions of a
+// program the oldest one that reads it counts.
+func readersOfDocument(doc *metadata.Array, stored form) readers {
+	r := readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
-	for _, p := range programs {
-		condition, reads := p.reads(doc, codecs)
-		if ok && reads {
-			known = append(known, p.name+condition)
-			continue
+	for i := 0; i < len(programs); {
+		name := programs[i].name
+		best, text, older := untried, name, ""
+		for ; i < len(programs) && programs[i].name == name; i++ {
+			p := programs[i]
+			is, condition := p.reads(doc, codecs, stored)
+			if !ok {
+				is = untried
+			}
+			if best == readsIt {
+				continue
+			}
+			if best = is; is == readsIt {
+				text = p.name + " ≥ " + p.since + condition
+				if older != "" && doc.ChunkGrid.Name == "rectilinear" {
+					r.Not = append(r.Not, p.name+" < "+p.since)
+				}
+			} else if text = name; is == refusesIt {
+				text += condition
+			}
+			older = p.since
 		}
-		name, _, _ := strings.Cut(p.name, " ")
-		if !slices.Contains(others, name) {
-			others = append(others, name)
+		switch best {
+		case readsIt:
+			r.Known = append(r.Known, text)
+		case refusesIt:
+			r.Not = append(r.Not, text)
+		default:
+			r.unknown = append(r.unknown, text)
 		}
 	}
-	others = slices.DeleteFunc(others, func(name string) bool {
-		return slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, name+" ") })
-	})
-	return known, others
+	return r
 }
 
-// reads reports whether a program reads an array with such codecs, and on what condition.
-func (p program) reads(doc *metadata.Array, codecs []string) (condition string, ok bool) {
-	if !slices.Contains(p.formats, doc.Format()) || !knows(p.types, doc.DataType.Name) {
-		return "", false
-	}
+// reads reports whether a program reads an array with such codecs, and on what condition, or why not.
+func (p program) reads(doc *metadata.Array, codecs []string, stored form) (is answer, condition string) {
+	format := doc.Format()
+	does, refuses := slices.Contains(p.formats, format), knows(p.refuses, fmt.Sprint("format ", format), format)
 	for _, c := range codecs {
-		if !knows(p.codecs, c) {
-			return "", false
-		}
+		does, refuses = does && knows(p.codecs, c, format), refuses || knows(p.refuses, c, format)
 	}
-	switch grid := doc.ChunkGrid; grid.Name {
-	case "regular":
-		return "", true
-	case "rectilinear":
-		// Encoded lengths beside the edges are a proposal, which other programs pass over and misread.
-		proposed := strings.Contains(string(grid.Configuration), "encoded_chunk_shapes")
-		return strings.TrimRight(p.irregular, " "), p.irregular != "" && !proposed
-	default:
-		return "", slices.Contains(p.grids, grid.Name)
+	does = does && knows(p.types, doc.DataType.Name, format)
+	refuses = refuses || knows(p.refuses, doc.DataType.Name, format) || slices.Contains(doc.Shape, 0) && knows(p.refuses, "empty", format)
+	is, condition = p.readsGrid(doc.ChunkGrid)
+	switch {
+	case refuses || is == refusesIt:
+		return refusesIt, ""
+	case p.named && !namesDimensions(doc):
+		return refusesIt, " (no dimension names)"
+	case stored == odd && p.accepts == lenient:
+		return refusesIt, " (before Varve writes the document anew)"
+	case stored == reals && p.accepts == lenient:
+		return refusesIt, " (integers are spelled as 2.0)"
+	case stored > p.accepts || !does:
+		return untried, ""
 	}
+	return is, condition
 }
 
-// knows reports whether a list has a name.
-func knows(list []string, name string) bool {
+// readsGrid reports whether a program reads arrays that are cut so.
+func (p program) readsGrid(grid metadata.Extension) (is answer, condition string) {
+	switch {
+	case grid.Name == "regular", slices.Contains(p.grids, grid.Name):
+		return readsIt, ""
+	case grid.Name != "rectilinear":
+		return untried, ""
+	// Encoded lengths beside the edges are a proposal, which other programs pass over and misread.
+	case p.irregular == "", strings.Contains(string(grid.Configuration), "encoded_chunk_shapes"):
+		return refusesIt, ""
+	}
+	return readsIt, strings.TrimRight(p.irregular, " ")
+}
+
+// namesDimensions reports whether the document of an array names its dimensions, as xarray wants it: in format 2 with an
+// attribute, in format 3 where there are any.
+func namesDimensions(doc *metadata.Array) bool {
+	if len(doc.DimensionNames) > 0 || doc.Format() == 3 && len(doc.Shape) == 0 {
+		return true
+	}
+	var attributes map[string]json.RawMessage
+	return json.Unmarshal(doc.Attributes, &attributes) == nil && doc.Format() == 2 && attributes["_ARRAY_DIMENSIONS"] != nil
+}
+
+// knows reports whether a list has a name, for arrays of a format.
+func knows(list []string, name string, format int) bool {
 	return slices.ContainsFunc(list, func(is string) bool {
+		if only, rest, found := strings.Cut(is, ":"); found {
+			if only != fmt.Sprint(format) {
+				return false
+			}
+			is = rest
+		}
 		prefix, several := strings.CutSuffix(is, "*")
 		return is == name || several && strings.HasPrefix(name, prefix)
 	})
 }
 
-// codecNames returns the names of all codecs of a chain, also of those within shards. It reports
-// whether they could be read.
+// codecNames returns the names of all codecs of a chain, also of those within shards. Shards whose index is at the start
+// add "sharding_indexed/start", shards within shards "sharding_indexed/nested". It reports whether they could be read.
 func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	for _, c := range chain {
 		names = append(names, c.Name)
@@ -119,9 +144,10 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 			continue
 		}
 		var inner struct {
-			Codecs []json.RawMessage `json:"codecs"`
-			Index  []json.RawMessage `json:"index_codecs"`
-			Shape  []int64           `json:"chunk_shape"` // lists of lengths are a proposal
+			Codecs   []json.RawMessage `json:"codecs"`
+			Index    []json.RawMessage `json:"index_codecs"`
+			Location string            `json:"index_location"`
+			Shape    []int64           `json:"chunk_shape"` // lists of lengths are a proposal
 		}
 		if json.Unmarshal(c.Configuration, &inner) != nil {
 			return nil, false
@@ -133,6 +159,12 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 		more, ok := codecNames(below)
 		if !ok {
 			return nil, false
+		}
+		if inner.Location == "start" {
+			names = append(names, "sharding_indexed/start")
+		}
+		if slices.Contains(more, "sharding_indexed") {
+			names = append(names, "sharding_indexed/nested")
 		}
 		names = append(names, more...)
 	}
@@ -148,12 +180,16 @@ func joined(values []json.RawMessage) string {
 	return strings.Join(texts, ",")
 }
 
-// readersText returns in one line who is known to read an array.
-func readersText(doc *metadata.Array) string {
-	known, others := readableBy(doc)
-	text := strings.Join(append([]string{"Varve"}, known...), ", ")
-	if len(others) > 0 {
-		text += "; not known: " + strings.Join(others, ", ")
+// text returns in one line who reads an array.
+func (r readers) text() string {
+	text := strings.Join(append([]string{"Varve"}, r.Known...), ", ")
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"not", r.Not}, {"not known", r.unknown}} {
+		if len(list.names) > 0 {
+			text += "; " + list.what + ": " + strings.Join(list.names, ", ")
+		}
 	}
 	return text
 }

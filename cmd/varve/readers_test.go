@@ -1,43 +1,88 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
 
 // TestReaders checks who is known to read arrays of several kinds, and that unlock says so.
 func TestReaders(t *testing.T) {
-	regular := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[3,3]")
+	names := []string{"--dtype", "int8", "--dimension-names", "y,x"}
+	lists := "zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), " +
+		"zarrs ≥ 0.23.8; not: zarr-python < 3.2, TensorStore, zarrita, GDAL\n"
+	lz4 := `["bytes", {"name": "numcodecs.lz4", "configuration": {"acceleration": 1}}]`
+	nested := `[{"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3], "codecs": [{"name": "sharding_indexed", "configuration": ` +
+		`{"chunk_shape": [1, 3], "codecs": ["bytes"], "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}], ` +
+		`"index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}]`
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"--dtype", "int8", "--chunks", "[2,3]"}, "Varve, zarr-python ≥ 3.2, xarray ≥ 2026.9, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13"},
-		{
-			[]string{"--dtype", "int8", "--chunks", "[[2,2],3]"},
-			"Varve, zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), " +
-				"zarrs ≥ 0.23.8; not known: TensorStore, zarrita, GDAL",
-		},
-		{[]string{"--dtype", "bfloat16", "--chunks", "[[2,2],3]"}, "Varve, zarrs ≥ 0.23.8; not known: zarr-python, xarray, TensorStore, zarrita, GDAL"},
-		{[]string{"--dtype", "string", "--chunks", "[2,3]"}, "Varve, zarr-python ≥ 3.2, xarray ≥ 2026.9, zarrs ≥ 0.23.8; not known: TensorStore, zarrita, GDAL"},
-		{[]string{"--dtype", "int8", "--zarr-format", "2", "--chunks", "[2,3]"}, "zarr-python 2.18"},
-		{[]string{"--dtype", "int8", "--shards", "[4,3]", "--chunks", "[2,3]"}, "TensorStore ≥ 0.1.85"},
-		{
-			[]string{"--dtype", "int8", "--shards", "[4,3]", "--chunks", "[2,3]", "--codecs", `["bytes", {"name": "numcodecs.lz4", "configuration": {"acceleration": 1}}]`},
-			"zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL",
-		},
+		{append(names, "--chunks", "[2,3]"), "Varve, zarr-python ≥ 3.0, xarray ≥ 2026.9, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13\n"},
+		{[]string{"--dtype", "int8", "--chunks", "[2,3]"}, "Varve, zarr-python ≥ 3.0, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13; not: xarray (no dimension names)\n"},
+		{append(names, "--chunks", "[[2,2],3]"), lists},
+		{[]string{"--dtype", "bfloat16", "--chunks", "[[2,2],3]"}, "Varve, zarrs ≥ 0.23.8; not: xarray (no dimension names), TensorStore, zarrita, GDAL; not known: zarr-python\n"},
+		{[]string{"--dtype", "string", "--chunks", "[2,3]"}, "Varve, zarr-python ≥ 3.0, zarrs ≥ 0.23.8, zarrita ≥ 0.7.5, GDAL ≥ 3.13; not: xarray (no dimension names), TensorStore\n"},
+		{[]string{"--dtype", "M8[s]", "--chunks", "[2,3]"}, "Varve, zarr-python ≥ 3.1, zarrs ≥ 0.23.8; not: xarray (no dimension names); not known: TensorStore, zarrita, GDAL\n"},
+		{append(names, "--zarr-format", "2", "--chunks", "[2,3]", "--compressor", "none"), "Varve, zarr-python ≥ 2.18, xarray ≥ 2026.9, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13; not known: zarrs\n"},
+		{[]string{"--dtype", "int8", "--zarr-format", "2"}, "not: xarray (no dimension names)"},
+		{append(names, "--shards", "[4,3]", "--chunks", "[2,3]"), "Varve, zarr-python ≥ 3.0, xarray ≥ 2026.9, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13\n"},
+		{append(names, "--shards", "[4,3]", "--chunks", "[2,3]", "--index-location", "start"), "TensorStore ≥ 0.1.85, GDAL ≥ 3.13; not: zarrita\n"},
+		{append(names, "--chunks", "[4,3]", "--codecs", nested), "Varve, zarr-python ≥ 3.1, xarray ≥ 2026.9, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, GDAL ≥ 3.13; not: zarrita\n"},
+		{append(names, "--shards", "[4,3]", "--chunks", "[2,3]", "--codecs", lz4), "zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL\n"},
 	} {
 		node := newNode(t, append([]string{"--shape", "4,3"}, c.args...)...)
 		if got := must(t, "", "info", node); !strings.Contains(got, c.want) {
 			t.Errorf("%q: %s", c.args, got)
 		}
 	}
-	got := must(t, "", "unlock", regular)
-	if !strings.Contains(got, "readable by Varve, zarr-python ≥ 3.2 (array.rectilinear_chunks)") {
+	regular := newNode(t, append(names, "--shape", "4,3", "--chunks", "[3,3]")...)
+	if got := must(t, "", "unlock", regular); !strings.Contains(got, "  readable by Varve, "+lists) {
 		t.Error(got)
 	}
-	list, _ := decode(t, must(t, "", "info", "--json", regular))["readable_by"].([]any)
-	if len(list) != 3 {
-		t.Errorf("the programs are %q", list)
+	for _, command := range []string{"info", "unlock"} {
+		facts := decode(t, must(t, "", command, "--json", regular))
+		if is, not := facts["readable_by"].([]any), facts["not_readable_by"].([]any); len(is) != 3 || fmt.Sprint(not) != "[zarr-python < 3.2 TensorStore zarrita GDAL]" {
+			t.Errorf("%s: the programs are %q, not %q", command, is, not)
+		}
+	}
+}
+
+// TestReadersOfRepaired knows what zarr-python 3.4 reads of documents that are not as they are specified, as it was tried,
+// and what becomes of them when they are written anew.
+func TestReadersOfRepaired(t *testing.T) {
+	const refuse = "Varve; not: zarr-python (before Varve writes the document anew), xarray (before Varve writes the document anew); not known: zarrs, TensorStore, zarrita, GDAL\n"
+	const reads = "Varve, zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL\n"
+	spelled := strings.ReplaceAll(refuse, "before Varve writes the document anew", "integers are spelled as 2.0")
+	level := []string{"--compressor", "zstd:3"}
+	for _, c := range []struct {
+		args     []string
+		old, new string
+		want     string
+	}{
+		{[]string{"--codecs", `[{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes", "configuration": {"endian": "little"}}]`}, `[1, 0]`, `"F"`, refuse},
+		{nil, `"fill_value": 0`, `"fill_value": null`, refuse},
+		{level, `"level": 3`, `"level": 100`, refuse},
+		{level, `"level": 3`, `"level": 3.0`, spelled},
+		{nil, `"shape": [2, 3]`, `"shape": [2.0, 3]`, spelled},
+		{nil, `"chunk_shape": [2, 3]`, `"chunk_shape": [2, 3e0]`, spelled},
+		{nil, `"attributes": {}`, `"attributes": null`, reads},
+		{nil, `"attributes": {}`, `"attributes": {"a": NaN}`, strings.Replace(reads, "3.2", "3.0", 1)},
+	} {
+		node := newNode(t, append([]string{"--shape", "2,3", "--dtype", "int16", "--chunks", "2,3", "--dimension-names", "y,x"}, c.args...)...)
+		replaceInDocument(t, node, c.old, c.new)
+		if got := must(t, "", "info", node); !strings.Contains(got, "  readable by "+c.want) {
+			t.Errorf("%s: %s", c.new, got)
+		}
+		must(t, "", "attrs", node, "set", "b", "1")
+		if got := must(t, "", "info", node); strings.Contains(got, "before Varve") {
+			t.Errorf("%s, written anew: %s", c.new, got)
+		}
+	}
+	node := newNode(t, "--shape", "2,3", "--dtype", "int16", "--codecs", `[{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes", "configuration": {"endian": "little"}}]`)
+	replaceInDocument(t, node, `[1, 0]`, `"F"`)
+	if got := must(t, "", "unlock", node); strings.Contains(got, "before Varve") {
+		t.Error(got)
 	}
 }

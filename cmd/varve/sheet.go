@@ -99,8 +99,8 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 	for i, n := range f.Notes {
 		s.add(label("notes", i), n)
 	}
-	if f.Readers != nil {
-		s.last = "readable by " + readersText(f.doc)
+	if f.Known != nil {
+		s.last = "readable by " + f.readers.text()
 	}
 	return s.print(cmd.OutOrStdout())
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/metadata"
 )
 
 func newUnlockCommand() *cobra.Command {
@@ -51,10 +50,9 @@ type unlocked struct {
 	Changed bool            `json:"changed"`
 	Before  json.RawMessage `json:"chunk_grid_before"`
 	After   json.RawMessage `json:"chunk_grid"`
-	Readers []string        `json:"readable_by"` // programs that are known to read it afterwards
+	readers                 // afterwards
 
 	grid *grid.Grid
-	doc  *metadata.Array
 }
 
 func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.UnlockOptions, opt *zarr.Options) error {
@@ -88,7 +86,7 @@ func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.Unlock
 func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 	var said []string
 	for _, u := range arrays {
-		if text := readersText(u.doc); !slices.Contains(said, text) {
+		if text := u.readers.text(); !slices.Contains(said, text) {
 			said = append(said, text)
 			_, printErr := fmt.Fprintf(cmd.OutOrStdout(), "  readable by %s\n", text)
 			err = errors.Join(err, printErr)
@@ -105,8 +103,7 @@ func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.U
 	}
 	after := describeGrid(a.Grid())
 	changed := string(before.ChunkGrid) != string(after.ChunkGrid)
-	known, _ := readableBy(a.Metadata())
-	return &unlocked{location, changed, before.ChunkGrid, after.ChunkGrid, known, a.Grid(), a.Metadata()}, nil
+	return &unlocked{location, changed, before.ChunkGrid, after.ChunkGrid, readersOf(cmd.Context(), a), a.Grid()}, nil
 }
 
 func (u *unlocked) print(cmd *cobra.Command) error {

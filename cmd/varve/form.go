@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zip"
+)
+
+// form is how far the stored document of an array is from what is specified. A program that accepts one form accepts
+// those before it.
+type form int
+
+const (
+	specified   form = iota
+	bareNumbers      // NaN and Infinity without quotes, as Python's json module writes and reads them
+	lenient          // what zarr-python reads besides
+	odd              // what zarr-python refuses
+	reals            // the same: integers that are spelled as 2.0, which Varve keeps in codecs and grids
+	draft            // grids of other drafts, of which one program read one and others another
+)
+
+// lenientNotes are parts of the notes about forms that zarr-python 3.4 reads: tried with it.
+var lenientNotes = []string{
+	"attributes are null", "dimension_names are null", "storage_transformers are null", "the fill value of the bool elements is a number",
+	"the checksum of zstd is a word",
+}
+
+// formOf returns the form of the stored document of an array.
+func formOf(ctx context.Context, a *zarr.Array) form {
+	f := specified
+	if len(a.Grid().Notes()) > 0 {
+		f = draft
+	}
+	var others []string // notes that are not about the document
+	if s, ok := store.Driver(a.Hierarchy().Store()).(*zip.Store); ok {
+		others = s.Notes()
+	}
+	for _, note := range a.Notes() {
+		if !slices.Contains(others, note) && !strings.HasPrefix(note, "the name ") {
+			f = max(f, formOfNote(note, a.Type().Variable()))
+		}
+	}
+	if f < reals && hasRealLengths(ctx, a) {
+		f = reals
+	}
+	return f
+}
+
+// formOfNote returns the form that a note is about.
+func formOfNote(note string, variable bool) form {
+	switch {
+	case strings.Contains(note, " bare NaN or Infinity"):
+		return bareNumbers
+	case variable && strings.HasPrefix(note, "the fill value 0 of elements that are no numbers"):
+		return lenient
+	case slices.ContainsFunc(lenientNotes, func(part string) bool { return strings.Contains(note, part) }):
+		return lenient
+	}
+	return odd
+}
+
+// hasRealLengths reports whether lengths or settings of codecs are spelled as real numbers, as 2.0, which JSON has no
+// other number for, and which zarr-python refuses.
+func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
+	p, err := store.ParsePath(a.Path())
+	if err != nil {
+		return false
+	}
+	raw, _, err := a.Hierarchy().Store().Get(ctx, p.Key(a.Metadata().Document()), store.Request{Limit: largestCopy}, nil)
+	if err != nil {
+		return false // larger documents are not looked at
+	}
+	doc, err := strictjson.Parse(raw, strictjson.Limits{})
+	if err != nil || doc.Kind() != strictjson.Object {
+		return false
+	}
+	for name, v := range doc.Members() {
+		switch name {
+		case "shape", "chunks", "chunk_grid":
+			if hasReal(v) {
+				return true
+			}
+		case "codecs":
+			for _, c := range v.Elements() {
+				if e, err := metadata.ParseExtension(c.Raw(), metadata.Limits{}); err == nil && knows(plainCodecs, e.Name, 3) && hasReal(c) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// hasReal reports whether a value has a number with a point or an exponent.
+func hasReal(v strictjson.Value) bool {
+	switch v.Kind() {
+	case strictjson.Number:
+		return strings.ContainsAny(string(v.Raw()), ".eE")
+	case strictjson.Array:
+		for _, e := range v.Elements() {
+			if hasReal(e) {
+				return true
+			}
+		}
+	case strictjson.Object:
+		for _, m := range v.Members() {
+			if hasReal(m) {
+				return true
+			}
+		}
+	}
+	return false
+}
