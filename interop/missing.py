@@ -56,6 +56,12 @@ def cases(fmt):
     yield "scalar", np.array(0, "i4"), 0, {}
     yield "scalar_missing", np.array(-99, "f4"), -99, {}
     yield "square", np.add.outer(INTS, INTS).astype("i4"), 0, {}
+    yield "unsigned", INTS.astype("i1"), 0, {"_Unsigned": "true"}
+    yield "unsigned_missing", INTS.astype("i1"), -99, {"_Unsigned": "true"}
+    yield "unsigned_packed", INTS.astype("i2"), -1, PACKED | {"_Unsigned": "true"}
+    yield "signed_missing", INTS.astype("i1").view("u1"), 5, {"_Unsigned": "false"}
+    yield "whole_bool", np.abs(INTS).astype("i1"), 7, {"dtype": "bool"}
+    yield "time_packed", INTS.astype("i2"), -99, UNITS | {"scale_factor": 0.25, "add_offset": 3.5}
     if fmt == 2:
         yield "no_fill", INTS.astype("i4"), None, {}
         yield "no_fill_attribute", INTS.astype("f4"), None, {"_FillValue": -99.0}
