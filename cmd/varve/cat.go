@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"varve.dev/zarr"
 )
 
 func newCatCommand() *cobra.Command {
@@ -28,11 +27,7 @@ any array, and makes of packed numbers what scale_factor, add_offset, _FillValue
 }
 
 func show(cmd *cobra.Command, location, sel string, decoded bool) error {
-	opt := reading(cmd)
-	if opt.Limits.Block == 0 {
-		opt.Limits.Block = mostLooked // a few values may be long texts
-	}
-	a, err := zarr.OpenArray(cmd.Context(), location, opt)
+	a, err := openArray(cmd, location)
 	if err != nil {
 		return err
 	}
@@ -58,9 +53,6 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 	}
 	return buffered(cmd, p.print)
 }
-
-// mostLooked is how many bytes of values are read at a time to be looked at, unless --limit says more.
-const mostLooked = 256 << 20
 
 // showJSON writes one document with all values of the selection.
 func showJSON(cmd *cobra.Command, location string, src *source, w *bufio.Writer) error {

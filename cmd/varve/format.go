@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -77,7 +78,7 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 		for i := len(index) - 1; i >= 0 && index[i] == 0; i-- {
 			text = append(text, '[')
 		}
-		text = appendElement(text, elem)
+		text = appendElement(slices.Grow(text, len(elem)+quotes), elem)
 		for i := len(index) - 1; i >= 0 && index[i] == s.shape[i]-1; i-- {
 			text = append(text, ']')
 		}
@@ -86,6 +87,9 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 		return err
 	})
 }
+
+// quotes is how many bytes stand around a text.
+const quotes = 2
 
 // maxEmptyLists is how many lists are printed of a selection that has no element.
 const maxEmptyLists = 1 << 20

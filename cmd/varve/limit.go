@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
@@ -43,8 +45,11 @@ func limitOf(cmd *cobra.Command) int64 {
 	return s.bytes
 }
 
+// mostText is how many bytes the texts of a block have that are read at a time, unless --limit says otherwise.
+const mostText = 256 << 20
+
 // limits returns the limits of the nodes that a command opens. The flag raises those of a chunk and of a block, or lowers them.
 func limits(cmd *cobra.Command) zarr.Limits {
 	n := limitOf(cmd)
-	return zarr.Limits{Chunk: n, Block: n}
+	return zarr.Limits{Chunk: n, Block: cmp.Or(n, mostText)}
 }

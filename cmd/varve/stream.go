@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
@@ -70,21 +73,35 @@ func (s *source) blocks(ctx context.Context, use func(elements) error) error {
 	if s.typ.Variable() && !s.stored.Variable() {
 		size /= 16 // text that is made of numbers takes more memory than they do
 	}
-	slabs, err := s.array.Slabs(s.resolved, size)
+	return s.reader().blocks(ctx, s.resolved, size, use)
+}
+
+// shorter is how many times as long a block is that has too many bytes as those that are tried in its place.
+const shorter = 4
+
+// blocks calls use with the elements of a selection, in blocks of so many bytes as width counts them. How long texts are nobody
+// knows before they are read: where those of a block have more bytes than a block may have, it is read in several.
+func (r *reader) blocks(ctx context.Context, of *selection.Resolved, size int64, use func(elements) error) error {
+	slabs, err := r.array.Slabs(of, size)
 	if err != nil {
 		return err
 	}
-	r := s.reader()
 	for slab := range slabs {
-		part, err := s.array.Select(slab)
+		part, err := r.array.Select(slab)
 		if err != nil {
 			return err
 		}
-		e, err := r.read(ctx, slab, int(part.Len())) // a slab is no larger than slabBytes or one element
-		if err != nil {
-			return err
+		n := part.Len() // a slab is no larger than slabBytes or one element
+		e, err := r.read(ctx, part, int(n))
+		switch {
+		case err == nil:
+			err = use(e)
+		case errors.Is(err, codec.ErrRoom) && n > 1:
+			err = r.blocks(ctx, part, max(1, n/shorter)*width(r.stored), use)
+		case errors.Is(err, codec.ErrRoom):
+			err = fmt.Errorf("one element has more bytes than a block may have; raise --limit if the data is trusted: %w", err)
 		}
-		if err := use(e); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -176,7 +176,9 @@ func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 	if err := d.chain.DecodeWithin(&p.Decoded, p.Part.Part, src); err != nil {
 		return err
 	}
-	p.Gather()
+	if p.Gather(); p.Placed.Heap.Full() {
+		return fmt.Errorf("%w: the elements of the inner chunks so far have more bytes than there may be", codec.ErrRoom)
+	}
 	return nil
 }
 

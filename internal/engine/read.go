@@ -54,7 +54,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 		func(ctx context.Context, w *worker) error {
 			err := w.read(ctx, dst, skipFill)
 			if err == nil && dst.Heap.Full() {
-				err = fmt.Errorf("%w: the elements that were read so far have more bytes than a block may have (Limits.Block); read a part of them", ErrLimit)
+				err = fmt.Errorf("%w: the elements that were read so far have more bytes than a block may have", codec.ErrRoom)
 			}
 			return w.fail(err)
 		})

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec/vlen"
+	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// heapMiB returns by how much the heap grew at most while do ran, in MiB, garbage included that has not been swept.
+func heapMiB(do func()) float64 {
+	runtime.GC()
+	objects := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(objects)
+	before := objects[0].Value.Uint64()
+	peak, done, looked := before, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(looked)
+		for tick := time.NewTicker(time.Millisecond); ; {
+			metrics.Read(objects)
+			peak = max(peak, objects[0].Value.Uint64())
+			select {
+			case <-done:
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	do()
+	close(done)
+	<-looked
+	return float64(peak-before) / (1 << 20)
+}
+
+// runs returns a zstd frame of a chunk of one text of n letters, in 4 bytes for 128 KiB.
+func runs(n int) []byte {
+	const most = 128 << 10
+	frame := binary.LittleEndian.AppendUint32(nil, 0xFD2FB528)
+	frame = append(frame, 0, 0x58) // no size, a window of 2 MiB
+	frame = append(frame, 8<<3, 0, 0)
+	frame = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(frame, 1), uint32(n))
+	for ; n > 0; n -= min(n, most) {
+		header := min(n, most)<<3 | 1<<1
+		if n <= most {
+			header |= 1
+		}
+		frame = append(frame, byte(header), byte(header>>8), byte(header>>16), 'a')
+	}
+	return frame
+}
+
+// crowded returns an array of one shard of so many inner chunks, all of which are the same bytes: a text of so many letters each.
+func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
+	t.Helper()
+	s := memory.New()
+	typ, err := dtype.Parse("string", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = zarr.On(s).CreateArray(t.Context(), "", zarr.Spec{
+		Shape: []int64{int64(inner)}, Type: typ, Chunks: []grid.Cut{grid.Every(int64(inner))}, InnerChunks: []grid.Cut{grid.Every(1)},
+		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard := runs(letters)
+	var index []byte
+	for range inner {
+		index = binary.LittleEndian.AppendUint64(index, 0)
+		index = binary.LittleEndian.AppendUint64(index, uint64(len(shard)))
+	}
+	sum := crc32.Checksum(index, crc32.MakeTable(crc32.Castagnoli))
+	shard = binary.LittleEndian.AppendUint32(append(shard, index...), sum)
+	if _, err := s.Put(t.Context(), store.MustKey("c/0"), shard, store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	a, err := zarr.On(s).OpenArray(t.Context(), "", &zarr.Options{Limits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// exported writes an array as JSON to w.
+func exported(t *testing.T, a *zarr.Array, w io.Writer) error {
+	t.Helper()
+	src, err := newSource(t.Context(), a, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := new(cobra.Command)
+	cmd.SetContext(context.WithoutCancel(t.Context()))
+	b := bufio.NewWriter(w)
+	return errors.Join(writeNested(cmd, src, b), b.Flush())
+}
+
+// letters counts what is written to it.
+type letters struct{ a, other int }
+
+func (l *letters) Write(p []byte) (int, error) {
+	for _, c := range p {
+		if c == 'a' {
+			l.a++
+		} else {
+			l.other++
+		}
+	}
+	return len(p), nil
+}
+
+// TestExportOfTextIsBounded exports a shard of text that is far longer than what is stored of it: as much of it at a time as a block may
+// have, and no more.
+func TestExportOfTextIsBounded(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
+	const inner, size = 64, 8 << 20
+	most := 12.0 * size / (1 << 20) // of 64 such texts
+	if racing.Detector {
+		most *= 2
+	}
+	a := crowded(t, inner, size, zarr.Limits{Block: 5 * size / 2})
+	defer a.Close()
+	var got letters
+	used := heapMiB(func() {
+		if err := exported(t, a, &got); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Logf("%.0f MiB", used)
+	if got.a != inner*size || used > most {
+		t.Errorf("%.0f MiB, want %.0f at most; %d letters, want %d", used, most, got.a, inner*size)
+	}
+}
+
+// TestExportRefusesTextThatIsTooLong refuses a single text that is longer than a block may be, and says what permits it.
+func TestExportRefusesTextThatIsTooLong(t *testing.T) {
+	a := crowded(t, 8, 2<<20, zarr.Limits{Block: 1 << 20})
+	defer a.Close()
+	err := exported(t, a, io.Discard)
+	if !errors.Is(err, zarr.ErrLimit) || !strings.Contains(fmt.Sprint(err), "--limit") {
+		t.Errorf("error is %v", err)
+	}
+}
