@@ -13,7 +13,8 @@ type Limits struct {
 	Document int64
 	// Depth is the deepest nesting of JSON. Default: 64.
 	Depth int
-	// Chunk is the most bytes of one decoded chunk, and of one decoded inner chunk where chunks are shards. Default: 1 GiB.
+	// Chunk is the most bytes of one decoded chunk. Where chunks are shards it is that of one decoded inner chunk, and of an index.
+	// Default: 1 GiB.
 	Chunk int64
 	// InnerChunks is the most inner chunks of one shard. Default: 2^24, the index of which has 256 MiB.
 	InnerChunks int64

@@ -42,13 +42,20 @@ func (c *coder) Check(ctx context.Context, w *codec.Work, shape []int64, src cod
 		return d.out, d.note(nil, d.indexOffset(read), l.index, err)
 	}
 	d.out.Bytes = x.info.Size
-	wants := d.entries(x)
-	d.sweep(x, wants)
+	stored := d.entries(x)
+	d.sweep(x, stored)
 	if !deep && !d.chain.Divided() {
 		return d.out, nil
 	}
-	return d.out, d.checkInner(wants, read)
+	if !d.memory && l.index > mostKept {
+		read.buffer.Put()
+		read = stretch{} // a long index is not held twice; what else was read with it is read again
+	}
+	return d.out, d.checkInner(x, stored, read)
 }
+
+// mostKept is how many bytes the index of a shard has at most that is held as it is stored while the inner chunks are looked at.
+const mostKept = 1 << 20
 
 // open returns the index of the shard, and what else of it was read.
 func (d *checker) open() (x *index, read stretch, err error) {
@@ -77,35 +84,56 @@ func (d *checker) note(inner [][]int64, off, n int64, err error) error {
 	return nil
 }
 
-// entries returns the inner chunks that are stored, in the order of their bytes. Those that lead out of the shard are faults.
-func (d *checker) entries(x *index) []want {
-	var wants []want
+// entries returns the numbers of the inner chunks that are stored, in the order of their bytes. Those that lead out of the shard are
+// faults.
+func (d *checker) entries(x *index) []uint32 {
+	n := 0
 	for k := range d.n {
-		off, n, stored, err := x.span(k)
-		if err != nil {
-			off, n = int64(min(x.entries[2*k], math.MaxInt64)), int64(min(x.entries[2*k+1], math.MaxInt64))
-			d.out.Add(codec.Fault{Inner: d.path(k), Off: off, Len: n, Err: err})
-		} else if stored {
-			wants = append(wants, want{off, n, k})
-		}
-		if stored || err != nil {
+		off, size := x.entries[2*k], x.entries[2*k+1]
+		if x.has(k) {
+			n++
+		} else if off != absent || size != absent {
 			d.out.Inner++
+			d.fault(k, min(off, math.MaxInt64), min(size, math.MaxInt64), false, func() error {
+				_, _, _, err := x.span(k)
+				return err
+			})
 		}
 	}
-	slices.SortFunc(wants, want.compare)
-	return wants
+	d.out.Inner += int64(n)
+	list := make([]uint32, 0, n) // of each a number alone: a shard may have very many
+	for k := range d.n {
+		if x.has(k) {
+			list = append(list, uint32(k))
+		}
+	}
+	slices.SortFunc(list, func(a, b uint32) int { return cmp.Or(x.want(a).compare(x.want(b)), cmp.Compare(a, b)) })
+	return list
 }
 
-// path leads to inner chunk k.
-func (d *checker) path(k int64) [][]int64 { return [][]int64{d.place(nil, k)} }
+// want returns what there is to read of inner chunk k, which is stored.
+func (x *index) want(k uint32) want {
+	return want{int64(x.entries[2*k]), int64(x.entries[2*k+1]), int64(k)}
+}
+
+// fault notes what is wrong with an inner chunk. Where so many faults are told already, it is counted alone.
+func (d *checker) fault(k int64, off, n uint64, shared bool, what func() error) {
+	if len(d.out.Faults) == codec.MostFaults {
+		d.out.More++
+		return
+	}
+	d.out.Add(codec.Fault{Inner: [][]int64{d.place(nil, k)}, Off: int64(off), Len: int64(n), Shared: shared, Err: what()})
+}
 
 // sweep goes over the bytes of the shard once, and notes those that several inner chunks have, and counts those that none has.
-func (d *checker) sweep(x *index, wants []want) {
+func (d *checker) sweep(x *index, stored []uint32) {
 	covered, stop, last := d.layout.index, int64(0), int64(0)
-	for _, w := range wants {
+	for _, k := range stored {
+		w := x.want(k)
 		if w.n > 0 && w.off < stop {
-			err := fmt.Errorf("inner chunk %v has some of its bytes too", d.place(nil, last))
-			d.out.Add(codec.Fault{Inner: d.path(w.k), Off: w.off, Len: w.n, Shared: true, Err: err})
+			d.fault(w.k, uint64(w.off), uint64(w.n), true, func() error {
+				return fmt.Errorf("inner chunk %v has some of its bytes too", d.place(nil, last))
+			})
 		}
 		if end := w.off + w.n; end > stop {
 			covered += end - max(w.off, stop)
@@ -115,9 +143,24 @@ func (d *checker) sweep(x *index, wants []want) {
 	d.out.Dead += x.info.Size - covered
 }
 
-// checkInner looks into the inner chunks: range by range, unless the shard is in memory, and those that are too large to be
+// checkInner looks into the inner chunks, so many at a time.
+func (d *checker) checkInner(x *index, stored []uint32, read stretch) error {
+	wants := make([]want, 0, min(mostWants, len(stored)))
+	for some := range slices.Chunk(stored, mostWants) {
+		wants = wants[:0]
+		for _, k := range some {
+			wants = append(wants, x.want(k))
+		}
+		if err := d.checkWants(wants, read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWants looks into inner chunks: range by range, unless the shard is in memory, and those that are too large to be
 // read whole piece by piece.
-func (d *checker) checkInner(wants []want, read stretch) error {
+func (d *checker) checkWants(wants []want, read stretch) error {
 	if d.memory {
 		return d.checkGroup(read, wants)
 	}
@@ -201,40 +244,81 @@ func (d *checker) readAndCheck(group []want, stop int64, read stretch) error {
 	return d.checkGroup(stretch{off: off, data: data}, group)
 }
 
-// looked is what was found in an inner chunk.
+// looked is what was found in inner chunks that are the same bytes.
 type looked struct {
-	want
-	of *codec.Check
+	at   int // in the group
+	same []want
+	of   *codec.Check
 }
 
-// checkGroup looks into inner chunks whose bytes were read. The caller holds a core.
+// checkGroup looks into inner chunks whose bytes were read, in the order of these. The caller holds a core.
 func (d *checker) checkGroup(s stretch, group []want) error {
 	var mu sync.Mutex
 	var found []looked
 	pieces := make([]*selection.Piece, max(1, cap(d.work.Cores)))
-	err := d.work.Cores.Each(d.ctx, int64(len(group)), func(worker int, i int64) error {
+	starts := alike(group)
+	err := d.work.Cores.Each(d.ctx, int64(len(starts)-1), func(worker int, i int64) error {
 		if pieces[worker] == nil {
 			pieces[worker] = selection.NewPiece(len(d.chunks), int(d.size))
 		}
-		data, _ := s.holds(group[i].off, group[i].n)
-		of, err := d.checkStored(pieces[worker], group[i], data)
-		if of != nil && (of.Dead > 0 || len(of.Faults) > 0) {
+		return d.checkAlike(pieces[worker], s, group[starts[i]:starts[i+1]], func(at int, same []want, of *codec.Check) {
 			mu.Lock()
-			found = append(found, looked{group[i], of})
-			mu.Unlock()
-		}
-		return err
+			defer mu.Unlock()
+			found = append(found, looked{starts[i] + at, same, of})
+		})
 	})
-	slices.SortFunc(found, func(a, b looked) int { return cmp.Or(a.compare(b.want), cmp.Compare(a.k, b.k)) })
+	slices.SortFunc(found, func(a, b looked) int { return cmp.Compare(a.at, b.at) })
 	for _, l := range found {
-		d.out.AddInner(d.place(nil, l.k), l.off, l.of)
+		for i, w := range l.same {
+			if len(d.out.Faults) == codec.MostFaults {
+				left := int64(len(l.same) - i)
+				d.out.Dead += left * l.of.Dead
+				d.out.More += left * (int64(len(l.of.Faults)) + l.of.More)
+				break
+			}
+			d.out.AddInner(d.place(nil, w.k), w.off, l.of)
+		}
 	}
 	return err
 }
 
-// checkStored looks into an inner chunk that is in memory; nil is nothing to tell.
+// alike returns where in a group those begin that have other bytes than the one before, and where the group ends.
+func alike(group []want) []int {
+	starts := make([]int, 0, len(group)+1)
+	for i, w := range group {
+		if i == 0 || w.off != group[i-1].off || w.n != group[i-1].n {
+			starts = append(starts, i)
+		}
+	}
+	return append(starts, len(group))
+}
+
+// checkAlike looks into inner chunks that are the same bytes, and tells what it found in those of one shape: it looks at one of
+// them, so that a shard of very many costs no more than the bytes it has.
+func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell func(at int, same []want, of *codec.Check)) error {
+	data, _ := s.holds(same[0].off, same[0].n)
+	var shape []int64
+	var room [8]int64
+	for from := 0; from < len(same); {
+		d.grid.Cell(d.place(room[:0], same[from].k), p.Cell)
+		shape = append(shape[:0], p.Cell.Encoded...)
+		of, err := d.checkStored(p, same[from], data)
+		to := from + 1
+		for ; to < len(same) && d.grid.Cell(d.place(room[:0], same[to].k), p.Cell) && slices.Equal(shape, p.Cell.Encoded); to++ {
+		}
+		if of != nil && (of.Dead > 0 || len(of.Faults) > 0) {
+			tell(from, same[from:to], of)
+		}
+		if err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// checkStored looks into an inner chunk that is in memory, whose cell the piece has; nil is nothing to tell.
 func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.Check, error) {
-	d.grid.Cell(d.place(p.Part.Chunk[:0], w.k), p.Cell)
 	if d.chain.Divided() {
 		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, codec.Stored(data), d.deep)
 	}

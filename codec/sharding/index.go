@@ -95,19 +95,51 @@ func (x *index) span(k int64) (off, n int64, stored bool, err error) {
 	if o == absent && m == absent {
 		return 0, 0, false, nil
 	}
-	first, last := uint64(0), uint64(x.info.Size)
+	if first, last := x.room(); !x.fits(o, m) {
+		return 0, 0, false, &entryError{o, m, first, last, uint64(x.most)}
+	}
+	return int64(o), int64(m), true, nil
+}
+
+// fits reports whether the n bytes from off on may be those of an inner chunk.
+func (x *index) fits(off, n uint64) bool {
+	first, last := x.room()
+	return off >= first && off <= last && n <= last-off && n <= uint64(x.most)
+}
+
+// has reports whether inner chunk k is stored, and its entry fits.
+func (x *index) has(k int64) bool {
+	off, n := x.entries[2*k], x.entries[2*k+1]
+	return (off != absent || n != absent) && x.fits(off, n)
+}
+
+// entryError is the [codec.ErrCorrupt] of an entry of an index. It has no text until it is asked for: there may be very many.
+type entryError struct {
+	off, n      uint64 // what the entry says
+	first, last uint64 // where inner chunks are
+	most        uint64 // bytes of one
+}
+
+func (e *entryError) Error() string {
+	text := fmt.Sprintf("%v: the index says %d bytes from offset %d on, ", codec.ErrCorrupt, e.n, e.off)
+	if e.off < e.first || e.off > e.last || e.n > e.last-e.off {
+		return text + fmt.Sprintf("inner chunks have the bytes from %d to %d", e.first, e.last)
+	}
+	return text + fmt.Sprintf("an inner chunk has at most %d", e.most)
+}
+
+// Unwrap returns [codec.ErrCorrupt].
+func (e *entryError) Unwrap() error { return codec.ErrCorrupt }
+
+// room returns where the bytes of inner chunks begin and end.
+func (x *index) room() (first, last uint64) {
+	first, last = 0, uint64(x.info.Size)
 	if x.atStart {
 		first = uint64(x.bytes)
 	} else {
 		last -= uint64(x.bytes)
 	}
-	if o < first || o > last || m > last-o {
-		return 0, 0, false, fmt.Errorf("%w: the index says %d bytes from offset %d on, inner chunks have the bytes from %d to %d", codec.ErrCorrupt, m, o, first, last)
-	}
-	if m > uint64(x.most) {
-		return 0, 0, false, fmt.Errorf("%w: the index says %d bytes from offset %d on, an inner chunk has at most %d", codec.ErrCorrupt, m, o, x.most)
-	}
-	return int64(o), int64(m), true, nil
+	return first, last
 }
 
 // InnerError says which inner chunk of a shard an operation failed on.

@@ -95,8 +95,12 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	l.entry = append(slices.Clone(l.chunks), 2)
 	l.index, _ = c.index.Fixed(l.entry, 16*l.n)
 	c.measure(l)
-	if most := cmp.Or(c.env.Chunk, defaultChunk); l.inner > most {
-		return nil, fmt.Errorf("%w: an inner chunk of more bytes than are read, at most %d (Limits.Chunk)", codec.ErrLimit, most)
+	longest := cmp.Or(c.env.Chunk, defaultChunk)
+	if l.index > longest {
+		return nil, fmt.Errorf("%w: the index of %d inner chunks has %d bytes, at most %d are read (Limits.Chunk)", codec.ErrLimit, l.n, l.index, longest)
+	}
+	if l.inner > longest {
+		return nil, fmt.Errorf("%w: an inner chunk of more bytes than are read, at most %d (Limits.Chunk)", codec.ErrLimit, longest)
 	}
 	return l, nil
 }
