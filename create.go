@@ -158,7 +158,11 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 		return version, err
 	}
 	if found == 0 {
-		if err := h.checkRemains(ctx, n.path); err != nil {
+		begun, err := h.unfinished(ctx, n.path)
+		if err == nil && !begun {
+			err = h.checkRemains(ctx, n.path)
+		}
+		if err != nil {
 			return version, err
 		}
 	}
@@ -308,6 +312,12 @@ func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error
 	return n.fail("delete", h.remove(ctx, n))
 }
 
+// unfinished reports whether p has what a copy or a removal left that was not finished. It is no
+// node, but it can be removed like one.
+func (h *Hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
+	return store.Exists(ctx, h.store, p.Key(publish.Unfinished))
+}
+
 func (h *Hierarchy) remove(ctx context.Context, n node) error {
 	if err := n.writable(); err != nil {
 		return err
@@ -318,8 +328,7 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 		return err
 	}
 	if found == 0 {
-		// What a copy left that was not finished is no node, but it can be removed like one.
-		begun, err := store.Exists(ctx, h.store, n.path.Key(publish.CopyNote))
+		begun, err := h.unfinished(ctx, n.path)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,9 @@ package zarr_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -214,5 +216,64 @@ func TestSlabListing(t *testing.T) {
 	}
 	if left != 1600+2 {
 		t.Errorf("%d values are left, want the plane that stays and two documents", left)
+	}
+}
+
+// TestRemovalAgain kills a removal, and the replacement of a group, before every operation. What is
+// left is the node as it was, or can be removed, or replaced, by doing it again.
+func TestRemovalAgain(t *testing.T) {
+	ctx := t.Context()
+	hierarchy := func(fsys vfs.FS) *zarr.Hierarchy { return zarr.On(file.On(fsys, nil)) }
+	opt := &zarr.Options{Write: true}
+	for name, do := range map[string]func(h *zarr.Hierarchy) error{
+		"remove": func(h *zarr.Hierarchy) error { return h.Delete(ctx, "g", opt) },
+		"replace": func(h *zarr.Hierarchy) error {
+			_, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Overwrite: true})
+			return err
+		},
+	} {
+		unseen := 0 // times that no node was seen and something was left
+		for k := int64(0); ; k++ {
+			disk := vfs.NewDisk()
+			h := hierarchy(disk)
+			for _, path := range []string{"g/a", "g/h/b"} {
+				a, err := h.CreateArray(ctx, path, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := zarr.Write(ctx, a, nil, []int32{1, 2, 3, 4}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			hook, stopped := vfs.StopAt(k)
+			_ = do(hierarchy(vfs.Hook(disk, hook)))
+			for label, image := range disk.Images(0, 0) {
+				if label != "everything" { // a killed process loses nothing that was done
+					continue
+				}
+				h := hierarchy(image)
+				if _, err := h.OpenGroup(ctx, "g", nil); err != nil {
+					unseen++
+				}
+				err := do(h)
+				if name == "remove" && errors.Is(err, fs.ErrNotExist) {
+					err = nil // it was done
+				}
+				if err != nil {
+					t.Fatalf("%s stopped before operation %d, done again: %v", name, k, err)
+				}
+				for e, err := range store.List(ctx, h.Store(), store.Path{}, true) {
+					if left := e.Name; err != nil || strings.Contains(left, "c/") || name == "remove" && strings.HasPrefix(left, "g/") {
+						t.Fatalf("%s stopped before operation %d, done again, leaves %s, %v", name, k, left, err)
+					}
+				}
+			}
+			if !stopped() {
+				break
+			}
+		}
+		if unseen < 5 {
+			t.Errorf("%s: only %d times something unseen was left", name, unseen)
+		}
 	}
 }

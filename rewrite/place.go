@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// noteName is the key, below the destination, of the note that a copy was begun.
-const noteName = publish.CopyNote
+// noteName is the key, below the destination, of the note that a copy or a removal was begun.
+const noteName = publish.Unfinished
 
 // Unfinished reports whether a copy or a conversion to a place was begun and not finished. Nobody
 // sees what it has left there. Another one to the same place removes that, and so does

@@ -99,7 +99,7 @@ func TestUnfinishedCopy(t *testing.T) {
 	src := fixture(t, "rect_2d.zarr")
 	dst := filepath.Join(t.TempDir(), "copy.zarr")
 	begin := func() {
-		overwrite(t, filepath.Join(dst, "__varve", "copying.json"), "{}")
+		overwrite(t, filepath.Join(dst, "__varve", "unfinished.json"), "{}")
 		overwrite(t, filepath.Join(dst, "c", "0", "0"), "half")
 	}
 	begin()
@@ -121,7 +121,7 @@ func TestStoppedCopy(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := time.AfterFunc(0, func() {
 			for ctx.Err() == nil {
-				if _, err := os.Stat(filepath.Join(dst, "__varve", "copying.json")); err == nil {
+				if _, err := os.Stat(filepath.Join(dst, "__varve", "unfinished.json")); err == nil {
 					cancel(&interrupt{syscall.SIGINT})
 				}
 			}

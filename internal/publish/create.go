@@ -67,16 +67,19 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 // sees them once that of format 3 is gone.
 var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
 
-// Remove deletes everything at and below a node, documents first: what is left after a death is not visible. Then it
-// publishes another document in its place, where that is not nil, as [Create] does. The node's lock is held all the time, so that a
-// change of the old node and the new node do not meet.
+// Remove deletes everything at and below a node, documents first: what a crash leaves is not
+// visible, and a note at its place tells that it may be removed. Then it publishes another document
+// in its place, where that is not nil, as [Create] does. The node's lock is held all the time, so
+// that a change of the old node and the new node do not meet.
 func Remove(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
 	unlock, err := n.lockIfThere(ctx)
 	if err != nil {
 		return version, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	order := store.TreeOrder{First: documents, Last: CopyNote}
+	// A full disk has no room for the note, and a removal makes some: it goes on without.
+	_, _ = store.Put(ctx, n.Store, n.Path.Key(Unfinished), []byte("{}"), n.Durability)
+	order := store.TreeOrder{First: documents, Last: Unfinished}
 	if err := store.DeleteTree(ctx, n.Store, n.Path, order, n.Durability); err != nil {
 		return version, err
 	}
@@ -86,9 +89,10 @@ func Remove(ctx context.Context, n Node, document []byte, beside ...File) (versi
 	return Create(ctx, n, document, beside...)
 }
 
-// CopyNote is the key, below a node, of the note that a copy to its place was begun. It stands until
-// the copy's last document is there, and tells its leftovers from values of which nobody knows.
-const CopyNote = own.Dir + "/copying.json"
+// Unfinished is the key, below a node, of the note that a copy to its place, or its removal, was
+// begun. It stands until the copy's last document is there, or nothing else is, and tells leftovers
+// from values of which nobody knows.
+const Unfinished = own.Dir + "/unfinished.json"
 
 // lockIfThere takes the lock of a node that may not be there, in a store that may have no locks.
 func (n Node) lockIfThere(ctx context.Context) (func() error, error) {

@@ -485,8 +485,8 @@ func TestCreate(t *testing.T) {
 
 // TestRemove deletes the document before everything else, under the lock, and nothing of a node whose name begins alike.
 func TestRemove(t *testing.T) {
-	const removed = "lock a, stat a/.zgroup, stat a/.zarray, stat a/zarr.json, delete a/zarr.json, stat a/.zmetadata, stat a/.zattrs, " +
-		"batch, list a, commit, batch, list a, delete a/c/0, commit, delete a/__varve/copying.json"
+	const removed = "lock a, put a/__varve/unfinished.json, stat a/.zgroup, stat a/.zarray, stat a/zarr.json, delete a/zarr.json, stat a/.zmetadata, stat a/.zattrs, " +
+		"batch, list a, commit, batch, list a, delete a/c/0, commit, delete a/__varve/unfinished.json"
 	for document, want := range map[string]string{"": removed + ", unlock a", "new": removed + ", put-if a/zarr.json, unlock a"} {
 		r, n := prepared(t)
 		if _, err := publish.Remove(t.Context(), n, bytesOrNil(document)); err != nil {
@@ -499,6 +499,12 @@ func TestRemove(t *testing.T) {
 		r.wants(t, "a/c/0", "")
 		r.wants(t, "ab/c/0", "another")
 	}
+	r, n := prepared(t)
+	r.fail = "put a/__varve/unfinished.json" // as on a full disk
+	if _, err := publish.Remove(t.Context(), n, nil); err != nil {
+		t.Errorf("without a note: %v", err)
+	}
+	r.wants(t, "a/c/0", "")
 	for fail, document := range map[string]string{
 		"lock a": "old", "delete a/zarr.json": "old", "list a": "", "delete a/c/0": "", "batch": "", "commit": "", "unlock a": "new",
 	} {
