@@ -41,7 +41,9 @@ interop: ## compare with zarr-python and zarrita, which are installed in a cache
 mutants: ## break the protocols one line at a time; the quick tests have to notice each break
 	@go run ./tools/mutants
 
-soak: mutants ## what takes too long for every change: mutants, soak tests, and arrays of all peers, which are installed in a cache folder
+soak: mutants ## what takes too long for every change: mutants, long and soak tests, fuzzing, and arrays of all peers, which are installed in a cache folder
+	VARVE_LONG=1 go test -count=1 -timeout 30m ./...
+	@sh .ci/fuzz 100000 $(MODULES)
 	@sh .ci/soak
 	@sh interop/peers/setup all
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
