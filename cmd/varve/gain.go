@@ -106,7 +106,7 @@ func (v *values) gather() (int64, error) {
 	}
 	n := v.total
 	if !v.whole {
-		copied, err := io.Copy(&v.aside, v.r)
+		copied, err := v.putAside(-1)
 		if err != nil {
 			return 0, fmt.Errorf("read %s: %w", v.name, err)
 		}

@@ -111,6 +111,12 @@ func (p *progress) drawOn(w io.Writer, delay, period time.Duration) {
 // add counts what is done.
 func (p *progress) add(n int64) { p.done.Add(n) }
 
+// Write counts bytes that pass.
+func (p *progress) Write(b []byte) (int, error) {
+	p.add(int64(len(b)))
+	return len(b), nil
+}
+
 // end takes the line away.
 func (p *progress) end() {
 	if p.w != nil {

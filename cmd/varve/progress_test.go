@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -94,5 +95,42 @@ func TestProgressIsForTerminals(t *testing.T) {
 	p = newEstimate(c, "copying", 1, movedBytes)
 	if p.end(); p.w != nil || observerOf(c.Context()) != observe.Observer(nil) {
 		t.Error("an estimate that nobody sees")
+	}
+}
+
+// slowly is a stream of two bytes, the second of which comes once the first one was shown.
+type slowly struct {
+	shown *shared
+	read  int
+}
+
+func (s *slowly) Read(b []byte) (int, error) {
+	switch s.read++; s.read {
+	case 1:
+		return copy(b, "x"), nil
+	case 2:
+		for !strings.Contains(s.shown.String(), "reading 1 B") && !strings.Contains(s.shown.String(), " 1 B of 2 B") {
+			time.Sleep(time.Millisecond)
+		}
+		return copy(b, "y"), nil
+	}
+	return 0, io.EOF
+}
+
+// TestProgressOfStreams shows what comes in from a pipe, whether its length is known or not.
+func TestProgressOfStreams(t *testing.T) {
+	for _, n := range []int64{-1, 2} {
+		shown := new(shared)
+		v := &values{r: &slowly{shown: shown}, name: "x"}
+		v.watch = func(total int64) *progress {
+			p := &progress{what: "reading", text: byteCount}
+			p.look = p.done.Load
+			p.total.Store(total)
+			p.drawOn(shown, 0, time.Millisecond)
+			return p
+		}
+		if copied, err := v.putAside(n); copied != 2 || err != nil {
+			t.Errorf("%d bytes, %v", copied, err)
+		}
 	}
 }

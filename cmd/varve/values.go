@@ -31,6 +31,10 @@ type values struct {
 	array   *zarr.Array  // a Zarr node; nil for files
 	done    func() error // lets go of it
 	aside   spool        // of a stream
+
+	// watch begins to show how a stream of so many bytes comes in, 0 where nobody knows how
+	// many. Nil shows nothing.
+	watch func(total int64) *progress
 }
 
 // close lets go of the file or the node, and of what was set aside.
@@ -55,6 +59,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 		return nil, err
 	}
 	v := &values{typ: t, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}
+	v.watch = func(total int64) *progress { return newProgress(cmd, "reading", total) }
 	if file != "" && file != "-" {
 		f, err := openPatiently(cmd.Context(), file)
 		if err != nil {
@@ -153,7 +158,7 @@ func (v *values) settle(n int64) error {
 	if v.whole {
 		return nil
 	}
-	copied, err := io.CopyN(&v.aside, v.r, n)
+	copied, err := v.putAside(n)
 	v.taken += copied
 	if err == nil {
 		err = v.end()
@@ -166,6 +171,20 @@ func (v *values) settle(n int64) error {
 	v.taken, v.whole = v.taken-copied, true
 	v.r = v.aside.reader()
 	return nil
+}
+
+// putAside sets n bytes of a stream aside, or all where n is negative, and shows how they come.
+func (v *values) putAside(n int64) (int64, error) {
+	r := v.r
+	if v.watch != nil {
+		p := v.watch(max(0, n))
+		defer p.end()
+		r = io.TeeReader(r, p)
+	}
+	if n < 0 {
+		return io.Copy(&v.aside, r)
+	}
+	return io.CopyN(&v.aside, r, n)
 }
 
 // broken returns the error for a file that could not be read as far as it is needed.

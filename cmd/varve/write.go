@@ -17,8 +17,8 @@ There have to be as many values as elements are selected. FILE may also be a Zar
 format, whose type has to be the array's; json is nested lists of values as metadata spells fill values, the one for elements that
 differ in length. Moments and durations are numbers or text there, as "2020-05-05" and "10 s". Of elements that --select names twice the last value stays.
 
-More than 128 MiB of standard input are kept in a temporary file until all of them are there, and are written then, so that
-a stream that breaks off or goes on too long changes nothing.`,
+Values from a pipe are kept until all of them are there, in a temporary file if they have more than 16 MiB, and are written
+then, so that a stream that breaks off or goes on too long changes nothing.`,
 		Example: `  varve write era5.zarr/t2m --select 0:24 day.npy
   varve write era5.zarr/mask --select ...,0 --value 1`,
 		Args:              arguments("NODE", "[FILE]"),
@@ -111,10 +111,8 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 	if left == 0 {
 		return v.end()
 	}
-	if left > slabBytes {
-		if err := v.settle(left); err != nil {
-			return err
-		}
+	if err := v.settle(left); err != nil {
+		return err
 	}
 	p := newProgress(cmd, "writing", left)
 	defer p.end()
