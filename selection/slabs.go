@@ -59,15 +59,16 @@ func (p *points) part(in grid.Box) *points {
 // slabs cuts a selected block into boxes of places.
 type slabs struct {
 	*Resolved
-	grid  *grid.Grid
+	grids []*grid.Grid
 	shape []int64
 }
 
 // Slabs yields boxes of places in the selected block that follow each other in C order and make up all of it, each of at most
 // limit bytes of elements of size bytes, but of at least one element. They end at the borders of chunks where they can, so
-// that few chunks are touched twice. The boxes are of the full shape, and reused.
-func (r *Resolved) Slabs(g *grid.Grid, size, limit int64) iter.Seq[grid.Box] {
-	s := &slabs{r, g, r.FullShape()}
+// that few chunks are touched twice, and where a chunk is longer than a slab at those of a grid of inner chunks, if one
+// is given. The boxes are of the full shape, and reused.
+func (r *Resolved) Slabs(g *grid.Grid, size, limit int64, inner ...*grid.Grid) iter.Seq[grid.Box] {
+	s := &slabs{r, append([]*grid.Grid{g}, inner...), r.FullShape()}
 	return func(yield func(grid.Box) bool) {
 		if r.count == 0 {
 			return
@@ -111,21 +112,23 @@ func (s *slabs) stop(axis int, start, most int64) int64 {
 	if stop == s.shape[axis] || s.axes == nil {
 		return stop
 	}
-	if back := s.back(s.Resolved.axis(axis), stop); stop-back > start {
-		return stop - back
+	for _, g := range s.grids {
+		if back := s.back(g, s.Resolved.axis(axis), stop); stop-back > start {
+			return stop - back
+		}
 	}
 	return stop
 }
 
 // back returns how many places before a place along an axis are in the same chunk; 0 where the elements are not in order.
-func (s *slabs) back(axis int, place int64) int64 {
+func (s *slabs) back(g *grid.Grid, axis int, place int64) int64 {
 	a := s.axes[axis]
-	chunk, within, ok := s.grid.Axis(axis).Locate(a.at(place))
+	chunk, within, ok := g.Axis(axis).Locate(a.at(place))
 	switch {
 	case !ok || a.list != nil:
 		return 0
 	case a.flip:
-		cell, _ := s.grid.Axis(axis).Cell(chunk)
+		cell, _ := g.Axis(axis).Cell(chunk)
 		within = cell.Logical - 1 - within
 	}
 	return within / a.step

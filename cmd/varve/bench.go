@@ -181,12 +181,7 @@ const (
 
 // slabFor returns how many bytes are read at a time: enough for all processors, and no more than other commands do unless one chunk is longer.
 func slabFor(s *source) int64 {
-	g := s.array.Grid()
-	if inner := s.array.Inner(); inner != nil {
-		if cut, err := inner.Grid(); err == nil { // else shards stand for their inner chunks
-			g = cut
-		}
-	}
+	g := finest(s.array)
 	chunk := width(s.stored)
 	for i := range g.Rank() {
 		axis := g.Axis(i)

@@ -21,14 +21,6 @@ type elements struct {
 // width returns how many bytes an element takes in memory; of one that may have any length, what a reference to it takes.
 func width(t dtype.Type) int64 { return int64(codec.Spec{Type: t}.Width()) }
 
-// slabOf returns how many bytes of elements of a type, as width counts them, are in memory at a time.
-func slabOf(t dtype.Type) int64 {
-	if t.Variable() {
-		return slabBytes / 16 // they are longer than what refers to them
-	}
-	return slabBytes
-}
-
 func (e elements) len() int {
 	if e.typ.Variable() {
 		return len(e.words)

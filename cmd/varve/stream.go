@@ -13,9 +13,6 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// slabBytes is how much of an array is in memory at a time.
-const slabBytes = 128 << 20
-
 // source is the selected part of an array, on its way out.
 type source struct {
 	array    *zarr.Array

@@ -43,14 +43,21 @@ func (d *editor) assemble() error {
 
 // finish adds the index.
 func (d *editor) finish(a *assembler) error {
+	d.out.Empty, d.out.Size = a.stored == 0, a.size
+	if one := d.onlyPart(a); one != nil {
+		raw, err := d.encodeIndex(one.B, d.layout, a.index)
+		if err != nil {
+			return err
+		}
+		d.out.Pieces, d.out.Size = []store.Piece{{Data: raw}}, int64(len(raw))
+		return nil
+	}
 	b := budget.Get(d.layout.index)
 	d.out.Memory = append(d.out.Memory, b)
 	raw, err := d.encodeIndex(b.B, d.layout, a.index)
 	if err != nil {
 		return err
 	}
-	d.out.Empty = a.stored == 0
-	d.out.Size = a.size
 	if d.atStart {
 		d.out.Pieces = append([]store.Piece{{Data: raw}}, a.pieces...)
 		return nil
@@ -58,6 +65,19 @@ func (d *editor) finish(a *assembler) error {
 	d.out.Pieces = append(a.pieces, store.Piece{Data: raw})
 	d.out.Size += d.layout.index
 	return nil
+}
+
+// onlyPart returns the memory that all of the shard but its index is in, where the index has room behind it: the shard then is one
+// piece, which is stored from where it is. It is nil where there is none.
+func (d *editor) onlyPart(a *assembler) *budget.Buffer {
+	if d.atStart || len(d.parts) != 1 || len(a.pieces) != 1 || len(a.pieces[0].Data) == 0 {
+		return nil
+	}
+	b, data := d.parts[0], a.pieces[0].Data
+	if len(data) != len(b.B) || &data[0] != &b.B[0] || int64(cap(b.B)-len(b.B)) < d.layout.index {
+		return nil
+	}
+	return b
 }
 
 // behind begins the new shard with all inner chunks of the stored one where they are, if new ones are to be put behind them

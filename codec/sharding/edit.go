@@ -258,7 +258,7 @@ func (d *editor) encodeAll(count int64) error {
 func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	from := i * d.size
 	list := d.list[from:min(int64(len(d.list)), from+d.size)]
-	b := budget.Get(min(mostReady, (d.likely-d.layout.index)/max(1, d.n)*int64(len(list))))
+	b := budget.Get(d.readyFor(int64(len(list))))
 	d.parts[i] = b
 	for j, k := range list {
 		before := len(b.B)
@@ -278,6 +278,16 @@ func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 		b.Put()
 	}
 	return nil
+}
+
+// readyFor returns how many bytes are made ready for so many inner chunks that are encoded. One that is long gets all that it may
+// take, and the index behind it: its elements are in memory, and memory that grows step by step leaves several times as much behind.
+func (d *editor) readyFor(n int64) int64 {
+	ready := (d.likely - d.layout.index) / max(1, d.n) * n
+	if n == 1 && d.heap == nil && !d.chain.Divided() && d.layout.most < tooLarge {
+		return d.layout.most + d.layout.index
+	}
+	return min(mostReady, ready)
 }
 
 // bytes returns the bytes of the elements of an inner chunk.
