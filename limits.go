@@ -15,6 +15,8 @@ type Limits struct {
 	Depth int
 	// Chunk is the most bytes of one decoded chunk. Where chunks are shards it is that of one decoded inner chunk, and of an index.
 	// Default: 1 GiB.
+	// Of longer chunks that are not encoded parts are read; boxes are written into those that are stored, in stores that put values
+	// together from their older version; and they are checked, also with a CRC-32C behind them.
 	Chunk int64
 	// InnerChunks is the most inner chunks of one shard. Default: 2^24, the index of which has 256 MiB.
 	InnerChunks int64

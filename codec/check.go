@@ -109,15 +109,18 @@ func (c *Chain) unpermuted(index []int64) []int64 {
 
 // checkWhole is Check of a chunk without inner chunks.
 func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*Check, error) {
-	if !deep {
-		_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
-		return &Check{Bytes: info.Size}, err
-	}
 	n, ok := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
 	if !ok {
 		return nil, fmt.Errorf("%w: a chunk of shape %v", ErrLimit, shape)
 	}
 	data, inMemory := src.(Stored)
+	if c.CheckedInRanges() && (n > CheckRange && !inMemory || !deep) {
+		return c.checkRanges(ctx, shape, n, src, deep)
+	}
+	if !deep {
+		_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
+		return &Check{Bytes: info.Size}, err
+	}
 	if !inMemory {
 		b := budget.Get(0)
 		defer b.Put()

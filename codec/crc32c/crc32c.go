@@ -23,7 +23,7 @@ func init() { codec.Register("crc32c", New) }
 // Extension returns the metadata of the codec. It has no configuration.
 func Extension() metadata.Extension { return metadata.Extension{Name: "crc32c"} }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a [codec.Trimmer].
+// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a [codec.Summer].
 func New(configuration []byte) (any, error) {
 	if err := config.Decode(configuration, &struct{}{}); err != nil {
 		return nil, fmt.Errorf("%w: crc32c: %w", codec.ErrConfiguration, err)
@@ -58,11 +58,52 @@ func (c coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 func (coder) Trim(src []byte) ([]byte, error) {
 	n := len(src) - size
 	if n < 0 {
-		return nil, fmt.Errorf("%w: crc32c: %d bytes are too few for a checksum", codec.ErrCorrupt, len(src))
+		return nil, tooFew(len(src))
 	}
-	stored, sum := binary.LittleEndian.Uint32(src[n:]), crc32.Checksum(src[:n], castagnoli)
-	if stored != sum {
-		return nil, fmt.Errorf("%w: crc32c of %d bytes is %#08x, stored is %#08x", codec.ErrChecksum, n, sum, stored)
+	if err := compare(int64(n), binary.LittleEndian.Uint32(src[n:]), crc32.Checksum(src[:n], castagnoli)); err != nil {
+		return nil, err
 	}
 	return src[:n:n], nil
+}
+
+func tooFew(n int) error {
+	return fmt.Errorf("%w: crc32c: %d bytes are too few for a checksum", codec.ErrCorrupt, n)
+}
+
+// compare returns an error where the checksum of n bytes is another one than that which is stored.
+func compare(n int64, stored, sum uint32) error {
+	if stored != sum {
+		return fmt.Errorf("%w: crc32c of %d bytes is %#08x, stored is %#08x", codec.ErrChecksum, n, sum, stored)
+	}
+	return nil
+}
+
+// Sum implements [codec.Summer].
+func (coder) Sum() codec.Sum { return new(sum) }
+
+// sum adds up bytes, of which the last are the checksum of those before them.
+type sum struct {
+	crc  uint32
+	n    int64 // bytes that were added up
+	last []byte
+	room [size]byte
+}
+
+// Add implements [codec.Sum].
+func (s *sum) Add(data []byte) {
+	before := max(0, len(s.last)+len(data)-size) // that are not among the last
+	from := min(before, len(s.last))
+	s.crc = crc32.Update(s.crc, castagnoli, s.last[:from])
+	s.crc = crc32.Update(s.crc, castagnoli, data[:before-from])
+	s.n += int64(before)
+	kept := copy(s.room[:], s.last[from:])
+	s.last = s.room[:kept+copy(s.room[kept:], data[before-from:])]
+}
+
+// Err implements [codec.Sum].
+func (s *sum) Err() error {
+	if len(s.last) < size {
+		return tooFew(len(s.last))
+	}
+	return compare(s.n, binary.LittleEndian.Uint32(s.last), s.crc)
 }

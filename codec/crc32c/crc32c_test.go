@@ -112,3 +112,23 @@ func ExampleExtension() {
 	fmt.Printf("%q %v\n", stored, err)
 	// Output: "chunkD\x8ekJ" <nil>
 }
+
+// TestSum adds up random bytes in random pieces, damaged or not: the verdict is that of Trim.
+func TestSum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		stored := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")
+		if rapid.Bool().Draw(t, "sound") {
+			stored, _ = coder{}.Encode(nil, stored)
+		}
+		_, want := coder{}.Trim(stored)
+		s := coder{}.Sum()
+		for rest := stored; len(rest) > 0; {
+			n := rapid.IntRange(0, len(rest)).Draw(t, "piece")
+			s.Add(rest[:n])
+			rest = rest[n:]
+		}
+		if got := s.Err(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"math"
@@ -91,8 +92,8 @@ const checkTries = 16
 // check looks for faults in the chunk.
 func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err error) {
 	n, err := w.begin()
-	if err != nil && !w.Chain.Divided() {
-		return nil, err
+	if err != nil && !w.Chain.Divided() && !w.Chain.CheckedInRanges() {
+		return nil, fmt.Errorf("%w; its codecs decode it as a whole: raise the limit to check it", err)
 	}
 	weight, err := w.bytes.Acquire(ctx, w.checkWeight(n))
 	if err != nil {
@@ -116,9 +117,12 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 	return out, err
 }
 
-// checkWeight returns about how many bytes it takes to look for faults in a chunk of n decoded bytes: of a large one of inner
-// chunks, range after range is held, and what is decoded of it.
+// checkWeight returns about how many bytes it takes to look for faults in a chunk of n decoded bytes, 0 of one that is too large: of a
+// large one of inner chunks, range after range is held, and what is decoded of it.
 func (w *worker) checkWeight(n int64) int64 {
+	if w.Chain.CheckedInRanges() && (n == 0 || n > codec.CheckRange) {
+		return codec.CheckRange
+	}
 	if !w.Chain.Divided() {
 		return n * int64(2+w.Chain.Buffers())
 	}

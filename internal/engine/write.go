@@ -86,11 +86,11 @@ func (w *writer) write(ctx context.Context, src grid.View) error {
 	if w.Chain.Divided() {
 		return w.writeDivided(ctx, src)
 	}
-	if err != nil {
-		return err
-	}
 	w.Into(src)
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
+	if err != nil || w.overwrites(n, whole) {
+		return w.overwrite(ctx, n, err)
+	}
 	if !whole || w.Picks != nil || w.Cell.IsBoundary() {
 		return w.holding(ctx, w.writeWeight(n, whole), func() error {
 			return w.again(func() error { return w.change(ctx, n, whole) })
@@ -230,7 +230,7 @@ func (w *writer) clearTail() bool {
 
 // put stores the elements that v shows as the chunk, n bytes decoded.
 func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
-	if !w.KeepFill && !(w.Shared && w.Cell.IsBoundary()) && v.AllEqual(w.Fill) {
+	if w.deletes() && v.AllEqual(w.Fill) {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
