@@ -74,6 +74,10 @@ func openAt[N Node](
 	access := store.Read
 	if o := opt.orZero(); o.Write && o.Rehearsal == nil {
 		access = store.Write
+	} else if o.Finish && o.Rehearsal == nil {
+		if n, err := in(ctx, location, store.Write, "open", open); err == nil {
+			return n, nil // else it is one that can only be read
+		}
 	}
 	return in(ctx, location, access, "open", open)
 }

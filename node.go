@@ -182,6 +182,24 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 	if opt.Write && h.ledger == nil { // a dry run removes nothing
 		h.sweep(ctx)
 	}
+	n, err := h.loaded(ctx, p, opt)
+	a, ok := n.(*Array)
+	switch {
+	case err != nil:
+		return nil, err
+	case ok && opt.Write:
+		err = a.recover(ctx)
+	case ok && opt.Finish && a.finish(ctx):
+		return h.loaded(ctx, p, opt) // it may be of another state by now
+	}
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// loaded returns the node at p as its documents describe it.
+func (h *Hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node, error) {
 	now := time.Now()
 	s, err := h.load(ctx, p, opt.Limits)
 	if err != nil {
@@ -193,11 +211,6 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 	}
 	if a, ok := n.(*Array); ok {
 		a.state.Load().confirm(now)
-		if opt.Write {
-			if err := a.recover(ctx); err != nil {
-				return nil, err
-			}
-		}
 	}
 	return n, nil
 }

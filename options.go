@@ -12,6 +12,11 @@ import (
 type Options struct {
 	// Write permits changes. Without it every change fails with [ErrReadOnly].
 	Write bool
+	// Finish lets arrays that are opened for reading finish what a writer that died has left, where the store can be written to and has
+	// locks, of which one that is free tells that the writer is dead: chunks that were cut and not yet moved to their places, which
+	// Varve reads and other programs do not decode until then, and changes of several arrays. It waits for nobody, and where it
+	// cannot, nothing is said: the next writer does it. Opening for writing does so in any case.
+	Finish bool
 	// Codecs are the codecs that arrays may use; nil stands for [codec.Default].
 	Codecs *codec.Registry
 	// Limits bounds what a stranger's store may make this program do.

@@ -1,9 +1,7 @@
 package zarr
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -71,24 +69,10 @@ func (s *state) trim(next *state, boxes []grid.Box, change *publish.Change) {
 	change.Tidy = next.tidyAside
 }
 
-// fetchAside moves the chunks that are put aside to their places. A fault of one does not keep it from the others: what
-// stays aside is not what other programs expect under its key.
+// fetchAside moves the chunks that are put aside to their places, several at a time: until then other programs do not decode them. A
+// fault of one does not keep it from the others: what stays aside is not what they expect under its key.
 func (s *state) fetchAside(ctx context.Context, b store.Batch) error {
-	var first error
-	left := 0
-	for c, err := range s.engine.Aside(ctx) {
-		if err != nil {
-			return stillAside(left, errors.Join(first, err))
-		}
-		if err := s.engine.Fetch(ctx, c, b); err != nil {
-			left++
-			first = cmp.Or(first, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return stillAside(left, first)
+	return stillAside(s.engine.FetchAside(ctx, b))
 }
 
 // stillAside says what becomes of chunks that could not be moved to their places.
@@ -97,7 +81,7 @@ func stillAside(left int, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%w (chunks that were cut, %d or more, are still put aside: Varve reads them, other programs do not decode them "+
-		"until the array is opened for writing again, which moves them)", err, left)
+		"until the array is opened for writing again, or with Options.Finish, which moves them)", err, left)
 }
 
 // tidyAside deletes what was put aside.
@@ -118,9 +102,8 @@ func (a *Array) recover(ctx context.Context) error {
 	if err := retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
 		return err
 	}
-	s := a.state.Load()
 	left := false
-	for _, err := range s.engine.Aside(ctx) {
+	for _, err := range a.state.Load().engine.Aside(ctx) {
 		if err != nil {
 			return err
 		}
@@ -135,6 +118,11 @@ func (a *Array) recover(ctx context.Context) error {
 		return err
 	}
 	defer leave()
+	return a.moveAside(ctx)
+}
+
+// moveAside moves the chunks that are put aside to their places. The caller has all turns.
+func (a *Array) moveAside(ctx context.Context) error {
 	return a.update(ctx, func(s *state) (*publish.Change, *state, error) {
 		return &publish.Change{Reclaim: s.fetchAside, Tidy: s.tidyAside}, s, nil
 	})

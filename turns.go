@@ -49,6 +49,10 @@ func placeOf(s store.Store, p store.Path) place {
 
 // enter waits for n of all turns at the node, and returns the function that gives them back.
 func (n *node) enter(ctx context.Context, count int64) (t *turns, leave func(), err error) {
+	return n.enterBy(count, func(queue *semaphore.Weighted) error { return queue.Acquire(ctx, count) })
+}
+
+func (n *node) enterBy(count int64, acquire func(*semaphore.Weighted) error) (t *turns, leave func(), err error) {
 	at := placeOf(n.hierarchy.store, n.path)
 	inTurn.Lock()
 	if t = inTurn.at[at]; t == nil {
@@ -64,11 +68,22 @@ func (n *node) enter(ctx context.Context, count int64) (t *turns, leave func(), 
 			delete(inTurn.at, at)
 		}
 	}
-	if err := t.queue.Acquire(ctx, count); err != nil {
+	if err := acquire(t.queue); err != nil {
 		done()
 		return nil, nil, err
 	}
 	return t, func() { t.queue.Release(count); done() }, nil
+}
+
+// enterAtOnce is enter where nobody has to be waited for.
+func (n *node) enterAtOnce(count int64) (leave func(), entered bool) {
+	_, leave, err := n.enterBy(count, func(queue *semaphore.Weighted) error {
+		if !queue.TryAcquire(count) {
+			return ErrLocked
+		}
+		return nil
+	})
+	return leave, err == nil
 }
 
 // hold takes the lock of the store for the writes of this process, so that no other one makes the array grow or shrink.

@@ -31,6 +31,9 @@ rule. Where all chunks should be there, --complete lists those that are not.
 Of a group the arrays are those that are really there. Consolidated metadata that another program has left stale counts as a
 finding, too; varve consolidate makes it new.
 
+With --finish chunks that a writer cut and could not move to their places before it died, which other programs do
+not decode until then, are moved first. Where the writer may be at work, or the store cannot be written to, all stays as it is.
+
 Temporary files are listed and are no damage: of a write that is under way, or of a writer that was
 killed. The next command that writes here removes those of killed writers.`,
 		Example: `  varve check era5.zarr
@@ -39,12 +42,39 @@ killed. The next command that writes here removes those of killed writers.`,
 		ValidArgsFunction: completeNode,
 	}
 	only := c.Flags().Bool("index-only", false, "look at the indexes of shards, and decode nothing")
+	finish := c.Flags().Bool("finish", false, "finish first what a writer that died has left, such as cut chunks that were not moved to their places")
 	complete := c.Flags().Bool("complete", false, "count chunks that are not stored as faults, where all should be")
-	c.Flags().Bool("dry-run", false, "change nothing, which check never does")
+	dry := c.Flags().Bool("dry-run", false, "change nothing, which check never does without --finish")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if *finish && !*dry {
+			if err := finishLeft(cmd, args[0]); err != nil {
+				return err
+			}
+		}
 		return check(cmd, args[0], zarr.CheckOptions{IndexOnly: *only, Complete: *complete})
 	}
 	return c
+}
+
+// finishLeft finishes what writers that died have left in an array, or in all arrays of a group, as far as it can be.
+func finishLeft(cmd *cobra.Command, location string) error {
+	opt := reading(cmd)
+	opt.Finish = true
+	n, err := zarr.Open(cmd.Context(), location, opt)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	g, ok := n.(*zarr.Group)
+	if !ok {
+		return nil
+	}
+	for m, err := range g.Members(cmd.Context(), true) {
+		if _, isArray := m.Node.(*zarr.Array); err == nil && isArray {
+			_, _ = g.OpenArray(cmd.Context(), m.Path, nil) // which does it; check tells of those that cannot be opened
+		}
+	}
+	return nil
 }
 
 // findings is what was found out about an array, as programs read it.

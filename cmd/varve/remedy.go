@@ -31,6 +31,7 @@ var remedies = strings.NewReplacer(
 	"Experimental.EncodedShapes", "--experimental encoded-shapes",
 	"Experimental.InnerChunks", "--experimental inner-chunks",
 	"Options.FillAll permits it", "--yes permits it, --dry-run shows where",
+	"Options.Finish", "varve check --finish",
 	"Options.Missing", "--missing 403",
 	"Options.PrivateRedirects", "--private-redirects",
 	"Options.RequireChunks", "--missing-chunks fill",

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -161,29 +163,68 @@ func (a *Array) asideChunk(name string) AsideChunk {
 	return c
 }
 
-// Fetch moves a chunk that is put aside to its place, unless what is there decodes.
-func (a *Array) Fetch(ctx context.Context, c AsideChunk, batch store.Batch) error {
+// FetchAside moves the chunks that are put aside to their places, several at a time within the budget, and returns how many could not be
+// moved, and why: the first fault, which does not keep it from the others.
+func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fault error) {
+	next, stop := iter.Pull2(a.Aside(ctx))
+	defer stop()
+	var listing error
+	var mu sync.Mutex
+	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), math.MaxInt64)
+	type fetched struct {
+		*writer
+		chunk AsideChunk
+	}
+	err := each(ctx, r.workers,
+		func(f *fetched) bool {
+			var more bool
+			var err error
+			if f.chunk, err, more = next(); err != nil {
+				listing = err
+			}
+			return more && err == nil
+		},
+		func() *fetched { return &fetched{writer: r.newWriter(Writing{Batch: batch})} },
+		func(ctx context.Context, f *fetched) error {
+			if err := f.fetchAside(ctx, f.chunk); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				left++
+				fault = cmp.Or(fault, err)
+			}
+			return nil
+		})
+	return left, errors.Join(fault, listing, err)
+}
+
+// fetchAside moves a chunk that is put aside to its place, unless what is there decodes.
+func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 	if c.Index == nil {
 		return nil
 	}
-	w, n, err := a.at(c.Index)
+	copy(w.Part.Chunk, c.Index)
+	n, err := w.begin()
 	if err != nil {
-		return err
+		return w.fail(err)
 	}
+	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
+	if err != nil {
+		return w.fail(err)
+	}
+	defer w.bytes.Release(weight)
 	defer w.lock().Unlock()
 	found, buffer, err := w.decodeStored(ctx, n, nil)
 	buffer.Put()
 	if !errors.Is(err, codec.ErrCorrupt) {
 		return w.fail(err)
 	}
-	value, _, err := a.Store.Get(ctx, c.Key, store.Request{}, nil)
+	value, _, err := w.Store.Get(ctx, c.Key, store.Request{}, nil)
 	if errors.Is(err, fs.ErrNotExist) || found {
 		return nil
 	}
 	if err != nil {
 		return w.fail(err)
 	}
-	v := w.newWriter(Writing{Batch: batch})
-	v.worker, v.on = w, store.IfVersion(w.info.Version)
-	return w.fail(v.store(ctx, value))
+	w.on = store.IfVersion(w.info.Version)
+	return w.fail(w.store(ctx, value))
 }

@@ -45,13 +45,15 @@ func TestFetchOverDamage(t *testing.T) {
 		if c.there != nil {
 			must(s.Put(t.Context(), key, c.there, store.Flush))
 		}
-		for chunk, err := range a.Aside(t.Context()) {
-			if err == nil {
-				err = publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error { return a.Fetch(ctx, chunk, b) })
+		err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
+			left, err := a.FetchAside(ctx, b)
+			if left != 0 {
+				t.Errorf("%s: %d are left", name, left)
 			}
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 		if got, _, _ := s.Get(t.Context(), key, store.Request{}, nil); !bytes.Equal(got, c.want) {
 			t.Errorf("%s: the chunk is %v, want %v", name, got, c.want)
