@@ -94,6 +94,9 @@ func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error
 	policies := make([]grid.Growth, len(shape))
 	policies[axis] = s.rounded(axis, opt.Grow, opt.RoundUp)
 	g, err := s.grid.Grown(shape, policies...)
+	if err != nil && s.doc.Format() == 2 && opt.Grow.String() != grid.AppendOne().String() {
+		err = fmt.Errorf("%w; format 2 has regular chunks only: convert the array to format 3 first (varve convert --to 3)", err)
+	}
 	if err == nil {
 		err = s.fits(g, axis, count, opt.Grow)
 	}

@@ -83,6 +83,9 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return f.stopped(cmd, from, to, src, dst, err)
 	}
+	if a, err := dst.Hierarchy.OpenArray(ctx, dst.Path, reading(cmd)); err == nil && !f.dry {
+		noteDimensions(cmd, to, a)
+	}
 	if err := letGo(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
 	}

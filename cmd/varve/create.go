@@ -35,7 +35,9 @@ func newCreateCommand() *cobra.Command {
 		Short: "Create an array or a group",
 		Long: `Create an array or a group.
 
-Groups above it that are missing are created, too.
+Groups above it that are missing are created, too, up to the topmost group that is there or the topmost folder whose name ends
+in .zarr. Where there is neither, as for plain/g/t2m, the node is a store of its own, and folders above it stay plain folders;
+varve create plain/g --group makes a group of one.
 
 ` + chunksHelp + `
 
@@ -171,6 +173,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 			return c.undo(cmd, location, err)
 		}
 	}
+	noteDimensions(cmd, location, a)
 	if wantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,4 +100,24 @@ func disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 		return nil // they agree, or could not be compared
 	}
 	return strings.Split(e.Err.Error(), "\n")
+}
+
+// noteDimensions tells people where a new array differs in length from others of its group along a dimension that they
+// share. That is no reason to refuse it: the others may be made longer next.
+func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
+	if a.Path() == "" {
+		return
+	}
+	g, err := a.Hierarchy().OpenGroup(cmd.Context(), path.Dir("/" + a.Path())[1:], nil)
+	if err != nil {
+		return // the group is none, or not to be read; the array is there all the same
+	}
+	for _, text := range disagreements(cmd, g) {
+		for _, name := range a.DimensionNames() {
+			if name != "" && strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", name)) {
+				note(cmd, location, text+" of its group: xarray does not open such a group")
+				break
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -47,6 +48,9 @@ func newGridCommand() *cobra.Command {
 func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 	if f.svg == "-" && wantsJSON(cmd) {
 		return badUsage("--svg - and --json both write to standard output: give --svg FILE")
+	}
+	if ext := filepath.Ext(strings.TrimLeft(filepath.Base(f.svg), ".")); ext != "" && !strings.EqualFold(ext, ".svg") {
+		return badUsage("--svg %s: the picture is SVG, and %s is another kind of file; name it .svg", f.svg, ext)
 	}
 	d, err := f.drawn(cmd, args)
 	if err != nil {

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/metadata"
 )
 
 // meant returns a question for a word that is not among those known, as " (is time meant?)", and nothing where no
@@ -21,24 +24,70 @@ func meant(word string, known []string) string {
 	return ""
 }
 
-// meantNode adds to the error for a node that is not there which of the nodes beside it may be meant.
+// meantNode adds to the error for a node that is not there what may be meant: a node beside it with a name that is
+// near, or the nodes in a folder that is no node itself.
 func meantNode(cmd *cobra.Command, err error) error {
 	var e *zarr.Error
-	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &e) || e.Op != "open" {
+	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &e) || e.Op != "open" || e.Path == "" {
 		return err
 	}
-	group, name := path.Split(sameNode(e.Path))
-	if group == "" || name == "" {
+	at := sameNode(e.Path)
+	if holdsNodes(at) {
+		e.Err = fmt.Errorf("%w (varve create %s --group makes the folder a group)", e.Err, at)
 		return err
 	}
-	members := memberPaths(cmd.Context(), sameNode(group), "")
-	for i, m := range members {
-		members[i] = m[strings.LastIndexByte(m, '/')+1:]
+	group, name := path.Split(at)
+	var members []string
+	if group != "" && name != "" {
+		members = memberPaths(cmd.Context(), sameNode(group), "")
+		for i, m := range members {
+			members[i] = m[strings.LastIndexByte(m, '/')+1:]
+		}
 	}
-	if hint := meant(name, members); hint != "" {
+	hint := meant(name, members)
+	if members == nil && !strings.Contains(at, "://") {
+		hint = meant(name, slices.DeleteFunc(nodesIn(localPath(group)), func(n string) bool { return distance(n, name) > mostOff }))
+	}
+	if hint != "" {
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
 	}
 	return err
+}
+
+// mostOff is by how many letters the name of a store that is proposed differs at most.
+const mostOff = 2
+
+// mostBeside is how many entries of a folder are looked at for stores that may be meant.
+const mostBeside = 1000
+
+// nodesIn returns the names of the nodes and archives that are right in a folder of this machine.
+func nodesIn(folder string) (names []string) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(mostBeside)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".zip") || isNodeFolder(filepath.Join(folder, e.Name())) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// isNodeFolder reports whether a folder has a document that makes it a node.
+func isNodeFolder(folder string) bool {
+	return slices.ContainsFunc([]string{metadata.V3Node, metadata.V2Array, metadata.V2Group}, func(name string) bool { return isThere(filepath.Join(folder, name)) })
+}
+
+// holdsNodes reports whether a location is a folder of this machine that is no node and has nodes in it.
+func holdsNodes(at string) bool {
+	if strings.Contains(at, "://") || isNodeFolder(at) {
+		return false
+	}
+	return slices.ContainsFunc(nodesIn(localPath(at)), func(name string) bool { return !strings.HasSuffix(name, ".zip") })
 }
 
 // mostNear is how many words are proposed.

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCreateNotesDimensions tells of a new array that differs in length from others of its group, and creates it.
+func TestCreateNotesDimensions(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", group+"/time", "--shape", "600", "--dtype", "int8", "--dimension-names", "time")
+	must(t, "", "create", group+"/fits", "--shape", "600,2", "--dtype", "int8", "--dimension-names", "time,x")
+	create := []string{"create", group + "/pr", "--shape", "5,2", "--dtype", "int8", "--dimension-names", "time,x"}
+	for _, args := range [][]string{append(create, "--dry-run"), create, {"copy", group + "/pr", group + "/pr2"}} {
+		_, errs, status := execute(t, "", args...)
+		if status != 0 || !strings.HasPrefix(errs, "note: "+group+"/pr") || !strings.Contains(errs, `: dimension "time" has length 5 in pr`) || !strings.Contains(errs, "and length 600 in fits, time of its group") {
+			t.Errorf("%q: status %d, %q", args, status, errs)
+		}
+	}
+	must(t, "", "create", group+"/deep/pr", "--shape", "5", "--dtype", "int8", "--dimension-names", "time")
+	must(t, "", "create", group+"/other", "--shape", "5", "--dtype", "int8", "--dimension-names", "y") // old differences are not its own
+	must(t, "", "create", group+"/pr3", "--shape", "5", "--dtype", "int8", "--dimension-names", "time", "--json")
+}
+
+// TestMeantStore proposes stores whose names are near, and says how a folder becomes a group.
+func TestMeantStore(t *testing.T) {
+	dir := t.TempDir()
+	must(t, "", "create", dir+"/K.zarr/a", "--shape", "1", "--dtype", "int8")
+	must(t, "", "create", dir+"/plain/g/t2m", "--shape", "1", "--dtype", "int8")
+	overwrite(t, filepath.Join(dir, "K.zap"), "no store")
+	for _, c := range []struct{ node, want string }{
+		{"K.zar", "nothing is here (is K.zarr meant?)"},
+		{"k.zarr", "(is K.zarr meant?)"},
+		{"K.zarr/b", "(is a meant?)"},
+		{"plain/g", "no Zarr node here, only t2m (varve create " + dir + "/plain/g --group makes the folder a group)"},
+		{"plain/g/t2", "(is t2m meant?)"},
+	} {
+		if _, errs, status := execute(t, "", "info", dir+"/"+c.node); status != 1 || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: status %d, %s", c.node, status, errs)
+		}
+	}
+	for _, node := range []string{"entirely-else.zarr", "K"} {
+		if _, errs, _ := execute(t, "", "info", dir+"/"+node); strings.Contains(errs, "meant") {
+			t.Error(errs)
+		}
+	}
+	must(t, "", "create", dir+"/plain/g", "--group")
+	if out := must(t, "", "ls", dir+"/plain/g"); !strings.HasPrefix(out, "t2m") {
+		t.Error(out)
+	}
+	t.Chdir(dir)
+	if _, errs, _ := execute(t, "", "info", "K.zar"); !strings.Contains(errs, "(is K.zarr meant?)") {
+		t.Error(errs)
+	}
+}
+
+// TestPictureName refuses to write SVG into a file of another kind.
+func TestPictureName(t *testing.T) {
+	node := newNode(t, "--shape", "4", "--dtype", "int8")
+	dir := t.TempDir()
+	if _, errs, status := execute(t, "", "grid", node, "--svg", dir+"/out.png"); status != 2 || !strings.Contains(errs, ".png") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Error(entries)
+	}
+	for _, name := range []string{"out.svg", "out", "out.SVG", ".hidden"} {
+		must(t, "", "grid", node, "--svg", dir+"/"+name)
+	}
+	if out := must(t, "", "grid", node, "--svg", "-"); !strings.Contains(out, "<svg") {
+		t.Error(out)
+	}
+}
+
+// TestGrowFormat2 names convert where a policy of growth needs lists, which format 2 does not have.
+func TestGrowFormat2(t *testing.T) {
+	node := newNode(t, "--shape", "3", "--dtype", "int8", "--zarr-format", "2")
+	if _, errs, status := execute(t, "[1]", "append", node, "--grow", "fixed:3", "--format", "json"); status != 1 || !strings.Contains(errs, "convert --to 3") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
