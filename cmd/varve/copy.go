@@ -83,11 +83,14 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return f.stopped(cmd, from, to, src, dst, err)
 	}
-	if a, err := dst.Hierarchy.OpenArray(ctx, dst.Path, reading(cmd)); err == nil && !f.dry {
-		noteDimensions(cmd, to, a)
-	}
 	if err := letGo(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
+	}
+	if !f.dry && dst.Path != "" {
+		if a, err := zarr.OpenArray(ctx, to, nil); err == nil {
+			noteDimensions(cmd, to, a)
+			_ = a.Close() // it was read only
+		}
 	}
 	c := copied{from, to, f.dry, f.move && !f.dry, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved}
 	switch {
