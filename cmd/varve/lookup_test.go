@@ -168,7 +168,9 @@ func TestSelectIndexHint(t *testing.T) {
 // TestSelectWithoutCoordinate names what is missing.
 func TestSelectWithoutCoordinate(t *testing.T) {
 	group := newArchive(t)
-	must(t, "", "create", group+"/shorter", "--shape", "3", "--dtype", "int8", "--dimension-names", "time")
+	if _, errs, status := execute(t, "", "create", group+"/shorter", "--shape", "3", "--dtype", "int8", "--dimension-names", "time"); status != 0 {
+		t.Fatal(errs) // a note says that it is shorter
+	}
 	must(t, "", "create", group+"/lon", "--shape", "2", "--dtype", "int8", "--dimension-names", "x")
 	must(t, "", "create", group+"/sub", "--group")
 	must(t, "", "create", group+"/sub/a", "--shape", "1", "--dtype", "int8", "--dimension-names", "deep")
