@@ -29,7 +29,8 @@ values. Where one fails, those before it stay appended, and the message says whi
 Where chunks are shards, a new one has to have whole inner chunks. With --round-up it is declared as long as that takes, and reaches
 beyond the extent until the next append fills it.
 
-With NAME=FILE, as t2m=a.npy time=b.npy, all arrays named grow or none does, whatever happens meanwhile. Names are relative to the
+With NAME=FILE, as t2m=a.npy time=b.npy, all arrays named grow or none does, whatever happens meanwhile. FILE may be a pattern
+here, too, and a name may stand several times: the first files of all names are appended together, then the second ones. Names are relative to the
 group, and so is the COORD of --time, which may be one of those that grow. The policy holds for all of them that have listed chunks,
 and --expect is the length of the axis before it grows. Where arrays name their dimensions, AXIS is found by the name that the
 array of the highest rank has for it.

@@ -28,13 +28,17 @@ type input struct {
 	axis  int
 	more  *gain
 	opt   zarr.AppendOptions
+
+	expect []int64 // the length of the axis that the array has to have; nil is any
 }
 
-// parseInputs reads NAME=FILE. Only one file can be standard input.
-func parseInputs(args []string) ([]*input, error) {
-	inputs := make([]*input, len(args))
-	seen, streams := map[string]bool{}, 0
-	for i, arg := range args {
+// parseRounds reads NAME=FILE, where FILE may be a pattern and a name may stand several times, as
+// files of one array may. The first files of all names are appended together, then the second ones,
+// so each name needs as many. Only one file can be standard input.
+func parseRounds(args []string) ([][]*input, error) {
+	var names []string
+	files, streams := map[string][]string{}, 0
+	for _, arg := range args {
 		name, file, _ := strings.Cut(arg, "=")
 		name = strings.Trim(name, "/")
 		switch {
@@ -42,25 +46,37 @@ func parseInputs(args []string) ([]*input, error) {
 			return nil, badUsage("%q: the name of an array is missing", arg)
 		case file == "":
 			return nil, badUsage("%q: the name of a file is missing", arg)
-		case seen[name]:
-			return nil, badUsage("%q: %s is named twice", arg, name)
 		case file == "-":
 			streams++
 		}
-		if seen[name] = true; streams > 1 {
+		if streams > 1 {
 			return nil, badUsage("%q: standard input can be one file only", arg)
 		}
-		inputs[i] = &input{name: name, file: file}
+		found, err := sourcesOf([]string{file})
+		if err != nil {
+			return nil, err
+		}
+		if files[name] == nil {
+			names = append(names, name)
+		}
+		files[name] = append(files[name], found...)
 	}
-	return inputs, nil
+	rounds := make([][]*input, len(files[names[0]]))
+	for _, name := range names {
+		if n := len(files[name]); n != len(rounds) {
+			return nil, badUsage("%s is to grow by %s and %s by %d: arrays that grow together take as many files each",
+				names[0], plural(int64(len(rounds)), "file"), name, n)
+		}
+		for k, file := range files[name] {
+			rounds[k] = append(rounds[k], &input{name: name, file: file})
+		}
+	}
+	return rounds, nil
 }
 
-// growAll appends to several arrays of a group: all of them or none.
-func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *change) (err error) {
-	p, err := c.policy(cmd)
-	if err != nil {
-		return err
-	}
+// growAll appends to several arrays of a group: all of them or none. Of several files a name the
+// first of all names are appended together, then the second ones.
+func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *change) error {
 	expect, err := c.expected(cmd)
 	if err == nil && expect != nil && len(expect) != 1 {
 		err = badUsage("--expect %s: for a group it is the length of the axis that grows, which all arrays have to have", c.expect)
@@ -68,58 +84,89 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	if err != nil {
 		return err
 	}
-	inputs, err := parseInputs(args)
+	rounds, err := parseRounds(args)
 	if err != nil {
 		return err
+	}
+	for _, in := range rounds[0] {
+		in.expect = expect
+	}
+	var all []growthFacts
+	for k, inputs := range rounds {
+		facts, err := growRound(cmd, location, inputs, formatName, axis, c)
+		if err != nil && k > 0 {
+			err = &undone{err, fmt.Sprintf("the first %d of %s a name are appended, up to %s: give the others only when you repeat this",
+				k, plural(int64(len(rounds)), "file"), rounds[k-1][0].file)}
+		}
+		if err != nil {
+			return err
+		}
+		for i := range facts {
+			if k > 0 {
+				facts[i].Before = all[i].Before
+			}
+			if expect != nil && k+1 < len(rounds) {
+				next := rounds[k+1][i]
+				next.expect = []int64{facts[i].Shape[inputs[i].axis]}
+			}
+		}
+		all = facts
+	}
+	return grown(cmd, location, all)
+}
+
+// growRound appends a file to each of several arrays of a group: to all of them or to none.
+func growRound(cmd *cobra.Command, location string, inputs []*input, formatName, axis string, c *change) (facts []growthFacts, err error) {
+	p, err := c.policy(cmd)
+	if err != nil {
+		return nil, err
 	}
 	g, err := zarr.OpenGroup(cmd.Context(), location, c.options(cmd))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer g.Close()
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
+	total := int64(0)
 	for _, in := range inputs {
 		in.opt.RoundUp = c.roundUp
-		if err := in.read(cmd, location, formatName, axis, expect); err != nil {
-			return err
+		if err := in.read(cmd, location, formatName, axis); err != nil {
+			return nil, err
 		}
+		total += in.more.length
 	}
 	if err := sameGrowth(inputs); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.placeAll(cmd, p, location, inputs); err != nil {
-		return err
+		return nil, err
 	}
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
 		additions[i] = in.more.addition(in.name, in.axis, &in.opt)
 		additions[i].Alone = *c.alone
 	}
-	total := int64(0)
-	for _, in := range inputs {
-		total += in.more.length
-	}
 	bar := newEstimate(cmd, "appending", total, codedBytes)
 	err = g.Append(cmd.Context(), additions...)
 	bar.end()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return grown(cmd, location, inputs)
+	return factsOf(cmd, inputs), nil
 }
 
 // read opens the file, and counts its planes.
-func (i *input) read(cmd *cobra.Command, location, formatName, axis string, expect []int64) (err error) {
+func (i *input) read(cmd *cobra.Command, location, formatName, axis string) (err error) {
 	at, rank := sameNode(location)+"/"+i.name, i.array.Rank()
 	if i.axis < 0 || i.axis >= rank {
 		return on(cmd.Name(), at, badArgument("axis %s of an array with %s", axis, plural(int64(rank), "axis")))
 	}
-	if expect != nil {
+	if i.expect != nil {
 		i.opt.Expect = i.array.Shape()
-		i.opt.Expect[i.axis] = expect[0]
+		i.opt.Expect[i.axis] = i.expect[0]
 	}
 	if i.more, err = gained(cmd, i.file, formatName, i.array, i.axis, false); err != nil {
 		return on(cmd.Name(), at, err)
@@ -223,8 +270,8 @@ type growthFacts struct {
 	Shape  []int64 `json:"shape"`
 }
 
-// grown tells how the arrays have grown.
-func grown(cmd *cobra.Command, location string, inputs []*input) (err error) {
+// factsOf returns how the arrays have grown.
+func factsOf(cmd *cobra.Command, inputs []*input) []growthFacts {
 	arrays := make([]growthFacts, len(inputs))
 	for i, in := range inputs {
 		f := growthFacts{Path: in.name}
@@ -236,6 +283,11 @@ func grown(cmd *cobra.Command, location string, inputs []*input) (err error) {
 		}
 		arrays[i] = f
 	}
+	return arrays
+}
+
+// grown tells how the arrays have grown.
+func grown(cmd *cobra.Command, location string, arrays []growthFacts) (err error) {
 	if wantsJSON(cmd) {
 		return printJSON(cmd, map[string]any{"path": location, "arrays": arrays})
 	}

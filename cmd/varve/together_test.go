@@ -59,6 +59,35 @@ func TestAppendTogether(t *testing.T) {
 }
 
 // TestAppendTogetherOrNotAtAll gives inputs of which one does not fit, and looks at all arrays.
+// TestAppendTogetherFiles appends several files to each array of a group, by patterns and by name.
+func TestAppendTogetherFiles(t *testing.T) {
+	group, dir := archive(t), t.TempDir()
+	for day := range 11 {
+		overwrite(t, filepath.Join(dir, fmt.Sprintf("t2m-%d.json", day)), fmt.Sprintf("[[%d,%d]]", day, day))
+		overwrite(t, filepath.Join(dir, fmt.Sprintf("time-%d.json", day)), numbers(10+day, 1))
+	}
+	out := decode(t, must(t, "", "append", group, "--alone", "--expect", "10", "--json",
+		"t2m="+filepath.Join(dir, "t2m-*.json"), "time="+filepath.Join(dir, "time-*.json")))
+	want := "[map[path:t2m shape:[21 2] shape_before:[10 2]] map[path:time shape:[21] shape_before:[10]]]"
+	if got := fmt.Sprint(out["arrays"]); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := must(t, "", "export", group+"/t2m", "--select", "10:,0", "--format", "json"); got != "[0,1,2,3,4,5,6,7,8,9,10]\n" {
+		t.Error("not in natural order:", got)
+	}
+	if got := chunkShapes(t, group+"/t2m"); got != "[[4,6,[1,11]],2]" {
+		t.Error("a file is no chunk of its own:", got)
+	}
+	f := files(t, "[[1,2]]", "[[3,4]]", numbers(21, 1), "nonsense")
+	_, errs, status := execute(t, "", "append", group, "--alone", "t2m="+f[0], "t2m="+f[1], "time="+f[2], "time="+f[3])
+	if status != 1 || !strings.Contains(errs, "the first 1 of 2 files") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if got := must(t, "", "info", group+"/t2m"); !strings.Contains(got, "22 × 2") {
+		t.Error(got)
+	}
+}
+
 func TestAppendTogetherOrNotAtAll(t *testing.T) {
 	group := archive(t)
 	for name, c := range map[string]struct {
