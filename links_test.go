@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store/file"
 )
 
@@ -116,6 +118,36 @@ func TestShrinkFollowsNoLink(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// TestShrinkFollowsNoLinkToNode shrinks an array whose chunk directory is a link to another array that has its chunks right
+// beside its document, and deletes its chunks by writing fill values. The other one keeps all of them.
+func TestShrinkFollowsNoLinkToNode(t *testing.T) {
+	h, dir := linkedGroup(t, nil)
+	spec := edges(1, 2, 3)
+	spec.KeyEncoding = metadata.V2Slash
+	b, err := h.CreateArray(t.Context(), "b", spec, &zarr.CreateOptions{Overwrite: true})
+	if err == nil {
+		err = zarr.Write(t.Context(), b, nil, numbers(1, 6))
+	}
+	at := filepath.Join(dir, "a", "c")
+	if err := errors.Join(err, os.RemoveAll(at)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../b", at); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	a, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Resize(t.Context(), []int64{1}, nil); !errors.Is(err, zarr.ErrIncomplete) || !strings.Contains(err.Error(), "a/c leads to ../b") {
+		t.Errorf("error of the change is %v", err)
+	}
+	if err := zarr.Write(t.Context(), a, nil, make([]int32, 1)); err == nil || !strings.Contains(err.Error(), "a/c leads to ../b") {
+		t.Errorf("error of the fill values is %v", err)
+	}
+	sixRows(t, h)
 }
 
 // TestCircularLinks lists and consolidates a group whose symbolic links lead back to it, and to each other.

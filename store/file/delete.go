@@ -2,11 +2,15 @@ package file
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path"
+	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -64,16 +68,52 @@ func (s *Store) unlink(name string, may func(link string) bool) (real string, er
 // nodeDocuments are the files that make a directory a node of a hierarchy.
 var nodeDocuments = [...]string{"zarr.json", ".zarray", ".zgroup"}
 
-// isNode reports whether a directory is a node. A deletion goes through a symbolic link to a node: then the caller has
-// opened this node by the link's name. Any other link stands within a node, as one of a chunk directory to that of
-// another array, and what a deletion found behind it would belong to somebody else.
-func (s *Store) isNode(dir string) bool {
-	for _, name := range nodeDocuments {
-		if st, err := s.fs.Stat(path.Join(dir, name)); err == nil && st.Mode.IsRegular() {
-			return true
+// mostDocument is how many bytes of a document are read to learn whether it is that of an array.
+const mostDocument = 64 << 20
+
+// isNode reports whether a link leads to a node that the caller may have opened by the link's name. Then a deletion goes
+// through it. What an array has below it are its chunks and no nodes, so a link there is not followed, wherever it leads,
+// as one of a chunk directory to that of another array: what is behind it belongs to somebody else.
+func (s *Store) isNode(link string) bool {
+	if path.Base(link) == own.Dir {
+		return false
+	}
+	for dir := range parents(path.Dir(link)) {
+		if s.isArray(dir) {
+			return false
 		}
 	}
-	return false
+	return !s.isArray(".") && s.hasFile(link, nodeDocuments[:]...)
+}
+
+// hasFile reports whether a directory has a regular file of one of the names.
+func (s *Store) hasFile(dir string, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		st, err := s.fs.Stat(path.Join(dir, name))
+		return err == nil && st.Mode.IsRegular()
+	})
+}
+
+// isArray reports whether a directory is an array. One whose document cannot be read counts as one.
+func (s *Store) isArray(dir string) bool {
+	if s.hasFile(dir, ".zarray") {
+		return true
+	}
+	name := path.Join(dir, "zarr.json")
+	st, err := s.fs.Stat(name)
+	if err != nil || !st.Mode.IsRegular() {
+		return false
+	}
+	f, err := s.fs.Open(name)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	var document struct {
+		NodeType string `json:"node_type"`
+	}
+	err = json.NewDecoder(io.NewSectionReader(f, 0, mostDocument)).Decode(&document)
+	return err != nil || document.NodeType != "group"
 }
 
 // always permits to follow every link. The store's own files have names that nobody else has, so they are removed where

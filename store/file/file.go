@@ -8,7 +8,7 @@
 //
 // No key leads out of the directory: symbolic links are followed only where they stay inside (see [os.Root]).
 // A deletion follows none: a link itself goes, and a key behind one is an error, unless the link leads to a node of a
-// hierarchy, which the caller has then opened by that name. [Store.DeleteTree] follows not even those.
+// hierarchy, which the caller has then opened by that name. Below an array there are no nodes, so no link there counts. [Store.DeleteTree] follows not even those.
 // A key that the platform cannot hold is [store.ErrInvalidKey]: a name that is too long, or on Windows a device, a
 // trailing dot, a colon. So is a name that the driver keeps for itself: "__tmp-…" for values that are being written,
 // "__varve.lock" and "__varve.publish" for locks. Where the file system takes two spellings for one name (letter case,

@@ -157,3 +157,31 @@ func below(t *testing.T, dir string) (names []string) {
 	}
 	return names
 }
+
+// TestDeleteThroughLinkInGroup deletes chunks of an array that is reached by a link in a group, and refuses those behind a link
+// in an array, where that array is the top of the store, too.
+func TestDeleteThroughLinkInGroup(t *testing.T) {
+	const group, array = `{"node_type":"group"}`, `{"node_type":"array"}`
+	dir := t.TempDir()
+	s := open(t, dir, nil)
+	for name, value := range map[string]string{
+		"zarr.json": group, "g/zarr.json": group, "b/zarr.json": array, "b/c/0": "v", "b/0": "v", "old/.zarray": "{}",
+	} {
+		put(t, s, name, value)
+	}
+	symlink(t, dir, "g/latest", "../b")
+	symlink(t, dir, "old/0", "../b")
+	symlink(t, dir, "b/__varve", "../g")
+	for _, name := range []string{"old/0/c/0", "b/__varve/zarr.json"} {
+		if err := s.Delete(t.Context(), store.MustKey(name)); !errors.Is(err, vfs.ErrLinked) {
+			t.Errorf("%s: error is %v, want %v", name, err, vfs.ErrLinked)
+		}
+	}
+	if err := s.Delete(t.Context(), store.MustKey("g/latest/c/0")); err != nil {
+		t.Error(err)
+	}
+	put(t, s, "zarr.json", array)
+	if err := s.Delete(t.Context(), store.MustKey("g/latest/0")); !errors.Is(err, vfs.ErrLinked) {
+		t.Errorf("below an array: error is %v, want %v", err, vfs.ErrLinked)
+	}
+}
