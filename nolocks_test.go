@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/file"
 )
@@ -46,6 +47,32 @@ func withoutLocks(t *testing.T, h *zarr.Hierarchy, format int) error {
 	}
 	if err := careful.UpdateAttributes(ctx, setK); format == 3 && !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
 		return fmt.Errorf("attributes without the word: %v", err)
+	}
+	for what, change := range map[string]func() error{
+		"delete": func() error { return h.Delete(ctx, "g/a", &zarr.Options{Write: true}) },
+		"overwrite": func() error {
+			_, err := h.CreateArray(ctx, "g/a", every(6, 4), &zarr.CreateOptions{Overwrite: true, Format: format})
+			return err
+		},
+		"move": func() error {
+			_, err := rewrite.Move(ctx, rewrite.Place{Hierarchy: h, Path: "g/a"}, rewrite.Place{Hierarchy: h, Path: "g/moved"}, nil)
+			if _, found := h.Open(ctx, "g/moved", nil); found == nil {
+				t.Error("a copy was made of what cannot be removed")
+			}
+			return err
+		},
+		"copy over it": func() error {
+			_, err := rewrite.Copy(ctx, rewrite.Place{Hierarchy: h, Path: "g/a"}, rewrite.Place{Hierarchy: h, Path: "g/b"}, nil)
+			if err != nil {
+				return err
+			}
+			_, err = rewrite.Copy(ctx, rewrite.Place{Hierarchy: h, Path: "g/b"}, rewrite.Place{Hierarchy: h, Path: "g/a"}, &rewrite.Options{Overwrite: true})
+			return err
+		},
+	} {
+		if err := change(); !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
+			return fmt.Errorf("%s without the word: %v", what, err)
+		}
 	}
 	for what, err := range map[string]error{
 		"write":         zarr.Write(ctx, a, nil, numbers(1, 6)),

@@ -24,6 +24,7 @@ import (
 	"io/fs"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zip"
 )
@@ -182,7 +183,12 @@ func (c *copier) removable(ctx context.Context) error {
 	if err := store.Delete(ctx, c.from, c.at.Key(noteName)); err != nil {
 		return fmt.Errorf("the source cannot be changed: %w", err)
 	}
-	return nil
+	if s, ok := store.Driver(c.from).(interface{ CheckTree(store.Path) error }); ok {
+		if err := s.CheckTree(c.at); err != nil {
+			return fmt.Errorf("the source cannot be removed: %w", err)
+		}
+	}
+	return publish.Removable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
 }
 
 // removeSource removes the source.

@@ -589,3 +589,24 @@ func ExampleCopy() {
 	fmt.Println(report.Arrays, report.Groups, report.Values, err)
 	// Output: 1 1 2 <nil>
 }
+
+// TestMoveOfLink moves a node by the name of a link to it, which cannot be removed: nothing is copied.
+func TestMoveOfLink(t *testing.T) {
+	dir := t.TempDir()
+	d, err := file.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	tree(t, d, "x")
+	if err := os.Symlink("x", dir+"/link"); err != nil {
+		t.Skip("this system makes no symbolic links")
+	}
+	_, err = rewrite.Move(t.Context(), at(d, "link"), at(d, "y"), nil)
+	if err == nil || errors.Is(err, zarr.ErrIncomplete) || !strings.Contains(err.Error(), "link leads to x") {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := os.Stat(dir + "/y"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was copied: %v", err)
+	}
+}

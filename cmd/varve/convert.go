@@ -15,6 +15,7 @@ import (
 type convertFlags struct {
 	to                  string
 	dry, overwrite, yes bool
+	singleWriter        *bool
 }
 
 func newConvertCommand() *cobra.Command {
@@ -46,6 +47,7 @@ becomes null, and chunks that are missing are stored. --dry-run counts them. Abo
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and tell what would be converted how")
 	c.Flags().BoolVar(&f.yes, "yes", false, "store any number of missing chunks, and do not ask")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "remove a node that is at DST first")
+	f.singleWriter = singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.to == "":
@@ -64,7 +66,9 @@ becomes null, and chunks that are missing are stored. --dry-run counts them. Abo
 func (f *convertFlags) format() int { return int(f.to[0] - '0') }
 
 func (f *convertFlags) options(cmd *cobra.Command) *rewrite.Options {
-	return &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
+	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
+	opt.SingleWriter = *f.singleWriter
+	return opt
 }
 
 // permitted runs a conversion, and once more where a person at the terminal permits it to
@@ -146,7 +150,9 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 }
 
 // copying returns the flags of a copy to the destination of a conversion.
-func (f *convertFlags) copying() *copyFlags { return &copyFlags{dry: f.dry, overwrite: f.overwrite} }
+func (f *convertFlags) copying() *copyFlags {
+	return &copyFlags{dry: f.dry, overwrite: f.overwrite, singleWriter: f.singleWriter}
+}
 
 // conversionFacts is what was converted, as programs read it.
 type conversionFacts struct {

@@ -17,7 +17,10 @@ import (
 )
 
 // copyFlags are the flags of varve copy.
-type copyFlags struct{ dry, overwrite, move bool }
+type copyFlags struct {
+	dry, overwrite, move bool
+	singleWriter         *bool
+}
 
 func newCopyCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -38,6 +41,7 @@ of it. A source that changes its shape or chunks meanwhile is not copied.`,
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and count what would be copied")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "remove a node that is at DST first")
 	c.Flags().BoolVar(&f.move, "move", false, "remove SRC once it is copied")
+	f.singleWriter = singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) }
 	return c
 }
@@ -71,6 +75,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
+	opt.SingleWriter = *f.singleWriter
 	do := rewrite.Copy
 	if f.move {
 		do = rewrite.Move

@@ -25,6 +25,7 @@ type creation struct {
 	grow                       string
 	format                     int
 	group, overwrite, listed   bool
+	singleWriter               *bool
 	big                        bool // the data type asks for big-endian bytes
 	times                      times
 }
@@ -78,6 +79,7 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
+	c.singleWriter = singleWriterFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.check(cmd); err != nil {
 			return err
@@ -120,7 +122,9 @@ func (c *creation) check(cmd *cobra.Command) error {
 }
 
 func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
-	return &zarr.CreateOptions{Options: *writing(cmd), Overwrite: c.overwrite, Format: c.format}
+	o := &zarr.CreateOptions{Options: *writing(cmd), Overwrite: c.overwrite, Format: c.format}
+	o.SingleWriter = *c.singleWriter
+	return o
 }
 
 func (c *creation) createGroup(cmd *cobra.Command, location string) error {
@@ -185,7 +189,9 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 // undo deletes an array that lacks its values, also after an interrupt, and returns err with what became of the array.
 func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 	note := "the new array was deleted again"
-	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, writing(cmd)); failed != nil {
+	opt := writing(cmd)
+	opt.SingleWriter = true // nobody else changes what this command has just made
+	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, opt); failed != nil {
 		note = "the new array lacks values and could not be deleted: " + oneLine(failed)
 	}
 	if c.overwrite {

@@ -94,11 +94,31 @@ func Remove(ctx context.Context, n Node, document []byte, beside ...File) (versi
 // from values of which nobody knows.
 const Unfinished = own.Dir + "/unfinished.json"
 
-// lockIfThere takes the lock of a node that may not be there, in a store that may have no locks.
+// Removable returns why [Remove] would not remove a node: that its lock cannot be had.
+func Removable(ctx context.Context, n Node) error {
+	unlock, err := n.lockIfThere(ctx)
+	if err != nil {
+		return err
+	}
+	return unlock()
+}
+
+// lockIfThere takes the lock of a node that may not be there. A store that is without locks altogether does without; where
+// they only do not work, as on some network mounts, the caller has to be the only writer, unless nothing is there.
 func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
 	unlock, err := store.Lock(store.WithLocking(ctx, n.Locking), n.Store, n.Path)
-	if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
-		return func() error { return nil }, nil
+	none := func() error { return nil }
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
 	}
-	return unlock, err
+	if !errors.Is(err, store.ErrUnsupported) {
+		return unlock, err
+	}
+	if _, locks := store.As[store.Locker](n.Store); !locks || n.SingleWriter {
+		return none, nil
+	}
+	for _, listErr := range store.List(ctx, n.Store, n.Path, false) {
+		return nil, errors.Join(listErr, fmt.Errorf("%w: %w", ErrUnsafe, err))
+	}
+	return none, nil
 }

@@ -31,11 +31,22 @@ func (n Node) isPending(ctx context.Context) error {
 	case p.Journal != "":
 		return ErrPending
 	case p.Holder != "" && p.Holder != n.Holder:
-		return fmt.Errorf("%w by %.100s, which has to be published or cancelled first (Array.Reservation finds it): %.200s", ErrHeld, p.Holder, p.Note)
+		return fmt.Errorf("%w by %.100s%s, which has to be published or cancelled first (Array.Reservation)", ErrHeld, p.Holder, p.by())
 	case p.Holder != n.Holder:
 		return noHolder(n.Holder)
 	}
 	return nil
+}
+
+// by says who made the hold, where the note tells, as that of a reservation does.
+func (p *pointerFile) by() string {
+	var note struct {
+		By store.Holder `json:"by"`
+	}
+	if json.Unmarshal(p.Note, &note) != nil || note.By == (store.Holder{}) {
+		return ""
+	}
+	return fmt.Sprintf(" of %.200v", note.By)
 }
 
 // pointer returns what is pending at the node.

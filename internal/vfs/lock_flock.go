@@ -12,39 +12,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLock opens the file that is to be locked, and makes it where it is missing.
+// openLock opens the file that is to be locked, and reports whether it made it since it was missing.
 //
 // flock asks for no more than an open file, whatever it is open for. So a directory, or a file that everybody may read,
 // could be locked by whoever likes to keep writers away. The lock file has the permissions to read and write of those
 // who may write in its directory, and no others.
-func (r *Root) openLock(name string) (*os.File, error) {
+func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	dir, err := r.openDir(path.Dir(name))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer dir.Close()
 	const flags = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 	at, base := int(dir.Fd()), path.Base(name)
 	var d unix.Stat_t
 	if err := unix.Fstat(at, &d); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	mode := lockMode(uint32(d.Mode))
 	fd, err := retried(func() (int, error) { return unix.Openat(at, base, flags|unix.O_CREAT|unix.O_EXCL, mode) })
-	made := err == nil
+	made = err == nil
 	if err == unix.EEXIST {
 		fd, err = retried(func() (int, error) { return unix.Openat(at, base, flags, 0) })
 		if err == unix.ENOENT { // its holder has just removed it
-			return nil, fmt.Errorf("%w: %s", ErrLocked, name)
+			return nil, false, fmt.Errorf("%w: %s", ErrLocked, name)
 		}
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		return nil, false, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	if made {
 		permit(fd, &d, mode)
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	return os.NewFile(uintptr(fd), name), made, nil
 }
 
 // lockMode returns the permissions of a lock file in a directory: read and write for each class that may write there.

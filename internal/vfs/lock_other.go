@@ -8,6 +8,6 @@ import (
 )
 
 // openLock fails: the platform has no locks that end with the process.
-func (r *Root) openLock(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+func (r *Root) openLock(string) (*os.File, bool, error) { return nil, false, errors.ErrUnsupported }
 
 func lock(*os.File) error { return errors.ErrUnsupported }

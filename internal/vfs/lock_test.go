@@ -3,6 +3,7 @@
 package vfs
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -31,6 +32,26 @@ func TestLockFileIsForWriters(t *testing.T) {
 		}
 		if err := lock.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestLockFileWithoutLocks sees that a lock which the file system does not have leaves no file behind, but one that was there.
+func TestLockFileWithoutLocks(t *testing.T) {
+	r, top := openTree(t)
+	lacks := func(*os.File) error { return lacksLocks{syscall.ENOLCK} }
+	for _, there := range []bool{false, true} {
+		name := filepath.Join(top, "dir", "lock")
+		if there {
+			if err := os.WriteFile(name, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := r.tryLock("dir/lock", lacks); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("error is %v", err)
+		}
+		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) == there {
+			t.Errorf("it was there: %v; and now: %v", there, err)
 		}
 	}
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // openLock opens the file that is to be locked, and makes it where it is missing.
-func (r *Root) openLock(name string) (f *os.File, err error) {
+func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	err = r.in(func(root *os.Root) error {
 		f, err = root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 		return err
 	})
-	return f, err
+	return f, false, err // every file system there has locks
 }
 
 // lockedAt is the upper half of the offset of the byte that is locked. Locks are mandatory here, so it lies far behind

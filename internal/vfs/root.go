@@ -210,12 +210,17 @@ func (r *Root) Readlink(name string) (target string, err error) {
 }
 
 // TryLock implements [FS]. What is locked may be moved or removed before the lock is had, so it is looked up again.
-func (r *Root) TryLock(name string) (File, error) {
-	f, err := r.openLock(name)
+func (r *Root) TryLock(name string) (File, error) { return r.tryLock(name, lock) }
+
+func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
+	f, made, err := r.openLock(name)
 	if err != nil {
 		return nil, err
 	}
 	if err := lock(f); err != nil {
+		if made && errors.Is(err, errors.ErrUnsupported) {
+			_ = r.Remove(name) // nobody else can lock it either; one that stays does no harm
+		}
 		return nil, errors.Join(err, f.Close())
 	}
 	switch at, err := r.isAt(f, name); {

@@ -81,8 +81,16 @@ func (s *Store) tryLock(ctx context.Context, name string) (unlock func() error, 
 		if err != nil && !vfs.Missing(err) { // a network mount may fail once; a file that stays is used again
 			_, err = s.unlink(name, always)
 		}
-		return errors.Join(err, f.Close())
+		return errors.Join(stayed(name, err), f.Close())
 	}, nil
+}
+
+// stayed returns the error of a lock file that could not be removed.
+func stayed(name string, err error) error {
+	if err == nil || vfs.Missing(err) {
+		return err
+	}
+	return fmt.Errorf("only the lock file %s stayed, and the next writer uses it again: %w", name, err)
 }
 
 // exclusively calls act while it holds the publish lock of dir. That is the file "__varve.publish" in dir.
@@ -90,7 +98,11 @@ func (s *Store) exclusively(ctx context.Context, dir string, act func() error) e
 	name := path.Join(dir, publishName)
 	unlock, err := s.tryLock(ctx, name)
 	if errors.Is(err, vfs.ErrLocked) { // few are
-		unlock, err = store.AwaitLock(ctx, dir, func(ctx context.Context) (func() error, error) { return s.wait(ctx, name) },
+		locked := dir
+		if dir == "." {
+			locked = "" // as package store names the top
+		}
+		unlock, err = store.AwaitLock(ctx, locked, func(ctx context.Context) (func() error, error) { return s.wait(ctx, name) },
 			func() store.Holder { return s.holder(name) })
 	}
 	if err != nil {

@@ -119,11 +119,30 @@ func TestPublishLockIsWaitedFor(t *testing.T) {
 	}
 	ctx := store.WithLocking(t.Context(), store.Locking{Timeout: time.Millisecond})
 	_, err = file.On(d, nil).PutIf(ctx, store.MustKey("k"), nil, store.IfAbsent(), store.Flush)
-	if !errors.Is(err, store.ErrLocked) {
+	if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), "the store is locked by") {
 		t.Errorf("error is %v, want %v", err, store.ErrLocked)
 	}
 	if err := lock.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLockFileStays lets go of a lock whose file cannot be removed: the error says that nothing else went wrong.
+func TestLockFileStays(t *testing.T) {
+	s := file.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
+		if op == (vfs.Op{Kind: "remove", Name: "__varve.lock"}) {
+			return syscall.EIO
+		}
+		return nil
+	}), nil)
+	for range 2 { // it is used again
+		unlock, err := s.Lock(t.Context(), store.Path{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unlock(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "only the lock file __varve.lock stayed") {
+			t.Errorf("error is %v", err)
+		}
 	}
 }
 

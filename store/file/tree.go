@@ -27,6 +27,18 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 	return nil
 }
 
+// CheckTree returns why [Store.DeleteTree] would not begin: the store is read-only, or a link stands in the way.
+func (s *Store) CheckTree(dir store.Path) error {
+	err := s.writable(context.Background())
+	if err == nil {
+		_, err = s.place(dirOf(dir))
+	}
+	if err != nil {
+		return fail("deleting all of", dirOf(dir), err)
+	}
+	return nil
+}
+
 // place returns the name without links of a directory that is to be deleted. It must not be a link itself, since a link
 // is not the only name of what it leads to.
 func (s *Store) place(dir string) (string, error) {
