@@ -38,8 +38,29 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%d interrupts: %d bytes, %v", often, n, err)
 		}
 	}
+	testInterruptedWrites(t)
 	n, err := readAt(func(int, []byte, int64) (int, error) { return 0, nil }, 0, make([]byte, 1), 0)
 	if n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// testInterruptedWrites writes two bytes a call, each after so many interrupts.
+func testInterruptedWrites(t *testing.T) {
+	for _, often := range []int{0, mostInterrupts - 1, 1 << 30} {
+		calls, wrote := 0, ""
+		n, err := writeAll(func(_ int, p []byte) (int, error) {
+			if calls++; calls <= often {
+				return -1, unix.EINTR
+			}
+			calls, wrote = 0, wrote+string(p[:2])
+			return 2, nil
+		}, 0, []byte("abcdef"))
+		if often < mostInterrupts && (n != 6 || wrote != "abcdef" || err != nil) || often > mostInterrupts && err != unix.EINTR {
+			t.Errorf("%d interrupts: %d bytes, %q, %v", often, n, wrote, err)
+		}
+	}
+	if n, err := writeAll(func(int, []byte) (int, error) { return 0, nil }, 0, []byte("a")); n != 0 || err == nil {
 		t.Errorf("%d, %v", n, err)
 	}
 }

@@ -26,16 +26,24 @@ type opener struct {
 
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// What openat2 is asked for: to read, to look only, to list, and to change a directory without following any link.
+// What openat2 is asked for: to read, to look only, to list, to make a file, to change a directory, and to change one
+// without following any link.
 var (
 	toRead   = beneath(openFlags | unix.O_NONBLOCK)
 	toLook   = beneath(unix.O_PATH | unix.O_CLOEXEC)
 	toList   = beneath(openFlags | unix.O_DIRECTORY)
-	toChange = unlinked(beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC))
+	toMake   = made(beneath(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_LARGEFILE))
+	toChange = beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC)
+	toRemove = unlinked(beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC))
 )
 
 func unlinked(how *unix.OpenHow) *unix.OpenHow {
 	how.Resolve |= unix.RESOLVE_NO_SYMLINKS
+	return how
+}
+
+func made(how *unix.OpenHow) *unix.OpenHow {
+	how.Mode = 0o666
 	return how
 }
 
@@ -45,13 +53,21 @@ func beneath(flags uint64) *unix.OpenHow {
 
 // newOpener opens a directory by one call.
 func newOpener(dir string) (opener, error) {
-	fd, err := retried(func() (int, error) { return unix.Open(dir, openFlags|unix.O_DIRECTORY, 0) })
+	f, err := openTop(dir)
 	if err != nil {
-		return opener{}, &fs.PathError{Op: "open", Path: dir, Err: err}
+		return opener{}, err
 	}
-	f := os.NewFile(uintptr(fd), dir)
 	conn, err := f.SyscallConn()
 	return opener{dir, f, conn}, err
+}
+
+// openTop opens a directory by its path.
+func openTop(dir string) (*os.File, error) {
+	fd, err := retried(func() (int, error) { return unix.Open(dir, openFlags|unix.O_DIRECTORY, 0) })
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return os.NewFile(uintptr(fd), dir), nil
 }
 
 // root opens the directory once more, as package os has it: through its descriptor, wherever it has been moved since, and by its path
@@ -118,7 +134,7 @@ func (o opener) openDir(name string) (f *os.File, ok bool, err error) {
 
 // openDirect opens a directory without following any link, if that succeeds at once.
 func (o opener) openDirect(dir string) (fd int, ok bool) {
-	fd, ok, err := o.at(dir, toChange)
+	fd, ok, err := o.at(dir, toRemove)
 	return fd, ok && err == nil
 }
 
@@ -135,7 +151,7 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: fs.ErrClosed}
 	case err == nil:
 		return fd, true, nil
-	case err == unix.ENOENT:
+	case err == unix.ENOENT, err == unix.EINTR: // package os would make an interrupted call for ever
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: err}
 	}
 	return 0, false, nil
@@ -210,7 +226,7 @@ func (f rawFile) CopyFrom(File, int64, int64) error { return unix.EBADF }
 // Stat implements [File].
 func (f rawFile) Stat() (Stat, error) {
 	var t unix.Stat_t
-	if err := unix.Fstat(int(f), &t); err != nil {
+	if _, err := retried(func() (int, error) { return 0, unix.Fstat(int(f), &t) }); err != nil {
 		return Stat{}, err
 	}
 	return Stat{

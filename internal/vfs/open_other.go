@@ -28,4 +28,18 @@ func (opener) open(string) (f File, ok bool, err error)        { return nil, fal
 func (opener) stat(string) (s Stat, ok bool, err error)        { return s, false, nil }
 func (opener) openDir(string) (f *os.File, ok bool, err error) { return nil, false, nil }
 func (opener) openDirect(string) (fd int, ok bool)             { return 0, false }
+func (opener) create(string) (f File, ok bool, err error)      { return nil, false, nil }
+func (opener) mkdir(string) (ok bool, err error)               { return false, nil }
+func (opener) touch(string, int64) (ok bool, err error)        { return false, nil }
+func (opener) rename(from, to string) (ok bool, err error)     { return false, nil }
+func (opener) readlink(string) (to string, ok bool, err error) { return "", false, nil }
 func (o opener) close() error                                  { return o.dir.Close() }
+
+func makeDir(dir string) error             { return os.Mkdir(dir, 0o777) }
+func openTop(dir string) (*os.File, error) { return os.Open(dir) }
+
+// readDirBatch is how many entries are read at once, so that a huge directory is never held whole.
+const readDirBatch = 512
+
+// readDir reads the next entries of the open directory name.
+func (r *Root) readDir(f *os.File, _ string) ([]fs.DirEntry, error) { return f.ReadDir(readDirBatch) }

@@ -69,12 +69,12 @@ func MakeRoot(dir string) (*Root, error) {
 
 func makeDurable(dir string) error {
 	parent := filepath.Dir(dir)
-	err := os.Mkdir(dir, 0o777)
+	err := makeDir(dir)
 	if errors.Is(err, fs.ErrNotExist) && parent != dir {
 		if err := makeDurable(parent); err != nil {
 			return err
 		}
-		err = os.Mkdir(dir, 0o777)
+		err = makeDir(dir)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -82,7 +82,7 @@ func makeDurable(dir string) error {
 	case err != nil:
 		return err
 	}
-	f, err := os.Open(parent)
+	f, err := openTop(parent)
 	if err != nil {
 		return err
 	}
@@ -114,6 +114,9 @@ func (r *Root) openFile(name string, flag int) (File, error) {
 
 // Create implements [FS].
 func (r *Root) Create(name string) (File, error) {
+	if f, ok, err := r.fast.create(name); ok {
+		return f, err
+	}
 	return r.openFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
 
@@ -138,9 +141,6 @@ func (r *Root) statPlain(name string) (Stat, error) {
 	return StatOf(fi), nil
 }
 
-// readDirBatch is how many entries are read at once, so that a huge directory is never held whole.
-const readDirBatch = 512
-
 // ReadDir implements [Tree].
 func (r *Root) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
@@ -151,7 +151,7 @@ func (r *Root) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 		}
 		defer f.Close()
 		for {
-			entries, err := f.ReadDir(readDirBatch)
+			entries, err := r.readDir(f, name)
 			for _, e := range entries {
 				if !yield(e, nil) {
 					return
@@ -181,16 +181,25 @@ func (r *Root) openDir(name string) (*os.File, error) {
 
 // Mkdir implements [FS].
 func (r *Root) Mkdir(name string) error {
+	if ok, err := r.fast.mkdir(name); ok {
+		return err
+	}
 	return r.in(func(root *os.Root) error { return root.Mkdir(name, 0o777) })
 }
 
 // Touch implements [FS].
 func (r *Root) Touch(name string, mtime int64) error {
+	if ok, err := r.fast.touch(name, mtime); ok {
+		return err
+	}
 	return r.in(func(root *os.Root) error { return root.Chtimes(name, time.Time{}, time.Unix(0, mtime)) })
 }
 
 // Rename implements [FS].
 func (r *Root) Rename(from, to string) error {
+	if ok, err := r.fast.rename(from, to); ok {
+		return err
+	}
 	return r.in(func(root *os.Root) error { return root.Rename(from, to) })
 }
 
@@ -202,6 +211,9 @@ func (r *Root) RemoveDir(name string) error { return r.remove(name, true) }
 
 // Readlink implements [FS].
 func (r *Root) Readlink(name string) (target string, err error) {
+	if target, ok, err := r.fast.readlink(name); ok {
+		return target, err
+	}
 	err = r.in(func(root *os.Root) error {
 		target, err = root.Readlink(name)
 		return err
@@ -265,24 +277,5 @@ type osFile struct{ *os.File }
 // CopyFrom implements [File]. What the kernel does not copy is copied plainly, which also tells why it could not be.
 func (f osFile) CopyFrom(src File, off, n int64) error {
 	done := copyRange(f.File, src, off, n)
-	return copyPlain(f.File, src, off+done, n-done)
-}
-
-// Stat implements [File].
-func (f osFile) Stat() (Stat, error) {
-	fi, err := f.File.Stat()
-	if err != nil {
-		return Stat{}, err
-	}
-	return StatOf(fi), nil
-}
-
-// Sync implements [File]. Windows has no sync of directories.
-func (f osFile) Sync() error {
-	if runtime.GOOS == "windows" {
-		if fi, err := f.File.Stat(); err == nil && fi.IsDir() {
-			return nil
-		}
-	}
-	return f.File.Sync()
+	return copyPlain(f, src, off+done, n-done)
 }

@@ -326,7 +326,7 @@ func TestLockBesideRemoval(t *testing.T) {
 
 func TestReadDirInParts(t *testing.T) {
 	r, _ := openTree(t)
-	const n = 2*readDirBatch + 7
+	const n = 1031 // more than are read at once
 	for i := range n {
 		f, err := r.Create("dir/sub/" + strings.Repeat("x", 1+i%50) + string(rune('0'+i%10)) + string(rune(0x4e00+i)))
 		if err != nil {

@@ -1,0 +1,191 @@
+package vfs
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestChangesAgree makes each change in two trees, by the kernel's one call and by os.Root: they end alike and leave the same.
+func TestChangesAgree(t *testing.T) {
+	names := []string{"new", "dir/new", "indir/new", "chain/sub/new", "none/new", "file/new", "outandin/new", "dir/../new"}
+	for _, c := range openCases {
+		names = append(names, c.name)
+	}
+	const at = int64(1_700_000_000_123_456_789)
+	for what, c := range map[string]struct {
+		fast, plain func(r *Root, name string) error
+	}{
+		"create": {
+			func(r *Root, name string) error { return closed(r.Create(name)) },
+			func(r *Root, name string) error {
+				return closed(r.openFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL))
+			},
+		},
+		"mkdir": {
+			func(r *Root, name string) error { return r.Mkdir(name) },
+			func(r *Root, name string) error {
+				return r.in(func(o *os.Root) error { return o.Mkdir(name, 0o777) })
+			},
+		},
+		"touch": {
+			func(r *Root, name string) error { return r.Touch(name, at) },
+			func(r *Root, name string) error {
+				return r.in(func(o *os.Root) error { return o.Chtimes(name, time.Time{}, time.Unix(0, at)) })
+			},
+		},
+		"move": {
+			func(r *Root, name string) error { return r.Rename("dir/sub/file", name) },
+			func(r *Root, name string) error {
+				return r.in(func(o *os.Root) error { return o.Rename("dir/sub/file", name) })
+			},
+		},
+		"take": {
+			func(r *Root, name string) error { return r.Rename(name, "taken") },
+			func(r *Root, name string) error {
+				return r.in(func(o *os.Root) error { return o.Rename(name, "taken") })
+			},
+		},
+	} {
+		for _, name := range names {
+			if name == "." && (what == "move" || what == "take") {
+				continue // EBUSY and EINVAL
+			}
+			a, top := openTree(t)
+			makeLinks(t, top)
+			b, plainTop := openTree(t)
+			makeLinks(t, plainTop)
+			err, plainErr := c.fast(a, name), c.plain(b, name)
+			if (err == nil) != (plainErr == nil) || Missing(err) != Missing(plainErr) || errors.Is(err, fs.ErrExist) != errors.Is(plainErr, fs.ErrExist) {
+				t.Errorf("%s %q: %v, of os.Root %v", what, name, err, plainErr)
+			}
+			if x, y := treeText(t, top), treeText(t, plainTop); x != y {
+				t.Errorf("%s %q leaves\n%s, os.Root\n%s", what, name, x, y)
+			}
+		}
+	}
+}
+
+func closed(f File, err error) error {
+	if err == nil {
+		err = f.Close()
+	}
+	return err
+}
+
+// treeText lists all that is beside a store, and the times that [TestChangesAgree] sets.
+func treeText(t *testing.T, top string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(filepath.Dir(top), func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		b.WriteString(strings.TrimPrefix(name, filepath.Dir(top)) + " " + info.Mode().String())
+		if m := info.ModTime(); m.Year() < 2025 {
+			b.WriteString(" " + m.UTC().String())
+		}
+		b.WriteString("\n")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestLinksAgree reads links by the kernel's call and by os.Root.
+func TestLinksAgree(t *testing.T) {
+	r, top := openTree(t)
+	makeLinks(t, top)
+	for _, c := range openCases {
+		to, err := r.Readlink(c.name)
+		root, plainErr := r.plain()
+		if plainErr != nil {
+			t.Fatal(plainErr)
+		}
+		want, plainErr := root.Readlink(c.name)
+		if to != want || (err == nil) != (plainErr == nil) || Missing(err) != Missing(plainErr) {
+			t.Errorf("%q leads to %q, %v, of os.Root %q, %v", c.name, to, err, want, plainErr)
+		}
+	}
+}
+
+// TestListAgrees lists what package os lists, of every type that a name has here.
+func TestListAgrees(t *testing.T) {
+	r, top := openTree(t)
+	makeLinks(t, top)
+	if err := unix.Mkfifo(filepath.Join(top, "pipe"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for e, err := range r.ReadDir(".") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := os.Lstat(filepath.Join(top, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type() != is.Mode().Type() || e.IsDir() != is.IsDir() {
+			t.Errorf("%s: %v, want %v", e.Name(), e.Type(), is.Mode())
+		}
+		if info, err := e.Info(); err != nil || !os.SameFile(info, is) {
+			t.Errorf("%s: %v, %v", e.Name(), info, err)
+		}
+		dir, err := os.Open(top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		looked, err := entryMode(int(dir.Fd()), e.Name(), unix.DT_UNKNOWN)
+		if err := errors.Join(err, dir.Close()); err != nil || looked != e.Type() {
+			t.Errorf("%s: a look tells %v, %v", e.Name(), looked, err)
+		}
+		names = append(names, e.Name())
+	}
+	want, err := os.ReadDir(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	if !slices.EqualFunc(names, want, func(a string, b fs.DirEntry) bool { return a == b.Name() }) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}
+
+// TestParseEntry refuses entries that are cut, and passes over those that are gone.
+func TestParseEntry(t *testing.T) {
+	entry := []byte{1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, unix.DT_REG, 'a', 'b', 0, 0, 0}
+	binary.NativeEndian.PutUint16(entry[entryLength:], uint16(len(entry)))
+	for length := range entry {
+		if _, _, err := parseEntry(-1, entry[:length]); err == nil {
+			t.Errorf("%d bytes were taken", length)
+		}
+	}
+	e, rest, err := parseEntry(-1, append(slices.Clone(entry), 'x'))
+	if err != nil || e == nil || e.name != "ab" || e.mode != 0 || string(rest) != "x" {
+		t.Errorf("%+v, %q, %v", e, rest, err)
+	}
+	gone := slices.Clone(entry)
+	copy(gone, make([]byte, 8))
+	if e, rest, err := parseEntry(-1, gone); e != nil || len(rest) != 0 || err != nil {
+		t.Errorf("%+v, %q, %v", e, rest, err)
+	}
+	short := slices.Clone(entry)
+	binary.NativeEndian.PutUint16(short[entryLength:], 3)
+	if _, _, err := parseEntry(-1, short); err == nil {
+		t.Error("an entry shorter than its head was taken")
+	}
+}

@@ -1,0 +1,73 @@
+package vfs
+
+import (
+	"io"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// The methods of osFile here make the system calls of package os, which makes a call again for
+// ever that is always interrupted: no signal would end a program then.
+
+// on calls do with the descriptor of a file. Errors get the name of the file.
+func (f osFile) on(op string, do func(fd int) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if closed := conn.Control(func(fd uintptr) { err = do(int(fd)) }); closed != nil {
+		err = fs.ErrClosed
+	}
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &fs.PathError{Op: op, Path: f.Name(), Err: err}
+}
+
+// ReadAt implements [io.ReaderAt].
+func (f osFile) ReadAt(p []byte, off int64) (n int, err error) {
+	err = f.on("read", func(fd int) error {
+		n, err = readAt(unix.Pread, fd, p, off)
+		return err
+	})
+	return n, err
+}
+
+// Write implements [io.Writer].
+func (f osFile) Write(p []byte) (n int, err error) {
+	err = f.on("write", func(fd int) error {
+		n, err = writeAll(unix.Write, fd, p)
+		return err
+	})
+	return n, err
+}
+
+// writeAll writes p by as many calls as it takes.
+func writeAll(write func(fd int, p []byte) (int, error), fd int, p []byte) (n int, err error) {
+	for n < len(p) {
+		m, err := retried(func() (int, error) { return write(fd, p[n:]) })
+		switch {
+		case err != nil:
+			return n, err
+		case m == 0:
+			return n, io.ErrUnexpectedEOF
+		}
+		n += m
+	}
+	return n, nil
+}
+
+// Stat implements [File].
+func (f osFile) Stat() (s Stat, err error) {
+	err = f.on("stat", func(fd int) error {
+		s, err = rawFile(fd).Stat()
+		return err
+	})
+	return s, err
+}
+
+// Sync implements [File].
+func (f osFile) Sync() error {
+	return f.on("sync", func(fd int) error { return rawFile(fd).Sync() })
+}

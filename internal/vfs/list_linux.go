@@ -1,0 +1,119 @@
+package vfs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// listBytes is how much of a directory is read at once, so that a huge one is never held whole.
+const listBytes = 16 << 10
+
+var listBuffers = sync.Pool{New: func() any { return new([listBytes]byte) }}
+
+// listed is an entry of a directory.
+type listed struct {
+	root *Root
+	dir  string
+	name string
+	mode fs.FileMode
+}
+
+func (e *listed) Name() string      { return e.name }
+func (e *listed) IsDir() bool       { return e.mode.IsDir() }
+func (e *listed) Type() fs.FileMode { return e.mode }
+
+// Info implements [fs.DirEntry]. It looks at what is there now.
+func (e *listed) Info() (fs.FileInfo, error) {
+	root, err := e.root.plain()
+	if err != nil {
+		return nil, err
+	}
+	return root.Lstat(path.Join(e.dir, e.name))
+}
+
+// readDir reads the next entries of the open directory name, at its end [io.EOF]. Package os
+// would make an interrupted call for ever.
+func (r *Root) readDir(f *os.File, name string) (entries []fs.DirEntry, err error) {
+	buf := listBuffers.Get().(*[listBytes]byte)
+	defer listBuffers.Put(buf)
+	err = osFile{f}.on("readdirent", func(fd int) error {
+		n, err := retried(func() (int, error) { return unix.ReadDirent(fd, buf[:]) })
+		if err == nil && n == 0 {
+			err = io.EOF
+		}
+		for b := buf[:max(n, 0)]; err == nil && len(b) > 0; {
+			var e *listed
+			if e, b, err = parseEntry(fd, b); e != nil {
+				e.root, e.dir = r, name
+				entries = append(entries, e)
+			}
+		}
+		return err
+	})
+	return entries, err
+}
+
+// Where the members of an entry begin, as the kernel writes it: the identity, an offset, its
+// length, the type, and the name with a zero byte behind it.
+const (
+	entryLength = 16
+	entryType   = 18
+	entryName   = 19
+)
+
+// parseEntry takes the first entry of a directory from b. It is nil where it is to be passed over.
+func parseEntry(dir int, b []byte) (e *listed, rest []byte, err error) {
+	if len(b) < entryName {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	n := int(binary.NativeEndian.Uint16(b[entryLength:]))
+	if n < entryName || n > len(b) {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	name, _, _ := bytes.Cut(b[entryName:n], []byte{0})
+	gone := binary.NativeEndian.Uint64(b) == 0
+	if e = (&listed{name: string(name)}); gone || e.name == "." || e.name == ".." {
+		return nil, b[n:], nil
+	}
+	e.mode, err = entryMode(dir, e.name, b[entryType])
+	if err == unix.ENOENT { // removed meanwhile
+		return nil, b[n:], nil
+	}
+	return e, b[n:], err
+}
+
+// entryMode returns the type of an entry. Not every file system tells it with the name.
+func entryMode(dir int, name string, kind byte) (fs.FileMode, error) {
+	if kind == unix.DT_UNKNOWN {
+		var t unix.Stat_t
+		_, err := retried(func() (int, error) { return 0, unix.Fstatat(dir, name, &t, unix.AT_SYMLINK_NOFOLLOW) })
+		if err != nil {
+			return 0, err
+		}
+		kind = byte((uint32(t.Mode) & unix.S_IFMT) >> 12) // as the kernel makes one of the other
+	}
+	switch kind {
+	case unix.DT_REG:
+		return 0, nil
+	case unix.DT_DIR:
+		return fs.ModeDir, nil
+	case unix.DT_LNK:
+		return fs.ModeSymlink, nil
+	case unix.DT_FIFO:
+		return fs.ModeNamedPipe, nil
+	case unix.DT_SOCK:
+		return fs.ModeSocket, nil
+	case unix.DT_CHR:
+		return fs.ModeDevice | fs.ModeCharDevice, nil
+	case unix.DT_BLK:
+		return fs.ModeDevice, nil
+	}
+	return fs.ModeIrregular, nil
+}
