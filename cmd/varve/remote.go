@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,32 @@ const lanFlag = "private-redirects"
 // lanVar gives all commands the flag.
 func lanVar(f *pflag.FlagSet) {
 	f.Bool(lanFlag, false, "follow redirections of a web server to addresses of private networks and of this machine")
+}
+
+// serverFlag is the name of the flag that says how long web servers are waited for.
+const serverFlag = "http-timeout"
+
+// serverVar gives all commands the flag.
+func serverVar(f *pflag.FlagSet) {
+	f.Var(new(patience), serverFlag, "give up a web server that sends nothing, or less than 1 KiB a second, for `DURATION`; 0 waits for ever (default: 30s)")
+}
+
+// awaitServers says how long a command waits for web servers, and makes it say that it does. Programs that read standard
+// error as JSON are told nothing before the end.
+func awaitServers(cmd *cobra.Command, opt *http.Options) {
+	if p, ok := cmd.Flag(serverFlag).Value.(*patience); ok && p.given {
+		if opt.Stall = p.limit; p.limit == 0 {
+			opt.Stall, opt.LeastRate = math.MaxInt64, -1
+		}
+	}
+	if wantsJSON(cmd) {
+		return
+	}
+	w := cmd.ErrOrStderr()
+	opt.Waiting = func(host string) {
+		// A line that cannot be written is no reason to stop waiting.
+		_, _ = fmt.Fprintf(w, "varve: waiting for %s, which sends little or nothing; Ctrl-C gives up\n", printable(host))
+	}
 }
 
 // statuses is the value of the flag.
@@ -68,6 +95,7 @@ func remoteArguments(cmd *cobra.Command, args []string) []string {
 	if s, ok := cmd.Flag(missingFlag).Value.(*statuses); ok {
 		opt.Missing = *s
 	}
+	awaitServers(cmd, &opt)
 	ctx = http.WithOptions(ctx, &opt)
 	cmd.SetContext(ctx)
 	return shown

@@ -49,6 +49,7 @@ func newRoot() *cobra.Command {
 	propose(root, experimentalFlag, experimentNames()...)
 	missingVar(root.PersistentFlags())
 	lanVar(root.PersistentFlags())
+	serverVar(root.PersistentFlags())
 	lockVar(root.PersistentFlags())
 	limitVar(root.PersistentFlags())
 	absentVar(root.PersistentFlags())

@@ -14,7 +14,7 @@
 //
 // Requests that fail for reasons that pass, as 429, 5xx or a lost connection, are repeated a few times with growing
 // pauses, or after the time that the server asks for, and no longer than the caller's context lasts. A body that comes to
-// a halt, or trickles ([Options.LeastRate]), counts as a lost connection. Lengths and ranges are checked: whatever is cut, shifted or too long is an error.
+// a halt, or trickles ([Options.LeastRate]), counts as a lost connection, which is taken up once only. Lengths and ranges are checked: whatever is cut, shifted or too long is an error.
 //
 // # Connections
 //
@@ -67,8 +67,12 @@ type Options struct {
 	Pause time.Duration
 	// LongestPause is the most that one pause takes. A server that asks for more is given up at once. 0 stands for 30 s.
 	LongestPause time.Duration
-	// Stall is how long the server may send nothing before the request counts as lost; 0 stands for 30 s.
+	// Stall is how long the server may send nothing, and how long its headers may take, before the request counts as
+	// lost; 0 stands for 30 s. Such a request, and one that [Options.LeastRate] ends, is repeated once at most.
 	Stall time.Duration
+	// Waiting, if any, is told the host of a server that has sent little or nothing for 5 s, or a quarter of Stall if
+	// that is less. It is called once for a store, and on a goroutine of its own while a request is under way.
+	Waiting func(host string)
 	// Discard is the most bytes that are thrown away to get at a range of a server that sends none; 0 stands for 64 MiB.
 	Discard int64
 	// LeastRate is how many bytes a second the server has to send, averaged over each period
@@ -101,6 +105,7 @@ type Store struct {
 	transport http.RoundTripper
 	noHead    atomic.Bool  // the server answers GET but not HEAD
 	flying    atomic.Int64 // attempts under way
+	told      atomic.Bool  // Options.Waiting has been called
 }
 
 // Open returns the store of the values below a URL of the scheme http or https. The user and the password in it are sent

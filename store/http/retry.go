@@ -17,7 +17,12 @@ import (
 type passing struct {
 	err   error
 	after time.Duration // how long the server wants to be left alone
+	slow  bool          // the attempt took all the time that it had
 }
+
+// mostSlow is how many attempts of one request may take all their time: a server that sends
+// little sends little again, and each such attempt takes long.
+const mostSlow = 2
 
 func (p *passing) Error() string { return p.err.Error() }
 func (p *passing) Unwrap() error { return p.err }
@@ -25,20 +30,24 @@ func (p *passing) Unwrap() error { return p.err }
 // retry makes attempts until one succeeds or fails for good.
 func (s *Store) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
 	pause := s.options.Pause
+	slow := 0
 	for tries := 1; ; tries++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		err := s.watched(ctx, attempt)
 		var p *passing
+		if errors.As(err, &p) && p.slow {
+			slow++
+		}
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !errors.As(err, &p):
+		case p == nil:
 			return err
-		case tries >= s.options.Attempts:
+		case tries >= s.options.Attempts || slow >= mostSlow:
 			return fmt.Errorf("%w (after %d attempts)", err, tries)
 		case p.after > s.options.LongestPause:
 			return fmt.Errorf("%w (and the server wants to be left alone for %v)", err, p.after)
@@ -91,5 +100,6 @@ func lost(ctx context.Context, err error) error {
 		errors.Is(err, errPrivate):
 		return err
 	}
-	return &passing{err: err}
+	var late net.Error
+	return &passing{err: err, slow: errors.As(err, &late) && late.Timeout()}
 }

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,3 +185,93 @@ func TestLeastRate(t *testing.T) {
 type each func() http.RoundTripper
 
 func (f each) RoundTrip(r *http.Request) (*http.Response, error) { return f().RoundTrip(r) }
+
+// TestSlowTwice sees that a server which trickles, or is never heard of, is asked twice and no
+// more, whatever attempts there may be, and that somebody is told that it is waited for.
+func TestSlowTwice(t *testing.T) {
+	for name, transport := range map[string]http.RoundTripper{
+		"body":       &trickle{1 << 20, time.Second, 3},
+		"no headers": waits{},
+		"no answer":  late{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries, told := 0, []string(nil)
+				s := open(t, "http://host:81/x", remote.Options{Attempts: 9, Transport: tripper(func(r *http.Request) (*http.Response, error) {
+					tries++
+					return transport.RoundTrip(r)
+				}), Waiting: func(host string) { told = append(told, host) }})
+				begin := time.Now()
+				_, _, err := get(t, s, "k", store.Request{})
+				if took := time.Since(begin); err == nil || tries != 2 || took > 65*time.Second {
+					t.Errorf("%d attempts in %v, error %v", tries, took, err)
+				}
+				if name != "no answer" && (!strings.Contains(err.Error(), "--http-timeout") || !slices.Equal(told, []string{"host:81"})) {
+					t.Errorf("error %v, told %q", err, told)
+				}
+				if _, _, err := get(t, s, "k", store.Request{}); err == nil || len(told) > 1 {
+					t.Errorf("again: error %v, told %q", err, told)
+				}
+			})
+		})
+	}
+}
+
+// TestNotWaiting sees that nobody is told of a server that sends enough, however long it takes, or that is soon done.
+func TestNotWaiting(t *testing.T) {
+	for name, transport := range map[string]*trickle{
+		"long": {100 << 10, time.Second, 4 << 10}, "soon": {3, time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, "http://host/x", remote.Options{Transport: transport, Waiting: func(host string) { t.Errorf("told of %s", host) }})
+				if _, _, err := get(t, s, "k", store.Request{}); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// waits never answers.
+type waits struct{}
+
+func (waits) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// late gives up as a dialer does.
+type late struct{}
+
+func (late) RoundTrip(*http.Request) (*http.Response, error) {
+	time.Sleep(time.Second)
+	return nil, &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+}
+
+// tripper is a transport that is a function.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestTricklingHeaders sees that headers which never end are given up.
+func TestTricklingHeaders(t *testing.T) {
+	var n atomic.Int32
+	url := serve(t, wrap(fixture(), func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		n.Add(1)
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer c.Close()
+		for line := "HTTP/1.1 200 OK\r\n"; err == nil; line = "X-Line: x\r\n" {
+			_, err = c.Write([]byte(line))
+			time.Sleep(2 * time.Millisecond)
+		}
+	}))
+	s := open(t, url, remote.Options{Attempts: 9, Stall: 50 * time.Millisecond})
+	if _, _, err := get(t, s, key, store.Request{}); err == nil || !strings.Contains(err.Error(), "no whole headers for 50ms") || n.Load() != 2 {
+		t.Errorf("%d attempts, error %v", n.Load(), err)
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,16 +25,18 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	w := &watch{s: s, cancel: cancel}
 	w.timer = time.AfterFunc(s.options.Stall, func() { cancel(errStalled) })
 	defer w.timer.Stop()
+	defer w.notice()()
 	err := attempt(context.WithValue(inner, watchKey{}, w))
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	switch cause := context.Cause(inner); cause {
 	case errStalled:
-		return &passing{err: fmt.Errorf("%w for %v", errStalled, s.options.Stall)}
+		return &passing{slow: true, err: fmt.Errorf("%w, or no whole headers for %v (Options.Stall or --http-timeout waits longer)",
+			errStalled, s.options.Stall)}
 	case errSlow:
-		return &passing{err: fmt.Errorf("%w: less than its share of %d bytes a second over %v (Options.LeastRate)",
-			errSlow, s.options.LeastRate, s.options.Stall)}
+		return &passing{slow: true, err: fmt.Errorf("%w: less than its share of %d bytes a second over %v "+
+			"(Options.LeastRate, or --http-timeout 0, puts up with it)", errSlow, s.options.LeastRate, s.options.Stall)}
 	}
 	return err
 }
@@ -45,6 +49,42 @@ type watch struct {
 	timer  *time.Timer
 	begin  time.Time // of the period
 	got    int64     // bytes since then
+	all    atomic.Int64
+}
+
+// noticed is the longest time after which somebody is told of a server that is slow.
+const noticed = 5 * time.Second
+
+// notice tells [Options.Waiting] once if little or nothing has come after a while. The function
+// that it returns ends that: nothing is told after it.
+func (w *watch) notice() (end func()) {
+	o := &w.s.options
+	if o.Waiting == nil || w.s.told.Load() {
+		return func() {}
+	}
+	after := min(noticed, o.Stall/4)
+	var mu sync.Mutex
+	ended := false
+	timer := time.AfterFunc(after, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		enough := max(1, w.s.share()*after.Seconds())
+		if !ended && float64(w.all.Load()) < enough && !w.s.told.Swap(true) {
+			o.Waiting(w.s.base.Host)
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+	}
+}
+
+// share returns how many bytes a second one attempt has to get. Attempts share the rate, or else
+// a narrow line would fail because many use it.
+func (s *Store) share() float64 {
+	return float64(s.options.LeastRate) / float64(max(1, s.flying.Load()))
 }
 
 type watchKey struct{}
@@ -78,13 +118,12 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 func (w *watch) came(n int) {
 	w.timer.Reset(w.s.options.Stall)
 	w.got += int64(n)
+	w.all.Add(int64(n))
 	took := time.Since(w.begin)
 	if took < w.s.options.Stall {
 		return
 	}
-	// Attempts share the rate, or else a narrow line would fail because many use it.
-	share := float64(w.s.options.LeastRate) / float64(max(1, w.s.flying.Load()))
-	if float64(w.got) < share*took.Seconds() {
+	if float64(w.got) < w.s.share()*took.Seconds() {
 		w.cancel(errSlow)
 	}
 	w.begin, w.got = w.begin.Add(took), 0
