@@ -3,6 +3,7 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -56,7 +57,7 @@ var older = []olderForm{
 		strict: true,
 	},
 	{
-		source: "numcodecs takes zstd levels beyond the last one for that; decoding needs none",
+		source: "format 2 keeps what a program was given, and zstd's library takes levels beyond the last one for that; decoding needs none",
 		read:   readLevel,
 		strict: true,
 	},
@@ -124,30 +125,49 @@ func readOrderName(e metadata.Extension, spec Spec) (metadata.Extension, string)
 	return metadata.Extension{Name: e.Name, Configuration: order}, note
 }
 
-// leastLevel and mostLevel are the range of the level of zstd. Its library takes a higher one for the last,
-// so programs store what they were given. The level means nothing to decoding. No program is
-// known that stores levels beyond those of other codecs, so these stay refused.
-const leastLevel, mostLevel = -(1 << 17), 22
+// levels is the range of the member of a codec that says how hard it tries.
+type levels struct {
+	member      string
+	least, most int64
+}
 
-// readLevel takes a level of zstd beyond the range for the nearest one in it.
+// levelsOf has the codecs whose level means nothing to decoding, by all names. "gzip" and "blosc"
+// of format 3 are not among them: the specification sets their ranges, other programs keep
+// them, and stores that were made to hurt a reader have others.
+var levelsOf = map[string]levels{
+	"zstd": zstdLevels, "numcodecs.zstd": zstdLevels,
+	"numcodecs.gzip": deflateLevels, "numcodecs.zlib": deflateLevels, "zlib": deflateLevels,
+	"https://codec.zarrs.dev/bytes_to_bytes/zlib": deflateLevels,
+	"numcodecs.bz2": bz2Levels, "bz2": bz2Levels, "https://codec.zarrs.dev/bytes_to_bytes/bz2": bz2Levels,
+	"numcodecs.blosc": {"clevel", 0, 9},
+	"numcodecs.lz4":   {"acceleration", math.MinInt64, math.MaxInt32},
+}
+
+var (
+	zstdLevels    = levels{"level", -(1 << 17), 22}
+	deflateLevels = levels{"level", -1, 9}
+	bz2Levels     = levels{"level", 1, 9}
+)
+
+// readLevel takes a level beyond its range for the nearest one in it.
 func readLevel(e metadata.Extension, _ Spec) (metadata.Extension, string) {
-	const member = "level"
-	if e.Name != "zstd" && e.Name != "numcodecs.zstd" || e.Configuration == nil {
+	l, known := levelsOf[e.Name]
+	if !known || e.Configuration == nil {
 		return e, ""
 	}
-	raw, found, err := metadata.Attribute(e.Configuration, member)
+	raw, found, err := metadata.Attribute(e.Configuration, l.member)
 	var n config.Int
 	if !found || err != nil || n.UnmarshalJSON(raw) != nil {
 		return e, ""
 	}
-	nearest := min(max(int64(n), leastLevel), mostLevel)
+	nearest := min(max(int64(n), l.least), l.most)
 	if nearest == int64(n) {
 		return e, ""
 	}
-	e.Configuration, err = metadata.SetAttribute(e.Configuration, member, strconv.AppendInt(nil, nearest, 10))
+	e.Configuration, err = metadata.SetAttribute(e.Configuration, l.member, strconv.AppendInt(nil, nearest, 10))
 	if err != nil {
 		return e, ""
 	}
 	return e, fmt.Sprintf("%s %d of the codec %s is out of range: it was read as %d, which only chunks that are written now have",
-		member, n, strictjson.AppendQuote(nil, e.Name), nearest)
+		l.member, n, strictjson.AppendQuote(nil, e.Name), nearest)
 }

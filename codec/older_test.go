@@ -48,6 +48,11 @@ const (
 	pairFields  = `{"fields":[{"name":"a","data_type":"int32"},{"name":"b","data_type":"float64"}]}`
 )
 
+// numcodec is a chain with a codec of numcodecs.
+func numcodec(id, members string) string {
+	return `[` + littleBytes + `,{"name":"numcodecs.` + id + `","configuration":{` + members + `}}]`
+}
+
 // TestOlderForms reads codecs as programs wrote them, says so, and knows how they are specified.
 func TestOlderForms(t *testing.T) {
 	pair, text := typeOf(t, "struct", pairFields), typeOf(t, "fixed_length_utf32", `{"length_bytes":12}`)
@@ -67,6 +72,12 @@ func TestOlderForms(t *testing.T) {
 		"text":           {text, `[{"name":"bytes"}]`, `[` + littleBytes + `]`, "GDAL", true},
 		"zstd":           {number, `[` + littleBytes + `,{"name":"zstd","configuration":{"level":100,"checksum":true}}]`, `[` + littleBytes + `,{"name":"zstd","configuration":{"level":22,"checksum":true}}]`, "level 100", true},
 		"numcodecs.zstd": {number, `[` + littleBytes + `,{"name":"numcodecs.zstd","configuration":{"level":-999999}}]`, `[` + littleBytes + `,{"name":"numcodecs.zstd","configuration":{"level":-131072}}]`, "level -999999", true},
+		"numcodecs.gzip": {number, numcodec("gzip", `"level":100`), numcodec("gzip", `"level":9`), "level 100", true},
+		"numcodecs.zlib": {number, numcodec("zlib", `"level":-2`), numcodec("zlib", `"level":-1`), "level -2", true},
+		"numcodecs.bz2":  {number, numcodec("bz2", `"level":50`), numcodec("bz2", `"level":9`), "level 50", true},
+		"bz2":            {number, numcodec("bz2", `"level":0`), numcodec("bz2", `"level":1`), "level 0", true},
+		"blosc":          {number, numcodec("blosc", `"cname":"lz4","clevel":99`), numcodec("blosc", `"cname":"lz4","clevel":9`), "clevel 99", true},
+		"lz4":            {number, numcodec("lz4", `"acceleration":5000000000`), numcodec("lz4", `"acceleration":2147483647`), "acceleration 5000000000", true},
 		"shard": {pair, shard(`[{"name":"transpose","configuration":{"order":"F"}},"bytes"]`, `[{"name":"endian","configuration":{"endian":"little"}}]`),
 			shard(`[{"name":"transpose","configuration":{"order":[2,1,0]}},`+littleBytes+`]`, `[`+littleBytes+`]`), `"F"`, true},
 	} {
@@ -112,6 +123,8 @@ func TestNoOlderForm(t *testing.T) {
 		`[` + littleBytes + `,{"name":"blosc","configuration":{"cname":"lz4","clevel":10,"shuffle":"noshuffle","typesize":2,"blocksize":0}}]`: number,
 		`[` + littleBytes + `,{"name":"gzip","configuration":{"level":"48"}}]`:                                                                number,
 		`[` + littleBytes + `,{"name":"gzip","configuration":{"level":4.5}}]`:                                                                 number,
+		numcodec("bz2", `"level":"50"`):                                                                                                       number,
+		numcodec("blosc", `"clevel":99,"x":1`):                                                                                                number,
 		`[` + littleBytes + `,{"name":"zstd","configuration":{"level":1e30}}]`:                                                                number,
 		`[` + littleBytes + `,{"name":"zstd","configuration":{"level":100,"x":1}}]`:                                                           number,
 		`[` + littleBytes + `,{"name":"blosc","configuration":{"cname":"lz4","clevel":10,"shuffle":"no","blocksize":0}}]`:                     number,

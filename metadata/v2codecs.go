@@ -370,14 +370,15 @@ func bytesV2(id string, members []member, size int) Extension {
 	only := func(names ...string) bool {
 		return !slices.ContainsFunc(members, func(m member) bool { return !slices.Contains(names, m.name) })
 	}
+	isDigit := func(raw []byte) bool { return len(raw) == 1 && raw[0]-'0' < 10 }
 	switch level := raw("level", "1"); {
-	case id == "gzip" && only("level") && len(level) == 1 && level[0]-'0' < 10:
+	case id == "gzip" && only("level") && isDigit(level):
 		return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"level":%s}`, level)}
 	case id == "zstd" && only("level", "checksum"):
 		return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"level":%s,"checksum":%s}`, raw("level", "0"), raw("checksum", "false"))}
 	case id == "crc32c" && only("location") && string(raw("location", `"end"`)) == `"end"`:
 		return Extension{Name: id}
-	case id == "blosc" && only("cname", "clevel", "shuffle", "blocksize", "typesize"):
+	case id == "blosc" && only("cname", "clevel", "shuffle", "blocksize", "typesize") && isDigit(raw("clevel", "5")):
 		if shuffle := bloscShuffle(string(raw("shuffle", "1")), size); shuffle != "" {
 			return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"cname":%s,"clevel":%s,"shuffle":%q,"typesize":%s,"blocksize":%s}`,
 				raw("cname", `"lz4"`), raw("clevel", "5"), shuffle, raw("typesize", fmt.Sprint(bloscTypeSize(size))), raw("blocksize", "0"))}

@@ -81,25 +81,30 @@ func (o opener) root() (*os.Root, error) {
 	if err := o.conn.Control(func(fd uintptr) { through = "/proc/self/fd/" + strconv.Itoa(int(fd)) }); err != nil {
 		return nil, err
 	}
-	if r := identified(was, through, o.path); r != nil {
-		return r, nil
+	switch r, err := identified(was, through, o.path); {
+	case r != nil || err != nil:
+		return r, err
 	}
 	return nil, fmt.Errorf("vfs: the directory %s was moved or replaced since it was opened; open it again: %w", o.path, fs.ErrNotExist)
 }
 
-// identified opens the directory that was described, by the first name that leads to it; nil where none does.
-func identified(was fs.FileInfo, names ...string) *os.Root {
+// identified opens the directory that was described, by the first name that leads to it. It is nil where none does,
+// without an error where nothing else keeps it from being opened.
+func identified(was fs.FileInfo, names ...string) (found *os.Root, err error) {
 	for _, name := range names {
-		r, err := os.OpenRoot(name)
-		if err != nil {
+		r, openErr := os.OpenRoot(name)
+		if openErr != nil {
+			if !Missing(openErr) {
+				err = openErr
+			}
 			continue
 		}
 		if is, err := r.Stat("."); err == nil && os.SameFile(is, was) {
-			return r
+			return r, nil
 		}
 		_ = r.Close()
 	}
-	return nil
+	return nil, err
 }
 
 // open reports ok where the kernel's answer is final: the file, or that there is none.
@@ -151,7 +156,8 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: fs.ErrClosed}
 	case err == nil:
 		return fd, true, nil
-	case err == unix.ENOENT, err == unix.EINTR: // package os would make an interrupted call for ever
+	case err == unix.ENOENT, err == unix.EMFILE, err == unix.ENFILE, err == unix.EINTR:
+		// Package os would make a call that is interrupted again for ever.
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: err}
 	}
 	return 0, false, nil

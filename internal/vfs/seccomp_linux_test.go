@@ -109,15 +109,6 @@ func neverEnding(t *testing.T, name string) {
 	os.Exit(map[bool]int{true: 1}[t.Failed()]) // the directory cannot be removed
 }
 
-func listAll(r *Root) error {
-	for _, err := range r.ReadDir(".") {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // createAndRead writes a file, copies it, syncs and reads it.
 func createAndRead(r *Root) error {
 	f, err := r.Create("created")
