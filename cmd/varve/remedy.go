@@ -13,7 +13,6 @@ var remedies = strings.NewReplacer(
 	" (Limits.Rank)", "",
 	" (Options.Directory)", "",
 	" (Options.Discard)", "",
-	" (Options.LeastRate)", "",
 	" (Options.SharedWriters)", "",
 	" (set Options.Write)", "",
 	"CreateOptions.Overwrite", "--overwrite",
@@ -32,9 +31,11 @@ var remedies = strings.NewReplacer(
 	"Experimental.InnerChunks", "--experimental inner-chunks",
 	"Options.FillAll permits it", "--yes permits it, --dry-run shows where",
 	"Options.Finish", "varve check --finish",
+	"Options.LeastRate permits less", "--http-timeout 0 waits for ever",
 	"Options.Missing", "--missing 403",
 	"Options.PrivateRedirects", "--private-redirects",
 	"Options.RequireChunks", "--missing-chunks fill",
+	"Options.Stall", "--http-timeout",
 )
 
 // oneLine returns the message of an error, which may be many errors, as one line in the words

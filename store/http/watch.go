@@ -32,11 +32,11 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	}
 	switch cause := context.Cause(inner); cause {
 	case errStalled:
-		return &passing{slow: true, err: fmt.Errorf("%w, or no whole headers for %v (Options.Stall or --http-timeout waits longer)",
+		return &passing{slow: true, err: fmt.Errorf("%w, or no whole headers for %v (Options.Stall waits longer)",
 			errStalled, s.options.Stall)}
 	case errSlow:
 		return &passing{slow: true, err: fmt.Errorf("%w: less than its share of %d bytes a second over %v "+
-			"(Options.LeastRate, or --http-timeout 0, puts up with it)", errSlow, s.options.LeastRate, s.options.Stall)}
+			"(Options.LeastRate permits less)", errSlow, s.options.LeastRate, s.options.Stall)}
 	}
 	return err
 }
