@@ -67,18 +67,19 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 // sees them once that of format 3 is gone.
 var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
 
-// Remove deletes everything at and below a node, documents first: what a crash leaves is not
-// visible, and a note at its place tells that it may be removed. Then it publishes another document
-// in its place, where that is not nil, as [Create] does. The node's lock is held all the time, so
-// that a change of the old node and the new node do not meet.
+// Remove deletes everything at and below a node, documents first, so that nobody sees half of it,
+// and puts a note in their place: a removal that is interrupted can be repeated. Then it publishes
+// another document there, where that is not nil, as [Create] does. The node's lock is held all the
+// time, so that a change of the old node and the new node do not meet.
 func Remove(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
 	unlock, err := n.lockIfThere(ctx)
 	if err != nil {
 		return version, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	// A full disk has no room for the note, and a removal makes some: it goes on without.
-	_, _ = store.Put(ctx, n.Store, n.Path.Key(Unfinished), []byte("{}"), n.Durability)
+	if err := n.hide(ctx); err != nil {
+		return version, err
+	}
 	order := store.TreeOrder{First: documents, Last: Unfinished}
 	if err := store.DeleteTree(ctx, n.Store, n.Path, order, n.Durability); err != nil {
 		return version, err
@@ -87,6 +88,31 @@ func Remove(ctx context.Context, n Node, document []byte, beside ...File) (versi
 		return version, nil
 	}
 	return Create(ctx, n, document, beside...)
+}
+
+// hide deletes the documents of the node itself, and puts the note there. Nothing but a crash comes
+// between the two: leftovers without a note cannot be told from the files of somebody else.
+func (n Node) hide(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	hidden := false
+	for _, name := range documents {
+		found, err := store.Exists(ctx, n.Store, n.Path.Key(name))
+		if err == nil && found {
+			hidden = true
+			err = store.Delete(ctx, n.Store, n.Path.Key(name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if hidden {
+		// A full disk has no room for the note, and a removal makes some: it goes on without.
+		_, _ = store.Put(ctx, n.Store, n.Path.Key(Unfinished), []byte("{}"), n.Durability)
+	}
+	return nil
 }
 
 // Unfinished is the key, below a node, of the note that a copy to its place, or its removal, was
