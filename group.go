@@ -36,6 +36,9 @@ func (g *Group) Unconsolidated() *Group {
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
 func (g *Group) Attributes() []byte { return bytes.Clone(g.doc.Attributes) }
 
+// Metadata returns the document that describes the group. It is not to be changed.
+func (g *Group) Metadata() *metadata.Group { return g.doc }
+
 // Open opens a node below the group. Nil options are those of the group.
 func (g *Group) Open(ctx context.Context, path string, opt *Options) (Node, error) {
 	return below(g, path, opt, func(path string, opt *Options) (Node, error) { return g.hierarchy.Open(ctx, path, opt) })

@@ -204,6 +204,15 @@ func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 	return n, err
 }
 
+// Raw returns the document at path as it is spelled, or in format 2 the record; nil where there is no such entry.
+func (c *Consolidated) Raw(path string) []byte {
+	at, ok := c.find(path)
+	if !ok {
+		return nil
+	}
+	return c.entries[c.order[at]].raw
+}
+
 // Below returns the entries below the group at path, with paths relative to it.
 func (c *Consolidated) Below(path string) *Consolidated {
 	at, ok := c.find(path)

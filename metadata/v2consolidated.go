@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"slices"
@@ -101,7 +102,14 @@ func (c *Consolidated) readV2(root strictjson.Value) error {
 
 // gather makes records of the documents, which stand under their keys in any order.
 func (c *Consolidated) gather(nodes strictjson.Value) {
-	at := map[string]int{} // by the key without the name of the document
+	count := 0 // of nodes, or a few more: memory that grows step by step takes several times as much
+	for key := range nodes.Named() {
+		if !bytes.HasSuffix(key, []byte(V2Attributes)) {
+			count++
+		}
+	}
+	c.entries = make([]entry, 0, count)
+	at := make(map[string]int32, count) // by the key without the name of the document
 	for key, m := range nodes.Members() {
 		slash := strings.LastIndexByte(key, '/')
 		dir, name := key[:slash+1], key[slash+1:]
@@ -111,7 +119,7 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 		}
 		i, ok := at[dir]
 		if !ok {
-			i = len(c.entries)
+			i = int32(len(c.entries))
 			at[dir] = i
 			c.entries = append(c.entries, entry{path: strings.TrimSuffix(dir, "/")})
 		}
@@ -121,7 +129,7 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 	if !ok {
 		own = -1
 	}
-	c.settle(own)
+	c.settle(int(own))
 }
 
 // put adds a document to the record of an entry, which is complete but for its last brace.
@@ -133,7 +141,7 @@ func (e *entry) put(key, name string, document []byte) {
 	}
 	w := &writer{buf: e.raw}
 	if e.has == 0 {
-		w.buf = []byte{'{'}
+		w.buf = append(make([]byte, 0, len(`{"":}`)+len(name)+len(document)), '{')
 		w.first(name)
 	} else {
 		w.named(name)

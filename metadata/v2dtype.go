@@ -110,6 +110,9 @@ type structV2 struct {
 }
 
 func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
+	if v.Len() > maxArrayFields { // before memory is taken for them
+		return dtype.Type{}, v.Errorf("%w", unsupportedf("a struct of more than %d fields is not supported", maxArrayFields))
+	}
 	var fields []dtype.Field
 	for i, m := range v.Elements() {
 		f, err := s.field(m)

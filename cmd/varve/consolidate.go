@@ -39,7 +39,7 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 	defer g.Close()
 	p := newEstimate(cmd, "consolidating", 0, movedBytes)
 	defer p.end()
-	d, err := findDrift(cmd.Context(), location, 0)
+	d, err := findDrift(cmd.Context(), location)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func olderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 		if err != nil || !ok || g == nil || g.Consolidated == nil || g.Format() != a.Format() {
 			continue
 		}
-		was, err := canonical(g.Consolidated, strings.TrimPrefix(path[len(above):], "/"), nil)
+		was, err := canonical(g.Consolidated, strings.TrimPrefix(path[len(above):], "/"))
 		if err != nil || !bytes.Equal(was, is) {
 			group := strings.TrimSuffix(root+"/"+above, "/")
 			notes = append(notes, fmt.Sprintf("the consolidated metadata of %s is older than this array: varve consolidate makes it new", group))

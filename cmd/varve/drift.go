@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -35,9 +34,8 @@ func (d *drift) text() string {
 	return fmt.Sprintf("%s new, %s changed, %s gone", count(int64(len(d.New))), count(int64(len(d.Changed))), count(int64(len(d.Gone))))
 }
 
-// findDrift compares the consolidated metadata of the group at a location with the nodes below it: all of them where most is 0,
-// also if there is no such metadata; else as many as most says, and none if there is no such metadata.
-func findDrift(ctx context.Context, location string, most int) (*drift, error) {
+// findDrift compares the consolidated metadata of the group at a location with all nodes below it, also if there is no such metadata.
+func findDrift(ctx context.Context, location string) (*drift, error) {
 	h, path, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil, err
@@ -51,10 +49,7 @@ func findDrift(ctx context.Context, location string, most int) (*drift, error) {
 	if !ok {
 		return nil, badArgument("%s is an array; only groups have consolidated metadata", location)
 	}
-	if most > 0 && group.Consolidated == nil {
-		return newDrift(group), nil
-	}
-	return driftOf(ctx, path, group, &nodeWalk{hierarchy: h, most: most, deep: true})
+	return driftOf(ctx, path, group, &nodeWalk{hierarchy: h, deep: true})
 }
 
 func newDrift(group *metadata.Group) *drift {
@@ -87,9 +82,8 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 	for path := range recorded.Refused() {
 		refused[path] = true
 	}
-	raws := maps.Collect(recorded.Nodes())
 	for _, path := range there.paths {
-		was, err := canonical(recorded, path, raws[path])
+		was, err := canonical(recorded, path)
 		if refused[path] {
 			err = errRefused
 		}
@@ -115,14 +109,14 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 
 var errRefused = errors.New("an entry that fits into no tree")
 
-// canonical returns what consolidated metadata has at path, there as raw, as it would be written; nil where there is nothing. A node
+// canonical returns what consolidated metadata has at path as it would be written; nil where there is nothing. A node
 // that asks for more than is known here is compared as it is spelled.
-func canonical(c *metadata.Consolidated, path string, raw []byte) ([]byte, error) {
+func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	n, err := c.Entry(path, metadata.Limits{})
 	if n == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
 		return nil, err
 	}
-	return spelled(n, func() ([]byte, error) { return raw, nil })
+	return spelled(n, func() ([]byte, error) { return c.Raw(path), nil })
 }
 
 // spelled returns the record of a node. One that asks for more than is known here cannot be written anew: it is compared as stored

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,50 +104,72 @@ func shadowed(ctx context.Context, n zarr.Node) []string {
 const mostCompared = 1000
 
 // addNotes tells where consolidated metadata is older than the nodes.
-func (f *groupFacts) addNotes(ctx context.Context) {
-	d, err := findDrift(ctx, f.Path, mostCompared)
+func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
+	group := g.Metadata()
+	if group.Consolidated == nil {
+		return
+	}
+	d, err := driftOf(ctx, g.Path(), group, &nodeWalk{hierarchy: g.Hierarchy(), most: mostCompared, deep: true})
 	switch {
 	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist): // it cannot be listed, or is not there yet
 	case err != nil:
 		f.Notes = append(f.Notes, "consolidated metadata could not be compared with the nodes: "+oneLine(err))
-	case d.Consolidated && !d.isNone():
+	case !d.isNone():
 		f.Notes = append(f.Notes, d.staleText())
 	}
 }
 
+// infoGroup shows a group. Its members, which may be very many, are passed on one by one.
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes(), Members: []string{}}
-	var members []zarr.Member
-	var bad error
-	stale, _ := staleness(cmd.Context(), g, false) // addNotes tells why they cannot be compared
-	for m, err := range membersThere(cmd.Context(), g, stale, false) {
-		if err != nil {
-			bad = errors.Join(bad, err)
-			continue
-		}
-		members = append(members, m)
-		facts.Members = append(facts.Members, m.Name())
-	}
+	stale, _ := stalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes tells why they cannot be compared
 	facts.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
-	facts.addNotes(cmd.Context())
+	facts.addNotes(cmd.Context(), g)
 	for _, text := range disagreements(cmd, asStored(g, stale)) {
 		facts.Notes = append(facts.Notes, text+": xarray does not open such a group")
 	}
+	var bad error
+	members := func(yield func(zarr.Member) bool) {
+		for m, err := range membersThere(cmd.Context(), g, stale, false) {
+			if err != nil {
+				bad = errors.Join(bad, err)
+			} else if !yield(m) {
+				return
+			}
+		}
+	}
 	if wantsJSON(cmd) {
+		for m := range members {
+			facts.Members = append(facts.Members, m.Name())
+		}
 		return errors.Join(printJSON(cmd, facts), bad)
 	}
-	var s sheet
-	s.title = "group " + location
-	s.add("format", formatText(facts.Format))
-	s.attributes(facts.Attributes)
-	for i, m := range members {
-		s.add(label("members", i), memberText(m))
+	err := buffered(cmd, func(w *bufio.Writer) error { return facts.print(w, members) })
+	return errors.Join(err, bad)
+}
+
+// print shows the group for people.
+func (f *groupFacts) print(w *bufio.Writer, members iter.Seq[zarr.Member]) error {
+	s := sheet{title: "group " + f.Path}
+	s.add("format", formatText(f.Format))
+	s.attributes(f.Attributes)
+	n := 0
+	for m := range members {
+		s.add(label("members", n), memberText(m))
+		if n++; n%membersAtATime == 0 {
+			if err := s.pass(w); err != nil {
+				return err
+			}
+		}
 	}
-	for i, n := range facts.Notes {
+	for i, n := range f.Notes {
 		s.add(label("notes", i), n)
 	}
-	return errors.Join(s.print(cmd.OutOrStdout()), bad)
+	return s.pass(w)
 }
+
+// membersAtATime is how many members are told before they are passed on.
+const membersAtATime = 1 << 10
 
 // label returns the name of a line, which only the first of several has.
 func label(name string, i int) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
@@ -15,16 +16,27 @@ import (
 // errGone is the error of a member that consolidated metadata lists and the store does not have.
 var errGone = errors.New("only in the consolidated metadata: no node is here any more")
 
+// goneText is what that error says.
+var goneText = errGone.Error()
+
 // staleness compares the consolidated metadata of an opened group with the nodes below it, right below it where deep is
 // not set. It is nil where they agree, where there is no such metadata, and where the store cannot be listed: there the
 // consolidated metadata is all that is known. Damaged nodes are not compared; whoever opens them reports them.
 func staleness(ctx context.Context, g *zarr.Group, deep bool) (*drift, error) {
-	h := g.Hierarchy()
-	n, err := h.Metadata(ctx, g.Path(), nil)
+	n, err := g.Hierarchy().Metadata(ctx, g.Path(), nil)
 	group, ok := n.(*metadata.Group)
-	if err != nil || !ok || group.Consolidated == nil {
+	if err != nil || !ok {
 		return nil, nil // the members themselves tell what is wrong
 	}
+	return stalenessOf(ctx, g, group, deep)
+}
+
+// stalenessOf is staleness of a group whose own document is known.
+func stalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep bool) (*drift, error) {
+	if group.Consolidated == nil {
+		return nil, nil
+	}
+	h := g.Hierarchy()
 	d, err := driftOf(ctx, g.Path(), group, &nodeWalk{hierarchy: h, deep: deep, tolerant: true})
 	if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -45,10 +57,6 @@ func membersThere(ctx context.Context, g *zarr.Group, stale *drift, deep bool) i
 	if stale == nil {
 		return g.Members(ctx, deep)
 	}
-	missing := map[string]bool{}
-	for _, path := range stale.Gone {
-		missing[path] = true
-	}
 	return func(yield func(zarr.Member, error) bool) {
 		for m, err := range g.Unconsolidated().Members(ctx, deep) {
 			if !yield(m, err) {
@@ -56,7 +64,8 @@ func membersThere(ctx context.Context, g *zarr.Group, stale *drift, deep bool) i
 			}
 		}
 		for m, err := range g.Members(ctx, deep) {
-			if err == nil && !missing[m.Path] {
+			_, missing := slices.BinarySearch(stale.Gone, m.Path) // they are in order
+			if err == nil && !missing {
 				continue
 			}
 			if err == nil {

@@ -25,6 +25,7 @@ type sheet struct {
 	title string
 	lines [][2]string
 	last  string // a line without a label, "" for none
+	width int    // of the labels of what was passed on
 }
 
 func (s *sheet) add(label, value string) {
@@ -56,21 +57,37 @@ func glimpse(raw []byte) string {
 	return shorten(compact(raw), 100)
 }
 
+// print prints the sheet.
 func (s *sheet) print(w io.Writer) error {
-	width := 0
-	for _, l := range s.lines {
-		width = max(width, utf8.RuneCountInString(l[0]))
-	}
 	var b strings.Builder
-	fmt.Fprintln(&b, printable(s.title))
-	for _, l := range s.lines {
-		fmt.Fprintf(&b, "  %-*s  %s\n", width, l[0], l[1])
-	}
-	if s.last != "" {
-		fmt.Fprintf(&b, "  %s\n", s.last)
+	if err := s.pass(&b); err != nil {
+		return err
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// pass prints the lines that there are and forgets them: more may follow, aligned with the first.
+func (s *sheet) pass(w io.Writer) error {
+	if s.width == 0 {
+		for _, l := range s.lines {
+			s.width = max(s.width, utf8.RuneCountInString(l[0]))
+		}
+		if _, err := fmt.Fprintln(w, printable(s.title)); err != nil {
+			return err
+		}
+	}
+	for _, l := range s.lines {
+		if _, err := fmt.Fprintf(w, "  %-*s  %s\n", s.width, l[0], l[1]); err != nil {
+			return err
+		}
+	}
+	s.lines = s.lines[:0]
+	if s.last != "" {
+		_, err := fmt.Fprintf(w, "  %s\n", s.last)
+		return err
+	}
+	return nil
 }
 
 // print shows the array for people or for programs.

@@ -108,11 +108,41 @@ func edgesJSON(g *grid.Grid) json.RawMessage {
 	return json.RawMessage("null")
 }
 
+// groupKind is the kind of groups, one for all of them.
+var groupKind = "group"
+
+// line returns the node on one line: as memberText has it, unless something else is to be said.
+func (b *branch) line() string {
+	if b.text != "" {
+		return b.text
+	}
+	text := b.Name
+	if b.Kind != nil {
+		text += "  " + *b.Kind
+	}
+	switch b.Error {
+	case "":
+		return text
+	case goneText:
+		return text + "  " + goneText
+	}
+	return text + "  cannot be read: " + b.Error
+}
+
 // newBranch returns a node without those below it.
 func newBranch(m zarr.Member) *branch {
-	b := &branch{Name: m.Name(), Kind: present(m.Kind), Members: []*branch{}, text: memberText(m)}
-	if m.Err != nil {
-		b.Error = oneLine(m.Err)
+	b := &branch{Name: m.Name(), Kind: present(m.Kind), Members: []*branch{}}
+	if m.Kind == groupKind { // there may be very many
+		b.Kind = &groupKind
+	}
+	if b.Error = goneText; m.Err != errGone {
+		b.Error = ""
+		if m.Err != nil {
+			b.Error = oneLine(m.Err)
+		}
+	}
+	if m.Node != nil && m.Kind != groupKind {
+		b.text = memberText(m)
 	}
 	if a, ok := m.Node.(*zarr.Array); ok {
 		b.arrayShape = newArrayShape(a)
@@ -140,7 +170,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*branch, error) {
 	}
 	root := newBranch(zarr.Member{Path: name, Kind: "group"})
 	root.text = name
-	stale, err := staleness(cmd.Context(), g, deep)
+	stale, err := stalenessOf(cmd.Context(), g, g.Metadata(), deep)
 	root.notes(cmd, location, stale)
 	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
 }
@@ -181,7 +211,7 @@ func place(at map[string]*branch, p string) *branch {
 		return b
 	}
 	b := newBranch(zarr.Member{Path: p, Kind: "group"})
-	b.text += "  without a document"
+	b.text = b.line() + "  without a document"
 	at[p] = b
 	parent := place(at, path.Dir(p))
 	parent.Members = append(parent.Members, b)
@@ -189,7 +219,7 @@ func place(at map[string]*branch, p string) *branch {
 }
 
 func (b *branch) print(w *bufio.Writer) error {
-	if _, err := fmt.Fprintln(w, printable(b.text)); err != nil {
+	if _, err := fmt.Fprintln(w, printable(b.line())); err != nil {
 		return err
 	}
 	return b.printBelow(w, "")
@@ -201,7 +231,7 @@ func (b *branch) printBelow(w *bufio.Writer, indent string) error {
 		if i == len(b.Members)-1 {
 			joint, next = "└── ", "    "
 		}
-		if _, err := fmt.Fprintln(w, indent+joint+printable(strings.TrimSuffix(m.text, "  group"))); err != nil {
+		if _, err := fmt.Fprintln(w, indent+joint+printable(strings.TrimSuffix(m.line(), "  group"))); err != nil {
 			return err
 		}
 		if err := m.printBelow(w, indent+next); err != nil {
@@ -218,7 +248,7 @@ func (b *branch) printMembers(w *bufio.Writer) error {
 		members = []*branch{b}
 	}
 	for _, m := range members {
-		if _, err := fmt.Fprintln(w, printable(m.text)); err != nil {
+		if _, err := fmt.Fprintln(w, printable(m.line())); err != nil {
 			return err
 		}
 	}

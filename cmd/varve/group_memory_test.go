@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/internal/racing"
+)
+
+// populous writes a group of a format whose consolidated metadata has many small nodes, of which none is there, and returns the bytes
+// of that document.
+func populous(t *testing.T, dir string, format, nodes int) int {
+	t.Helper()
+	var b bytes.Buffer
+	name, own, entry := "zarr.json", "", `"%05x":{"zarr_format":3,"node_type":"group"}`
+	b.WriteString(`{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","must_understand":false,"metadata":{`)
+	if format == 2 {
+		b.Reset()
+		name, own, entry = ".zmetadata", ".zgroup", `"%05x/.zgroup":{"zarr_format":2}`
+		b.WriteString(`{"zarr_consolidated_format":1,"metadata":{".zgroup":{"zarr_format":2},`)
+	}
+	for i := range nodes {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, entry, i)
+	}
+	b.WriteString("}}")
+	if format == 3 {
+		b.WriteString("}")
+	}
+	if own != "" {
+		if err := os.WriteFile(filepath.Join(dir, own), []byte(`{"zarr_format":2}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b.Len()
+}
+
+// TestMemoryOfManyNodes shows groups of very many small nodes in memory that follows the length of their consolidated metadata. The
+// documents of these are as short as can be, so that what is held of each is many times as long.
+func TestMemoryOfManyNodes(t *testing.T) {
+	if racing.Detector {
+		t.Skip("a lot of parsing")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
+	for _, c := range []struct {
+		command    string
+		two, three float64 // times as much as the document of format 2, of 34 bytes a node, and of format 3, of 46
+	}{
+		{"info", 10, 8}, {"info --json", 10, 8}, {"tree", 14, 11}, {"tree --json", 19, 15}, {"attrs", 9, 5},
+	} {
+		for format, most := range map[int]float64{2: c.two, 3: c.three} {
+			t.Run(fmt.Sprint(c.command, " of format ", format), func(t *testing.T) {
+				dir := t.TempDir()
+				n := populous(t, dir, format, 40_000)
+				used := heapMiB(func() {
+					var errs bytes.Buffer
+					if run(t.Context(), append(strings.Fields(c.command), dir), streams{nil, io.Discard, &errs}) != 0 {
+						t.Error(errs.String())
+					}
+				})
+				times := used * (1 << 20) / float64(n)
+				t.Logf("%.1f times as much as the document of %d bytes", times, n)
+				if times > most {
+					t.Errorf("%.0f times at most are promised", most)
+				}
+			})
+		}
+	}
+}
