@@ -90,6 +90,16 @@ func (e *roomError) Error() string {
 
 func (e *roomError) Is(target error) bool { return target == ErrRoom }
 
+// CheckRoom returns an [ErrRoom] where a heap has more bytes than there are to be in it: who limited it may give it more room, as
+// [Chain.Grow] does.
+func CheckRoom(h *grid.Heap) error {
+	if !h.Full() {
+		return nil
+	}
+	_, most := h.Room()
+	return &roomError{most + 1, room{0, most}}
+}
+
 // leastInPlace is how many bytes a buffer has that may become a page of a heap. Shorter ones are used again.
 const leastInPlace = 256 << 10
 

@@ -176,10 +176,8 @@ func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 	if err := d.chain.DecodeWithin(&p.Decoded, p.Part.Part, src); err != nil {
 		return err
 	}
-	if p.Gather(); p.Placed.Heap.Full() {
-		return fmt.Errorf("%w: the elements of the inner chunks so far have more bytes than there may be", codec.ErrRoom)
-	}
-	return nil
+	p.Gather()
+	return codec.CheckRoom(p.Placed.Heap)
 }
 
 // decodes returns what is wrong with a stored inner chunk.
