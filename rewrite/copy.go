@@ -183,10 +183,8 @@ func (c *copier) removable(ctx context.Context) error {
 	if err := store.Delete(ctx, c.from, c.at.Key(noteName)); err != nil {
 		return fmt.Errorf("the source cannot be changed: %w", err)
 	}
-	if s, ok := store.Driver(c.from).(interface{ CheckTree(store.Path) error }); ok {
-		if err := s.CheckTree(c.at); err != nil {
-			return fmt.Errorf("the source cannot be removed: %w", err)
-		}
+	if err := store.CheckTree(c.from, c.at); err != nil {
+		return fmt.Errorf("the source cannot be removed: %w", err)
 	}
 	return publish.Removable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
 }

@@ -23,6 +23,21 @@ type TreeDeleter interface {
 	DeleteTree(ctx context.Context, dir Path, order TreeOrder, d Durability) error
 }
 
+// TreeChecker is the power to say why [DeleteTree] would not begin.
+type TreeChecker interface {
+	// CheckTree returns why nothing below dir can be removed: the store is read-only, or dir is a
+	// symbolic link or behind one.
+	CheckTree(dir Path) error
+}
+
+// CheckTree returns why [DeleteTree] would not begin, nil where a store cannot tell.
+func CheckTree(s Store, dir Path) error {
+	if c, ok := As[TreeChecker](s); ok {
+		return c.CheckTree(dir)
+	}
+	return nil
+}
+
 // DeleteTree removes everything below dir, by way of a listing where s is no [TreeDeleter]. A crash in between leaves
 // what the order puts last.
 func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durability) error {

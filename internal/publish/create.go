@@ -77,6 +77,9 @@ func Remove(ctx context.Context, n Node, document []byte, beside ...File) (versi
 		return version, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	if err := store.CheckTree(n.Store, n.Path); err != nil {
+		return version, err
+	}
 	if err := n.hide(ctx); err != nil {
 		return version, err
 	}

@@ -27,7 +27,7 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 	return nil
 }
 
-// CheckTree returns why [Store.DeleteTree] would not begin: the store is read-only, or a link stands in the way.
+// CheckTree implements [store.TreeChecker].
 func (s *Store) CheckTree(dir store.Path) error {
 	err := s.writable(context.Background())
 	if err == nil {
