@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,11 +46,32 @@ func populous(t *testing.T, dir string, format, nodes int) int {
 	return b.Len()
 }
 
+// alone runs a test in a process of its own, where no other test has left memory, and reports
+// whether this is that process.
+func alone(t *testing.T) bool {
+	t.Helper()
+	const own = "VARVE_TEST_ALONE"
+	if os.Getenv(own) == t.Name() {
+		return true
+	}
+	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	c.Env = append(os.Environ(), own+"="+t.Name())
+	out, err := c.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Error(err)
+	}
+	return false
+}
+
 // TestMemoryOfManyNodes shows groups of very many small nodes in memory that follows the length of their consolidated metadata. The
 // documents of these are as short as can be, so that what is held of each is many times as long.
 func TestMemoryOfManyNodes(t *testing.T) {
 	if racing.Detector {
 		t.Skip("a lot of parsing")
+	}
+	if !alone(t) {
+		return
 	}
 	withoutGarbage(t)
 	for _, c := range []struct {
