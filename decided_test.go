@@ -25,8 +25,7 @@ func TestDecidedIsNotRepeated(t *testing.T) {
 		}
 		return nil
 	}}))
-	g, err := h.CreateGroup(ctx, "", nil, nil)
-	if err != nil {
+	if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
@@ -34,7 +33,8 @@ func TestDecidedIsNotRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if g, err = h.OpenGroup(ctx, "", &zarr.Options{Write: true}); err != nil {
+	g, err := h.OpenGroup(ctx, "", &zarr.Options{Write: true})
+	if err != nil {
 		t.Fatal(err)
 	}
 	err = g.Append(ctx, zarr.Add("a", 0, numbers(1, 2), nil), zarr.Add("b", 0, numbers(1, 2), nil))
