@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"varve.dev/zarr"
@@ -18,8 +19,11 @@ import (
 
 // dyingAt is a store above another one whose program dies before its write with a number, counted from 0.
 func dyingAt(m *memory.Store, number int) (s store.Store, died func() bool) {
+	var mu sync.Mutex // chunks are moved several at a time
 	dead := false
 	s = storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if !dead && (strings.HasPrefix(op.Name, "Put") || strings.HasPrefix(op.Name, "Delete")) {
 			dead = number == 0
 			number--
@@ -29,7 +33,11 @@ func dyingAt(m *memory.Store, number int) (s store.Store, died func() bool) {
 		}
 		return nil
 	}})
-	return s, func() bool { return dead }
+	return s, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return dead
+	}
 }
 
 // values returns all values of a store by their keys.
