@@ -96,6 +96,11 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 	if n := int64(max(len(c.whole), len(c.reals))); n < extent {
 		return b, badArgument("--time %s has %s, the axis has %s", c.name, plural(n, "element"), count(extent))
 	}
+	if max(len(c.whole), len(c.reals)) == 1 {
+		// A chunk that ends with the only time known would be closed for the rest of its month.
+		return b, badArgument("--time %s has one element, which does not tell how far elements are apart: "+
+			"append two or more at first, or give --start and --step, as 1d, in place of --time", c.name)
+	}
 	if c.typ.Kind() == dtype.Float {
 		b, err = bucketsOf(c.reals, c.units, unit)
 	} else {

@@ -108,3 +108,31 @@ func TestCreateGrow(t *testing.T) {
 	}
 	must(t, "xxxx", "append", at)
 }
+
+// TestFirstTimes begins an archive of months. One time does not tell how far elements are apart, so
+// that its month would be closed behind it.
+func TestFirstTimes(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "64", "--dimension-names", "time",
+		"--attributes", `{"units":"days since 2021-01-01"}`)
+	must(t, "", "create", group+"/t", "--shape", "0,2", "--dtype", "int8", "--chunks", "calendar:month", "--time", "time",
+		"--grow", "calendar:month", "--dimension-names", "time,x")
+	grow := func(first, n int) (errs string, status int) {
+		rows := strings.TrimSuffix(strings.Repeat("[1,2],", n), ",")
+		f := files(t, "["+rows+"]", numbers(first, n))
+		_, errs, status = execute(t, "", "append", group, "t="+f[0], "time="+f[1])
+		return errs, status
+	}
+	before := treeOf(t, group)
+	if errs, status := grow(0, 1); status != 1 || !strings.Contains(errs, "--step") || treeOf(t, group) != before {
+		t.Errorf("one time: status %d, %s", status, errs)
+	}
+	for _, c := range [][2]int{{0, 2}, {2, 1}, {3, 28}, {31, 1}} {
+		if errs, status := grow(c[0], c[1]); status != 0 {
+			t.Errorf("%d days from %d on: status %d, %s", c[1], c[0], status, errs)
+		}
+	}
+	if got := chunkShapes(t, group+"/t"); got != "[[31,28],2]" {
+		t.Errorf("chunks %s", got)
+	}
+}
