@@ -45,9 +45,7 @@ func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *z
 // TestMemoryOfHostileIndexes checks shards with an index that is nothing but faults: it takes little more than the index as it is
 // stored and as it is read, however many faults there are, and tells the first of them.
 func TestMemoryOfHostileIndexes(t *testing.T) {
-	if racing.Detector {
-		t.Skip("a million faults take long")
-	}
+	racing.Skip(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
 	const n, shards = 1 << 19, 3
 	for name, c := range map[string]struct {

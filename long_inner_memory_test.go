@@ -33,9 +33,7 @@ func noisy(n int) []float32 {
 // TestMemoryOfLongInnerChunks writes a shard of two long inner chunks, slab by slab, with a budget that is less than either. To
 // encode one takes memory for its stored form, once, and none is left behind on the way.
 func TestMemoryOfLongInnerChunks(t *testing.T) {
-	if racing.Detector {
-		t.Skip("under the race detector pools drop what they are given now and then")
-	}
+	racing.Skip(t)
 	const inner = 72 << 20 / 4
 	values := noisy(inner)
 	for name, codecs := range map[string][]metadata.Extension{

@@ -19,7 +19,8 @@ func newAppendCommand() *cobra.Command {
 		Long: `Grow an array, or several of a group together, by the values of files or of standard input.
 
 The values have to be as long as the array along all axes but the one that grows. They are one new chunk where the chunks
-of that axis are listed; regular chunks are filled up first. Nothing that is stored already is moved.
+of that axis are listed; regular chunks are filled up first, and so is the chunk that a policy has left open, as a month. A chunk that
+is filled up is written again. No other one is touched.
 
 A FILE may also be a Zarr array, or a pattern in quotes, as 'days/*.npy', whose files are taken in natural order: day-9 before
 day-10. Several files are appended one after the other, as if the command were run for each, so an axis whose chunks are listed

@@ -67,9 +67,7 @@ func alone(t *testing.T) bool {
 // TestMemoryOfManyNodes shows groups of very many small nodes in memory that follows the length of their consolidated metadata. The
 // documents of these are as short as can be, so that what is held of each is many times as long.
 func TestMemoryOfManyNodes(t *testing.T) {
-	if racing.Detector {
-		t.Skip("a lot of parsing")
-	}
+	racing.Skip(t)
 	if !alone(t) {
 		return
 	}

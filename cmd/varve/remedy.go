@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// remedies spells what the library's messages advise, which are names of Go, as flags and
-// commands. A name without a flag goes: nothing on the command line raises that limit.
+// remedies replaces the names of Go that the library's messages advise by flags and commands. A
+// limit that no flag raises is left out.
 var remedies = strings.NewReplacer(
 	"Limits.Chunk and Limits.Block", "--limit",
 	"Limits.Chunk", "--limit",

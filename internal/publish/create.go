@@ -93,8 +93,8 @@ func Remove(ctx context.Context, n Node, document []byte, beside ...File) (versi
 	return Create(ctx, n, document, beside...)
 }
 
-// hide deletes the documents of the node itself, and puts the note there. Nothing but a crash comes
-// between the two: leftovers without a note cannot be told from the files of somebody else.
+// hide deletes the documents of the node itself, and puts the note there. A cancelled context does
+// not come between the two: without the note, leftovers look like the files of somebody else.
 func (n Node) hide(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
