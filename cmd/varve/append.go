@@ -109,6 +109,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		return err
 	}
 	defer a.Close()
+	rehearseIn(cmd, a.Hierarchy())
 	at, err := axisOfArray(axisText, a)
 	if err != nil {
 		return err
@@ -125,15 +126,15 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	for _, source := range sources {
 		before, after, err := g.by(cmd, source)
 		if err != nil {
-			return partly(err, done, sources)
+			return partly(cmd, err, done, sources)
 		}
 		done = append(done, appendedFile{source, before, after})
 	}
-	first, last := done[0].Before, done[len(done)-1].Shape
-	if len(done) > 1 && wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "shape_before": first, "shape": last, "files": done})
+	facts := reshapedTo(location, done[0].Before, a)
+	if len(done) > 1 {
+		facts.Files = done
 	}
-	return reshaped(cmd, location, first, last)
+	return facts.tell(cmd)
 }
 
 // appending is an array that is about to grow along an axis.

@@ -25,7 +25,7 @@ const mostTimes = 1 << 24
 
 // readCoordinate reads the array at a location, which has to be a time coordinate as CF has it.
 func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
-	a, err := zarr.OpenArray(ctx, location, opt)
+	a, err := openSeen(ctx, location, opt)
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
 	}

@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
 )
 
@@ -23,6 +25,7 @@ type rehearsalKey struct{}
 type dryRun struct {
 	ledger  rehearsal.Ledger
 	counter *observe.Counter
+	place   string // of the store that changes, "" before it is known
 }
 
 // ledgerOf returns the ledger of a command with --dry-run, else nil.
@@ -35,6 +38,33 @@ func ledgerOf(ctx context.Context) *rehearsal.Ledger {
 
 // isDryRun reports whether a command changes nothing.
 func isDryRun(cmd *cobra.Command) bool { return ledgerOf(cmd.Context()) != nil }
+
+// rehearseIn tells a dry run in which store the command changes something.
+func rehearseIn(cmd *cobra.Command, h *zarr.Hierarchy) {
+	if d, ok := cmd.Context().Value(rehearsalKey{}).(*dryRun); ok {
+		d.place = store.PlaceOf(h.Store())
+	}
+}
+
+// openSeen opens an array that is only read. A dry run of several steps sees what the earlier ones would have written,
+// where that is in the same store: a coordinate that grows, or a source that does.
+func openSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Array, error) {
+	d, ok := ctx.Value(rehearsalKey{}).(*dryRun)
+	if !ok || d.place == "" {
+		return zarr.OpenArray(ctx, location, opt)
+	}
+	h, _, err := zarr.Locate(ctx, location, store.Read)
+	if err != nil {
+		return nil, err
+	}
+	place := store.PlaceOf(h.Store())
+	closeStore(h)
+	if place == d.place {
+		seen := *opt
+		seen.Rehearsal, opt = &d.ledger, &seen
+	}
+	return zarr.OpenArray(ctx, location, opt)
+}
 
 // withDryRun gives a command that changes something the flag --dry-run.
 func withDryRun(c *cobra.Command) *cobra.Command {

@@ -96,7 +96,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 	if err != nil {
 		return err
 	}
-	return reshaped(cmd, location, before, a.Shape())
+	return reshapedTo(location, before, a).tell(cmd)
 }
 
 // lostElements returns how many elements an array loses by another shape, 0 where that does not fit.
@@ -142,13 +142,4 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 	policies := make([]grid.Growth, len(shape))
 	policies[axis] = p.along(b)
 	return policies, err
-}
-
-// reshaped tells how the shape of an array changed.
-func reshaped(cmd *cobra.Command, location string, before, after []int64) error {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "shape_before": before, "shape": after})
-	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s → %s\n", printable(location), shapeText(before), shapeText(after))
-	return err
 }

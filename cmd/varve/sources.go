@@ -90,7 +90,7 @@ func isNodeLocation(source string) bool {
 
 // openNodeValues opens an array whose elements are of type t, the zero Type standing for any.
 func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *values, err error) {
-	a, err := openArray(cmd, location)
+	a, err := openSeen(cmd.Context(), location, reading(cmd))
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +168,18 @@ type appendedFile struct {
 }
 
 // partly adds to the error of a source how many before it were appended, and so must not be given again.
-func partly(err error, done []appendedFile, all []string) error {
+func partly(cmd *cobra.Command, err error, done []appendedFile, all []string) error {
 	if err == nil || len(done) == 0 {
 		return err
 	}
-	last := done[len(done)-1]
-	return &undone{err, fmt.Sprintf("the first %d of %s are appended, up to %s: give the others only when you repeat this",
-		len(done), plural(int64(len(all)), "file"), last.Source)}
+	return appendedBefore(cmd, err, len(done), plural(int64(len(all)), "file"), done[len(done)-1].Source)
+}
+
+// appendedBefore adds to an error how many of all files were appended before, the last one of them by name, or in a dry
+// run would have been.
+func appendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
+	if isDryRun(cmd) {
+		return &undone{err, fmt.Sprintf("dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)}
+	}
+	return &undone{err, fmt.Sprintf("the first %d of %s are appended, up to %s: give the others only when you repeat this", done, all, last)}
 }

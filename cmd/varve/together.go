@@ -95,8 +95,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	for k, inputs := range rounds {
 		facts, err := growRound(cmd, location, inputs, formatName, axis, c)
 		if err != nil && k > 0 {
-			err = &undone{err, fmt.Sprintf("the first %d of %s a name are appended, up to %s: give the others only when you repeat this",
-				k, plural(int64(len(rounds)), "file"), rounds[k-1][0].file)}
+			err = appendedBefore(cmd, err, k, plural(int64(len(rounds)), "file")+" a name", rounds[k-1][0].file)
 		}
 		if err != nil {
 			return err
@@ -112,7 +111,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		}
 		all = facts
 	}
-	return grown(cmd, location, all)
+	return tellAll(cmd, location, all)
 }
 
 // growRound appends a file to each of several arrays of a group: to all of them or to none.
@@ -126,6 +125,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 		return nil, err
 	}
 	defer g.Close()
+	rehearseIn(cmd, g.Hierarchy())
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
 		return nil, err
 	}
@@ -263,36 +263,19 @@ func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, i
 	return appendsWithin(cmd, in.array, in.axis, in.more.planes, &in.opt)
 }
 
-// growthFacts is how one array of a group has grown, as programs read it.
-type growthFacts struct {
-	Path   string  `json:"path"` // relative to the group
-	Before []int64 `json:"shape_before"`
-	Shape  []int64 `json:"shape"`
-}
-
 // factsOf returns how the arrays have grown.
 func factsOf(cmd *cobra.Command, inputs []*input) []growthFacts {
 	arrays := make([]growthFacts, len(inputs))
 	for i, in := range inputs {
-		f := growthFacts{Path: in.name}
 		if in.array.Refresh(cmd.Context()) == nil {
-			f.Before, f.Shape = shapesAround(in.array, in.axis, in.more.planes)
-		} else { // what was appended is there even if it cannot be looked at
-			f.Before, f.Shape = in.array.Shape(), in.array.Shape()
-			f.Shape[in.axis] += in.more.planes
+			before, _ := shapesAround(in.array, in.axis, in.more.planes)
+			arrays[i] = reshapedTo(in.name, before, in.array)
+			continue
 		}
+		// What was appended is there even if it cannot be looked at.
+		f := growthFacts{Path: in.name, Before: in.array.Shape(), Shape: in.array.Shape()}
+		f.Shape[in.axis] += in.more.planes
 		arrays[i] = f
 	}
 	return arrays
-}
-
-// grown tells how the arrays have grown.
-func grown(cmd *cobra.Command, location string, arrays []growthFacts) (err error) {
-	if wantsJSON(cmd) {
-		return printJSON(cmd, map[string]any{"path": location, "arrays": arrays})
-	}
-	for _, f := range arrays {
-		err = errors.Join(err, reshaped(cmd, sameNode(location)+"/"+f.Path, f.Before, f.Shape))
-	}
-	return err
 }

@@ -34,7 +34,9 @@ func TestAppendTogether(t *testing.T) {
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[[1,2],[3,4],[5,6]]", numbers(10, 3))
 	inputs := []string{"t2m=" + f[0], "/deep/wind=" + f[1], "time=" + f[2]}
 	out := decode(t, must(t, "", append([]string{"append", group + "/", "--grow", "calendar:month", "--time", "time", "--expect", "10", "--json"}, inputs...)...))
-	want := "[map[path:t2m shape:[13 2] shape_before:[10 2]] map[path:deep/wind shape:[13 2] shape_before:[10 2]] map[path:time shape:[13] shape_before:[10]]]"
+	want := "[map[chunk_sizes:[[[4 1] [6 1] [3 1]] [[2 1]]] path:t2m shape:[13 2] shape_before:[10 2]] " +
+		"map[chunk_sizes:[[[4 3] [1 1]] [[2 1]]] path:deep/wind shape:[13 2] shape_before:[10 2]] " +
+		"map[chunk_sizes:[[[10 1] [3 1]]] path:time shape:[13] shape_before:[10]]]"
 	if got := fmt.Sprint(out["arrays"]); got != want || out["path"] != group+"/" {
 		t.Error(out)
 	}
@@ -68,7 +70,8 @@ func TestAppendTogetherFiles(t *testing.T) {
 	}
 	out := decode(t, must(t, "", "append", group, "--alone", "--expect", "10", "--json",
 		"t2m="+filepath.Join(dir, "t2m-*.json"), "time="+filepath.Join(dir, "time-*.json")))
-	want := "[map[path:t2m shape:[21 2] shape_before:[10 2]] map[path:time shape:[21] shape_before:[10]]]"
+	want := "[map[chunk_sizes:[[[4 1] [6 1] [1 11]] [[2 1]]] path:t2m shape:[21 2] shape_before:[10 2]] " +
+		"map[chunk_sizes:[[[10 1] [1 11]]] path:time shape:[21] shape_before:[10]]]"
 	if got := fmt.Sprint(out["arrays"]); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

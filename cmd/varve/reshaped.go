@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+)
+
+// growthFacts is how one array has changed its shape, as programs read it.
+type growthFacts struct {
+	Path   string         `json:"path"` // relative to the group where several change
+	Before []int64        `json:"shape_before"`
+	Shape  []int64        `json:"shape"`
+	Sizes  [][][2]int64   `json:"chunk_sizes,omitempty"` // after the change, as runs
+	Files  []appendedFile `json:"files,omitempty"`
+	Notes  []string       `json:"notes,omitempty"`
+
+	grid *grid.Grid
+}
+
+// reshapedTo returns how an array has changed from a shape to the one it has now.
+func reshapedTo(path string, before []int64, a *zarr.Array) growthFacts {
+	g := a.Grid()
+	return growthFacts{Path: path, Before: before, Shape: a.Shape(), Sizes: runPairs(g.Sizes()), grid: g}
+}
+
+// tell prints how an array has changed its shape.
+func (f growthFacts) tell(cmd *cobra.Command) error {
+	if wantsJSON(cmd) {
+		return printJSON(cmd, f)
+	}
+	return f.print(cmd, f.Path)
+}
+
+// print shows people how the array at a location has changed its shape, and in a dry run how it would be cut.
+func (f growthFacts) print(cmd *cobra.Command, location string) error {
+	out := cmd.OutOrStdout()
+	_, err := fmt.Fprintf(out, "%s  %s → %s\n", printable(location), shapeText(f.Before), shapeText(f.Shape))
+	if isDryRun(cmd) && f.grid != nil && err == nil {
+		_, err = fmt.Fprintf(out, "  %-13s %s\n", "chunks", chunksText(f.grid))
+	}
+	return err
+}
+
+// tellAll prints how arrays of the group at a location have changed their shapes.
+func tellAll(cmd *cobra.Command, location string, arrays []growthFacts) (err error) {
+	if wantsJSON(cmd) {
+		return printJSON(cmd, map[string]any{"path": location, "arrays": arrays})
+	}
+	for _, f := range arrays {
+		err = errors.Join(err, f.print(cmd, sameNode(location)+"/"+f.Path))
+	}
+	return err
+}
