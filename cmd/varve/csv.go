@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// writeCSV writes a line for every index of all axes but the last; of structs a line for every element.
+// writeCSV writes a line for every index of all axes but the last; of structs a line for every element. Where there are
+// headings, one axis has a line for every element, too, and lines begin with the coordinates.
 func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	if s.typ.Kind() == dtype.Struct {
 		return writeRecords(cmd, s, w)
@@ -23,13 +24,20 @@ func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 		columns = s.shape[rank-1]
 	}
 	lines := grid.BoxOf(s.shape[:max(0, rank-1)])
+	if rank == 1 {
+		lines = grid.BoxOf(s.shape)
+	}
+	if err := s.writeTitles(w, len(lines)); err != nil {
+		return err
+	}
 	line := make([]int64, len(lines))
+	indexed := rank > 2 || s.headings != nil
 	var text []byte
 	var column int64
 	return s.elements(cmd, func(elem []byte) error {
 		text = text[:0]
-		if column == 0 && rank > 2 {
-			text = appendIndex(text, line)
+		if column == 0 && indexed {
+			text = s.appendIndex(text, line)
 		}
 		text = appendCell(text, s.typ, elem)
 		if column++; column < columns {
@@ -44,12 +52,66 @@ func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	})
 }
 
-// appendIndex appends an index as the first cells of a line.
-func appendIndex(text []byte, index []int64) []byte {
-	for _, i := range index {
-		text = append(strconv.AppendInt(text, i, 10), ',')
+// appendIndex appends an index, or the coordinates that it stands for, as the first cells of a line.
+func (s *source) appendIndex(text []byte, index []int64) []byte {
+	for axis, i := range index {
+		if s.headings != nil {
+			text = s.headings[axis].appendCell(text, i)
+		} else {
+			text = strconv.AppendInt(text, i, 10)
+		}
+		text = append(text, ',')
 	}
 	return text
+}
+
+// writeTitles writes the line of names, if there are headings: of the axes that lines begin with, and then of the array,
+// or the coordinates along the last axis.
+func (s *source) writeTitles(w *bufio.Writer, axes int) error {
+	if s.headings == nil {
+		return nil
+	}
+	text := s.appendNames(nil, axes)
+	if axes == len(s.headings) {
+		text = appendText(text, s.name())
+	}
+	for i := range s.columns(axes) {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = s.headings[axes].appendCell(text, i)
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		text = text[:0]
+	}
+	_, err := w.Write(append(text, '\n'))
+	return err
+}
+
+// columns returns how many values follow those of the first axes on a line, 0 where there is one alone.
+func (s *source) columns(axes int) int64 {
+	if axes == len(s.shape) {
+		return 0
+	}
+	return s.shape[axes]
+}
+
+// appendNames appends the names of the first axes as cells.
+func (s *source) appendNames(text []byte, axes int) []byte {
+	for i := range axes {
+		name := fmt.Sprintf("index_%d", i)
+		if s.headings != nil {
+			name = s.headings[i].name
+		}
+		text = append(appendText(text, name), ',')
+	}
+	return text
+}
+
+// appendText appends a text as a cell.
+func appendText(text []byte, word string) []byte {
+	return appendCell(text, dtype.Of[string](), []byte(word))
 }
 
 // appendCell appends an element as a cell, in quotes where it would be taken for something else without (RFC 4180).
@@ -87,18 +149,15 @@ func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 func writeRecords(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	fields := appendFields(nil, s.typ, "", 0)
 	var text []byte
-	indexed := len(s.shape) > 1
+	indexed := len(s.shape) > 1 || s.headings != nil
 	if indexed {
-		for i := range s.shape {
-			text = fmt.Appendf(text, "index_%d,", i)
-		}
+		text = s.appendNames(text, len(s.shape))
 	}
-	quoted, _ := dtype.Parse("string", nil)
 	for i, f := range fields {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = appendCell(text, quoted, []byte(f.name))
+		text = appendText(text, f.name)
 	}
 	if _, err := w.Write(append(text, '\n')); err != nil {
 		return err
@@ -108,7 +167,7 @@ func writeRecords(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	return s.elements(cmd, func(elem []byte) error {
 		text = text[:0]
 		if indexed {
-			text = appendIndex(text, index)
+			text = s.appendIndex(text, index)
 			box.Next(index)
 		}
 		for i, f := range fields {

@@ -64,6 +64,9 @@ func parseDuration(text string) (float64, error) {
 		name = name[:len(name)-len(strings.TrimLeftFunc(name, unicode.IsLetter))]
 		n, err := strconv.ParseFloat(digits, 64)
 		unit, failed := calendar.ParseStep("1" + name)
+		if name == "m" { // months have no fixed length
+			unit, failed = calendar.Step{Length: time.Minute}, nil
+		}
 		if err != nil || failed != nil || unit.Months != 0 {
 			return 0, badArgument("%q is no number and no length of time, as 6h, 1d12h or 30 min", text)
 		}

@@ -35,6 +35,10 @@ fill values. csv has one value a line for one axis and a row a line for two; wit
 along all axes but the last, counted in the selection, and goes on with the values along the last. Structs have a line each, with a
 column for every field, below a line of their names. Dates are written as ISO 8601 there.
 
+--header makes a table of csv, as pandas and spreadsheets read it. Lines begin with the values of the coordinates, decoded, along
+all axes but the last, or along the only one; an axis without a coordinate has the index in the array. The first line has
+the names of these dimensions, and then the name of the array, or the coordinates along the last of several axes.
+
 --select takes indices, coordinate values and JSON, which varve help select explains.
 
 Values are read and written slab by slab, in bounded memory. A file appears once it is complete, and
@@ -47,23 +51,28 @@ moments (datetime64) of times, and lengths of time (timedelta64) where the units
 them is a day that datetime64 has not: of another calendar, before 1582-10-15 in the standard one, or beyond the years 1 to 9999. As xarray
 does, it takes the fill value of format 2 for a missing value; in format 3 only _FillValue and missing_value are.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
-  varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv`,
+  varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv
+  varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: completeNode,
 	}
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
 	output := c.Flags().StringP("output", "o", "", "the `FILE` to write; standard output by default")
+	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return export(cmd, args[0], *sel, *name, *output, *decoded)
+		return export(cmd, args[0], *sel, *name, *output, *decoded, *header)
 	}
 	return c
 }
 
-func export(cmd *cobra.Command, location, sel, name, output string, decoded bool) error {
+func export(cmd *cobra.Command, location, sel, name, output string, decoded, header bool) error {
 	f, err := formatOf(name, output)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case header && f != csvFormat:
+		return badUsage("--header is of csv: name the file .csv, or give --format csv")
 	}
 	write := writers[f]
 	toStdout := output == "" || output == "-"
@@ -87,6 +96,11 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded bool
 	}
 	if err := src.affords(limitOf(cmd), f); err != nil {
 		return err
+	}
+	if header {
+		if err := src.entitle(cmd.Context()); err != nil {
+			return err
+		}
 	}
 	print := func(w *bufio.Writer) error {
 		return within(limitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/npy"
@@ -113,11 +114,14 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
 		return fmt.Sprintf("%s=\"%d\"", dimension, n)
 	case k == dtype.Datetime || isNumeric(c.Type()) && timed:
+		if date := rewritten(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
+			return dimension + "=" + date
+		}
 		if n < 1000 || n > 9999 { // hardly a year
 			return ""
 		}
 		return fmt.Sprintf("%s=%d..%d", dimension, n, n)
-	case isNumeric(c.Type()):
+	case isNumeric(c.Type()) || k == dtype.Timedelta:
 		return fmt.Sprintf("%s=%d.0 or %s=%d..%d", dimension, n, dimension, n, n)
 	}
 	return ""

@@ -32,6 +32,8 @@ func lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Va
 		item, err = labelled(ctx, c, v)
 	case dtype.Datetime:
 		item, err = momentsBetween(ctx, c, v)
+	case dtype.Timedelta:
+		item, err = durationsBetween(ctx, c, v)
 	case dtype.Int, dtype.Uint, dtype.Float:
 		if u, ok := unitsOf(c); ok {
 			item, err = timesBetween(ctx, c, u, v)
@@ -229,7 +231,7 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 		if p.scaled { // 3 times 0.1 is not the number that 0.3 is
 			slack = math.Abs(p.scale) * 1e-6
 		}
-		return span[float64]{x - slack, x + slack}, nil
+		return span[float64]{first: x - slack, last: x + slack}, nil
 	})
 }
 

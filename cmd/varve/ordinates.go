@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -9,7 +10,11 @@ import (
 )
 
 // span is what a bound of a selection stands for: a day begins and ends. That of a number is the number.
-type span[T any] struct{ first, last T }
+// A selection of one that is plural means all elements in it, that of any other the nearest element.
+type span[T any] struct {
+	first, last T
+	plural      bool
+}
 
 // ordinates are the values of a coordinate, whose order is known.
 type ordinates[T any] struct {
@@ -37,6 +42,10 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 		at, err := parse(v.Is)
 		if err != nil {
 			return item, dotsMeant(err, v.Is, parse)
+		}
+		if at.plural {
+			start, stop, err := o.within(at, v.Is)
+			return selection.Span(int64(start), int64(stop)), err
 		}
 		i, err := o.nearest(at)
 		return selection.At(int64(i)), err
@@ -73,6 +82,23 @@ func dotsMeant[T any](err error, text string, parse func(string) (span[T], error
 	return err
 }
 
+// within returns the elements in a span.
+func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err error) {
+	if start, stop, err = o.between(&s, &s); !errors.Is(err, errEmpty) {
+		return start, stop, err
+	}
+	near := 0
+	for i, v := range o.values {
+		if o.distance(v, s.first) < o.distance(o.values[near], s.first) {
+			near = i
+		}
+	}
+	return 0, 0, badArgument("no element is in %s, and the nearest, %d, has %s", name, near, o.text(o.values[near]))
+}
+
+// errEmpty says that a range has no elements.
+var errEmpty = errors.New("no element is in the range")
+
 // between returns the elements between two bounds, nil for an open one. Values may rise or fall. Where they fall, the
 // bounds may stand in either order. Where they rise, bounds that fall are refused: a longitude from 350 to 10 does not
 // mean everything but what is meant.
@@ -99,7 +125,7 @@ func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 		stop = sort.Search(n, above)
 	}
 	if start >= stop {
-		return 0, 0, badArgument("no element is in the range; the values go from %s to %s", o.text(o.values[0]), o.text(o.values[n-1]))
+		return 0, 0, badArgument("%w; the values go from %s to %s", errEmpty, o.text(o.values[0]), o.text(o.values[n-1]))
 	}
 	return start, stop, nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -8,10 +10,10 @@ import (
 )
 
 // parsePeriod reads a moment as people write it, and what it stands for as far as it is written: 2024-12 is a month,
-// 2024-12-25 a day, 2024-12-25T06 an hour.
+// 2024-12-25 a day, 2024-12-25T06 an hour. Months and years are all of their elements, as in xarray.
 func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], err error) {
 	if p.first, err = calendar.ParseInstant(text, c); err != nil {
-		return p, badArgument("%w", err)
+		return p, badArgument("%w%s", err, dateMeant(text, c))
 	}
 	date, clock := strings.TrimSpace(text), ""
 	if i := strings.IndexAny(date, "Tt "); i > 0 {
@@ -20,9 +22,12 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 	last := p.first
 	if length := clockLength(clock); length > 0 {
 		last.Nano += length - 1
-	} else if last.Day, err = dayAfter(p.first.Day, strings.Count(date[1:], "-"), c); err != nil {
-		return p, badArgument("%w", err)
 	} else {
+		parts := strings.Count(date[1:], "-")
+		if last.Day, err = dayAfter(p.first.Day, parts, c); err != nil {
+			return p, badArgument("%w", err)
+		}
+		p.plural = parts < 2
 		last.Nano--
 	}
 	// The length is a day at most, so one day more or less brings the nanoseconds within one.
@@ -70,4 +75,40 @@ func dayAfter(day int64, parts int, c calendar.Calendar) (int64, error) {
 		return c.Number(calendar.Date{Year: d.Year + 1, Month: 1, Day: 1})
 	}
 	return c.Number(calendar.Date{Year: d.Year, Month: d.Month + 1, Day: 1})
+}
+
+// otherDates find dates that are written in other ways, and write them as they are here.
+var otherDates = []struct {
+	form *regexp.Regexp
+	made string
+}{
+	{regexp.MustCompile(`^(\d{4})(\d\d)(\d\d)([Tt ].*)?$`), "$1-$2-$3$4"},
+	{regexp.MustCompile(`^(\d{4})(\d\d)$`), "$1-$2"},
+	{regexp.MustCompile(`^(\d{4})[/._](\d\d?)[/._](\d\d?)([Tt ].*)?$`), "$1-$2-$3$4"},
+	{regexp.MustCompile(`^(\d{4})[/._](\d\d?)$`), "$1-$2"},
+	{regexp.MustCompile(`^(.*[Tt ]\d\d)(\d\d)$`), "$1:$2"},
+	{regexp.MustCompile(`^(.*[Tt ]\d\d)(\d\d)(\d\d)$`), "$1:$2:$3"},
+}
+
+// rewritten returns a date that is written in another way as it is written here, "" where it is none.
+func rewritten(text string, c calendar.Calendar) string {
+	made := strings.TrimSpace(text)
+	for _, o := range otherDates {
+		made = o.form.ReplaceAllString(made, o.made)
+	}
+	if _, err := calendar.ParseInstant(made, c); err != nil || made == strings.TrimSpace(text) {
+		return ""
+	}
+	return made
+}
+
+// dateMeant returns how a text that is no date is to be written, in parentheses.
+func dateMeant(text string, c calendar.Calendar) string {
+	if made := rewritten(text, c); made != "" {
+		return fmt.Sprintf(" (is %s meant?)", made)
+	}
+	if strings.Trim(text, "0123456789-") == "" {
+		return "" // a day that the calendar has not
+	}
+	return " (write dates as 2024-12-25 and months as 2024-12)"
 }

@@ -20,8 +20,9 @@ type source struct {
 	typ      dtype.Type // of what comes out
 	decoding *decoding  // nil where that is the same
 	resolved *selection.Resolved
-	shape    []int64 // of the selection
-	bytes    int64   // in memory
+	shape    []int64   // of the selection
+	bytes    int64     // in memory
+	headings []heading // an axis, for CSV; nil where there are to be none
 }
 
 // newSource binds what --select says to an array. Decoded are only numbers of which the attributes say how.
@@ -30,7 +31,13 @@ func newSource(ctx context.Context, a *zarr.Array, text string, decoded bool) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &source{array: a, stored: v.Type(), typ: v.Type(), resolved: v.Selection(), shape: v.Shape()}
+	return sourceOf(v, decoded)
+}
+
+// sourceOf returns the elements of a view. Decoded are only numbers of which the attributes say how.
+func sourceOf(v *zarr.View, decoded bool) (s *source, err error) {
+	a := v.Array()
+	s = &source{array: a, stored: v.Type(), typ: v.Type(), resolved: v.Selection(), shape: v.Shape()}
 	if decoded {
 		if s.decoding, err = decodingOf(a); err != nil {
 			return nil, err

@@ -42,14 +42,16 @@ in the same group or one above:
   time=2024-12-25..2025-01-01    all elements between two values, with both ends
   lat=-10..10                    the same where values fall, and for any numbers
   time=2024-12-25..              all from a value on; ..10 is all up to one
+  time=2024-12                   all elements of a month; a year has two dots, time=2024..2024, since time=2024 is an index
   time=2024-12-25                the nearest element; its axis is not in the result
   lat=10.0                       the nearest element; lat=10 is an index, lat=10..10 are all with that value
-  step=6h                        a length of time, of a coordinate whose units are hours or days; step=6.0 and 0h..6h, too
+  lead=6h..1d12h                 lengths of time, where the coordinate is timedelta64 or its units are hours, days or the like:
+                                 30s, 15m, 6h, 1d, 2w; numbers are in the units of the coordinate, as lead=6.0 and lead=0..36
   station=Oslo                   the element with that label; quotes, as in station="7", make a label of a number
 
 A date stands for as much as it says: 2024-12 is a month, 2024-12-25 a day, 2024-12-25T06 an hour. A range goes from the
-beginning of its first date to the end of its last one, and a single date means the first element within it, or
-else the nearest one. Dates are those of the coordinate's own calendar, as "days since 2000-01-01" in its attribute units
+beginning of its first date to the end of its last one. By itself a month means all its elements, and so does a year in
+quotes, time="2024"; a day or a time of day means one element: the first within it, or else the nearest one. Dates are those of the coordinate's own calendar, as "days since 2000-01-01" in its attribute units
 and "noleap" in calendar say. A range without an element is refused, and so is a value far beyond the ends of a coordinate.
 
 In JSON:

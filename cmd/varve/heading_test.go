@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// newWeather returns a group with an array along time, lat and lon, whose coordinates are times, packed and labels, and arrays of
+// other kinds.
+func newWeather(t *testing.T) string {
+	t.Helper()
+	group := filepath.Join(t.TempDir(), "w.zarr")
+	must(t, "", "create", group, "--group")
+	array := func(name, shape, dtype, dims, attributes, values string) {
+		args := []string{"create", group + "/" + name, "--shape", shape, "--dtype", dtype, "--dimension-names", dims, "--attributes", attributes}
+		if _, errs, status := execute(t, "", args...); status != 0 { // a note says that odd is shorter than lat
+			t.Fatal(errs)
+		}
+		must(t, values, "write", group+"/"+name, "--format", "json")
+	}
+	array("time", "2", "int32", "time", `{"units": "days since 2024-02-29", "calendar": "360_day"}`, "[0,1]")
+	array("lat", "3", "int16", "lat", `{"scale_factor": 0.5}`, "[1,0,-1]")
+	array("name", "2", "string", "name", none, `["a,b","c"]`)
+	array("t2m", "2,3,2", "int8", "time,lat,name", `{"scale_factor": 2.0}`, numbersShaped(2, 3, 2))
+	array("bare", "3", "int8", "", none, "[7,8,9]")
+	array("odd", "2", "int8", "lat", none, "[7,8]")
+	array("lead", "2", "m8[h]", "lead", none, "[6,36]")
+	array("deep/skill", "2", "float32", "lead", none, "[0.5,0.25]")
+	must(t, "", "create", group+"/point", "--shape", "2", "--dtype", `[["x","i1"],["y","f4"]]`, "--dimension-names", "time")
+	return group
+}
+
+// numbersShaped returns nested lists of the numbers from 0 on.
+func numbersShaped(shape ...int) string {
+	n := 1
+	for _, k := range shape {
+		n *= k
+	}
+	values := make([]string, n)
+	for i := range values {
+		values[i] = fmt.Sprint(i)
+	}
+	for axis := len(shape) - 1; axis >= 0; axis-- {
+		var lists []string
+		for i := 0; i < len(values); i += shape[axis] {
+			lists = append(lists, "["+strings.Join(values[i:i+shape[axis]], ",")+"]")
+		}
+		values = lists
+	}
+	return values[0]
+}
+
+// TestHeader writes CSV with names and coordinates. The rows have as many cells as the first, which a reader of CSV checks.
+func TestHeader(t *testing.T) {
+	group := newWeather(t)
+	for _, c := range []struct{ args, want string }{
+		{"t2m --select 0,0,0", "t2m|0"},
+		{"t2m --select :,0,0", "time;t2m|2024-02-29;0|2024-02-30;6"},
+		{"t2m --select ::-1,0,0 --decode", "time;t2m|2024-02-30;12.0|2024-02-29;0.0"},
+		{"t2m --select 0", "lat;a,b;c|0.5;0;1|0.0;2;3|-0.5;4;5"},
+		{"t2m --select :,1", "time;a,b;c|2024-02-29;2;3|2024-02-30;8;9"},
+		{"t2m --select time=:,lat=-0.5..0.0", "time;lat;a,b;c|2024-02-29;0.0;2;3|2024-02-29;-0.5;4;5|2024-02-30;0.0;8;9|2024-02-30;-0.5;10;11"},
+		{`t2m --select {"orthogonal":[1,[2,0,2],0]}`, "lat;t2m|-0.5;10|0.5;6|-0.5;10"},
+		{`t2m --select {"points":[[0,1],[1,2],[0,0]]}`, "index_0;t2m|0;2|1;10"},
+		{"t2m --select 0:0,:,0", "time;0;1;2"},
+		{"time", "index_0;time|0;0|1;1"},
+		{"bare --select 1:", "index_0;bare|1;8|2;9"},
+		{"odd", "lat;odd|0;7|1;8"},
+		{"deep/skill", "lead;skill|6 h;0.5|36 h;0.25"},
+		{"point", "time;x;y|2024-02-29;0;0.0|2024-02-30;0;0.0"},
+	} {
+		node, flags, _ := strings.Cut(c.args, " ")
+		args := append([]string{"export", group + "/" + node, "--header", "--format", "csv"}, strings.Fields(flags)...)
+		rows, err := csv.NewReader(strings.NewReader(must(t, "", args...))).ReadAll()
+		var want [][]string
+		for line := range strings.SplitSeq(c.want, "|") {
+			want = append(want, strings.Split(line, ";"))
+		}
+		if err != nil || !reflect.DeepEqual(rows, want) {
+			t.Errorf("%s: %q, want %q, %v", c.args, rows, want, err)
+		}
+	}
+}
+
+// TestHeaderOnly keeps CSV without the flag as it is, and refuses the flag for other formats.
+func TestHeaderOnly(t *testing.T) {
+	group := newWeather(t)
+	if got := must(t, "", "export", group+"/t2m", "--format", "csv", "--select", ":,:,0"); got != "0,2,4\n6,8,10\n" {
+		t.Error(got)
+	}
+	for _, args := range [][]string{{"--format", "json"}, {"-o", group + ".npy"}, {}} {
+		_, errs, status := execute(t, "", append([]string{"export", group + "/t2m", "--header"}, args...)...)
+		if status != 2 || !strings.Contains(errs, "--format csv") {
+			t.Errorf("%v: status %d, %s", args, status, errs)
+		}
+	}
+}
