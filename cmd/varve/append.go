@@ -38,6 +38,9 @@ array of the highest rank has for it.
 
 ` + dimensionsText + `
 
+Times that run backwards or repeat, as those of a month that is appended twice, are refused where a calendar cuts by them. Elsewhere
+the coordinate, which is the array with one axis that has its name, gets a note. --expect keeps a change from being made twice.
+
 ` + policiesText + `
 
 ` + storedText,
@@ -123,14 +126,20 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		}
 	}
 	var done []appendedFile
+	var notes []string
 	for _, source := range sources {
-		before, after, err := g.by(cmd, source)
+		file, err := g.by(cmd, source)
 		if err != nil {
 			return partly(cmd, err, done, sources)
 		}
-		done = append(done, appendedFile{source, before, after})
+		if file.note != "" {
+			note(cmd, location, file.note)
+			notes = append(notes, file.note)
+		}
+		done = append(done, file)
 	}
 	facts := reshapedTo(location, done[0].Before, a)
+	facts.Notes = notes
 	if len(done) > 1 {
 		facts.Files = done
 	}
@@ -177,21 +186,21 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 }
 
 // by makes the array grow by a source, and returns its shapes around that.
-func (g *appending) by(cmd *cobra.Command, source string) (before, after []int64, err error) {
+func (g *appending) by(cmd *cobra.Command, source string) (done appendedFile, err error) {
 	a, at := g.array, g.axis
 	more, err := gained(cmd, source, g.formatName, a, at, true)
 	if err != nil {
-		return nil, nil, err
+		return done, err
 	}
 	defer func() { err = errors.Join(err, more.close()) }()
 	planes := more.planes
 	if err := g.change.agrees(cmd, a, longer(a.Shape(), at, planes)); err != nil {
-		return nil, nil, err
+		return done, err
 	}
 	opt := &zarr.AppendOptions{Expect: g.expect, RoundUp: g.change.roundUp, Planes: planes}
 	p, when, err := g.change.along(cmd, g.policy, a, g.location, at)
 	if err != nil {
-		return nil, nil, err
+		return done, err
 	}
 	l, err := when.timeline(cmd.Context(), p.unit, g.location, given{sameNode(g.location): more})
 	if err == nil {
@@ -200,19 +209,23 @@ func (g *appending) by(cmd *cobra.Command, source string) (before, after []int64
 	if err == nil {
 		err = appendsWithin(cmd, a, at, planes, opt)
 	}
+	if err == nil {
+		done.note = unorderedAfter(cmd.Context(), a, more)
+	}
 	if err == nil && (planes > 0 || !hasEmptyPlanes(a.Shape(), at)) {
 		p := newEstimate(cmd, "appending", more.length, codedBytes)
 		err = more.append(cmd.Context(), a, at, opt)
 		p.end()
 	}
 	if err != nil {
-		return nil, nil, err
+		return done, err
 	}
 	if g.expect != nil {
 		g.expect = longer(g.expect, at, planes) // so that the next source follows this one
 	}
-	before, after = shapesAround(a, at, planes)
-	return before, after, nil
+	done.Source = source
+	done.Before, done.Shape = shapesAround(a, at, planes)
+	return done, nil
 }
 
 // place makes the policy for an axis that grows a part of the options.

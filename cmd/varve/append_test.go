@@ -300,7 +300,7 @@ func TestAppendRoundUp(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "t.raw")
 	overwrite(t, file, "abcd")
 	must(t, "", "append", group+"/t", file, "--alone")
-	overwrite(t, file, "abc")
+	overwrite(t, file, "efg")
 	if _, errs, status := execute(t, strings.Repeat("z", 6), "append", group, "a=-", "t="+file); status != 1 || !strings.Contains(errs, "--round-up") {
 		t.Errorf("status %d, %s", status, errs)
 	}

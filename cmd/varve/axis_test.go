@@ -99,7 +99,7 @@ func TestUnlockGroupVersion2(t *testing.T) {
 func TestCheckGroup(t *testing.T) {
 	group := newArchive(t)
 	sound := must(t, "", "check", group)
-	if lines := strings.Split(sound, "\n"); len(lines) != 6 || !strings.Contains(lines[4-0], "4 arrays, ") || !strings.HasSuffix(sound, ": 0 faults\n") {
+	if lines := strings.Split(sound, "\n"); len(lines) != 8 || !strings.Contains(lines[6], "4 arrays, ") || !strings.HasSuffix(sound, ": 0 faults\n") {
 		t.Error(sound)
 	}
 	spoil(t, filepath.Join(group, "deep", "rain", "c", "1", "0"), func(b []byte) []byte { return b[:len(b)-3] })

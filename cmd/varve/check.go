@@ -34,6 +34,10 @@ finding, too; varve consolidate makes it new.
 With --finish chunks that a writer cut and could not move to their places before it died, which other programs do
 not decode until then, are moved first. Where the writer may be at work, or the store cannot be written to, all stays as it is.
 
+Coordinates, arrays with one axis that has their name, are read in full. Times that run backwards or repeat are a finding, as
+where a month was appended twice; other numbers that neither rise nor fall get a line, and no status. What
+was not written yet, the fill value, does not count.
+
 Temporary files are listed and are no damage: of a write that is under way, or of a writer that was
 killed. The next command that writes here removes those of killed writers.`,
 		Example: `  varve check era5.zarr
@@ -88,11 +92,13 @@ type findings struct {
 	Faults  int64       `json:"faults"`
 	Bad     int64       `json:"chunks_damaged"`
 	Found   []faultFact `json:"found"`           // in the order of chunks
+	Order   *string     `json:"unordered"`       // how the values of a coordinate do not follow each other, else null
 	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
 
 	Temporary []temporaryFact `json:"temporary,omitzero"` // of the array that was named; a group tells of its members' itself
 
 	sharded bool
+	times   bool // what is not in order is times
 }
 
 // faultFact is one fault. Of a chunk with very many the last stands for those that are not told.
@@ -127,8 +133,17 @@ func check(cmd *cobra.Command, location string, how zarr.CheckOptions) error {
 	if err := c.print(cmd); err != nil {
 		return err
 	}
-	if c.Faults > 0 {
-		return verdict(faultsText(location, c.Faults, c.Missing, c.Bad, c.Chunks))
+	return c.verdict()
+}
+
+// verdict returns the error that says what was found, nil where that is nothing.
+func (c *findings) verdict() error {
+	text := faultsText(c.Path, c.Faults, c.Missing, c.Bad, c.Chunks)
+	switch {
+	case c.times:
+		return verdict(text + "; the times of the coordinate do not follow each other")
+	case c.Faults > 0:
+		return verdict(text)
 	}
 	return nil
 }
@@ -163,6 +178,11 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 		if len(c.Found) < mostFaults {
 			c.Found = append(c.Found, factOf(f))
 		}
+	}
+	if c.Faults == 0 && !how.IndexOnly {
+		var order string
+		order, c.times = unordered(cmd.Context(), a)
+		c.Order = present(order)
 	}
 	slices.SortStableFunc(c.Found, func(x, y faultFact) int { return slices.Compare(x.Chunk, y.Chunk) })
 	return c, nil
@@ -219,6 +239,9 @@ func (c *findings) write(w *bufio.Writer) error {
 		fmt.Fprintf(w, "; %s missing", plural(c.Missing, "chunk"))
 	}
 	_, err := fmt.Fprintf(w, ": %s\n", plural(c.Faults, "fault"))
+	if c.Order != nil {
+		_, err = fmt.Fprintf(w, "%s  %s\n", printable(c.Path), printable(*c.Order))
+	}
 	writeTemporary(w, c.Temporary)
 	return err
 }

@@ -21,8 +21,9 @@ type groupFindings struct {
 	Faults  int64       `json:"faults"`
 	Bad     int64       `json:"chunks_damaged"`
 	Failed  int64       `json:"arrays_not_checked"`
-	Differ  []string    `json:"dimensions"` // along which arrays of one group differ in length
-	Stale   []staleFact `json:"stale"`      // consolidated metadata that does not agree with the nodes
+	Differ  []string    `json:"dimensions"`            // along which arrays of one group differ in length
+	Times   int64       `json:"coordinates_unordered"` // whose times run backwards or repeat
+	Stale   []staleFact `json:"stale"`                 // consolidated metadata that does not agree with the nodes
 
 	Temporary []temporaryFact `json:"temporary"`
 }
@@ -71,7 +72,7 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 
 // verdict returns the error that says what was found, nil where that is nothing.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 {
+	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
@@ -80,6 +81,9 @@ func (g *groupFindings) verdict() error {
 	}
 	if n := int64(len(g.Differ)); n > 0 {
 		text += fmt.Sprintf("; arrays differ in length along %s", plural(n, "dimension"))
+	}
+	if g.Times > 0 {
+		text += fmt.Sprintf("; the times of %s do not follow each other", plural(g.Times, "coordinate"))
 	}
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"
@@ -132,6 +136,9 @@ func (g *groupFindings) add(c *findings) {
 	g.Bad += c.Bad
 	if c.Error != nil {
 		g.Failed++
+	}
+	if c.times {
+		g.Times++
 	}
 }
 

@@ -8,16 +8,16 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/dtype"
 )
 
 // coordinate is a time coordinate: numbers that count in units since a moment.
 type coordinate struct {
+	packing
 	name  string // location
-	typ   dtype.Type
 	units calendar.Units
 	whole []int64   // of integers
-	reals []float64 // of floating-point numbers
+	reals []float64 // of floating-point numbers, and of all that are packed
+	own   int       // how many the array has; what follows is about to be appended
 }
 
 // mostTimes is how long a coordinate may be: hours of 1,900 years.
@@ -41,17 +41,18 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
 	}
+	c.own = c.len()
 	return c, nil
 }
 
 // newCoordinate returns the coordinate that an array is, without its numbers.
 func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
-	c := &coordinate{name: location, typ: a.Type()}
-	switch k := c.typ.Kind(); {
+	c := &coordinate{name: location}
+	switch {
 	case a.Rank() != 1:
 		return nil, badArgument("--time %s: a coordinate has one axis, it has shape %v", location, a.Shape())
-	case k != dtype.Int && k != dtype.Uint && k != dtype.Float:
-		return nil, badArgument("--time %s: elements of type %s are no times", location, c.typ)
+	case !isNumeric(a.Type()):
+		return nil, badArgument("--time %s: elements of type %s are no times", location, a.Type())
 	case a.Shape()[0] > mostTimes:
 		return nil, fmt.Errorf("%w: --time %s has %s elements, %s are read at most", zarr.ErrLimit, location, count(a.Shape()[0]), count(mostTimes))
 	}
@@ -63,26 +64,34 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	if err == nil {
 		c.units, err = calendar.ParseUnits(name, cal)
 	}
+	if err == nil {
+		c.packing, err = packingOf(a)
+	}
 	if err != nil {
 		return nil, badArgument("--time %s: %w", location, err)
 	}
 	return c, nil
 }
 
-// add appends elements in host byte order to the numbers.
+// len returns how many numbers there are.
+func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
+
+// isReal reports whether the numbers are floating-point numbers.
+func (c *coordinate) isReal() bool { return c.isFloat() || c.scaled }
+
+// add appends what elements in host byte order stand for to the numbers.
 func (c *coordinate) add(block []byte) error {
-	var text []byte
-	for ; len(block) > 0; block = block[c.typ.Size():] {
-		text = c.typ.AppendText(text[:0], block[:c.typ.Size()])
-		if c.typ.Kind() == dtype.Float {
-			v, err := strconv.ParseFloat(string(text), 64)
+	for size := c.stored.Size(); len(block) > 0; block = block[size:] {
+		text := c.text(block[:size])
+		if c.isReal() {
+			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
 				return badArgument("--time %s: %s at index %d is no time", c.name, text, len(c.reals))
 			}
 			c.reals = append(c.reals, v)
 			continue
 		}
-		v, err := strconv.ParseInt(string(text), 10, 64)
+		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return badArgument("--time %s: %s at index %d is no time", c.name, text, len(c.whole))
 		}
@@ -93,15 +102,18 @@ func (c *coordinate) add(block []byte) error {
 
 // buckets returns where months or years begin along an axis that the coordinate belongs to.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
-	if n := int64(max(len(c.whole), len(c.reals))); n < extent {
+	if n := int64(c.len()); n < extent {
 		return b, badArgument("--time %s has %s, the axis has %s", c.name, plural(n, "element"), count(extent))
 	}
-	if max(len(c.whole), len(c.reals)) == 1 {
+	if c.len() == 1 {
 		// A chunk that ends with the only time known would be closed for the rest of its month.
 		return b, badArgument("--time %s has one element, which does not tell how far elements are apart: "+
 			"append two or more at first, or give --start and --step, as 1d, in place of --time", c.name)
 	}
-	if c.typ.Kind() == dtype.Float {
+	if err := c.increases(); err != nil {
+		return b, err
+	}
+	if c.isReal() {
 		b, err = bucketsOf(c.reals, c.units, unit)
 	} else {
 		b, err = bucketsOf(c.whole, c.units, unit)
@@ -110,6 +122,47 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 		err = badArgument("--time %s: %w", c.name, err)
 	}
 	return b, err
+}
+
+// increases refuses times that run backwards or repeat: months that are cut by them would be none.
+func (c *coordinate) increases() error {
+	i := firstFall(c.whole)
+	if c.isReal() {
+		i = firstFall(c.reals)
+	}
+	switch {
+	case i < 0:
+		return nil
+	case i < c.own:
+		return badArgument("--time %s: times have to increase, and element %d is %s, element %d before it %s: "+
+			"correct the coordinate (varve write), or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
+	}
+	return badArgument("--time %s: times have to increase, and element %d would be %s, element %d before it is %s: was this appended before? "+
+		"Give what is new alone, or append it without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
+}
+
+// firstFall returns the first number that is not larger than the one before it, -1 where there is none. NaN is not larger.
+func firstFall[T calendar.Number](values []T) int {
+	for i := 1; i < len(values); i++ {
+		if !(values[i-1] < values[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// at returns the time of an element as people read it.
+func (c *coordinate) at(i int) string {
+	number := ""
+	if c.isReal() {
+		number = strconv.FormatFloat(c.reals[i], 'g', -1, 64)
+	} else {
+		number = strconv.FormatInt(c.whole[i], 10)
+	}
+	if text, ok := (timeAxis{c.units}).at(number); ok {
+		return text
+	}
+	return number
 }
 
 // bucketsOf looks beyond the values of a coordinate where these go on at one step. Else there is nothing but the values.

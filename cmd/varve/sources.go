@@ -165,6 +165,8 @@ type appendedFile struct {
 	Source string  `json:"file"`
 	Before []int64 `json:"shape_before"`
 	Shape  []int64 `json:"shape"`
+
+	note string // about its order, "" for none
 }
 
 // partly adds to the error of a source how many before it were appended, and so must not be given again.

@@ -30,6 +30,7 @@ type input struct {
 	opt   zarr.AppendOptions
 
 	expect []int64 // the length of the axis that the array has to have; nil is any
+	note   string  // about the order of a coordinate, "" for none
 }
 
 // parseRounds reads NAME=FILE, where FILE may be a pattern and a name may stand several times, as
@@ -103,6 +104,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		for i := range facts {
 			if k > 0 {
 				facts[i].Before = all[i].Before
+				facts[i].Notes = append(all[i].Notes, facts[i].Notes...)
 			}
 			if expect != nil && k+1 < len(rounds) {
 				next := rounds[k+1][i]
@@ -146,6 +148,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 	}
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
+		in.note = unorderedAfter(cmd.Context(), in.array, in.more)
 		additions[i] = in.more.addition(in.name, in.axis, &in.opt)
 		additions[i].Alone = *c.alone
 	}
@@ -155,7 +158,14 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 	if err != nil {
 		return nil, err
 	}
-	return factsOf(cmd, inputs), nil
+	facts = factsOf(cmd, inputs)
+	for i, in := range inputs {
+		if in.note != "" {
+			note(cmd, sameNode(location)+"/"+in.name, in.note)
+			facts[i].Notes = []string{in.note}
+		}
+	}
+	return facts, nil
 }
 
 // read opens the file, and counts its planes.

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+)
+
+// order follows the values of a coordinate, which rise or fall all the way, and remembers the first one that does not.
+type order struct {
+	typ       dtype.Type               // as which the stored bytes are read
+	compare   func(a, b []byte) int    // by what the values stand for
+	hasValue  func(elem []byte) bool   // false for NaN and NaT
+	text      func(elem []byte) string // for people
+	isTime    bool
+	direction int    // 1 where the values rise, -1 where they fall, 0 before that is known
+	next      int64  // the index of the next element
+	last      []byte // the element before it
+	at        int64  // its index
+	unwritten []byte // elements that do not count but for the first one, nil for none
+	fault     string // what is wrong with the first element that does not follow, "" for none
+}
+
+// isCoordinate reports whether an array is the coordinate of a dimension: it has one axis, which has its name.
+func isCoordinate(a *zarr.Array) bool {
+	names := a.DimensionNames()
+	return a.Rank() == 1 && len(names) == 1 && names[0] != "" && names[0] == path.Base(a.Path())
+}
+
+// orderOf returns the order of the values of an array, nil where it has none: labels, and numbers of several parts.
+func orderOf(ctx context.Context, a *zarr.Array) *order {
+	o := &order{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
+	s, err := newSource(ctx, a, "", false)
+	if err != nil || a.Rank() != 1 {
+		return nil
+	}
+	o.text = s.text()
+	if o.isTime {
+		o.compare = compareWhole[int64]
+		o.hasValue = func(e []byte) bool { return int64(binary.NativeEndian.Uint64(e)) != dtype.NaT }
+		return o
+	}
+	p, err := packingOf(a)
+	if err != nil || !isNumeric(a.Type()) {
+		return nil
+	}
+	_, o.isTime = timesOf(a)
+	o.typ, o.compare = p.stored, p.compare()
+	o.hasValue = func(e []byte) bool { return !math.IsNaN(p.number(e)) }
+	return o
+}
+
+// compareWhole compares elements of eight bytes.
+func compareWhole[T int64 | uint64](a, b []byte) int {
+	return cmp.Compare(T(binary.NativeEndian.Uint64(a)), T(binary.NativeEndian.Uint64(b)))
+}
+
+// compare returns what compares stored numbers by what they stand for, exactly: a scale below zero turns them round.
+func (p packing) compare() func(a, b []byte) int {
+	compare := func(a, b []byte) int { return cmp.Compare(p.number(a), p.number(b)) }
+	switch p.stored {
+	case dtype.Of[int64]():
+		compare = compareWhole[int64]
+	case dtype.Of[uint64]():
+		compare = compareWhole[uint64]
+	}
+	if p.scaled && p.scale < 0 {
+		return func(a, b []byte) int { return compare(b, a) }
+	}
+	return compare
+}
+
+// follow looks at the next elements.
+func (o *order) follow(e elements) {
+	for i := 0; i < e.len() && o.fault == ""; i++ {
+		elem := e.at(i)
+		if o.next == 0 || !bytes.Equal(elem, o.unwritten) {
+			o.step(elem)
+			o.last, o.at = append(o.last[:0], elem...), o.next
+		}
+		o.next++
+	}
+}
+
+// step looks at an element that follows the last one.
+func (o *order) step(elem []byte) {
+	if !o.hasValue(elem) {
+		o.fault = fmt.Sprintf("element %d has no value", o.next)
+		return
+	}
+	if len(o.last) == 0 {
+		return
+	}
+	c := o.compare(elem, o.last)
+	if o.direction == 0 {
+		o.direction = c
+	}
+	if c == 0 || c != o.direction {
+		o.fault = fmt.Sprintf("element %d is %s, and element %d before it %s", o.next, o.text(elem), o.at, o.text(o.last))
+	}
+}
+
+// errUnordered ends the reading of a coordinate.
+var errUnordered = errors.New("the values neither rise nor fall")
+
+// unordered returns what is wrong with the order of the coordinate that an array is, "" for nothing. It reads the values
+// block by block. What cannot be read is for others to tell.
+func unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
+	if !isCoordinate(a) {
+		return "", false
+	}
+	o := orderOf(ctx, a)
+	s, err := newSource(ctx, a, "", false)
+	if o == nil || err != nil {
+		return "", false
+	}
+	o.unwritten = a.FillValue()
+	_ = s.blocks(ctx, func(e elements) error {
+		if o.follow(e); o.fault != "" {
+			return errUnordered
+		}
+		return nil
+	})
+	return o.told(), o.isTime && o.fault != ""
+}
+
+// told returns what is wrong with the order, "" for nothing.
+func (o *order) told() string {
+	switch {
+	case o.fault == "":
+		return ""
+	case o.isTime:
+		return "its times do not follow each other: " + o.fault
+	}
+	return "its values neither rise nor fall all the way: " + o.fault
+}
+
+// unorderedAfter returns what is wrong with the order in which new elements follow those of the coordinate that an array is,
+// "" for nothing.
+func unorderedAfter(ctx context.Context, a *zarr.Array, more *gain) string {
+	if !isCoordinate(a) || more.from == nil || more.planes == 0 {
+		return ""
+	}
+	o := orderOf(ctx, a)
+	if o == nil {
+		return ""
+	}
+	if err := o.begin(ctx, a); err != nil {
+		return "" // the append fails, too, or the end cannot be held
+	}
+	part := elements{typ: o.typ}
+	for at := int64(0); at < more.planes && o.fault == ""; at += orderSlab {
+		n := min(orderSlab, more.planes-at)
+		part.grow(int(n))
+		if err := more.from.Read(ctx, grid.Box{{Start: at, Stop: at + n}}, part.data); err != nil {
+			return "" // which is for the append to say
+		}
+		o.follow(part)
+	}
+	if o.fault == "" {
+		return ""
+	}
+	return o.told() + "; was this appended before?"
+}
+
+// orderSlab is how many new elements are looked at at a time.
+const orderSlab = 1 << 20
+
+// begin makes the last two elements of an array those that others follow. What is wrong with these two was told before.
+func (o *order) begin(ctx context.Context, a *zarr.Array) error {
+	extent := a.Shape()[0]
+	if extent == 0 {
+		return nil
+	}
+	chunk, _, _ := a.Grid().Axis(0).Locate(extent - 1)
+	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > mostTimes {
+		return zarr.ErrLimit // a coordinate is not worth the memory
+	}
+	end := elements{typ: o.typ}
+	end.grow(int(min(extent, 2)))
+	if err := end.read(ctx, a, selection.Box{{extent - int64(end.len()), extent}}); err != nil {
+		return err
+	}
+	o.follow(end)
+	if !o.hasValue(o.last) {
+		o.last = nil // which nothing can follow
+	}
+	if o.isTime && o.direction == 0 {
+		o.direction = 1
+	}
+	o.next, o.at, o.fault = extent, extent-1, ""
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAppendTwice appends a month twice, as a job does that was started again. With the calendar's policy it is refused,
+// and what the message says does it all the same; without, it is done and told, and check tells of it later.
+func TestAppendTwice(t *testing.T) {
+	group := dailyGroup(t)
+	fields, times := dailySources(t, "npy", 31)
+	args := []string{"append", group, "t2m=" + fields[0], "time=" + times[0]}
+	calendar := append(args, "--grow", "calendar:month", "--time", "time")
+	must(t, "", calendar...)
+	must(t, "", "check", group)
+	before := treeOf(t, group)
+	_, errs, status := execute(t, "", calendar...)
+	if status != 1 || !strings.Contains(errs, "element 31 would be 2024-01-01, element 30 before it is 2024-01-31") || !strings.Contains(errs, "--grow append-one") || treeOf(t, group) != before {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	const want = "element 31 is 2024-01-01, and element 30 before it 2024-01-31"
+	for name, dry := range map[string][]string{"dry run": {"--dry-run"}, "append": nil} {
+		out, errs, status := execute(t, "", append(append(args, "--grow", "append-one"), dry...)...)
+		if status != 0 || !strings.Contains(errs, "note: "+group+"/time: ") || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s%s", name, status, out, errs)
+		}
+		must(t, "", "resize", group+"/t2m", "--shape", "31,2", "--yes", "--alone")
+		must(t, "", "resize", group+"/time", "--shape", "31", "--yes", "--alone")
+	}
+	facts := decode(t, must(t, "", append(args, "--json")...))
+	if got := fmt.Sprint(facts["arrays"]); !strings.Contains(got, "notes:[its times do not follow each other: "+want) {
+		t.Error(got)
+	}
+	out, errs, status := execute(t, "", "check", group) // 0 is the fill value, too
+	if status != 1 || !strings.Contains(out, "element 32 is 2024-01-02, and element 30 before it 2024-01-31") || !strings.Contains(errs, "the times of 1 coordinate do not follow each other") {
+		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+	// Once it is so, each further append follows the end, and the calendar has no months.
+	if _, errs, status := execute(t, "", calendar...); status != 1 || !strings.Contains(errs, "element 31 is 2024-01-01") || !strings.Contains(errs, "varve write") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// TestOrderOfCoordinates appends numbers of every kind to coordinates, and checks them.
+func TestOrderOfCoordinates(t *testing.T) {
+	const days = `{"units": "days since 2024-01-01"}`
+	for name, c := range map[string]struct {
+		dtype, attributes, has, more string
+		note                         string // "" for none
+		status                       int    // of check
+	}{
+		"times that go on":        {"int32", days, "[0,1]", "[2,3]", "", 0},
+		"first times":             {"int32", days, "[]", "[0,1,2]", "", 0},
+		"times that fall":         {"int32", days, "[9,8]", "[7,6]", "", 0},
+		"a time again":            {"int32", days, "[0,1]", "[1]", "element 2 is 2024-01-02, and element 1 before it 2024-01-02", 1},
+		"one time, and before it": {"int32", days, "[5]", "[3]", "element 1 is 2024-01-04", 0},
+		"within what is new":      {"int64", days, "[5]", "[6,8,7]", "element 3 is 2024-01-08, and element 2 before it 2024-01-09", 1},
+		"unsigned":                {"int8", `{"units": "days since 2024-01-01", "_Unsigned": "true"}`, "[1,127]", "[-128,-1]", "", 0},
+		"packed":                  {"int16", `{"units": "days since 2024-01-01", "scale_factor": -1.0}`, "[5,4]", "[3,2]", "", 0},
+		"NaN":                     {"float64", days, "[1,2]", `["NaN"]`, "element 2 has no value", 1},
+		"moments":                 {"M8[D]", `{}`, `["2024-01-01","2024-01-02"]`, `["2024-01-01"]`, "element 2 is 2024-01-01, and element 1 before it 2024-01-02", 1},
+		"latitudes":               {"float32", `{}`, "[1.5,0.5]", "[-0.5]", "", 0},
+		"latitudes twice":         {"float32", `{}`, "[1.5,0.5]", "[1.5]", "its values neither rise nor fall all the way: element 2 is 1.5, and element 1 before it 0.5", 0},
+		"large numbers":           {"int64", `{}`, "[9007199254740992,9007199254740993]", "[9007199254740994]", "", 0},
+		"large again":             {"uint64", `{}`, "[1,18446744073709551615]", "[18446744073709551614]", "element 2 is 18446744073709551614", 0},
+		"labels":                  {"string", `{}`, `["b","a"]`, `["b"]`, "", 0},
+		"not written yet":         {"int32", days, "[3,4,0,0]", "[]", "", 0},
+	} {
+		node := filepath.Join(t.TempDir(), "g.zarr", "t")
+		n := strings.Count(c.has, ",") + 1
+		if c.has == "[]" {
+			n = 0
+		}
+		must(t, "", "create", node, "--shape", fmt.Sprint(n), "--dtype", c.dtype, "--chunks", "4", "--dimension-names", "t", "--attributes", c.attributes)
+		if n > 0 {
+			must(t, c.has, "write", node, "--format", "json")
+		}
+		if c.more != "[]" {
+			_, errs, status := execute(t, c.more, "append", node, "--format", "json")
+			if status != 0 || (errs != "") != (c.note != "") || !strings.Contains(errs, c.note) {
+				t.Errorf("%s: status %d, %q", name, status, errs)
+			}
+		}
+		if out, _, status := execute(t, "", "check", filepath.Dir(node)); status != c.status || strings.Contains(out, "element") != (c.note != "" && c.status == 1 || name == "latitudes twice" || name == "large again") {
+			t.Errorf("%s: status %d, %s", name, status, out)
+		}
+		if _, _, status := execute(t, "", "check", node); status != c.status {
+			t.Errorf("%s: status %d of the array", name, status)
+		}
+	}
+}
+
+// TestPackedTimes cuts months by coordinates that are packed, as --decode reads them.
+func TestPackedTimes(t *testing.T) {
+	for name, c := range map[string]struct{ dtype, attributes, has string }{
+		"plain":     {"float64", `{"units": "days since 2024-02-20"}`, numbers(0, 10)},
+		"unsigned":  {"int8", `{"units": "days since 2023-10-15", "_Unsigned": "true"}`, "[-128,-127,-126,-125,-124,-123,-122,-121,-120,-119]"},
+		"scaled":    {"int16", `{"units": "hours since 2024-02-20", "scale_factor": 24}`, numbers(0, 10)},
+		"offset":    {"int32", `{"units": "days since 2024-02-10", "add_offset": 10}`, numbers(0, 10)},
+		"downwards": {"int32", `{"units": "days since 2024-02-20", "scale_factor": -1.0}`, "[0,-1,-2,-3,-4,-5,-6,-7,-8,-9]"},
+	} {
+		array := timed(t, "[[4,6]]", c.has, c.dtype, c.attributes)
+		must(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", "time")
+		if got := chunkShapes(t, array); got != "[[4,6,31]]" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
