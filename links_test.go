@@ -2,6 +2,8 @@ package zarr_test
 
 import (
 	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,4 +185,89 @@ func TestCircularLinks(t *testing.T) {
 	if err := g.Consolidate(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestWriteFollowsNoLink changes an array whose chunk directory or document is a symbolic link to that of another
+// array, whose lock the write does not hold. Nothing of the other one changes, and values are read through the link.
+func TestWriteFollowsNoLink(t *testing.T) {
+	write := func(a *zarr.Array) error { return zarr.Write(t.Context(), a, nil, numbers(11, 6)) }
+	for name, c := range map[string]struct {
+		links  map[string]string
+		change func(a *zarr.Array) error
+		names  string // in the error, "" for none
+	}{
+		"write":   {map[string]string{"a/c": "../b/c"}, write, "a/c leads to ../b/c"},
+		"append":  {map[string]string{"a/c": "../b/c"}, func(a *zarr.Array) error { return zarr.Append(t.Context(), a, 0, numbers(7, 2), nil) }, "a/c leads to ../b/c"},
+		"nowhere": {map[string]string{"a/c": "../none"}, write, "a/c leads to ../none"},
+		"chunk":   {map[string]string{"a/c/1": "../../b/c/1"}, write, ""},
+		"document": {map[string]string{"a/zarr.json": "../b/zarr.json"}, func(a *zarr.Array) error {
+			return a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(`{"units":"m"}`), nil })
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, dir := linkedGroup(t, c.links)
+			before := filesBelow(t, filepath.Join(dir, "b"))
+			a, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.change(a)
+			if (err == nil) != (c.names == "") || err != nil && !strings.Contains(err.Error(), c.names) {
+				t.Errorf("error is %v, want one with %q", err, c.names)
+			}
+			if after := filesBelow(t, filepath.Join(dir, "b")); !maps.Equal(after, before) {
+				t.Errorf("b was\n%q and is\n%q", before, after)
+			}
+			if _, err := zarr.Read[int32](t.Context(), a, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWriteThroughLinkToNode writes to an array by the name of a link to it, and makes a node below a link.
+func TestWriteThroughLinkToNode(t *testing.T) {
+	h, _ := linkedGroup(t, map[string]string{"latest": "b", "sub": "real"})
+	if _, err := h.CreateArray(t.Context(), "real/x", edges(4), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.CreateArray(t.Context(), "sub/y", edges(4), nil); err != nil {
+		t.Error(err)
+	}
+	latest, err := h.OpenArray(t.Context(), "latest", &zarr.Options{Write: true})
+	if err == nil {
+		err = zarr.Append(t.Context(), latest, 0, numbers(7, 2), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.OpenArray(t.Context(), "b", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := zarr.Read[int32](t.Context(), b, nil)
+	if err != nil || !ofRows(got.Data).equal(ofRows(numbers(1, 8))) {
+		t.Errorf("b has %v, %v", got.Data, err)
+	}
+	if _, err := h.OpenArray(t.Context(), "real/y", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// filesBelow returns the content of all files below a directory by their names.
+func filesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		files[name] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

@@ -8,8 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes a new file. It is ok as open is; that there is one already is final, too.
+// create makes a new file. It is ok as open is, and where a link is on the way.
 func (o opener) create(name string) (f File, ok bool, err error) {
+	if !fs.ValidPath(name) {
+		return nil, false, nil
+	}
 	fd, ok, err := o.at(name, toMake)
 	if !ok || err != nil {
 		return nil, ok, err
@@ -17,13 +20,13 @@ func (o opener) create(name string) (f File, ok bool, err error) {
 	return osFile{os.NewFile(uintptr(fd), name)}, true, nil
 }
 
-// in calls do with the directory that a name is in, and what it is called there. It is not ok
+// in calls do with the directory that a name is in, found as how says, and what it is called there. It is not ok
 // where that is left to os.Root.
-func (o opener) in(name string, do func(dir int, base string) error) (ok bool, err error) {
+func (o opener) in(name string, how *unix.OpenHow, do func(dir int, base string) error) (ok bool, err error) {
 	if !fs.ValidPath(name) || name == "." {
 		return false, nil
 	}
-	fd, ok, err := o.at(path.Dir(name), toChange)
+	fd, ok, err := o.at(path.Dir(name), how)
 	if !ok || err != nil {
 		return ok, err
 	}
@@ -33,7 +36,7 @@ func (o opener) in(name string, do func(dir int, base string) error) (ok bool, e
 
 // mkdir makes a directory. It is ok as in is.
 func (o opener) mkdir(name string) (ok bool, err error) {
-	return o.in(name, func(dir int, base string) error {
+	return o.in(name, toChange, func(dir int, base string) error {
 		_, err := retried(func() (int, error) { return 0, unix.Mkdirat(dir, base, 0o777) })
 		return failed("mkdirat", name, err)
 	})
@@ -59,8 +62,8 @@ func (o opener) touch(name string, mtime int64) (ok bool, err error) {
 
 // rename moves a file. It is ok as in is.
 func (o opener) rename(from, to string) (ok bool, err error) {
-	found, err := o.in(from, func(source int, old string) error {
-		ok, err = o.in(to, func(target int, new string) error {
+	found, err := o.in(from, toChange, func(source int, old string) error {
+		ok, err = o.in(to, toChange, func(target int, new string) error {
 			// It is not made again: one that was interrupted may have been done.
 			if err := unix.Renameat(source, old, target, new); err != nil {
 				return &os.LinkError{Op: "renameat", Old: from, New: to, Err: err}
@@ -75,7 +78,7 @@ func (o opener) rename(from, to string) (ok bool, err error) {
 // readlink returns where a symbolic link leads. It is ok as in is, and where the target is not too long.
 func (o opener) readlink(name string) (target string, ok bool, err error) {
 	target, long := "", false
-	ok, err = o.in(name, func(dir int, base string) error {
+	ok, err = o.in(name, toFind, func(dir int, base string) error {
 		var buf [unix.PathMax]byte
 		n, err := retried(func() (int, error) { return unix.Readlinkat(dir, base, buf[:]) })
 		if err == nil {

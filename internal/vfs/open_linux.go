@@ -26,15 +26,15 @@ type opener struct {
 
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// What openat2 is asked for: to read, to look only, to list, to make a file, to change a directory, and to change one
-// without following any link.
+// What openat2 is asked for: to read, to look only, to list, to make a file, and to change a directory. To make or change
+// something, no link on the way is followed.
 var (
 	toRead   = beneath(openFlags | unix.O_NONBLOCK)
 	toLook   = beneath(unix.O_PATH | unix.O_CLOEXEC)
 	toList   = beneath(openFlags | unix.O_DIRECTORY)
-	toMake   = made(beneath(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_LARGEFILE))
-	toChange = beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC)
-	toRemove = unlinked(beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC))
+	toMake   = made(unlinked(beneath(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_LARGEFILE)))
+	toFind   = beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC)
+	toChange = unlinked(beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC))
 )
 
 func unlinked(how *unix.OpenHow) *unix.OpenHow {
@@ -139,7 +139,7 @@ func (o opener) openDir(name string) (f *os.File, ok bool, err error) {
 
 // openDirect opens a directory without following any link, if that succeeds at once.
 func (o opener) openDirect(dir string) (fd int, ok bool) {
-	fd, ok, err := o.at(dir, toRemove)
+	fd, ok, err := o.at(dir, toChange)
 	return fd, ok && err == nil
 }
 
@@ -159,6 +159,8 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 	case err == unix.ENOENT, err == unix.EMFILE, err == unix.ENFILE, err == unix.EINTR:
 		// Package os would make a call that is interrupted again for ever.
 		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: err}
+	case err == unix.ELOOP && how.Resolve&unix.RESOLVE_NO_SYMLINKS != 0:
+		return 0, true, &fs.PathError{Op: "openat2", Path: name, Err: ErrLinked}
 	}
 	return 0, false, nil
 }

@@ -7,21 +7,34 @@ import (
 	"path"
 )
 
-// remove removes what is at name. Here no directory is opened without following links, so each is looked at first:
-// one that is swapped for a link right after that is followed, but never out of the tree.
-func (r *Root) remove(name string, onlyDir bool) error {
+// direct fails with [ErrLinked] where a symbolic link is on the way to a directory. Here no directory is opened without
+// following links, so each is looked at: one that is swapped for a link right after that is followed, but never out of
+// the tree.
+func (r *Root) direct(dir string) error {
 	root, err := r.plain()
 	if err != nil {
 		return err
 	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+	for ; dir != "."; dir = path.Dir(dir) {
 		fi, err := root.Lstat(dir)
 		if err != nil {
 			return err
 		}
 		if fi.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 { // a junction of Windows is irregular
-			return &fs.PathError{Op: "remove", Path: dir, Err: ErrLinked}
+			return &fs.PathError{Op: "open", Path: dir, Err: ErrLinked}
 		}
+	}
+	return nil
+}
+
+// remove removes what is at name.
+func (r *Root) remove(name string, onlyDir bool) error {
+	root, err := r.plain()
+	if err == nil {
+		err = r.direct(path.Dir(name))
+	}
+	if err != nil {
+		return err
 	}
 	if onlyDir {
 		fi, err := root.Lstat(name)

@@ -38,6 +38,15 @@ func unlink(dir int, base string, flags int) error {
 	return err
 }
 
+// direct fails with [ErrLinked] where a symbolic link is on the way to a directory.
+func (r *Root) direct(dir string) error {
+	fd, err := r.openParent(dir)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
+}
+
 // openParent opens a directory without following any link.
 func (r *Root) openParent(dir string) (int, error) {
 	if fd, ok := r.fast.openDirect(dir); ok {

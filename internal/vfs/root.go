@@ -1,12 +1,14 @@
 package vfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -117,6 +119,14 @@ func (r *Root) Create(name string) (File, error) {
 	if f, ok, err := r.fast.create(name); ok {
 		return f, err
 	}
+	return r.createPlain(name)
+}
+
+// createPlain is Create on every platform.
+func (r *Root) createPlain(name string) (File, error) {
+	if err := r.direct(path.Dir(name)); err != nil {
+		return nil, err
+	}
 	return r.openFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
 
@@ -184,6 +194,14 @@ func (r *Root) Mkdir(name string) error {
 	if ok, err := r.fast.mkdir(name); ok {
 		return err
 	}
+	return r.mkdirPlain(name)
+}
+
+// mkdirPlain is Mkdir on every platform.
+func (r *Root) mkdirPlain(name string) error {
+	if err := r.direct(path.Dir(name)); err != nil {
+		return err
+	}
 	return r.in(func(root *os.Root) error { return root.Mkdir(name, 0o777) })
 }
 
@@ -198,6 +216,14 @@ func (r *Root) Touch(name string, mtime int64) error {
 // Rename implements [FS].
 func (r *Root) Rename(from, to string) error {
 	if ok, err := r.fast.rename(from, to); ok {
+		return err
+	}
+	return r.renamePlain(from, to)
+}
+
+// renamePlain is Rename on every platform.
+func (r *Root) renamePlain(from, to string) error {
+	if err := cmp.Or(r.direct(path.Dir(from)), r.direct(path.Dir(to))); err != nil {
 		return err
 	}
 	return r.in(func(root *os.Root) error { return root.Rename(from, to) })

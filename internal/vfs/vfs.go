@@ -29,18 +29,18 @@ type FS interface {
 	Tree
 	// Open opens a file or a directory, to read or to sync it. It never waits, not even for a named pipe.
 	Open(name string) (File, error)
-	// Create makes a new file to write to. A name that exists is [fs.ErrExist].
+	// Create makes a new file to write to. A name that exists is [fs.ErrExist]. A symbolic link among the directories on
+	// the way is not followed and fails with [ErrLinked]; so it does for Mkdir, Rename, Remove and RemoveDir.
 	Create(name string) (File, error)
 	// Mkdir makes one directory.
 	Mkdir(name string) error
 	// Touch sets the modification time, in nanoseconds since 1970.
 	Touch(name string, mtime int64) error
-	// Rename moves a file within the tree and replaces the file that is at the new name.
+	// Rename moves a file within the tree and replaces the file or the symbolic link that is at the new name.
 	Rename(from, to string) error
-	// Remove removes a file, a symbolic link or an empty directory. It follows no link: one at name goes itself,
-	// and one among the directories on the way fails with [ErrLinked].
+	// Remove removes a file, a symbolic link or an empty directory. A link at name goes itself.
 	Remove(name string) error
-	// RemoveDir removes an empty directory, and never a file or a symbolic link. It follows links no more than Remove.
+	// RemoveDir removes an empty directory, and never a file or a symbolic link.
 	RemoveDir(name string) error
 	// Readlink returns where the symbolic link at name leads, as it is spelled but for '/' between segments. It fails
 	// where name is no link.

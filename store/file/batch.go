@@ -30,7 +30,7 @@ type batch struct {
 func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
 	name, err := nameOf(key)
 	if err == nil {
-		_, err = b.s.publish(ctx, name, whole(value), b.d)
+		name, _, err = b.s.publish(ctx, name, whole(value), b.d)
 	}
 	if err != nil {
 		return fail("writing", key.String(), err)
@@ -43,7 +43,7 @@ func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
 func (b *batch) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition) error {
 	name, err := nameOf(key)
 	if err == nil {
-		_, err = b.s.publishIf(ctx, name, whole(value), cond, b.d)
+		name, _, err = b.s.publishIf(ctx, name, whole(value), cond, b.d)
 	}
 	if err != nil {
 		return fail("writing", key.String(), err)

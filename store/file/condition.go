@@ -20,7 +20,7 @@ func (s *Store) PutIf(
 	name, err := nameOf(key)
 	var v store.Version
 	if err == nil {
-		v, err = s.publishIf(ctx, name, whole(value), cond, d)
+		name, v, err = s.publishIf(ctx, name, whole(value), cond, d)
 	}
 	if err == nil && d == store.Sync {
 		err = s.syncDir(path.Dir(name))
@@ -31,21 +31,23 @@ func (s *Store) PutIf(
 	return v, nil
 }
 
-// publishIf is publish under a condition. It returns the version of the value.
+// publishIf is publish under a condition. It returns the name that the value has without links, and its version.
 func (s *Store) publishIf(
 	ctx context.Context, name string, c content, cond store.Condition, d store.Durability,
-) (v store.Version, err error) {
+) (real string, v store.Version, err error) {
 	if err := s.writable(ctx); err != nil {
-		return store.Version{}, err
+		return "", store.Version{}, err
 	}
 	if err := s.check(name, cond); err != nil { // most conflicts show before anything is written
-		return store.Version{}, err
+		return "", store.Version{}, err
 	}
 	tmp, st, err := s.prepare(name, c, d)
 	if err != nil {
-		return store.Version{}, err
+		return "", store.Version{}, err
 	}
-	return s.moveIf(ctx, tmp, name, st, cond)
+	real = beside(tmp, name)
+	v, err = s.moveIf(ctx, tmp, real, st, cond)
+	return real, v, err
 }
 
 // moveIf is step 6 under a condition, for the temporary file tmp that is st. It removes what it does not move.

@@ -44,7 +44,7 @@ func (s *Store) copyFrom(
 		return "", vfs.Stat{}, err
 	}
 	defer old.Close()
-	st, err := s.publish(ctx, name, func(f vfs.File) error {
+	name, st, err := s.publish(ctx, name, func(f vfs.File) error {
 		if err := writePieces(ctx, f, old, []store.Piece{{N: was.Size}}); err != nil {
 			return err
 		}

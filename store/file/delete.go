@@ -57,7 +57,7 @@ func (s *Store) unlink(name string, may func(link string) bool) (real string, er
 	if !errors.Is(err, vfs.ErrLinked) {
 		return name, err
 	}
-	dir, err := s.direct(path.Dir(name), may)
+	dir, err := s.direct(path.Dir(name), "deletions", may)
 	if err != nil {
 		return name, err
 	}
@@ -78,12 +78,22 @@ func (s *Store) isNode(link string) bool {
 	if path.Base(link) == own.Dir {
 		return false
 	}
-	for dir := range parents(path.Dir(link)) {
+	return !s.inArray(link) && s.hasFile(link, nodeDocuments[:]...)
+}
+
+// mayWrite reports whether a write goes through a link. What an array has below it is guarded by its own lock alone, so no
+// link there is followed: behind it, two writers would both believe that they are the only ones. A link outside of arrays
+// is another name of a node, or of a directory that nodes are made in, and their locks are behind it too.
+func (s *Store) mayWrite(link string) bool { return path.Base(link) != own.Dir && !s.inArray(link) }
+
+// inArray reports whether a name is below an array.
+func (s *Store) inArray(name string) bool {
+	for dir := range parents(path.Dir(name)) {
 		if s.isArray(dir) {
-			return false
+			return true
 		}
 	}
-	return !s.isArray(".") && s.hasFile(link, nodeDocuments[:]...)
+	return s.isArray(".")
 }
 
 // hasFile reports whether a directory has a regular file of one of the names.
@@ -104,6 +114,10 @@ func (s *Store) isArray(dir string) bool {
 	if err != nil || !st.Mode.IsRegular() {
 		return false
 	}
+	is := kind{st.Version(), false}
+	if known, ok := s.kinds.Load(name); ok && known.(kind).version == is.version && is.version != "" {
+		return known.(kind).array
+	}
 	f, err := s.fs.Open(name)
 	if err != nil {
 		return true
@@ -113,7 +127,16 @@ func (s *Store) isArray(dir string) bool {
 		NodeType string `json:"node_type"`
 	}
 	err = json.NewDecoder(io.NewSectionReader(f, 0, mostDocument)).Decode(&document)
-	return err != nil || document.NodeType != "group"
+	is.array = err != nil || document.NodeType != "group"
+	s.kinds.Store(name, is)
+	return is.array
+}
+
+// kind is what a version of a node's document says: documents above links are asked for with every write and deletion
+// behind the link, and that of a group may be long.
+type kind struct {
+	version string // of the file
+	array   bool
 }
 
 // always permits to follow every link. The store's own files have names that nobody else has, so they are removed where
@@ -123,8 +146,9 @@ func always(string) bool { return true }
 // mostLinks is how many symbolic links one name may lead through, as many as Linux follows.
 const mostLinks = 40
 
-// direct returns the name that a directory has without symbolic links. Each link is followed if may permits it.
-func (s *Store) direct(dir string, may func(link string) bool) (string, error) {
+// direct returns the name that a directory has without symbolic links. Each link is followed if may permits it; what are
+// the calls that want it.
+func (s *Store) direct(dir, what string, may func(link string) bool) (string, error) {
 	at, rest := ".", strings.Split(dir, "/")
 	for links := 0; len(rest) > 0; rest = rest[1:] {
 		next := path.Join(at, rest[0])
@@ -137,17 +161,17 @@ func (s *Store) direct(dir string, may func(link string) bool) (string, error) {
 			continue
 		}
 		if links++; links > mostLinks || path.IsAbs(target) || !may(next) {
-			return "", linked(next, target)
+			return "", linked(what, next, target)
 		}
 		rest = append([]string{""}, append(strings.Split(path.Clean(target), "/"), rest[1:]...)...)
 	}
 	return at, nil
 }
 
-// linked is the error of a deletion that would have to follow a symbolic link.
-func linked(link, target string) error {
-	return fmt.Errorf("%w, which deletions do not follow: %s leads to %s; name what it leads to, or remove the link",
-		vfs.ErrLinked, link, target)
+// linked is the error of calls that would have to follow a symbolic link.
+func linked(what, link, target string) error {
+	return fmt.Errorf("%w, which %s do not follow: %s leads to %s; name what it leads to, or remove the link",
+		vfs.ErrLinked, what, link, target)
 }
 
 // prune removes dir and the directories above it as long as they are empty, and returns the first that stays.

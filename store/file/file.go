@@ -7,8 +7,16 @@
 // # Names
 //
 // No key leads out of the directory: symbolic links are followed only where they stay inside (see [os.Root]).
-// A deletion follows none: a link itself goes, and a key behind one is an error, unless the link leads to a node of a
-// hierarchy, which the caller has then opened by that name. Below an array there are no nodes, so no link there counts. [Store.DeleteTree] follows not even those.
+//
+// Reads follow links within an array, writes do not: one to a key behind such a link is an error that names the link.
+// What is behind it is the directory of another node, as a rule, whose own lock keeps writers apart, and a writer that came
+// through the link would not hold that lock. A link outside of arrays is another name of a node, whose lock is
+// found behind it as well, so writes go through it; and a file that is a link itself is replaced, and what it led to stays.
+//
+// A deletion follows no link at all: a link itself goes, and a key behind one is an error, unless the link leads to a node of a
+// hierarchy, which the caller has then opened by that name. Below an array there are no nodes, so no link there counts.
+// [Store.DeleteTree] follows not even those.
+//
 // A key that the platform cannot hold is [store.ErrInvalidKey]: a name that is too long, or on Windows a device, a
 // trailing dot, a colon. So is a name that the driver keeps for itself: "__tmp-…" for values that are being written,
 // "__varve.lock" and "__varve.publish" for locks. Where the file system takes two spellings for one name (letter case,
@@ -40,6 +48,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"varve.dev/zarr/internal/vfs"
@@ -65,6 +74,7 @@ type Store struct {
 	made     made
 	boot     string // see [vfs.Boot]
 	writer   writer
+	kinds    sync.Map // the kind by the name of a document; see [Store.isArray]
 }
 
 // Open opens the directory dir. A nil opt is the zero [Options].

@@ -128,6 +128,9 @@ func throughLinks(t *testing.T, s *Store) {
 	if _, err := s.fs.Stat("in"); err != nil {
 		t.Errorf("deleting below a link: %v", err)
 	}
+	if _, err := s.Put(ctx, store.MustKey("in/deep/new"), nil, store.Sync); err != nil || len(s.made.dirs) > 0 {
+		t.Errorf("writing below a link: %v, and the names of %v are not durable", err, s.made.dirs)
+	}
 }
 
 // TestClock sees that no two writes have one time, and that a clock that is put back does not go back here.

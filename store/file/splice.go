@@ -40,7 +40,7 @@ func (s *Store) splice(
 	if err != nil {
 		return store.Version{}, "", err
 	}
-	name := key.String()
+	name := beside(tmp, key.String())
 	v, err = s.moveIf(ctx, tmp, name, st, store.IfVersion(from))
 	return v, path.Dir(name), err
 }

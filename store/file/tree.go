@@ -46,9 +46,9 @@ func (s *Store) place(dir string) (string, error) {
 		return dir, nil
 	}
 	if target, err := s.fs.Readlink(dir); err == nil {
-		return "", linked(dir, target)
+		return "", linked("deletions", dir, target)
 	}
-	parent, err := s.direct(path.Dir(dir), s.isNode)
+	parent, err := s.direct(path.Dir(dir), "deletions", s.isNode)
 	return path.Join(parent, path.Base(dir)), err
 }
 

@@ -159,7 +159,7 @@ func below(t *testing.T, dir string) (names []string) {
 }
 
 // TestDeleteThroughLinkInGroup deletes chunks of an array that is reached by a link in a group, and refuses those behind a link
-// in an array, where that array is the top of the store, too.
+// in an array, where that array is the top of the store, too. Writes go through the same links.
 func TestDeleteThroughLinkInGroup(t *testing.T) {
 	const group, array = `{"node_type":"group"}`, `{"node_type":"array"}`
 	dir := t.TempDir()
@@ -176,6 +176,12 @@ func TestDeleteThroughLinkInGroup(t *testing.T) {
 		if err := s.Delete(t.Context(), store.MustKey(name)); !errors.Is(err, vfs.ErrLinked) {
 			t.Errorf("%s: error is %v, want %v", name, err, vfs.ErrLinked)
 		}
+		if _, err := s.Put(t.Context(), store.MustKey(name+"/new"), nil, store.Sync); !errors.Is(err, vfs.ErrLinked) {
+			t.Errorf("Put %s/new: error is %v, want %v", name, err, vfs.ErrLinked)
+		}
+	}
+	if _, err := s.PutIf(t.Context(), store.MustKey("g/latest/c/1/0"), nil, store.IfAbsent(), store.Sync); err != nil {
+		t.Error(err)
 	}
 	if err := s.Delete(t.Context(), store.MustKey("g/latest/c/0")); err != nil {
 		t.Error(err)

@@ -14,7 +14,8 @@ import (
 
 // Put implements [store.Writer]. Whenever the machine stops, the key has the old value or the new one:
 //
-//  1. Make the directories that are missing, and remember them as not durable yet.
+//  1. Make the directories that are missing, and remember them as not durable yet. A symbolic link on the way is
+//     followed where it is the name of a node, and refused within an array; the next steps use the names behind it.
 //  2. Create "__tmp-<writer>-<number>" beside the target; a rename cannot cross file systems.
 //  3. Write the value.
 //  4. Give the file a modification time that no earlier write of this store has, so that versions differ
@@ -39,16 +40,16 @@ func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Du
 	if err != nil {
 		return store.Version{}, err
 	}
-	st, err := s.publish(ctx, name, whole(value), d)
+	real, st, err := s.publish(ctx, name, whole(value), d)
 	if err != nil {
 		return store.Version{}, err
 	}
 	if d == store.Sync {
-		if err := s.syncDir(path.Dir(name)); err != nil {
+		if err := s.syncDir(path.Dir(real)); err != nil {
 			return store.Version{}, err
 		}
 	}
-	return s.versionOf(name, st), nil
+	return s.versionOf(real, st), nil
 }
 
 // versionOf returns the version of the file st, which was moved to name, or none where another is there already.
@@ -72,27 +73,36 @@ func whole(value []byte) content {
 	}
 }
 
-// publish runs steps 1 to 6 and returns what the file was before its rename.
-func (s *Store) publish(ctx context.Context, name string, c content, d store.Durability) (vfs.Stat, error) {
+// publish runs steps 1 to 6 and returns the name that the file has without links, and what it was before its rename.
+func (s *Store) publish(
+	ctx context.Context, name string, c content, d store.Durability,
+) (real string, st vfs.Stat, err error) {
 	if err := s.writable(ctx); err != nil {
-		return vfs.Stat{}, err
+		return "", vfs.Stat{}, err
 	}
 	tmp, st, err := s.prepare(name, c, d)
 	if err != nil {
-		return vfs.Stat{}, err
+		return "", vfs.Stat{}, err
 	}
-	if err := s.move(ctx, tmp, name); err != nil {
+	real = beside(tmp, name)
+	if err := s.move(ctx, tmp, real); err != nil {
 		s.drop(tmp)
-		return vfs.Stat{}, err
+		return "", vfs.Stat{}, err
 	}
-	return st, nil
+	return real, st, nil
 }
 
-// prepare runs steps 1 to 5 for name, and returns the temporary file and what it is.
+// beside returns the name without links that the temporary file tmp is to be moved to so that it is found at name.
+func beside(tmp, name string) string { return path.Join(path.Dir(tmp), path.Base(name)) }
+
+// prepare runs steps 1 to 5 for name, and returns the temporary file and what it is. The file is in the key's directory,
+// by the name that this has without links.
 func (s *Store) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	f, tmp, err := s.createTemporary(path.Dir(name))
+	if errors.Is(err, vfs.ErrLinked) { // few are
+		f, tmp, err = s.createBehind(path.Dir(name))
+	}
 	if err != nil {
-		s.end(nil)
 		return "", vfs.Stat{}, tooLong(err)
 	}
 	if st, err = s.fill(f, tmp, c, d); err != nil {
@@ -127,9 +137,23 @@ func (s *Store) drop(tmp string) {
 // createTries is how often a directory may vanish, because others prune it, before a write gives up.
 const createTries = 100
 
-// createTemporary creates an empty temporary file in dir.
+// createBehind creates an empty temporary file in the directory that dir leads to by symbolic links.
+func (s *Store) createBehind(dir string) (f vfs.File, name string, err error) {
+	dir, err = s.direct(dir, "writes", s.mayWrite)
+	if err != nil {
+		return nil, "", err
+	}
+	return s.createTemporary(dir)
+}
+
+// createTemporary creates an empty temporary file in dir, which begins work unless it fails.
 func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error) {
 	name = s.temporaryIn(dir)
+	defer func() {
+		if err != nil {
+			s.end(nil)
+		}
+	}()
 	for range createTries {
 		if f, err = s.fs.Create(name); !errors.Is(err, fs.ErrNotExist) {
 			return f, name, err
