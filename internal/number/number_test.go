@@ -388,3 +388,37 @@ func Benchmark(b *testing.B) {
 		})
 	}
 }
+
+// TestIntegersToFloat32 casts integers that lie close to the middle between two numbers of float32: each is rounded
+// once, with 32 bits too.
+func TestIntegersToFloat32(t *testing.T) {
+	var all []uint64
+	for shift := range 40 {
+		for _, low := range []uint64{0, 1, 2, 3} {
+			middle := (uint64(0xf611d3)<<1 | 1 | low<<1) << shift
+			all = append(all, middle-1, middle, middle+1)
+		}
+	}
+	all = append(all, 0x7b08e9c00001, math.MaxUint64, math.MaxInt64, 1<<63, 0, 1)
+	for _, from := range []string{"uint64", "int64"} {
+		src, dst := make([]byte, 8*len(all)), make([]byte, 4*len(all))
+		for i, n := range all {
+			binary.NativeEndian.PutUint64(src[8*i:], n)
+		}
+		c := NewCast(formats[from], formats["float32"], NearestEven, Fails)
+		if at := c.Run(dst, src); at >= 0 {
+			t.Fatalf("%s: %d cannot be cast", from, all[at])
+		}
+		for i, n := range all {
+			exact := new(big.Float).SetUint64(n)
+			once := roundOnce(n)
+			if from == "int64" {
+				exact, once = new(big.Float).SetInt64(int64(n)), float32Of(int64(n))
+			}
+			want, _ := exact.Float32()
+			if got := math.Float32frombits(binary.NativeEndian.Uint32(dst[4*i:])); got != want || once != want {
+				t.Errorf("%s %#x is %v and %v, want %v", from, n, got, once, want)
+			}
+		}
+	}
+}

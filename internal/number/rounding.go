@@ -17,7 +17,7 @@ func signedToFloat(c *Cast, b *Block, n int) int {
 	for i, x := range b.I[:n] {
 		switch {
 		case narrow && direct:
-			b.F[i] = float64(float32(x))
+			b.F[i] = float64(float32Of(x))
 		case !narrow && (direct || x > -exact && x < exact):
 			b.F[i] = float64(x)
 		default:
@@ -35,7 +35,7 @@ func unsignedToFloat(c *Cast, b *Block, n int) int {
 	for i, x := range b.U[:n] {
 		switch {
 		case narrow && direct:
-			b.F[i] = float64(float32(x))
+			b.F[i] = float64(float32Of(x))
 		case !narrow && (direct || x < exact):
 			b.F[i] = float64(x)
 		default:
