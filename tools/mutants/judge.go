@@ -66,6 +66,15 @@ func (b *bench) test(ctx context.Context, args []string) (string, error) {
 	return out.String(), err
 }
 
+// hangs is the verdict on a mutant whose tests ran out of time, and none of them failed. They may have noticed it, or the
+// machine may have been slow.
+const hangs = "hangs: no test failed in time"
+
+// hung reports whether tests ran out of time and none failed.
+func hung(out string) bool {
+	return strings.Contains(out, "panic: test timed out after ") && !strings.Contains(out, "--- FAIL: ")
+}
+
 // judge tests a mutant, and returns what is wrong with it; "" where a test has failed.
 func (b *bench) judge(ctx context.Context, m *mutant) string {
 	source, err := m.apply()
@@ -85,6 +94,8 @@ func (b *bench) judge(ctx context.Context, m *mutant) string {
 		return "SURVIVED " + strings.Join(m.packages, " ") + " " + m.tests
 	case strings.Contains(out, "[build failed]") || !strings.Contains(out, "FAIL"):
 		return fmt.Sprintf("does not compile: %v\n%s", err, out)
+	case hung(out):
+		return hangs
 	}
 	return ""
 }

@@ -5,7 +5,8 @@
 // replaces it, and the tests of which one has to fail. The command tests each mutant by
 // itself, over an overlay of the go command, so that no file of the working tree changes.
 // The tests have to pass without a mutant first. The exit status is 1 where a mutant
-// survives, does not compile, or is no longer found in its file.
+// survives, does not compile, or is no longer found in its file. A mutant is killed where
+// a test fails. One whose tests only run out of time is counted apart, as one that hangs.
 package main
 
 import (
@@ -61,11 +62,15 @@ func run(ctx context.Context, name string, parallel int, limit time.Duration, ve
 	if err := b.baseline(ctx, chosen, parallel); err != nil {
 		return err
 	}
-	begin, bad := time.Now(), 0
+	begin, bad, hanging := time.Now(), 0, 0
 	each(parallel, chosen, func(m *mutant) string { return b.judge(ctx, m) }, func(m *mutant, verdict string) {
 		switch {
 		case verdict != "":
-			bad++
+			if verdict == hangs {
+				hanging++
+			} else {
+				bad++
+			}
 			fmt.Printf("%s (%s): %s\n", m.name, m.file, verdict)
 		case verbose:
 			fmt.Printf("%s: killed\n", m.name)
@@ -74,7 +79,7 @@ func run(ctx context.Context, name string, parallel int, limit time.Duration, ve
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	fmt.Printf("%d mutants, %d killed, %v\n", len(chosen), len(chosen)-bad, time.Since(begin).Round(time.Second))
+	fmt.Printf("%d mutants, %d killed, %d hang, %v\n", len(chosen), len(chosen)-bad-hanging, hanging, time.Since(begin).Round(time.Second))
 	if bad > 0 {
 		return fmt.Errorf("%d of %d mutants need a test that kills them, or another text", bad, len(chosen))
 	}

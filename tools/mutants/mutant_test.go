@@ -31,3 +31,16 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// TestHung tells tests that ran out of time from tests that failed.
+func TestHung(t *testing.T) {
+	const timedOut = "panic: test timed out after 1m30s\n\trunning tests:\n\t\tTestA (1m30s)\nFAIL\tp\t90.01s\nFAIL\n"
+	for out, want := range map[string]bool{
+		timedOut: true, "--- FAIL: TestB (0.00s)\nFAIL\n" + timedOut: false, "--- FAIL: TestB (0.00s)\nFAIL\n": false,
+		"panic: boom\nFAIL\tp\t0.01s\n": false,
+	} {
+		if got := hung(out); got != want {
+			t.Errorf("%t for %q", got, out)
+		}
+	}
+}
