@@ -73,16 +73,20 @@ func lock(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	closed := conn.Control(func(fd uintptr) { err = unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) })
+	closed := conn.Control(func(fd uintptr) {
+		_, err = retried(func() (int, error) { return 0, unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) })
+	})
 	switch {
 	case closed != nil:
 		return closed
-	case err == unix.EWOULDBLOCK || err == unix.EINTR:
+	case err == unix.EWOULDBLOCK:
 		return ErrLocked
 	case err == unix.ENOLCK || errors.Is(err, errors.ErrUnsupported): // ENOSYS, ENOTSUP, EOPNOTSUPP
 		return lacksLocks{err}
+	case err != nil: // also EINTR, whenever it is asked: nobody need hold the lock
+		return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
 	}
-	return err
+	return nil
 }
 
 // lacksLocks is the [errors.ErrUnsupported] of a file system that has no locks, as some network mounts have none.

@@ -182,20 +182,6 @@ var asking = sync.Pool{New: func() any {
 	return a
 }}
 
-// mostInterrupts is how often in a row a call is made again that a signal interrupts. Go's own signals come every
-// 10 ms at most, so a call that fails more often never gets to its end: some file systems in user space are so.
-const mostInterrupts = 1000
-
-// retried makes a call again while a signal interrupts it.
-func retried(call func() (int, error)) (n int, err error) {
-	for range mostInterrupts {
-		if n, err = call(); err != unix.EINTR {
-			return n, err
-		}
-	}
-	return n, err
-}
-
 func (o opener) close() error { return o.dir.Close() }
 
 // rawFile is a file descriptor to read from. It has one user, who closes it last and once.

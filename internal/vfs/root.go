@@ -274,8 +274,11 @@ func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
 func (r *Root) isAt(f *os.File, name string) (bool, error) {
 	if runtime.GOOS != "windows" {
 		held, err := osFile{f}.Stat()
-		now, missing := r.Stat(name)
-		return missing == nil && held.SameFile(now), err
+		now, lost := r.Stat(name)
+		if !Missing(lost) {
+			err = cmp.Or(err, lost) // what is there is not known: nobody else need have a lock
+		}
+		return lost == nil && held.SameFile(now), err
 	}
 	held, err := f.Stat() // package os knows the identity of files there
 	root, rootErr := r.plain()
