@@ -8,11 +8,13 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/store"
 )
 
 // Within this process, calls that change one array take turns: any number of writes, or one change of its extent. The turns
-// of an array are always taken before the lock of its store, which does the same between processes.
+// of an array are always taken before the lock of its store, which does the same between processes, and are waited for as long
+// as that.
 
 // allTurns is what a change of the extent takes; a write takes one.
 const allTurns = 1 << 30
@@ -49,7 +51,17 @@ func placeOf(s store.Store, p store.Path) place {
 
 // enter waits for n of all turns at the node, and returns the function that gives them back.
 func (n *node) enter(ctx context.Context, count int64) (t *turns, leave func(), err error) {
-	return n.enterBy(count, func(queue *semaphore.Weighted) error { return queue.Acquire(ctx, count) })
+	return n.enterBy(count, func(queue *semaphore.Weighted) error { return n.await(ctx, queue, count) })
+}
+
+// await takes so much of a queue once it is there. The wait ends as the options say, like that for a lock of the store.
+func (n *node) await(ctx context.Context, queue *semaphore.Weighted, count int64) error {
+	if ctx.Err() == nil && queue.TryAcquire(count) {
+		return nil
+	}
+	return engine.AwaitTurn(store.WithLocking(ctx, n.options.Locking), n.path.String(), func(ctx context.Context) error {
+		return queue.Acquire(ctx, count)
+	})
 }
 
 func (n *node) enterBy(count int64, acquire func(*semaphore.Weighted) error) (t *turns, leave func(), err error) {
@@ -89,7 +101,7 @@ func (n *node) enterAtOnce(count int64) (leave func(), entered bool) {
 // hold takes the lock of the store for the writes of this process, so that no other one makes the array grow or shrink.
 // A store without locks is taken as it is, and locked is false.
 func (t *turns) hold(ctx context.Context, n *node) (release func() error, locked bool, err error) {
-	if err := t.gate.Acquire(ctx, 1); err != nil {
+	if err := n.await(ctx, t.gate, 1); err != nil {
 		return nil, false, err
 	}
 	defer t.gate.Release(1)

@@ -2,6 +2,7 @@ package zarr_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -132,5 +133,57 @@ func TestLockIsShared(t *testing.T) {
 	}
 	if l.held.Load() {
 		t.Error("the lock is held in the end")
+	}
+}
+
+// TestTurnsEnd waits for a write of this process that hangs: a write of the same chunk, and an append. Each ends with its
+// context, and when it has waited as long as its options permit.
+func TestTurnsEnd(t *testing.T) {
+	hangs, release := make(chan bool), make(chan bool)
+	var hanging atomic.Bool
+	s := storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if strings.HasPrefix(op.Name, "Put") && hanging.CompareAndSwap(true, false) {
+			close(hangs)
+			<-release
+		}
+		return nil
+	}})
+	first, err := zarr.On(s).CreateArray(t.Context(), "a", every(4, 4), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hanging.Store(true)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		if err := zarr.Write(t.Context(), first, nil, numbers(1, 4)); err != nil {
+			t.Error(err)
+		}
+	})
+	<-hangs
+	for name, call := range map[string]func(context.Context, *zarr.Array) error{
+		"chunk": func(ctx context.Context, a *zarr.Array) error { return zarr.Write(ctx, a, nil, numbers(5, 4)) },
+		"part": func(ctx context.Context, a *zarr.Array) error {
+			return zarr.Write(ctx, a, selection.Box{{0, 2}}, numbers(5, 2))
+		},
+		"append": func(ctx context.Context, a *zarr.Array) error { return zarr.Append(ctx, a, 0, numbers(5, 4), nil) },
+	} {
+		a, err := zarr.On(s).OpenArray(t.Context(), "a", &zarr.Options{Write: true, Locking: store.Locking{Timeout: time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := call(t.Context(), a); !errors.Is(err, zarr.ErrLocked) || !strings.Contains(err.Error(), "another call of this program") {
+			t.Errorf("%s: error is %v, want %v", name, err, zarr.ErrLocked)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if err := call(ctx, first); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: error is %v, want %v", name, err, context.DeadlineExceeded)
+		}
+		cancel()
+	}
+	close(release)
+	writing.Wait()
+	got, err := zarr.Read[int32](t.Context(), first, nil)
+	if err != nil || !slices.Equal(got.Data, numbers(1, 4)) {
+		t.Errorf("%v, %v", got.Data, err)
 	}
 }

@@ -212,7 +212,11 @@ func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 		return w.fail(err)
 	}
 	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return w.fail(err)
+	}
+	defer turn.unlock()
 	found, buffer, err := w.decodeStored(ctx, n, nil)
 	buffer.Put()
 	if !errors.Is(err, codec.ErrCorrupt) {

@@ -60,7 +60,11 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, heap 
 	if err != nil {
 		return err
 	}
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return w.fail(err)
+	}
+	defer turn.unlock()
 	v := w.newWriter(Writing{Batch: batch})
 	v.worker = w
 	elements := grid.Contiguous(src, w.Cell.Encoded, a.Size)
@@ -99,6 +103,10 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 	if observe.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err); err != nil {
 		return w.fail(err)
 	}
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return w.fail(err)
+	}
+	defer turn.unlock()
 	return w.fail(batch.Put(ctx, w.key, slices.Clip(src)))
 }

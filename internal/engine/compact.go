@@ -127,7 +127,11 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 		return is, err
 	}
 	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return is, err
+	}
+	defer turn.unlock()
 	if w.Batch == nil {
 		weight = 0 // no inner chunk is read for a trial
 	}

@@ -238,7 +238,11 @@ func (w *writer) writeDivided(ctx context.Context, src grid.View) error {
 		return err
 	}
 	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.unlock()
 	return w.again(func() error { return w.edit(ctx, weight, e, !whole) })
 }
 
@@ -292,7 +296,11 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 		return err
 	}
 	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.unlock()
 	e := codec.Edit{Keep: w.keep(), Anew: claim}
 	if claim {
 		return w.edit(ctx, weight, e, true)

@@ -87,6 +87,10 @@ func (a *Array) editPart(ctx context.Context, index []int64, e codec.Edit, batch
 		return w.fail(err)
 	}
 	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return w.fail(err)
+	}
+	defer turn.unlock()
 	return w.fail(v.again(func() error { return v.edit(ctx, weight, e, true) }))
 }

@@ -76,7 +76,11 @@ func (w *worker) across(axis int) int {
 
 // putEncoded stores a chunk of n bytes that is encoded, nil for the fill value.
 func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.unlock()
 	w.on = store.Condition{}
 	if value != nil {
 		return w.store(ctx, value)
@@ -93,7 +97,11 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 		return err
 	}
 	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.unlock()
 	e := codec.Edit{Keep: w.keep()}
 	shape := w.Grid.Shape()
 	for i := len(layers) - 1; i >= 0; i-- {

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"hash/maphash"
-	"sync"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -64,20 +62,6 @@ func (r *run) newWriter(how Writing) *writer {
 	return &writer{worker: newWorker(r), Writing: how}
 }
 
-// turns are the locks under which writers of one chunk take turns; a key always has the same one. There are so many
-// that writers of different chunks hardly ever share one.
-var (
-	turns [8192]sync.Mutex
-	seed  = maphash.MakeSeed()
-)
-
-// lock waits for this process's turn to change the chunk.
-func (w *worker) lock() *sync.Mutex {
-	m := &turns[maphash.String(seed, w.key.String())%uint64(len(turns))]
-	m.Lock()
-	return m
-}
-
 // writeTries is how often a part of a chunk is written anew because others changed the chunk meanwhile.
 const writeTries = 256
 
@@ -101,7 +85,11 @@ func (w *writer) write(ctx context.Context, src grid.View) error {
 		return err
 	}
 	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.unlock()
 	w.on = store.Condition{}
 	return w.put(ctx, w.Placed, n)
 }
@@ -132,7 +120,11 @@ func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error)
 		return err
 	}
 	defer w.bytes.Release(weight)
-	defer w.lock().Unlock()
+	turn, err := w.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.unlock()
 	return do()
 }
 

@@ -185,7 +185,7 @@ func (n Node) batch(ctx context.Context, work func(context.Context, store.Batch)
 	if work == nil {
 		return nil
 	}
-	return Batch(ctx, n.Store, n.Durability, work)
+	return Batch(store.WithLocking(ctx, n.Locking), n.Store, n.Durability, work)
 }
 
 // Batch runs work with a batch of writes to s and commits it.
