@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
@@ -367,6 +368,7 @@ func TestAppendFromAnother(t *testing.T) {
 // TestAppendFromMemory appends far more than there is memory for. Boxes of the last axis, whose rows
 // are apart in the source, take no more.
 func TestAppendFromMemory(t *testing.T) {
+	racing.Skip(t)
 	const budget, most = 8 << 20, 40.0 // MiB: a box, what pools keep, and what encoding takes
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	for axis, shape := range [][]int64{{128, 512, 512}, {512, 128, 512}, {512, 512, 128}} {

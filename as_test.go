@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memory"
 )
@@ -262,6 +263,7 @@ func TestReadAsInParts(t *testing.T) {
 
 // TestReadAsAllocates little besides what it returns.
 func TestReadAsAllocates(t *testing.T) {
+	racing.Skip(t)
 	ctx := context.Background()
 	const n = 100_000
 	for _, typ := range realTypes() {

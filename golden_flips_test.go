@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
 	"varve.dev/zarr/store/storetest"
@@ -24,6 +25,7 @@ var checksums = []string{
 // each array, or with VARVE_LONG every byte. A chain that ends in a checksum has to report each change, with key, chunk and codec. Other chains may decode the
 // change to other elements, as nothing guards them, but they neither panic nor fail without saying where.
 func TestGoldenFlips(t *testing.T) {
+	racing.Skip(t)
 	const short, most = 4 << 10, 150 // bytes of a chunk, and flips of one array
 	z := openZip(t, "stores.zip")
 	var manifest struct{ Cases map[string]golden }

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memory"
@@ -20,6 +21,7 @@ import (
 
 // TestLongText reads text that takes far more memory than its stored form has bytes: how much, no document tells.
 func TestLongText(t *testing.T) {
+	racing.Skip(t)
 	ctx := t.Context()
 	text := []string{strings.Repeat("a", 3_000_000), "b"}
 	for _, ext := range []metadata.Extension{

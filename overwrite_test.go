@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -202,6 +203,7 @@ func reopened(t *testing.T, dir string, limit int64) *zarr.Array {
 // TestMemoryOfHugeChunks writes parts of a chunk of 64 MiB whose limit is 1 MiB, and checks it, in memory that does not follow the
 // chunk: with a checksum behind the elements it is checked, but not written.
 func TestMemoryOfHugeChunks(t *testing.T) {
+	racing.Skip(t)
 	const n = 64 << 20 / 4
 	for name, codecs := range map[string][]metadata.Extension{
 		"little": {zarrbytes.Extension("little")},
@@ -342,6 +344,7 @@ func (s *interrupted) Open(ctx context.Context, key store.Key) (store.Object, er
 
 // TestCheckInRanges damages chunks that are checked in ranges, everywhere: what is found is what reading them as a whole says.
 func TestCheckInRanges(t *testing.T) {
+	racing.Skip(t)
 	const n = 9<<20 + 3 // bytes: three ranges
 	for name, c := range map[string]struct {
 		typ    dtype.Type

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/file"
 	"varve.dev/zarr/store/memory"
@@ -36,6 +37,7 @@ func image(side int64, bits int, seed uint64) []uint16 {
 // TestStreamMemory streams images that hardly become smaller to a local store, within budgets of shards and of layers: the stream
 // holds no more than that, as far as it says and as far as the heap does.
 func TestStreamMemory(t *testing.T) {
+	racing.Skip(t)
 	const side, planes = 128, 16 // 32 KiB and 512 KiB
 	const plane = side * side * 2
 	for _, tt := range []struct {

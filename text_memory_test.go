@@ -109,12 +109,10 @@ func heapMiB(do func()) float64 {
 // TestMemoryOfText decodes many chunks of text that is far longer than what is stored of it. One at a time is decoded of those that
 // take more than the budget, and more at a time only within it.
 func TestMemoryOfText(t *testing.T) {
+	racing.Skip(t)
 	const letters, chunks = 24 << 20, 12
 	// MiB: the text, what was tried before, the result, and what a pool keeps.
 	most := float64(6 * letters >> 20)
-	if racing.Detector {
-		most += letters >> 20 // its pools drop what they are given now and then
-	}
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
 	one := func(ctx context.Context, a *zarr.Array) error {
 		for i := range int64(chunks) {
@@ -155,6 +153,7 @@ func TestMemoryOfText(t *testing.T) {
 
 // TestLimitsOfText refuses text that has more bytes than a chunk, or a block, may have, without taking memory for all of it.
 func TestLimitsOfText(t *testing.T) {
+	racing.Skip(t)
 	ctx := t.Context()
 	const letters = 8 << 20
 	for _, sharded := range []bool{false, true} {

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 )
 
 // demonstrate runs the demonstration in a new directory and returns what it measured.
@@ -256,6 +257,7 @@ func TestDemoNoticesWrongValues(t *testing.T) {
 }
 
 func TestDemoForPeople(t *testing.T) {
+	racing.Skip(t)
 	dir := filepath.Join(t.TempDir(), "demo")
 	out := must(t, "", "demo", dir)
 	for _, part := range []string{

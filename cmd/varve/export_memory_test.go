@@ -144,12 +144,10 @@ func (l *letters) Write(p []byte) (int, error) {
 // TestExportOfTextIsBounded exports a shard of text that is far longer than what is stored of it: as much of it at a time as a block may
 // have, and no more.
 func TestExportOfTextIsBounded(t *testing.T) {
+	racing.Skip(t)
 	withoutGarbage(t)
 	const inner, size = 96, 4 << 20
 	most := 24.0 * size / (1 << 20) // of 96 such texts
-	if racing.Detector {
-		most *= 2
-	}
 	a := crowded(t, inner, size, zarr.Limits{Block: 5 * size / 2})
 	defer a.Close()
 	var got letters
@@ -166,6 +164,7 @@ func TestExportOfTextIsBounded(t *testing.T) {
 
 // TestExportRefusesTextThatIsTooLong refuses a single text that is longer than a block may be, and says what permits it.
 func TestExportRefusesTextThatIsTooLong(t *testing.T) {
+	racing.Skip(t)
 	a := crowded(t, 8, 2<<20, zarr.Limits{Block: 1 << 20})
 	defer a.Close()
 	err := exported(t, a, io.Discard)

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/racing"
 )
 
 // block is numbers of two bytes, in an order, with a shape.
@@ -180,6 +181,7 @@ func TestAppendOfAFileThatShrinks(t *testing.T) {
 
 // TestAppendTakesLittleMemory appends a file of zeros that takes no room on most disks.
 func TestAppendTakesLittleMemory(t *testing.T) {
+	racing.Skip(t)
 	const length, most = 512 << 20, 256 << 20
 	file := filepath.Join(t.TempDir(), "zeros.raw")
 	overwrite(t, file, "")

@@ -10,11 +10,13 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestDocumentsAreScripts runs the shell blocks of each document in order, in one folder that
 // holds the input alone: every command is true where it stands.
 func TestDocumentsAreScripts(t *testing.T) {
+	racing.Skip(t)
 	if testing.Short() {
 		t.Skip("writes hundreds of megabytes")
 	}
