@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/own"
@@ -56,6 +57,24 @@ type inPlace struct {
 	hierarchy *zarr.Hierarchy
 	to        int
 	written   []store.Key // that were not there before
+	done      atomic.Int64
+	steps     int64
+}
+
+// begin tells how many steps there are.
+func (c *inPlace) begin() {
+	c.steps = 3 * int64(len(c.members))
+	for _, m := range c.members {
+		c.steps += m.Filled
+	}
+	c.did(0)
+}
+
+// did tells that steps are done.
+func (c *inPlace) did(n int64) {
+	if done := c.done.Add(n); c.Progress != nil {
+		c.Progress(done, c.steps)
+	}
 }
 
 func (s *survey) result() (r Conversion) {
@@ -92,6 +111,12 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 	if err := c.gauge(ctx, &c.Options); err != nil || c.DryRun {
 		return err
 	}
+	return c.apply(ctx)
+}
+
+// apply changes the nodes as it was worked out.
+func (c *inPlace) apply(ctx context.Context) error {
+	c.begin()
 	for _, m := range c.members {
 		if m.gaps == nil {
 			continue
@@ -106,16 +131,19 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 		if err := c.locked(ctx, m, c.write); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
+		c.did(1)
 	}
 	for _, m := range c.members {
 		if err := c.locked(ctx, m, c.unchanged); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
+		c.did(1)
 	}
 	for _, m := range c.members {
 		if err := c.locked(ctx, m, c.remove); err != nil {
 			return fmt.Errorf("%w: the new documents are there, not all of the old ones are gone: %w", zarr.ErrIncomplete, err)
 		}
+		c.did(1)
 	}
 	return nil
 }
@@ -217,6 +245,7 @@ func (c *inPlace) fill(ctx context.Context, m *member) error {
 	}
 	defer b.Discard()
 	put := func(ctx context.Context, name string, value []byte) error {
+		c.did(1)
 		return putMissing(ctx, b, m.path.Key(name), value)
 	}
 	if err := m.gaps.fill(ctx, workers(&c.Options), c.store, m.path, put); err != nil {

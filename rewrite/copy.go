@@ -51,6 +51,9 @@ type Options struct {
 	// does not store. Without it more than [MostFilled] of them, or [MostFilledBytes], wrap
 	// [ErrManyMissing], and nothing is changed.
 	FillAll bool
+	// Progress is called by [Convert] once it begins to change something, and whenever one more of its steps is done: a missing
+	// chunk that is stored, documents that are written, looked at again or removed. It may be called from several goroutines at once.
+	Progress func(done, total int64)
 }
 
 // Report counts what was copied, or would be.

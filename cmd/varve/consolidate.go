@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/observe"
 )
 
 func newConsolidateCommand() *cobra.Command {
@@ -37,18 +38,21 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		return err
 	}
 	defer g.Close()
-	p := newEstimate(cmd, "consolidating", 0, movedBytes)
-	defer p.end()
-	d, err := findDrift(cmd.Context(), location)
+	p := newCount(cmd, "reading nodes", 0)
+	d, err := findDrift(cmd.Context(), location, func() { p.add(1) })
+	p.end()
 	if err != nil {
 		return err
 	}
 	if !dry {
-		if err := g.Consolidate(cmd.Context()); err != nil {
+		// Every node is read once to find it and once more as it is stored.
+		p = newTally(cmd, "consolidating", 2*int64(d.Nodes), func(s observe.Stats) int64 { return s.Of(observe.Get).Times })
+		err := g.Consolidate(cmd.Context())
+		p.end()
+		if err != nil {
 			return err
 		}
 	}
-	p.end()
 	if wantsJSON(cmd) && dry {
 		return printJSON(cmd, struct {
 			planHead

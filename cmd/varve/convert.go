@@ -110,8 +110,9 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	}
 	defer func() { err = errors.Join(err, letGo(at, true)) }()
 	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
-		p := newEstimate(cmd, "converting", 0, movedBytes)
+		p := newCount(cmd, "converting", 0)
 		defer p.end()
+		opt.Progress = p.reach
 		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
 	})
 	if errors.Is(err, zarr.ErrIncomplete) {

@@ -35,7 +35,8 @@ func (d *drift) text() string {
 }
 
 // findDrift compares the consolidated metadata of the group at a location with all nodes below it, also if there is no such metadata.
-func findDrift(ctx context.Context, location string) (*drift, error) {
+// found is told of each of them.
+func findDrift(ctx context.Context, location string, found func()) (*drift, error) {
 	h, path, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func findDrift(ctx context.Context, location string) (*drift, error) {
 	if !ok {
 		return nil, badArgument("%s is an array; only groups have consolidated metadata", location)
 	}
-	return driftOf(ctx, path, group, &nodeWalk{hierarchy: h, deep: true})
+	return driftOf(ctx, path, group, &nodeWalk{hierarchy: h, deep: true, found: found})
 }
 
 func newDrift(group *metadata.Group) *drift {
@@ -133,9 +134,10 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 // nodeWalk collects the records of nodes of one format, whatever consolidated metadata says.
 type nodeWalk struct {
 	hierarchy *zarr.Hierarchy
-	most      int  // 0 is no bound
-	deep      bool // also nodes below groups
-	tolerant  bool // nodes whose documents are damaged are passed over, and not compared
+	most      int    // 0 is no bound
+	deep      bool   // also nodes below groups
+	found     func() // nil where nobody asks
+	tolerant  bool   // nodes whose documents are damaged are passed over, and not compared
 	format    int
 	stopped   bool
 	paths     []string // relative to where the walk begins
@@ -180,6 +182,9 @@ func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) e
 			return fmt.Errorf("%q: %w", "/"+path, err)
 		}
 		w.paths, w.records[path] = append(w.paths, path), record
+		if w.found != nil {
+			w.found()
+		}
 		if _, isGroup := node.(*metadata.Group); isGroup && w.deep {
 			if err := w.below(ctx, p, path); err != nil {
 				return err

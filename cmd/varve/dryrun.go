@@ -82,7 +82,7 @@ func withDryRun(c *cobra.Command) *cobra.Command {
 // rehearse runs a command on a store that does not change, and prints the plan.
 func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []string) error) error {
 	outer, out := cmd.Context(), cmd.OutOrStdout()
-	d := &dryRun{counter: cmp.Or(counterOf(outer), new(observe.Counter))}
+	d := &dryRun{counter: cmp.Or(counterOf(outer), watchedBy(outer), new(observe.Counter))}
 	ctx := context.WithValue(outer, counterKey{}, (*observe.Counter)(nil)) // the plan has them
 	cmd.SetContext(context.WithValue(ctx, rehearsalKey{}, d))
 	var said bytes.Buffer

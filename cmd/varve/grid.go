@@ -225,6 +225,9 @@ func chunkCount(g *grid.Grid) string {
 
 // columns returns the width of the terminal, 80 where there is none.
 func columns(w io.Writer) int {
+	if s, ok := w.(consoleStream); ok {
+		w = s.w
+	}
 	if f, ok := w.(*os.File); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return n

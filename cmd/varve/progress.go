@@ -13,10 +13,12 @@ import (
 	"varve.dev/zarr/observe"
 )
 
-const (
+const progressWidth = 30 // characters
+
+// These are variables, so that tests need not wait.
+var (
 	progressDelay  = 500 * time.Millisecond // before work is worth a bar
 	progressPeriod = 200 * time.Millisecond // between two looks
-	progressWidth  = 30                     // characters
 )
 
 // progress is a line on the terminal of standard error for work that lasts: a bar, how fast it goes
@@ -30,7 +32,9 @@ type progress struct {
 	look  func() int64       // what is done
 	done  atomic.Int64       // what add has counted
 	begun time.Time
+	idle  bool // nothing better is known than that the command goes on
 	stop  chan struct{}
+	ended func() // nil where there is nothing to tell
 	drawn sync.WaitGroup
 }
 
@@ -57,13 +61,36 @@ func newCount(cmd *cobra.Command, what string, total int64) *progress {
 func newEstimate(cmd *cobra.Command, what string, total int64, done func(observe.Stats) int64) *progress {
 	p := &progress{what: what, text: byteCount}
 	p.total.Store(total)
+	p.estimate(cmd, done)
+	return p
+}
+
+// newTally is newEstimate of work that is not counted in bytes.
+func newTally(cmd *cobra.Command, what string, total int64, done func(observe.Stats) int64) *progress {
+	p := &progress{what: what, text: count}
+	p.total.Store(total)
+	p.estimate(cmd, done)
+	return p
+}
+
+// estimate begins work that the counter of a command tells of.
+func (p *progress) estimate(cmd *cobra.Command, done func(observe.Stats) int64) {
 	c, ok := observerOf(cmd.Context()).(*observe.Counter)
 	if !ok {
-		return p // nobody looks
+		return // nobody looks
 	}
 	before := done(c.Stats())
 	p.look = func() int64 { return done(c.Stats()) - before }
 	p.begin(cmd)
+}
+
+// goesOn shows that a command goes on as long as nothing else is shown of its progress. Where its
+// output goes to a program, that one may be what it waits for, and may show something else.
+func goesOn(cmd *cobra.Command) *progress {
+	p := &progress{what: cmd.Name(), text: count, idle: true}
+	if c := consoleOf(cmd.ErrOrStderr()); c != nil && c.both {
+		p.estimate(cmd, func(s observe.Stats) int64 { return s.Requests().Times })
+	}
 	return p
 }
 
@@ -77,6 +104,12 @@ func watched(cmd *cobra.Command) {
 	}
 }
 
+// watchedBy returns that counter, nil where nobody looks.
+func watchedBy(ctx context.Context) *observe.Counter {
+	c, _ := ctx.Value(watchedKey{}).(*observe.Counter)
+	return c
+}
+
 // begin draws the line from time to time, where somebody looks and nothing else is written there.
 func (p *progress) begin(cmd *cobra.Command) {
 	output := cmd.Flags().Lookup("output")
@@ -84,7 +117,11 @@ func (p *progress) begin(cmd *cobra.Command) {
 	if shown || !isTerminal(cmd.ErrOrStderr()) || wantsJSON(cmd) {
 		return
 	}
-	p.drawOn(cmd.ErrOrStderr(), progressDelay, progressPeriod)
+	if c := consoleOf(cmd.ErrOrStderr()); c != nil {
+		b := c.newBar()
+		p.ended = b.end
+		p.drawOn(b, progressDelay, progressPeriod)
+	}
 }
 
 // drawOn draws the line on w, first after a delay.
@@ -100,7 +137,7 @@ func (p *progress) drawOn(w io.Writer, delay, period time.Duration) {
 				timer.Reset(period)
 			case <-p.stop:
 				if seen {
-					fmt.Fprint(w, "\r\x1b[K")
+					fmt.Fprint(w, wiped)
 				}
 				return
 			}
@@ -110,6 +147,13 @@ func (p *progress) drawOn(w io.Writer, delay, period time.Duration) {
 
 // add counts what is done.
 func (p *progress) add(n int64) { p.done.Add(n) }
+
+// reach says how much is done of a total. Where several goroutines say so the largest counts.
+func (p *progress) reach(done, total int64) {
+	p.total.Store(total)
+	for was := p.done.Load(); done > was && !p.done.CompareAndSwap(was, done); was = p.done.Load() {
+	}
+}
 
 // Write counts bytes that pass.
 func (p *progress) Write(b []byte) (int, error) {
@@ -123,6 +167,9 @@ func (p *progress) end() {
 		close(p.stop)
 		p.drawn.Wait()
 		p.w = nil
+		if p.ended != nil {
+			p.ended()
+		}
 	}
 }
 
@@ -131,6 +178,9 @@ func (p *progress) line(passed time.Duration) string {
 	done, total := p.look(), p.total.Load()
 	speed := float64(done) / max(passed.Seconds(), 1e-3)
 	rate := p.text(int64(speed)) + "/s"
+	if p.idle {
+		return fmt.Sprintf("%s %s  %s\x1b[K", p.what, clock(passed.Seconds()), plural(done, "request"))
+	}
 	if total <= 0 {
 		return fmt.Sprintf("%s %s  %s\x1b[K", p.what, p.text(done), rate)
 	}
@@ -162,6 +212,10 @@ var (
 	codedBytes = func(s observe.Stats) int64 { return max(s.Of(observe.Encode).Bytes, s.Written().Bytes) }
 	// decodedBytes are those of elements that were decoded, or read where nothing is decoded.
 	decodedBytes = func(s observe.Stats) int64 { return max(s.Of(observe.Decode).Bytes, s.Read().Bytes) }
+	// touchedChunks are those that were encoded or deleted.
+	touchedChunks = func(s observe.Stats) int64 { return s.Of(observe.Encode).Times + deletions(s) }
+	// deletions are those of stored values.
+	deletions = func(s observe.Stats) int64 { return s.Of(observe.Delete).Times + s.Of(observe.DeleteIf).Times }
 	// movedBytes are those of stored values.
 	movedBytes = func(s observe.Stats) int64 { return s.Of(observe.Copy).Bytes + s.Read().Bytes }
 )

@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
 )
 
 // shared is a buffer for a goroutine that draws.
@@ -132,5 +136,121 @@ func TestProgressOfStreams(t *testing.T) {
 		if copied, err := v.putAside(n); copied != 2 || err != nil {
 			t.Errorf("%d bytes, %v", copied, err)
 		}
+	}
+}
+
+// init keeps commands of other tests, which may take long on a machine that is busy, from showing
+// lines of progress.
+func init() { progressDelay = time.Hour }
+
+// promptly shows progress as soon as there is any.
+func promptly(t *testing.T) {
+	delay, period := progressDelay, progressPeriod
+	progressDelay, progressPeriod = 0, time.Millisecond
+	t.Cleanup(func() { progressDelay, progressPeriod = delay, period })
+}
+
+// watchedScreen is a terminal that calls seen once what it shows contains some text.
+type watchedScreen struct {
+	shared
+	text string
+	once sync.Once
+	seen func()
+}
+
+func (*watchedScreen) IsTerminal() bool { return true }
+
+func (s *watchedScreen) Write(b []byte) (int, error) {
+	n, err := s.shared.Write(b)
+	if strings.Contains(s.String(), s.text) {
+		s.once.Do(s.seen)
+	}
+	return n, err
+}
+
+// TestProgressOfCommands holds the lock that a command waits for, until the command has shown how
+// much there is to do. The line goes once the work is over, and nothing else stands in it.
+func TestProgressOfCommands(t *testing.T) {
+	promptly(t)
+	for _, c := range []struct {
+		lock, shows string
+		args        []string // GROUP stands for the group
+	}{
+		{"a", " 0 of 5  0/s", []string{"rm", "--yes", "GROUP/a"}},
+		{"a", " 0 of 2  0/s", []string{"unlock", "GROUP"}},
+		{"a", " 0 of 3  0/s", []string{"resize", "GROUP/a", "--shape", "3,3", "--yes"}},
+		{"a", "attrs 0:00  ", []string{"attrs", "GROUP/a", "set", "k", "1"}},
+		{"", "  0/s", []string{"consolidate", "GROUP"}},
+		{"b", " 0 of 9  0/s", []string{"convert", "GROUP", "--to", "2"}},
+	} {
+		t.Run(c.args[0], func(t *testing.T) {
+			group := filepath.Join(t.TempDir(), "g.zarr")
+			must(t, "", "create", group, "--group")
+			for _, name := range []string{"/a", "/b"} {
+				must(t, "", "create", group+name, "--shape", "8,3", "--dtype", "int8", "--chunks", "[2,3]", "--chunk-key-encoding", "v2.")
+				must(t, "", "write", group+name, "--value", "1")
+			}
+			release := holdLock(t, group, c.lock)
+			screen := &watchedScreen{text: c.shows, seen: func() { go release() }}
+			args := []string{"--lock-timeout", "20s"}
+			for _, a := range c.args {
+				args = append(args, strings.ReplaceAll(a, "GROUP", group))
+			}
+			status := run(t.Context(), args, streams{strings.NewReader(""), screen, screen})
+			release()
+			if got := screen.String(); status != 0 || !strings.Contains(got, c.shows) {
+				t.Fatalf("status %d, shown %q, want %q in it", status, got, c.shows)
+			}
+			for line := range strings.SplitSeq(screen.String(), "\n") {
+				if left := line[strings.LastIndex(line, wiped)+len(wiped):]; strings.Contains(left, "/s") || strings.Contains(left, "left") {
+					t.Errorf("a line of progress stays: %q", line)
+				}
+			}
+		})
+	}
+}
+
+// holdLock takes the lock of a node, and returns how to let go of it.
+func holdLock(t *testing.T, location, node string) (release func()) {
+	t.Helper()
+	s, err := file.Open(location, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := store.ParsePath(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := store.Lock(t.Context(), s, path)
+	if err != nil {
+		t.Skip(err)
+	}
+	return sync.OnceFunc(func() { _ = errors.Join(unlock(), s.Close()) })
+}
+
+// TestConsole checks that text and lines of progress do not get in each other's way.
+func TestConsole(t *testing.T) {
+	var out, errs screenBuffer
+	s := withConsole(streams{strings.NewReader(""), &out, &errs})
+	c := consoleOf(s.err)
+	older := c.newBar()
+	_, _ = older.Write([]byte("\rolder"))
+	newer := c.newBar()
+	_, _ = older.Write([]byte("\rnothing"))
+	_, _ = newer.Write([]byte("\rnewer"))
+	_, _ = io.WriteString(s.out, "text\n")
+	_, _ = io.WriteString(s.err, "question? ")
+	_, _ = newer.Write([]byte("\rnothing"))
+	c.answered()
+	newer.end()
+	_, _ = older.Write([]byte("\rolder"))
+	_, _ = older.Write([]byte(wiped))
+	older.end()
+	_, _ = io.WriteString(s.err, "end\n")
+	if got, want := errs.String(), "\rolder\rnewer"+wiped+"question? \rolder"+wiped+"end\n"; got != want || out.String() != "text\n" {
+		t.Errorf("shown are %q and %q, want %q", got, out.String(), want)
+	}
+	if piped := withConsole(streams{nil, &out, new(bytes.Buffer)}); consoleOf(piped.out) != nil || consoleOf(piped.err) != nil {
+		t.Error("what nobody looks at became a console")
 	}
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/store"
 )
 
 func newRemoveCommand() *cobra.Command {
@@ -31,7 +33,11 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	}
 	opt := writing(cmd)
 	opt.SingleWriter = singleWriter
-	if err := zarr.Delete(cmd.Context(), location, opt); err != nil {
+	p := newTally(cmd, "removing", 0, deletions)
+	p.countBelow(cmd.Context(), location)
+	err := zarr.Delete(cmd.Context(), location, opt)
+	p.end()
+	if err != nil {
 		return err
 	}
 	if wantsJSON(cmd) {
@@ -39,6 +45,25 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	}
 	confirm(cmd, "%s  removed", location)
 	return nil
+}
+
+// countBelow makes the number of values at a location and below it the total, where somebody looks.
+// Where they cannot be listed the total stays unknown.
+func (p *progress) countBelow(ctx context.Context, location string) {
+	if p.w == nil {
+		return
+	}
+	s, err := openNodeStore(ctx, location)
+	if err != nil {
+		return // the removal says so
+	}
+	defer s.Close()
+	for _, err := range s.List(ctx, store.Path{}, true) {
+		if err != nil {
+			return
+		}
+		p.total.Add(1)
+	}
 }
 
 // agreed asks the person at the terminal whether to do what deletes data. Where nobody sits there,
@@ -66,6 +91,7 @@ func asked(cmd *cobra.Command, question string) (bool, error) {
 		cmd.PrintErrln() // what follows is no part of the question
 		return false, cmd.Context().Err()
 	}
+	consoleOf(cmd.ErrOrStderr()).answered()
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes", nil
 }

@@ -90,7 +90,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 	if err := growsWithin(cmd, a, shape, opt.Grow...); err != nil {
 		return err
 	}
-	bar := newEstimate(cmd, "resizing", 0, movedBytes)
+	bar := newTally(cmd, "resizing", touchedBy(a.Grid(), shape), touchedChunks)
 	err = a.Resize(cmd.Context(), shape, opt)
 	bar.end()
 	if err != nil {
@@ -112,6 +112,32 @@ func lostElements(before, after []int64) int64 {
 	rest, fits := checked.Product(stays...)
 	if !ok || !fits {
 		return math.MaxInt64
+	}
+	return all - rest
+}
+
+// touchedBy returns how many chunks of a grid another shape deletes or has written anew, if all are
+// stored: those that do not lie wholly within both shapes. It is 0 where that is not known.
+func touchedBy(g *grid.Grid, after []int64) int64 {
+	if len(after) != g.Rank() {
+		return 0
+	}
+	all, fits := g.NumChunks()
+	stays := g.Chunks()
+	for i, extent := range after {
+		a := g.Axis(i)
+		if extent == a.Extent() {
+			continue
+		}
+		first, within, ok := a.Locate(min(extent, a.Extent()) - 1)
+		if c, isCell := a.Cell(first); !ok || !isCell || within+1 < c.Encoded {
+			first-- // it is cut, or holds something beyond the extent
+		}
+		stays[i] = max(0, first+1)
+	}
+	rest, ok := checked.Product(stays...)
+	if !fits || !ok {
+		return 0
 	}
 	return all - rest
 }

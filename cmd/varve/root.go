@@ -18,6 +18,7 @@ type streams struct {
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, s streams) int {
 	root := newRoot()
+	s = withConsole(s)
 	root.SetArgs(args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -100,7 +101,11 @@ func mark(c *cobra.Command) {
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		args = remoteArguments(cmd, args)
 		awaitLocks(cmd)
-		if err := work(cmd, args); err != nil {
+		watched(cmd)
+		p := goesOn(cmd)
+		err := work(cmd, args)
+		p.end()
+		if err != nil {
 			return failed(cmd, err)
 		}
 		return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,10 +22,9 @@ func withStats(c *cobra.Command) *cobra.Command {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*on {
-			watched(cmd)
 			return work(cmd, args)
 		}
-		counter := new(observe.Counter)
+		counter := cmp.Or(watchedBy(cmd.Context()), new(observe.Counter))
 		cmd.SetContext(context.WithValue(cmd.Context(), counterKey{}, counter))
 		err := work(cmd, args)
 		var v verdict
@@ -51,7 +51,7 @@ func observerOf(ctx context.Context) observe.Observer {
 	if c := counterOf(ctx); c != nil {
 		return c
 	}
-	if c, ok := ctx.Value(watchedKey{}).(*observe.Counter); ok {
+	if c := watchedBy(ctx); c != nil {
 		return c
 	}
 	return nil

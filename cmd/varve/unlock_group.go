@@ -24,6 +24,8 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 	if err != nil {
 		return err
 	}
+	p := newCount(cmd, "unlocking arrays", int64(len(arrays)))
+	defer p.end()
 	done := make([]*unlocked, 0, len(arrays))
 	for _, l := range arrays {
 		at := sameNode(location) + "/" + l.path
@@ -31,6 +33,7 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 		if err != nil {
 			return on(cmd.Name(), at, errors.Join(err, someUnlocked(len(done), len(arrays))))
 		}
+		p.add(1)
 		done = append(done, u)
 		if wantsJSON(cmd) {
 			continue
@@ -39,6 +42,7 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 			return err
 		}
 	}
+	p.end()
 	if wantsJSON(cmd) {
 		return printJSON(cmd, map[string]any{"path": location, "arrays": done})
 	}
@@ -55,6 +59,8 @@ func someUnlocked(done, all int) error {
 
 // lockedArrays returns the arrays below a group that have any of the axes, or all arrays where none are named.
 func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.UnlockOptions) (arrays []locked, err error) {
+	p := newCount(cmd, "reading nodes", 0)
+	defer p.end()
 	var names []string
 	for m, err := range g.Members(cmd.Context(), true) {
 		if err == nil {
@@ -63,6 +69,7 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		if err != nil {
 			return nil, err
 		}
+		p.add(1)
 		if _, ok := m.Node.(*zarr.Array); !ok {
 			continue
 		}
