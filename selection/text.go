@@ -65,7 +65,7 @@ func parseEntries(text string) ([]entry, error) {
 	for _, s := range splitItems(text) {
 		e, err := parseEntry(strings.TrimSpace(s))
 		if last := len(entries) - 1; err == nil && !e.isNamed && last >= 0 && entries[last].isNamed {
-			err = fmt.Errorf("%w: %q without a name after an item with one", ErrInvalid, s)
+			err = fmt.Errorf("%w: %q without a name after an item with one; items without names come first", ErrInvalid, s)
 		}
 		if name, _, isList := strings.Cut(text, "=["); err != nil && isList {
 			err = fmt.Errorf("%w: %q: a list is written in JSON, as {\"orthogonal\": {\"%s\": [0, 2]}}", ErrInvalid, text, lastName(name))

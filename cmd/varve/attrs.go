@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 	case "unset":
 		names = append(names, "KEY")
 	default:
-		return fmt.Errorf("%q is none of get, set and unset", args[1])
+		return fmt.Errorf("%q is none of get, set and unset%s", args[1], cmp.Or(meant(args[1], []string{"get", "set", "unset"}), " (varve attrs NODE set KEY JSON sets an attribute)"))
 	}
 	return arguments(names...)(cmd, args)
 }
@@ -89,17 +90,23 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 // unset removes an attribute that has to be there.
 func unset(object []byte, key string) ([]byte, error) {
 	if _, ok, err := metadata.Attribute(object, key); err != nil || !ok {
-		return nil, noAttribute(key, err)
+		return nil, noAttribute(object, key, err)
 	}
 	return metadata.UnsetAttribute(object, key)
 }
 
-// noAttribute returns err, or where that is nil the error for an attribute that is not there.
-func noAttribute(key string, err error) error {
+// noAttribute returns err, or where that is nil the error for an attribute that an object does not have.
+func noAttribute(object []byte, key string, err error) error {
 	if err != nil {
 		return err
 	}
-	return notFound("there is no attribute %q", key)
+	var names []string
+	if v, err := strictjson.Parse(object, strictjson.Limits{}); err == nil {
+		for name := range v.Members() {
+			names = append(names, name)
+		}
+	}
+	return notFound("there is no attribute %q%s", key, meant(key, names))
 }
 
 // showAttributes prints all attributes, or the one named, as JSON.
@@ -118,7 +125,7 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 	if len(keys) > 0 {
 		var ok bool
 		if value, ok, err = metadata.Attribute(value, keys[0]); err != nil || !ok {
-			return noAttribute(keys[0], err)
+			return noAttribute(n.Attributes(), keys[0], err)
 		}
 	}
 	_, err = cmd.OutOrStdout().Write(append(strictjson.AppendIndent(nil, value), '\n'))

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/codec"
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/gzip"
 	"varve.dev/zarr/codec/vlen"
@@ -42,6 +44,9 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 		e, err := metadata.ParseExtension(v.Raw(), metadata.Limits{})
 		if err != nil {
 			return nil, known(fmt.Errorf("codec %s: %w", v.Pointer(), err))
+		}
+		if names := codec.Default.Names(); !slices.Contains(names, e.Name) {
+			return nil, unsupported("codec %q is not known here%s", e.Name, meant(e.Name, names))
 		}
 		chain = append(chain, metadata.Extension{Name: e.Name, Configuration: e.Configuration, Optional: e.Optional})
 	}
@@ -84,7 +89,7 @@ func parseCompressor(text string) ([]metadata.Extension, error) {
 	case text == "none":
 		return nil, nil
 	}
-	return nil, errors.New("zstd:LEVEL, gzip:LEVEL and none are known; --codecs takes any chain")
+	return nil, fmt.Errorf("zstd:LEVEL, gzip:LEVEL and none are known%s; --codecs takes any chain", meant(name, []string{"zstd", "gzip", "none"}))
 }
 
 // known gives what the layers below call not supported the name that the library has for it.

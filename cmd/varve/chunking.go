@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,8 @@ func parseChunking(text string) (chunking, error) {
 	}
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(c.text, "[") {
-		return c, errors.New("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either")
+		return c, fmt.Errorf("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either%s",
+			cmp.Or(listMeant(text), meant(text, []string{"auto", "calendar:month", "calendar:year"})))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
 		c.axes, err = axisTexts(v)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -86,7 +87,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	stop()
 	p.end()
 	if err != nil {
-		return f.stopped(cmd, from, to, src, dst, err)
+		return intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err))
 	}
 	if err := letGo(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
@@ -110,6 +111,20 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return printJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
+}
+
+// intoGroup adds to the error for a destination that is a group how a node is put into it.
+func intoGroup(cmd *cobra.Command, from, to string, err error) error {
+	var e *zarr.Error
+	if !errors.Is(err, fs.ErrExist) || !errors.As(err, &e) {
+		return err
+	}
+	g, failed := zarr.OpenGroup(cmd.Context(), to, nil)
+	if failed != nil {
+		return err
+	}
+	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, sameNode(to), path.Base(sameNode(from)))
+	return errors.Join(err, g.Close())
 }
 
 // measure counts meanwhile how many bytes there are to copy, where somebody looks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 
@@ -324,6 +325,9 @@ func parseAttributes(text string) (json.RawMessage, error) {
 	v, err := strictjson.Parse([]byte(text), anyDepth)
 	if err == nil && v.Kind() != strictjson.Object {
 		err = v.Errorf("an object is needed")
+	}
+	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
+		err = fmt.Errorf("%w (is {%s: %s} meant?)", err, jsonText(name), jsonText(value))
 	}
 	return v.Raw(), err
 }

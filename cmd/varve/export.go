@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -161,6 +163,22 @@ func formatOf(name, file string) (format, error) {
 	case "", "bin", rawFormat:
 		return rawFormat, nil
 	}
-	return "", badUsage("%s: the extension %s is not known; name the file .npy, .csv, .json, .raw or .bin, or give --format",
-		file, filepath.Ext(base))
+	return "", badUsage("%s: the extension %s is not known; name the file .npy, .csv, .json, .raw or .bin, or give --format%s",
+		file, filepath.Ext(base), otherFormat(file))
+}
+
+// otherFormat returns how a file of another format is read or written.
+func otherFormat(file string) string {
+	base := filepath.Base(file)
+	switch ext := strings.ToLower(filepath.Ext(file)); {
+	case slices.Contains(netCDF, ext) && isThere(file):
+		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, withoutExtension(file)+".zarr")
+	case slices.Contains(netCDF, ext):
+		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
+	case ext == ".npz":
+		return "; .npz is an archive of .npy files, which unzip takes out"
+	case ext == ".gz" || ext == ".zst" || ext == ".bz2" || ext == ".xz":
+		return "; compressed files go through a pipe, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
+	}
+	return ""
 }

@@ -136,12 +136,27 @@ func sentence(cmd *cobra.Command, err error) string {
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return oneLine(err) + "; the change is visible and must not be repeated"
 	case !isInterrupted(cmd.Context(), err):
-		return oneLine(err)
+		return inCommand(cmd, err, oneLine(err))
 	}
 	op, path := operation(cmd, err)
 	text := strings.TrimSpace("interrupted: " + op + " " + path)
 	if taken {
 		text += "; " + u.note
+	}
+	return text
+}
+
+// innerOperations are operations of the library that no command has the name of: they are told as the command.
+var innerOperations = []string{"view", "fill", "select", "set attributes", "inner chunks", "stat chunk", "stored", "record", "refresh", "list"}
+
+// inCommand returns a message that begins with the name of the command in place of that of an operation within it.
+func inCommand(cmd *cobra.Command, err error, text string) string {
+	var e *zarr.Error
+	if !errors.As(err, &e) || !slices.Contains(innerOperations, e.Op) {
+		return text
+	}
+	if rest, ok := strings.CutPrefix(text, e.Op+" "); ok {
+		return cmd.Name() + " " + rest
 	}
 	return text
 }

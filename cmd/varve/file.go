@@ -18,6 +18,9 @@ func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return writeThrough(name, write) // a device or a pipe cannot be replaced
 	}
+	if folder := filepath.Dir(name); !isThere(folder) {
+		return notFound("write %s: there is no folder %s", name, folder)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
+	"varve.dev/zarr/selection"
 )
 
 // checkedText is the value of a flag whose text is checked as soon as it is read: what could fit no array is wrong usage.
@@ -56,7 +57,7 @@ func oneOf(words ...string) func(string) error {
 		if slices.Contains(words, s) {
 			return nil
 		}
-		return fmt.Errorf("%s and %s are known", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+		return fmt.Errorf("%s and %s are known%s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], meant(s, words))
 	}
 }
 
@@ -67,6 +68,13 @@ func policy(words ...string) func(string) error {
 			if open := strings.HasSuffix(w, ":"); s == w && !open || open && len(s) > len(w) && strings.HasPrefix(s, w) {
 				return nil
 			}
+		}
+		name, rest, colon := strings.Cut(s, ":")
+		if colon {
+			name += ":"
+		}
+		if near := nearest(name, words); len(near) == 1 && (rest != "" || !strings.HasSuffix(near[0], ":")) {
+			return fmt.Errorf("it is none of %s (is %s meant?)", strings.Join(words, ", "), near[0]+rest)
 		}
 		return fmt.Errorf("it is none of %s", strings.Join(words, ", "))
 	}
@@ -92,7 +100,16 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-		return fmt.Errorf("%w%s", err, meant("--"+unknown.GetSpecifiedName(), known))
+		name := unknown.GetSpecifiedName()
+		if name == "chunks" && cmd.Flags().Lookup("chunk-grid") != nil {
+			return fmt.Errorf("%w (--chunk-grid takes the whole chunk grid as JSON, --chunk the index of one chunk)", err)
+		}
+		return fmt.Errorf("%w%s", err, meant("--"+name, known))
+	}
+	var missing *pflag.ValueRequiredError
+	if errors.As(err, &missing) {
+		value, _ := pflag.UnquoteUsage(missing.GetFlag())
+		return fmt.Errorf("--%s needs a value: %s is missing", missing.GetFlag().Name, value)
 	}
 	var number *strconv.NumError
 	var value *pflag.InvalidValueError
@@ -100,6 +117,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		return err
 	}
 	flag := value.GetFlag()
+	if cmd.Flags().Lookup(strings.TrimPrefix(value.GetValue(), "--")) != nil && strings.HasPrefix(value.GetValue(), "--") {
+		return fmt.Errorf("--%s needs a value, and %s follows it", flag.Name, value.GetValue())
+	}
 	if errors.As(err, &number) {
 		return fmt.Errorf("--%s: %q is no whole number that fits", flag.Name, value.GetValue())
 	}
@@ -110,4 +130,26 @@ func flagError(cmd *cobra.Command, err error) error {
 func propose(c *cobra.Command, flag string, words ...string) {
 	// The error would be that there is no such flag.
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+}
+
+// flagMeant returns which flag may be meant by an argument that a command does not take: the selection, or the shape, which stand
+// without one. Those from most on are too many.
+func flagMeant(cmd *cobra.Command, args []string, most int) string {
+	isList := func(text string) bool {
+		_, err := parseIntegers(strings.Trim(text, "[]()"))
+		return err == nil && text != ""
+	}
+	f := cmd.Flags()
+	extra := strings.Join(args[most:], ",")
+	switch shape := f.Lookup("shape"); {
+	case shape != nil && shape.Changed && isList(extra):
+		return fmt.Sprintf(" (lengths have commas and no spaces: is --shape %s meant?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
+	case shape != nil && !shape.Changed && isList(extra):
+		return fmt.Sprintf(" (is --shape %s meant?)", extra)
+	case shape != nil && !shape.Changed && isList(args[0]):
+		return fmt.Sprintf(" (is --shape %s meant?)", args[0])
+	case f.Lookup("select") != nil && selection.Syntax(extra) == nil:
+		return fmt.Sprintf(" (is --select '%s' meant?)", extra)
+	}
+	return ""
 }

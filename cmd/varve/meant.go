@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,7 +29,14 @@ func meant(word string, known []string) string {
 // near, or the nodes in a folder that is no node itself.
 func meantNode(cmd *cobra.Command, err error) error {
 	var e *zarr.Error
-	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &e) || e.Op != "open" || e.Path == "" {
+	if !errors.As(err, &e) || e.Op != "open" || e.Path == "" {
+		return err
+	}
+	if hint := otherMeant(cmd, e); hint != "" {
+		e.Err = fmt.Errorf("%w%s", e.Err, hint)
+		return err
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	at := sameNode(e.Path)
@@ -52,6 +60,20 @@ func meantNode(cmd *cobra.Command, err error) error {
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
 	}
 	return err
+}
+
+// otherMeant returns what may be meant by the location of a node that cannot be opened, where that is not the name of a
+// node beside it.
+func otherMeant(cmd *cobra.Command, e *zarr.Error) string {
+	switch text := e.Err.Error(); {
+	case isUnknownScheme(e):
+		return schemeMeant(e.Path)
+	case strings.HasSuffix(text, "it is a group, not an array"):
+		return membersMeant(cmd.Context(), e.Path)
+	case errors.Is(e, fs.ErrNotExist):
+		return cmp.Or(fileMeant(cmd, e.Path), placeMeant(e.Path))
+	}
+	return ""
 }
 
 // mostOff is by how many letters the name of a store that is proposed differs at most.

@@ -93,7 +93,11 @@ func (e *elements) appendNested(doc strictjson.Value, shape []int64) error {
 		return nil
 	}
 	if doc.Kind() != strictjson.Array || int64(doc.Len()) != shape[0] {
-		return doc.Errorf("a list of %d is needed here", shape[0])
+		has := "no list is there"
+		if doc.Kind() == strictjson.Array {
+			has = fmt.Sprintf("%d are there", doc.Len())
+		}
+		return doc.Errorf("a list of %d is needed here, %s", shape[0], has)
 	}
 	for _, below := range doc.Elements() {
 		if err := e.appendNested(below, shape[1:]); err != nil {

@@ -41,5 +41,5 @@ var remedies = strings.NewReplacer(
 // oneLine returns the message of an error, which may be many errors, as one line in the words
 // of the command.
 func oneLine(err error) string {
-	return remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; "))
+	return withoutPackages(remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; ")))
 }

@@ -52,3 +52,36 @@ func TestRemedies(t *testing.T) {
 		t.Errorf("%d texts were found, more are known", found)
 	}
 }
+
+// packaged finds a text that begins with the name of a package, as the errors do that callers of the library compare with.
+var packaged = regexp.MustCompile(`^"(calendar|codec|dtype|grid|npy|selection|store|strictjson|vfs|zip): (.*)"$`)
+
+// TestPackages looks at the sentinels of the library: no message of the command has the name of a package in it. Those of
+// metadata say where.
+func TestPackages(t *testing.T) {
+	found := 0
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "storetest") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			text, ok := n.(*ast.BasicLit)
+			if !ok || text.Kind != token.STRING || !packaged.MatchString(text.Value) {
+				return true
+			}
+			found++
+			if told := oneLine(errors.New("open a: " + strings.Trim(text.Value, `"`) + ": reason")); packaged.MatchString(`"` + strings.TrimPrefix(told, "open a: ") + `"`) {
+				t.Errorf("%s: %s is told as %s: add it to packages", path, text.Value, told)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || found < 30 {
+		t.Errorf("%d texts were found, more are known: %v", found, err)
+	}
+}

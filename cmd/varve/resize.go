@@ -39,7 +39,7 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 	var shape, shrink string
 	shapeFlag(c, &shape, "the new `LENGTHS` of all axes, as 60,100; empty for rank 0")
 	checkedVar(c.Flags(), &shrink, "shrink", "keep-edges", "the `POLICY` for listed chunks beyond the extent: keep-edges, trim-edges or trim-exact",
-		syntax(grid.ParseShrink))
+		oneOf("keep-edges", "trim-edges", "trim-exact"))
 	propose(c, "shrink", "keep-edges", "trim-edges", "trim-exact")
 	keepStale := c.Flags().Bool("keep-stale", false, "leave what chunks hold beyond the extent, as zarr-python does")
 	yes := c.Flags().Bool("yes", false, "do not ask before elements are deleted")

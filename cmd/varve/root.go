@@ -120,14 +120,14 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if _, ok := topicOf(args[0]); ok {
 		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
-	return fmt.Errorf("there is no command %q%s", args[0], meant(args[0], commandNames(cmd)))
+	return fmt.Errorf("there is no command %q%s", args[0], meant(args[0], append(commandNames(cmd), "help", "completion")))
 }
 
 // arguments checks the number of a command's arguments by their names; those that may be missing stand in brackets.
 func arguments(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return fmt.Errorf("unexpected argument %q", withoutSecrets(args[len(names)]))
+			return fmt.Errorf("unexpected argument %q%s", withoutSecrets(args[len(names)]), flagMeant(cmd, args, len(names)))
 		}
 		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
 			return fmt.Errorf("%s is missing", names[len(args)])

@@ -15,7 +15,7 @@ var typeNames = map[string]string{
 	"csingle": "complex64", "cdouble": "complex128", "complex": "complex128", "complex_": "complex128",
 	"byte": "int8", "short": "int16", "intc": "int32", "longlong": "int64", "int": "int64", "int_": "int64",
 	"ubyte": "uint8", "ushort": "uint16", "uintc": "uint32", "ulonglong": "uint64", "uint": "uint64",
-	"bool_": "bool", "boolean": "bool", "str": "string", "text": "string",
+	"bool_": "bool", "boolean": "bool", "?": "bool", "str": "string", "str_": "string", "text": "string",
 }
 
 // otherNames are names that other languages have, or that mean several types: they are answered with a proposal.
@@ -25,16 +25,35 @@ var otherNames = map[string]string{
 	"long": "int64 or int32", "ulong": "uint64 or uint32", "integer": "int32 or int64", "number": "float64", "real": "float32 or float64",
 	"char": "int8 or null_terminated_bytes", "object": "string or bytes", "unicode": "string", "utf8": "string", "varchar": "string",
 	"binary": "bytes", "void": "r8, r16 …", "datetime": "M8[s] or M8[ns]", "datetime64": "M8[s] or M8[ns]", "timestamp": "M8[s] or M8[ns]",
-	"date": "M8[D]", "timedelta": "m8[s] or m8[ns]", "timedelta64": "m8[s] or m8[ns]",
+	"date": "M8[D]", "category": "string", "o": "string or bytes", "t": "string", "string_": "string or S8", "bytes_": "bytes or S8",
+	"s": "bytes or S8", "u": "string or U12", "string[python]": "string", "string[pyarrow]": "string", "stringdtype": "string", "int3": "int32", "a": "bytes or S8", "timedelta": "m8[s] or m8[ns]", "timedelta64": "m8[s] or m8[ns]",
 }
 
 // commonName returns the data type that a name of NumPy stands for in all places.
 func commonName(text string) (dtype.Type, bool) {
-	name, ok := typeNames[strings.ToLower(strings.TrimPrefix(text, "np."))]
+	text = strings.Trim(strings.TrimSpace(text), `"'`)
+	for _, module := range []string{"numpy.", "np."} {
+		text = strings.TrimPrefix(text, module)
+	}
+	for _, timed := range [][2]string{{"datetime64[", "M8["}, {"timedelta64[", "m8["}} {
+		if unit, ok := strings.CutPrefix(strings.TrimLeft(text, "<="), timed[0]); ok {
+			t, _, err := dtype.FromNumPy("<" + timed[1] + unit)
+			return t, err == nil
+		}
+	}
+	name, ok := typeNames[strings.ToLower(text)]
 	if !ok {
-		name = strings.ToLower(strings.TrimPrefix(text, "np."))
+		name = strings.ToLower(text)
 	}
 	t, err := dtype.Parse(name, nil)
+	if strings.HasPrefix(text, "a") { // an older name
+		text = "S" + text[1:]
+	}
+	for _, order := range []string{"<", "|"} {
+		if err != nil { // "=" is the order of the machine, which is not stored
+			t, _, err = dtype.FromNumPy(order + strings.TrimPrefix(text, "="))
+		}
+	}
 	return t, err == nil
 }
 

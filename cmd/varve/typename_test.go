@@ -14,6 +14,7 @@ func TestTypeNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"float": "float64", "double": "float64", "int": "int64", "single": "float32", "half": "float16", "Float32": "float32", "np.int16": "int16",
 		"uint": "uint64", "complex": "complex128", "bool_": "bool", "str": "string", "i8": "int64", "f4": "float32", ">i4": "int32", "INT8": "int8",
+		"numpy.float32": "float32", "=i4": "int32", "?": "bool", "str_": "string", " float32": "float32", "'f4'": "float32",
 	} {
 		node := newNode(t, "--shape", "2", "--dtype", name)
 		if got := decode(t, must(t, "", "info", "--json", node))["data_type"]; got != want {
@@ -30,11 +31,26 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
+// TestTypesWithParameters creates arrays with NumPy's names of types that have a length or a unit.
+func TestTypesWithParameters(t *testing.T) {
+	for name, want := range map[string]string{
+		"datetime64[ns]": "<M8[ns]", "timedelta64[s]": "<m8[s]", "timedelta64[15m]": "<m8[15m]", "np.datetime64[D]": "<M8[D]", "<M8[us]": "<M8[us]",
+		"<U12": "<U12", "U12": "<U12", "S8": "|S8", "|S8": "|S8", "a8": "|S8", "V4": "|V4",
+	} {
+		got, err := parseType(name)
+		if numpy, _ := got.NumPy(); err != nil || numpy != want {
+			t.Errorf("%s: %s, want %s, %v", name, numpy, want, err)
+		}
+	}
+}
+
 // TestTypeMeant proposes a type for a name that is none.
 func TestTypeMeant(t *testing.T) {
 	for name, want := range map[string]string{
 		"flaot32": "is float32 meant?", "f32": "is float32 meant?", "datetime64": "M8[ns]", "object": "string or bytes", "long": "int64 or int32",
-		"uint23": "uint", "strng": "is string meant?",
+		"category": "string", "timedelta64": "m8[s] or m8[ns]", "O": "string or bytes", "S": "S8", "U": "U12", "string[python]": "is string meant?",
+		"datetime64[fortnight]": "datetime64[fortnight]",
+		"uint23":                "uint", "strng": "is string meant?",
 	} {
 		_, errs, status := execute(t, "", "create", t.TempDir()+"/a.zarr", "--shape", "2", "--dtype", name)
 		if status == 0 || !strings.Contains(errs, want) || !strings.Contains(errs, name) {

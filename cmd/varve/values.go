@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -78,7 +80,8 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 	case jsonFormat:
 		err = v.openJSON()
 	default:
-		err = badUsage("%s: values are not read from %s; --format raw, npy and json are", v.name, f)
+		err = badUsage("%s: values are not read from %s, but from raw, npy and json; in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) makes npy of csv",
+			v.name, f, withoutExtension(v.name)+".npy", filepath.Base(v.name))
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.close())
@@ -89,11 +92,11 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 func (v *values) openNPY() error {
 	h, err := npy.ReadHeader(v.r)
 	if err != nil {
-		return badArgument("%s: %w", v.name, err)
+		return badArgument("%s: %w%s", v.name, err, v.packed(err))
 	}
 	worded := isWord(h.Type) && v.typ.Variable()
 	if !v.typ.IsZero() && v.typ != h.Type && !worded && !sameBytes(v.typ, h.Type) {
-		return badArgument("%s has elements of type %s, the array %s", v.name, h.Type, v.typ)
+		return badArgument("%s has elements of type %s, the array %s; convert them first, in NumPy with x.astype(%q)", v.name, h.Type, v.typ, v.typ)
 	}
 	n, ok := h.Bytes()
 	if !ok {
@@ -118,6 +121,27 @@ func (v *values) openNPY() error {
 	}
 	v.provide(e)
 	return nil
+}
+
+// packed returns what is to be done with a file that is no .npy file, or has elements that are no values.
+func (v *values) packed(err error) string {
+	if strings.Contains(err.Error(), `NumPy type "|O"`) {
+		return " (elements are objects of Python: x.astype(str), or astype of a type of numbers, makes values of them)"
+	}
+	if v.file == nil {
+		return ""
+	}
+	magic := make([]byte, 8)
+	n, _ := v.file.ReadAt(magic, 0) // of a pipe nothing is known
+	switch magic = magic[:n]; {
+	case bytes.HasPrefix(magic, []byte("PK")):
+		return " (it is a zip archive, as numpy.savez writes; unzip takes the .npy files out)"
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		return fmt.Sprintf(" (it is compressed: gunzip -c %s | varve write NODE --format npy)", v.name)
+	case bytes.HasPrefix(magic, []byte("\x89HDF")) || bytes.HasPrefix(magic, []byte("CDF")):
+		return " (it is NetCDF or HDF5: xarray.open_dataset reads it)"
+	}
+	return ""
 }
 
 // isWord reports whether elements are text, or bytes, of a fixed length.

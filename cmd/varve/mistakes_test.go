@@ -1,0 +1,154 @@
+package main
+
+import (
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/npy"
+)
+
+// newMistakes makes what the mistakes of TestMistakes name, and changes into it.
+func newMistakes(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	must(t, "", "create", "a", "--shape", "4,5", "--dtype", "int32", "--dimension-names", "lat,time", "--attributes", `{"units": "K"}`)
+	must(t, "", "create", "g", "--group")
+	must(t, "", "create", "g/t2m", "--shape", "4,5", "--dtype", "float32")
+	file := func(name string, h npy.Header) string {
+		n, _ := h.Bytes()
+		data, err := os.ReadFile(npyFile(t, h, make([]byte, n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, name, string(data))
+		return string(data)
+	}
+	ok := file("ok.npy", npy.Header{Type: dtype.Of[int32](), Shape: []int64{4, 5}})
+	file("f8.npy", npy.Header{Type: dtype.Of[float64](), Shape: []int64{4, 5}})
+	file("turned.npy", npy.Header{Type: dtype.Of[int32](), Shape: []int64{5, 4}})
+	overwrite(t, "object.npy", strings.Replace(ok, "'<i4'", "'|O' ", 1))
+	overwrite(t, "short.npy", ok[:len(ok)-7])
+	overwrite(t, "npz.npy", "PK\x03\x04")
+	overwrite(t, "x.npz", "PK\x03\x04")
+	overwrite(t, "hdf.npy", "\x89HDF\r\n\x1a\n")
+	overwrite(t, "x.nc", "\x89HDF\r\n\x1a\n")
+	overwrite(t, "x.csv", "1,2\n")
+	overwrite(t, "ragged.json", "[[1,2,3,4,5],[1,2],[1,2,3,4,5],[1,2,3,4,5]]")
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(ok)); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, "gz.npy", b.String())
+	overwrite(t, "x.npy.gz", b.String())
+}
+
+// TestMistakes makes the mistakes of people who are new to the program. Each answer is one line that says what is wrong and what
+// to do, and wrong usage is status 2.
+func TestMistakes(t *testing.T) {
+	newMistakes(t)
+	create := "create new --dtype int8 "
+	for _, c := range []struct {
+		line   string
+		status int
+		want   string
+	}{
+		// Arguments and flags.
+		{"create", 2, "NODE is missing"},
+		{"create 4,5 new --dtype int8", 2, "is --shape 4,5 meant?"},
+		{create + "--shape 10 10", 2, "is --shape 10,10 meant?"},
+		{create + "--shape 60, 100", 2, "lists have no spaces, as 60,100"},
+		{create + "--shape 3x4", 2, "is 3,4 meant?"},
+		{create + "--shape (3,4)", 2, "is 3,4 meant?"},
+		{create + "--shape [3,4]", 2, "is 3,4 meant?"},
+		{create + "--shape (3,)", 2, "is 3 meant?"},
+		{create + "--shape 1_000", 2, "is 1000 meant?"},
+		{create + "--shape 1e3", 2, "is 1000 meant?"},
+		{create + "--shape -1,5", 2, "is less than 0"},
+		{create + "--shape 3.5", 2, "no whole number"},
+		{"create new --shape --dtype int8", 2, "--shape needs a value, and --dtype follows it"},
+		{"create new --shape 3 --dtype", 2, "--dtype needs a value: TYPE is missing"},
+		{"export a -o", 2, "--output needs a value: FILE is missing"},
+		{create + "--shape 10,10 --chunks 10x10", 2, "is 10,10 meant?"},
+		{create + "--shape 10,10 --chunks calender:month", 2, "is calendar:month meant?"},
+		{create + "--shape 10,10 --chunks 5,5,5", 1, "more than the 2 axes"},
+		{create + "--shape 10,10 --chunk 5", 2, "is --chunks meant?"},
+		{create + "--shape 10 --attributes units=K", 2, `is {"units": "K"} meant?`},
+		{"grid a --chunks 2,2", 2, "--chunk-grid takes the whole chunk grid as JSON, --chunk the index of one chunk"},
+		{"resize a 5,5", 2, "is --shape 5,5 meant?"},
+		{"resize a --shape 5", 1, "has 1 axis, the array has 2"},
+		{"cat a 0:2", 2, "is --select '0:2' meant?"},
+		{"cat a --select time=0:2,0", 2, "items without names come first"},
+		{"cat a --select 9", 1, "axis 0: out of range: index 9"},
+		{"attrs a units K", 2, "varve attrs NODE set KEY JSON"},
+		{"attrs a set units K", 2, `a text needs its quotes, '"K"'`},
+		// Names that are nearly right.
+		{"inof a", 2, "is info meant?"},
+		{"hlep", 2, "is help meant?"},
+		{"help slect", 2, "is select meant?"},
+		{"info a --statss", 2, "is --stats meant?"},
+		{"info g/t2n", 1, "is t2m meant?"},
+		{"attrs a get unit", 1, "is units meant?"},
+		{"attrs a unset unit", 1, "is units meant?"},
+		{"attrs a gte units", 2, "is get meant?"},
+		{"cat a --select tme=0", 1, "is time meant?"},
+		{"append a ok.npy --axis tme", 1, "is time meant?"},
+		{"append a ok.npy --axis z", 1, "there are lat, time"},
+		{"append a ok.npy --grow append-on", 2, "is append-one meant?"},
+		{"append a ok.npy --grow fixd:3", 2, "is fixed:3 meant?"},
+		{"resize a --shape 2,2 --shrink keep-edge", 2, "is keep-edges meant?"},
+		{create + "--shape 3 --compressor zstdd:3", 2, "is zstd meant?"},
+		{create + `--shape 3 --codecs ["bytes","zst"]`, 1, "is zstd meant?"},
+		{"export a --format cvs", 2, "is csv meant?"},
+		{"create new --shape 3 --dtype flaot32", 1, "is float32 meant?"},
+		{"create new --shape 3 --dtype O", 1, "is string or bytes meant?"},
+		// Places.
+		{"cat g", 1, "it is a group, not an array (name an array in it, as g/t2m)"},
+		{"consolidate a", 1, "it is an array, not a group"},
+		{`info data\a.zarr`, 1, "as in data/a.zarr"},
+		{"info ~/a.zarr", 1, "in place of ~"},
+		{"info data.example.org/a.zarr", 1, "is https://data.example.org/a.zarr meant?"},
+		{"info https:/data.example.org/a.zarr", 1, "is https://data.example.org/a.zarr meant?"},
+		{"info file://a", 1, "file:///path has three slashes"},
+		{"info s3://bucket/a.zarr", 1, "https://bucket.s3.amazonaws.com/a.zarr"},
+		{"info gs://bucket/a.zarr", 1, "https://storage.googleapis.com/bucket/a.zarr"},
+		{"info htps://x/y", 1, "is https meant?"},
+		{"write ok.npy a", 1, "the node comes first: varve write a ok.npy"},
+		{"info ok.npy", 1, "varve create NODE --from ok.npy"},
+		{"info x.nc", 1, `xarray.open_dataset("x.nc").to_zarr("x.zarr")`},
+		{"copy a g", 1, "g/a puts it into the group"},
+		{"create a --shape 3 --dtype int8", 1, "a node is here already (--overwrite replaces it)\n"},
+		{"export a -o nowhere/x.npy", 1, "there is no folder nowhere"},
+		// Files.
+		{"export a -o x2.nc", 2, "xarray.open_zarr(GROUP).to_netcdf"},
+		{"write a x.nc", 2, `xarray.open_dataset("x.nc").to_zarr("x.zarr")`},
+		{"write a x.npz", 2, "unzip"},
+		{"write a x.npy.gz", 2, "gunzip -c"},
+		{"write a x.csv", 2, "numpy.loadtxt"},
+		{"write a npz.npy", 1, "unzip"},
+		{"write a gz.npy", 1, "gunzip -c gz.npy"},
+		{"write a hdf.npy", 1, "NetCDF or HDF5"},
+		{"write a object.npy", 1, "astype(str)"},
+		{"write a f8.npy", 1, `x.astype("int32")`},
+		{"write a turned.npy", 1, "has shape [5 4], the place has [4 5]"},
+		{"write a short.npy", 1, "73 bytes of elements, its header says 80"},
+		{"write a ragged.json", 1, "/1: a list of 5 is needed here, 2 are there"},
+		{"write a nowhere.npy", 1, "no such file"},
+		{"write a --value 1.5", 1, "expected an integer"},
+		{"write a --value nan", 1, "expected an integer"},
+		{"cat nowhere.zarr", 1, "nothing is here"},
+	} {
+		out, errs, status := execute(t, "", strings.Fields(c.line)...)
+		lines := strings.Count(strings.TrimSuffix(errs, "\n"), "\n") + 1
+		if status != c.status || out != "" || !strings.Contains(errs, c.want) || lines > 2 || packageName.MatchString(errs) {
+			t.Errorf("%s: status %d, %s%s, want %q", c.line, status, out, errs, c.want)
+		}
+	}
+	if entries, _ := filepath.Glob("new*"); len(entries) != 0 {
+		t.Error(entries)
+	}
+}

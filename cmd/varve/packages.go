@@ -1,0 +1,30 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// packageName finds the name of a Go package that a reason of the library begins with.
+var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|grid|npy|selection|store|strictjson|vfs|zip): )+`)
+
+// reworded are beginnings of reasons that say no more than that something is wrong, or mean something to programs in Go alone.
+var reworded = strings.NewReplacer(
+	": invalid argument: ", ": ",
+	"calendar: invalid: ", "",
+	"calendar: not where a bucket begins", "not where a month or a year begins",
+	"calendar: too many buckets", "too many months or years",
+	"dtype: invalid: ", "",
+	"grid: invalid chunk grid: shrink policy", "shrink policy",
+	"npy: invalid file", "invalid .npy file",
+	"selection: invalid selection: index", "out of range: index",
+	"selection: invalid selection: ", "",
+	"--overwrite replaces it): file already exists", "--overwrite replaces it)",
+	" 1 axes", " 1 axis",
+	" (import its package or register it)", "; this program does not have it",
+)
+
+// withoutPackages returns a message without the names of Go's packages.
+func withoutPackages(text string) string {
+	return packageName.ReplaceAllString(reworded.Replace(text), "$1")
+}
