@@ -107,6 +107,9 @@ func (f *arrayFacts) print(cmd *cobra.Command) error {
 	}
 	f.addChunks(&s)
 	s.add("fill value", f.fillText())
+	if text := f.missingText(); text != "" {
+		s.add("missing value", text)
+	}
 	s.addCodecs("codecs", "", f.doc.Codecs, "")
 	s.add("chunk keys", extensionsText([]metadata.Extension{f.doc.ChunkKeyEncoding}))
 	if f.storedFacts != nil && f.Chunks != nil {

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMissingValueShown shows which elements attributes call missing, and leaves JSON as it is stored.
+func TestMissingValueShown(t *testing.T) {
+	for _, c := range []struct{ dtype, attributes, want string }{
+		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, "NaN"}, // as xarray writes it
+		{"float32", `{"_FillValue": "AAAAAAAA8D8="}`, "1.0"},
+		{"float64", `{"_FillValue": "NaN"}`, "NaN"},
+		{"float64", `{"_FillValue": -9999}`, "-9999.0"},
+		{"int16", `{"_FillValue": -1, "missing_value": [-2, -1, -3]}`, "-1, -2, -3"},
+		{"int16", `{"_FillValue": "?", "missing_value": 7}`, "7"},
+		{"string", `{"missing_value": "none"}`, "none"},
+		{"complex64", `{"_FillValue": ["AAAAAAAA8D8=", "AAAAAAAA+H8="]}`, `[1.0,"NaN"]`},
+		{"int16", `{"units": "K"}`, ""},
+	} {
+		node := newNode(t, "--shape", "2", "--dtype", c.dtype, "--attributes", c.attributes)
+		_, after, found := strings.Cut(must(t, "", "info", node), "missing value")
+		got, _, _ := strings.Cut(after, "\n")
+		if strings.TrimSpace(got) != c.want || found != (c.want != "") {
+			t.Errorf("%s %s: %q, want %q", c.dtype, c.attributes, got, c.want)
+		}
+		if strings.Contains(must(t, "", "info", "--json", node), "missing value") {
+			t.Errorf("%s: it is in JSON", c.attributes)
+		}
+	}
+}
