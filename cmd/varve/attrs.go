@@ -14,6 +14,10 @@ func newAttributesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attrs NODE [get [KEY] | set KEY JSON | unset KEY]",
 		Short: "Show or change the user attributes of a node",
+		Long: `Show or change the user attributes of a node.
+
+Without more all attributes are shown, with get and a KEY one of them. JSON is the value: 4, true, '[1, 2]', and text in quotes of its
+own, '"K"'. A value that begins with - stands behind --, which ends the flags.`,
 		Example: `  varve attrs era5.zarr/t2m
   varve attrs era5.zarr/t2m get units
   varve attrs era5.zarr/t2m set units '"K"'

@@ -9,7 +9,7 @@ import (
 
 func newCatCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "cat NODE",
+		Use:   "cat NODE [--select ELEMENTS]",
 		Short: "Show the values of an array, the middle of long axes left out",
 		Long: `Show the values of an array, the middle of long axes left out.
 

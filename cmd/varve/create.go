@@ -33,7 +33,7 @@ type creation struct {
 
 func newCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "create NODE --shape SHAPE --dtype TYPE",
+		Use:   "create NODE --shape SHAPE --dtype TYPE, create NODE --from FILE, create NODE --group",
 		Short: "Create an array or a group",
 		Long: `Create an array or a group.
 

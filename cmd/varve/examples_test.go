@@ -33,6 +33,11 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
+	for _, topic := range topics {
+		for line := range strings.Lines(topic.examples) {
+			runExample(t, fixture, newRoot(), strings.TrimSpace(line))
+		}
+	}
 }
 
 func isNotRun(line string) bool {
@@ -64,7 +69,7 @@ func runExample(t *testing.T, fixture string, c *cobra.Command, line string) {
 	if args[0] != "varve" {
 		t.Fatalf("%s is no command of varve", line)
 	}
-	if c.Name() == "create" && args[1] == "create" { // what is created is not there yet
+	if (c.Name() == "create" || c.Name() == "varve") && args[1] == "create" { // what is created is not there yet
 		if err := os.RemoveAll(args[2]); err != nil {
 			t.Fatal(err)
 		}
@@ -98,6 +103,8 @@ func newExampleFolder(t *testing.T) string {
 		"--dimension-names", "time,lat,lon", "--attributes", `{"units": "K"}`)
 	node("era5.zarr/time", "--shape", "1826", "--dtype", "int64", "--chunks", "calendar:month", "--start", "2020-01-01", "--step", "1d", "--dimension-names", "time", "--attributes", `{"units": "days since 2020-01-01"}`)
 	must(t, numbers(0, 1826), "write", "era5.zarr/time", "--format", "json")
+	node("era5.zarr/lat", "--shape", "36", "--dtype", "int16", "--dimension-names", "lat")
+	must(t, numbers(-18, 36), "write", "era5.zarr/lat", "--format", "json")
 	node("era5.zarr/mask", "--shape", "36,72", "--dtype", "int8")
 	node("era5.zarr/tp", "--shape", "60,36,72", "--dtype", "float32", "--shards", "30,36,72", "--chunks", "1,36,72")
 	must(t, "", "write", "era5.zarr/tp", "--select", ":5", "--value", "1")

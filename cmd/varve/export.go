@@ -28,7 +28,7 @@ var writers = map[format]func(*cobra.Command, *source, *bufio.Writer) error{
 
 func newExportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "export NODE",
+		Use:   "export NODE [--select ELEMENTS] [-o FILE]",
 		Short: "Write the values of an array to a file or to standard output",
 		Long: `Write the values of an array to a file or to standard output.
 

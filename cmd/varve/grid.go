@@ -25,7 +25,7 @@ type gridFlags struct {
 func newGridCommand() *cobra.Command {
 	var f gridFlags
 	c := &cobra.Command{
-		Use:   "grid [NODE]",
+		Use:   "grid NODE, grid --shape SHAPE --chunk-grid JSON",
 		Short: "Draw the chunk grid of an array, and find elements and chunks in it",
 		Example: `  varve grid era5.zarr/t2m --locate 400,18,36
   varve grid era5.zarr/t2m --svg grid.svg

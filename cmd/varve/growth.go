@@ -11,7 +11,8 @@ import (
 )
 
 // policiesText explains the growth policies in the help of commands.
-const policiesText = `A POLICY says how the chunks of a listed axis are cut where the ones that are there do not reach. A chunk that reaches
+const policiesText = `A POLICY says how an axis is cut where the chunks that are there do not reach, if its chunks are listed: their lengths
+stand in a list, as varve unlock makes one. Regular chunks, which all have one length, need no policy. A chunk that reaches
 beyond the extent is filled before a new one begins.
   append-one          one chunk for all that is new (the default)
   repeat-last         chunks of the length of the last one

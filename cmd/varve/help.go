@@ -69,7 +69,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 			fmt.Fprintf(&b, "  %s %s\n", cmd.Parent().CommandPath(), usage)
 		}
 	} else {
-		b.WriteString("  varve COMMAND\n  varve help COMMAND\n")
+		b.WriteString("  varve COMMAND\n  varve help COMMAND\n  varve help TOPIC\n")
 	}
 	if cmd.Example != "" {
 		title("Examples")
@@ -163,7 +163,11 @@ func help(cmd *cobra.Command, args []string) error {
 	}
 	if t, ok := topicOf(args[0]); ok && len(args) == 1 {
 		w := cmd.OutOrStdout()
-		_, err := fmt.Fprintf(w, "%s\n\n%s\n", styled(w, bold, t.title), wrapped(t.text, helpWidth(w)))
+		text := fmt.Sprintf("%s\n\n%s\n", styled(w, bold, t.title), wrapped(t.text, helpWidth(w)))
+		if t.examples != "" {
+			text += fmt.Sprintf("\n%s\n%s\n", styled(w, bold, "Examples:"), t.examples)
+		}
+		_, err := io.WriteString(w, text)
 		return err
 	}
 	c, rest, err := root.Find(args)

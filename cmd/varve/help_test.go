@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -175,5 +177,59 @@ twelve`
 				t.Errorf("%s loses words at width %s", topic.name, fmt.Sprint(width))
 			}
 		}
+	}
+}
+
+// flagInText finds a flag that a text names, and the word before it, which may be a command.
+var flagInText = regexp.MustCompile(`(?:(?:^|[ (])([a-z]+) )?--([a-z][a-z_-]*)`)
+
+// TestFlagsInHelp checks that every flag that help names is one: of the command that stands before it, or of the one that is
+// explained. In examples it is one of the command that the line runs.
+func TestFlagsInHelp(t *testing.T) {
+	root := newRoot()
+	root.InitDefaultHelpFlag()
+	has := func(c *cobra.Command, flag string) bool {
+		c.InitDefaultHelpFlag()
+		return c.Flags().Lookup(flag) != nil || c.InheritedFlags().Lookup(flag) != nil || root.PersistentFlags().Lookup(flag) != nil
+	}
+	found := 0
+	check := func(of string, own []*cobra.Command, text string) {
+		for _, m := range flagInText.FindAllStringSubmatch(text, -1) {
+			found++
+			at := own
+			if c, _, err := root.Find([]string{m[1]}); m[1] != "" && err == nil && c != root {
+				at = []*cobra.Command{c}
+			}
+			if !slices.ContainsFunc(at, func(c *cobra.Command) bool { return has(c, m[2]) }) {
+				t.Errorf("%s: %s is no flag there", of, m[0])
+			}
+		}
+	}
+	run := func(line string) []*cobra.Command {
+		_, line, _ = strings.Cut(line, "varve ")
+		c, _, err := root.Find(shellWords(line))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		return []*cobra.Command{c}
+	}
+	examples := func(of, text string) {
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, "varve ") && !strings.Contains(line, "<(") {
+				check(of, run(strings.TrimSpace(line)), line)
+			}
+		}
+	}
+	for _, c := range append(root.Commands(), root) {
+		check(c.Name(), []*cobra.Command{c}, c.Long+c.Use)
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) { check(c.Name(), []*cobra.Command{c}, f.Usage) })
+		examples(c.Name(), c.Example)
+	}
+	for _, topic := range topics {
+		check(topic.name, root.Commands(), topic.text)
+		examples(topic.name, topic.examples)
+	}
+	if found < 100 {
+		t.Errorf("%d flags were found, more are named", found)
 	}
 }

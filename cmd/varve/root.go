@@ -33,6 +33,10 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "varve",
 		Short: "Read, write and grow Zarr arrays whose chunks follow the data",
+		Long: `Read, write and grow Zarr arrays whose chunks follow the data.
+
+A NODE is an array or a group, by its path or URL: era5.zarr, era5.zarr/t2m, data.zip/t2m, https://example.org/era5.zarr. varve help
+terms explains the words, varve demo shows what the program does.`,
 		Example: `  varve info era5.zarr/t2m
   varve append station.zarr readings.npy`,
 		Args:              knownCommand,
@@ -88,6 +92,8 @@ func addCompletion(root *cobra.Command) {
 		for _, shell := range c.Commands() {
 			mark(shell)
 		}
+		c.Long = "Print what a shell needs to complete command lines. The help of each shell says how that becomes permanent, as " +
+			"varve help completion bash."
 		c.Short = "Print what a shell needs to complete command lines"
 		c.Example = "  source <(varve completion bash)"
 		c.Args = knownCommand

@@ -1,13 +1,14 @@
 package main
 
 // topic is what varve help explains besides commands.
-type topic struct{ name, short, title, text string }
+type topic struct{ name, short, title, text, examples string }
 
 // topics are all of them.
 var topics = []topic{
-	{"select", "how --select names elements", "Selections: which elements of an array are meant", selectTopic},
-	{"chunks", "how --chunks and --shards cut an array", "Chunks and shards: how an array is cut", chunksHelp + "\n\n" + shardsHelp},
-	{"growth", "how --grow cuts what is appended", "Growth: how the chunks of an axis go on", policiesText + "\n\n" + storedText},
+	{"terms", "what NODE, chunk, shard and the like mean", "Terms: what the words of the other texts mean", termsTopic, ""},
+	{"select", "how --select names elements", "Selections: which elements of an array are meant", selectTopic, selectExamples},
+	{"chunks", "how --chunks and --shards cut an array", "Chunks and shards: how an array is cut", chunksHelp + "\n\n" + shardsHelp, chunksExamples},
+	{"growth", "how --grow cuts what is appended", "Growth: how the chunks of an axis go on", policiesText + "\n\n" + storedText, growthExamples},
 }
 
 // topicNames returns the names of the topics.
@@ -29,9 +30,44 @@ func topicOf(name string) (topic, bool) {
 	return topic{}, false
 }
 
+// termsTopic explains the words that the help uses.
+const termsTopic = `  NODE          an array or a group, by its path or URL: era5.zarr, era5.zarr/t2m, /data/era5.zarr, data.zip/t2m for a node in a zip
+                archive, https://example.org/era5.zarr/t2m
+  group         holds arrays and other groups, as a folder does; what xarray opens as one dataset is a group
+  array         elements of one data type, along any number of axes
+  axis          one direction of an array. Its length is the extent; the lengths of all axes are the shape
+  dimension     an axis that has a name, as time; arrays of a group that name one alike have one length along it
+  coordinate    an array with one axis that is named as a dimension, and tells for each of its elements when or where it is
+  chunk         a block of elements that is encoded together, and stored as one object: a file, or an entry of an archive
+  chunk grid    how the axes are cut into chunks. Regular: all chunks of an axis have one length, and the last one may reach
+                beyond the extent. Rectilinear: the lengths are listed, and may differ
+  shard         a chunk that holds many inner chunks, which are read one by one; fewer objects, and small reads
+  codec         a step between elements and stored bytes: bytes (their order), zstd or gzip (compression), crc32c (a checksum)
+  fill value    what an element is that was never written; chunks of nothing else are not stored
+  missing value  an element that stands for no value, as the attributes _FillValue and missing_value say (CF conventions)
+  consolidated  a group whose own document has a copy of those of all nodes below it, which saves readers requests
+  format        the version of Zarr that a node is stored in: 3, or the older 2`
+
+// selectExamples are commands with selections.
+const selectExamples = `  varve cat era5.zarr/t2m --select 0,::6,-1
+  varve cat era5.zarr/t2m --select time=2020-02,lat=0
+  varve export era5.zarr/t2m --select time=2020-01-01..2020-03-31,lat=-10..10 -o tropics.npy
+  varve cat era5.zarr/t2m --select '{"points": [[0, 5], [3, 4], [2, 1]]}'`
+
+// chunksExamples are commands that cut arrays.
+const chunksExamples = `  varve create era5.zarr/wind --shape 1826,36,72 --dtype float32 --chunks 365,36,72
+  varve create era5.zarr/rain --shape 1826,36,72 --dtype float32 --chunks calendar:month --time time
+  varve create era5.zarr/snow --shape 1826,36,72 --dtype float32 --shards 365,36,72 --chunks 5,36,72
+  varve grid era5.zarr/t2m`
+
+// growthExamples are commands that grow arrays.
+const growthExamples = `  varve unlock station.zarr --axis time
+  varve append era5.zarr t2m=t2m.npy time=time.npy --grow calendar:month --time time
+  varve create era5.zarr/daily --shape 0,36,72 --dtype float32 --chunks calendar:month --time time --grow calendar:month`
+
 // selectTopic explains --select.
 const selectTopic = `An item for each axis, with commas between them. Axes without an item are whole, and so is the array
-without --select.
+without --select. In a shell, a selection with spaces, quotes, braces or brackets in it stands in single quotes.
   3              one element; its axis is not in the result. -1 is the last element
   0:10           elements 0 to 9, as in NumPy; ::2 is every other one, ::-1 all of them backwards
   ...            all axes that are not named, as in 0:10,...,3

@@ -9,7 +9,7 @@ import (
 
 func newWriteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "write NODE [FILE|-]",
+		Use:   "write NODE [--select ELEMENTS] [FILE|-], write NODE [--select ELEMENTS] --value VALUE",
 		Short: "Write values from a file or standard input, or one value, into an array",
 		Long: `Write values from a file or standard input, or one value, into an array.
 
