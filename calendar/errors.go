@@ -18,9 +18,9 @@ var (
 	// Give the values of new elements, too.
 	ErrIrregular = errors.New("calendar: coordinate cannot be continued")
 	// ErrUnaligned says that an index lies within a bucket, where its beginning is wanted.
-	ErrUnaligned = errors.New("calendar: not where a bucket begins")
+	ErrUnaligned = errors.New("calendar: not where a month or a year begins")
 	// ErrLimit says that an answer would have more than [MaxBuckets] numbers.
-	ErrLimit = errors.New("calendar: too many buckets")
+	ErrLimit = errors.New("calendar: too many months or years")
 )
 
 func invalid(format string, args ...any) error {

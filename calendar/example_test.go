@@ -50,7 +50,7 @@ func ExampleBuckets() {
 	// [6 696 298] <nil>
 	// [6 696 744] <nil>
 	// 1446 <nil>
-	// calendar: not where a bucket begins: element 1000 lies within a month that has elements 702 to 1445
+	// calendar: not where a month or a year begins: element 1000 lies within a month that has elements 702 to 1445
 }
 
 // Monthly means of a climate model, as CMIP stores them: in the middle of the months of a calendar without leap years.

@@ -22,7 +22,7 @@ func ParseUnit(text string) (Unit, error) {
 	case "year", "years":
 		return Year, nil
 	}
-	return 0, invalid("bucket %q: there are month and year", clip(text))
+	return 0, invalid("calendar unit %q: there are month and year", clip(text))
 }
 
 // String returns "month" or "year".
@@ -39,7 +39,7 @@ func (u Unit) String() string {
 // check returns an error where the unit is none.
 func (u Unit) check() error {
 	if u != Month && u != Year {
-		return invalid("%v is no unit of buckets; there are month and year", u)
+		return invalid("%v is no unit of a calendar; there are month and year", u)
 	}
 	return nil
 }

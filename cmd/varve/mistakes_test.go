@@ -76,6 +76,7 @@ func TestMistakes(t *testing.T) {
 		{create + "--shape 10,10 --chunks 10x10", 2, "is 10,10 meant?"},
 		{create + "--shape 10,10 --chunks calender:month", 2, "is calendar:month meant?"},
 		{create + "--shape 10,10 --chunks 5,5,5", 1, "more than the 2 axes"},
+		{create + "--shape 10,10 --chunks calendar:week", 2, `calendar unit "week": there are month and year`},
 		{create + "--shape 10,10 --chunk 5", 2, "is --chunks meant?"},
 		{create + "--shape 10 --attributes units=K", 2, `is {"units": "K"} meant?`},
 		{"grid a --chunks 2,2", 2, "--chunk-grid takes the whole chunk grid as JSON, --chunk the index of one chunk"},
@@ -147,6 +148,9 @@ func TestMistakes(t *testing.T) {
 		if status != c.status || out != "" || !strings.Contains(errs, c.want) || lines > 2 || packageName.MatchString(errs) {
 			t.Errorf("%s: status %d, %s%s, want %q", c.line, status, out, errs, c.want)
 		}
+	}
+	if _, errs, status := execute(t, "", "info", ""); status != 2 || !strings.Contains(errs, "NODE is empty") {
+		t.Errorf("status %d, %s", status, errs)
 	}
 	if entries, _ := filepath.Glob("new*"); len(entries) != 0 {
 		t.Error(entries)

@@ -6,14 +6,12 @@ import (
 )
 
 // packageName finds the name of a Go package that a reason of the library begins with.
-var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|grid|npy|selection|store|strictjson|vfs|zip): )+`)
+var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|grid|http|npy|selection|store|strictjson|vfs|zip): )+`)
 
 // reworded are beginnings of reasons that say no more than that something is wrong, or mean something to programs in Go alone.
 var reworded = strings.NewReplacer(
 	": invalid argument: ", ": ",
 	"calendar: invalid: ", "",
-	"calendar: not where a bucket begins", "not where a month or a year begins",
-	"calendar: too many buckets", "too many months or years",
 	"dtype: invalid: ", "",
 	"grid: invalid chunk grid: shrink policy", "shrink policy",
 	"npy: invalid file", "invalid .npy file",

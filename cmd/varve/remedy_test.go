@@ -54,7 +54,7 @@ func TestRemedies(t *testing.T) {
 }
 
 // packaged finds a text that begins with the name of a package, as the errors do that callers of the library compare with.
-var packaged = regexp.MustCompile(`^"(calendar|codec|dtype|grid|npy|selection|store|strictjson|vfs|zip): (.*)"$`)
+var packaged = regexp.MustCompile(`^"(calendar|codec|dtype|grid|http|npy|selection|store|strictjson|vfs|zip): (.*)"$`)
 
 // TestPackages looks at the sentinels of the library: no message of the command has the name of a package in it. Those of
 // metadata say where.

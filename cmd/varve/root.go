@@ -138,6 +138,9 @@ func arguments(names ...string) cobra.PositionalArgs {
 		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
 			return fmt.Errorf("%s is missing", names[len(args)])
 		}
+		if len(args) > 0 && args[0] == "" {
+			return fmt.Errorf("%s is empty: is a variable of the shell not set?", names[0])
+		}
 		return nil
 	}
 }
