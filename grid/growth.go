@@ -229,7 +229,7 @@ func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 		return cycle(g.runs, sum, gap)
 	case preplanned:
 		if sum < gap {
-			return nil, invalid("the plan ends %d elements before the extent", gap-sum)
+			return nil, invalid("the plan ends %d elements before the extent: lengthen it, or grow by %d fewer", gap-sum, gap-sum)
 		}
 		return g.runs, nil
 	case byBoundaries:
@@ -309,7 +309,7 @@ func (a Axis) follows(plan []Run, sum int64) error {
 		end, whole = tail(slices.Values(plan), sum-left)
 	}
 	if !whole || !slices.Equal(open, end) {
-		return invalid("the plan contradicts the edges that are there: cells %d to %d are not full and have lengths %s, no end of the plan %s",
+		return invalid("the plan contradicts the edges that are there: cells %d to %d are not full and have lengths %s, no end of the plan %s; AppendOne fills them as they are",
 			first, a.Cells()-1, runsText(open, 8), runsText(plan, 8))
 	}
 	return nil

@@ -202,6 +202,9 @@ func (g *appending) by(cmd *cobra.Command, source string) (done appendedFile, er
 	if err != nil {
 		return done, err
 	}
+	if err := p.listed(a, at, g.location); err != nil {
+		return done, err
+	}
 	l, err := when.timeline(cmd.Context(), p.unit, g.location, given{sameNode(g.location): more})
 	if err == nil {
 		err = p.place(l, a, at, opt)
@@ -238,7 +241,7 @@ func (p growthPolicy) place(l timeline, a *zarr.Array, axis int, opt *zarr.Appen
 	if _, ends := b.Len(); ends && p.unit != 0 && opt.Expect == nil {
 		opt.Expect = shape // times that are known one by one are those of the elements behind just this extent
 	}
-	opt.Grow = p.along(b)
+	opt.Grow = p.along(l, b, shape[axis])
 	return err
 }
 

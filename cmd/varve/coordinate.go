@@ -58,7 +58,8 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	}
 	name := attribute(a, "units")
 	if name == "" {
-		return nil, badArgument("--time %s: it has no attribute units, such as \"days since 1950-01-01\"", location)
+		return nil, badArgument("--time %s: it has no attribute units, which says what its numbers count (varve attrs %s set units '\"days since 1950-01-01\"')",
+			location, asWord(location))
 	}
 	cal, err := calendar.Parse(attribute(a, "calendar"))
 	if err == nil {
@@ -103,12 +104,12 @@ func (c *coordinate) add(block []byte) error {
 // buckets returns where months or years begin along an axis that the coordinate belongs to.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
 	if n := int64(c.len()); n < extent {
-		return b, badArgument("--time %s has %s, the axis has %s", c.name, plural(n, "element"), count(extent))
+		return b, badArgument("--time %s has %s, the axis has %s: %s", c.name, plural(n, "element"), count(extent), c.longer())
 	}
 	if c.len() == 1 {
 		// A chunk that ends with the only time known would be closed for the rest of its month.
 		return b, badArgument("--time %s has one element, which does not tell how far elements are apart: "+
-			"append two or more at first, or give --start and --step, as 1d, in place of --time", c.name)
+			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))
 	}
 	if err := c.increases(); err != nil {
 		return b, err
@@ -135,7 +136,7 @@ func (c *coordinate) increases() error {
 		return nil
 	case i < c.own:
 		return badArgument("--time %s: times have to increase, and element %d is %s, element %d before it %s: "+
-			"correct the coordinate (varve write), or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
+			"correct the coordinate, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 	}
 	return badArgument("--time %s: times have to increase, and element %d would be %s, element %d before it is %s: was this appended before? "+
 		"Give what is new alone, or append it without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))

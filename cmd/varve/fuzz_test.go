@@ -87,7 +87,7 @@ func FuzzPolicy(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		grown, err := axis.Grown(axis.Extent()+more, p.along(b))
+		grown, err := axis.Grown(axis.Extent()+more, p.along(timeline{}, b, axis.Extent()))
 		if err != nil {
 			if !errors.Is(err, grid.ErrInvalid) && !errors.Is(err, grid.ErrOverflow) && !errors.Is(err, grid.ErrUnsupported) && !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Fatalf("%q: %v", text, err)
@@ -98,8 +98,8 @@ func FuzzPolicy(f *testing.F) {
 		if !ok || first.Edge != axis.Covered() || grown.Covered() < grown.Extent() || grown.Extent() != axis.Extent()+more {
 			t.Fatalf("%q: %v became %v", text, axis, grown)
 		}
-		if _, err := parsePolicy(p.along(b).String()); err != nil {
-			t.Fatalf("%q is written as %q: %v", text, p.along(b), err)
+		if _, err := parsePolicy(p.along(timeline{}, b, 0).String()); err != nil {
+			t.Fatalf("%q is written as %q: %v", text, p.along(timeline{}, b, 0), err)
 		}
 	})
 }

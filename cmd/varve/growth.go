@@ -99,26 +99,24 @@ func (c *change) expected(cmd *cobra.Command) ([]int64, error) {
 	return parseShape(c.expect)
 }
 
-// origin says which flag overrules a policy that is stored with the array.
-func (p growthPolicy) origin() string {
-	if p.stored {
-		return " (--grow, in place of the attribute " + growthAttribute + ")"
-	}
-	return ""
-}
-
-// along returns the policy for an axis whose elements are at the given times. Without them a calendar has none.
-func (p growthPolicy) along(b calendar.Buckets) grid.Growth {
+// along returns the policy for an axis of the given extent, whose elements are at the given times. Without them a calendar
+// has none.
+func (p growthPolicy) along(l timeline, b calendar.Buckets, extent int64) grid.Growth {
 	if p.unit == 0 {
 		return p.growth
 	}
-	return grid.ByBoundaries("calendar:"+p.unit.String(), func(at int64) (int64, error) {
-		if err := b.Fits(at); errors.Is(err, calendar.ErrUnaligned) {
-			return 0, badArgument("the chunks that are there end at element %d: %w; append with another policy%s up to where one begins", at, err, p.origin())
-		} else if err != nil {
-			return 0, badArgument("%w", err)
+	return grid.ByBoundaries(p.text(), func(at int64) (int64, error) {
+		err := b.Fits(at)
+		if errors.Is(err, calendar.ErrUnaligned) {
+			return 0, p.aligned(b, at, extent, err)
 		}
-		next, err := b.Next(at)
+		next := int64(0)
+		if err == nil {
+			next, err = b.Next(at)
+		}
+		if errors.Is(err, calendar.ErrOutOfRange) && l.coordinate != nil {
+			return 0, badArgument("%w: %s", err, l.coordinate.longer())
+		}
 		if err != nil {
 			return 0, badArgument("%w", err)
 		}

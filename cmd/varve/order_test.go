@@ -39,7 +39,7 @@ func TestAppendTwice(t *testing.T) {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 	// Once it is so, each further append follows the end, and the calendar has no months.
-	if _, errs, status := execute(t, "", calendar...); status != 1 || !strings.Contains(errs, "element 31 is 2024-01-01") || !strings.Contains(errs, "varve write") {
+	if _, errs, status := execute(t, "", calendar...); status != 1 || !strings.Contains(errs, "element 31 is 2024-01-01") || !strings.Contains(errs, "correct the coordinate") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

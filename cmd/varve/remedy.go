@@ -17,6 +17,7 @@ var remedies = strings.NewReplacer(
 	" (set Options.Write)", "",
 	"CreateOptions.Overwrite", "--overwrite",
 	"Options.Overwrite", "--overwrite",
+	"AppendOne fills", "--grow append-one fills",
 	"AppendOptions.RoundUp", "--round-up",
 	"ResizeOptions.RoundUp", "--round-up",
 	"AppendOptions.Planes", "the number of planes",

@@ -84,7 +84,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 			return err
 		}
 	}
-	if opt.Grow, err = c.everywhere(cmd, p, location, a); err != nil {
+	if opt.Grow, err = c.everywhere(cmd, p, location, a, shape); err != nil {
 		return err
 	}
 	if err := growsWithin(cmd, a, shape, opt.Grow...); err != nil {
@@ -144,7 +144,7 @@ func touchedBy(g *grid.Grid, after []int64) int64 {
 
 // everywhere returns the policy for all axes of an array. A calendar's is that of axis 0, one that is stored with the array
 // that of its own axis; the others follow append-one.
-func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string, a *zarr.Array) ([]grid.Growth, error) {
+func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string, a *zarr.Array, to []int64) ([]grid.Growth, error) {
 	_, axis, _, err := growthOf(a)
 	if err != nil || cmd.Flags().Changed("grow") {
 		axis = 0 // what is wrong with the attribute shows where it is asked for
@@ -152,6 +152,9 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 	p, when, err := c.along(cmd, p, a, location, axis)
 	if err != nil {
 		return nil, err
+	}
+	if at := p.placeless(a, axis, to); at >= 0 {
+		return nil, p.listed(a, at, location)
 	}
 	if p.unit == 0 && !p.stored {
 		return []grid.Growth{p.growth}, nil
@@ -166,6 +169,6 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 	}
 	b, err := l.buckets(shape[axis])
 	policies := make([]grid.Growth, len(shape))
-	policies[axis] = p.along(b)
+	policies[axis] = p.along(l, b, shape[axis])
 	return policies, err
 }

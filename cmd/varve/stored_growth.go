@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 )
 
@@ -56,10 +56,26 @@ func (s storedGrowth) axis(a *zarr.Array) (int, error) {
 	return axis, err
 }
 
-// malformed returns the error for an attribute that says nothing that can be followed.
-func (s storedGrowth) malformed(why string) error {
-	return fmt.Errorf("%w: attribute %s: %s; set it anew (varve attrs NODE set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
-		"remove it (varve attrs NODE unset %s), or give --grow", zarr.ErrInvalidMetadata, growthAttribute, why, growthAttribute, growthAttribute)
+// malformedGrowth is the error for an attribute that says nothing that can be followed.
+type malformedGrowth struct{ why, location string }
+
+// malformed returns the error for an attribute, of an array whose location is still to be said.
+func (s storedGrowth) malformed(why string) error { return &malformedGrowth{why, "NODE"} }
+
+func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
+
+func (m *malformedGrowth) Error() string {
+	return fmt.Sprintf("%v: attribute %s: %s; set it anew (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
+		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, growthAttribute, m.why, m.location, growthAttribute, m.location, growthAttribute)
+}
+
+// locateGrowth adds to the error for a malformed attribute of which array it is.
+func locateGrowth(err error, location string) error {
+	var m *malformedGrowth
+	if errors.As(err, &m) {
+		m.location = asWord(location)
+	}
+	return err
 }
 
 // policy returns what the attribute says, and when the elements are.
@@ -100,11 +116,11 @@ func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, locati
 		return p, c.times, nil
 	}
 	if err != nil {
-		return p, c.times, err
+		return p, c.times, locateGrowth(err, location)
 	}
 	p, t, err := s.policy(c.times.reading)
 	p.stored = true
-	return p, t, err
+	return p, t, locateGrowth(err, location)
 }
 
 // depart tells people that --grow says something else than what is stored.
@@ -156,8 +172,7 @@ func growsBy(s *zarr.Spec, p growthPolicy) error {
 	if len(s.Shape) == 0 {
 		return badArgument("--grow: the array has no axis")
 	}
-	follows := p.unit == 0 && (p.growth.String() == grid.AppendOne().String() || p.growth.String() == grid.RepeatLast().String())
-	if s.Grid != nil && s.Grid.Axis(0).IsRegular() && !follows {
+	if s.Grid != nil && s.Grid.Axis(0).IsRegular() && !p.follows() {
 		return onAxis(0, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
 	}
 	return nil

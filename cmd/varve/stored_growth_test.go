@@ -51,7 +51,7 @@ func TestGrowOverrules(t *testing.T) {
 	if got := chunkShapes(t, node); got != "[[31,28,5]]" {
 		t.Error(got)
 	}
-	if _, errs, status := execute(t, "x", "append", node); status != 1 || !strings.Contains(errs, "end at element 64") || !strings.Contains(errs, "--grow, in place of the attribute") {
+	if _, errs, status := execute(t, "x", "append", node); status != 1 || !strings.Contains(errs, "end at element 64") || !strings.Contains(errs, "in place of the attribute") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	must(t, "", "attrs", node, "unset", "varve:growth")
@@ -76,7 +76,7 @@ func TestStoredGrowthMalformed(t *testing.T) {
 		for _, args := range [][]string{{"append", node}, {"resize", node, "--shape", "9"}} {
 			_, errs, status := execute(t, "x", append(args, "--json")...)
 			failure, _ := decode(t, errs)["error"].(map[string]any)
-			if got := fmt.Sprint(failure["message"]); status != 1 || !strings.Contains(got, c[1]) || !strings.Contains(got, "varve attrs NODE set varve:growth") || failure["kind"] != "invalid-metadata" {
+			if got := fmt.Sprint(failure["message"]); status != 1 || !strings.Contains(got, c[1]) || !strings.Contains(got, "varve attrs "+node+" set varve:growth") || failure["kind"] != "invalid-metadata" {
 				t.Errorf("%s: status %d, %s", c[0], status, errs)
 			}
 		}

@@ -251,6 +251,9 @@ func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, i
 	if err != nil {
 		return err
 	}
+	if err := p.listed(in.array, in.axis, at); err != nil {
+		return err
+	}
 	beside := at
 	if !p.stored {
 		own := sameNode(location) + "/" + when.coordinate
