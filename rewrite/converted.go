@@ -33,6 +33,9 @@ type Converted struct {
 	// Lost says that missing values become ordinary ones, since format 3 has no way to mark
 	// them that xarray reads: those of byte strings.
 	Lost bool
+	// Growth says that the policy by which varve makes an array grow is not kept, since format 2 has regular chunks only; ""
+	// where it stays or there is none.
+	Growth string
 	// Filled counts the chunks that are missing and have to be stored, since they read as
 	// something else in format 2, and FilledBytes the bytes of these. Inner chunks that are
 	// missing from a shard which is stored are not counted.
@@ -218,6 +221,11 @@ func (m *member) translateArray(n *metadata.Array, to int, keys func(*metadata.A
 	}
 	if m.mask, err = translate(n); err != nil {
 		return err
+	}
+	if to == 2 {
+		if m.Growth, err = withoutPolicy(m.mask.array); err != nil {
+			return err
+		}
 	}
 	a := keys(m.mask.array)
 	if m.Missing, m.Lost = m.mask.note, m.mask.lost; to == 2 {

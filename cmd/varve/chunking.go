@@ -5,18 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
 
 // chunksHelp explains the values of --chunks in the help of commands.
 const chunksHelp = `CHUNKS say how the axes are cut:
-  auto                chunks of about 1 MiB and less, more for large arrays (the default)
+  auto                chunks of about 1 MiB and less, more for large arrays (the default). Those of an array that is
+                      still empty have as many elements along the first axis of length 0 as make 128 KiB
   8MiB                chunks of this size, or a little less; also 500kB, 1.5GiB
   10                  chunks of 10 elements along every axis; -1 is the whole axis
   10,20               an entry an axis: chunks of 10 and 20; also [10,20]
@@ -214,6 +217,38 @@ func (c chunking) refused(err error) error {
 	return badArgument("%s %s: %w", c.flag, shorten(c.text, 200), err)
 }
 
+// beginningChunk is how many bytes the chunks of an array have that is still empty, where planes are small: those that auto makes
+// of small arrays. What is appended writes the last one again until it is full.
+const beginningChunk = 128 << 10
+
+// mostChosen is how many bytes the chunks of an empty array have at most that are given by a size: what is held by default.
+const mostChosen = 1 << 30
+
+// autoChunks returns the chunks that are chosen where none are asked for.
+func autoChunks(shape []int64, size int64) []int64 {
+	return grid.Auto(grownTo(shape, size, beginningChunk), size)
+}
+
+// grownTo returns the shape that an array will have, when the first axis without elements is as long as makes so many bytes: it
+// is going to grow, and a chunk for each of thousands of elements would be a trap.
+func grownTo(shape []int64, size, bytes int64) []int64 {
+	i := slices.Index(shape, 0)
+	if i < 0 {
+		return shape
+	}
+	shape = slices.Clone(shape)
+	shape[i] = 1
+	plane := max(1, size)
+	for _, n := range shape {
+		var ok bool
+		if plane, ok = checked.Mul(plane, max(1, n)); !ok {
+			return shape
+		}
+	}
+	shape[i] = max(1, min(bytes, mostChosen)/plane)
+	return shape
+}
+
 func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
 	size := width(t)
 	switch {
@@ -222,13 +257,13 @@ func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site)
 	case c.axes != nil:
 		return c.cutAxes(ctx, shape, at)
 	case c.size > 0:
-		chunk, err := grid.Target(shape, size, c.size)
+		chunk, err := grid.Target(grownTo(shape, size, c.size), size, c.size)
 		if err != nil {
 			return nil, err
 		}
 		return grid.Regular(shape, chunk)
 	case c.lengths == "":
-		return grid.Regular(shape, grid.Auto(shape, size))
+		return grid.Regular(shape, autoChunks(shape, size))
 	}
 	cuts, err := grid.ParseCuts(shape, c.lengths)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestCreateChunks(t *testing.T) {
 		{"1000,1000", "1 MiB", nil, "every [1000,1000]"},
 		{"1000,1000", "1 B", nil, "every [1,1]"},
 		{"10,10", "8GiB", nil, "every [10,10]"},
-		{"0,10", "8GiB", nil, "every [1,10]"},
+		{"0,10", "8GiB", nil, "every [107374182,10]"},
 		{"", "8GiB", nil, "every []"},
 		{"60,4,5", "calendar:month", []string{"--start", "2024-02-20", "--step", "1d"}, "[[10,31,30],4,5]"},
 		{"24", "calendar:year", []string{"--start", "2024-07-01", "--step", "1mo"}, "[[6,12,12]]"},
@@ -195,7 +195,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%q is not in %s", part, out)
 		}
 	}
-	for shape, want := range map[string]string{"0,5": "1 × 5", "": "scalar"} {
+	for shape, want := range map[string]string{"0,5": "26,214 × 5, 128 KiB each", "": "scalar"} {
 		if out := must(t, "", "plan", "--shape", shape, "--dtype", "int8"); !strings.Contains(out, want) {
 			t.Error(out)
 		}
@@ -263,5 +263,28 @@ func TestParseSize(t *testing.T) {
 		if got, err := parseSize(text); err == nil {
 			t.Errorf("%q: %d", text, got)
 		}
+	}
+}
+
+// TestEmptyAxes looks at the chunks of arrays that are still empty: not one for each element that is appended.
+func TestEmptyAxes(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--shape 0 --dtype int32", "every [32768]"},
+		{"--shape 0,2 --dtype int8", "every [65536,2]"},
+		{"--shape 2,0 --dtype int8", "every [2,65536]"},
+		{"--shape 0,0 --dtype int8", "every [131072,1]"},
+		{"--shape 0,721,1440 --dtype float32", "every [1,181,720]"}, // as a plane of 4 MB is cut
+		{"--shape 0,4 --dtype int32 --chunks 8MiB", "every [524288,4]"},
+		{"--shape 0,9223372036854775807 --dtype int32 --chunks 8MiB", "every [1,2097152]"},
+		{"--shape 0,4 --dtype int32 --chunks 5,4", "every [5,4]"},
+	} {
+		node := newNode(t, strings.Fields(c.args)...)
+		if got := chunkShapes(t, node); got != c.want {
+			t.Errorf("%s: %s, want %s", c.args, got, c.want)
+		}
+	}
+	node := newNode(t, "--shape", "0,4", "--dtype", "int32", "--shards", "auto")
+	if got := fmt.Sprint(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]); !strings.Contains(got, "chunk_shape:[8192 4]") {
+		t.Error(got)
 	}
 }

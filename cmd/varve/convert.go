@@ -31,6 +31,8 @@ stopped. Nobody may change the nodes meanwhile. Where documents of both formats 
 
 With DST the nodes are copied there and SRC stays. Chunks are copied as stored where that is possible, and encoded anew elsewhere.
 
+A growth policy that is stored with an array (varve help growth) is removed on the way to format 2 where regular chunks cannot follow it.
+
 _ARRAY_DIMENSIONS becomes names of dimensions and is made of them; consolidated metadata is made anew where there is some.
 
 Missing values stay what they are to xarray, which takes the fill value of format 2 for one and in format 3 the attribute _FillValue
@@ -179,6 +181,7 @@ type convertedFacts struct {
 	Lost        bool    `json:"missing_values_lost"`
 	Filled      int64   `json:"chunks_filled"`
 	FilledBytes int64   `json:"bytes_filled"`
+	Growth      *string `json:"growth"` // why a stored policy is removed, null where none is
 }
 
 func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
@@ -192,7 +195,7 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		if n.Reserved {
 			c.Reserved++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(n.Anew), present(n.Missing), n.Lost, n.Filled, n.FilledBytes})
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(n.Anew), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, present(n.Growth)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
 	switch {
@@ -232,11 +235,15 @@ func (c *conversionFacts) print(w io.Writer) error {
 		return err
 	}
 	for _, n := range c.Nodes {
-		if n.Anew == nil {
-			continue
+		if n.Anew != nil {
+			if _, err := fmt.Fprintf(w, "  encoded anew  %s: %s\n", printable("/"+n.Path), printable(shorten(*n.Anew, 160))); err != nil {
+				return err
+			}
 		}
-		if _, err := fmt.Fprintf(w, "  encoded anew  %s: %s\n", printable("/"+n.Path), printable(shorten(*n.Anew, 160))); err != nil {
-			return err
+		if n.Growth != nil {
+			if _, err := fmt.Fprintf(w, "  growth        %s: %s\n", printable("/"+n.Path), printable(*n.Growth)); err != nil {
+				return err
+			}
 		}
 	}
 	return errors.Join(c.printMissing(w), noteReserved(w, c.Reserved))

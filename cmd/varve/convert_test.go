@@ -185,3 +185,42 @@ func TestConvertStores(t *testing.T) {
 		t.Errorf("%d and %d stores are not as many as there are", converted, inPlace)
 	}
 }
+
+// TestConvertGrowth converts arrays with stored policies to format 2 and back, where they are and elsewhere, and appends to
+// them. What regular chunks cannot follow is gone, and told.
+func TestConvertGrowth(t *testing.T) {
+	for name, c := range map[string]struct {
+		chunks, policy string
+		kept           bool
+	}{
+		"calendar on a list":    {"[[31]]", `{"policy":"calendar:month","start":"2024-01-01","step":"1d"}`, false},
+		"fixed on regular":      {"31", `{"policy":"fixed:31"}`, false},
+		"what regular ones do":  {"31", `{"policy":"repeat-last"}`, true},
+		"another program's own": {"31", `"as ever"`, true},
+	} {
+		group := filepath.Join(t.TempDir(), "g.zarr")
+		must(t, "", "create", group+"/a", "--shape", "31", "--dtype", "int8", "--chunks", c.chunks, "--chunk-key-encoding", "v2/", "--attributes", `{"varve:growth":`+c.policy+`,"units":"K"}`)
+		elsewhere := filepath.Join(t.TempDir(), "h.zarr")
+		for _, args := range [][]string{{group, elsewhere}, {group}} {
+			if len(args) == 1 && c.chunks != "31" {
+				continue // only what has regular chunks is converted where it is
+			}
+			convert := append(append([]string{"convert", "--to", "2", "--yes"}, args...), "--dry-run")
+			dry, done := must(t, "", convert...), must(t, "", convert[:len(convert)-1]...)
+			for _, text := range []string{dry, done} {
+				if strings.Contains(text, "  growth        /a: attribute varve:growth") == c.kept {
+					t.Errorf("%s: %s", name, text)
+				}
+			}
+			at := args[len(args)-1]
+			must(t, "", "convert", at, "--to", "3")
+			attributes := must(t, "", "attrs", at+"/a")
+			if strings.Contains(attributes, "varve:growth") != c.kept || !strings.Contains(attributes, "units") {
+				t.Errorf("%s: %s", name, attributes)
+			}
+			if c.policy[0] == '{' {
+				must(t, "xx", "append", at+"/a")
+			}
+		}
+	}
+}

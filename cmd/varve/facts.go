@@ -84,10 +84,19 @@ func (f *arrayFacts) addGrid(g *grid.Grid) {
 	f.WriteSizes = runPairs(g.Sizes())
 	f.ReadSizes = f.WriteSizes
 	for i := range g.Rank() {
-		if a := g.Axis(i); a.Cells() > a.Chunks() {
-			f.Notes = append(f.Notes, fmt.Sprintf("axis %d has %s beyond the extent", i, plural(a.Cells()-a.Chunks(), "cell")))
+		if a := g.Axis(i); !a.IsRegular() && a.Covered() > a.Extent() {
+			f.Notes = append(f.Notes, declaredText(i, a))
 		}
 	}
+}
+
+// declaredText says how far the listed chunks of an axis reach beyond its extent: what is appended fills them first.
+func declaredText(axis int, a grid.Axis) string {
+	text := fmt.Sprintf("axis %d: its chunks reach up to element %s, %s beyond the extent", axis, count(a.Covered()), count(a.Covered()-a.Extent()))
+	if whole := a.Cells() - a.Chunks(); whole > 0 {
+		text += fmt.Sprintf(", %s of them as a whole", count(whole))
+	}
+	return text + "; what is appended fills them first"
 }
 
 // addDocument adds what is known of an array that cannot be opened, and what is not.

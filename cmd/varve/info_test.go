@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -261,5 +262,23 @@ func TestInfoIsShortAndPrintable(t *testing.T) {
 	}
 	if got := printable("a\x1b[31m\u009b"); got != "a\ufffd[31m\ufffd" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestInfoDeclared says where listed chunks reach beyond the extent, as text and as JSON.
+func TestInfoDeclared(t *testing.T) {
+	for _, c := range []struct{ shape, chunks, want string }{
+		{"0,2", "[[31],2]", "axis 0: its chunks reach up to element 31, 31 beyond the extent, 1 of them as a whole; what is appended fills them first"},
+		{"10,2", "[[4,9],2]", "axis 0: its chunks reach up to element 13, 3 beyond the extent; what is appended fills them first"},
+		{"10,2", "[[4,6],2]", ""},
+		{"10,3", "4,2", ""},
+	} {
+		node := newNode(t, "--shape", c.shape, "--dtype", "int8", "--chunks", c.chunks)
+		if got := must(t, "", "info", node); strings.Contains(got, "beyond the extent") != (c.want != "") || !strings.Contains(got, c.want) {
+			t.Error(got)
+		}
+		if got := fmt.Sprint(decode(t, must(t, "", "info", "--json", node))["notes"]); got != "["+c.want+"]" {
+			t.Error(got)
+		}
 	}
 }

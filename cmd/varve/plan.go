@@ -130,13 +130,13 @@ func (s sharded) alone(shape []int64, size int64) (chunks []int64, err error) {
 		chunks, err = s.inner.steps(shape)
 		return chunks, s.inner.refused(err)
 	case s.inner.size > 0:
-		chunks, err = grid.Target(shape, size, s.inner.size)
+		chunks, err = grid.Target(grownTo(shape, size, s.inner.size), size, s.inner.size)
 		return chunks, s.inner.refused(err)
 	case s.shards.size > 0:
-		chunks, err = grid.Target(shape, size, s.shards.size)
+		chunks, err = grid.Target(grownTo(shape, size, s.shards.size), size, s.shards.size)
 		return chunks, s.shards.refused(err)
 	}
-	return grid.Auto(shape, size), nil
+	return autoChunks(shape, size), nil
 }
 
 // measured returns the proposal with shards, and counts what it makes.

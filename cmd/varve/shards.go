@@ -68,7 +68,8 @@ func (s sharded) proposal(shape []int64, size int64) (grid.Proposal, error) {
 			return grid.Proposal{}, s.inner.refused(err)
 		}
 	}
-	p, err := grid.Propose(shape, size, how)
+	p, err := grid.Propose(grownTo(shape, size, cmp.Or(how.Inner, beginningChunk)), size, how)
+	p.Shape = shape
 	return p, s.shards.refused(err)
 }
 
