@@ -85,7 +85,7 @@ func parseChunking(text string) (chunking, error) {
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(c.text, "[") {
 		return c, fmt.Errorf("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either%s",
-			cmp.Or(listMeant(text), meant(text, []string{"auto", "calendar:month", "calendar:year"})))
+			cmp.Or(listMeant(text), sizeMeant(text), wordMeant(text)))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
 		c.axes, err = axisTexts(v)
@@ -93,6 +93,16 @@ func parseChunking(text string) (chunking, error) {
 	}
 	c.lengths = text
 	return c, err
+}
+
+// wordMeant returns which word for chunks may be meant.
+func wordMeant(text string) string {
+	if word, rest, colon := strings.Cut(text, ":"); colon && rest != "" {
+		if near := nearest(word, []string{"groups", "bounded", "calendar"}); len(near) == 1 {
+			return fmt.Sprintf(" (is %s:%s meant?)", near[0], rest)
+		}
+	}
+	return meant(text, []string{"auto", "calendar:month", "calendar:year"})
 }
 
 // asList returns an entry an axis with commas between them, as 100,100 or calendar:month,36,-1, as the list that it

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,6 +106,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		if name == "chunks" && cmd.Flags().Lookup("chunk-grid") != nil {
 			return fmt.Errorf("%w (--chunk-grid takes the whole chunk grid as JSON, --chunk the index of one chunk)", err)
 		}
+		if slices.Contains([]string{"csv", "npy", "json", "raw"}, name) && cmd.Flags().Lookup("format") != nil {
+			return fmt.Errorf("%w (is --format %s meant?)", err, name)
+		}
 		return fmt.Errorf("%w%s", err, meant("--"+name, known))
 	}
 	var missing *pflag.ValueRequiredError
@@ -123,7 +128,28 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &number) {
 		return fmt.Errorf("--%s: %q is no whole number that fits", flag.Name, value.GetValue())
 	}
-	return fmt.Errorf("--%s %q: %w", flag.Name, shorten(value.GetValue(), 200), value.Unwrap())
+	return fmt.Errorf("--%s %q: %w%s", flag.Name, shorten(value.GetValue(), 200), value.Unwrap(), valueMeant(flag.Name, value.GetValue(), value.Unwrap()))
+}
+
+// unknownWay finds the word that is to name a way to select, and names none.
+var unknownWay = regexp.MustCompile(`"(\w+)" is no way to select`)
+
+// valueMeant returns which word may be meant by the value of a flag that is refused, where the refusal does not say so.
+func valueMeant(flag, value string, err error) string {
+	way := unknownWay.FindStringSubmatch(err.Error())
+	switch {
+	case flag == "select" && way != nil:
+		return meant(way[1], []string{"basic", "orthogonal", "points", "blocks", "mask", "fields"})
+	case flag == "calendar":
+		return meant(value, []string{"standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian"})
+	case flag == experimentalFlag:
+		return meant(value, experimentNames())
+	case flag == "chunk-key-encoding":
+		return meant(value, []string{"default/", "default.", "v2.", "v2/"})
+	case flag == "target" || flag == limitFlag:
+		return sizeMeant(value)
+	}
+	return ""
 }
 
 // propose makes a shell complete the value of a flag.
@@ -142,6 +168,8 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	f := cmd.Flags()
 	extra := strings.Join(args[most:], ",")
 	switch shape := f.Lookup("shape"); {
+	case f.Lookup("output") != nil && filepath.Ext(extra) != "" && len(args) == most+1:
+		return fmt.Sprintf(" (is -o %s meant?)", extra)
 	case shape != nil && shape.Changed && isList(extra):
 		return fmt.Sprintf(" (lengths have commas and no spaces: is --shape %s meant?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
 	case shape != nil && !shape.Changed && isList(extra):

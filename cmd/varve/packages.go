@@ -10,6 +10,7 @@ var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|grid|htt
 
 // reworded are beginnings of reasons that say no more than that something is wrong, or mean something to programs in Go alone.
 var reworded = strings.NewReplacer(
+	": invalid argument: 1 dimension names for", ": 1 dimension name for",
 	": invalid argument: ", ": ",
 	"calendar: invalid: ", "",
 	"dtype: invalid: ", "",

@@ -111,3 +111,20 @@ func parseSize(text string) (int64, error) {
 	}
 	return bytes.Int64(), nil
 }
+
+// oddSize finds a size whose unit is written in another way: 8Mb, 8M, 512k.
+var oddSize = regexp.MustCompile(`^(\d+(?:\.\d+)?) ?([kKmMgGtT])(i?)[bB]?$`)
+
+// sizeMeant returns how a size is written that is none.
+func sizeMeant(text string) string {
+	m := oddSize.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	for _, unit := range []string{strings.ToUpper(m[2]) + m[3] + "B", strings.ToLower(m[2]) + m[3] + "B", strings.ToUpper(m[2]) + "iB"} {
+		if _, err := parseSize(m[1] + unit); err == nil && m[1]+unit != text {
+			return fmt.Sprintf(" (is %s meant?)", m[1]+unit)
+		}
+	}
+	return ""
+}
