@@ -90,8 +90,9 @@ func membersMeant(ctx context.Context, location string) string {
 	}
 	defer g.Close()
 	var arrays []string
+	seen := 0
 	for m, err := range g.Members(ctx, false) {
-		if err != nil || len(arrays) == mostNear {
+		if seen++; err != nil || len(arrays) == mostNear || seen > mostBeside {
 			break
 		}
 		if m.Kind == "array" {
