@@ -89,7 +89,11 @@ func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 		names = make([]string, a.Rank())
 	}
 	find := func(dimension string, v selection.Values) (selection.Item, error) {
-		return lookup(ctx, a, dimension, v)
+		item, err := lookup(ctx, a, dimension, v)
+		if is := fmt.Sprintf("%s=%s", dimension, v); err != nil && is != strings.TrimSpace(text) {
+			err = fmt.Errorf("%s: %w", is, err)
+		}
+		return item, err
 	}
 	mask := func(name string) (selection.Mask, error) { return readMask(ctx, name) }
 	sel, err := selection.Parser{Names: names, Mask: mask, Lookup: find}.Parse(text)

@@ -44,7 +44,7 @@ func lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Va
 		err = badArgument("elements of type %s are no values to select by; select by index, as %s=0:10", c.Type(), dimension)
 	}
 	if err != nil {
-		err = fmt.Errorf("%s=%s: coordinate %s: %w", dimension, v, c.Path(), err)
+		err = fmt.Errorf("coordinate %s: %w", c.Path(), err)
 	}
 	return item, err
 }

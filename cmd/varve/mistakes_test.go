@@ -89,6 +89,8 @@ func TestMistakes(t *testing.T) {
 		{"attrs a set units K", 2, `a text needs its quotes, '"K"'`},
 		// Names that are nearly right.
 		{"inof a", 2, "is info meant?"},
+		{"inof a --stats", 2, "is info meant?"},
+		{"regrid a --axis 0", 2, `there is no command "regrid"`},
 		{"hlep", 2, "is help meant?"},
 		{"help slect", 2, "is select meant?"},
 		{"info a --statss", 2, "is --stats meant?"},

@@ -25,6 +25,9 @@ func run(ctx context.Context, args []string, s streams) int {
 	root.SetErr(s.err)
 	addCompletion(root)
 	cmd, err := root.ExecuteContextC(ctx)
+	if cmd == root && err != nil && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		err = knownCommand(root, args) // before flags, which are those of the command that there is not
+	}
 	return report(cmd, args, err)
 }
 
