@@ -73,7 +73,7 @@ func (s *source) writeTitles(w *bufio.Writer, axes int) error {
 	}
 	text := s.appendNames(nil, axes)
 	if axes == len(s.headings) {
-		text = appendText(text, s.name())
+		text = appendText(text, s.valueName())
 	}
 	for i := range s.columns(axes) {
 		if i > 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/checked"
@@ -70,6 +71,14 @@ func (s *source) name() string {
 	return "value"
 }
 
+// valueName returns what the values are called: as the array, or the one field of its structs that is selected.
+func (s *source) valueName() string {
+	if f := s.resolved.Fields(); len(f) == 1 {
+		return strings.Join(f[0], ".")
+	}
+	return s.name()
+}
+
 // along finds the elements along an axis of an array, which is axis i of a source.
 func (h *heading) along(s *source, axis, i int) error {
 	if s.shape[i] > mostTimes {
@@ -86,10 +95,10 @@ func (h *heading) along(s *source, axis, i int) error {
 		return err
 	}
 	shape := s.array.Shape()
-	step, ok := checked.Product(shape[axis:]...)
-	if !ok {
-		return zarr.ErrOverflow
+	if _, ok := checked.Product(shape...); !ok { // places are counted in all of the array
+		return fmt.Errorf("%w: --header takes arrays of less than 2^63 elements", zarr.ErrOverflow)
 	}
+	step, _ := checked.Product(shape[axis:]...)
 	h.index = r.Places()
 	for k, place := range h.index {
 		h.index[k] = place % step / (step / shape[axis])

@@ -30,6 +30,7 @@ func newWeather(t *testing.T) string {
 	array("odd", "2", "int8", "lat", none, "[7,8]")
 	array("lead", "2", "m8[h]", "lead", none, "[6,36]")
 	array("deep/skill", "2", "float32", "lead", none, "[0.5,0.25]")
+	must(t, "", "create", group+"/huge", "--shape", "3037000500,3037000499", "--dtype", "int8", "--dimension-names", "y,x")
 	must(t, "", "create", group+"/point", "--shape", "2", "--dtype", `[["x","i1"],["y","f4"]]`, "--dimension-names", "time")
 	return group
 }
@@ -71,6 +72,9 @@ func TestHeader(t *testing.T) {
 		{"bare --select 1:", "index_0;bare|1;8|2;9"},
 		{"odd", "lat;odd|0;7|1;8"},
 		{"deep/skill", "lead;skill|6 h;0.5|36 h;0.25"},
+		{`point --select {"fields":["y"],"basic":"1:"}`, "time;y|2024-02-30;0.0"},
+		{`t2m --select {"blocks":["0","0",0]}`, "time;lat;a,b;c|2024-02-29;0.5;0;1|2024-02-29;0.0;2;3|2024-02-29;-0.5;4;5|2024-02-30;0.5;6;7|2024-02-30;0.0;8;9|2024-02-30;-0.5;10;11"},
+		{"huge --select 5,7:9", "x;huge|7;0|8;0"},
 		{"point", "time;x;y|2024-02-29;0;0.0|2024-02-30;0;0.0"},
 	} {
 		node, flags, _ := strings.Cut(c.args, " ")
@@ -97,5 +101,14 @@ func TestHeaderOnly(t *testing.T) {
 		if status != 2 || !strings.Contains(errs, "--format csv") {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
+	}
+}
+
+// TestHeaderOfTooMany refuses arrays whose elements cannot be counted, and does not tell wrong coordinates of them.
+func TestHeaderOfTooMany(t *testing.T) {
+	node := newNode(t, "--shape", "9223372036854775807,3", "--dtype", "int8")
+	_, errs, status := execute(t, "", "export", node, "--header", "--format", "csv", "--select", "0:2,0")
+	if status != 1 || !strings.Contains(errs, "2^63 elements") {
+		t.Errorf("status %d, %s", status, errs)
 	}
 }
