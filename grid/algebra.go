@@ -2,7 +2,8 @@ package grid
 
 import "fmt"
 
-// recut returns a grid of other axes. It keeps its name, unless one of them is a list, which only a rectilinear grid has.
+// recut returns a grid with the given axes. It keeps the name of g unless an axis lists
+// its edges, which only a rectilinear grid can do.
 func (g *Grid) recut(axes []Axis) (*Grid, error) {
 	h, err := ofAxes(g.name, axes)
 	if err == nil && !h.regular {
@@ -11,7 +12,7 @@ func (g *Grid) recut(axes []Axis) (*Grid, error) {
 	return h, err
 }
 
-// onOne returns the grid with one axis changed.
+// onOne returns g with one axis replaced by change(axis). Errors name the axis.
 func (g *Grid) onOne(axis int, change func(Axis) (Axis, error)) (*Grid, error) {
 	if err := g.has(axis); err != nil {
 		return nil, err
@@ -24,6 +25,7 @@ func (g *Grid) onOne(axis int, change func(Axis) (Axis, error)) (*Grid, error) {
 	return g.recut(axes)
 }
 
+// has returns an error that wraps [ErrOutOfRange] if the grid has no such axis.
 func (g *Grid) has(axis int) error {
 	if axis < 0 || axis >= len(g.axes) {
 		return fmt.Errorf("%w: axis %d of a grid with %d axes", ErrOutOfRange, axis, len(g.axes))

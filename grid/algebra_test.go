@@ -58,7 +58,7 @@ func TestConcatAgainstModel(t *testing.T) {
 			extent += m.extent
 		}
 		if lead := models[len(models)-1]; lead.extent == 0 && lead.step > 0 {
-			return // what is last then is another part
+			return // another part would be the last one
 		}
 		a, err := axes[0].Concat(axes[1:]...)
 		if err != nil {
@@ -75,7 +75,7 @@ func TestConcat(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		parts []grid.Axis
-		want  string // configuration of the axis as a grid, or of the error
+		want  string // configuration of the axis as a grid, or part of the error
 	}{
 		{"one step that ends whole", []grid.Axis{newAxis(t, 8, grid.Every(4)), newAxis(t, 6, grid.Every(4))}, "14 [4]"},
 		{"two steps", []grid.Axis{newAxis(t, 8, grid.Every(4)), newAxis(t, 6, grid.Every(5))}, "14 [[[4, 2], [5, 2]]]"},
@@ -249,7 +249,7 @@ func TestMergedUpToAgainstModel(t *testing.T) {
 		}
 		want = append(want, all[chunks:]...)
 		got := lengths(b)
-		if m.step > 0 { // the last chunk of a step is as long as all others
+		if m.step > 0 { // the last chunk of a regular axis has full length
 			got, want = bounds(b), bounds(newEdgesAxis(t, m.extent, want))
 		}
 		if b.Extent() != m.extent || !slices.Equal(got, want) || b.IsRegular() != a.IsRegular() {
@@ -258,7 +258,7 @@ func TestMergedUpToAgainstModel(t *testing.T) {
 	})
 }
 
-// newEdgesAxis cuts an axis, or an empty one that has no edges.
+// newEdgesAxis returns an axis with the given edges, or a regular one if it is empty.
 func newEdgesAxis(t *rapid.T, extent int64, edges []int64) grid.Axis {
 	if extent == 0 {
 		return model{0, 1, nil}.axis(t)

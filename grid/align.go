@@ -1,7 +1,8 @@
 package grid
 
-// Align returns the smallest region of whole chunks that holds the region, clipped to the array. What is empty along
-// an axis stays so. A region that does not lie within the array is an error that wraps [ErrOutOfRange].
+// Align returns the smallest box of whole chunks that contains region, clipped to the
+// array. Along an axis where region is empty the interval stays as it is. Align returns
+// an error that wraps [ErrOutOfRange] if region does not lie within the array.
 func (g *Grid) Align(region Box) (Box, error) {
 	chunks, err := g.Touched(region)
 	if err != nil {

@@ -4,13 +4,15 @@ import "math"
 
 // Bounds of the chunks that Auto chooses, in bytes.
 const (
-	autoBase  = 256 << 10 // for an array of 1 MiB
+	autoBase  = 256 << 10 // target for an array of 1 MiB
 	autoLeast = 128 << 10
 	autoMost  = 64 << 20
 )
 
-// Auto returns a chunk shape for an array of the given shape whose elements take size bytes. Larger arrays get larger chunks,
-// and axes are halved in turn until a chunk is about as large as wanted: zarr-python's rule, with its results.
+// Auto returns a chunk shape for an array of the given shape with elements of size bytes.
+// It follows zarr-python's rule and returns the same shapes: larger arrays get larger
+// chunks, and axes are halved in turn until a chunk has about the target size, between
+// 128 KiB and 64 MiB.
 func Auto(shape []int64, size int64) []int64 {
 	chunk := make([]int64, len(shape))
 	total := float64(size)
@@ -18,6 +20,7 @@ func Auto(shape []int64, size int64) []int64 {
 		chunk[i] = max(1, n)
 		total *= float64(chunk[i])
 	}
+	// The target doubles with each factor of ten in the size of the array.
 	target := autoBase * math.Pow(2, math.Log10(total/(1<<20)))
 	target = min(max(target, autoLeast), autoMost)
 	for i := 0; len(chunk) > 0; i++ {
@@ -26,6 +29,8 @@ func Auto(shape []int64, size int64) []int64 {
 			bytes *= float64(n)
 			rest = max(rest, n)
 		}
+		// Half a target more or less is near enough. If all axes have length 1, nothing
+		// is left to halve.
 		near := bytes < target || math.Abs(bytes-target)/target < 0.5
 		if near && bytes < autoMost || rest == 1 {
 			break

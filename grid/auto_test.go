@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestAuto has the results of zarr-python 3.4.1 for the same shapes.
+// TestAuto compares with the results of zarr-python 3.4.1 for the same shapes.
 func TestAuto(t *testing.T) {
 	for _, tt := range []struct {
 		shape []int64

@@ -7,13 +7,14 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Axis is one dimension of an array and how it is cut into cells. It is immutable; the zero Axis is not usable.
+// Axis is one dimension of an array together with the edges that cut it into cells. It is
+// immutable. The zero Axis is not usable.
 type Axis struct {
 	extent int64
-	step   int64  // length of every cell; 0 where edges are listed
-	edges  *edges // nil where every cell is step long
-	stored *stored
-	chunks int64 // cells that overlap [0, extent)
+	step   int64   // length of every cell; 0 if edges are listed
+	edges  *edges  // nil if every cell has length step
+	stored *stored // encoded lengths; nil if they are the edges
+	chunks int64   // cells that overlap [0, extent)
 }
 
 // Cell is one position of an axis's grid. All lengths are in elements.
@@ -21,43 +22,46 @@ type Cell struct {
 	Index   int64 // number of the cell along the axis
 	Start   int64 // first element
 	Edge    int64 // distance to the start of the next cell
-	Logical int64 // elements that belong to the array: the edge clipped at the extent, 0 for a cell beyond it
+	Logical int64 // elements within the array: Edge clipped at the extent; 0 beyond it
 	Encoded int64 // length that the stored bytes decode to
 }
 
-// IsBoundary reports whether the cell stores more than belongs to the array.
+// IsBoundary reports whether the cell stores elements that lie outside the array.
 func (c Cell) IsBoundary() bool { return c.Logical != c.Encoded }
 
-// Cut says how an axis is cut, before it is bound to an extent.
+// Cut describes how to cut an axis into cells. [NewAxis] applies it to an extent.
 type Cut struct {
 	step  int64
-	edges *edges // nil where every cell is step long
-	err   error  // why there are no edges
+	edges *edges // nil if every cell has length step
+	err   error  // why edges is nil although lengths were listed
 
-	encoded *Cut // lengths that cells are stored with, nil for the edges
-	trimmed bool // the last chunk is stored as far as the extent
+	encoded *Cut // encoded lengths; nil if they are the edges
+	trimmed bool // the last chunk is stored only up to the extent
 }
 
-// Every cuts an axis into cells of one length; cells follow the extent for ever. In metadata it is a bare integer.
+// Every cuts an axis into cells of one length, in elements. An axis that grows gets more
+// cells of that length. In metadata it is a bare integer.
 func Every(length int64) Cut { return Cut{step: length} }
 
-// Edges cuts an axis at explicit lengths, one a cell. The slice is not kept.
+// Edges cuts an axis at explicit lengths, one per cell. It does not keep the slice.
 func Edges(lengths ...int64) Cut { return listed(ofLengths(lengths)) }
 
-// Runs cuts an axis at explicit lengths given as runs. The slice is not kept.
+// Runs cuts an axis at explicit lengths, given as runs. It does not keep the slice.
 func Runs(runs ...Run) Cut { return listed(ofRuns(runs)) }
 
-// listed keeps a list, or the reason why there is none until the axis is made.
+// listed returns a cut that lists lengths. [NewAxis] reports a fault in the list.
 func listed(source runSource) Cut {
 	e, err := newEdges(source)
 	return Cut{edges: e, err: err}
 }
 
-// isListed reports whether lengths are listed, if only with a fault.
+// isListed reports whether the cut lists lengths, even if the list has a fault.
 func (c Cut) isListed() bool { return c.edges != nil || c.err != nil }
 
-// NewAxis cuts an axis of the given extent. Lengths and counts below one, a list that does not cover the extent, and an
-// encoded length below its edge wrap [ErrInvalid]; a sum of lengths beyond 64 bits is [ErrOverflow].
+// NewAxis returns an axis of the given extent, in elements. It returns an error that
+// wraps [ErrInvalid] if a length or a count is below 1, if the list does not cover the
+// extent, or if an encoded length is shorter than its edge. It returns an error that
+// wraps [ErrOverflow] if the lengths sum to more than an int64 holds.
 func NewAxis(extent int64, cut Cut) (Axis, error) {
 	a, err := cut.bind(extent)
 	if err != nil || cut.encoded == nil {
@@ -66,7 +70,7 @@ func NewAxis(extent int64, cut Cut) (Axis, error) {
 	return a.withEncoded(*cut.encoded)
 }
 
-// bind cuts an axis at the edges.
+// bind returns an axis of the given extent. It ignores encoded lengths.
 func (c Cut) bind(extent int64) (Axis, error) {
 	if extent < 0 {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
@@ -86,7 +90,7 @@ func (c Cut) bind(extent int64) (Axis, error) {
 	return a, nil
 }
 
-// boundAxis binds a list of edges to an extent.
+// boundAxis returns an axis of the given extent with listed edges.
 func boundAxis(extent int64, e *edges) (Axis, error) {
 	if extent > e.sum {
 		return Axis{}, invalid("edges sum to %d and do not cover the extent %d", e.sum, extent)
@@ -102,17 +106,17 @@ func boundAxis(extent int64, e *edges) (Axis, error) {
 // Extent returns the length of the axis in elements.
 func (a Axis) Extent() int64 { return a.extent }
 
-// Step returns the length of every cell, or 0 where lengths are listed.
+// Step returns the length of every cell, or 0 if lengths are listed.
 func (a Axis) Step() int64 { return a.step }
 
-// IsRegular reports whether one length is repeated for ever.
+// IsRegular reports whether one length repeats along the axis without end.
 func (a Axis) IsRegular() bool { return a.step > 0 }
 
-// Chunks returns how many cells overlap the array.
+// Chunks returns the number of chunks, which are the cells that overlap the array.
 func (a Axis) Chunks() int64 { return a.chunks }
 
-// Cells returns how many cells there are: all declared ones where lengths are listed, also beyond the extent;
-// else as many as chunks.
+// Cells returns the number of cells. If lengths are listed these are all declared cells,
+// including those beyond the extent. Otherwise Cells equals Chunks.
 func (a Axis) Cells() int64 {
 	if a.edges != nil {
 		return a.edges.cells
@@ -120,8 +124,8 @@ func (a Axis) Cells() int64 {
 	return a.chunks
 }
 
-// Covered returns how many elements the cells cover, at least the extent. A regular axis reports the extent, because
-// its cells never end.
+// Covered returns the number of elements that the cells cover, at least the extent. For a
+// regular axis it is the extent, because its cells have no end.
 func (a Axis) Covered() int64 {
 	if a.edges != nil {
 		return a.edges.sum
@@ -129,8 +133,8 @@ func (a Axis) Covered() int64 {
 	return a.extent
 }
 
-// Locate returns the chunk that holds element i and the place of i within it.
-// It is false where i lies outside the array.
+// Locate returns the chunk that holds element i and the position of i within it. It
+// returns false if i lies outside the array.
 func (a Axis) Locate(i int64) (chunk, within int64, ok bool) {
 	if i < 0 || i >= a.extent {
 		return 0, 0, false
@@ -143,7 +147,8 @@ func (a Axis) Locate(i int64) (chunk, within int64, ok bool) {
 	return chunk, i - start, true
 }
 
-// Cell returns cell k. It is false where there is no such cell; beyond the extent only listed cells exist.
+// Cell returns cell k. It returns false if there is no such cell. Only an axis with
+// listed edges has cells beyond its extent.
 func (a Axis) Cell(k int64) (Cell, bool) {
 	if k < 0 || k >= a.Cells() {
 		return Cell{}, false
@@ -160,8 +165,9 @@ func (a Axis) Cell(k int64) (Cell, bool) {
 	return c, true
 }
 
-// Edges yields the declared lengths as runs of equal ones. A regular axis yields one run of all its chunks. An axis of inner chunks may
-// yield more than one wants to wait for: see [Axis.NumRuns].
+// Edges yields the declared lengths as runs of equal lengths. A regular axis yields one
+// run for all its chunks. An axis of inner chunks may have too many runs to iterate over;
+// see [Axis.NumRuns].
 func (a Axis) Edges() iter.Seq[Run] {
 	return func(yield func(Run) bool) {
 		if a.edges == nil {
@@ -176,8 +182,9 @@ func (a Axis) Edges() iter.Seq[Run] {
 	}
 }
 
-// Sizes returns the logical lengths of the chunks as runs of equal ones: what is left of the edges within the extent. It is nil, too,
-// for an axis of inner chunks with more than 2^22 runs ([Axis.NumRuns]), which should not be listed.
+// Sizes returns the logical lengths of the chunks as runs of equal lengths. These are the
+// edges clipped at the extent. Sizes returns nil for an axis of inner chunks with more
+// than 2^22 runs ([Axis.NumRuns]), which is too long to list.
 func (a Axis) Sizes() []Run {
 	if a.listable() != nil {
 		return nil
@@ -193,6 +200,7 @@ func (a Axis) Sizes() []Run {
 			left -= whole * r.Length
 			r.Count -= whole
 		}
+		// The extent ends within this run and clips its last chunk.
 		if r.Count > 0 && left > 0 {
 			sizes, left = appendRun(sizes, Run{left, 1}), 0
 		}
@@ -200,7 +208,7 @@ func (a Axis) Sizes() []Run {
 	return sizes
 }
 
-// appendRun appends r, merged with the last run where the lengths are equal.
+// appendRun appends r, or merges it with the last run if their lengths are equal.
 func appendRun(runs []Run, r Run) []Run {
 	if n := len(runs); n > 0 && runs[n-1].Length == r.Length {
 		runs[n-1].Count += r.Count
@@ -209,7 +217,8 @@ func appendRun(runs []Run, r Run) []Run {
 	return append(runs, r)
 }
 
-// Longest returns the largest length that the cells in the interval are stored with, 0 where there is none.
+// Longest returns the largest encoded length of the cells in the interval, in elements.
+// It returns 0 if there is no such cell.
 func (a Axis) Longest(cells Interval) int64 {
 	cells = cells.Intersect(Interval{0, a.Cells()})
 	if a.stored != nil && cells.Len() > 0 {
@@ -218,7 +227,8 @@ func (a Axis) Longest(cells Interval) int64 {
 	return a.longestEdge(cells)
 }
 
-// longestEdge returns the largest edge of the cells in the interval, 0 where there is none.
+// longestEdge returns the largest edge of the cells in the interval, or 0 if there is no
+// such cell.
 func (a Axis) longestEdge(cells Interval) int64 {
 	if cells.Len() == 0 || a.edges == nil {
 		return a.step * min(1, cells.Len())
@@ -226,7 +236,8 @@ func (a Axis) longestEdge(cells Interval) int64 {
 	return a.edges.longest(cells)
 }
 
-// Equal reports whether both axes have the same extent, are cut in the same way and stored with the same lengths.
+// Equal reports whether both axes have the same extent, edges and encoded lengths. A
+// regular axis never equals one with listed edges.
 func (a Axis) Equal(b Axis) bool {
 	if a.extent != b.extent || a.step != b.step || !a.stored.equal(b.stored) {
 		return false
@@ -234,10 +245,15 @@ func (a Axis) Equal(b Axis) bool {
 	return a.edges == b.edges || a.edges != nil && b.edges != nil && a.edges.equal(b.edges)
 }
 
-// Resized returns the axis with another extent. Listed edges are kept when it shrinks, and when it grows into cells
-// that are already there; growth beyond them adds one edge that covers the rest (zarr-python's rule). Where cells have
-// encoded lengths, what is new is stored with its own length, or with the one that all cells have in common if that is larger.
-// Where the last chunk is trimmed, a change that cuts or lengthens a stored chunk wraps [ErrInvalid].
+// Resized returns the axis with another extent. A regular axis follows the extent. Listed
+// edges stay when the axis shrinks, and when it grows into cells that are already
+// declared. Growth beyond them adds one edge that covers the rest, as in zarr-python.
+//
+// If cells have encoded lengths, a new cell is stored with the length of its edge, or
+// with the encoded length that all cells share if that is larger.
+//
+// Resized returns an error that wraps [ErrInvalid] if the extent is negative, or if the
+// axis is trimmed and the change would cut or lengthen a stored chunk.
 func (a Axis) Resized(extent int64) (Axis, error) {
 	if extent < 0 {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
@@ -258,7 +274,7 @@ func (a Axis) Resized(extent int64) (Axis, error) {
 	return b, nil
 }
 
-// restepped is Resized for an axis whose cells follow the extent.
+// restepped is Resized for a regular axis.
 func (a Axis) restepped(extent int64) (Axis, error) {
 	if err := a.checkKept(extent); err != nil {
 		return Axis{}, err
@@ -267,6 +283,7 @@ func (a Axis) restepped(extent int64) (Axis, error) {
 	if err != nil || !a.IsEncoded() {
 		return b, err
 	}
+	// Encoded lengths of chunks that remain are kept, those of new chunks are added.
 	s := a.stored.first(b.chunks)
 	if b.chunks > a.chunks {
 		if s, err = s.behind(a.chunks, []Run{{a.step, b.chunks - a.chunks}}); err != nil {
@@ -274,15 +291,21 @@ func (a Axis) restepped(extent int64) (Axis, error) {
 		}
 	}
 	if s != nil && s.edges != nil {
+		// The list is dropped here if it no longer differs from the step.
 		return b.withEncodedEdges(s.edges)
 	}
 	b.stored = s
 	return b, nil
 }
 
-// Extended returns the axis with the same extent and more cells behind the last one, in time that hardly depends on how many
-// there are already. Encoded lengths of the new cells are chosen as [Axis.Resized] does. A regular axis has cells without
-// end and wraps [ErrInvalid], as lengths and counts below one do; a sum of lengths beyond 64 bits is [ErrOverflow].
+// Extended returns the axis with the same extent and more cells after the last one. The
+// time it takes hardly depends on the number of existing cells. If all cells share an
+// encoded length that no new edge exceeds, the new cells share it too. Otherwise new
+// cells are stored with the length of their edge.
+//
+// Extended returns an error that wraps [ErrInvalid] if the axis is regular or if a length
+// or count is below 1. It returns an error that wraps [ErrOverflow] if the lengths sum to
+// more than an int64 holds.
 func (a Axis) Extended(more ...Run) (Axis, error) {
 	if a.edges == nil {
 		return Axis{}, invalid("chunk length %d is regular and takes no edges behind its end: unlock the axis first", a.step)
@@ -303,13 +326,14 @@ func (a Axis) Extended(more ...Run) (Axis, error) {
 		return Axis{}, err
 	}
 	if a.stored.edges == nil && s.edges != nil {
-		return b.withEncodedEdges(s.edges) // listed for the first time: they may be the edges
+		// The encoded lengths are listed for the first time: they may equal the edges.
+		return b.withEncodedEdges(s.edges)
 	}
 	b.stored = s
 	return b, nil
 }
 
-// touched returns the chunks that the elements in overlap.
+// touched returns the chunks that overlap the elements in the interval.
 func (a Axis) touched(in Interval) (Interval, error) {
 	if in.Start < 0 || in.Stop > a.extent || in.Start > in.Stop {
 		return Interval{}, fmt.Errorf("%w: elements %d to %d of an axis with extent %d", ErrOutOfRange, in.Start, in.Stop, a.extent)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestGrownFromNothing has boundaries at 3, 7, 10, 14 … meet the edges of an axis without elements.
+// TestGrownFromNothing lets boundaries at 3, 7, 10, 14 … meet the edges of an axis
+// without elements.
 func TestGrownFromNothing(t *testing.T) {
 	byThrees := ByBoundaries("calendar:month", func(at int64) (int64, error) {
 		if at%7 < 3 {
@@ -18,12 +19,12 @@ func TestGrownFromNothing(t *testing.T) {
 		extent int64
 		want   []int64
 	}{
-		{[]int64{1}, 5, []int64{3, 4}},          // a place holder
+		{[]int64{1}, 5, []int64{3, 4}},          // a placeholder
 		{[]int64{1}, 3, []int64{3}},             // the same
 		{[]int64{3}, 5, []int64{3, 4}},          // fits
 		{[]int64{3, 4, 3}, 2, []int64{3, 4, 3}}, // planned, and stays
-		{[]int64{7}, 2, []int64{7}},             // it may end where one begins
-		{[]int64{30}, 2, []int64{30}},           // nothing is known of what comes
+		{[]int64{7}, 2, []int64{7}},             // it ends at a boundary
+		{[]int64{30}, 2, []int64{30}},           // declared edges stay
 		{[]int64{4, 3}, 7, []int64{4, 3}},       // declared edges wait for their elements
 		{[]int64{4}, 7, []int64{4, 3}},
 		{[]int64{1, 1}, 3, []int64{1, 1, 1}},

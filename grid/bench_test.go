@@ -81,7 +81,7 @@ func axisOf(b *testing.B, edges []int64) grid.Axis {
 	return a
 }
 
-// BenchmarkGrow adds an edge to many: the same one again and again, or one behind the other.
+// BenchmarkGrow adds an edge to many: to the same list each time, or to the last result.
 func BenchmarkGrow(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	edges := make([]int64, 1_000_000)
@@ -110,7 +110,7 @@ func BenchmarkGrow(b *testing.B) {
 	}
 }
 
-// heldBytes returns how much memory is free again without *v.
+// heldBytes returns the number of bytes that only *v keeps in memory.
 func heldBytes[V any](v *V) uint64 {
 	var with, without runtime.MemStats
 	runtime.GC()

@@ -9,18 +9,18 @@ import (
 // Interval is a half-open range of element or chunk indices along one axis.
 type Interval struct{ Start, Stop int64 }
 
-// Len returns how many indices the interval holds.
+// Len returns the number of indices in the interval.
 func (i Interval) Len() int64 { return max(0, i.Stop-i.Start) }
 
-// Intersect returns the indices that both intervals hold; it is empty where Len is 0.
+// Intersect returns the indices that both intervals hold. Its Len is 0 if there are none.
 func (i Interval) Intersect(o Interval) Interval {
 	return Interval{max(i.Start, o.Start), min(i.Stop, o.Stop)}
 }
 
-// Box is a half-open region: one interval an axis.
+// Box is a half-open region with one interval per axis.
 type Box []Interval
 
-// BoxOf returns the box from the origin that covers shape.
+// BoxOf returns the box of the given shape at the origin.
 func BoxOf(shape []int64) Box {
 	b := make(Box, len(shape))
 	for i, n := range shape {
@@ -29,7 +29,7 @@ func BoxOf(shape []int64) Box {
 	return b
 }
 
-// Shape returns the length of every axis.
+// Shape returns the length of each axis.
 func (b Box) Shape() []int64 {
 	s := make([]int64, len(b))
 	for i, in := range b {
@@ -38,7 +38,8 @@ func (b Box) Shape() []int64 {
 	return s
 }
 
-// Len returns how many indices the box holds, and whether that number fits into 64 bits.
+// Len returns the number of indices in the box. It returns false if that number overflows
+// int64.
 func (b Box) Len() (int64, bool) {
 	n, ok := int64(1), true
 	for _, in := range b {
@@ -46,6 +47,7 @@ func (b Box) Len() (int64, bool) {
 		if l == 0 {
 			return 0, true
 		}
+		// Go on after an overflow: a later axis may be empty.
 		if ok {
 			n, ok = checked.Mul(n, l)
 		}
@@ -63,7 +65,8 @@ func (b Box) Contains(index []int64) bool {
 	return len(index) == len(b)
 }
 
-// Indices yields every index of the box in C order. The slice is reused: copy what is kept.
+// Indices yields every index of the box in C order. It reuses the slice: copy it to keep
+// it.
 func (b Box) Indices() iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		index := make([]int64, len(b))
@@ -75,7 +78,7 @@ func (b Box) Indices() iter.Seq[[]int64] {
 	}
 }
 
-// First sets index to the first index of the box; it is false where the box is empty.
+// First sets index to the first index of the box. It returns false if the box is empty.
 func (b Box) First(index []int64) bool {
 	for i, in := range b {
 		if in.Len() == 0 {
@@ -86,7 +89,8 @@ func (b Box) First(index []int64) bool {
 	return true
 }
 
-// Next moves index to the one that follows in C order; it is false after the last.
+// Next advances index to the one that follows in C order. It returns false after the
+// last.
 func (b Box) Next(index []int64) bool {
 	for i := len(b) - 1; i >= 0; i-- {
 		if index[i]++; index[i] < b[i].Stop {
@@ -97,8 +101,8 @@ func (b Box) Next(index []int64) bool {
 	return false
 }
 
-// Subtract yields disjoint boxes that together hold what b holds and o does not, at most two an axis.
-// Both boxes have the same number of axes.
+// Subtract yields disjoint boxes that together hold the indices of b that are not in o,
+// at most two per axis. Both boxes must have the same number of axes.
 func (b Box) Subtract(o Box) iter.Seq[Box] {
 	return func(yield func(Box) bool) {
 		rest := append(Box(nil), b...)
@@ -108,6 +112,8 @@ func (b Box) Subtract(o Box) iter.Seq[Box] {
 				yield(rest)
 				return
 			}
+			// Split off what lies before and behind o along this axis. The rest overlaps
+			// o here.
 			for _, part := range [2]Interval{{rest[i].Start, common.Start}, {common.Stop, rest[i].Stop}} {
 				if part.Len() == 0 {
 					continue

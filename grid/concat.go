@@ -8,16 +8,22 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Concat returns the axis of all axes one behind the other: extents are joined, and every cell stays a cell. Cells beyond the extent
-// are kept of the last axis only. Axes without elements leave no trace, except for the edges that the last one lists.
-// Regular axes of one step stay regular where all but the last end with a full chunk; else the result is a list.
+// Concat returns the axis that joins a and the others end to end. The extents add up, and
+// every chunk stays a chunk. Cells beyond the extent are kept only for the last axis. An
+// axis without elements contributes nothing, except that a last one keeps its listed
+// edges. Regular axes with the same step stay regular if all but the last end with a full
+// chunk. Otherwise the result lists its edges.
 //
-// Where a chunk that stores more than belongs to its axis comes to stand before others, as the padded last chunk of a file does,
-// the result has encoded lengths beside its edges ([Cut.EncodedAs]). An extent or a sum of edges beyond 64 bits is [ErrOverflow].
+// The padded last chunk of one axis may come to lie in the middle of the result. The
+// result then has encoded lengths besides its edges ([Cut.EncodedAs]).
+//
+// Concat returns an error that wraps [ErrOverflow] if extents or edges sum to more than
+// an int64 holds, and [ErrUnsupported] if an axis has too many runs to list.
 func (a Axis) Concat(others ...Axis) (Axis, error) {
 	all := append([]Axis{a}, others...)
 	var parts []Axis
 	for i, p := range all {
+		// A last axis without elements may still declare cells for later growth.
 		if p.extent > 0 || i == len(all)-1 && !p.IsRegular() {
 			parts = append(parts, p)
 		}
@@ -31,7 +37,7 @@ func (a Axis) Concat(others ...Axis) (Axis, error) {
 	return join(parts)
 }
 
-// join joins axes.
+// join is Concat for two or more axes, of which only the last may be empty.
 func join(parts []Axis) (Axis, error) {
 	last := parts[len(parts)-1]
 	extent, regular := int64(0), last.IsRegular()
@@ -49,6 +55,7 @@ func join(parts []Axis) (Axis, error) {
 		last.extent, last.chunks = extent, checked.CeilDiv(extent, last.step)
 		return last, nil
 	}
+	// A partial chunk within the result is clipped, but decodes to what it did before.
 	var edges, encoded []Run
 	for _, p := range parts[:len(parts)-1] {
 		edges = appendFirst(edges, slices.Values(p.Sizes()), p.chunks)
@@ -67,7 +74,7 @@ func join(parts []Axis) (Axis, error) {
 	return NewAxis(extent, cut)
 }
 
-// appendFirst appends the first n lengths of a list.
+// appendFirst appends the first n lengths of list to runs.
 func appendFirst(runs []Run, list iter.Seq[Run], n int64) []Run {
 	for r := range list {
 		r.Count = min(r.Count, n)
@@ -81,8 +88,9 @@ func appendFirst(runs []Run, list iter.Seq[Run], n int64) []Run {
 	return runs
 }
 
-// Concat returns the grid of arrays one behind the other along an axis, joined as [Axis.Concat] does it. All other axes
-// have to be equal, in extent and in cut, else it wraps [ErrInvalid]; an axis that the grid does not have wraps [ErrOutOfRange].
+// Concat returns the grid of arrays that are joined end to end along one axis, as by
+// [Axis.Concat]. It returns an error that wraps [ErrInvalid] if the other axes differ in
+// extent or edges, and [ErrOutOfRange] if the grid has no such axis.
 func (g *Grid) Concat(axis int, others ...*Grid) (*Grid, error) {
 	if err := g.has(axis); err != nil {
 		return nil, err

@@ -6,9 +6,13 @@ import (
 	"strconv"
 )
 
-// AppendConfiguration appends the configuration of the grid as it stands in metadata: bare integers stay bare, and
-// a list is written with runs [length, count] where that has fewer items (zarr-python's spelling). Encoded lengths are written
-// where an axis has them. The lists of a grid of inner chunks ([Grid.Divided]), which is not for metadata, can be endless ([Axis.NumRuns]).
+// AppendConfiguration appends the configuration of the grid as JSON, in the form that
+// metadata has. A regular axis is a bare integer. A list of edges has runs
+// [length, count] where a length repeats, as zarr-python writes it. Encoded lengths are
+// written if an axis has them.
+//
+// A grid of inner chunks ([Grid.Divided]) is not meant for metadata. Its lists may be too
+// long to write ([Axis.NumRuns]).
 func (g *Grid) AppendConfiguration(dst []byte) []byte {
 	if g.name != RectilinearName {
 		return append(appendShapes(append(dst, `{"chunk_shape": `...), g.axes, Axis.appendShape), '}')
@@ -20,9 +24,11 @@ func (g *Grid) AppendConfiguration(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendListed is [Grid.AppendConfiguration] for programs that refuse bare integers in a rectilinear grid, as Icechunk 2.2 does:
-// every axis is written as a list, with as many edges as it has chunks and at least one. Such an axis does not follow the
-// extent any more ([Grid.Unlocked]). An axis whose edges would sum to more than 64 bits stays a bare integer.
+// AppendListed is like [Grid.AppendConfiguration] but writes every axis of a rectilinear
+// grid as a list. Some programs, such as Icechunk 2.2, refuse bare integers there. A list
+// has as many edges as the axis has chunks, and at least one, so the axis no longer
+// follows the extent ([Grid.Unlocked]). An axis whose edges would overflow int64 stays a
+// bare integer.
 func (g *Grid) AppendListed(dst []byte) []byte {
 	if g.name != RectilinearName {
 		return g.AppendConfiguration(dst)
@@ -37,7 +43,7 @@ func (g *Grid) AppendListed(dst []byte) []byte {
 	return listed.AppendConfiguration(dst)
 }
 
-// appendShapes appends a list with an entry an axis.
+// appendShapes appends a list with one entry per axis.
 func appendShapes(dst []byte, axes []Axis, entry func(Axis, []byte) []byte) []byte {
 	dst = append(dst, '[')
 	for i, a := range axes {
@@ -46,7 +52,7 @@ func appendShapes(dst []byte, axes []Axis, entry func(Axis, []byte) []byte) []by
 	return append(dst, ']')
 }
 
-// appendShape appends how an axis is cut.
+// appendShape appends the edges of an axis, or its step if it is regular.
 func (a Axis) appendShape(dst []byte) []byte {
 	if a.IsRegular() {
 		return strconv.AppendInt(dst, a.step, 10)
@@ -54,7 +60,7 @@ func (a Axis) appendShape(dst []byte) []byte {
 	return appendRuns(dst, a.Edges())
 }
 
-// appendEncoded appends with what lengths the cells of an axis are stored. A bare integer stands for all cells.
+// appendEncoded appends the encoded lengths of an axis. One integer stands for all cells.
 func (a Axis) appendEncoded(dst []byte) []byte {
 	switch {
 	case a.stored == nil:
@@ -65,6 +71,7 @@ func (a Axis) appendEncoded(dst []byte) []byte {
 	return appendRuns(dst, a.Encoded())
 }
 
+// appendRuns appends a list of edges and of pairs [length, count].
 func appendRuns(dst []byte, runs iter.Seq[Run]) []byte {
 	dst = append(dst, '[')
 	first := len(dst)

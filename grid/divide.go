@@ -2,21 +2,33 @@ package grid
 
 import "iter"
 
-// Divided returns the axis of the inner chunks that there are when every cell, as it is stored, is a shard that is cut by inner, from
-// its own start on. The extent stays, and clips chunks as on any axis (zarr-python's read_chunk_sizes).
+// Divided returns the axis of the inner chunks if every cell of a is a shard that inner
+// cuts, starting at the shard's first element. The extent stays the same and clips the
+// inner chunks, as on any axis. The lengths are those that zarr-python calls
+// read_chunk_sizes.
 //
-//   - [Every] has to divide each shard ([Axis.MultipleOf]). Inner chunks then follow each other in one step through all shards.
-//   - [EveryTrimmed] clips the last inner chunk of a shard at the shard's end (an experiment, zarr-specs pull request 370): shards
-//     of 10 in inner chunks of 8 are 8, 2, 8, 2.
-//   - [Edges] and [Runs] list the inner chunks of one shard (an experiment); their sum is what each shard is stored with.
+//   - [Every] must divide the encoded length of each shard ([Axis.MultipleOf]). If it
+//     divides the edges too, the result is regular.
+//   - [EveryTrimmed] clips the last inner chunk of each shard at the end of the shard.
+//     Shards of 10 with inner chunks of 8 give 8, 2, 8, 2. This is an experiment
+//     (zarr-specs pull request 370).
+//   - [Edges] and [Runs] list the inner chunks of one shard. They must sum to the encoded
+//     length of every shard. This is an experiment, too.
 //
-// Where shards are stored longer than their edges ([Cut.EncodedAs]) inner chunks cover what is stored. One that holds some
-// elements of the array is as long as these and stored whole; those that hold none have no place on the axis and are left out.
+// If shards are stored longer than their edges ([Cut.EncodedAs]), the inner chunks cover
+// all that is stored. An inner chunk that reaches beyond the edge is clipped on the axis
+// but stored whole. One that begins beyond the edge has no place on the axis and is left
+// out.
 //
-// The result takes memory in proportion to the runs of the shards, however many shards there are, so it may have more runs than memory
-// holds ([Axis.NumRuns]); what needs all of them wraps [ErrUnsupported]. So does dividing an axis with that many runs, unless
-// by a step, and cutting many shards of different edges by a long list. What does not fit wraps [ErrInvalid]; a last shard that
-// ends beyond 64 bits is [ErrOverflow].
+// The result takes memory in proportion to the number of runs of shards, not of shards.
+// It may have more runs than fit into memory ([Axis.NumRuns]). Operations that need all
+// of them return an error that wraps [ErrUnsupported].
+//
+// Divided returns an error that wraps [ErrInvalid] if inner does not fit the shards, and
+// [ErrOverflow] if the last shard ends beyond the largest int64. The error wraps
+// [ErrUnsupported] if the shards have too many runs themselves, unless inner is a step
+// that divides every edge, and if many shards of different lengths are cut by a long
+// list.
 func (a Axis) Divided(inner Cut) (Axis, error) {
 	step, err := a.innerStep(inner)
 	if err != nil {
@@ -31,7 +43,8 @@ func (a Axis) Divided(inner Cut) (Axis, error) {
 	return a.divided(inner, step)
 }
 
-// innerStep checks whether the cut fits all shards, and returns the length that all inner chunks have in common, 0 where there is none.
+// innerStep checks that the cut fits all shards. It returns the length that all inner
+// chunks share, or 0 if they differ.
 func (a Axis) innerStep(inner Cut) (int64, error) {
 	switch {
 	case inner.err != nil:
@@ -44,17 +57,19 @@ func (a Axis) innerStep(inner Cut) (int64, error) {
 		return 0, invalid("inner chunk length must be at least 1, got %d", inner.step)
 	}
 	step := inner.step
+	// No inner chunk is longer than its shard.
 	if inner.trimmed && a.stored == nil && a.step > 0 {
 		step = min(step, a.step)
 	}
 	err := a.MultipleOf(step)
+	// Shards that are no multiple of the step end with a clipped inner chunk.
 	if err != nil && inner.trimmed {
 		return 0, nil
 	}
 	return step, err
 }
 
-// listedStep is innerStep for a list.
+// listedStep is innerStep for a list of inner chunks.
 func (a Axis) listedStep(e *edges) (int64, error) {
 	if cell, length, found := a.firstStored(func(length int64) bool { return length != e.sum }); found {
 		return 0, invalid("inner chunks sum to %d and have to fill every shard exactly, shard %d is stored with %d elements", e.sum, cell, length)
@@ -66,10 +81,13 @@ func (a Axis) listedStep(e *edges) (int64, error) {
 	return length, nil
 }
 
-// Divided returns the grid of inner chunks over the whole array when every chunk of g is a shard that is cut by inner, one cut an axis
-// ([Axis.Divided]). Each of its cells lies in exactly one chunk of g, the one that holds the cell's first element. It is regular
-// where inner chunks follow each other in one step along every axis, else rectilinear. The inner chunks of one shard are those of an
-// array of its shape with one chunk. Errors are those of [Axis.Divided] and name the axis.
+// Divided returns the grid of the inner chunks if every chunk of g is a shard that inner
+// cuts, with one cut per axis ([Axis.Divided]). Each of its cells lies in exactly one
+// chunk of g: the one that holds the cell's first element. It is regular if one step runs
+// through all shards along every axis, otherwise rectilinear.
+//
+// To get the inner chunks of a single shard, divide a grid of the shard's shape that has
+// one chunk. Errors are those of [Axis.Divided] and name the axis.
 func (g *Grid) Divided(inner ...Cut) (*Grid, error) {
 	if len(inner) != len(g.axes) {
 		return nil, invalid("the inner chunks have %d axes, the shards have %d", len(inner), len(g.axes))
@@ -84,7 +102,8 @@ func (g *Grid) Divided(inner ...Cut) (*Grid, error) {
 	return (&Grid{name: RegularName}).recut(axes)
 }
 
-// divided lists the inner chunks of all shards. They are stored with one length where step says so.
+// divided lists the inner chunks of all shards. A step above 0 is the length that all
+// inner chunks are stored with.
 func (a Axis) divided(inner Cut, step int64) (Axis, error) {
 	if err := a.listable(); err != nil {
 		return Axis{}, err
@@ -100,6 +119,7 @@ func (a Axis) divided(inner Cut, step int64) (Axis, error) {
 		return Axis{}, err
 	}
 	b, err := boundAxis(a.extent, e)
+	// Encoded lengths differ from the edges only if a shard's edge clips an inner chunk.
 	if err != nil || !d.clips {
 		return b, err
 	}
@@ -112,10 +132,11 @@ func (a Axis) divided(inner Cut, step int64) (Axis, error) {
 	return b, err
 }
 
-// shard is a cell that is to be divided.
+// shard is a cell to be divided: its edge and its encoded length, in elements.
 type shard struct{ edge, stored int64 }
 
-// shards yields all shards, equal neighbours together. An axis that needs an edge has at least one.
+// shards yields the shards with the number of equal neighbours. An axis without chunks
+// yields one shard, because a list needs at least one edge.
 func (a Axis) shards() iter.Seq2[shard, int64] {
 	return func(yield func(shard, int64) bool) {
 		if a.chunks == 0 && a.edges == nil {
@@ -129,6 +150,8 @@ func (a Axis) shards() iter.Seq2[shard, int64] {
 			}
 			return
 		}
+		// Walk the edges and the encoded lengths side by side, up to the end of the
+		// shorter run.
 		next, stop := iter.Pull(a.Encoded())
 		defer stop()
 		var s Run
@@ -138,6 +161,7 @@ func (a Axis) shards() iter.Seq2[shard, int64] {
 					s, _ = next()
 				}
 				n := min(r.Count, s.Count)
+				// A trimmed last chunk is stored shorter than the step.
 				if r.Count, s.Count = r.Count-n, s.Count-n; !yield(shard{min(r.Length, s.Length), s.Length}, n) {
 					return
 				}
@@ -146,7 +170,8 @@ func (a Axis) shards() iter.Seq2[shard, int64] {
 	}
 }
 
-// untrimmed returns the lengths of an axis that has no chunk to trim.
+// untrimmed returns the encoded lengths of an axis without chunks, which has none to
+// trim.
 func (s *stored) untrimmed() *stored {
 	if s == trimmed {
 		return nil

@@ -185,7 +185,7 @@ func drawInner(t *rapid.T, stored []int64) (cut grid.Cut, list func(stored int64
 	}
 }
 
-// TestDividedAgainstModel cuts shard by shard, inner chunk by inner chunk, and compares every cell.
+// TestDividedAgainstModel cuts each shard and inner chunk by itself and compares every cell.
 func TestDividedAgainstModel(t *testing.T) {
 	listed, stepped, refused := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -208,11 +208,11 @@ func TestDividedAgainstModel(t *testing.T) {
 			at += s.edge[i]
 		}
 		if step := s.axis.Step(); step > 0 && !s.axis.IsEncoded() {
-			fits = fits && pieces(step) != nil // also where no shard is as long
+			fits = fits && pieces(step) != nil // even if no shard is that long
 		}
 		a, err := s.axis.Divided(cut)
 		if len(s.stored) == 0 {
-			return // which cells there are is for the tables
+			return // the tables of TestDivided cover the number of cells
 		}
 		if (err == nil) != fits {
 			t.Fatalf("shards %v stored with %v: %v, want them to fit %v", s.edge, s.stored, err, fits)
@@ -235,8 +235,8 @@ func TestDividedAgainstModel(t *testing.T) {
 	}
 }
 
-// compareCells compares the cells of an axis with those that are wanted; a regular axis has only those that overlap the array, and edges
-// of one length.
+// compareCells compares the cells of an axis with the wanted ones. A regular axis only
+// has cells that overlap the array, with edges of one length.
 func compareCells(t *rapid.T, shards, a grid.Axis, want []grid.Cell) {
 	for k, w := range want {
 		c, ok := a.Cell(int64(k))
@@ -265,7 +265,8 @@ func compareCells(t *rapid.T, shards, a grid.Axis, want []grid.Cell) {
 	}
 }
 
-// TestDividedLists has more shards of one length than are written out, so that lists repeat.
+// TestDividedLists has more shards of one length than are written out, so that lists
+// repeat.
 func TestDividedLists(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) grid.Run {
@@ -323,7 +324,8 @@ func TestDividedLists(t *testing.T) {
 	})
 }
 
-// TestDividedHuge holds to little memory and little time what stands for as many chunks as 64 bits can count, and refuses to list them.
+// TestDividedHuge has axes with as many chunks as an int64 can count. They must take
+// little memory, and must refuse to be listed.
 func TestDividedHuge(t *testing.T) {
 	shards := newAxis(t, 9e18, grid.Every(10))
 	padded := newAxis(t, 7e18, grid.Every(10).EncodedAs(grid.Every(12)))
@@ -370,7 +372,7 @@ func TestDividedHuge(t *testing.T) {
 	}
 }
 
-// refuseToList tries all that would go through the cells of an axis.
+// refuseToList checks that whatever iterates over all cells of an axis returns an error.
 func refuseToList(t *testing.T, a grid.Axis, even bool) {
 	t.Helper()
 	if a.NumRuns() < 1e15 || a.Sizes() != nil {
@@ -407,7 +409,7 @@ func refuseToList(t *testing.T, a grid.Axis, even bool) {
 	}
 }
 
-// TestDividedTwice is sharding within shards.
+// TestDividedTwice divides inner chunks again, as shards within shards do.
 func TestDividedTwice(t *testing.T) {
 	a := newAxis(t, 95, grid.Every(40))
 	a, err := a.Divided(grid.Edges(24, 16))
@@ -425,7 +427,8 @@ func TestDividedTwice(t *testing.T) {
 	}
 }
 
-// TestShardedFacts has the grids of sharded arrays as zarr-python 3.4.1 opens them.
+// TestShardedFacts compares with the grids of sharded arrays as zarr-python 3.4.1 opens
+// them.
 func TestShardedFacts(t *testing.T) {
 	data, err := os.ReadFile("testdata/sharded_facts.json")
 	if err != nil {
@@ -519,7 +522,8 @@ func BenchmarkDivided(b *testing.B) {
 	}
 }
 
-// Shards of three lengths in inner chunks of 10: the axis of 95 elements has shards of 60 and 40, because inner chunks have to divide each.
+// The shards have 60 and 40 elements along axis 0. Inner chunks must divide both lengths,
+// unless they are clipped at the end of a shard.
 func ExampleGrid_Divided() {
 	shards, err := grid.New([]int64{95, 20}, grid.Edges(60, 40), grid.Every(20))
 	if err != nil {

@@ -6,20 +6,22 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// divider cuts shards into inner chunks.
+// divider cuts shards into inner chunks and collects their lengths.
 type divider struct {
 	inner         Cut
 	edges, stored lister
-	both          bool  // stored lengths are listed, too
-	clips         bool  // some inner chunk is stored longer than it is
-	left          int64 // inner runs that may still be made
+	both          bool  // encoded lengths are listed, too
+	clips         bool  // an inner chunk is stored longer than its edge
+	left          int64 // runs of inner chunks that may still be made
 
-	list        []Run // the inner chunks of every shard, where they are listed
-	room        [2]Run
-	once, whole []Run // those of one shard, as they are and as they are stored
+	list        []Run  // inner chunks of every shard, if they are listed
+	room        [2]Run // holds the result of pieces
+	once, whole []Run  // inner chunks of one shard: their edges, their encoded lengths
 }
 
 func newDivider(a Axis, inner Cut, both bool) *divider {
+	// The budget only stops lists. A step makes at most two runs per shard that add is
+	// given, and add is called at most twice per run of shards.
 	d := &divider{inner: inner, both: both, left: mostRuns + 4*a.NumRuns()}
 	if inner.edges != nil {
 		d.list = slices.Collect(Axis{edges: inner.edges}.Edges())
@@ -32,7 +34,7 @@ func newDivider(a Axis, inner Cut, both bool) *divider {
 	return d
 }
 
-// add adds equal shards.
+// add appends the inner chunks of count equal shards.
 func (d *divider) add(s shard, count int64) error {
 	d.once, d.whole = d.once[:0], d.whole[:0]
 	left := s.edge
@@ -40,6 +42,8 @@ func (d *divider) add(s shard, count int64) error {
 		if d.left--; d.left < 0 {
 			return tooManyRuns()
 		}
+		// The edge of the shard clips the first inner chunk that reaches beyond it. Those
+		// after it begin beyond the edge and are left out.
 		full := min(r.Count, left/r.Length)
 		left -= full * r.Length
 		if full > 0 {
@@ -59,7 +63,7 @@ func (d *divider) add(s shard, count int64) error {
 	return d.stored.add(d.whole, count)
 }
 
-// pieces returns the inner chunks of a shard that is stored with the length.
+// pieces returns the inner chunks of a shard with the given encoded length.
 func (d *divider) pieces(length int64) []Run {
 	if d.list != nil {
 		return d.list
@@ -75,19 +79,20 @@ func (d *divider) pieces(length int64) []Run {
 	return d.room[:]
 }
 
-// fewRuns is how many runs of a repeated list are written out, since they take less memory than a part of their own.
+// fewRuns is the number of runs up to which a repeated list is written out. That takes
+// less memory than a part of its own.
 const fewRuns = 16
 
-// lister makes a list of lists that repeat, without repeating them.
+// lister joins lists that repeat, without expanding the repetitions.
 type lister struct {
-	open []Run // what is still to be made a part
+	open []Run // runs that are not yet in a part
 	list edges
 	sum  int64
 }
 
-// add appends a list that repeats count times.
+// add appends a list count times. The list itself does not overflow int64.
 func (l *lister) add(once []Run, count int64) error {
-	span := int64(0) // that of one shard, which is a number
+	span := int64(0) // length of one shard
 	for _, r := range once {
 		span += r.Length * r.Count
 	}
@@ -114,30 +119,33 @@ func (l *lister) add(once []Run, count int64) error {
 	return nil
 }
 
-// close makes parts of what is open.
+// close turns the open runs into parts.
 func (l *lister) close() {
 	if len(l.open) == 0 {
 		return
 	}
-	e, _ := newEdges(ofRuns(l.open)) // the sum is known to fit
+	e, _ := newEdges(ofRuns(l.open)) // the sum was checked by add
 	for _, p := range e.parts {
 		l.list.append(p.table, p.repeats)
 	}
 	l.open = l.open[:0]
 }
 
-// done returns the list.
+// done returns the joined list.
 func (l *lister) done() (*edges, error) {
 	if len(l.list.parts) == 0 {
 		return newEdges(ofRuns(l.open))
 	}
 	l.close()
+	// The counts of shards are arbitrary, so iterating over the list may take too long.
 	l.list.isDivided = true
 	return &l.list, nil
 }
 
-// NumRuns returns how many runs [Axis.Edges] and [Axis.Encoded] yield, at most; [Axis.Sizes] may have one more. Memory has held about as many
-// before, but for an axis of inner chunks ([Axis.Divided]): that may have any number.
+// NumRuns returns an upper bound for the number of runs that [Axis.Edges] and
+// [Axis.Encoded] yield; [Axis.Sizes] may return one more. For most axes it is about the
+// number of runs that were once in memory. An axis of inner chunks ([Axis.Divided]) may
+// have any number of runs, because repetitions are not expanded.
 func (a Axis) NumRuns() int64 {
 	n := min(1, a.chunks)
 	if a.IsTrimmed() {
@@ -151,7 +159,8 @@ func (a Axis) NumRuns() int64 {
 	return n
 }
 
-// listable refuses an axis of inner chunks that has too many runs to go through.
+// listable returns an error if a is an axis of inner chunks with too many runs to iterate
+// over.
 func (a Axis) listable() error {
 	for _, e := range [...]*edges{a.edges, a.stored.list()} {
 		if e != nil && e.isDivided && e.entries() > mostRuns {
@@ -161,7 +170,7 @@ func (a Axis) listable() error {
 	return nil
 }
 
-// list returns the lengths that are listed, nil where none are.
+// list returns the listed encoded lengths, or nil if there is no list.
 func (s *stored) list() *edges {
 	if s == nil {
 		return nil

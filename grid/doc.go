@@ -1,21 +1,36 @@
-// Package grid cuts arrays into chunks. It is arithmetic only and does no I/O.
+// Package grid cuts arrays into chunks. It only does arithmetic, no I/O.
 //
-// An [Axis] is one dimension of an array: its extent in elements and the edges that cut it into cells.
-// A [Grid] is the product of its axes. There is one kind of grid: the regular grid of the Zarr core specification
-// is the one whose axes all repeat one length ([Every]), the rectilinear grid of zarr-extensions also has axes
-// with a list of lengths ([Edges], [Runs]). Lists are kept as runs of equal lengths and never expanded, so a grid of
-// 10^18 chunks takes as much memory as one of ten. What repeats in a list is kept once: the months of eighty years take as much
-// as those of four.
-//
-// Words: a cell is any position of the grid; a chunk is a cell that overlaps the array. A cell has three numbers along
-// an axis: where it starts, its logical length (the elements that belong to the array, clipped at the extent) and
-// its encoded length (what its stored bytes decode to). Regular axes store the cell at the end of an axis at full
-// length; an explicit edge is stored with just that length, also where it reaches beyond the extent. Two experiments of others
-// differ: cells with encoded lengths ([Cut.EncodedAs]) are stored longer than they are, and the last chunk of a trimmed axis
-// ([EveryTrimmed]) ends at the extent.
-//
-// Where chunks are shards, the grid of their inner chunks is a grid as well ([Grid.Divided]), and [Propose] finds shapes for both.
+// An [Axis] is one dimension of an array: its extent in elements and the edges that cut
+// it into cells. A [Grid] is the product of its axes. There is one kind of grid. In the
+// regular grid of the Zarr core specification every axis repeats one length ([Every]). In
+// the rectilinear grid of zarr-extensions an axis may also list its lengths ([Edges],
+// [Runs]).
 //
 //	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
 //	c, ok := g.Chunk([]int64{2, 3}) // elements 30…59 × 75…99
+//
+// Begin with [New] or [Parse]. [Grid.Locate], [Grid.Touching] and [Grid.All] find chunks.
+// [Grid.Grown], [Grid.Concat], [Grid.Merged] and their relatives return changed grids.
+//
+// A list is stored as runs of equal lengths and never expanded, so a grid of 10^18 chunks
+// takes as much memory as one of ten. Repetitions within a list are stored once: the
+// months of eighty years take no more memory than those of four.
+//
+// # Terms
+//
+// A cell is any position of the grid. A chunk is a cell that overlaps the array. Along an
+// axis a cell has a start and three lengths in elements:
+//
+//   - its edge, the declared length, which is the distance to the start of the next cell;
+//   - its logical length, the number of elements that belong to the array: the edge
+//     clipped at the extent;
+//   - its encoded length, which its stored bytes decode to. It equals the edge, even if
+//     the edge reaches beyond the extent.
+//
+// Two experiments of other programs differ in the encoded length. Cells may be stored
+// longer than their edges ([Cut.EncodedAs]), and the last chunk of a trimmed axis
+// ([EveryTrimmed]) is stored only up to the extent.
+//
+// If chunks are shards, their inner chunks form a grid as well ([Grid.Divided]).
+// [Propose] suggests shapes for both.
 package grid

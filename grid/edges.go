@@ -6,25 +6,26 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Run is a stretch of neighbouring cells of equal length.
+// Run is a number of neighbouring cells of equal length.
 type Run struct {
-	Length int64 // elements a cell
+	Length int64 // elements per cell
 	Count  int64 // cells
 }
 
-// edges is an explicit list of cell lengths. It is immutable. What repeats in it is kept once, so that neither memory nor
-// look-ups depend on how often it does: the months of eighty years are a table of four years, repeated twenty times.
+// edges is an explicit list of cell lengths. It is immutable. Repetitions are stored
+// once, so neither memory nor look-ups depend on their number: the months of eighty years
+// are a table of four years that repeats twenty times.
 type edges struct {
 	parts []part // in order, at least one
 	cells int64
 	sum   int64   // elements covered by all cells
-	only  [1]part // the room for parts where there is one, to have it near
+	only  [1]part // backs parts if there is only one, to save a cache miss
 
-	isPlain   bool // there is one part, and nothing repeats
-	isDivided bool // how often parts repeat comes from numbers, so that there may be more runs than memory holds
+	isPlain   bool // there is one part, and it does not repeat
+	isDivided bool // made by Axis.Divided: there may be too many runs to iterate over
 }
 
-// part is a stretch of a list: a table that is repeated.
+// part is a stretch of a list: a table that repeats.
 type part struct {
 	table
 	repeats int64 // at least 1
@@ -33,13 +34,15 @@ type part struct {
 }
 
 const (
-	// mostParts is how many parts a list may come to by growing before it is looked at as a whole again.
+	// mostParts is the number of parts from which on a growing list is searched for
+	// periods as a whole again.
 	mostParts = 32
-	// fewEntries is how long a list may be so that looking at it as a whole costs next to nothing.
+	// fewEntries is the number of entries up to which that search costs next to nothing.
 	fewEntries = 2048
 )
 
-// newEdges reads the source twice: to check and to measure it, then to keep it in its smallest form.
+// newEdges stores a list in its smallest form. It reads source twice: first to check and
+// measure the list, then to store it.
 func newEdges(source runSource) (*edges, error) {
 	m, err := measured(source)
 	if err != nil {
@@ -62,7 +65,7 @@ func newEdges(source runSource) (*edges, error) {
 	return plain(runTable(runs)), nil
 }
 
-// plain returns a list in which nothing repeats.
+// plain returns a list of one table that does not repeat.
 func plain(t table) *edges {
 	e := new(edges)
 	e.parts = e.only[:0]
@@ -71,7 +74,7 @@ func plain(t table) *edges {
 	return e
 }
 
-// inParts keeps a list that was measured in parts, one a section.
+// inParts stores a checked list with one part per section.
 func inParts[S comparable](list []S, cut []section, source func([]S) runSource) *edges {
 	e := new(edges)
 	if e.parts = e.only[:0]; len(cut) > 1 {
@@ -79,7 +82,8 @@ func inParts[S comparable](list []S, cut []section, source func([]S) runSource) 
 	}
 	for _, s := range cut {
 		if s.period == 1 {
-			s.period, s.repeats = s.repeats, 1 // that is a run
+			// A single entry that repeats is a run, which the table holds by itself.
+			s.period, s.repeats = s.repeats, 1
 		}
 		once := source(list[s.from : s.from+s.period])
 		m, _ := measured(once)
@@ -88,14 +92,15 @@ func inParts[S comparable](list []S, cut []section, source func([]S) runSource) 
 	return e
 }
 
-// append adds a part that is known to fit.
+// append adds a part whose lengths are known not to overflow.
 func (e *edges) append(t table, repeats int64) {
 	e.parts = append(e.parts, part{t, repeats, e.sum, e.cells})
 	e.cells += t.cells * repeats
 	e.sum += t.sum * repeats
 }
 
-// find returns the cell that holds element i, which has to lie within [0, sum), and the cell's first element.
+// find returns the cell that holds element i and the cell's first element. i must lie
+// within [0, sum).
 func (e *edges) find(i int64) (cell, start int64) {
 	t := &e.only[0].table
 	if !e.isPlain {
@@ -110,7 +115,8 @@ func (e *edges) find(i int64) (cell, start int64) {
 	return cell + t.first[r] + q, start + t.start[r] + q*t.length[r]
 }
 
-// at returns first element and length of cell k, which has to lie within [0, cells).
+// at returns the first element and the length of cell k, which must lie within
+// [0, cells).
 func (e *edges) at(k int64) (start, length int64) {
 	t := &e.only[0].table
 	if !e.isPlain {
@@ -125,7 +131,8 @@ func (e *edges) at(k int64) (start, length int64) {
 	return start + t.start[r] + (k-t.first[r])*t.length[r], t.length[r]
 }
 
-// turnOf returns the table that holds element i, with the first cell and the first element of that repetition.
+// turnOf returns the table that holds element i, and the first cell and the first element
+// of the repetition that i lies in.
 func (e *edges) turnOf(i int64) (t *table, cell, start int64) {
 	p := e.partAt(func(p *part) bool { return p.offset <= i })
 	turn := quotient(i-p.offset, p.sum)
@@ -139,7 +146,8 @@ func (e *edges) turnAt(k int64) (t *table, cell, start int64) {
 	return &p.table, p.index + turn*p.cells, p.offset + turn*p.sum
 }
 
-// partAt returns the last part that begins soon enough, as the first does.
+// partAt returns the last part for which begins returns true. It must do so for the first
+// part.
 func (e *edges) partAt(begins func(*part) bool) *part {
 	lo := 0
 	for n := len(e.parts); n > 1; {
@@ -152,7 +160,8 @@ func (e *edges) partAt(begins func(*part) bool) *part {
 	return &e.parts[lo]
 }
 
-// longest returns the largest length of the cells in the interval, which is not empty.
+// longest returns the largest length of the cells in the interval, which must not be
+// empty.
 func (e *edges) longest(cells Interval) int64 {
 	var longest int64
 	for i := range e.parts {
@@ -165,7 +174,8 @@ func (e *edges) longest(cells Interval) int64 {
 	return longest
 }
 
-// longest returns the largest length of the cells in the interval, counted from the part's first cell.
+// longest returns the largest length of the cells in the interval, which counts from the
+// first cell of the part.
 func (p *part) longest(cells Interval) int64 {
 	if cells.Len() >= p.cells {
 		return p.table.longest(Interval{0, p.cells})
@@ -175,9 +185,11 @@ func (p *part) longest(cells Interval) int64 {
 	if to <= p.cells {
 		return p.table.longest(Interval{from, to})
 	}
+	// The interval continues in the next repetition.
 	return max(p.table.longest(Interval{from, p.cells}), p.table.longest(Interval{0, to - p.cells}))
 }
 
+// sourceOf returns a source of the runs of parts.
 func sourceOf(parts []part) runSource {
 	return func(add func(length, count int64) error) error {
 		w := walk{parts: parts}
@@ -190,9 +202,11 @@ func sourceOf(parts []part) runSource {
 	}
 }
 
-// joined returns the list followed by another. A long list is not read again: what comes behind it becomes a part of its own,
-// or is put into the last one while that is short. Periods are then found within what is new, until there are too many parts.
+// joined returns the list followed by more. It does not read a long list again: new
+// lengths join the last part while that is short, and otherwise become parts of their
+// own. Periods are searched among these new lengths only, until there are too many parts.
 func (e *edges) joined(more runSource) (*edges, error) {
+	// keep is the number of parts that are not read again.
 	keep := len(e.parts)
 	if e.entries() <= fewEntries || keep >= mostParts && !e.isDivided {
 		keep = 0
@@ -221,7 +235,7 @@ func (e *edges) joined(more runSource) (*edges, error) {
 	return j, nil
 }
 
-// entries returns how many steps a walk over the list takes.
+// entries returns the number of steps of a walk over the list.
 func (e *edges) entries() int64 {
 	var n int64
 	for i := range e.parts {

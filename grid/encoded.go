@@ -5,27 +5,30 @@ import (
 	"slices"
 )
 
-// stored says with what lengths the chunks of an axis are stored where those are not their edges. It is immutable.
-// A nil *stored stands for the edges themselves.
+// stored describes the encoded lengths of an axis if they are not its edges. It is
+// immutable. A nil *stored stands for the edges.
 type stored struct {
 	trimmed bool   // the last chunk ends at the extent
-	step    int64  // one length for every cell; 0 where they are listed
-	edges   *edges // a length for each cell
+	step    int64  // encoded length of every cell; 0 if lengths are listed
+	edges   *edges // one encoded length per cell
 }
 
-// trimmed is the same for all axes.
+// trimmed is shared by all trimmed axes, so that pointers can be compared.
 var trimmed = &stored{trimmed: true}
 
-// EncodedAs returns the cut with cells that are stored longer than they are: each decodes to the encoded length, and only
-// its first elements, as many as its edge is long, belong to the array. With [Every] all cells are stored with one length,
-// with [Edges] or [Runs] there is one for each cell. None may be shorter than the edge. In metadata these are the
-// encoded_chunk_shapes that zarr-extensions pull request 75 proposes; few other programs know them yet.
+// EncodedAs returns the cut with cells that are stored longer than their edges. Each cell
+// decodes to its encoded length. Only its first elements, as many as its edge is long,
+// belong to the array. [Every] stores all cells with one length, [Edges] and [Runs] give
+// a length for each cell. No encoded length may be shorter than its edge.
+//
+// In metadata these lengths are the encoded_chunk_shapes that zarr-extensions pull
+// request 75 proposes. Few other programs read them.
 func (c Cut) EncodedAs(encoded Cut) Cut {
 	c.encoded = &encoded
 	return c
 }
 
-// withEncoded returns the axis with cells that are stored as c says.
+// withEncoded returns the axis with the encoded lengths that c lists.
 func (a Axis) withEncoded(c Cut) (Axis, error) {
 	switch {
 	case c.err != nil:
@@ -37,6 +40,7 @@ func (a Axis) withEncoded(c Cut) (Axis, error) {
 	case c.edges != nil:
 		return a.withEncodedEdges(c.edges)
 	}
+	// The step counts even if a regular axis has no cell yet.
 	if longest := a.longestEdge(Interval{0, a.Cells()}); c.step < max(1, longest, a.step) {
 		return Axis{}, invalid("encoded length %d must be at least that of every edge, %d", c.step, max(1, longest, a.step))
 	}
@@ -46,6 +50,8 @@ func (a Axis) withEncoded(c Cut) (Axis, error) {
 	return a, nil
 }
 
+// withEncodedEdges returns the axis with one encoded length per cell. If all of them
+// equal the edges, the axis does not keep them.
 func (a Axis) withEncodedEdges(e *edges) (Axis, error) {
 	if e.cells != a.Cells() {
 		return Axis{}, invalid("%d encoded lengths for %d edges: there must be one for each", e.cells, a.Cells())
@@ -79,11 +85,13 @@ func (a Axis) withEncodedEdges(e *edges) (Axis, error) {
 	return a, nil
 }
 
-// IsEncoded reports whether lengths are given that the cells are stored with, apart from their edges.
+// IsEncoded reports whether the axis has encoded lengths besides its edges. A trimmed
+// axis has none.
 func (a Axis) IsEncoded() bool { return a.stored != nil && !a.stored.trimmed }
 
-// Encoded yields the lengths that the cells are stored with, in elements, as runs of equal ones. They are the edges but where
-// the axis says otherwise ([Cut.EncodedAs], [EveryTrimmed]).
+// Encoded yields the encoded lengths of the cells, in elements, as runs of equal lengths.
+// They are the edges unless the axis has encoded lengths ([Cut.EncodedAs]) or is trimmed
+// ([EveryTrimmed]).
 func (a Axis) Encoded() iter.Seq[Run] {
 	switch s := a.stored; {
 	case s == nil:
@@ -97,7 +105,7 @@ func (a Axis) Encoded() iter.Seq[Run] {
 	}
 }
 
-// encoded returns the length that a cell is stored with.
+// encoded returns the encoded length of a cell.
 func (s *stored) encoded(c Cell) int64 {
 	switch {
 	case s.trimmed:
@@ -109,19 +117,24 @@ func (s *stored) encoded(c Cell) int64 {
 	return s.step
 }
 
-// longest returns the largest length that the cells in the interval, which is not empty, are stored with.
+// longest returns the largest encoded length of the cells in the interval, which must not
+// be empty.
 func (s *stored) longest(a Axis, cells Interval) int64 {
 	switch {
 	case s.edges != nil:
 		return s.edges.longest(cells)
 	case s.trimmed:
+		// Only the last chunk is shorter, so the first one in the interval is the
+		// longest.
 		return min(a.step, a.extent-cells.Start*a.step)
 	}
 	return s.step
 }
 
-// behind returns the lengths with more cells behind the first ones, or fewer. What is new is stored with its own length,
-// or with the one that all cells have in common where that is larger: the common one stays, and nothing has to be listed.
+// behind returns the encoded lengths of an axis with the given number of cells after it
+// gains more. If all cells share a length that no new edge exceeds, the new cells share
+// it too and nothing has to be listed. Otherwise the new cells are stored with the length
+// of their edge.
 func (s *stored) behind(cells int64, more []Run) (*stored, error) {
 	var longest int64
 	for _, r := range more {
@@ -140,7 +153,8 @@ func (s *stored) behind(cells int64, more []Run) (*stored, error) {
 	return &stored{edges: e}, err
 }
 
-// first returns the lengths of no more than the first cells of a list; without a cell there are none.
+// first returns the encoded lengths of the first cells. It returns nil if no cell is left
+// of a list.
 func (s *stored) first(cells int64) *stored {
 	if s.edges == nil || s.edges.cells <= cells {
 		return s
@@ -155,11 +169,11 @@ func (s *stored) first(cells int64) *stored {
 		r.Count = min(r.Count, cells)
 		kept, cells = append(kept, r), cells-r.Count
 	}
-	e, _ := newEdges(ofRuns(kept)) // they are part of a list
+	e, _ := newEdges(ofRuns(kept)) // a prefix of a valid list
 	return &stored{edges: e}
 }
 
-// equal reports whether cells are stored with the same lengths.
+// equal reports whether s and o give the same encoded lengths.
 func (s *stored) equal(o *stored) bool {
 	if s == nil || o == nil || s.edges == nil || o.edges == nil {
 		return s == o || s != nil && o != nil && *s == *o

@@ -13,14 +13,14 @@ import (
 
 var withEncoded = grid.ParseOptions{EncodedShapes: true}
 
-// TestEncodedShapes reads the forms of zarr-extensions pull request 75 and writes them again.
+// TestEncodedShapes reads and writes the forms of zarr-extensions pull request 75.
 func TestEncodedShapes(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		extent          int64
 		shapes, encoded string
 		want            []grid.Run
-		written         string // how the encoded lengths are written, "" where they are left out
+		written         string // the encoded lengths in JSON, "" if they are left out
 	}{
 		{"the proposal's example", 1100, `[[200,2],150,[200,2],150]`, `200`, []grid.Run{{200, 6}}, `200`},
 		{"a list", 550, `[200,200,150]`, `[200,200,200]`, []grid.Run{{200, 3}}, `[[200, 3]]`},
@@ -89,8 +89,8 @@ func TestEncodedShapesRefused(t *testing.T) {
 	}
 }
 
-// TestEncodedAgainstModel draws an axis with encoded lengths, lets it grow and shrink, and compares every cell with a model
-// that has each on its own.
+// TestEncodedAgainstModel draws an axis with encoded lengths, grows and shrinks it, and
+// compares every cell with a model that lists the cells one by one.
 func TestEncodedAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
@@ -135,7 +135,8 @@ func TestEncodedAgainstModel(t *testing.T) {
 	})
 }
 
-// checkEncoded compares an axis with edges and encoded lengths, and with itself as it is written.
+// checkEncoded compares an axis with the given edges and encoded lengths, and with itself
+// after it was written and parsed.
 func checkEncoded(t *rapid.T, a grid.Axis, m model, encoded []int64) {
 	t.Helper()
 	start, length := m.cells()

@@ -2,7 +2,8 @@ package grid
 
 import "slices"
 
-// equal reports whether both list the same lengths, in whatever parts.
+// equal reports whether both lists hold the same lengths, however they are split into
+// parts.
 func (e *edges) equal(o *edges) bool {
 	if e.cells != o.cells || e.sum != o.sum {
 		return false
@@ -10,19 +11,21 @@ func (e *edges) equal(o *edges) bool {
 	return slices.EqualFunc(e.parts, o.parts, part.same) || e.sameUntil(o, e.sum)
 }
 
-// same reports whether both parts are kept in the same way.
+// same reports whether both parts are stored in the same form.
 func (p part) same(o part) bool {
 	return p.repeats == o.repeats && p.offset == o.offset && slices.Equal(p.start, o.start) &&
 		slices.Equal(p.first, o.first) && slices.Equal(p.length, o.length)
 }
 
-// sameUntil reports whether both lists have the same boundaries up to element stop, which both reach. Parts that repeat are not gone
-// through: what has two periods, and is the same over the length of both, is the same throughout (Fine and Wilf).
+// sameUntil reports whether both lists have the same boundaries up to element stop, which
+// both must reach. It does not walk through all repetitions. By the theorem of Fine and
+// Wilf, two sequences of period p and q that agree over p+q elements agree throughout.
 func (e *edges) sameUntil(o *edges, stop int64) bool {
 	for i, j, at := 0, 0, int64(0); at < stop; {
 		p, q := &e.parts[i], &o.parts[j]
 		to := min(p.end(), q.end(), stop)
 		length := to - at
+		// The second condition compares with p.sum+q.sum, which might overflow.
 		if p.sum < length && q.sum < length-p.sum {
 			length = p.sum + q.sum
 		}
@@ -39,10 +42,11 @@ func (e *edges) sameUntil(o *edges, stop int64) bool {
 	return true
 }
 
-// end returns the element behind the part.
+// end returns the first element behind the part.
 func (p *part) end() int64 { return p.offset + p.sum*p.repeats }
 
-// sameFor reports whether both parts have the same boundaries in length elements from at on, which is one of either.
+// sameFor reports whether both parts have the same boundaries within length elements from
+// at on. Element at must be a boundary of at least one of them.
 func (p *part) sameFor(q *part, at, length int64) bool {
 	a, b := newPlace(p, at), newPlace(q, at)
 	for length > 0 {
@@ -58,15 +62,15 @@ func (p *part) sameFor(q *part, at, length int64) bool {
 	return true
 }
 
-// place is where one stands in a part.
+// place is a position in a part.
 type place struct {
 	table  *table
 	entry  int
-	run    Run   // what is left of the entry; the first cell counts whole
-	within int64 // elements of the first cell that lie behind
+	run    Run   // rest of the entry; its first cell counts as whole
+	within int64 // elements of the first cell before the position
 }
 
-// newPlace returns the place of an element of a part.
+// newPlace returns the position of an element of a part.
 func newPlace(p *part, element int64) place {
 	off := (element - p.offset) % p.sum
 	entry := search(p.start[:len(p.start)-1], off)
@@ -76,7 +80,8 @@ func newPlace(p *part, element int64) place {
 	return place{&p.table, entry, run, off % run.Length}
 }
 
-// skip leaves n cells behind, no more than are left of the entry. Behind the last entry comes the first.
+// skip advances by n cells, at most as many as the entry has left. After the last entry
+// it continues with the first.
 func (p *place) skip(n int64) {
 	p.within = 0
 	if p.run.Count -= n; p.run.Count > 0 {

@@ -6,29 +6,30 @@ import (
 )
 
 var (
-	// ErrInvalid says that edges, shapes or their description break a rule of the specification.
+	// ErrInvalid means that edges, shapes or metadata break a rule of the specification.
 	ErrInvalid = errors.New("grid: invalid chunk grid")
-	// ErrUnsupported says that a chunk grid, or a form of one, is not known here.
+	// ErrUnsupported means that this package does not know a chunk grid or a form of one,
+	// or that a list would be too long.
 	ErrUnsupported = errors.New("grid: not supported")
-	// ErrOverflow says that a sum or a product of lengths does not fit into 64 bits.
+	// ErrOverflow means that a sum or a product of lengths overflows int64.
 	ErrOverflow = errors.New("grid: number exceeds 64 bits")
-	// ErrOutOfRange says that an index lies outside the array or the grid.
+	// ErrOutOfRange means that an index lies outside the array or the grid.
 	ErrOutOfRange = errors.New("grid: out of range")
 )
 
-// AxisError says on which axis something is wrong.
+// AxisError adds the number of an axis to an error.
 type AxisError struct {
 	Axis int
 	Err  error
 }
 
-// Error returns the number of the axis, and what is wrong.
+// Error returns the number of the axis and the text of Err.
 func (e *AxisError) Error() string { return fmt.Sprintf("axis %d: %v", e.Axis, e.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (e *AxisError) Unwrap() error { return e.Err }
 
-// onAxis adds the number of the axis to err.
+// onAxis adds the number of the axis to err. It returns nil if err is nil.
 func onAxis(axis int, err error) error {
 	if err == nil {
 		return nil
@@ -40,7 +41,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// tooManyRuns is the error of what would list more runs than a few numbers should make.
+// tooManyRuns returns the error for a list of more than mostRuns runs.
 func tooManyRuns() error {
 	return fmt.Errorf("%w: inner chunks in more than %d runs cannot be listed", ErrUnsupported, mostRuns)
 }

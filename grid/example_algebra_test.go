@@ -6,8 +6,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Every process of an ocean model has a domain of its own, which is wider at the border. Chunks that are the domains
-// let all of them write at the same time, and fewer processes share them without touching a chunk twice.
+// Each process of an ocean model has its own domain, which is larger at the border. If
+// the domains are the chunks, all processes can write at the same time. Fewer processes
+// can share the domains without two of them writing to one chunk.
 func ExampleGrid_SafeWrites() {
 	domains := grid.Edges(10, 8, 8, 8, 10)
 	g, err := grid.New([]int64{44, 44}, domains, domains)
@@ -39,8 +40,8 @@ func ExampleGrid_SafeWrites() {
 	// rank 3 of 4 writes [{26 34} {10 34}]
 }
 
-// Forecasts of one model have had ensembles of different sizes. Joined along one axis, the members of a forecast are a
-// chunk, and none is padded.
+// The ensembles of a forecast have had different sizes over the years. Joined along one
+// axis, the members of each forecast are one chunk, and none is padded.
 func ExampleGrid_Concat() {
 	archive := func(forecasts, members int64) *grid.Grid {
 		g, err := grid.New([]int64{forecasts * members, 721, 1440}, grid.Runs(grid.Run{Length: members, Count: forecasts}), grid.Every(721), grid.Every(1440))
@@ -60,7 +61,7 @@ func ExampleGrid_Concat() {
 	// {"kind": "inline", "chunk_shapes": [[[11, 1040], [31, 365], [51, 2]], 721, 1440]}
 }
 
-// Copying from fortnights to months goes by the cells of both.
+// A copy from fortnights to months proceeds by the cells of their refinement.
 func ExampleGrid_Refine() {
 	fortnights, err := grid.New([]int64{59}, grid.Every(14))
 	if err != nil {
@@ -88,7 +89,7 @@ func ExampleGrid_Refine() {
 	// [{56 59}] from [4] to [1]
 }
 
-// An array of the region that a user has asked for has the chunks that are there, clipped.
+// An array of the region that a user asks for has the existing chunks, clipped.
 func ExampleGrid_Restrict() {
 	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
 	if err != nil {
@@ -109,7 +110,7 @@ func ExampleGrid_Restrict() {
 	// [{0 60} {25 100}]
 }
 
-// Small chunks are merged as long as they stay below a length, and history is put before what is there.
+// Small chunks are merged up to a length. Then history is added before them.
 func ExampleAxis_MergedUpTo() {
 	a, err := grid.NewAxis(12, grid.Edges(1, 1, 1, 1, 5, 1, 1, 1))
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// A day that is appended to a reanalysis is a chunk of its own, so that no chunk is written twice. When the year is
-// over, its days become one chunk, like the eighty years before.
+// Each day that is appended to a reanalysis is a chunk of its own, so no chunk is written
+// twice. At the end of the year its days are merged into one chunk, like those of the
+// eighty years before.
 func ExampleGrid_Grown() {
 	const years = 80
 	g, err := grid.New([]int64{365 * years, 721, 1440}, grid.Runs(grid.Run{Length: 365, Count: years}), grid.Every(721), grid.Every(1440))
@@ -35,8 +36,8 @@ func ExampleGrid_Grown() {
 	// {"kind": "inline", "chunk_shapes": [[[365, 81]], 721, 1440]}
 }
 
-// Climate models write a file a month, of a calendar in which no year is a leap year. The month that has begun is
-// declared at its full length and fills up day by day.
+// Climate models write one file per month, in a calendar without leap years. The current
+// month is declared at its full length and fills up day by day.
 func ExamplePattern() {
 	months := []int64{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 	a, err := grid.NewAxis(365, grid.Edges(months...))
@@ -56,7 +57,7 @@ func ExamplePattern() {
 	// the 60th day of the second year is in month 14 at 0
 }
 
-// Cells that are declared before there is anything to put in them let many writers know their places.
+// Cells are declared before their elements exist, so that many writers know their places.
 func ExamplePreplanned() {
 	a, err := grid.NewAxis(100, grid.Edges(100))
 	if err != nil {
@@ -75,7 +76,8 @@ func ExamplePreplanned() {
 	// 8 of 8 cells have elements
 }
 
-// Boundaries can come from anything that knows them: here a multiple of 112 days, whatever the axis began with.
+// Boundaries can come from any function. Here they are multiples of 112 days, whatever
+// edge the axis begins with.
 func ExampleByBoundaries() {
 	season := grid.ByBoundaries("calendar:112 days", func(at int64) (int64, error) { return (at/112 + 1) * 112, nil })
 	a, err := grid.NewAxis(100, grid.Edges(100))

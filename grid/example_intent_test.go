@@ -6,12 +6,12 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// An ocean on a HEALPix grid keeps only the cells that are water, sorted by the cell of a coarser grid that they lie in.
-// With a chunk for each of those, one request reads one of them.
+// An ocean on a HEALPix grid keeps only the cells over water, sorted by their parent cell
+// in a coarser grid. With one chunk per parent, one request reads a parent.
 func ExampleGroups() {
 	var parents []int64
 	for p := range int64(76) {
-		cells := int64(4096) // all of a coarse cell is water
+		cells := int64(4096) // the whole parent is water
 		switch {
 		case p == 75:
 			cells = 867
@@ -38,8 +38,8 @@ func ExampleGroups() {
 	// parent 150 is [{204800 204823}]
 }
 
-// The human genome has 24 chromosomes of very different lengths (GRCh38). As chunks of one axis they waste nothing,
-// and their sum does not fit into 32 bits.
+// The human genome has 24 chromosomes of very different lengths (GRCh38). As chunks of
+// one axis they need no padding. Their sum does not fit into 32 bits.
 func ExampleCounts() {
 	chromosomes := []int64{
 		248956422, 242193529, 198295559, 190214555, 181538259, 170805979, 159345973, 145138636, 138394717, 133797422, 135086622, 133275309,
@@ -67,7 +67,7 @@ func ExampleCounts() {
 	// in chunks of one length it would take 93 % more
 }
 
-// Chunks of 8 MiB of hourly maps, in float32.
+// Chunks of at most 8 MiB for hourly maps in float32.
 func ExampleTarget() {
 	chunk, err := grid.Target([]int64{8760, 721, 1440}, 4, 8<<20)
 	if err != nil {

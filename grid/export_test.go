@@ -1,9 +1,9 @@
 package grid
 
-// Repeated is a part of a list as tests see it: a table that is repeated.
+// Repeated is a part of a list as tests see it: the cells of a table and its repetitions.
 type Repeated struct{ Cells, Repeats int64 }
 
-// Parts returns in what parts the edges of an axis are kept.
+// Parts returns the parts in which the edges of an axis are stored.
 func (a Axis) Parts() []Repeated {
 	var parts []Repeated
 	for _, p := range a.edges.parts {
@@ -12,7 +12,7 @@ func (a Axis) Parts() []Repeated {
 	return parts
 }
 
-// OfAxis returns a rectilinear grid of one axis.
+// OfAxis returns a rectilinear grid with one axis.
 func OfAxis(a Axis) *Grid {
 	g, _ := ofAxes(RectilinearName, []Axis{a})
 	return g

@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// fact is a row of testdata/grid_facts.json: what zarr-python 3.4.1 says of one chunk grid.
-// Rows marked huge were computed with big integers instead.
+// fact is a row of testdata/grid_facts.json: what zarr-python 3.4.1 says of one chunk
+// grid. Rows marked huge were computed with big integers instead.
 type fact struct {
 	ID            string
 	Tag           string
@@ -51,8 +51,9 @@ func readFacts(t testing.TB) []fact {
 	return file.Rows
 }
 
-// older tells how many notes there are on a row that zarr-python repairs. Integral floats are numbers and need none. Two of its
-// repairs are refused here: booleans are no numbers, and a chunk length of 0 is a fault where there are elements to store.
+// older returns the number of notes on a row that zarr-python repairs. Integral floats
+// are numbers and need no note. Two of its repairs are refused here: booleans are not
+// numbers, and a chunk length of 0 is a fault if there are elements to store.
 func (f *fact) older() int {
 	switch f.Tag {
 	case "malformed regular zero zero extent", "malformed regular nested mixed":
@@ -61,7 +62,7 @@ func (f *fact) older() int {
 	return 0
 }
 
-// expected tells whether the row is to be accepted, and whether that is a matter of taste.
+// expected reports whether the row must be accepted. If open is set, either is fine.
 func (f *fact) expected() (ok, open bool) {
 	switch {
 	case f.older() > 0:
@@ -85,7 +86,7 @@ func TestFacts(t *testing.T) {
 			}
 			if !whole || json.Unmarshal(f.ChunkGrid, &doc) != nil {
 				refused++
-				return // malformed around the grid, which is for the reader of the document to say
+				return // the fault is outside the grid, where package metadata finds it
 			}
 			g, err := grid.Parse(shape, doc.Name, doc.Configuration)
 			if want, open := f.expected(); (err == nil) != want && !open {
@@ -181,7 +182,7 @@ func checkSizes(t *testing.T, f *fact, g *grid.Grid, i int) {
 	}
 }
 
-// integers returns a list of numbers; it is false where anything else is listed.
+// integers returns a list of numbers. It returns false if the list has anything else.
 func integers(raw json.RawMessage) ([]int64, bool) {
 	var list []*int64
 	if json.Unmarshal(raw, &list) != nil || slices.Contains(list, nil) || list == nil {

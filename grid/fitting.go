@@ -2,11 +2,14 @@ package grid
 
 import "math"
 
-// FittingLengths returns the lengths next to length, in elements, by which the axis can grow with one new edge ([AppendOne]) so that what
-// is new is stored with a multiple of n elements ([Axis.MultipleOf]). What fills an edge that reaches beyond the extent comes first and
-// is no part of the new one. Both are length itself where that fits, as every length does on a regular axis. Where no shorter
-// one fits below is 0, and where a longer one would exceed 64 bits above is 0; both are where n or length is below 1.
-// With [Growth.RoundedUp] every length fits.
+// FittingLengths returns the lengths nearest to length by which the axis can grow with
+// one new edge ([AppendOne]) that is stored with a multiple of n elements
+// ([Axis.MultipleOf]). All lengths are in elements. Elements that fill an edge beyond the
+// extent come first and are not part of the new edge.
+//
+// Both results are length if that fits, as it always does on a regular axis. below is 0
+// if no shorter length fits, and above is 0 if a longer one would overflow int64. Both
+// are 0 if n or length is below 1. With [Growth.RoundedUp] every length fits.
 func (a Axis) FittingLengths(length, n int64) (below, above int64) {
 	if length < 1 || n < 1 {
 		return 0, 0
@@ -15,7 +18,8 @@ func (a Axis) FittingLengths(length, n int64) (below, above int64) {
 		below, _ = a.FittingLengths(most, n)
 		return below, 0
 	}
-	var edge, common int64 // of the new cell, and with how much new cells are stored at least
+	// edge is the length of the new edge, common the encoded length that all cells share.
+	var edge, common int64
 	switch {
 	case a.edges != nil:
 		edge = length - (a.edges.sum - a.extent)
@@ -23,12 +27,15 @@ func (a Axis) FittingLengths(length, n int64) (below, above int64) {
 			common = s.step
 		}
 	case a.IsTrimmed():
+		// The last chunk is stored up to the new extent, so it counts from its own start.
 		edge = length + a.extent%a.step
 	}
 	if edge <= common || edge%n == 0 {
 		return length, length
 	}
 	over := edge % n
+	// A shorter edge fits if it is a multiple of n, if it is not longer than the encoded
+	// length that all cells share, or if it is not needed at all.
 	below = max(0, length-over, length-edge+common)
 	if above = length + n - over; above < length || above > math.MaxInt64-a.extent {
 		above = 0

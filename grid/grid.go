@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// MaxRank is the largest number of axes of an array; NumPy's limit.
+// MaxRank is the largest number of axes of an array. NumPy has the same limit.
 const MaxRank = 64
 
 // Names of the chunk grids in metadata.
@@ -17,7 +17,7 @@ const (
 	RectilinearName = "rectilinear" // zarr-extensions, chunk-grids/rectilinear
 )
 
-// Grid is an array's shape and how it is cut into chunks. It is immutable.
+// Grid is the shape of an array together with its division into chunks. It is immutable.
 type Grid struct {
 	name    string
 	axes    []Axis
@@ -25,9 +25,10 @@ type Grid struct {
 	notes   []string
 }
 
-// New cuts an array of the given shape, one cut an axis. The form decides the kind of grid: with [Every] on all axes
-// it is regular, with [EveryTrimmed] on all bounded, else rectilinear. Errors wrap [ErrInvalid] or [ErrOverflow] and say which
-// axis is at fault.
+// New returns the grid of an array of the given shape, with one cut per axis. The cuts
+// decide the kind of grid. It is regular if all axes use [Every], bounded ([BoundedName])
+// if all use [EveryTrimmed], and rectilinear otherwise. Errors wrap [ErrInvalid] or
+// [ErrOverflow] and name the axis.
 func New(shape []int64, cuts ...Cut) (*Grid, error) {
 	name := RegularName
 	for i, c := range cuts {
@@ -43,7 +44,7 @@ func New(shape []int64, cuts ...Cut) (*Grid, error) {
 	return newGrid(name, shape, cuts)
 }
 
-// Regular cuts an array into chunks of one shape.
+// Regular returns the grid of an array of the given shape, with chunks of one shape.
 func Regular(shape, chunk []int64) (*Grid, error) {
 	cuts := make([]Cut, len(chunk))
 	for i, n := range chunk {
@@ -77,7 +78,8 @@ func ofAxes(name string, axes []Axis) (*Grid, error) {
 // Name returns the name of the grid in metadata.
 func (g *Grid) Name() string { return g.name }
 
-// Notes returns what was repaired when the grid was read, a sentence each, nil where it was as it should be.
+// Notes describes what was repaired when the grid was parsed, one sentence each. It
+// returns nil if nothing was.
 func (g *Grid) Notes() []string { return slices.Clone(g.notes) }
 
 // Rank returns the number of axes.
@@ -86,16 +88,17 @@ func (g *Grid) Rank() int { return len(g.axes) }
 // Axis returns axis i.
 func (g *Grid) Axis(i int) Axis { return g.axes[i] }
 
-// IsRegular reports whether every axis repeats one length, as a rectilinear grid of bare integers also does.
+// IsRegular reports whether every axis repeats one length. This includes a rectilinear
+// grid of bare integers.
 func (g *Grid) IsRegular() bool { return g.regular }
 
 // Shape returns the shape of the array in elements.
 func (g *Grid) Shape() []int64 { return g.numbers(Axis.Extent) }
 
-// Chunks returns how many chunks there are along each axis.
+// Chunks returns the number of chunks along each axis.
 func (g *Grid) Chunks() []int64 { return g.numbers(Axis.Chunks) }
 
-// Cells returns how many cells there are along each axis, also beyond the array.
+// Cells returns the number of cells along each axis, including those beyond the array.
 func (g *Grid) Cells() []int64 { return g.numbers(Axis.Cells) }
 
 func (g *Grid) numbers(of func(Axis) int64) []int64 {
@@ -106,10 +109,12 @@ func (g *Grid) numbers(of func(Axis) int64) []int64 {
 	return n
 }
 
-// NumChunks returns the number of chunks, and whether it fits into 64 bits. An array without axes has one chunk.
+// NumChunks returns the number of chunks. It returns false if that number overflows
+// int64. An array without axes has one chunk.
 func (g *Grid) NumChunks() (int64, bool) { return checked.Product(g.Chunks()...) }
 
-// Sizes returns, for every axis, the logical lengths of the chunks as runs.
+// Sizes returns the logical lengths of the chunks along each axis, as runs
+// ([Axis.Sizes]).
 func (g *Grid) Sizes() [][]Run {
 	sizes := make([][]Run, len(g.axes))
 	for i, a := range g.axes {
@@ -118,21 +123,22 @@ func (g *Grid) Sizes() [][]Run {
 	return sizes
 }
 
-// Chunk is one cell of a grid. All lengths are in elements.
+// Chunk describes one cell of a grid. All lengths are in elements.
 type Chunk struct {
 	Index   []int64 // position in the grid
 	Start   []int64 // first element
-	Logical []int64 // shape of what belongs to the array
+	Logical []int64 // shape of the part that belongs to the array
 	Encoded []int64 // shape that the stored bytes decode to
 }
 
-// NewChunk returns a chunk with room for the given number of axes, to be filled by [Grid.Cell].
+// NewChunk returns a chunk with room for the given number of axes, for use with
+// [Grid.Cell].
 func NewChunk(rank int) *Chunk {
 	n := make([]int64, 4*rank)
 	return &Chunk{n[:rank:rank], n[rank : 2*rank : 2*rank], n[2*rank : 3*rank : 3*rank], n[3*rank:]}
 }
 
-// IsBoundary reports whether the chunk stores more than belongs to the array.
+// IsBoundary reports whether the chunk stores elements that lie outside the array.
 func (c *Chunk) IsBoundary() bool { return !slices.Equal(c.Logical, c.Encoded) }
 
 // Box returns the region of the array that the chunk holds.
@@ -144,7 +150,7 @@ func (c *Chunk) Box() Box {
 	return b
 }
 
-// Clone returns a copy that stays as it is.
+// Clone returns a copy that shares no memory with c.
 func (c *Chunk) Clone() *Chunk {
 	d := NewChunk(len(c.Index))
 	copy(d.Index, c.Index)
@@ -154,8 +160,8 @@ func (c *Chunk) Clone() *Chunk {
 	return d
 }
 
-// Chunk returns the chunk at index. It is false where index has the wrong number of axes, or names no chunk,
-// as a cell beyond the array does.
+// Chunk returns the chunk at index. It returns false if index has the wrong number of
+// axes or names no chunk. A cell beyond the array is not a chunk.
 func (g *Grid) Chunk(index []int64) (*Chunk, bool) {
 	if len(index) != len(g.axes) {
 		return nil, false
@@ -169,13 +175,16 @@ func (g *Grid) Chunk(index []int64) (*Chunk, bool) {
 	return c, g.Cell(index, c)
 }
 
-// Cell fills c, which has room for every axis, with the cell at index. It is false where there is no such cell.
+// Cell sets c, which must have room for every axis, to the cell at index. It returns
+// false if there is no such cell; c may then be partly set.
 func (g *Grid) Cell(index []int64, c *Chunk) bool {
 	if len(index) != len(g.axes) {
 		return false
 	}
 	for i := range g.axes {
-		if a := &g.axes[i]; a.edges == nil && a.stored == nil { // what Axis.Cell does, for the many small chunks of regular grids
+		// Axis.Cell, written out: it is the bulk of the work for grids of many small
+		// chunks.
+		if a := &g.axes[i]; a.edges == nil && a.stored == nil {
 			k := index[i]
 			if k < 0 || k >= a.chunks {
 				return false
@@ -193,11 +202,12 @@ func (g *Grid) Cell(index []int64, c *Chunk) bool {
 	return true
 }
 
-// All yields every chunk in C order. The chunk is reused: clone what is kept.
+// All yields every chunk in C order. It reuses the chunk: clone it to keep it.
 func (g *Grid) All() iter.Seq[*Chunk] { return g.cells(BoxOf(g.Chunks())) }
 
-// Touching yields every chunk that the region of elements overlaps, in C order. The chunk is reused: clone what is kept.
-// A region that does not lie within the array is an error that wraps [ErrOutOfRange].
+// Touching yields every chunk that overlaps region, in C order. It reuses the chunk:
+// clone it to keep it. Touching returns an error that wraps [ErrOutOfRange] if region
+// does not lie within the array.
 func (g *Grid) Touching(region Box) (iter.Seq[*Chunk], error) {
 	chunks, err := g.Touched(region)
 	if err != nil {
@@ -217,8 +227,9 @@ func (g *Grid) cells(indices Box) iter.Seq[*Chunk] {
 	}
 }
 
-// Touched returns the box of chunk indices that the region of elements overlaps, empty where the region is.
-// A region that does not lie within the array is an error that wraps [ErrOutOfRange].
+// Touched returns the box of indices of the chunks that overlap region. It is empty if
+// region is empty. Touched returns an error that wraps [ErrOutOfRange] if region does not
+// lie within the array.
 func (g *Grid) Touched(region Box) (Box, error) {
 	if len(region) != len(g.axes) {
 		return nil, fmt.Errorf("%w: a region of %d axes, the array has %d", ErrOutOfRange, len(region), len(g.axes))
@@ -233,8 +244,9 @@ func (g *Grid) Touched(region Box) (Box, error) {
 	return chunks, nil
 }
 
-// Locate returns the index of the chunk that holds an element, and the element's place within it.
-// An element outside the array is an error that wraps [ErrOutOfRange].
+// Locate returns the index of the chunk that holds element, and the position of element
+// within that chunk. It returns an error that wraps [ErrOutOfRange] if element lies
+// outside the array.
 func (g *Grid) Locate(element []int64) (chunk, within []int64, err error) {
 	if len(element) != len(g.axes) {
 		return nil, nil, fmt.Errorf("%w: an index of %d axes, the array has %d", ErrOutOfRange, len(element), len(g.axes))
@@ -249,7 +261,8 @@ func (g *Grid) Locate(element []int64) (chunk, within []int64, err error) {
 	return chunk, within, nil
 }
 
-// Resized returns the grid of an array of another shape, each axis as [Axis.Resized] makes it.
+// Resized returns the grid of an array of another shape. Each axis changes as by
+// [Axis.Resized].
 func (g *Grid) Resized(shape []int64) (*Grid, error) {
 	if len(shape) != len(g.axes) {
 		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
@@ -264,7 +277,7 @@ func (g *Grid) Resized(shape []int64) (*Grid, error) {
 	return ofAxes(g.name, axes)
 }
 
-// Equal reports whether both grids have the same name and shape and are cut in the same way.
+// Equal reports whether both grids have the same name and equal axes ([Axis.Equal]).
 func (g *Grid) Equal(o *Grid) bool {
 	return g.name == o.name && slices.EqualFunc(g.axes, o.axes, Axis.Equal)
 }

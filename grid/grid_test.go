@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// model is an axis as one would write it without thinking: every cell on its own.
+// model is a naive axis, which lists every cell.
 type model struct {
 	extent int64
 	step   int64 // 0 for lists

@@ -8,9 +8,13 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Groups cuts an axis where its labels change: one cell a group of equal labels, such as the parent of every cell of a
-// tiling. The axis has one element a label. Labels have to ascend, as [cmp.Compare] orders them; one that does not
-// wraps [ErrInvalid], which says where it stands and whether it has occurred before. So do no labels at all.
+// Groups cuts an axis where its labels change, so that each group of equal labels is one
+// cell. There is one label per element, such as the coarse cell of a tiling that the
+// element lies in. Labels must ascend in the order of [cmp.Compare].
+//
+// Groups returns an error that wraps [ErrInvalid] if there are no labels or if they do
+// not ascend. The error then names the first label out of order, and says whether its
+// group has already ended.
 func Groups[L cmp.Ordered](labels []L) (Cut, error) {
 	if len(labels) == 0 {
 		return Cut{}, invalid("no labels: an axis needs at least one group")
@@ -28,7 +32,7 @@ func Groups[L cmp.Ordered](labels []L) (Cut, error) {
 	return Edges(append(lengths, int64(len(labels)-first))...), nil
 }
 
-// disorder says what is wrong with label i, before which all ascend.
+// disorder returns the error for label i, the first that is out of order.
 func disorder[L cmp.Ordered](labels []L, i int) error {
 	label, before := fmt.Sprint(labels[i]), fmt.Sprint(labels[i-1])
 	if at, again := slices.BinarySearch(labels[:i], labels[i]); again {
@@ -37,8 +41,10 @@ func disorder[L cmp.Ordered](labels []L, i int) error {
 	return invalid("label %.80q at index %d comes after %.80q, which is larger: sort the elements by label", label, i, before)
 }
 
-// Counts cuts an axis into groups of the given numbers of elements, and returns their sum, which is the extent of the
-// axis. A number below one, which says its index, and no numbers at all wrap [ErrInvalid]; a sum beyond 64 bits is [ErrOverflow].
+// Counts cuts an axis into groups with the given numbers of elements. It also returns
+// their sum, which is the extent of the axis. It returns an error that wraps [ErrInvalid]
+// if there are no counts or if one is below 1, and [ErrOverflow] if the sum overflows
+// int64.
 func Counts(counts []int64) (cut Cut, extent int64, err error) {
 	if len(counts) == 0 {
 		return Cut{}, 0, invalid("no counts: an axis needs at least one group")

@@ -1,10 +1,14 @@
 package grid
 
-// Grown returns the grid of an array of another shape, where an axis that gains elements is cut as its policy says
-// ([Axis.Grown]) and one that loses elements keeps its edges. Without a policy it is [AppendOne] for all axes, with
-// one it is that policy for every axis that grows, else there is one policy an axis. A single policy passes
-// by regular axes, which follow the extent; where only such axes grow and it asks for something else it wraps [ErrInvalid].
-// Errors are those of [Axis.Grown] and name the axis.
+// Grown returns the grid of an array of another shape. An axis that grows is cut by its
+// policy ([Axis.Grown]); an axis that shrinks keeps its edges. Without a policy all axes
+// use [AppendOne]. A single policy applies to every axis that grows; otherwise there must
+// be one policy per axis.
+//
+// A single policy skips regular axes, which follow the extent, as long as an axis with
+// listed edges grows as well. If only regular axes grow and the policy does not suit
+// them, the error wraps [ErrInvalid]. Other errors are those of [Axis.Grown]. All name
+// the axis.
 func (g *Grid) Grown(shape []int64, growth ...Growth) (*Grid, error) {
 	if len(shape) != len(g.axes) {
 		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
@@ -22,6 +26,7 @@ func (g *Grid) Grown(shape []int64, growth ...Growth) (*Grid, error) {
 	return ofAxes(g.name, axes)
 }
 
+// grownAxis returns axis i with another extent.
 func (g *Grid) grownAxis(i int, extent int64, how Growth) (Axis, error) {
 	switch a := g.axes[i]; {
 	case extent < a.extent:
@@ -33,7 +38,8 @@ func (g *Grid) grownAxis(i int, extent int64, how Growth) (Axis, error) {
 	}
 }
 
-// policy returns the policy for axis i. A single one leaves a regular axis alone as long as it is of use to another axis.
+// policy returns the policy for axis i. A single policy skips a regular axis if it
+// applies to an axis with listed edges.
 func (g *Grid) policy(i int, shape []int64, growth []Growth) Growth {
 	switch {
 	case len(growth) == 0:

@@ -9,20 +9,20 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// mostRuns bounds what one operation makes of a few numbers: so many runs of equal edges take 64 MiB, and are about
-// as many as a metadata document holds.
+// mostRuns bounds the runs that one operation makes from a few numbers. That many runs
+// take 64 MiB, and a metadata document holds about as many.
 const mostRuns = 1 << 22
 
-// Growth says how the region is cut that an axis gains. It describes the new region only: an edge that reaches beyond
-// the extent is filled before a new one begins. The zero Growth is [AppendOne]. Lengths that are wrong show when an
-// axis grows ([Axis.Grown]).
+// Growth is a policy for cutting the region that an axis gains. It applies to the new
+// region only: an edge that reaches beyond the old extent is filled first. The zero
+// Growth is [AppendOne]. Invalid lengths are reported when an axis grows ([Axis.Grown]).
 type Growth struct {
 	kind growthKind
-	runs []Run // lengths of Fixed and Pattern, the plan of Preplanned
+	runs []Run // lengths of Fixed and Pattern, plan of Preplanned
 	name string
 	next func(at int64) (int64, error)
 
-	isRounded bool // the last new edge is lengthened
+	isRounded bool // round the last new edge up to multiple
 	multiple  int64
 }
 
@@ -37,17 +37,20 @@ const (
 	byBoundaries
 )
 
-// AppendOne covers all that is new with one edge (zarr-python's rule).
+// AppendOne covers the new region with one edge, as zarr-python does.
 func AppendOne() Growth { return Growth{} }
 
-// RepeatLast repeats the last edge until the extent is covered; the last one may reach beyond it.
+// RepeatLast repeats the last edge until the extent is covered. The last new edge may
+// reach beyond the extent.
 func RepeatLast() Growth { return Growth{kind: repeatLast} }
 
-// Fixed appends edges of n elements until the extent is covered; the last one may reach beyond it.
+// Fixed appends edges of n elements until the extent is covered. The last edge may reach
+// beyond the extent.
 func Fixed(n int64) Growth { return Growth{kind: fixed, runs: []Run{{n, 1}}} }
 
-// Pattern appends the lengths in turn, in elements, from the first one on, again and again until the extent is
-// covered; the last edge may reach beyond it. Every growth that adds edges begins with the first length again.
+// Pattern appends edges of the given lengths, in elements, in turn and repeatedly until
+// the extent is covered. The last edge may reach beyond the extent. Every growth that
+// adds edges starts with the first length again.
 func Pattern(lengths ...int64) Growth {
 	g := Growth{kind: pattern, runs: make([]Run, len(lengths))}
 	for i, n := range lengths {
@@ -56,24 +59,27 @@ func Pattern(lengths ...int64) Growth {
 	return g
 }
 
-// Preplanned appends all edges of a plan, also those beyond the extent, so that later growth finds its cells declared.
-// The plan has to cover what is new. Growth within the edges that are there appends nothing; it wants the cells that are
-// not full to be the end of the plan.
+// Preplanned appends all edges of a plan, including those beyond the extent, so that
+// later growth finds its cells declared. The plan must cover the new region. Growth
+// within declared edges appends nothing, but requires the cells that are not yet full to
+// be the end of the plan.
 func Preplanned(plan ...Run) Growth {
 	return Growth{kind: preplanned, runs: slices.Clone(plan)}
 }
 
-// ByBoundaries appends edges that end where next says, until the extent is covered. Given the element at which the
-// last edge ends, next returns the boundary that follows, in elements. The name is what String returns, such as
-// "calendar:month".
+// ByBoundaries appends edges that end at the boundaries that next returns, until the
+// extent is covered. Given the element at which the last edge ends, next returns the
+// following boundary, in elements. String returns name, for example "calendar:month".
 //
-// An axis without elements needs an edge all the same. A single edge of 1 stands for none: the first
-// elements replace it, as no chunk was stored by it. Other edges wait for the elements that fill them.
+// An axis without elements still needs an edge. A single edge of length 1 is a
+// placeholder there: the first elements replace it, because no chunk was stored with it.
+// All other edges are kept and filled first.
 func ByBoundaries(name string, next func(at int64) (int64, error)) Growth {
 	return Growth{kind: byBoundaries, name: name, next: next}
 }
 
-// String returns the policy as [ParseGrowth] reads it.
+// String returns the policy in the form that [ParseGrowth] reads, or the name that was
+// given to [ByBoundaries].
 func (g Growth) String() string {
 	switch g.kind {
 	case repeatLast:
@@ -97,7 +103,7 @@ func (g Growth) String() string {
 	return "append-one"
 }
 
-// runsText writes runs as metadata does, at most the given number of them.
+// runsText writes runs as metadata does, up to the given number of them.
 func runsText(runs []Run, most int) string {
 	text := []byte{'['}
 	for i, r := range runs {
@@ -117,7 +123,8 @@ func runsText(runs []Run, most int) string {
 	return string(append(text, ']'))
 }
 
-// check refuses lengths that cannot be edges, wherever the axis stands, and returns the sum of those that are given.
+// check returns an error if a length cannot be an edge of any axis. Otherwise it returns
+// the sum of the policy's lengths.
 func (g Growth) check() (int64, error) {
 	switch {
 	case g.isRounded && g.multiple < 1:
@@ -134,7 +141,8 @@ func (g Growth) check() (int64, error) {
 	return given.Covered(), nil
 }
 
-// ready returns the policy with a plan that is rounded up already, and the sum of its lengths.
+// ready returns the policy with a plan that is already rounded up, and the sum of its
+// lengths.
 func (g Growth) ready() (Growth, int64, error) {
 	sum, err := g.check()
 	if err != nil || g.kind != preplanned || !g.isRounded {
@@ -146,17 +154,20 @@ func (g Growth) ready() (Growth, int64, error) {
 	return g, sum, err
 }
 
-// followsStep reports whether the policy does to a regular axis what happens to one anyway.
+// followsStep reports whether the policy leaves a regular axis regular.
 func (g Growth) followsStep() bool { return g.kind == appendOne || g.kind == repeatLast }
 
-// Grown returns the axis with a larger extent, or the same. New edges are cut as the policy says from the sum of
-// the edges on, where the extent exceeds that; else the edges stay. A regular axis follows the extent: it takes [AppendOne]
-// and [RepeatLast], which change nothing about that, and no other policy.
+// Grown returns the axis with a larger extent, or the same. If the extent exceeds the sum
+// of the edges, the policy cuts the region behind them into new edges; otherwise the
+// edges stay. A regular axis follows the extent. It only accepts [AppendOne] and
+// [RepeatLast], which leave it regular.
 //
-// Wrong lengths, a smaller extent, a plan that does not cover the extent or contradicts the edges wrap [ErrInvalid],
-// a sum beyond 64 bits [ErrOverflow], and edges that would be too many to list [ErrUnsupported].
+// Grown returns an error that wraps [ErrInvalid] if a length is invalid, the extent is
+// smaller than before, or a plan does not cover the extent or contradicts the edges. It
+// wraps [ErrOverflow] if the edges sum to more than an int64 holds, and [ErrUnsupported]
+// if there would be too many edges to list.
 //
-// Source: zarr-python 3.4.1 for AppendOne; the other policies are of this package.
+// AppendOne follows zarr-python 3.4.1. The other policies are specific to this package.
 func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	if extent < a.extent {
 		return Axis{}, invalid("extent %d is below the present %d: Shrunk makes an axis shorter", extent, a.extent)
@@ -197,12 +208,13 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	return a.Resized(extent)
 }
 
-// isPlaceholder reports whether the axis is empty and has the one edge of 1 that stands for none.
+// isPlaceholder reports whether the axis is empty and has only the placeholder edge of
+// length 1; see [ByBoundaries].
 func (a Axis) isPlaceholder() bool {
 	return a.extent == 0 && a.stored == nil && a.Cells() == 1 && a.Covered() == 1
 }
 
-// begun returns the axis with edges for its first elements, in place of the one that stood for none.
+// begun returns the axis with edges for its first elements in place of the placeholder.
 func (a Axis) begun(extent int64, g Growth) (Axis, error) {
 	edges, err := boundaries(0, extent, g.next)
 	if err == nil {
@@ -217,7 +229,7 @@ func (a Axis) begun(extent int64, g Growth) (Axis, error) {
 	return a, nil
 }
 
-// newEdges cuts the gap behind the last edge. The sum is that of the lengths of the policy.
+// newEdges cuts the gap behind the last edge. sum is the sum of the policy's lengths.
 func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 	switch g.kind {
 	case repeatLast:
@@ -238,12 +250,13 @@ func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 	return []Run{{gap, 1}}, nil
 }
 
-// cycle repeats lengths with the given sum until they cover the gap.
+// cycle repeats lengths, whose sum is given, until they cover the gap.
 func cycle(lengths []Run, sum, gap int64) ([]Run, error) {
 	var once []Run
 	for _, r := range lengths {
 		once = appendRun(once, r)
 	}
+	// Repeating one length is a single run, however large the gap is.
 	if len(once) == 1 {
 		return []Run{{once[0].Length, checked.CeilDiv(gap, once[0].Length)}}, nil
 	}
@@ -267,7 +280,7 @@ func cycle(lengths []Run, sum, gap int64) ([]Run, error) {
 	return more, nil
 }
 
-// boundaries asks for boundaries behind the element at, until they cover the gap.
+// boundaries calls next for the boundaries behind element at until they cover the gap.
 func boundaries(at, gap int64, next func(at int64) (int64, error)) ([]Run, error) {
 	var more []Run
 	extent := at + gap
@@ -279,6 +292,8 @@ func boundaries(at, gap int64, next func(at int64) (int64, error)) ([]Run, error
 		if err != nil {
 			return nil, err
 		}
+		// next is supplied by the caller. A boundary that stays behind would loop for
+		// ever.
 		if to <= at {
 			return nil, invalid("the boundary behind element %d is %d, which does not lie behind it", at, to)
 		}
@@ -288,7 +303,8 @@ func boundaries(at, gap int64, next func(at int64) (int64, error)) ([]Run, error
 	return more, nil
 }
 
-// follows refuses a plan, with its sum, whose end is not the cells that are still to be filled.
+// follows returns an error unless the cells that are not yet full are the end of the
+// plan. sum is the sum of the plan.
 func (a Axis) follows(plan []Run, sum int64) error {
 	first := a.chunks
 	if c, ok := a.Cell(first - 1); ok && c.Logical < c.Edge {
@@ -315,8 +331,8 @@ func (a Axis) follows(plan []Run, sum int64) error {
 	return nil
 }
 
-// tail returns the runs behind the first n elements. It is false where those end within a cell, of which the rest
-// comes first.
+// tail returns the runs behind the first n elements. If those end within a cell, it
+// returns false and the rest of that cell comes first.
 func tail(runs iter.Seq[Run], n int64) (rest []Run, whole bool) {
 	whole = true
 	for r := range runs {

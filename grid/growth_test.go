@@ -103,7 +103,7 @@ func TestGrownRefuses(t *testing.T) {
 	}
 }
 
-// lengths returns the lengths that a policy appends to edges, as one would do it cell by cell.
+// lengths returns the edges that cover the extent to under a policy, made cell by cell.
 func (m model) lengths(to int64, how string, given []int64) []int64 {
 	all := slices.Clone(m.edges)
 	sum := func() (n int64) {
@@ -154,7 +154,8 @@ func TestGrownAgainstModel(t *testing.T) {
 	})
 }
 
-// TestPlanAgainstModel follows a plan in steps: whatever the steps, the edges are those before and the plan.
+// TestPlanAgainstModel follows a plan in steps. Whatever the steps, the resulting edges
+// are those before, followed by the plan.
 func TestPlanAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 5).Draw(t, "before")
@@ -181,7 +182,7 @@ func TestPlanAgainstModel(t *testing.T) {
 	})
 }
 
-// TestContradictionsAgainstModel compares whether a plan fits with what a list of cells says.
+// TestContradictionsAgainstModel compares the check of a plan with one on lists of cells.
 func TestContradictionsAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string) []int64 {

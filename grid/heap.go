@@ -7,28 +7,33 @@ import (
 	"sync/atomic"
 )
 
-// Heap holds the bytes of elements that differ in length, as text does. A [View] of such elements has references of [RefSize]
-// bytes in their place, which are moved about as elements of fixed width are. References with the same heap that refer to equal bytes
-// may differ, but for the empty element and the fill value: each of them has one reference only, in every heap for that fill value.
+// Heap holds the bytes of elements of variable length, such as text. A [View] of such
+// elements holds references of [RefSize] bytes in their place, which are moved like
+// elements of fixed width.
 //
-// A Heap may be used from several goroutines at once. What was added to it stays.
+// Two references into one heap may differ even if they refer to equal bytes. Only the
+// empty element and the fill value have a single reference each. It is the same in all
+// heaps with that fill value.
+//
+// A Heap is safe for concurrent use. Bytes that were added to it are never removed.
 type Heap struct {
 	*pages
-	of    *Heap        // the heap whose pages these are; nil for its own
-	bytes atomic.Int64 // of the pages that were added through this heap
-	most  int64        // 0 is no limit
+	of    *Heap        // heap that this one was made from by Within; nil if there is none
+	bytes atomic.Int64 // of the pages added through this heap
+	most  int64        // limit of bytes; 0 means no limit
 }
 
-// pages are what references refer to. The first one is the fill value.
+// pages holds the bytes that references refer to. The first page is the fill value.
 type pages struct {
 	mu  sync.Mutex
 	all atomic.Pointer[[][]byte]
 }
 
-// RefSize is the size of a reference in bytes: the number of a page, the place of the first byte in it, and the number of bytes.
+// RefSize is the size of a reference in bytes. A reference is the number of a page, the
+// offset of the first byte in it, and the number of bytes.
 const RefSize = 16
 
-// mostPage is the most bytes of a page.
+// mostPage is the largest number of bytes of a page.
 const mostPage = min(math.MaxUint32, math.MaxInt)
 
 // NewHeap returns a heap for elements of an array with the given fill value.
@@ -38,7 +43,8 @@ func NewHeap(fill []byte) *Heap {
 	return h
 }
 
-// Limited sets the most bytes that there are to be in h, and returns it; see [Heap.Full].
+// Limited sets the limit of h in bytes, and returns h. A nil h stays nil. See
+// [Heap.Full].
 func (h *Heap) Limited(most int64) *Heap {
 	if h != nil {
 		h.most = most
@@ -46,11 +52,13 @@ func (h *Heap) Limited(most int64) *Heap {
 	return h
 }
 
-// Within returns a heap with the pages of h, through which about n more bytes may be added; see [Heap.Room].
+// Within returns a heap with the pages of h that accepts about n more bytes. See
+// [Heap.Room].
 func (h *Heap) Within(n int64) *Heap { return &Heap{pages: h.pages, of: h, most: max(1, n)} }
 
-// Room returns how many more bytes there are to be, by this heap's limit and by those of the heaps that it is within, and the
-// limit that leaves so few. Who decodes elements takes no more memory for them.
+// Room returns the number of bytes that may still be added to h, and the limit that
+// leaves so few. It considers the limit of h and of the heaps that h was made from by
+// [Heap.Within]. A decoder should not allocate more memory for elements than that.
 func (h *Heap) Room() (room, most int64) {
 	room, most = math.MaxInt64, math.MaxInt64
 	for ; h != nil; h = h.of {
@@ -64,10 +72,12 @@ func (h *Heap) Room() (room, most int64) {
 	return room, most
 }
 
-// Full reports whether there are more bytes in h than there are to be. That of nil is never full.
+// Full reports whether more bytes were added to h than its limit permits. A nil heap is
+// never full.
 func (h *Heap) Full() bool { return h != nil && h.most > 0 && h.bytes.Load() > h.most }
 
-// New returns a heap for elements of the same array. That of nil, where elements are of one width, is nil.
+// New returns an empty heap with the fill value of h. It returns nil if h is nil, as it
+// is for elements of fixed width.
 func (h *Heap) New() *Heap {
 	if h == nil {
 		return nil
@@ -75,20 +85,20 @@ func (h *Heap) New() *Heap {
 	return NewHeap((*h.all.Load())[0])
 }
 
-// Fill returns the reference to the fill value.
+// Fill returns a reference to the fill value.
 func (h *Heap) Fill() []byte {
 	ref := make([]byte, RefSize)
 	putRef(ref, 0, 0, len((*h.all.Load())[0]))
 	return ref
 }
 
-// Bytes returns the bytes of an element. They are not to be changed.
+// Bytes returns the bytes of an element. The caller must not modify them.
 func (h *Heap) Bytes(ref []byte) []byte {
 	page, off, n := loadRef(ref)
 	return (*h.all.Load())[page][off : off+n : off+n]
 }
 
-// Len returns the number of bytes in the heap.
+// Len returns the number of bytes in the heap, including the fill value.
 func (h *Heap) Len() (n int64) {
 	for _, p := range *h.all.Load() {
 		n += int64(len(p))
@@ -96,8 +106,9 @@ func (h *Heap) Len() (n int64) {
 	return n
 }
 
-// Add puts elements into the heap, which keeps data: element i is data[offsets[i]:offsets[i+1]], and refs has room for a reference to
-// each. It is false where data is too long for a heap.
+// Add adds elements to the heap and writes a reference to each into refs. Element i is
+// data[offsets[i]:offsets[i+1]]. The heap keeps data. Add returns false if data is too
+// long for a page.
 func (h *Heap) Add(refs, data []byte, offsets []int64) bool {
 	if len(data) > mostPage {
 		return false
@@ -116,7 +127,7 @@ func (h *Heap) Add(refs, data []byte, offsets []int64) bool {
 	return true
 }
 
-// put writes a reference: that to no bytes is always the same.
+// put writes a reference. An empty element always has the same one.
 func (h *Heap) put(ref []byte, page, off, n int) {
 	if n == 0 {
 		page, off = 0, 0
@@ -131,14 +142,17 @@ func (h *Heap) add(page []byte) int {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	// Readers load the list without the lock. They never look beyond its length, so
+	// append may extend the array in place.
 	all := append(*h.all.Load(), page)
 	h.all.Store(&all)
 	return len(all) - 1
 }
 
-// apart reports whether references into one heap mean nothing in the other.
+// apart reports whether references into one heap are meaningless in the other.
 func apart(a, b *Heap) bool { return a != nil && b != nil && a.pages != b.pages }
 
+// putRef writes a reference. Its last four bytes are always 0.
 func putRef(ref []byte, page, off, n int) {
 	binary.NativeEndian.PutUint32(ref[12:], 0)
 	binary.NativeEndian.PutUint32(ref, uint32(page))
@@ -151,7 +165,8 @@ func loadRef(ref []byte) (page, off, n int) {
 	return int(binary.NativeEndian.Uint32(ref)), int(binary.NativeEndian.Uint32(ref[4:])), int(binary.NativeEndian.Uint32(ref[8:]))
 }
 
-// AppendElements appends the bytes of the elements of v, which has a heap, in C order to data, and to offsets where each ends.
+// AppendElements appends the bytes of the elements of v, in C order, to data, and the end
+// of each within data to offsets. v must have a heap.
 func (v View) AppendElements(data []byte, offsets []int64) ([]byte, []int64) {
 	for ref := range v.elements {
 		data = append(data, v.Heap.Bytes(ref)...)
@@ -160,7 +175,8 @@ func (v View) AppendElements(data []byte, offsets []int64) ([]byte, []int64) {
 	return data, offsets
 }
 
-// ElementBytes returns the number of bytes that the elements of v have, in the heap where there is one.
+// ElementBytes returns the number of bytes of the elements of v. If v has a heap, these
+// are the bytes that the references refer to.
 func (v View) ElementBytes() (n int64) {
 	if v.Heap == nil {
 		n = int64(v.Size)
@@ -176,13 +192,15 @@ func (v View) ElementBytes() (n int64) {
 	return n
 }
 
-// elements yields the bytes of every element in C order, where v shows them.
+// elements yields the bytes of every element of v in C order. If v has a heap, these are
+// references.
 func (v View) elements(yield func(elem []byte) bool) {
 	if !v.empty() {
 		v.walk(v.Offset, 0, yield)
 	}
 }
 
+// walk yields the elements at off along the axes from axis on.
 func (v *View) walk(off int64, axis int, yield func([]byte) bool) bool {
 	if axis == len(v.Shape) {
 		return yield(v.Data[off : off+int64(v.Size)])
@@ -196,20 +214,21 @@ func (v *View) walk(off int64, axis int, yield func([]byte) bool) bool {
 	return true
 }
 
-// adopt copies elements of another heap, and their bytes.
+// adopt copies elements from another heap, together with their bytes.
 func adopt(dst, src View) {
 	n := int64(RefSize)
 	for _, l := range dst.Shape {
 		n *= l
 	}
-	// Their references first, in C order and in a place of their own, so as to replace each by one to the same bytes here.
+	// Copy the references in C order to a block of their own, and replace each there by a
+	// reference to the same bytes in the heap of dst.
 	refs := View{Data: make([]byte, n), Shape: dst.Shape, Strides: AppendStrides(nil, dst.Shape, RefSize), Size: RefSize}
 	Move(refs, src)
 	dst.Heap.take(refs.Data, src.Heap)
 	Move(dst, refs)
 }
 
-// take replaces references into another heap by such into h.
+// take replaces references into another heap by references into h.
 func (h *Heap) take(refs []byte, from *Heap) {
 	for len(refs) > 0 {
 		size, end := 0, 0
@@ -218,6 +237,8 @@ func (h *Heap) take(refs []byte, from *Heap) {
 			if page == 0 {
 				continue
 			}
+			// The bytes of the references so far fill a page; the rest goes to another
+			// page.
 			if size+n > mostPage {
 				break
 			}
@@ -228,7 +249,7 @@ func (h *Heap) take(refs []byte, from *Heap) {
 		for i := 0; i < end; i += RefSize {
 			page, _, n := loadRef(refs[i:])
 			if page == 0 {
-				continue // the fill value, or nothing
+				continue // the fill value or an empty element: the same in both heaps
 			}
 			if number < 0 {
 				number = h.add(data[:size])

@@ -8,25 +8,28 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// ParseOptions says what is read beyond what is settled. The zero value reads that alone.
+// ParseOptions permits experimental forms. The zero value permits none.
 type ParseOptions struct {
-	// EncodedShapes reads encoded_chunk_shapes, an experiment: zarr-extensions pull request 75 proposes them, and they may
-	// change before they are accepted.
+	// EncodedShapes permits encoded_chunk_shapes. This is an experiment that
+	// zarr-extensions pull request 75 proposes; it may change before it is accepted.
 	EncodedShapes bool
 }
 
-// Parse returns the grid of an array of the given shape from its name and its configuration in metadata, a JSON
-// object that has already passed a strict reader. The kind is kept: a rectilinear grid of equal edges stays one. Forms that
-// programs have written before are read as the specified grid that they stand for ([Grid.Notes]).
-// Unknown names wrap [ErrUnsupported]; everything else that is wrong wraps [ErrInvalid] or [ErrOverflow] and carries
-// the JSON pointer of the fault.
+// Parse returns the grid of an array of the given shape. name and configuration, a JSON
+// object, come from metadata. The kind of grid is kept: a rectilinear grid of equal edges
+// stays rectilinear. Forms that programs wrote before are read as the specified grid that
+// they stand for ([Grid.Notes]).
+//
+// Parse returns an error that wraps [ErrUnsupported] if it does not know the name or the
+// form of the grid. Other faults wrap [ErrInvalid] or [ErrOverflow]. If a value is at
+// fault, the error has its JSON pointer.
 //
 // Sources: zarr-specs v3 core, "Regular grids"; zarr-extensions, chunk-grids/rectilinear.
 func Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 	return ParseOptions{}.Parse(shape, name, configuration)
 }
 
-// Parse is the function [Parse] with options.
+// Parse is like the function [Parse], with options.
 func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 	cuts := o.reader(name)
 	if cuts == nil && name != rectangularName {
@@ -39,6 +42,7 @@ func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	// Older forms come first, because two of them are named "regular".
 	if f := olderOf(name, v); f != nil {
 		return f.read(shape, v)
 	}
@@ -49,7 +53,8 @@ func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*
 	return newGrid(name, shape, c)
 }
 
-// reader returns what reads the configuration of a grid, nil where the name is not known.
+// reader returns the function that reads the configuration of a grid, or nil if the name
+// is unknown.
 func (o ParseOptions) reader(name string) func(strictjson.Value) ([]Cut, error) {
 	switch name {
 	case RegularName:
@@ -108,8 +113,8 @@ func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 	return cuts, nil
 }
 
-// members returns the named members of an object. The first ones are required, the others may be missing, and no more are
-// permitted.
+// members returns the named members of an object. The first ones are required, the others
+// are optional, and no other members are permitted.
 func members(v strictjson.Value, required int, names ...string) ([]strictjson.Value, error) {
 	if v.Kind() != strictjson.Object {
 		return nil, located(v, "configuration must be an object")
@@ -128,6 +133,7 @@ func members(v strictjson.Value, required int, names ...string) ([]strictjson.Va
 	return found, nil
 }
 
+// axisCuts reads a list with one entry per axis.
 func axisCuts(list strictjson.Value, cut func(strictjson.Value) (Cut, error)) ([]Cut, error) {
 	if list.Kind() != strictjson.Array {
 		return nil, located(list, "must be a list with one entry an axis")
@@ -152,7 +158,7 @@ func everyCut(v strictjson.Value) (Cut, error) {
 	return Every(n), err
 }
 
-// shapeCut reads a bare integer or a list.
+// shapeCut reads a bare integer, or a list of edges and runs.
 func shapeCut(v strictjson.Value) (Cut, error) {
 	if v.Kind() != strictjson.Array {
 		return everyCut(v)
@@ -161,7 +167,8 @@ func shapeCut(v strictjson.Value) (Cut, error) {
 	return c, c.err
 }
 
-// listSource reads the edges of one axis: integers and pairs [length, count].
+// listSource returns a source of the edges of one axis: integers and pairs
+// [length, count].
 func listSource(list strictjson.Value) runSource {
 	if packed := pack(list); packed != nil {
 		return packedSource(packed, list)
@@ -169,7 +176,7 @@ func listSource(list strictjson.Value) runSource {
 	return spelledSource(list)
 }
 
-// spelledSource reads a list from its text, every time.
+// spelledSource returns a source that reads a list from its text each time.
 func spelledSource(list strictjson.Value) runSource {
 	return func(add func(length, count int64) error) error {
 		for _, v := range list.Elements() {
@@ -185,17 +192,21 @@ func spelledSource(list strictjson.Value) runSource {
 	}
 }
 
+// notAdded adds the position of v in the document to err.
 func notAdded(err error, v strictjson.Value) error {
 	return fmt.Errorf("%w at %w", err, v.Errorf("%s", v.Raw()))
 }
 
-// mostPacked is how many numbers a list may have to be read once, into 16 MiB; a longer one is read from its text twice.
+// mostPacked is the number of integers up to which a list is read once, into at most
+// 16 MiB. A longer list is read from its text twice.
 const mostPacked = 1 << 21
 
-// pack reads a list into one number an edge, and two for a pair: the count below zero, and the length. It is nil for a list that is
-// too long or has a fault, which [spelledSource] tells.
+// pack reads a list into integers. An edge is its length; a pair is its count, negated,
+// and its length. pack returns nil if the list is too long or has a fault, which
+// [spelledSource] then reports.
 func pack(list strictjson.Value) []int64 {
-	n := bytes.Count(list.Raw(), []byte(",")) + 1 // pairs have a comma more, and a number more
+	// A pair has one comma more than an edge, and one integer more.
+	n := bytes.Count(list.Raw(), []byte(",")) + 1
 	if n > mostPacked {
 		return nil
 	}
@@ -213,7 +224,8 @@ func pack(list strictjson.Value) []int64 {
 	return packed
 }
 
-// packedSource is spelledSource for a list that was packed.
+// packedSource returns a source of a packed list. It reports faults as spelledSource
+// does.
 func packedSource(packed []int64, list strictjson.Value) runSource {
 	return func(add func(length, count int64) error) error {
 		count, entry := int64(1), 0
@@ -231,6 +243,7 @@ func packedSource(packed []int64, list strictjson.Value) runSource {
 	}
 }
 
+// edge reads an entry of a list: a length, or a pair [length, count].
 func edge(v strictjson.Value) (length, count int64, err error) {
 	if v.Kind() != strictjson.Array {
 		length, err = integer(v)

@@ -2,10 +2,11 @@ package grid
 
 import "varve.dev/zarr/internal/checked"
 
-// runSource calls add for every run of a list, in order, until add fails. Runs of one length may follow each other.
+// runSource calls add for every run of a list, in order, until add fails. Neighbouring
+// runs may have equal lengths.
 type runSource func(add func(length, count int64) error) error
 
-// ofLengths lists cells one by one.
+// ofLengths returns a source with one run per cell.
 func ofLengths(lengths []int64) runSource {
 	return func(add func(length, count int64) error) error {
 		for _, n := range lengths {
@@ -17,7 +18,7 @@ func ofLengths(lengths []int64) runSource {
 	}
 }
 
-// ofRuns lists runs.
+// ofRuns returns a source of the given runs.
 func ofRuns(runs []Run) runSource {
 	return func(add func(length, count int64) error) error {
 		for _, r := range runs {
@@ -29,13 +30,13 @@ func ofRuns(runs []Run) runSource {
 	}
 }
 
-// measure is what a list comes to.
+// measure is the size of a list.
 type measure struct {
 	cells, sum int64
-	runs       int64 // stretches of equal lengths
+	runs       int64 // runs after neighbours of equal length are merged
 }
 
-// measured checks a list and adds it up.
+// measured checks a list and measures it.
 func measured(source runSource) (m measure, err error) {
 	last := int64(0)
 	err = source(func(length, count int64) error {
@@ -61,10 +62,12 @@ func measured(source runSource) (m measure, err error) {
 	return m, err
 }
 
-// isFlat reports whether one number a cell is less than three a run.
+// isFlat reports whether to store one number per cell instead of three per run. It does
+// so if few cells have a neighbour of equal length.
 func (m measure) isFlat() bool { return m.runs > m.cells/2 && m.runs > 4 }
 
-// gatherLengths returns 0 and the length of every cell: room for the prefix sums.
+// gatherLengths returns 0 and the length of every cell, to be replaced by prefix sums in
+// place.
 func (m measure) gatherLengths(source runSource) []int64 {
 	lengths := make([]int64, 1, m.cells+1)
 	_ = source(func(length, count int64) error {
@@ -76,7 +79,7 @@ func (m measure) gatherLengths(source runSource) []int64 {
 	return lengths
 }
 
-// gatherRuns returns the list with neighbours of one length merged.
+// gatherRuns returns the runs of the list, with neighbours of equal length merged.
 func (m measure) gatherRuns(source runSource) []Run {
 	runs := make([]Run, 0, m.runs)
 	_ = source(func(length, count int64) error {

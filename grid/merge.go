@@ -6,8 +6,11 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Merged returns the axis with the cells in the interval made one cell. An interval of fewer than two changes nothing; else the
-// result is a list. Cells that are not there wrap [ErrOutOfRange]; a cell that would end beyond 64 bits is [ErrOverflow].
+// Merged returns the axis with the cells in the interval joined into one. If there are
+// fewer than two, it returns the axis unchanged. Otherwise the result lists its edges and
+// has no encoded lengths besides them. Merged returns an error that wraps [ErrOutOfRange]
+// if a cell does not exist, and [ErrOverflow] if the new cell ends beyond the largest
+// int64.
 func (a Axis) Merged(cells Interval) (Axis, error) {
 	if cells.Start < 0 || cells.Stop > a.Cells() || cells.Start > cells.Stop {
 		return Axis{}, fmt.Errorf("%w: cells %d to %d of an axis with %d cells", ErrOutOfRange, cells.Start, cells.Stop, a.Cells())
@@ -42,9 +45,11 @@ func (a Axis) Merged(cells Interval) (Axis, error) {
 	return NewAxis(a.extent, Runs(runs...))
 }
 
-// MergedUpTo returns the axis with neighbouring chunks merged from the first on, as long as together they are at most
-// longest elements; no cell is split. Cells beyond the extent stay as they are. A regular axis stays regular: its
-// step grows to the largest multiple that fits, and not beyond one chunk in all. A longest below 1 wraps [ErrInvalid].
+// MergedUpTo returns the axis with neighbouring chunks joined, from the first on, as long
+// as the result has at most longest elements. It never splits a cell, so a longer chunk
+// stays as it is. Cells beyond the extent stay, too. A regular axis stays regular: its
+// step becomes the largest multiple that fits, but does not exceed all chunks together.
+// MergedUpTo returns an error that wraps [ErrInvalid] if longest is below 1.
 func (a Axis) MergedUpTo(longest int64) (Axis, error) {
 	if longest < 1 {
 		return Axis{}, invalid("the longest cell must have at least 1 element, got %d", longest)
@@ -73,13 +78,14 @@ func (a Axis) MergedUpTo(longest int64) (Axis, error) {
 	return NewAxis(a.extent, Runs(m.runs...))
 }
 
-// merger merges neighbouring cells up to a length.
+// merger joins neighbouring cells up to a length.
 type merger struct {
 	longest int64
-	runs    []Run // cells that are done
-	open    int64 // length of the cell that may grow still
+	runs    []Run // finished cells
+	open    int64 // length of the cell that may still grow
 }
 
+// flush finishes the open cell.
 func (m *merger) flush() {
 	if m.open > 0 {
 		m.runs = appendRun(m.runs, Run{m.open, 1})
@@ -87,7 +93,7 @@ func (m *merger) flush() {
 	m.open = 0
 }
 
-// add adds cells of one length; the last cell that it makes stays open.
+// add adds cells of one length. The last cell that it makes stays open.
 func (m *merger) add(r Run) {
 	if fit := min(r.Count, (m.longest-m.open)/r.Length); fit > 0 {
 		m.open += fit * r.Length
@@ -98,6 +104,7 @@ func (m *merger) add(r Run) {
 	}
 	m.flush()
 	each := max(1, min(r.Count, m.longest/r.Length))
+	// At least one cell is left over for the open one, so that it can still grow.
 	if whole := (r.Count - 1) / each; whole > 0 {
 		m.runs = appendRun(m.runs, Run{each * r.Length, whole})
 		r.Count -= whole * each
@@ -105,12 +112,13 @@ func (m *merger) add(r Run) {
 	m.open = r.Count * r.Length
 }
 
-// Merged returns the grid with cells of one axis made one cell ([Axis.Merged]).
+// Merged returns the grid with cells of one axis joined into one ([Axis.Merged]).
 func (g *Grid) Merged(axis int, cells Interval) (*Grid, error) {
 	return g.onOne(axis, func(a Axis) (Axis, error) { return a.Merged(cells) })
 }
 
-// MergedUpTo returns the grid with neighbouring chunks along one axis merged up to a length in elements ([Axis.MergedUpTo]).
+// MergedUpTo returns the grid with neighbouring chunks along one axis joined up to a
+// length in elements ([Axis.MergedUpTo]).
 func (g *Grid) MergedUpTo(axis int, longest int64) (*Grid, error) {
 	return g.onOne(axis, func(a Axis) (Axis, error) { return a.MergedUpTo(longest) })
 }

@@ -10,18 +10,24 @@ import (
 )
 
 const (
-	// mostDivisors is how many lengths an error proposes.
+	// mostDivisors is the number of lengths that an error suggests.
 	mostDivisors = 5
-	// mostTrials bounds the search for them, which finds all of them for lengths up to its square.
+	// mostTrials bounds the search for divisors. It finds all divisors of numbers up to
+	// its square.
 	mostTrials = 1 << 16
 )
 
-// MultipleOf returns nil where every cell is stored with a multiple of n elements, as the sharding codec wants it of shards and inner chunks
-// of n. Cells beyond the extent count, and so does the step of a regular axis that has no cell. The time it takes depends on the
-// lengths that are kept, not on how often they repeat. A cell that is no multiple and an n below 1 wrap [ErrInvalid]; the error names
-// the first such cell, and lengths that would do.
+// MultipleOf returns nil if the encoded length of every cell is a multiple of n elements.
+// The sharding codec requires this of shards with inner chunks of n. Cells beyond the
+// extent count, and so does the step of a regular axis without cells. The time it takes
+// depends on the number of lengths in memory, not on how often they repeat.
 //
-// Source: zarr-specs v3, sharding_indexed; zarr-python 3.4.1 for cells beyond the extent.
+// Otherwise MultipleOf returns an error that wraps [ErrInvalid]. It names the first cell
+// at fault and suggests lengths that fit. The error also wraps [ErrInvalid] if n is below
+// 1.
+//
+// Sources: zarr-specs v3, sharding_indexed; zarr-python 3.4.1 for cells beyond the
+// extent.
 func (a Axis) MultipleOf(n int64) error {
 	if n < 1 {
 		return invalid("inner chunk length must be at least 1, got %d", n)
@@ -37,8 +43,8 @@ func (a Axis) MultipleOf(n int64) error {
 		cell, length, n, alternatives(neighbours(length, n)), alternatives(divisors(all, n)))
 }
 
-// firstStored returns the first cell whose stored length is one of those that are looked for. Every length that is kept is
-// looked at once, however often it repeats.
+// firstStored returns the first cell whose encoded length is wanted. It calls wanted once
+// for every entry in memory, however often that repeats.
 func (a Axis) firstStored(wanted func(length int64) bool) (cell, length int64, found bool) {
 	s := a.stored
 	switch {
@@ -51,11 +57,12 @@ func (a Axis) firstStored(wanted func(length int64) bool) (cell, length int64, f
 	case wanted(a.step):
 		return 0, a.step, true
 	}
+	// Only the last chunk of a trimmed axis has another length than the step.
 	rest := a.extent % a.step
 	return a.chunks - 1, rest, a.IsTrimmed() && rest > 0 && wanted(rest)
 }
 
-// first returns the first cell whose length is one of those that are looked for.
+// first returns the first cell whose length is wanted.
 func (e *edges) first(wanted func(length int64) bool) (cell, length int64, found bool) {
 	for i := range e.parts {
 		p := &e.parts[i]
@@ -79,7 +86,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// neighbours returns the multiples of n next to length, which is none.
+// neighbours returns the multiples of n next to length, which must not be one itself.
 func neighbours(length, n int64) []int64 {
 	var near []int64
 	if below := length - length%n; below > 0 {
@@ -91,7 +98,7 @@ func neighbours(length, n int64) []int64 {
 	return near
 }
 
-// divisors returns some divisors of a number, those nearest to n, in order.
+// divisors returns the divisors of number that are nearest to n, in ascending order.
 func divisors(number, n int64) []int64 {
 	var all []int64
 	for d := int64(1); d <= mostTrials && d <= number/d; d++ {
@@ -108,7 +115,7 @@ func divisors(number, n int64) []int64 {
 	return all
 }
 
-// alternatives writes numbers as "1, 3 or 5".
+// alternatives formats numbers as "1, 3 or 5".
 func alternatives(numbers []int64) string {
 	text := make([]string, len(numbers))
 	for i, n := range numbers {

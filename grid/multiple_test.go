@@ -52,7 +52,7 @@ func TestMultipleOf(t *testing.T) {
 	}
 }
 
-// TestMultipleOfAgainstModel looks at every cell.
+// TestMultipleOfAgainstModel compares with a loop over all cells.
 func TestMultipleOfAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSharded(t)
@@ -103,7 +103,7 @@ func TestFittingLengths(t *testing.T) {
 	}
 }
 
-// TestFittingLengthsAgainstModel grows by one length after another.
+// TestFittingLengthsAgainstModel tries one length after another.
 func TestFittingLengthsAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSharded(t)
@@ -122,7 +122,7 @@ func TestFittingLengthsAgainstModel(t *testing.T) {
 		}
 		for !fits(above) {
 			if above++; above > length+1000 {
-				t.Skip() // trimmed shards that do not grow at all
+				t.Skip() // trimmed shards that cannot grow at all
 			}
 		}
 		if b, a := s.axis.FittingLengths(length, n); b != below || a != above {
@@ -132,7 +132,7 @@ func TestFittingLengthsAgainstModel(t *testing.T) {
 	})
 }
 
-// An axis of shards takes what fits, or says what would.
+// An axis of shards accepts a length that fits, or says which lengths would.
 func ExampleAxis_FittingLengths() {
 	shards, err := grid.NewAxis(95, grid.Edges(60, 40))
 	if err != nil {

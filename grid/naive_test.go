@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// naive is a chunk grid as the documents describe it, read without any care for time: with big numbers and loops.
+// naive is a chunk grid as the documents describe it, read with big numbers and loops.
 type naive struct {
 	shape []int64
 	axes  []naiveAxis
@@ -28,10 +28,10 @@ type naiveAxis struct {
 	edges, encoded []grid.Run // neighbours of one length are merged
 }
 
-// readNaive reads a grid; it is false where the grid is to be refused.
+// readNaive reads a grid. It returns false if the grid must be refused.
 func readNaive(shape []int64, name, config string) (n naive, ok bool) {
 	if _, err := strictjson.Parse([]byte(config), strictjson.Limits{}); err != nil {
-		return n, false // whether that is right is for the tests of package strictjson to say
+		return n, false // the tests of package strictjson check whether that is right
 	}
 	d := json.NewDecoder(strings.NewReader(config))
 	d.UseNumber()
@@ -166,7 +166,7 @@ func (a *naiveAxis) encode(entry any) bool {
 	return len(edges) == 0 && len(encoded) == 0
 }
 
-// without takes cells away from the front.
+// without removes cells from the front.
 func without(runs []grid.Run, count int64) []grid.Run {
 	if runs[0].Count -= count; runs[0].Count == 0 {
 		return runs[1:]
@@ -203,7 +203,8 @@ func naiveRuns(list []any, pairs bool) (runs []grid.Run, total int64, ok bool) {
 	return runs, sum.Int64(), len(runs) > 0
 }
 
-// naiveInteger returns an integral number of 64 bits.
+// naiveInteger returns an integral number. It returns false if there is none within
+// int64.
 func naiveInteger(v any) (int64, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -226,7 +227,7 @@ func naiveInteger(v any) (int64, bool) {
 	return r.Num().Int64(), true
 }
 
-// FuzzParseAgainstNaive compares what is accepted, and as what, with a reader that takes no care.
+// FuzzParseAgainstNaive compares what Parse accepts, and as what, with the naive reader.
 func FuzzParseAgainstNaive(f *testing.F) {
 	for _, s := range []struct {
 		name, config string
@@ -267,7 +268,7 @@ func FuzzParseAgainstNaive(f *testing.F) {
 	})
 }
 
-// TestParseAgainstNaive draws grids, most of them sound.
+// TestParseAgainstNaive draws grids, most of them valid.
 func TestParseAgainstNaive(t *testing.T) {
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -319,7 +320,8 @@ func TestParseAgainstNaive(t *testing.T) {
 	t.Logf("%d grids were accepted", accepted)
 }
 
-// check compares a grid with the naive one, and with itself as it is written.
+// check compares a grid with the naive one, and with itself after it was written and
+// parsed.
 func (n *naive) check(t failer, g *grid.Grid) {
 	t.Helper()
 	if len(g.Notes()) != n.notes {
@@ -361,7 +363,7 @@ func (n *naive) check(t failer, g *grid.Grid) {
 	}
 }
 
-// TestParseMemory reads short documents that contain large numbers.
+// TestParseMemory checks that short documents with large numbers take little memory.
 func TestParseMemory(t *testing.T) {
 	for _, tt := range []struct {
 		extent int64

@@ -6,10 +6,12 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// older are forms of chunk grids that programs have written before, or beside, the specified ones. Each is read as the
-// specified grid that stores the same chunks, and written as that. The first row that recognises a grid reads it.
+// older lists forms of chunk grids that programs wrote before, or beside, the specified
+// ones. Each is read as the specified grid that stores the same chunks, and is written in
+// that form. The first row that matches a grid reads it.
 //
-// Two neighbours are not here: [BoundedName] is a kind of its own, which is kept, and 4.0 is a spelling of 4.
+// Two similar forms are not in the table. [BoundedName] is a kind of grid that is kept as
+// it is, and a chunk length of 4.0 is another spelling of 4.
 var older = []olderForm{
 	{
 		name:   "rectangular, draft",
@@ -42,22 +44,22 @@ var older = []olderForm{
 		is:     func(name string, v strictjson.Value) bool { return name == RegularName && hasZeroLength(v) },
 		as:     RegularName,
 		cuts:   zeroCuts,
-		note:   `the chunk length 0 of an axis without elements was read as 1, which is the least there is`,
+		note:   `the chunk length 0 of an axis without elements was read as 1, the smallest length`,
 	},
 }
 
 const rectangularName = "rectangular" // of ZEP 3's draft
 
-// olderForm is a form of a chunk grid that is read, but not written.
+// olderForm is a form of a chunk grid that is read but never written.
 type olderForm struct {
 	name, source string
 	is           func(name string, configuration strictjson.Value) bool
 	as           string // name of the grid that it is read as
 	cuts         func(shape []int64, configuration strictjson.Value) ([]Cut, error)
-	note         string // what the reader of the array is told
+	note         string // what Grid.Notes reports
 }
 
-// olderOf returns the form that a grid is recognised as, nil where it is none of them.
+// olderOf returns the first form that matches a grid, or nil.
 func olderOf(name string, configuration strictjson.Value) *olderForm {
 	for i := range older {
 		if older[i].is(name, configuration) {
@@ -81,7 +83,8 @@ func (f *olderForm) read(shape []int64, configuration strictjson.Value) (*Grid, 
 	return g, nil
 }
 
-// rectangularCuts reads bare integers and lists of edges, without runs, that end at the extent.
+// rectangularCuts reads bare integers and lists of edges. The lists have no runs and must
+// end at the extent.
 func rectangularCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
 	m, err := members(v, 1, "chunk_shape", "separator")
 	if err != nil {
@@ -101,7 +104,7 @@ func rectangularCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
 	return cuts, err
 }
 
-// edgesCut reads a bare integer, or a list of such.
+// edgesCut reads a bare integer or a list of bare integers.
 func edgesCut(v strictjson.Value) (Cut, error) {
 	if v.Kind() == strictjson.Array {
 		for _, e := range v.Elements() {
@@ -121,7 +124,8 @@ func mixedCuts(_ []int64, v strictjson.Value) ([]Cut, error) {
 	return axisCuts(m[0], shapeCut)
 }
 
-// zeroCuts reads a length of 0 as 1 where the axis has no elements. Where it has some, 0 is a fault: no chunk could be stored.
+// zeroCuts reads a length of 0 as 1 if the axis has no elements. If it has some, 0
+// remains a fault, because no chunk could hold them.
 func zeroCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
 	cuts, err := regularCuts(v)
 	for i := 0; i < min(len(cuts), len(shape)); i++ {
@@ -132,7 +136,7 @@ func zeroCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
 	return cuts, err
 }
 
-// has reports whether v is an object with a member.
+// has reports whether v is an object with the named member.
 func has(v strictjson.Value, name string) bool {
 	if v.Kind() != strictjson.Object {
 		return false
@@ -141,7 +145,8 @@ func has(v strictjson.Value, name string) bool {
 	return found
 }
 
-// shapeOf returns the entries of chunk_shape, no more than there can be axes, none where there is no such list.
+// shapeOf yields the entries of chunk_shape, at most MaxRank of them. It yields none if
+// there is no such list.
 func shapeOf(v strictjson.Value) iter.Seq[strictjson.Value] {
 	return func(yield func(strictjson.Value) bool) {
 		list, _ := v.Member("chunk_shape")
@@ -153,7 +158,8 @@ func shapeOf(v strictjson.Value) iter.Seq[strictjson.Value] {
 	}
 }
 
-// isMixed reports whether some, but not all entries of chunk_shape are lists. Where all are, nobody wrote them so.
+// isMixed reports whether some but not all entries of chunk_shape are lists. No known
+// program wrote a regular grid with lists only.
 func isMixed(v strictjson.Value) bool {
 	lists, bare := false, false
 	for e := range shapeOf(v) {

@@ -133,7 +133,8 @@ func TestBoundedRefused(t *testing.T) {
 	}
 }
 
-// TestBoundedResized allows what leaves every stored chunk as it is, and nothing else.
+// TestBoundedResized checks that a change is permitted only if all stored chunks stay as
+// they are.
 func TestBoundedResized(t *testing.T) {
 	for from := range int64(31) {
 		for to := range int64(31) {

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// TestPacked reads lists from their text and packed: the same runs, the same measure and the same fault at the same place.
+// TestPacked compares lists that are read from their text with packed ones: their runs,
+// their measure, and their first fault with its position.
 func TestPacked(t *testing.T) {
 	entries := rapid.SampledFrom([]string{
 		"1", "7", "12345678", "1234567890", "4.0", "[5, 2]", "[ 3,4 ]", "[1, 1000000000000]", "[3, 4.0]", "9223372036854775807", "[2, 9223372036854775807]",

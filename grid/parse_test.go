@@ -39,7 +39,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that what is accepted is written so that it is accepted again, as the same grid.
+// FuzzParse checks that an accepted grid, once written, is accepted again as the same
+// grid.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"chunk_shape": [3, 4]}`, `{"kind": "inline", "chunk_shapes": [[10, [20, 2]], 7]}`,

@@ -5,26 +5,28 @@ import (
 	"slices"
 )
 
-// Lists whose lengths repeat (months over years, sizes of files of one kind) are cut where they do. The entries that are
-// compared are cells where lengths hardly repeat, else runs, so a run of 10^18 cells is one entry.
+// A list whose lengths repeat, such as months over many years or the sizes of similar
+// files, is cut into sections. The entries to compare are cells if few neighbours are
+// equal, otherwise runs. A run of 10^18 cells is then one entry.
 
 const (
-	// leastSaved is how many entries a repetition has to save to be worth a part of its own.
+	// leastSaved is the number of entries that a repetition must save to become a part.
 	leastSaved = 32
-	// leastShare is the share of the list that it has to save, as a divisor: an eighth.
+	// leastShare is the share of the list that it must save, as a divisor: an eighth.
 	leastShare = 8
-	// mostCuts is how often what is left is looked at again, so that all of it takes linear time.
+	// mostCuts is how often the remaining entries are searched again. It keeps the whole
+	// search linear in time.
 	mostCuts = 3
 )
 
-// section is a part of a list that holds its first period entries repeats times.
+// section is a stretch of a list in which the first period entries occur repeats times.
 type section struct{ from, period, repeats int }
 
 func (s section) to() int    { return s.from + s.period*s.repeats }
 func (s section) saved() int { return s.period * max(0, s.repeats-1) }
 
-// periods cuts a list into sections, in order and without a gap; it returns nil where nothing repeats that is worth it.
-// It takes linear time, and changes the list for a while.
+// periods cuts a list into consecutive sections. It returns nil if no repetition saves
+// enough. It takes linear time, and reverses parts of the list while it runs.
 func periods[S comparable](list []S) []section {
 	if len(list) <= leastSaved || len(list) > math.MaxInt32 {
 		return nil
@@ -36,7 +38,9 @@ func periods[S comparable](list []S) []section {
 	return cut
 }
 
-// appendSections cuts out the section that saves most and goes on with what is left and right of it.
+// appendSections appends the section that saves most, and the sections of the entries on
+// either side of it. at is the position of list within the whole list. border is scratch
+// space.
 func appendSections[S comparable](dst []section, list []S, at int, border []int32, cuts int) []section {
 	if len(list) == 0 {
 		return dst
@@ -53,14 +57,16 @@ func appendSections[S comparable](dst []section, list []S, at int, border []int3
 	return appendSections(dst, list[s.to():], at+s.to(), border, cuts-1)
 }
 
-// bestSection looks for a period at the start, at the end and in the middle of a list, and returns the section that
-// saves most. border has room for a number an entry.
+// bestSection searches for a period at the start, at the end and in the middle of a list.
+// It returns the section that saves most. border is scratch space with one number per
+// entry.
 func bestSection[S comparable](list []S, border []int32) section {
 	n := len(list)
 	best := grow(list, 0, prefixPeriod(list, border))
 	if best.saved() >= n/2 {
 		return best
 	}
+	// A period at the end of the list is one at the start of the reversed list.
 	slices.Reverse(list)
 	period := prefixPeriod(list, border)
 	slices.Reverse(list)
@@ -73,12 +79,14 @@ func bestSection[S comparable](list []S, border []int32) section {
 	return best
 }
 
-// prefixPeriod returns the period of the prefix that saves most by being kept once, 0 where no prefix holds two periods.
-// The period of a prefix is its length less that of its longest border, which is Knuth, Morris and Pratt's failure function.
+// prefixPeriod returns the period of the prefix that saves most entries if its period is
+// stored once. It returns 0 if no prefix holds two periods. The period of a prefix is its
+// length less that of its longest border, which the failure function of Knuth, Morris and
+// Pratt gives.
 func prefixPeriod[S comparable](list []S, border []int32) int {
 	border[0] = 0
 	period, most := 0, 0
-	matched := 0 // entries of the prefix that end here again
+	matched := 0 // length of the longest border of list[:i]
 	for i := 1; i < len(list); i++ {
 		for matched > 0 && list[matched] != list[i] {
 			matched = int(border[matched-1])
@@ -88,7 +96,8 @@ func prefixPeriod[S comparable](list []S, border []int32) int {
 		}
 		border[i] = int32(matched)
 		length := i + 1
-		p := length - matched // never less than before
+		p := length - matched // never decreases
+		// No longer prefix holds two periods.
 		if 2*p > len(list) {
 			break
 		}
@@ -101,8 +110,9 @@ func prefixPeriod[S comparable](list []S, border []int32) int {
 	return period
 }
 
-// grow returns the section with a period that surrounds one of its repetitions, in whole repetitions.
-// Where it reaches the end but not the start of the list, what is left over is left at the start.
+// grow returns the longest section around the period entries from from on, in whole
+// repetitions. If it reaches the end of the list but not its start, the incomplete
+// repetition is left out at its start.
 func grow[S comparable](list []S, from, period int) section {
 	if period == 0 {
 		return section{}

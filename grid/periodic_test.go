@@ -59,7 +59,7 @@ func TestMonthsAreOnePeriod(t *testing.T) {
 	}
 }
 
-// drawPeriodic draws a list in which things repeat: stretches, patterns that repeat, and some noise between.
+// drawPeriodic draws a list of repeated patterns with some noise between them.
 func drawPeriodic(t *rapid.T) []int64 {
 	var edges []int64
 	for range rapid.IntRange(1, 4).Draw(t, "stretches") {
@@ -95,7 +95,7 @@ func TestPeriodicAgainstModel(t *testing.T) {
 	}
 }
 
-// failer is a test of package testing or of rapid.
+// failer is what checks need of a *testing.T or a *rapid.T.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -142,7 +142,7 @@ func checkAxis(t failer, a grid.Axis, m model) {
 	}
 }
 
-// isMerged reports whether no two neighbours have one length.
+// isMerged reports whether no two neighbours have the same length.
 func isMerged(runs []grid.Run) bool {
 	for i := 1; i < len(runs); i++ {
 		if runs[i].Length == runs[i-1].Length {
@@ -152,7 +152,8 @@ func isMerged(runs []grid.Run) bool {
 	return true
 }
 
-// TestLengthenedAgainstModel lets a list grow edge by edge and run by run, and compares it with a list that was read at once.
+// TestLengthenedAgainstModel grows a list edge by edge and run by run, and compares it
+// with a list that was built at once.
 func TestLengthenedAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		edges := drawPeriodic(t)
@@ -196,7 +197,7 @@ func TestLengthenedAgainstModel(t *testing.T) {
 	})
 }
 
-// asRuns lists cells as runs of one, which is not the shortest way.
+// asRuns lists cells as runs of one cell each.
 func asRuns(lengths []int64) []grid.Run {
 	var runs []grid.Run
 	for _, n := range lengths {

@@ -2,36 +2,47 @@ package grid
 
 import "varve.dev/zarr/internal/checked"
 
-// Picks is what a [Part] takes besides steps: elements that lists or points name, and bytes of elements. It is not changed by
-// those it is passed to.
+// Picks extends what a [Part] takes: elements that lists or points name, and bytes of
+// elements. Functions that receive a Picks do not modify it.
 type Picks struct {
-	// Lists has an entry an axis, or is nil. Along an axis whose list names elements, these are taken and go to the
-	// places that it names; Start and Step of the part do not matter there, and Count is how many there are.
+	// Lists is nil or has one entry per axis. If the list of an axis names elements,
+	// these are taken and go to the places that it names. Start and Step of the part are
+	// then ignored along this axis, and Count is the number of elements in the list.
 	Lists []List
-	// Points, where there are any, are all that is taken, and nothing else of the part matters.
+	// Points, if there are any, name all elements that are taken. Lists, Start, Step and
+	// Count are then ignored.
 	Points []Point
-	// Windows are the bytes that are taken of every element; none are all.
+	// Windows are the bytes that are taken of every element. If there are none, all bytes
+	// are taken.
 	Windows []Window
 }
 
 // List names elements along one axis.
 type List struct {
-	At    []int64 // rising; element k is At[k]-Base
-	Place []int64 // where it goes along the axis of the selected block; of those that are one element, in rising order
+	At []int64 // ascending; element k is At[k]-Base
+	// Place is where each element goes along the axis of the selected block. Places of
+	// the same element ascend.
+	Place []int64
 	Base  int64
 }
 
 // Point is an element that is taken, and where it goes.
 type Point struct {
-	Cell  int64 // a number that rises with the cells of a grid and is the same for all points of one cell
-	At    int64 // number in C order of the element in its cell, as the cell is encoded
-	Place int64 // number in C order of its place in the selected block
+	// Cell is a number that ascends with the cells of a grid and is the same for all
+	// points of one cell.
+	Cell int64
+	// At is the number of the element in C order within its encoded cell.
+	At int64
+	// Place is the number of its place in C order within the selected block.
+	Place int64
 }
 
-// Window is bytes of an element and where they go in another one.
+// Window takes Size bytes of an element, from byte From on, to byte To of another
+// element.
 type Window struct{ From, To, Size int64 }
 
-// Bytes returns the bytes of elements that are made of the windows; of elements of size bytes where there are none.
+// Bytes returns the size in bytes of the elements that the windows make. Without windows
+// that is size.
 func (p *Picks) Bytes(size int) int {
 	if p == nil || len(p.Windows) == 0 {
 		return size
@@ -43,17 +54,19 @@ func (p *Picks) Bytes(size int) int {
 	return int(n)
 }
 
-// listed reports whether the list of an axis names elements.
+// listed reports whether a list names the elements along an axis.
 func (p *Picks) listed(axis int) bool { return p.Lists != nil && p.Lists[axis].At != nil }
 
-// Gather moves what a part takes of src to its places in dst.
+// Gather copies what the part takes from the cell src to its places in the selected block
+// dst.
 func (p *Picks) Gather(dst, src View) { p.move(&dst, &src, true) }
 
-// Scatter moves elements from their places in src to where a part takes them from in dst. Where it takes one
-// several times, the last stays.
+// Scatter copies elements from their places in the selected block src to the positions in
+// the cell dst that the part takes them from. If the part takes an element several times,
+// the last copy wins.
 func (p *Picks) Scatter(dst, src View) { p.move(&src, &dst, false) }
 
-// move copies between the places of the selected block and the elements of a cell, window by window.
+// move copies between the selected block and a cell, window by window.
 func (p *Picks) move(block, cell *View, gather bool) {
 	if len(p.Windows) == 0 {
 		p.moveAll(*block, *cell, gather)
@@ -64,8 +77,9 @@ func (p *Picks) move(block, cell *View, gather bool) {
 	}
 }
 
-// Fill sets the places of what a part takes to those bytes of elem that it takes. block is as for Gather, and count has the
-// number of elements along every axis.
+// Fill sets the places of what the part takes, within the selected block, to elem, or to
+// those bytes of elem that the windows take. count is the number of elements that it
+// takes along each axis.
 func (p *Picks) Fill(block View, count []int64, elem []byte) {
 	if len(p.Windows) > 0 {
 		bare := &Picks{Lists: p.Lists, Points: p.Points}
@@ -78,18 +92,20 @@ func (p *Picks) Fill(block View, count []int64, elem []byte) {
 		Fill(block, elem)
 		return
 	}
+	// With all strides 0, every element of this cell is elem.
 	cell := block
 	cell.Data, cell.Offset, cell.Shape, cell.Strides = elem, 0, count, make([]int64, len(count))
 	p.moveAll(block, cell, true)
 }
 
-// window shows n bytes of every element, from byte from on.
+// window returns a view of n bytes of every element, from byte from on.
 func (v View) window(from, n int64) View {
 	v.Offset += from
 	v.Size = int(n)
 	return v
 }
 
+// moveAll is move for all bytes of the elements.
 func (p *Picks) moveAll(block, cell View, gather bool) {
 	dst, src := &block, &cell
 	if !gather {
@@ -111,7 +127,8 @@ func (p *Picks) moveAll(block, cell View, gather bool) {
 	}
 }
 
-// adopt is moveAll between views of two heaps: by way of references in a row, which are replaced there.
+// adopt is moveAll between views with different heaps. It copies the references to a row
+// of their own, where they are replaced by references into the other heap.
 func (p *Picks) adopt(block, cell View, gather bool) {
 	count := cell.Shape
 	if p.Points != nil {
@@ -137,7 +154,8 @@ func (p *Picks) adopt(block, cell View, gather bool) {
 	from.moveAll(row, cell, false)
 }
 
-// numbered returns the picks in two steps: from the cell to a row of what is taken, and from there to the places in the block.
+// numbered splits the picks into two steps: from the cell to a row of what is taken, and
+// from that row to the places in the block.
 func (p *Picks) numbered(count []int64) (from, to *Picks) {
 	from, to = new(Picks), new(Picks)
 	for k, point := range p.Points {
@@ -158,14 +176,14 @@ func (p *Picks) numbered(count []int64) (from, to *Picks) {
 	return from, to
 }
 
-// mover copies along lists.
+// mover copies elements that lists name.
 type mover struct {
 	picks    *Picks
 	dst, src *View
 	count    []int64
 	gather   bool
-	outer    int   // axes before those that are copied as one row
-	row      int64 // bytes
+	outer    int   // number of axes before those that are copied as one row
+	row      int64 // bytes of that row
 }
 
 // plan finds the innermost axes that are contiguous on both sides.
@@ -181,7 +199,7 @@ func (m *mover) plan() {
 	}
 }
 
-// walk copies what is taken from the axis on.
+// walk copies what is taken along the axes from axis on. d and s are byte offsets.
 func (m *mover) walk(d, s int64, axis int) {
 	if axis == m.outer {
 		copy(m.dst.Data[d:d+m.row], m.src.Data[s:s+m.row])
@@ -218,7 +236,8 @@ func (m *mover) walk(d, s int64, axis int) {
 	}
 }
 
-// copyListed copies elements, or rows, of n bytes that lists name on both sides.
+// copyListed copies elements or rows of n bytes, whose positions lists name on both
+// sides.
 func copyListed(dst, src []byte, d, s, ds, ss int64, from, to []int64, n int64) {
 	switch n {
 	case 1:
@@ -279,7 +298,7 @@ func movePoints(dst, src *View, points []Point, gather bool) {
 	}
 }
 
-// copyPoints is movePoints of elements of one size, between views whose elements are evenly apart.
+// copyPoints is movePoints for elements of one size in evenly spaced views.
 func copyPoints[E element](b, c numbered, points []Point, gather bool) {
 	if gather {
 		for _, p := range points {
@@ -292,10 +311,10 @@ func copyPoints[E element](b, c numbered, points []Point, gather bool) {
 	}
 }
 
-// numbered finds the elements of a view by their numbers in C order.
+// numbered finds the elements of a view by their number in C order.
 type numbered struct {
 	*View
-	step  int64 // bytes between elements that follow each other, where that is the same for all
+	step  int64 // bytes between consecutive elements, if plain
 	plain bool
 }
 
@@ -304,7 +323,8 @@ func newNumbered(v *View) numbered {
 	return numbered{v, step, plain}
 }
 
-// Step returns how many bytes lie between elements that follow each other in C order; it is false where they are not evenly apart.
+// Step returns the number of bytes between consecutive elements in C order. It returns
+// false if they are not evenly spaced.
 func (v View) Step() (int64, bool) {
 	step, next, found := int64(0), int64(0), false
 	for i := len(v.Shape) - 1; i >= 0; i-- {
@@ -333,7 +353,7 @@ func (n *numbered) offset(k int64) int64 {
 	return off
 }
 
-// distinct returns how many different elements a list names.
+// distinct returns the number of different elements that a list names.
 func (l List) distinct() int64 {
 	n := int64(min(1, len(l.At)))
 	for k := 1; k < len(l.At); k++ {
@@ -344,8 +364,8 @@ func (l List) distinct() int64 {
 	return n
 }
 
-// Covers reports whether the part takes every element of a cell of that shape, all bytes of it. encoded is the shape that
-// the numbers of points are of.
+// Covers reports whether the part takes every element of a cell of the given shape with
+// all its bytes. The numbers of points refer to the shape encoded.
 func (p Part) Covers(shape, encoded []int64) bool {
 	switch {
 	case p.Picks == nil:
@@ -366,12 +386,14 @@ func (p Part) Covers(shape, encoded []int64) bool {
 	return true
 }
 
-// coverAll reports whether the points are all elements of the box from the origin within a cell.
+// coverAll reports whether the points name every element of the given shape within a cell
+// of shape encoded.
 func coverAll(points []Point, shape, encoded []int64) bool {
 	want, most := int64(1), 16*int64(len(points))
 	all, ok := checked.Product(encoded...)
 	if !ok || all > most {
-		return false // of a cell that reaches so far beyond the array it is not worth to know
+		// The bitmap below would be far larger than the list of points.
+		return false
 	}
 	for _, n := range shape {
 		want *= n
@@ -389,7 +411,8 @@ func coverAll(points []Point, shape, encoded []int64) bool {
 	return want == 0
 }
 
-// Permuted returns the picks of a block of that shape as those of one whose axis i is axis order[i] of it.
+// Permuted returns the picks for a transposed block. They apply to a block whose axis i
+// is axis order[i] of a block of the given shape. It returns nil if p is nil.
 func (p *Picks) Permuted(order []int, shape []int64) *Picks {
 	if p == nil {
 		return nil

@@ -2,19 +2,22 @@ package grid
 
 import "varve.dev/zarr/internal/turn"
 
-// Where the axis along which elements follow each other is not the same on both sides, as in a transpose, rows of one are columns
-// of the other. To copy along either would use one element of every cache line that is touched, so planes of two axes are turned.
+// In a transpose the elements that are adjacent in memory lie along one axis in the
+// source and along another in the destination. Copying along either axis would use one
+// element of every cache line touched. Planes of the two axes are transposed in blocks
+// instead.
 
-// foldedRank is the largest number of axes of a copy by planes, those counted once along which both sides run on.
+// foldedRank is the largest number of axes of a copy by planes, after folding.
 const foldedRank = 8
 
-// leastSide is the length of a side of a plane, in elements, from which on turning it is of use.
+// leastSide is the length in elements from which on both sides of a plane are worth it.
 const leastSide = 4
 
-// folded is an axis of a copy: its length, and the bytes between neighbours.
+// folded is an axis of a copy: its length, and the bytes between neighbours on each side.
 type folded struct{ n, dst, src int64 }
 
-// fold appends the axes before outer, those of length 1 left out, and those along which both sides run on taken for one.
+// fold appends the axes before outer. It leaves out axes of length 1 and merges two axes
+// if both sides continue from one to the other without a gap.
 func fold(axes []folded, dst, src *View, outer int) []folded {
 	for i, n := range dst.Shape[:outer] {
 		next := folded{n, dst.Strides[i], src.Strides[i]}
@@ -30,15 +33,16 @@ func fold(axes []folded, dst, src *View, outer int) []folded {
 	return axes
 }
 
-// planes copies planes of two axes: along a the elements of dst follow each other, along b those of src.
+// planes copies planes of two axes. Elements of dst are adjacent along a, those of src
+// along b.
 type planes struct {
 	dst, src []byte
 	a, b     folded
-	size     int64 // bytes an element
+	size     int64 // bytes per element
 }
 
-// copyPlanes copies what stands along the axes before outer, in runs of size bytes that are elements here, plane by plane if
-// that is of use, and reports whether it is.
+// copyPlanes copies the axes before outer plane by plane, if that is worth it, and
+// reports whether it did. Runs of size bytes count as elements here.
 func copyPlanes(dst, src *View, outer int, size int64) bool {
 	if outer < 2 || size > 16 || size&(size-1) != 0 || !follow(dst, outer, size) || !follow(src, outer, size) {
 		return false
@@ -61,12 +65,13 @@ func copyPlanes(dst, src *View, outer int, size int64) bool {
 		return false
 	}
 	p := planes{dst.Data, src.Data, axes[a], axes[b], size}
-	axes[a].n, axes[b].n = 1, 1 // walked by plane
+	axes[a].n, axes[b].n = 1, 1 // plane walks these two
 	p.walk(axes, dst.Offset, src.Offset)
 	return true
 }
 
-// follow reports whether runs of size bytes follow each other along one of the axes before outer.
+// follow reports whether runs of size bytes are adjacent along one of the axes before
+// outer.
 func follow(v *View, outer int, size int64) bool {
 	for i, step := range v.Strides[:outer] {
 		if step == size && v.Shape[i] >= leastSide {
@@ -76,7 +81,7 @@ func follow(v *View, outer int, size int64) bool {
 	return false
 }
 
-// walk goes along axes.
+// walk copies a plane for every index of axes.
 func (p *planes) walk(axes []folded, d, s int64) {
 	if len(axes) == 0 {
 		p.plane(d, s)

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/internal/clock"
 )
 
-// TestPlanesEqualPlain compares copies by planes with those by elements, of all shapes, orders of axes and sizes of elements.
+// TestPlanesEqualPlain compares copies by planes with copies by elements, for any shape,
+// order of axes and size of elements.
 func TestPlanesEqualPlain(t *testing.T) {
 	taken := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -56,7 +57,7 @@ func TestPlanesEqualPlain(t *testing.T) {
 		} else {
 			Copy(dst, src)
 		}
-		Move(moved, src) // in longer runs where there are any
+		Move(moved, src) // in longer runs if there are any
 		if !bytes.Equal(dst.Data, want.Data) || !bytes.Equal(moved.Data, want.Data) {
 			t.Fatalf("shape %v, strides %v and %v: other elements", shape, dst.Strides, src.Strides)
 		}
@@ -74,7 +75,7 @@ func BenchmarkTranspose(b *testing.B) {
 				src, dst := Contiguous(make([]byte, bytes), shape, size), Contiguous(make([]byte, bytes), shape, size)
 				src.Strides[0], src.Strides[1] = src.Strides[1], src.Strides[0]
 				for i := range src.Data {
-					src.Data[i] = byte(i * 7) // memory that was never written is no memory
+					src.Data[i] = byte(i * 7) // give every page memory of its own
 				}
 				b.SetBytes(bytes)
 				b.ReportAllocs()

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// ErrCalendar says that a growth policy is a calendar's. Such a policy needs to know when the elements were taken,
-// which this package does not: make it with [ByBoundaries].
+// ErrCalendar means that a growth policy is a calendar policy. Such a policy needs the
+// times of the elements, which this package does not know: make it with [ByBoundaries].
 var ErrCalendar = errors.New("grid: a calendar policy needs times")
 
-// ParseGrowth reads a growth policy: append-one, repeat-last, fixed:N, pattern:N,N,… or preplanned:[…], a JSON list of
-// edges and runs [length, count]. The text calendar:… wraps [ErrCalendar]; everything else that is wrong wraps
-// [ErrInvalid] or [ErrOverflow].
+// ParseGrowth parses a growth policy: append-one, repeat-last, fixed:N, pattern:N,N,… or
+// preplanned:[…], a JSON list of edges and runs [length, count]. It returns an error that
+// wraps [ErrCalendar] for calendar:…, and otherwise [ErrInvalid] or [ErrOverflow].
 func ParseGrowth(text string) (Growth, error) {
 	g, err := parseGrowth(text)
 	if err == nil {
@@ -61,7 +61,7 @@ func parseLength(text string) (int64, error) {
 	return n, nil
 }
 
-// parsePlan reads the list as the chunks of the only axis of an array.
+// parsePlan parses a plan as the chunks of an array with one axis.
 func parsePlan(list string) (Growth, error) {
 	cuts, err := ParseCuts([]int64{0}, "["+list+"]")
 	if err == nil && len(cuts) != 1 {
@@ -75,6 +75,7 @@ func parsePlan(list string) (Growth, error) {
 		err = invalid("not a list of edges")
 	}
 	if err != nil {
+		// The axis is an artefact of the parsing: leave its number out of the message.
 		var on *AxisError
 		if errors.As(err, &on) {
 			err = on.Err

@@ -38,8 +38,8 @@ func TestParseShrink(t *testing.T) {
 	}
 }
 
-// FuzzParseGrowth checks that what is read is written as text that means the same, and that every policy either grows an
-// axis or says why not.
+// FuzzParseGrowth checks that a policy, once written, is read again as the same policy,
+// and that it either grows an axis or returns an error.
 func FuzzParseGrowth(f *testing.F) {
 	for _, text := range []string{"append-one", "repeat-last", "fixed:3", "pattern:31, 28", "preplanned:[[10,80],[1,3],5]", "calendar:month", "preplanned:[1],[2]", "fixed:0"} {
 		f.Add(text)
@@ -68,7 +68,7 @@ func FuzzParseGrowth(f *testing.F) {
 	})
 }
 
-// FuzzParseShrink checks that only the names of the policies are read.
+// FuzzParseShrink checks that only the names of policies are accepted.
 func FuzzParseShrink(f *testing.F) {
 	f.Add("keep-edges")
 	f.Add("trim-exact ")

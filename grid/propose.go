@@ -9,48 +9,60 @@ import (
 )
 
 const (
-	// innerBytes are the bytes of an inner chunk where none are asked for: zarr-python's bound for inner chunks that it chooses, and
-	// the gap between inner chunks across which it reads them in one request, so that smaller ones save few bytes.
+	// innerBytes is the default size of an inner chunk. zarr-python does not choose
+	// larger inner chunks either. It also reads inner chunks that are no further apart
+	// than this in one request, so smaller ones save few bytes.
 	innerBytes = 1 << 20
-	// shardBytes are the bytes of a shard where none are asked for: half of the largest chunk that is decoded whole without
-	// raising a limit. With inner chunks of 1 MiB its index takes 8 KiB.
+	// shardBytes is the default size of a shard: half of the largest chunk that is
+	// decoded whole without raising a limit. With inner chunks of 1 MiB its index takes
+	// 8 KiB.
 	shardBytes = 512 << 20
-	// mostInner is how many inner chunks a shard may have: its index takes 256 MiB then, and readers refuse more.
+	// mostInner is the largest number of inner chunks in a shard. Its index then takes
+	// 256 MiB, and readers refuse larger ones.
 	mostInner = 1 << 24
 )
 
-// Proposing says what shards are wanted. Bytes are those of the elements, before compression.
+// Proposing says what shards are wanted. Sizes are in bytes before compression.
 type Proposing struct {
-	// Inner is the most bytes of an inner chunk; only one of one element may take more. 0 stands for 1 MiB, or for Shard if that is less.
+	// Inner is the largest size of an inner chunk in bytes. Only an inner chunk of one
+	// element may be larger. 0 means 1 MiB, or Shard if that is smaller.
 	Inner int64
-	// Shard is the most bytes of a shard; only one of one inner chunk may take more. 0 stands for 512 MiB: what rewrites a
-	// shard may hold it in memory.
+	// Shard is the largest size of a shard in bytes. Only a shard of one inner chunk may
+	// be larger. 0 means 512 MiB. A program that rewrites a shard may hold it in memory.
 	Shard int64
-	// Chunk is the shape of the inner chunks where it is settled, in elements; nil chooses one.
+	// Chunk is the shape of the inner chunks in elements. If it is nil, a shape is
+	// chosen.
 	Chunk []int64
 }
 
-// Proposal is how an array may be cut into shards and these into inner chunks. Shapes are in elements.
+// Proposal is a shape for the shards of an array and one for their inner chunks.
 type Proposal struct {
-	Shape      []int64 // of the array
-	Chunk      []int64 // of an inner chunk
-	Shard      []int64 // of a shard, a multiple of Chunk along each axis
-	ChunkBytes int64   // bytes of an inner chunk, before compression
-	ShardBytes int64   // bytes of a shard, before compression and without its index
-	PerShard   int64   // inner chunks in a shard; its index takes 16 bytes for each, before checksums
+	Shape      []int64 // of the array, in elements
+	Chunk      []int64 // of an inner chunk, in elements
+	Shard      []int64 // of a shard, in elements: a multiple of Chunk along each axis
+	ChunkBytes int64   // size of an inner chunk before compression
+	ShardBytes int64   // size of a shard before compression, without its index
+	PerShard   int64   // inner chunks in a shard; its index takes 16 bytes for each
 
-	// Advice is a sentence that says why shards are not worthwhile, and empty where they are.
+	// Advice is a sentence that says why shards are not worthwhile. It is empty if they
+	// are.
 	Advice string
 }
 
-// Propose returns a shape for inner chunks and one for shards, for an array of the given shape whose elements take size bytes.
-// Inner chunks, in elements, and shards, in inner chunks, are as near to cubes as the axes permit, with sides that are powers of two.
-// Axes that are shorter than the side stay whole, and an axis is cut evenly where the last chunk would reach beyond it by more than
-// an eighth of it. No inner chunk is longer than an axis, no shard longer than an axis rounded up to whole inner chunks, and
-// a shard has at most 2^24 inner chunks. An axis of length 0 is taken for one of 1.
+// Propose returns a shape for inner chunks and one for shards, for an array of the given
+// shape with elements of size bytes. Both are as close to cubes as the axes permit, inner
+// chunks in elements and shards in inner chunks.
 //
-// Negative numbers, a size or a length of Chunk below 1, a Chunk of another rank, and more than [MaxRank] axes wrap [ErrInvalid];
-// an inner chunk whose bytes exceed 64 bits is [ErrOverflow].
+// Sides are powers of two. An axis shorter than the side stays whole. An axis is cut
+// evenly instead if the last chunk would reach beyond it by more than an eighth of the
+// axis. No inner chunk is longer than an axis, and no shard is longer than an axis
+// rounded up to whole inner chunks. A shard has at most 2^24 inner chunks. An axis of
+// length 0 counts as one of length 1.
+//
+// Propose returns an error that wraps [ErrInvalid] for negative numbers, a size or a
+// length of Chunk below 1, a Chunk of another rank, and more than [MaxRank] axes. It
+// returns an error that wraps [ErrOverflow] if the size of an inner chunk in bytes
+// overflows int64.
 func Propose(shape []int64, size int64, o Proposing) (Proposal, error) {
 	if err := o.check(shape, size); err != nil {
 		return Proposal{}, err
@@ -97,8 +109,9 @@ func (o Proposing) check(shape []int64, size int64) error {
 	return nil
 }
 
-// handy returns a length for the chunks of an axis, at most side: the axis, a power of two, or what makes few and even chunks where the last
-// one would reach beyond the axis by more than an eighth of it.
+// handy returns a length of at most side for the chunks of an axis: the whole axis, a
+// power of two, or, if the last chunk would reach beyond the axis by more than an eighth,
+// the length that cuts the axis evenly.
 func handy(length, side int64) int64 {
 	if length <= side {
 		return length
@@ -110,7 +123,7 @@ func handy(length, side int64) int64 {
 	return checked.CeilDiv(length, checked.CeilDiv(length, side))
 }
 
-// counts returns how many chunks there are along each axis.
+// counts returns the number of chunks along each axis.
 func counts(shape, chunk []int64) []int64 {
 	n := make([]int64, len(shape))
 	for i := range n {
@@ -119,13 +132,15 @@ func counts(shape, chunk []int64) []int64 {
 	return n
 }
 
-// NumChunks returns how many inner chunks the array has, and whether that number fits into 64 bits.
+// NumChunks returns the number of inner chunks of the array. It returns false if that
+// number overflows int64.
 func (p Proposal) NumChunks() (int64, bool) { return checked.Product(counts(p.Shape, p.Chunk)...) }
 
-// NumShards returns how many shards the array has, which are as many objects when all are stored, and whether that number fits into 64 bits.
+// NumShards returns the number of shards of the array, which is the number of objects
+// when all are stored. It returns false if that number overflows int64.
 func (p Proposal) NumShards() (int64, bool) { return checked.Product(counts(p.Shape, p.Shard)...) }
 
-// advice says why shards are not worthwhile.
+// advice returns why shards are not worthwhile, or "" if they are.
 func (p Proposal) advice() string {
 	chunks, all := p.NumChunks()
 	shards, ok := p.NumShards()

@@ -90,7 +90,7 @@ func TestPropose(t *testing.T) {
 	}
 }
 
-// TestProposeKeepsItsWord checks what is promised, on any numbers.
+// TestProposeKeepsItsWord checks what Propose promises, for any numbers.
 func TestProposeKeepsItsWord(t *testing.T) {
 	extents := rapid.OneOf(rapid.Int64Range(0, 3000), rapid.Int64Range(0, math.MaxInt64))
 	rapid.Check(t, func(t *rapid.T) {
@@ -138,7 +138,7 @@ func TestProposeKeepsItsWord(t *testing.T) {
 	})
 }
 
-// checkProposal cuts an array as it is proposed, and counts.
+// checkProposal cuts an array as proposed and counts its chunks.
 func checkProposal(t *rapid.T, p grid.Proposal) {
 	cuts := make([]grid.Cut, len(p.Chunk))
 	for i, n := range p.Chunk {
@@ -166,7 +166,8 @@ func checkProposal(t *rapid.T, p grid.Proposal) {
 	}
 }
 
-// The volume of ZEP 2, which proposed shards: ten million chunks, that a viewer reads one by one, in few objects.
+// The volume of ZEP 2, which proposed shards. A viewer reads ten million small chunks one
+// by one, but they are stored in few objects.
 func ExamplePropose() {
 	p, err := grid.Propose([]int64{25000, 18000, 6000}, 1, grid.Proposing{Inner: 256 << 10, Shard: 8 << 30})
 	if err != nil {

@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// Refine returns the axis whose cells end wherever those of a or b do, within the extent that both share. It is a or b itself
-// where that has all boundaries of the other; else it is a list that ends at the extent. Different extents wrap
-// [ErrInvalid]; boundaries that make too many runs to list wrap [ErrUnsupported].
+// Refine returns the axis with the boundaries of both a and b within their common extent.
+// It returns a or b itself if that one has all boundaries of the other. Otherwise the
+// result is a list that ends at the extent. Refine returns an error that wraps
+// [ErrInvalid] if the extents differ, and [ErrUnsupported] if the result has too many
+// runs to list.
 func (a Axis) Refine(b Axis) (Axis, error) {
 	if a.extent != b.extent {
 		return Axis{}, invalid("extents %d and %d: only axes of one extent have a common refinement", a.extent, b.extent)
@@ -30,8 +32,9 @@ func (a Axis) Refine(b Axis) (Axis, error) {
 	return NewAxis(a.extent, Runs(both...))
 }
 
-// Refine returns the grid each axis of which is refined by that of o ([Axis.Refine]). Every chunk of it lies in one chunk of g
-// and in one of o, so that it is a plan to copy from one to the other. Grids of different shapes wrap [ErrInvalid].
+// Refine returns the grid that refines each axis of g by that of o ([Axis.Refine]). Each
+// of its chunks lies in one chunk of g and in one of o, so it is a plan for copying from
+// one to the other. Refine returns an error that wraps [ErrInvalid] if the shapes differ.
 func (g *Grid) Refine(o *Grid) (*Grid, error) {
 	if len(o.axes) != len(g.axes) {
 		return nil, invalid("a grid of %d axes is not refined by one of %d", len(g.axes), len(o.axes))
@@ -46,9 +49,9 @@ func (g *Grid) Refine(o *Grid) (*Grid, error) {
 	return g.recut(axes)
 }
 
-// cursor is a place in a list of runs.
+// cursor is a position in a list of runs.
 type cursor struct {
-	runs []Run // what follows; the first counts the cell that the place lies in
+	runs []Run // what follows; the first run includes the cell at the position
 	left int64 // elements to the end of that cell
 }
 
@@ -60,10 +63,10 @@ func newCursor(runs []Run) *cursor {
 	return c
 }
 
-// atStart reports whether the place is where a cell starts.
+// atStart reports whether the position is the start of a cell.
 func (c *cursor) atStart() bool { return c.left == c.runs[0].Length }
 
-// advance moves on by n elements, which do not lead beyond the run.
+// advance moves on by n elements, which must not lead beyond the first run.
 func (c *cursor) advance(n int64) {
 	if n < c.left {
 		c.left -= n
@@ -81,11 +84,13 @@ func (c *cursor) advance(n int64) {
 	}
 }
 
-// union returns the runs between all boundaries of two lists with one sum.
+// union returns the runs between all boundaries of two lists with the same sum.
 func union(a, b []Run) ([]Run, error) {
 	var both []Run
 	p, q := newCursor(a), newCursor(b)
-	most := mostRuns + len(a) + len(b) // lists of single cells never make more than they have
+	// Lists of single cells have at most len(a)+len(b) boundaries. Long runs that never
+	// line up may have any number.
+	most := mostRuns + len(a) + len(b)
 	for steps := 0; len(p.runs) > 0; steps++ {
 		if steps == most {
 			return nil, fmt.Errorf("%w: the boundaries of both axes make more than %d runs", ErrUnsupported, most)
@@ -104,8 +109,10 @@ func union(a, b []Run) ([]Run, error) {
 	return both, nil
 }
 
-// common returns as many equal cells as p and q can be seen to make together, where the cells of p are not longer:
-// cells of p that fill cells of q, cells of p within one of q, or cells of one length that lie half a cell apart.
+// common returns a run of equal cells that p and q have in common at their position, if
+// the cells of p are not longer than those of q. It recognises three cases: cells of p
+// that fill whole cells of q, cells of equal length that are half a cell apart, and cells
+// of p within one cell of q. It returns a run without cells if p is within a cell.
 func common(p, q *cursor) Run {
 	if !p.atStart() {
 		return Run{}

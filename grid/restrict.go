@@ -2,9 +2,11 @@ package grid
 
 import "slices"
 
-// Restrict returns the axis of the elements in the interval, whose cells are clipped to it. A regular axis stays
-// regular where the interval starts at a boundary or is empty; else the result is a list. An empty interval of a list keeps one
-// edge, that of the cell in which it starts, or of the last. An interval that does not lie within the extent wraps [ErrOutOfRange].
+// Restrict returns the axis of the elements in the interval, with cells clipped to it. A
+// regular axis stays regular if the interval is empty or starts at a boundary. Otherwise
+// the result lists its edges. For an empty interval the list has one edge: that of the
+// cell where the interval starts, or else of the last cell. Restrict returns an error
+// that wraps [ErrOutOfRange] if the interval does not lie within the extent.
 func (a Axis) Restrict(in Interval) (Axis, error) {
 	if _, err := a.touched(in); err != nil {
 		return Axis{}, err
@@ -28,11 +30,13 @@ func (a Axis) Restrict(in Interval) (Axis, error) {
 	if err != nil {
 		return Axis{}, err
 	}
+	// Drop the cells behind the interval and clip the last one.
 	return b.trimmed(true)
 }
 
-// Restrict returns the grid of the region as an array of its own, each axis as [Axis.Restrict] makes it.
-// A region that does not lie within the array is an error that wraps [ErrOutOfRange].
+// Restrict returns the grid of the region as an array of its own, with each axis as by
+// [Axis.Restrict]. It returns an error that wraps [ErrOutOfRange] if the region does not
+// lie within the array.
 func (g *Grid) Restrict(region Box) (*Grid, error) {
 	if _, err := g.Touched(region); err != nil {
 		return nil, err

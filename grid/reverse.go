@@ -2,14 +2,17 @@ package grid
 
 import "unsafe"
 
-// reverses reports whether elements of n bytes stand side by side on both sides, in opposite orders.
+// reverses reports whether elements of n bytes are adjacent on both sides but in opposite
+// orders.
 func reverses(ds, ss, n, count int64) bool {
 	return count > 1 && (ds == n && ss == -n || ds == -n && ss == n)
 }
 
-// copyReversed copies count elements to the opposite order; d and s are where the first one goes to and comes from.
+// copyReversed copies count elements in reverse order. d and s are the offsets of the
+// first one in dst and src.
 func copyReversed[E element](dst, src []byte, d, s, ds int64, count int64) {
 	n := int64(unsafe.Sizeof(*new(E)))
+	// Start at the lowest offset on the side that runs backwards.
 	if ds < 0 {
 		d -= (count - 1) * n
 	} else {

@@ -6,16 +6,20 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// RoundedUp returns the policy with its last new edge lengthened to the next multiple of to elements, so that it may reach beyond the
-// extent; all other edges stay as the policy makes them. A shard that is appended then holds whole inner chunks. Of a plan
-// ([Preplanned]) the last edge is lengthened. Where no edge is added, and on a regular axis, nothing changes. A number below 1
-// wraps [ErrInvalid] when an axis grows. There is no text form: [Growth.String] returns that of the policy.
+// RoundedUp returns the policy with its last new edge rounded up to a multiple of the
+// given number of elements. That edge may reach beyond the extent; all others stay as the
+// policy makes them. A shard that is appended then holds whole inner chunks. For
+// [Preplanned] the last edge of the plan is rounded up.
+//
+// Nothing changes if no edge is added, or if the axis is regular. A number below 1 is
+// reported when an axis grows, as an error that wraps [ErrInvalid]. [Growth.String] does
+// not show the rounding.
 func (g Growth) RoundedUp(to int64) Growth {
 	g.isRounded, g.multiple = true, to
 	return g
 }
 
-// roundUp lengthens the last edge of a list, which is left as it is.
+// roundUp returns runs with the last edge rounded up. It does not modify runs.
 func (g Growth) roundUp(runs []Run) ([]Run, error) {
 	if !g.isRounded || len(runs) == 0 {
 		return runs, nil

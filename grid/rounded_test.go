@@ -72,7 +72,8 @@ func TestRoundedUp(t *testing.T) {
 	}
 }
 
-// TestRoundedUpAgainstModel compares with the same growth that is not rounded up: the last new edge alone is longer.
+// TestRoundedUpAgainstModel compares with the same growth without rounding. Only the last
+// new edge may be longer.
 func TestRoundedUpAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
@@ -99,7 +100,8 @@ func TestRoundedUpAgainstModel(t *testing.T) {
 	})
 }
 
-// TestRoundedUpDoesNotTouch the policy that it was made from, which may be in use elsewhere.
+// TestRoundedUpDoesNotTouch checks that the original policy, which may be in use
+// elsewhere, stays as it is.
 func TestRoundedUpDoesNotTouch(t *testing.T) {
 	plan := grid.Preplanned(run(4, 3))
 	before := plan.String()

@@ -6,13 +6,18 @@ import (
 	"slices"
 )
 
-// SafeWrites splits a region into at most n pieces that can be written at the same time: they are disjoint, together
-// they are the region, and no two touch one chunk. There are fewer only where the region touches fewer chunks.
-// The pieces are about equal in elements and come in C order of their first elements; along the first axis with enough chunks they differ
-// from the ideal by at most one row of chunks. It takes O(n log runs), however many chunks there are.
+// SafeWrites splits a region into at most n pieces that can be written concurrently. The
+// pieces are disjoint, together make up the region, and no two of them touch the same
+// chunk. There are fewer than n only if the region touches fewer chunks.
 //
-// A region that does not lie within the array wraps [ErrOutOfRange], an n below 1 or above 2^22 [ErrInvalid]. An empty region
-// has no pieces.
+// The pieces have about the same number of elements and come in C order of their first
+// elements. If an axis has at least n chunks, the first such axis is cut, and each piece
+// is within one row of chunks of the ideal size. The time is O(n log runs), however many
+// chunks there are.
+//
+// SafeWrites returns an error that wraps [ErrOutOfRange] if the region does not lie
+// within the array, and [ErrInvalid] if n is below 1 or above 2^22. An empty region has
+// no pieces.
 func (g *Grid) SafeWrites(region Box, n int) ([]Box, error) {
 	chunks, err := g.Touched(region)
 	if err != nil {
@@ -31,7 +36,8 @@ func (g *Grid) SafeWrites(region Box, n int) ([]Box, error) {
 	return pieces, nil
 }
 
-// split appends the pieces of a region that touches the chunks, which are not empty.
+// split appends the pieces of a region that touches the given chunks, of which there is
+// at least one.
 func (g *Grid) split(pieces []Box, region, chunks Box, n int) []Box {
 	axis, most := -1, 0
 	for i, in := range chunks {
@@ -48,10 +54,12 @@ func (g *Grid) split(pieces []Box, region, chunks Box, n int) []Box {
 	case axis >= 0:
 		return g.slice(pieces, region, chunks, axis, n)
 	}
+	// No axis has n chunks: split each row across the longest axis by itself.
 	return g.rows(pieces, region, chunks, most, n)
 }
 
-// slice appends n pieces that are cut along one axis, which has that many chunks, at the boundaries next to equal parts.
+// slice appends n pieces that are cut along one axis, which has at least n chunks. The
+// cuts are at the boundaries nearest to equal parts.
 func (g *Grid) slice(pieces []Box, region, chunks Box, axis, n int) []Box {
 	a, in, k := g.axes[axis], region[axis], chunks[axis]
 	from, last := in.Start, k.Start
@@ -70,7 +78,7 @@ func (g *Grid) slice(pieces []Box, region, chunks Box, axis, n int) []Box {
 	return pieces
 }
 
-// nearest returns the cell that starts next to an element of the array.
+// nearest returns the cell that starts nearest to an element of the array.
 func (a Axis) nearest(element int64) int64 {
 	k, within, _ := a.Locate(element)
 	if c, _ := a.Cell(k); within > c.Edge-within {
@@ -79,14 +87,15 @@ func (a Axis) nearest(element int64) int64 {
 	return k
 }
 
-// fraction returns n·j/of for j below of.
+// fraction returns n·j/of without overflow. j must be below of.
 func fraction(n int64, j, of int) int64 {
 	hi, lo := bits.Mul64(uint64(n), uint64(j))
 	q, _ := bits.Div64(hi, lo, uint64(of))
 	return int64(q)
 }
 
-// rows splits every row of chunks across one axis on its own; there are fewer rows than pieces.
+// rows splits each row of chunks across one axis by itself. There are fewer rows than
+// pieces.
 func (g *Grid) rows(pieces []Box, region, chunks Box, axis, n int) []Box {
 	in := chunks[axis]
 	across := slices.Clone(chunks)
@@ -109,11 +118,12 @@ func (g *Grid) rows(pieces []Box, region, chunks Box, axis, n int) []Box {
 	return pieces
 }
 
-// shares spreads n pieces over rows, at least one and at most most to a row, so that the largest piece is as small as possible.
+// shares spreads n pieces over rows so that the largest piece is as small as possible.
+// Every row gets at least one piece and no more than most.
 func shares(rows []Interval, n int, most int64) []int {
 	type row struct {
 		i     int
-		piece float64 // elements of a piece; 0 where the row takes no more
+		piece float64 // elements per piece; 0 if the row takes no more
 	}
 	given := make([]int, len(rows))
 	heap := make([]row, len(rows))
@@ -128,6 +138,7 @@ func shares(rows []Interval, n int, most int64) []int {
 		heap[i] = weigh(i)
 	}
 	slices.SortStableFunc(heap, func(a, b row) int { return cmp.Compare(b.piece, a.piece) })
+	// Each further piece goes to the row with the largest pieces, at the top of the heap.
 	for left := n - len(rows); left > 0 && heap[0].piece > 0; left-- {
 		given[heap[0].i]++
 		heap[0] = weigh(heap[0].i)

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// drawRegion draws a grid of up to most axes and a region of its array.
+// drawRegion draws a grid with up to most axes, and a region of its array.
 func drawRegion(t *rapid.T, most int) (*grid.Grid, grid.Box) {
 	shape, cuts, region := []int64{}, []grid.Cut{}, grid.Box{}
 	for _, m := range rapid.SliceOfN(rapid.Custom(drawModel), 0, most).Draw(t, "axes") {
@@ -92,14 +92,15 @@ func TestSafeWritesAgainstModel(t *testing.T) {
 				owner[fmt.Sprint(c)] = k
 			}
 		}
-		// Pieces that share no chunk share no element, so that their sum shows that nothing is left out.
+		// Pieces that share no chunk share no element, so this sum shows that none is
+		// left out.
 		if sum != total {
 			t.Fatalf("the pieces have %d elements, the region has %d", sum, total)
 		}
 	})
 }
 
-// row returns the number of elements of the largest row of chunks across an axis of the region.
+// row returns the elements of the largest row of chunks across an axis of the region.
 func row(g *grid.Grid, region, chunks grid.Box) float64 {
 	most := 1.0 // an array without axes is one element
 	for i := range region {

@@ -2,8 +2,10 @@ package grid
 
 import "iter"
 
-// SameCells reports whether every cell of the box, one interval of cells an axis, is the same in both grids: it begins
-// at the same element, is as long, and is stored as long. Grids of different rank have no cell in common.
+// SameCells reports whether both grids have the same cells, with equal starts, edges and
+// encoded lengths. The box has one interval of cells per axis. Cells before an interval
+// are compared too, so SameCells may return false if only those differ. Grids of
+// different rank have no cells in common.
 func (g *Grid) SameCells(o *Grid, cells Box) bool {
 	if len(g.axes) != len(o.axes) {
 		return false
@@ -16,7 +18,7 @@ func (g *Grid) SameCells(o *Grid, cells Box) bool {
 	return true
 }
 
-// sameCells reports whether the first n cells are the same in both axes.
+// sameCells reports whether the first n cells of both axes are the same.
 func (a Axis) sameCells(b Axis, n int64) bool {
 	if n == 0 {
 		return true
@@ -40,7 +42,7 @@ func (a Axis) sameCells(b Axis, n int64) bool {
 	return sameRuns(a.Encoded(), b.Encoded(), n)
 }
 
-// storedList returns the list of the lengths that cells are stored with, nil where they are none.
+// storedList returns the list of encoded lengths, or nil if they are not listed.
 func (a Axis) storedList() *edges {
 	if a.stored == nil {
 		return a.edges
@@ -48,7 +50,8 @@ func (a Axis) storedList() *edges {
 	return a.stored.edges
 }
 
-// sameCells reports whether the first n cells, which both have, are the same in both lists.
+// sameCells reports whether the first n cells of both lists are the same. Both must have
+// n cells.
 func (e *edges) sameCells(o *edges, n int64) bool {
 	start, length := e.at(n - 1)
 	other, same := o.at(n - 1)

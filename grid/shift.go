@@ -6,15 +6,25 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Shifted returns the axis with more or fewer elements before what is there: by elements as one cell where by is positive, else without
-// the first -by elements, the rest of a cell that is cut through being a shorter cell. Cells beyond the extent stay. A regular axis
-// stays regular where its boundaries do; else the result is a list. An axis that loses all its edges keeps the last, for it needs one.
-// Fewer elements than there are wrap [ErrOutOfRange]; an extent or a sum of edges beyond 64 bits is [ErrOverflow].
+// Shifted returns the axis with elements added or removed at its start. If by is
+// positive, by elements are added as one cell. If it is negative, the first -by elements
+// are removed, and a cell that is cut through keeps the rest. Cells beyond the extent
+// stay.
+//
+// A regular axis stays regular if its boundaries do. Otherwise the result lists its
+// edges. It has no encoded lengths. An axis that would lose all its edges keeps the last,
+// because it needs one.
+//
+// Shifted returns an error that wraps [ErrOutOfRange] if there are fewer elements than
+// are to be removed, and [ErrOverflow] if the extent or the sum of the edges overflows
+// int64.
 func (a Axis) Shifted(by int64) (Axis, error) {
 	switch {
 	case by == 0:
 		return a, nil
 	case by < -a.extent:
+		// The conversion is right even if by is the smallest int64, which -by leaves
+		// unchanged.
 		return Axis{}, fmt.Errorf("%w: an axis with extent %d has no %d elements to lose", ErrOutOfRange, a.extent, uint64(-by))
 	case by < 0:
 		return a.without(-by)
@@ -53,7 +63,8 @@ func (a Axis) without(n int64) (Axis, error) {
 	return NewAxis(left, Runs(rest...))
 }
 
-// Shifted returns the grid with more or fewer elements before those of one axis ([Axis.Shifted]).
+// Shifted returns the grid with elements added or removed at the start of one axis
+// ([Axis.Shifted]).
 func (g *Grid) Shifted(axis int, by int64) (*Grid, error) {
 	return g.onOne(axis, func(a Axis) (Axis, error) { return a.Shifted(by) })
 }

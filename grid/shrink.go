@@ -4,15 +4,17 @@ import "fmt"
 
 import "strconv"
 
-// Shrink says what becomes of the edges of an axis behind its extent. The zero Shrink is [KeepEdges].
+// Shrink is a policy for the edges of an axis behind its new extent. The zero Shrink is
+// [KeepEdges].
 type Shrink uint8
 
 const (
-	// KeepEdges keeps all edges: growth finds them again (zarr-python's rule).
+	// KeepEdges keeps all edges, so that later growth uses them again, as in zarr-python.
 	KeepEdges Shrink = iota
 	// TrimEdges drops the edges that lie wholly behind the extent.
 	TrimEdges
-	// TrimExact drops them too, and cuts the last edge at the extent. The chunks at the end have to be written again.
+	// TrimExact also cuts the last edge at the extent. The last chunks must be written
+	// again.
 	TrimExact
 )
 
@@ -26,7 +28,8 @@ func (s Shrink) String() string {
 	return "shrink(" + strconv.Itoa(int(s)) + ")"
 }
 
-// ParseShrink reads a policy: keep-edges, trim-edges or trim-exact. Anything else wraps [ErrInvalid].
+// ParseShrink parses a policy: keep-edges, trim-edges or trim-exact. Any other text is an
+// error that wraps [ErrInvalid].
 func ParseShrink(text string) (Shrink, error) {
 	for s, name := range shrinkNames {
 		if text == name {
@@ -36,13 +39,17 @@ func ParseShrink(text string) (Shrink, error) {
 	return 0, invalid("shrink policy %.80q: there are keep-edges, trim-edges and trim-exact", text)
 }
 
-// Shrunk returns the axis with a smaller extent, or the same: then the edges behind it are trimmed all the same. An axis needs an
-// edge, so both ways to trim leave the first one as it is where the extent is 0.
+// Shrunk returns the axis with a smaller extent, or the same. The policy applies to the
+// edges behind the extent even if that stays the same. An axis needs an edge, so all
+// policies leave the first edge as it is if the extent is 0.
 //
-// A regular axis has no edges to keep or to drop and follows the extent; its last chunk is stored at full length, so
-// TrimExact wraps [ErrInvalid] unless the extent ends a chunk. A larger or negative extent wraps [ErrInvalid].
+// A regular axis has no edges to keep or to drop. Its last chunk is stored at full
+// length, so TrimExact is an error unless the extent ends a chunk. Shrunk returns an
+// error that wraps [ErrInvalid] in that case and if the extent is larger or negative. It
+// returns an error that wraps [ErrUnsupported] for TrimExact on an axis with encoded
+// lengths.
 //
-// Source: zarr-python 3.4.1 for KeepEdges; the other policies are of this package.
+// KeepEdges follows zarr-python 3.4.1. The other policies are specific to this package.
 func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 	switch {
 	case extent > a.extent:
@@ -60,7 +67,8 @@ func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 	return b.trimmed(s == TrimExact)
 }
 
-// trimmed drops the listed edges behind the extent, but never the first, and cuts the last at the extent where that is wanted.
+// trimmed drops the listed edges behind the extent, but never the first. If exact is set,
+// it also cuts the last one at the extent.
 func (a Axis) trimmed(exact bool) (Axis, error) {
 	if exact && a.IsEncoded() {
 		return Axis{}, fmt.Errorf("%w: trimming edges exactly where chunks are stored longer than their edges", ErrUnsupported)
@@ -87,10 +95,12 @@ func (a Axis) trimmed(exact bool) (Axis, error) {
 	return b, err
 }
 
-// Shrunk returns the grid of an array of another shape, each axis as [Axis.Shrunk] makes it. Axes that gain elements stay as
-// they are: [Grid.Grown] makes those longer, and comes after it. TrimExact passes by regular axes as long as an axis is listed.
+// Shrunk returns the grid of an array of another shape, with each axis as by
+// [Axis.Shrunk]. Axes that gain elements stay as they are: apply [Grid.Grown] afterwards.
 //
-// Without a policy it is KeepEdges for all axes, with one it is that policy for all, else there is one policy an axis.
+// Without a policy all axes use KeepEdges. A single policy applies to all axes; otherwise
+// there must be one per axis. A single TrimExact skips regular axes if the grid has an
+// axis with listed edges.
 func (g *Grid) Shrunk(shape []int64, policies ...Shrink) (*Grid, error) {
 	if len(shape) != len(g.axes) {
 		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))

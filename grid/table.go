@@ -1,16 +1,16 @@
 package grid
 
-// table is a list of cell lengths with prefix sums: one entry a run of equal lengths or, where hardly any
-// lengths repeat, one number a cell. It is immutable.
+// table is a list of cell lengths with prefix sums. It has one entry per run of equal
+// lengths or, if few neighbours are equal, one entry per cell. It is immutable.
 type table struct {
 	start  []int64 // start[r] is the first element of run r; the last entry is the sum
-	first  []int64 // first[r] is the first cell of run r; nil where every run is one cell
-	length []int64 // length of the cells of run r; nil where first is
+	first  []int64 // first[r] is the first cell of run r; nil if every run is one cell
+	length []int64 // length of the cells of run r; nil if first is
 	cells  int64
 	sum    int64 // elements covered by all cells
 }
 
-// newTable keeps a list that was measured in the smaller form.
+// newTable stores a measured list in its smaller form.
 func newTable(m measure, source runSource) table {
 	if m.isFlat() {
 		return flatTable(m.gatherLengths(source))
@@ -18,7 +18,7 @@ func newTable(m measure, source runSource) table {
 	return runTable(m.gatherRuns(source))
 }
 
-// runTable keeps runs, no two neighbours of which have one length.
+// runTable stores runs. Neighbours must differ in length.
 func runTable(runs []Run) table {
 	n := len(runs)
 	numbers := make([]int64, 3*n+1)
@@ -31,7 +31,7 @@ func runTable(runs []Run) table {
 	return t
 }
 
-// flatTable turns 0 and the lengths of all cells into their prefix sums, in place.
+// flatTable replaces 0 and the lengths of all cells by their prefix sums, in place.
 func flatTable(lengths []int64) table {
 	var sum int64
 	for i, n := range lengths {
@@ -41,7 +41,7 @@ func flatTable(lengths []int64) table {
 	return table{start: lengths, cells: int64(len(lengths) - 1), sum: sum}
 }
 
-// entries returns how many runs, or cells where every run is one, the table has.
+// entries returns the number of entries: runs, or cells if every run is one cell.
 func (t *table) entries() int { return len(t.start) - 1 }
 
 // run returns entry r.
@@ -53,7 +53,8 @@ func (t *table) run(r int) Run {
 	return Run{t.length[r], span / t.length[r]}
 }
 
-// longest returns the largest length of the cells in the interval, which is not empty.
+// longest returns the largest length of the cells in the interval, which must not be
+// empty.
 func (t *table) longest(cells Interval) int64 {
 	var longest int64
 	if t.first == nil {
@@ -68,20 +69,21 @@ func (t *table) longest(cells Interval) int64 {
 	return longest
 }
 
-// search returns the largest k with sorted[k] <= i; sorted[0] has to be one, and no number is negative.
-// It has no branch that depends on the numbers, since such branches are guessed wrong half of the time.
+// search returns the largest k with sorted[k] <= i. The first number must be at most i,
+// and no number may be negative. The loop has no branch that depends on the numbers,
+// which the processor would mispredict half of the time.
 func search(sorted []int64, i int64) int {
 	lo, n := 0, len(sorted)
 	for n > 1 {
 		half := n / 2
-		notPast := (sorted[lo+half] - i - 1) >> 63 // all ones where sorted[lo+half] <= i
+		notPast := (sorted[lo+half] - i - 1) >> 63 // all ones if sorted[lo+half] <= i
 		lo += half & int(notPast)
 		n -= half
 	}
 	return lo
 }
 
-// quotient returns a/b of numbers that are not negative; small numbers divide faster.
+// quotient returns a/b. Neither may be negative. Small numbers divide faster in 32 bits.
 func quotient(a, b int64) int64 {
 	if uint64(a|b)>>32 == 0 {
 		return int64(uint32(a) / uint32(b))

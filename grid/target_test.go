@@ -45,8 +45,8 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestTargetKeepsItsWord checks the size that is promised, that what fits is one chunk, and that no axis could be cut in fewer
-// chunks that are as even with the bytes that the last axis has.
+// TestTargetKeepsItsWord checks the promised size, that an array that fits is one chunk,
+// and that the longest axis could not be cut evenly into fewer chunks.
 func TestTargetKeepsItsWord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.Int64Range(0, 2000), 1, 5).Draw(t, "shape")
@@ -73,7 +73,8 @@ func TestTargetKeepsItsWord(t *testing.T) {
 		if fits := whole <= float64(bytes); fits != (float64(elements*size) == whole) && elements > 1 {
 			t.Fatalf("shape %v in chunks of %v", shape, chunk)
 		}
-		// The longest axis is cut last, and gets all that is left: with one chunk less it would not fit.
+		// The longest axis is cut last and gets all that is left. With one chunk fewer it
+		// would not fit.
 		n := max(1, shape[longest])
 		if cuts := (n + chunk[longest] - 1) / chunk[longest]; cuts > 1 {
 			longer := (n + cuts - 2) / (cuts - 1)

@@ -4,10 +4,12 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// ParseCuts reads how an array of the given shape is to be cut, as people write it in JSON: one integer for every axis (10),
-// or a list with an entry an axis that is an integer (regular), or a list of edges and runs [length, count]:
-// [10, 20], [[10, 20, 30], 25], [[[25, 4], 10], [50, 50]]. The integer -1 is the whole axis.
-// Errors wrap [ErrInvalid] and name the axis.
+// ParseCuts parses the division of an array of the given shape, in the JSON that users
+// write. The text is one integer for all axes (10), or a list with one entry per axis. An
+// entry is an integer for a regular axis, or a list of edges and runs [length, count]:
+// [10, 20], [[10, 20, 30], 25], [[[25, 4], 10], [50, 50]]. The integer -1 stands for the
+// whole axis. Errors wrap [ErrInvalid] or [ErrOverflow]. If an axis is at fault, they
+// name it.
 func ParseCuts(shape []int64, text string) ([]Cut, error) {
 	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err != nil {

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// Unlocked returns the axis with listed edges, under which its chunks are stored as they are now. A regular axis of chunks of
-// length m gets as many edges m as it has chunks, at least one; the last reaches beyond the extent if its chunk does.
-// A trimmed axis gets edges that end at the extent. An axis with listed edges stays as it is.
-// A sum of edges beyond 64 bits is [ErrOverflow].
+// Unlocked returns the axis with listed edges that store its chunks as they are now. A
+// regular axis gets one edge per chunk and at least one; the last one reaches beyond the
+// extent if its chunk does. A trimmed axis gets edges that end at the extent. An axis
+// with listed edges stays as it is. If the edges sum to more than an int64 holds, the
+// error wraps [ErrOverflow].
 func (a Axis) Unlocked() (Axis, error) {
 	if a.edges != nil {
 		return a, nil
@@ -28,9 +29,11 @@ func (a Axis) Unlocked() (Axis, error) {
 	return b, err
 }
 
-// Unlocked returns the rectilinear grid that stores the same chunks with listed edges along the given axes, all where none is
-// given: they no longer follow the extent, and what is appended gets edges of its own. The other axes keep their step. A grid
-// of trimmed axes is unlocked as a whole, because no other grid has such axes. An axis that is not there wraps [ErrOutOfRange].
+// Unlocked returns the rectilinear grid that stores the same chunks with listed edges
+// along the given axes, or along all axes if none is given. These axes no longer follow
+// the extent: growth adds edges to them. Other axes keep their step. A bounded grid
+// ([BoundedName]) is always unlocked as a whole, because no other grid has trimmed axes.
+// If an axis does not exist, the error wraps [ErrOutOfRange].
 func (g *Grid) Unlocked(axes ...int) (*Grid, error) {
 	for _, i := range axes {
 		if i < 0 || i >= len(g.axes) {

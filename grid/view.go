@@ -7,24 +7,25 @@ import (
 	"varve.dev/zarr/internal/stream"
 )
 
-// View is a block of elements of fixed width in memory, seen through strides: the element at index i is the
-// Size bytes at Data[Offset + Σ i[k]*Strides[k]].
+// View is a block of elements of fixed width in memory, seen through strides. The element
+// at index i is the Size bytes at Data[Offset + Σ i[k]*Strides[k]].
 type View struct {
 	Data    []byte
 	Offset  int64   // bytes
 	Shape   []int64 // elements
 	Strides []int64 // bytes
-	Size    int     // bytes an element
-	Heap    *Heap   // what the elements refer to where they differ in length; they are of RefSize bytes then
+	Size    int     // bytes per element
+	Heap    *Heap   // bytes of elements of variable length; Size is RefSize then
 }
 
-// Part is what is wanted of a block: along every axis, Count elements from Start on that are Step apart, unless Picks says otherwise.
+// Part selects elements of a block. Along every axis it takes Count elements from Start
+// on that are Step apart, unless Picks says otherwise.
 type Part struct {
 	Start, Step, Count []int64
 	Picks              *Picks
 }
 
-// Len returns the number of elements in the part, which is part of something that is known to be countable.
+// Len returns the number of elements in the part. It does not check for overflow.
 func (p Part) Len() int64 {
 	if p.Picks != nil && p.Picks.Points != nil {
 		return int64(len(p.Picks.Points))
@@ -36,12 +37,12 @@ func (p Part) Len() int64 {
 	return n
 }
 
-// Contiguous returns the view of a block in C order.
+// Contiguous returns a view of a block in C order.
 func Contiguous(data []byte, shape []int64, size int) View {
 	return View{Data: data, Shape: shape, Strides: AppendStrides(nil, shape, size), Size: size}
 }
 
-// AppendStrides appends the strides in bytes of a block in C order to dst.
+// AppendStrides appends the strides of a block in C order, in bytes.
 func AppendStrides(dst, shape []int64, size int) []int64 {
 	n := len(dst)
 	dst = append(dst, shape...)
@@ -53,7 +54,8 @@ func AppendStrides(dst, shape []int64, size int) []int64 {
 	return dst
 }
 
-// block returns the innermost axes that are contiguous in C order: the number of axes before them, and their bytes.
+// block returns the number of axes before the innermost ones that are contiguous in C
+// order, and the size of these in bytes.
 func (v View) block() (outer int, bytes int64) {
 	outer, bytes = len(v.Shape), int64(v.Size)
 	for outer > 0 && (v.Strides[outer-1] == bytes || v.Shape[outer-1] == 1) {
@@ -63,7 +65,8 @@ func (v View) block() (outer int, bytes int64) {
 	return outer, bytes
 }
 
-// Bytes returns the block's bytes where they are contiguous in C order.
+// Bytes returns the bytes of the block. It returns false if they are not contiguous in C
+// order.
 func (v View) Bytes() ([]byte, bool) {
 	outer, n := v.block()
 	if outer > 0 {
@@ -108,8 +111,10 @@ func (v *View) rowsEqual(off int64, axis, outer int, n int64, elem []byte) bool 
 	return true
 }
 
-// Copy copies src to dst; both have the same shape and element size, and do not overlap. Where elements differ in length, their bytes
-// are added to the heap of dst if that is another one; elements without a heap are the fill value, or empty.
+// Copy copies src to dst. Both must have the same shape and element size and must not
+// overlap. If both have heaps and these differ, the bytes of the elements are added to
+// the heap of dst. References in a view without a heap are copied as they are, so they
+// must be to the fill value or to empty elements.
 func Copy(dst, src View) {
 	if dst.empty() {
 		return
@@ -121,7 +126,8 @@ func Copy(dst, src View) {
 	Move(dst, src)
 }
 
-// Move is [Copy] of elements as they stand: references are copied as they are, so dst has to have the heap of src, or none of its own.
+// Move is [Copy], but copies references as they are. dst must have the heap of src or
+// none.
 func Move(dst, src View) {
 	outerDst, n := dst.block()
 	outerSrc, m := src.block()
@@ -129,6 +135,7 @@ func Move(dst, src View) {
 	if outer == outerSrc {
 		n = m
 	}
+	// Runs as short as elements may be adjacent along another axis.
 	if n <= 16 && copyPlanes(&dst, &src, outer, n) {
 		return
 	}
@@ -139,7 +146,7 @@ func Move(dst, src View) {
 	copyRows(&dst, &src, dst.Offset, src.Offset, 0, outer, n)
 }
 
-// copyRows walks the axes up to outer and copies n contiguous bytes at each place.
+// copyRows walks the axes before outer and copies n contiguous bytes at each position.
 func copyRows(dst, src *View, d, s int64, axis, outer int, n int64) {
 	if axis == outer {
 		copy(dst.Data[d:d+n], src.Data[s:s+n])
@@ -157,7 +164,8 @@ func copyRows(dst, src *View, d, s int64, axis, outer int, n int64) {
 	}
 }
 
-// copyEach copies count elements, or rows, of n bytes. The rows of small chunks are as short as elements.
+// copyEach copies count elements, or rows, of n bytes. Small chunks have rows as short as
+// elements.
 func copyEach(dst, src []byte, d, s, ds, ss, count, n int64) {
 	switch n {
 	case 1:
@@ -171,6 +179,7 @@ func copyEach(dst, src []byte, d, s, ds, ss, count, n int64) {
 	case 16:
 		copyStrided[[16]byte](dst, src, d, s, ds, ss, count)
 	default:
+		// Rows of large blocks are written past the cache, where the processor can do so.
 		if n >= stream.Row && len(dst) > stream.Large && stream.Rows(dst, src, d, s, ds, ss, count, n) {
 			return
 		}
@@ -227,12 +236,14 @@ func fillRows(v *View, d int64, axis, outer int, n int64, elem []byte) {
 	FillBytes(v.Data[d:d+n], elem)
 }
 
-// FillBytes repeats elem over dst, whose length is a multiple of that of elem.
+// FillBytes fills dst with repetitions of elem. The length of dst must be a multiple of
+// that of elem.
 func FillBytes(dst, elem []byte) {
 	if isZero(elem) {
 		clear(dst)
 		return
 	}
+	// Every copy doubles the part that is filled.
 	for done := copy(dst, elem); done < len(dst); {
 		done += copy(dst[done:], dst[:done])
 	}
@@ -244,6 +255,8 @@ func AllEqual(data, elem []byte) bool {
 	if len(data) == 0 {
 		return true
 	}
+	// data repeats elem if it starts with elem and each later byte equals the one n
+	// before.
 	return string(data[:n]) == string(elem) && string(data[n:]) == string(data[:len(data)-n])
 }
 

@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// drawView draws a view of a part of a larger block, with axes in any order and steps between elements.
+// drawView draws a view of part of a larger block, with axes in any order and gaps
+// between elements.
 func drawView(t *rapid.T, shape []int64, size int) grid.View {
 	rank := len(shape)
 	axes := make([]int, rank)
@@ -33,7 +34,7 @@ func drawView(t *rapid.T, shape []int64, size int) grid.View {
 	return v
 }
 
-// element returns the bytes of the element at index, by the definition.
+// element returns the bytes of the element at index, computed by definition.
 func element(v grid.View, index []int64) []byte {
 	at := v.Offset
 	for i, n := range index {
@@ -120,7 +121,7 @@ func BenchmarkCopy(b *testing.B) {
 		})
 	}
 	for _, row := range []int64{4, 8, 16, 32} {
-		b.Run(fmt.Sprintf("rows of %d", row), func(b *testing.B) { // an inner chunk of a larger block, of many that are as small
+		b.Run(fmt.Sprintf("rows of %d", row), func(b *testing.B) { // a small inner chunk within a larger block
 			shape := []int64{4, 4, row}
 			src := grid.View{Data: make([]byte, 4*64*row*64), Shape: shape, Strides: []int64{64 * row * 64, row * 64, 1}, Size: 1}
 			dst := grid.Contiguous(make([]byte, 16*row), shape, 1)

@@ -1,14 +1,14 @@
 package grid
 
-// walk goes through the runs of a list.
+// walk iterates over the runs of a list.
 type walk struct {
 	parts []part
-	turn  int64 // repetitions of the first part that are done
-	entry int   // entries of its table that are done
+	turn  int64 // completed repetitions of the first part
+	entry int   // completed entries of its table
 }
 
-// next returns the next run, the longest there is: neighbours of one length are merged also across parts and repetitions.
-// It is false behind the last.
+// next returns the next run, or false after the last. It merges neighbours of equal
+// length across parts and repetitions, so runs are as long as possible.
 func (w *walk) next() (r Run, ok bool) {
 	for len(w.parts) > 0 {
 		n := w.parts[0].run(w.entry)
@@ -21,7 +21,7 @@ func (w *walk) next() (r Run, ok bool) {
 	return r, ok
 }
 
-// step leaves an entry behind.
+// step moves past the current entry.
 func (w *walk) step() {
 	p := &w.parts[0]
 	if w.entry++; w.entry < p.entries() {
