@@ -7,12 +7,14 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Basic selects with an item an axis, as NumPy's basic indexing does: indices, slices with steps and an ellipsis.
-// Negative numbers count from the end, slices are clipped at the extent, and missing items select whole axes.
-// A negative step goes backwards, from the last element on where the start is open.
+// Basic selects along every axis as NumPy's basic indexing does: with indices, slices
+// with steps and an ellipsis, one item per axis. Negative numbers count from the end,
+// slices are clipped at the extent, and axes without an item are selected whole. A slice
+// with a negative step goes backwards, from the last element if its start is open.
 type Basic []Item
 
-// Item is one entry of a [Basic], [Orthogonal] or [Blocks] selection. The zero Item is the whole axis.
+// Item is one entry of a [Basic], [Orthogonal] or [Blocks] selection. The zero Item
+// selects the whole axis.
 type Item struct {
 	kind              itemKind
 	start, stop, step int64
@@ -24,23 +26,25 @@ type itemKind uint8
 
 const (
 	itemAll   itemKind = iota
-	itemSlice          // start, stop and step, where a bound may be Open
+	itemSlice          // start, stop and step; a bound may be Open
 	itemIndex
 	itemEllipsis
 	itemList
 	itemMask
 )
 
-// Open stands for a bound of a slice that is left out.
+// Open stands for a bound of a slice that is omitted.
 const Open = math.MinInt64
 
-// At selects one index; its axis is not in the result.
+// At selects one index. Its axis is dropped from the result.
 func At(i int64) Item { return Item{kind: itemIndex, start: i} }
 
-// Span selects the elements from start to before stop; either may be [Open].
+// Span selects the elements from start up to but not including stop. Either may be
+// [Open].
 func Span(start, stop int64) Item { return Stepped(start, stop, 1) }
 
-// Stepped selects every step-th element from start to before stop; either bound may be [Open], and step may be negative but not 0.
+// Stepped selects every step-th element from start up to but not including stop. Either
+// bound may be [Open]. The step may be negative but not 0.
 func Stepped(start, stop, step int64) Item {
 	return Item{kind: itemSlice, start: start, stop: stop, step: step}
 }
@@ -48,7 +52,7 @@ func Stepped(start, stop, step int64) Item {
 // All selects a whole axis.
 func All() Item { return Item{kind: itemAll} }
 
-// Ellipsis stands for whole axes, as many as the other items leave over.
+// Ellipsis selects whole axes, as many as the other items leave.
 func Ellipsis() Item { return Item{kind: itemEllipsis} }
 
 func (b Basic) resolve(t *Target) (*Resolved, error) {
@@ -60,7 +64,7 @@ func (b Basic) resolve(t *Target) (*Resolved, error) {
 	return Orthogonal(b).resolve(t)
 }
 
-// expand returns one item an axis.
+// expand returns one item per axis.
 func (b Basic) expand(rank int) ([]Item, error) {
 	ellipsis := len(b)
 	for i, item := range b {
@@ -85,12 +89,13 @@ func (b Basic) expand(rank int) ([]Item, error) {
 	copy(items, b[:ellipsis])
 	if ellipsis < len(b) {
 		tail := b[ellipsis+1:]
+		// Items after the ellipsis belong to the last axes.
 		copy(items[rank-len(tail):], tail)
 	}
 	return items, nil
 }
 
-// bind clips the item to the extent of axis number n.
+// bind returns what the item selects of axis number n, which has the given extent.
 func (i Item) bind(n int, extent int64) (axis, error) {
 	switch i.kind {
 	case itemAll:
@@ -107,6 +112,7 @@ func (i Item) bind(n int, extent int64) (axis, error) {
 		return bindMask(n, extent, i.mask)
 	}
 	switch {
+	// Open is the smallest int64, which cannot be negated.
 	case i.step == 0 || i.step == Open:
 		return axis{}, rangeError(n, extent, fmt.Sprintf("step %d (1 takes every element, -1 every element backwards)", i.step))
 	case i.step < 0:
@@ -116,7 +122,8 @@ func (i Item) bind(n int, extent int64) (axis, error) {
 	return axis{start: start, step: i.step, count: steps(start, stop, i.step)}, nil
 }
 
-// backwards clips a slice with a negative step: it goes from start down to behind stop.
+// backwards returns what a slice with a negative step selects: from start down to but not
+// including stop.
 func (i Item) backwards(extent int64) axis {
 	last, stop := extent-1, int64(-1)
 	if i.start != Open {
@@ -129,7 +136,8 @@ func (i Item) backwards(extent int64) axis {
 	return axis{start: last - max(0, count-1)*-i.step, step: -i.step, count: count, flip: true}
 }
 
-// below returns the element that a bound of a slice means that goes backwards, -1 for one before the first.
+// below returns the element that a bound of a backwards slice stands for, or -1 if it
+// lies before the first.
 func below(bound, extent int64) int64 {
 	if bound < 0 {
 		return max(-1, bound+extent)
@@ -137,7 +145,7 @@ func below(bound, extent int64) int64 {
 	return min(bound, extent-1)
 }
 
-// steps returns how many steps there are from start to before stop.
+// steps returns the number of steps from start up to but not including stop.
 func steps(start, stop, step int64) int64 {
 	if stop <= start {
 		return 0
@@ -145,7 +153,8 @@ func steps(start, stop, step int64) int64 {
 	return (stop-start-1)/step + 1
 }
 
-// inRange returns the element that an index means.
+// inRange returns the element that an index stands for. It returns false if there is
+// none.
 func inRange(i, extent int64) (int64, bool) {
 	if i < 0 {
 		i += extent
@@ -153,7 +162,7 @@ func inRange(i, extent int64) (int64, bool) {
 	return i, i >= 0 && i < extent
 }
 
-// clip returns the element that a bound of a slice means.
+// clip returns the element that a bound of a slice stands for, or open if it is [Open].
 func clip(bound, open, extent int64) int64 {
 	switch {
 	case bound == Open:

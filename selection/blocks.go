@@ -6,9 +6,10 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Blocks selects whole chunks by their places in the chunk grid: an index or a slice along every axis, counted in chunks. An
-// index keeps its axis, since it means all elements of a chunk. Missing items select whole axes. Where chunks are shards they
-// are shards, and with Inner the inner chunks, counted over all shards.
+// Blocks selects whole chunks by their position in the chunk grid. There is an index or a
+// slice for every axis, counted in chunks. An index keeps its axis, because a chunk has
+// many elements. Axes without an item are selected whole. In a sharded array the chunks
+// are the shards or, with Inner, the inner chunks of all shards.
 type Blocks struct {
 	Items []Item
 	Inner bool
@@ -20,7 +21,7 @@ func (b Blocks) resolve(t *Target) (*Resolved, error) {
 		of = t.Inner
 	}
 	if of == nil {
-		return nil, fmt.Errorf("%w: blocks of something that is not cut into such (Inner: %t)", ErrInvalid, b.Inner)
+		return nil, fmt.Errorf("%w: the array has no chunks of the kind that blocks select (Inner: %t)", ErrInvalid, b.Inner)
 	}
 	g, err := of()
 	if err != nil {
@@ -39,7 +40,8 @@ func (b Blocks) resolve(t *Target) (*Resolved, error) {
 	return t.ofAxes(axes)
 }
 
-// bindBlocks returns the elements of the chunks that the item means.
+// bindBlocks returns the elements of the chunks that the item selects along axis number
+// n.
 func (i Item) bindBlocks(n int, a grid.Axis) (axis, error) {
 	var blocks axis
 	switch i.kind {

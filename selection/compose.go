@@ -7,8 +7,10 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Select returns the selection of what sel selects of the block that r selects. Steps make steps, lists make lists and points make
-// points; nothing is as large as the block unless sel is. names are those of the block's axes, nil where there are none.
+// Select returns the selection of what sel selects of the block that r selects. names are
+// those of the block's axes, or nil. Steps of steps are steps again, lists of lists are
+// lists and points of points are points. Memory is in proportion to sel or to r, not to
+// the block.
 func (r *Resolved) Select(sel Selection, names []string) (*Resolved, error) {
 	t := &Target{Shape: r.Shape(), Names: names}
 	q, err := t.Resolve(sel)
@@ -35,7 +37,7 @@ func (r *Resolved) Select(sel Selection, names []string) (*Resolved, error) {
 	return o, nil
 }
 
-// isAll reports whether r is all of an array of that shape as it is.
+// isAll reports whether r selects a whole array of the given shape in order.
 func isAll(r *Resolved, shape []int64) bool {
 	for i, a := range r.axes {
 		if a.list != nil || a.flip || a.drop || a.start != 0 || a.count != shape[i] || a.step != 1 && a.count > 1 {
@@ -45,7 +47,8 @@ func isAll(r *Resolved, shape []int64) bool {
 	return r.points == nil && r.mask == nil && r.order == nil
 }
 
-// Axes returns which axis of the array each axis of the result is, nil where points or a mask are selected.
+// Axes returns which axis of the array each axis of the result is. It returns nil for
+// points and masks.
 func (r *Resolved) Axes() []int {
 	if r.axes == nil {
 		return nil
@@ -59,7 +62,7 @@ func (r *Resolved) Axes() []int {
 	return dims
 }
 
-// compose makes o what q selects of what r selects, both along axes.
+// compose sets o to what q selects of what r selects. Both select along axes.
 func (r *Resolved) compose(o, q *Resolved) {
 	dims := r.Axes()
 	o.axes = slices.Clone(r.axes)
@@ -79,7 +82,7 @@ func (r *Resolved) compose(o, q *Resolved) {
 	}
 }
 
-// compose returns what q selects of the places of an axis.
+// compose returns what q selects of the elements that a selects.
 func (a axis) compose(q axis) axis {
 	if a.list != nil || q.list != nil {
 		given := make([]int64, q.count)
@@ -94,6 +97,7 @@ func (a axis) compose(q axis) axis {
 	if q.count == 0 {
 		return out
 	}
+	// Either may go backwards, so the first element can come from either end.
 	out.start = min(a.at(q.first()), a.at(q.last()))
 	if q.count > 1 {
 		out.step = a.step * q.step
@@ -101,7 +105,7 @@ func (a axis) compose(q axis) axis {
 	return out
 }
 
-// pointsOf returns points of the block that r selects as points of the array.
+// pointsOf returns points within the block that r selects as points of the array.
 func (r *Resolved) pointsOf(p *points) *points {
 	o := &points{shape: p.shape, coords: make([]coords, len(r.axes))}
 	for i, a := range r.axes {
@@ -121,7 +125,8 @@ func (r *Resolved) pointsOf(p *points) *points {
 	return o
 }
 
-// pick returns what q selects of the block of points.
+// pick returns what q selects of a block of points. Slices only change strides and
+// offsets; nothing is copied.
 func (p *points) pick(q *Resolved) *points {
 	if q.axes == nil || slices.ContainsFunc(q.axes, func(a axis) bool { return a.list != nil }) {
 		return p.gather(q)
@@ -151,7 +156,7 @@ func (p *points) pick(q *Resolved) *points {
 	return o
 }
 
-// gather is pick for what has to be named point by point.
+// gather is pick for selections that need every point by itself.
 func (p *points) gather(q *Resolved) *points {
 	o := &points{shape: q.Shape(), coords: make([]coords, len(p.coords))}
 	strides := grid.AppendStrides(nil, o.shape, 1)
@@ -166,10 +171,12 @@ func (p *points) gather(q *Resolved) *points {
 	return o
 }
 
-// Places returns, for every selected element in C order, its number in C order within the array.
+// Places returns, for each selected element in C order, its number in C order within the
+// array.
 func (r *Resolved) Places() []int64 { return r.places(r.source) }
 
-// places returns the numbers in C order, within an array of that shape, of what is selected.
+// places returns the numbers, in C order within an array of the given shape, of the
+// selected elements.
 func (r *Resolved) places(shape []int64) []int64 {
 	places := make([]int64, r.count)
 	if r.mask != nil {
@@ -199,8 +206,9 @@ func (r *Resolved) places(shape []int64) []int64 {
 	return places
 }
 
-// Transpose returns the selection with the axes of its result in another order: axis i is the one that was axes[i]. Without axes their
-// order is reversed. Errors wrap [ErrInvalid].
+// Transpose returns the selection with the axes of its result in another order. Axis i of
+// the new result is axis axes[i] of the old one. Without arguments the order is reversed.
+// Errors wrap [ErrInvalid].
 func (r *Resolved) Transpose(axes ...int) (*Resolved, error) {
 	rank := len(r.Shape())
 	if len(axes) == 0 {
@@ -217,6 +225,8 @@ func (r *Resolved) Transpose(axes ...int) (*Resolved, error) {
 	case r.points != nil:
 		o.points = r.points.transposed(axes)
 	default:
+		// The order covers all axes of the array. Dropped ones may come first, because
+		// they have one element each.
 		o.order = nil
 		for i, a := range r.axes {
 			if a.drop {
@@ -235,7 +245,7 @@ func checkOrder(axes []int, rank int) error {
 	seen := make([]bool, rank)
 	for _, k := range axes {
 		if k < 0 || k >= rank || seen[k] {
-			return fmt.Errorf("%w: axes %d are no order of %d axes", ErrInvalid, axes, rank)
+			return fmt.Errorf("%w: axes %d are not a permutation of %d axes", ErrInvalid, axes, rank)
 		}
 		seen[k] = true
 	}

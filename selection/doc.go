@@ -1,7 +1,19 @@
-// Package selection names elements of an array and plans which part of which chunk they are.
+// Package selection names elements of an array and plans which part of which chunk they
+// are. It does no I/O.
 //
-// A [Selection] is bound to an array's shape with [Resolve]; the result tells the shape of what is selected. [NewPlan]
-// lays it over a grid and walks the touched chunks only, without allocating for each of them. No I/O happens here.
+// A [Selection] says what is wanted: a [Box], indices and slices ([Basic]), lists along
+// each axis ([Orthogonal]), [Points], a [Mask] or whole chunks ([Blocks]). [Resolve]
+// binds it to the shape of an array; the [Resolved] selection knows the shape of the
+// result. [NewPlan] lays that over a grid and visits the touched chunks only, without an
+// allocation for each.
 //
-// A [Parser] reads selections as text or JSON. Its Lookup, which the caller has, finds elements by coordinate values.
+//	sel := selection.Basic{selection.Span(0, 10), selection.At(-1)}
+//	r, err := selection.Resolve(sel, g.Shape())
+//	part := selection.NewPart(g.Rank())
+//	for plan := selection.NewPlan(r, g); plan.Next(part); {
+//		// Copy part.Start, part.Step, part.Count of chunk part.Chunk to part.Place.
+//	}
+//
+// A [Parser] reads selections from text or JSON. Its Lookup function, which the caller
+// supplies, finds elements by coordinate values.
 package selection

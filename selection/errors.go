@@ -2,8 +2,8 @@ package selection
 
 import "fmt"
 
-// IndexError says that a single index lies beyond the ends of its axis. It wraps [ErrInvalid], and a
-// [varve.dev/zarr/grid.AxisError] around it says which axis that is.
+// IndexError reports an index outside its axis. It wraps [ErrInvalid] and is itself
+// wrapped in a [varve.dev/zarr/grid.AxisError] that names the axis.
 type IndexError struct{ Index, Extent int64 }
 
 // Error implements error.
@@ -14,7 +14,7 @@ func (e *IndexError) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *IndexError) Unwrap() error { return ErrInvalid }
 
-// NameError says that no dimension has a name. It wraps [ErrInvalid].
+// NameError reports a name that no dimension has. It wraps [ErrInvalid].
 type NameError struct {
 	Name  string
 	Names []string // of the dimensions

@@ -2,8 +2,9 @@ package selection
 
 import "fmt"
 
-// Fields selects fields of elements that are structs, of the elements that Of selects: a single field makes elements of its type, several
-// make packed structs of just these, in the order of their names here. A nil Of is the whole array.
+// Fields selects fields of structs, for the elements that Of selects. A single field
+// gives elements of the field's type. Several fields give packed structs of these fields,
+// in the order of Names. If Of is nil, the whole array is selected.
 type Fields struct {
 	Names []string
 	Of    Selection
@@ -22,7 +23,7 @@ func (f Fields) resolve(t *Target) (*Resolved, error) {
 	return &o, nil
 }
 
-// FieldsOf returns the names that a selection takes of every element, as [Resolved.Fields] does.
+// FieldsOf returns the names of the fields that sel selects, like [Resolved.Fields].
 func FieldsOf(sel Selection) [][]string {
 	switch s := sel.(type) {
 	case Fields:

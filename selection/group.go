@@ -9,14 +9,18 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Group returns a part of a block as it is laid over a grid of the block: its points, if it has any, are grouped by cell, and
-// counted within their cells. shape is the encoded shape of the block, which the numbers of the points are of.
+// Group adapts a part of a block to a grid of that block, such as the inner chunks of a
+// shard. It groups the points of the part by cell and renumbers them within their cells.
+// shape is the encoded shape of the block, which the numbers of the points refer to. A
+// part without points is returned as it is.
 func Group(p grid.Part, shape []int64, g *grid.Grid) grid.Part {
 	if p.Picks == nil || p.Picks.Points == nil {
 		return p
 	}
 	grouped := *p.Picks
 	grouped.Points = slices.Clone(p.Picks.Points)
+	// Take the number of the point apart into its indices, and add up the numbers of the
+	// cell and of the element within the cell.
 	for k := range grouped.Points {
 		at, scale := &grouped.Points[k], int64(1)
 		n, cell, within := at.At, int64(0), int64(0)
@@ -42,7 +46,7 @@ func Group(p grid.Part, shape []int64, g *grid.Grid) grid.Part {
 	return p
 }
 
-// byCell puts points in the order of their cells, and those of one cell in that of their places.
+// byCell orders points by their cells, and points of one cell by their places.
 func byCell(a, b grid.Point) int {
 	if a.Cell != b.Cell {
 		return cmp.Compare(a.Cell, b.Cell)
@@ -50,7 +54,8 @@ func byCell(a, b grid.Point) int {
 	return cmp.Compare(a.Place, b.Place)
 }
 
-// group returns points grouped by the cells of a grid, which are numbered in C order.
+// group returns the points grouped by the cells of a grid. Cells are numbered in C order
+// within the box touched.
 func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point {
 	out := make([]grid.Point, count)
 	for k := range out {
@@ -61,7 +66,9 @@ func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point
 		a, from, n := g.Axis(i), touched[i].Start, touched[i].Len()
 		next, ok := checked.Mul(cells, n)
 		var dense []int64
-		if !ok { // cells are numbered by those that are touched: there are no more than points
+		// The numbers would overflow. Number only the touched cells instead: there are no
+		// more of them than points.
+		if !ok {
 			cells = renumber(out)
 			dense = p.touched(i, a)
 			n = int64(len(dense))
@@ -84,11 +91,13 @@ func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point
 	return sortByCell(out, cells)
 }
 
-// sortByCell puts points, which are in the order of their places, in that of their cells, whose numbers are below cells.
+// sortByCell sorts points by cell. They must be in the order of their places, and the
+// numbers of their cells must be below cells.
 func sortByCell(points []grid.Point, cells int64) []grid.Point {
 	if slices.IsSortedFunc(points, byCell) {
 		return points
 	}
+	// A counting sort is faster unless most cells have no points.
 	if cells > 4*int64(len(points)) {
 		slices.SortFunc(points, byCell)
 		return points
@@ -108,7 +117,8 @@ func sortByCell(points []grid.Point, cells int64) []grid.Point {
 	return out
 }
 
-// finder finds the cells of elements of an axis, many of which follow each other in one cell.
+// finder finds the cells of elements along an axis. It is fast if many elements in a row
+// lie in one cell.
 type finder struct {
 	axis grid.Axis
 	cell grid.Cell
@@ -121,7 +131,8 @@ func (f *finder) find(at int64) {
 	}
 }
 
-// touched returns the cells of an axis that have points, in rising order.
+// touched returns the indices of the cells along an axis that have points, in ascending
+// order.
 func (p *points) touched(i int, a grid.Axis) []int64 {
 	var cells []int64
 	in := finder{axis: a}
@@ -133,7 +144,8 @@ func (p *points) touched(i int, a grid.Axis) []int64 {
 	return slices.Compact(cells)
 }
 
-// renumber gives the cells of points the smallest numbers that keep their order, and returns how many there are.
+// renumber replaces the cell numbers of points by 0, 1, 2 …, in the same order, and
+// returns how many there are.
 func renumber(points []grid.Point) int64 {
 	cells := make([]int64, len(points))
 	for k, p := range points {

@@ -7,18 +7,21 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// ParseJSON reads a selection of any kind, an object with one member that says which:
+// ParseJSON parses a selection of any kind. It is an object with one member that gives
+// the kind:
 //
-//	{"basic": "0:10, ..., 3"}                     as [Parse] reads it
-//	{"orthogonal": [[0, 2, 5], "1:5", 7]}         an entry an axis: an index, a slice, a list of integers or of booleans;
-//	{"orthogonal": {"time": [0, 2], "lat": "::2"}} or axes by their names
-//	{"points": [[0, 5, 7], [10, 20, 30]]}         for every axis an integer or nested lists of them, which are broadcast:
-//	                                              here the elements (0, 10), (5, 20) and (7, 30)
-//	{"blocks": ["0", "1:3"]}                      with "inner": true, inner chunks
-//	{"mask": "mask.npy"}                          what mask makes of the name
+//	{"basic": "0:10, ..., 3"}              what [Parse] reads
+//	{"orthogonal": [[0, 2, 5], "1:5", 7]}  for every axis an index, a slice, or a list
+//	                                       of integers or booleans
+//	{"orthogonal": {"time": [0, 2]}}       the same by names of axes
+//	{"points": [[0, 5, 7], [10, 20, 30]]}  for every axis an integer or nested lists, which
+//	                                       are broadcast: (0, 10), (5, 20), (7, 30)
+//	{"blocks": ["0", "1:3"]}               chunks; with "inner": true, inner chunks
+//	{"mask": "mask.npy"}                   what the function mask returns for the name
 //
-// Beside it, "fields" may list names of fields; alone, it takes them of the whole array. names are those of the array's axes. Errors
-// wrap [ErrInvalid] and say where in the text they are, but for those of mask.
+// A member "fields" may list names of fields besides; on its own it selects them of the
+// whole array. names are the names of the array's axes. Errors wrap [ErrInvalid] and have
+// the position in the text, except for errors that mask returns.
 func ParseJSON(text []byte, names []string, mask func(name string) (Mask, error)) (Selection, error) {
 	return (&jsonReader{Parser: Parser{Names: names, Mask: mask}}).read(text)
 }
@@ -26,7 +29,7 @@ func ParseJSON(text []byte, names []string, mask func(name string) (Mask, error)
 func (r *jsonReader) read(text []byte) (Selection, error) {
 	v, err := strictjson.Parse(text, strictjson.Limits{})
 	if err == nil && v.Kind() != strictjson.Object {
-		err = v.Errorf("a selection is an object, as {\"basic\": \"0:10\"}")
+		err = v.Errorf("a selection must be an object, such as {\"basic\": \"0:10\"}")
 	}
 	var sel Selection
 	if err == nil {
@@ -38,15 +41,15 @@ func (r *jsonReader) read(text []byte) (Selection, error) {
 	return sel, err
 }
 
-// foreignError is an error of whoever reads masks or looks up coordinate values.
+// foreignError is an error that a function of the caller returned: Mask or Lookup.
 type foreignError struct{ error }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the error of that function.
 func (e foreignError) Unwrap() error { return e.error }
 
 type jsonReader struct {
 	Parser
-	unbound bool // there is no array yet, so names are not looked at
+	unbound bool // there is no array yet, so names are not checked
 }
 
 func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
@@ -125,7 +128,7 @@ func (r *jsonReader) of(kind string, v strictjson.Value) (Selection, error) {
 		return nil, err
 	}
 	if r.Mask == nil {
-		return nil, v.Errorf("masks are not to be had here")
+		return nil, v.Errorf("masks cannot be read here")
 	}
 	m, err := r.Mask(name)
 	if err != nil {
@@ -150,7 +153,7 @@ func (r *jsonReader) orthogonal(v strictjson.Value) (Selection, error) {
 	return named, nil
 }
 
-// namedItem reads the entry of an axis that is named, which may be coordinate values.
+// namedItem reads the entry of a named axis, which may be coordinate values.
 func (r *jsonReader) namedItem(name string, v strictjson.Value) (Item, error) {
 	text, err := v.Str()
 	if err != nil || !isValues(text) {
@@ -184,7 +187,7 @@ func itemsOf(v strictjson.Value) ([]Item, error) {
 	return items, nil
 }
 
-// itemOf reads an entry: an index, a slice as text, a list of integers or of booleans.
+// itemOf reads an entry: an index, a slice as text, or a list of integers or booleans.
 func itemOf(v strictjson.Value) (Item, error) {
 	switch v.Kind() {
 	case strictjson.Number:
@@ -230,7 +233,7 @@ func listOf(v strictjson.Value) (Item, error) {
 	return List(list...), nil
 }
 
-// index reads a whole number that is no bound left out.
+// index reads an integer other than [Open].
 func index(v strictjson.Value) (int64, error) {
 	i, err := v.Int64()
 	if err == nil && i == Open {
@@ -245,6 +248,7 @@ func pointsOf(v strictjson.Value) (Selection, error) {
 	}
 	p := Points{}
 	for _, e := range v.Elements() {
+		// The first element of each level gives its length; read then checks all others.
 		c := Coordinates{Shape: []int64{}, Data: []int64{}}
 		for at := e; at.Kind() == strictjson.Array; {
 			c.Shape = append(c.Shape, int64(at.Len()))
@@ -262,7 +266,8 @@ func pointsOf(v strictjson.Value) (Selection, error) {
 	return p, nil
 }
 
-// read appends the integers of nested lists, each level of which has one length.
+// read appends the integers of nested lists. All lists of a level must have the same
+// length.
 func (c *Coordinates) read(v strictjson.Value, depth int) error {
 	if depth == len(c.Shape) {
 		i, err := index(v)

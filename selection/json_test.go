@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// jsonTarget is an array of shape 10 × 6 × 4 in chunks of 3 × 6 × 2 and inner chunks of 1 × 2 × 2.
+// jsonTarget is an array of shape 10 × 6 × 4 in chunks of 3 × 6 × 2 and inner chunks of 1
+// × 2 × 2.
 func jsonTarget(t testing.TB) *selection.Target {
 	of := func(chunk ...int64) func() (*grid.Grid, error) {
 		return func() (*grid.Grid, error) { return grid.Regular([]int64{10, 6, 4}, chunk) }
@@ -30,7 +31,7 @@ func maskOf(name string) (selection.Mask, error) {
 
 var jsonSelections = []struct {
 	text string
-	want []int64 // shape of what is selected, nil for an error
+	want []int64 // shape of the selected block, nil for an error
 }{
 	{`{"basic": ""}`, []int64{10, 6, 4}},
 	{`{"basic": "0:5, ..., 1"}`, []int64{5, 6}},

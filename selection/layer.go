@@ -7,10 +7,14 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Layer returns how many bytes of selected elements, of size bytes each, the longest touched chunk of a grid has, and how
-// many a slab that ends at the borders of chunks has to have, so that no chunk is touched by two: the length of a chunk along
-// the first axis where chunks are longer than one element, and all of the axes behind it. Both are the largest number
-// where they are larger than that. Points and masks have no slabs of that kind: both are 0.
+// Layer returns two sizes in bytes, for elements of size bytes. chunk is the size of the
+// selected elements in the longest touched chunk. layer is the size that a slab must have
+// at least, if it ends at chunk boundaries, so that no chunk is touched by two slabs. It
+// spans one chunk along the first axis where chunks are longer than one element, and all
+// of the axes after it.
+//
+// Sizes that overflow are the largest int64. Points and masks have no such slabs: both
+// sizes are 0.
 func (r *Resolved) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
 	if r.axes == nil || r.points != nil || r.mask != nil || r.count == 0 {
 		return 0, 0
@@ -22,7 +26,8 @@ func (r *Resolved) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
 		a := r.axes[to]
 		edge := g.Axis(to).Longest(touched[to])
 		if a.list == nil {
-			edge = (edge-1)/a.step + 1 // of a chunk so many are selected
+			// A step selects only some elements of a chunk.
+			edge = (edge-1)/a.step + 1
 		}
 		edge = max(1, min(edge, n))
 		chunk = mul(chunk, edge)
@@ -36,7 +41,7 @@ func (r *Resolved) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
 	return chunk, max(chunk, layer)
 }
 
-// mul returns the product of two numbers, and the largest number where that is too large.
+// mul returns a*b, or the largest int64 if that overflows.
 func mul(a, b int64) int64 {
 	if n, ok := checked.Mul(a, b); ok {
 		return n

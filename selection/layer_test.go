@@ -9,8 +9,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// TestLayer cuts random selections into slabs of just one layer: no chunk is touched by two of them. Where chunks are cut into
-// inner chunks, slabs of a layer of these touch no inner chunk twice.
+// TestLayer cuts random selections into slabs of one layer and checks that no two slabs
+// touch the same chunk. If chunks are cut into inner chunks, slabs of one layer of these
+// must not touch an inner chunk twice.
 func TestLayer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rank := rapid.IntRange(1, 3).Draw(t, "rank")
@@ -52,7 +53,7 @@ func TestLayer(t *testing.T) {
 	})
 }
 
-// touchedOnce fails where two slabs touch one chunk of a grid.
+// touchedOnce fails if two slabs touch the same chunk of a grid.
 func touchedOnce(t *rapid.T, r *selection.Resolved, g, fine, cut *grid.Grid, layer int64) {
 	seen := map[string]bool{}
 	for places := range r.Slabs(g, 8, layer, fine) {

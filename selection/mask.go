@@ -13,21 +13,21 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Mask selects the elements for which an array of booleans of the same shape, in C order, is true. The result has one axis, in C order.
-// The booleans are not copied.
+// Mask selects the elements for which an array of booleans is true. The booleans have the
+// shape of the array and are in C order; they are not copied. The result has one axis.
 type Mask struct {
 	Shape []int64
 	Data  []bool
 }
 
-// mask is a Mask that knows how many elements are selected before any other.
+// mask is a Mask with running counts, which find the place of an element quickly.
 type mask struct {
 	shape  []int64
 	data   []byte
-	counts []int64 // selected elements before each stretch of maskStretch
+	counts []int64 // selected elements before each stretch of maskStretch elements
 }
 
-// maskStretch is how many elements of a mask are counted together.
+// maskStretch is the number of elements between two running counts.
 const maskStretch = 512
 
 func (m Mask) resolve(t *Target) (*Resolved, error) {
@@ -36,7 +36,7 @@ func (m Mask) resolve(t *Target) (*Resolved, error) {
 	}
 	n, ok := checked.Product(m.Shape...)
 	if !ok || n != int64(len(m.Data)) {
-		return nil, fmt.Errorf("%w: a mask of %d booleans, its shape %d has others", ErrInvalid, len(m.Data), m.Shape)
+		return nil, fmt.Errorf("%w: a mask of %d booleans does not have the shape %d", ErrInvalid, len(m.Data), m.Shape)
 	}
 	out := &mask{shape: slices.Clone(m.Shape), data: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.Data))), len(m.Data))}
 	out.counts = make([]int64, 0, len(m.Data)/maskStretch+2)
@@ -51,13 +51,14 @@ func (m Mask) resolve(t *Target) (*Resolved, error) {
 
 func trues(b []byte) int64 { return int64(bytes.Count(b, []byte{1})) }
 
-// before returns how many elements are selected before element n in C order.
+// before returns the number of selected elements before element n in C order.
 func (m *mask) before(n int64) int64 {
 	k := n / maskStretch
 	return m.counts[k] + trues(m.data[k*maskStretch:n])
 }
 
-// points returns the selected elements from number start to before number stop as points.
+// points returns the selected elements with numbers from start up to but not including
+// stop, as points.
 func (m *mask) points(start, stop int64) *points {
 	n := stop - start
 	p := &points{shape: []int64{n}, coords: make([]coords, len(m.shape))}
@@ -76,7 +77,7 @@ func (m *mask) points(start, stop int64) *points {
 	return p
 }
 
-// note makes an element, counted in C order, point number k.
+// note sets point k to the element with the given number in C order.
 func (m *mask) note(p *points, k, at int64) {
 	for i := len(m.shape) - 1; i >= 0; i-- {
 		c := &p.coords[i]
@@ -93,14 +94,15 @@ func (m *mask) within(dst []grid.Point, cell *grid.Chunk) []grid.Point {
 	return w.dst
 }
 
-// maskWalk goes through the rows of one cell.
+// maskWalk visits the rows of one cell.
 type maskWalk struct {
 	*mask
 	cell *grid.Chunk
 	dst  []grid.Point
 }
 
-// walk goes on along an axis; from is the number of the row in the array, and at in the cell.
+// walk visits the rows along the axes from axis on. from is the number of the row in the
+// array, at its number in the cell.
 func (w *maskWalk) walk(axis int, from, at int64) {
 	if axis == len(w.shape) {
 		w.row(from, at, 1)
@@ -116,13 +118,15 @@ func (w *maskWalk) walk(axis int, from, at int64) {
 	}
 }
 
-// row notes what is selected of n elements that follow each other.
+// row appends the selected ones of n adjacent elements.
 func (w *maskWalk) row(from, at, n int64) {
 	row := w.data[from : from+n]
 	first := bytes.IndexByte(row, 1)
 	if first < 0 {
 		return
 	}
+	// Eight booleans at a time: each is one byte that is 0 or 1, so every set bit is a
+	// selected element.
 	k, place := first&^7, w.before(from)
 	for ; k+8 <= len(row); k += 8 {
 		for eight := binary.LittleEndian.Uint64(row[k:]); eight != 0; eight &= eight - 1 {

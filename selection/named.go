@@ -2,7 +2,8 @@ package selection
 
 import "fmt"
 
-// Named selects along axes by their names; axes that are not named are taken whole. The items are those of [Orthogonal].
+// Named selects along axes that are given by name. All other axes are selected whole. The
+// items are those of [Orthogonal].
 type Named map[string]Item
 
 func (n Named) resolve(t *Target) (*Resolved, error) {

@@ -9,13 +9,16 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Orthogonal selects along every axis by itself, as NumPy's np.ix_ and zarr-python's oindex do: the items may be those of [Basic], and
-// [List] and [Where] besides. Missing items select whole axes.
+// Orthogonal selects along every axis independently, as np.ix_ in NumPy and oindex in
+// zarr-python do. Its items are those of [Basic], [List] and [Where]. Axes without an
+// item are selected whole.
 //
-// What is written to an element that lists name several times is the last of its values in C order.
+// If lists name an element several times, a write stores the last of its values in C
+// order.
 type Orthogonal []Item
 
-// List selects elements one by one, in any order and any number of times; negative numbers count from the end.
+// List selects elements one by one, in any order and any number of times. Negative
+// numbers count from the end.
 func List(i ...int64) Item {
 	if i == nil {
 		i = []int64{}
@@ -23,7 +26,8 @@ func List(i ...int64) Item {
 	return Item{kind: itemList, list: i}
 }
 
-// Where selects the elements that are true; there is an entry for every element of the axis.
+// Where selects the elements for which b is true. There must be one boolean for every
+// element of the axis.
 func Where(b ...bool) Item { return Item{kind: itemMask, mask: b} }
 
 func (o Orthogonal) resolve(t *Target) (*Resolved, error) {
@@ -40,7 +44,7 @@ func (o Orthogonal) resolve(t *Target) (*Resolved, error) {
 	return t.ofAxes(axes)
 }
 
-// list is a list of elements along an axis in the order of the elements, and as it was given.
+// list holds elements along an axis, both sorted and in the order given.
 type list struct {
 	grid.List
 	given []int64
@@ -54,6 +58,7 @@ func bindList(n int, extent int64, given []int64) (axis, error) {
 			return axis{}, rangeError(n, extent, fmt.Sprintf("index %d (entry %d of a list)", i, k))
 		}
 		if at != i {
+			// The caller's list must stay as it is.
 			if !own {
 				given, own = slices.Clone(given), true
 			}
@@ -65,7 +70,7 @@ func bindList(n int, extent int64, given []int64) (axis, error) {
 
 func bindMask(n int, extent int64, b []bool) (axis, error) {
 	if int64(len(b)) != extent {
-		return axis{}, rangeError(n, extent, fmt.Sprintf("%d booleans, one an element are needed,", len(b)))
+		return axis{}, rangeError(n, extent, fmt.Sprintf("%d booleans, one per element are needed,", len(b)))
 	}
 	var given []int64
 	for i, is := range b {
@@ -76,7 +81,8 @@ func bindMask(n int, extent int64, b []bool) (axis, error) {
 	return axisOf(given), nil
 }
 
-// axisOf returns the axis that takes the elements given. Those that are evenly apart are steps, which are copied in longer runs.
+// axisOf returns the axis that selects the given elements. Evenly spaced elements become
+// a step, which is copied in longer runs.
 func axisOf(given []int64) axis {
 	n := len(given)
 	if n <= 1 {
@@ -119,18 +125,20 @@ func sorted(given []int64) *list {
 	return l
 }
 
-// upTo returns how many of the elements from number k on lie before element stop.
+// upTo returns the number of elements, counted from number k on, that lie before element
+// stop.
 func (l *list) upTo(k, stop int64) int64 {
 	rest := l.At[k:]
 	return int64(sort.Search(len(rest), func(i int) bool { return rest[i]-l.Base >= stop }))
 }
 
-// cut returns the elements from number k to before number stop, counted from element base on.
+// cut returns the elements with numbers from k up to but not including stop, relative to
+// element base.
 func (l *list) cut(k, stop, base int64) grid.List {
 	return grid.List{At: l.At[k:stop:stop], Place: l.Place[k:stop:stop], Base: l.Base + base}
 }
 
-// at returns the element at a place of the result.
+// at returns the element that goes to the given place of the result.
 func (a axis) at(place int64) int64 {
 	switch {
 	case a.list != nil:

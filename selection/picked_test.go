@@ -12,14 +12,14 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// fatal is a test, be it one of package rapid.
+// fatal is a *testing.T or a *rapid.T.
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// planned walks a plan and returns, for every place of the result, the element that goes there, and how many chunks were visited.
-// The chunks come in C order, each once.
+// planned walks a plan. It returns the element that goes to each place of the result, and
+// the number of chunks visited. It checks that chunks come in C order, each once.
 func planned(t fatal, g *grid.Grid, r *selection.Resolved) (elements []string, chunks int) {
 	t.Helper()
 	elements = make([]string, r.Len())
@@ -50,7 +50,7 @@ func planned(t fatal, g *grid.Grid, r *selection.Resolved) (elements []string, c
 	return elements, chunks
 }
 
-// TestPointsOfHugeGrids plans points of grids that have more chunks than 64 bits count.
+// TestPointsOfHugeGrids plans points of grids with more chunks than an int64 counts.
 func TestPointsOfHugeGrids(t *testing.T) {
 	g, err := grid.Regular([]int64{1 << 50, 1 << 40, 1 << 60}, []int64{1, 3, 1 << 10})
 	if err != nil {
@@ -117,13 +117,13 @@ func TestLargeMasks(t *testing.T) {
 	}
 }
 
-// TestPickedErrors binds lists, points and masks that do not fit; the error names the axis.
+// TestPickedErrors checks that errors of lists, points and masks name the axis.
 func TestPickedErrors(t *testing.T) {
 	shape := []int64{6, 4}
 	for _, tt := range []struct {
 		name string
 		sel  selection.Selection
-		axis int // -1 where it is no axis
+		axis int // -1 if no axis is at fault
 	}{
 		{"list beyond", selection.Orthogonal{selection.All(), selection.List(0, 4)}, 1},
 		{"list before", selection.Orthogonal{selection.List(-7)}, 0},
@@ -166,7 +166,7 @@ func TestBroadcastIsNotMade(t *testing.T) {
 	}
 }
 
-// TestUnchangedLists makes sure that what callers pass is not written to.
+// TestUnchangedLists checks that the lists of callers are not modified.
 func TestUnchangedLists(t *testing.T) {
 	list := []int64{-1, 2, 2, 0}
 	for _, sel := range []selection.Selection{selection.Orthogonal{selection.List(list...)}, selection.Points{{Data: list}}} {

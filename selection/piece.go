@@ -6,19 +6,23 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Piece is what a selection takes from one chunk, as memory shows it: in the chunk and in the selected block.
-// It is used again from chunk to chunk, by one goroutine.
+// Piece is what a selection takes from one chunk, as views of the chunk and of the
+// selected block. One goroutine reuses it from chunk to chunk.
 type Piece struct {
 	*Part
 	Cell    *grid.Chunk
 	Decoded grid.View // the chunk in its encoded shape
-	Taken   grid.View // what is selected of it; all of it where single points are
-	Placed  grid.View // where that stands in the block; all of the block where single points are selected, or along axes of lists
+	// Taken is what is selected of the chunk, or the whole chunk if points are selected.
+	Taken grid.View
+	// Placed is where that goes in the block. It is the whole block if points are
+	// selected, and along axes that have a list.
+	Placed grid.View
 
 	strides []int64
 }
 
-// NewPiece returns a piece with room for the given number of axes and elements of size bytes.
+// NewPiece returns a piece with room for the given number of axes, for elements of size
+// bytes.
 func NewPiece(rank, size int) *Piece {
 	p := &Piece{Part: NewPart(rank), Cell: grid.NewChunk(rank)}
 	p.Decoded.Size = size
@@ -27,8 +31,9 @@ func NewPiece(rank, size int) *Piece {
 	return p
 }
 
-// Seek makes p the piece that a part of the whole grid takes from one of its chunks.
-// It is false where the part takes nothing of it. Points of the part are grouped by the chunks of the grid: see [Group].
+// Seek makes p the piece that a part of the whole grid takes from one of its chunks. It
+// returns false if the part takes nothing from that chunk. Points of the part must be
+// grouped by the chunks of g; see [Group].
 func (p *Piece) Seek(g *grid.Grid, of grid.Part, chunk []int64) bool {
 	if !g.Cell(chunk, p.Cell) {
 		return false
@@ -52,6 +57,7 @@ func (p *Piece) Seek(g *grid.Grid, of grid.Part, chunk []int64) bool {
 				continue
 			}
 		}
+		// first is the number of selected elements before this chunk.
 		first, step := int64(0), of.Step[i]
 		if before := start - of.Start[i]; before > 0 {
 			first = (before + step - 1) / step
@@ -69,7 +75,8 @@ func (p *Piece) Seek(g *grid.Grid, of grid.Part, chunk []int64) bool {
 	return true
 }
 
-// seekList makes the piece what a list of the whole grid takes along an axis.
+// seekList sets the piece along an axis to what a list for the whole grid takes from the
+// chunk.
 func (p *Piece) seekList(axis int, of grid.List) {
 	l := list{List: of}
 	from := l.upTo(0, p.Cell.Start[axis])
@@ -78,7 +85,7 @@ func (p *Piece) seekList(axis int, of grid.List) {
 	p.Start[axis], p.Step[axis], p.Count[axis], p.Place[axis] = 0, 1, n, 0
 }
 
-// cellOf returns those of grouped points that are in a cell.
+// cellOf returns the points of one cell. The points must be grouped.
 func cellOf(points []grid.Point, cell int64) []grid.Point {
 	from := sort.Search(len(points), func(i int) bool { return points[i].Cell >= cell })
 	n := sort.Search(len(points)-from, func(i int) bool { return points[from+i].Cell > cell })
@@ -94,13 +101,15 @@ func number(g *grid.Grid, chunk []int64) int64 {
 	return n
 }
 
-// IsWhole reports whether the piece is all that the chunk holds of the array, and stands in the block as it does in the chunk.
+// IsWhole reports whether the piece is all that the chunk holds of the array, in the same
+// order.
 func (p *Piece) IsWhole() bool { return p.Picks == nil && p.Covers() }
 
-// Covers reports whether the piece has all that the chunk holds of the array, in whatever order.
+// Covers reports whether the piece has all that the chunk holds of the array, in any
+// order.
 func (p *Piece) Covers() bool { return p.Part.Covers(p.Cell.Logical, p.Cell.Encoded) }
 
-// Into points Placed to the piece's place in the selected block.
+// Into sets Placed to the place of the piece in the selected block.
 func (p *Piece) Into(block grid.View) {
 	p.Placed = block
 	if p.Picks != nil && p.Picks.Points != nil {
@@ -113,7 +122,7 @@ func (p *Piece) Into(block grid.View) {
 	}
 }
 
-// Take points Taken to the piece's elements in Decoded.
+// Take sets Taken to the elements of the piece in Decoded.
 func (p *Piece) Take() {
 	if p.Picks != nil && p.Picks.Points != nil {
 		strides := p.Taken.Strides
@@ -130,7 +139,7 @@ func (p *Piece) Take() {
 	}
 }
 
-// Gather moves what the piece takes of Decoded to its place.
+// Gather copies the elements of the piece from Decoded to Placed.
 func (p *Piece) Gather() {
 	p.Take()
 	if p.Picks == nil {
@@ -140,7 +149,7 @@ func (p *Piece) Gather() {
 	p.Picks.Gather(p.Placed, p.Taken)
 }
 
-// Scatter moves what stands at the piece's place into Decoded.
+// Scatter copies the elements of the piece from Placed to Decoded.
 func (p *Piece) Scatter() {
 	p.Take()
 	if p.Picks == nil {
@@ -150,7 +159,7 @@ func (p *Piece) Scatter() {
 	p.Picks.Scatter(p.Taken, p.Placed)
 }
 
-// Blank makes the piece's place the fill value, an element of the chunk.
+// Blank sets the place of the piece to the fill value elem, an element of the chunk.
 func (p *Piece) Blank(elem []byte) {
 	if p.Picks == nil {
 		grid.Fill(p.Placed, elem)
@@ -159,7 +168,8 @@ func (p *Piece) Blank(elem []byte) {
 	p.Picks.Fill(p.Placed, p.Count, elem)
 }
 
-// Show points Decoded to memory that holds the chunk in C order, and to what its elements refer to if they differ in length.
+// Show sets Decoded to memory that holds the chunk in C order. heap holds the bytes of
+// elements of variable length.
 func (p *Piece) Show(data []byte, heap *grid.Heap) {
 	p.Decoded.Data, p.Decoded.Shape, p.Decoded.Offset, p.Decoded.Heap = data, p.Cell.Encoded, 0, heap
 	p.Decoded.Strides = grid.AppendStrides(p.Decoded.Strides[:0], p.Decoded.Shape, p.Decoded.Size)

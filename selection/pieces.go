@@ -7,9 +7,10 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Pieces yields what r selects chunk by chunk, in C order of the chunks: from is what is taken of one chunk, as a selection of the
-// array, and to is where that goes, as a selection of the block that r makes. Both have the same shape: that of a part of the block,
-// or one axis of points.
+// Pieces yields what r selects chunk by chunk, in C order of the chunks. from selects
+// elements of one chunk from the array. to selects the places where these go from the
+// block that r makes. Both have the same shape: that of a part of the block, or one axis
+// of points.
 func (r *Resolved) Pieces(g *grid.Grid) iter.Seq2[*Resolved, *Resolved] {
 	return func(yield func(from, to *Resolved) bool) {
 		p := &pieces{Resolved: r, shape: r.Shape(), cell: grid.NewChunk(g.Rank())}
@@ -46,7 +47,7 @@ func (p *pieces) of(part *Part) (from, to *Resolved) {
 	return &f, to
 }
 
-// along returns what the part takes along an axis, and its places.
+// along returns what the part takes along an axis, and the places where it goes.
 func (p *pieces) along(part *Part, i int) (from, to axis) {
 	a := p.axes[i]
 	if a.list == nil {
@@ -88,7 +89,8 @@ func (p *pieces) ofPoints(list []grid.Point) (from, to *Resolved) {
 	return &out, &Resolved{source: p.shape, points: t, count: n}
 }
 
-// unravel makes point k the element of a number in C order of a block of that shape, which begins at start.
+// unravel sets point k to the element with the given number in C order within a block.
+// The block has the given shape and begins at start, or at the origin if start is nil.
 func unravel(p *points, k int, number int64, shape, start []int64) {
 	for i := len(shape) - 1; i >= 0; i-- {
 		at := number % shape[i]
@@ -100,7 +102,7 @@ func unravel(p *points, k int, number int64, shape, start []int64) {
 	}
 }
 
-// measure notes between which indices the points lie.
+// measure sets the bounds of the points along every axis.
 func (p *points) measure() {
 	for i := range p.coords {
 		c := &p.coords[i]
@@ -108,7 +110,8 @@ func (p *points) measure() {
 	}
 }
 
-// Scatter moves a block of the selection's shape to the elements of dst, an array of the shape that the selection was resolved for.
+// Scatter copies a block with the shape of the selection to the selected elements of dst.
+// dst is an array of the shape that the selection was resolved for.
 func (r *Resolved) Scatter(dst, src grid.View) error {
 	if r.count == 0 {
 		return nil

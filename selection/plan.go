@@ -8,11 +8,15 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Part is what a selection takes from one chunk. All slices have one entry an axis and are counted in elements.
+// Part is what a selection takes from one chunk. Slices have one entry per axis, in
+// elements.
 type Part struct {
-	grid.Part         // what is taken, counted within the chunk
-	Chunk     []int64 // index of the chunk in the grid
-	Place     []int64 // where the first element goes in the selected block; 0 along axes of which a list is taken
+	// What is taken, relative to the chunk.
+	grid.Part
+	Chunk []int64 // index of the chunk in the grid
+	// Place is where the first element goes in the selected block. It is 0 along an axis
+	// that has a list.
+	Place []int64
 
 	picks grid.Picks
 	lists []grid.List
@@ -26,7 +30,8 @@ func NewPart(rank int) *Part {
 	return &Part{Part: grid.Part{Start: cut(0), Step: cut(1), Count: cut(2)}, Chunk: cut(3), Place: cut(4)}
 }
 
-// pick makes the part's picks those of lists, points and windows, and returns them.
+// pick resets the picks of the part, with room for lists if there are any, and returns
+// them.
 func (p *Part) pick(lists bool, windows []grid.Window) *grid.Picks {
 	p.picks = grid.Picks{Windows: windows}
 	if lists {
@@ -39,7 +44,8 @@ func (p *Part) pick(lists bool, windows []grid.Window) *grid.Picks {
 	return p.Picks
 }
 
-// Plan walks the chunks that a selection touches, in C order. It is not safe for concurrent use.
+// Plan visits the chunks that a selection touches, in C order. It is not safe for
+// concurrent use.
 type Plan struct {
 	axes          []planAxis
 	grid          *grid.Grid
@@ -48,15 +54,15 @@ type Plan struct {
 	windows []grid.Window
 	lists   bool
 	pointed bool
-	coords  *points      // of the points below, where these are of an array
-	points  []grid.Point // that are still to come, grouped
+	coords  *points      // coordinates of the points of an array
+	points  []grid.Point // remaining points, grouped by cell
 	mask    *mask
 	cells   grid.Box // chunks that the mask may touch
 	at      []int64
 	cell    *grid.Chunk
 }
 
-// planAxis is a walk along one axis from chunk to chunk.
+// planAxis visits the chunks along one axis.
 type planAxis struct {
 	want  axis
 	cut   grid.Axis
@@ -67,7 +73,8 @@ type planAxis struct {
 	taken int64 // selected elements before the piece
 }
 
-// NewPlan lays r over g, whose shape r was resolved for.
+// NewPlan returns a plan for reading r chunk by chunk. r must be resolved for the shape
+// of g.
 func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 	p := &Plan{grid: g, windows: r.windows, mask: r.mask, points: r.parts, pointed: r.parts != nil}
 	switch {
@@ -85,8 +92,8 @@ func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 	return p
 }
 
-// Next fills part, which has room for every axis, with the next chunk's part. It is false after the last,
-// and stays so.
+// Next sets part, which must have room for every axis, to the part of the next chunk. It
+// returns false after the last.
 func (p *Plan) Next(part *Part) bool {
 	switch {
 	case p.done:
@@ -103,7 +110,7 @@ func (p *Plan) Next(part *Part) bool {
 	return !p.done
 }
 
-// fill makes part the piece that the axes are at.
+// fill sets part to the current piece of every axis.
 func (p *Plan) fill(part *Part) {
 	part.Picks = nil
 	if p.lists || p.windows != nil {
@@ -144,10 +151,10 @@ func (p *Plan) advance() bool {
 	return false
 }
 
-// moveTo finds the piece that begins with selected element number taken.
+// moveTo moves to the piece that begins with the selected element number taken.
 func (a *planAxis) moveTo(taken int64) {
 	if taken == a.taken && a.count > 0 {
-		return // the only piece of its axis
+		return // the axis has only this piece
 	}
 	if a.want.list != nil {
 		l := a.want.list
@@ -163,12 +170,14 @@ func (a *planAxis) moveTo(taken int64) {
 	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.count-taken)
 }
 
-// nextPoints makes part the points of the next chunk.
+// nextPoints sets part to the points of the next chunk.
 func (p *Plan) nextPoints(part *Part) bool {
 	if len(p.points) == 0 {
 		return false
 	}
 	cell := p.points[0].Cell
+	// Most chunks have few points, so look at those next to the first before a wide
+	// search.
 	n := sort.Search(min(len(p.points), 8), func(i int) bool { return p.points[i].Cell != cell })
 	if n == 8 {
 		n += sort.Search(len(p.points)-n, func(i int) bool { return p.points[n+i].Cell != cell })
@@ -179,11 +188,12 @@ func (p *Plan) nextPoints(part *Part) bool {
 	return true
 }
 
-// locate finds the chunk that a point lies in.
+// locate sets chunk to the index of the chunk that a point lies in.
 func (p *Plan) locate(chunk []int64, of grid.Point) {
 	cell := of.Cell
 	for i := len(chunk) - 1; i >= 0; i-- {
 		a := p.grid.Axis(i)
+		// The cell may have been renumbered, so go by the coordinates if they are known.
 		if p.coords != nil {
 			chunk[i], _, _ = a.Locate(p.coords.at(i, of.Place))
 			continue
@@ -193,7 +203,8 @@ func (p *Plan) locate(chunk []int64, of grid.Point) {
 	}
 }
 
-// nextMasked makes part what the mask selects of the next chunk of which it selects anything.
+// nextMasked sets part to what the mask selects of the next chunk that has any selected
+// element.
 func (p *Plan) nextMasked(part *Part) bool {
 	for more := !p.started && p.cells.First(p.at) || p.started && p.cells.Next(p.at); more; more = p.cells.Next(p.at) {
 		p.started = true
@@ -208,7 +219,8 @@ func (p *Plan) nextMasked(part *Part) bool {
 	return false
 }
 
-// Chunks returns how many chunks the selection touches at most, before the first was asked for.
+// Chunks returns an upper bound for the number of chunks that the selection touches. It
+// must be called before Next.
 func (p *Plan) Chunks() int64 {
 	switch {
 	case p.mask != nil:
@@ -233,7 +245,7 @@ func (p *Plan) Chunks() int64 {
 	return n
 }
 
-// chunks returns how many chunks are touched along the axis at most.
+// chunks returns an upper bound for the number of chunks touched along the axis.
 func (a planAxis) chunks() (n int64) {
 	if a.want.count == 0 {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// elements returns the indices that a selection of one axis means, by brute force.
+// elements returns the indices that a slice of one axis selects, by brute force.
 func elements(start, stop, step int64) []int64 {
 	var e []int64
 	for i := start; i < stop; i += step {
@@ -20,8 +20,8 @@ func elements(start, stop, step int64) []int64 {
 	return e
 }
 
-// TestPlanAgainstModel checks that the parts of a plan name each selected element once, at its place, and only chunks
-// that hold one.
+// TestPlanAgainstModel checks that the parts of a plan name each selected element once,
+// at its place, and only chunks that hold one.
 func TestPlanAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var shape []int64

@@ -8,34 +8,39 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Points selects elements one by one, with an array of coordinates for every axis of the array. These are broadcast against each
-// other as in NumPy, and the result has the shape that comes of it.
+// Points selects elements one by one, with an array of coordinates for every axis of the
+// array. The coordinates are broadcast against each other as in NumPy, and the result has
+// the broadcast shape.
 //
-// What is written to an element that is named several times is the last of its values in C order.
+// If an element is named several times, a write stores the last of its values in C order.
 type Points []Coordinates
 
 // Coordinates is an array of indices along one axis. Negative ones count from the end.
 type Coordinates struct {
-	Shape []int64 // nil is one axis of all values; an empty shape that is not nil is a single value
+	// Shape is the shape of Data. nil stands for one axis; an empty shape that is not nil
+	// stands for a single value.
+	Shape []int64
 	Data  []int64 // in C order
 }
 
-// Coords returns coordinates of one axis.
+// Coords returns coordinates with one axis.
 func Coords(i ...int64) Coordinates { return Coordinates{Data: i} }
 
-// points are elements by their coordinates: for every axis of the array a view of indices that has the shape of the result.
+// points holds the coordinates of elements: for every axis of the array a strided view of
+// indices with the shape of the result.
 type points struct {
 	shape  []int64
 	coords []coords
 }
 
-// coords are the indices of one axis: that of the result's element i is data[off+Σ i[k]*strides[k]].
+// coords holds the indices along one axis. That of element i of the result is data[off+Σ
+// i[k]*strides[k]].
 type coords struct {
 	data    []int64
 	off     int64
 	strides []int64
-	least   int64 // no index is less
-	most    int64 // and none is larger
+	least   int64 // smallest index
+	most    int64 // largest index
 }
 
 func (p Points) resolve(t *Target) (*Resolved, error) {
@@ -61,7 +66,7 @@ func (p Points) resolve(t *Target) (*Resolved, error) {
 	return &Resolved{source: slices.Clone(t.Shape), points: out, count: n}, nil
 }
 
-// shape returns the shape of the coordinates of an axis.
+// shape returns the shape of the coordinates, which are those of the given axis.
 func (c Coordinates) shape(axis int) ([]int64, error) {
 	if c.Shape == nil {
 		return []int64{int64(len(c.Data))}, nil
@@ -72,7 +77,7 @@ func (c Coordinates) shape(axis int) ([]int64, error) {
 	return c.Shape, nil
 }
 
-// broadcast returns the shape that all coordinates have together.
+// broadcast returns the shape of all coordinates broadcast against each other.
 func (p Points) broadcast() ([]int64, error) {
 	var shape []int64
 	for i, c := range p {
@@ -89,7 +94,7 @@ func (p Points) broadcast() ([]int64, error) {
 			case *at == 1:
 				*at = n
 			case n != 1 && n != *at:
-				return nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: coordinates of shape %d do not go together with those before, of shape %d", ErrInvalid, s, shape)}
+				return nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: coordinates of shape %d cannot be broadcast with those before, of shape %d", ErrInvalid, s, shape)}
 			}
 		}
 	}
@@ -99,7 +104,8 @@ func (p Points) broadcast() ([]int64, error) {
 	return shape, nil
 }
 
-// bind checks the coordinates of axis number n and lays them over the shape of the result, which has count elements.
+// bind checks the coordinates of axis number n and gives them the shape of the result,
+// which has count elements.
 func (c Coordinates) bind(n int, extent int64, shape []int64, count int64) (coords, error) {
 	if count == 0 {
 		return coords{strides: make([]int64, len(shape))}, nil
@@ -112,6 +118,7 @@ func (c Coordinates) bind(n int, extent int64, shape []int64, count int64) (coor
 			return coords{}, rangeError(n, extent, fmt.Sprintf("coordinate %d (point %d)", i, k))
 		}
 		if at != i {
+			// The caller's coordinates must stay as they are.
 			if !own {
 				out.data, own = slices.Clone(c.Data), true
 			}
@@ -136,7 +143,8 @@ func (p *points) bounds(box grid.Box) {
 	}
 }
 
-// at returns the index of the point at a place of the result, which is counted in C order.
+// at returns the index along an axis of the point at the given place of the result, in C
+// order.
 func (p *points) at(axis int, place int64) int64 {
 	c := &p.coords[axis]
 	off := c.off

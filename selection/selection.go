@@ -9,24 +9,27 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// ErrInvalid says that a selection does not fit the array: wrong rank, out of range, or not well formed.
-// The error names the axis and its extent.
+// ErrInvalid means that a selection is malformed or does not fit the array. If an axis is
+// at fault, the error names it and its extent.
 var ErrInvalid = errors.New("selection: invalid selection")
 
-// Selection names elements of an array: [Box], [Basic], [Named], [Orthogonal], [Points], [Mask] or [Blocks], or [Fields] of one of
-// these. What [Resolve] makes of one is a selection, too. A nil Selection is the whole array.
+// Selection names elements of an array. It is a
+// [Box], [Basic], [Named], [Orthogonal], [Points], [Mask] or [Blocks], or [Fields] of one
+// of these. A [Resolved] selection is one, too. A nil Selection is the whole array.
 //
-// Lists of elements are kept, not copied: they must not change while the selection is in use.
+// Lists of elements are not copied. They must not change while the selection is in use.
 type Selection interface {
 	resolve(t *Target) (*Resolved, error)
 }
 
-// Target is what a selection is resolved for.
+// Target describes the array that a selection is resolved for.
 type Target struct {
-	Shape []int64  // elements
-	Names []string // of the axes, "" for one without; nil where there are none. For [Named]
-	// Grid and Inner return how the array is cut into chunks and, where these are shards, into inner chunks. For [Blocks]; nil
-	// where there is nothing of the kind.
+	Shape []int64 // elements
+	// Names are the names of the axes, "" for one without; nil if there are none. [Named]
+	// needs them.
+	Names []string
+	// Grid and Inner return the division of the array into chunks and, if these are
+	// shards, into inner chunks. They are nil if there is none. [Blocks] needs them.
 	Grid, Inner func() (*grid.Grid, error)
 }
 
@@ -43,15 +46,16 @@ func (t *Target) Resolve(sel Selection) (*Resolved, error) {
 	return sel.resolve(t)
 }
 
-// axis is what is selected along one axis: count elements from start on, step apart, or those of a list.
+// axis is what is selected along one axis: count elements from start on that are step
+// apart, or the elements of a list.
 type axis struct {
 	start, step, count int64 // step is at least 1
-	flip               bool  // they stand in the selected block the other way round
-	drop               bool  // a single index, whose axis is not in the result
+	flip               bool  // they go to the selected block in reverse order
+	drop               bool  // a single index, whose axis is dropped from the result
 	list               *list
 }
 
-// first and last return the outermost elements of an axis that has any.
+// first returns the smallest selected element. There must be one.
 func (a axis) first() int64 {
 	if a.list != nil {
 		return a.list.At[0] - a.list.Base
@@ -59,6 +63,7 @@ func (a axis) first() int64 {
 	return a.start
 }
 
+// last returns the largest selected element. There must be one.
 func (a axis) last() int64 {
 	if a.list != nil {
 		return a.list.At[a.count-1] - a.list.Base
@@ -66,8 +71,8 @@ func (a axis) last() int64 {
 	return a.start + (a.count-1)*a.step
 }
 
-// Box selects a half-open region: for every axis the first element, and the one behind the last, as in
-// Box{{0, 168}, {0, 721}}. Both have to lie within the array.
+// Box selects a half-open region. For every axis it has the first element and the one
+// after the last, as in Box{{0, 168}, {0, 721}}. Both must lie within the array.
 type Box [][2]int64
 
 // Region returns the box that selects a region of the array.
@@ -94,15 +99,15 @@ func (b Box) resolve(t *Target) (*Resolved, error) {
 	return t.ofAxes(axes)
 }
 
-// Resolved is a selection bound to the shape of an array. It is a [Selection] of arrays of this shape, and of any that have all its
-// elements.
+// Resolved is a selection that is bound to the shape of an array. It is a [Selection] for
+// arrays of that shape, and for arrays of other shapes that have all its elements.
 type Resolved struct {
 	source []int64      // shape of the array
-	axes   []axis       // one an axis of the array, but for points and masks
-	order  []int        // the axes in the order of the result; nil where they are in order
+	axes   []axis       // one per axis of the array; nil for points and masks
+	order  []int        // axes of the array as the result has them; nil if in order
 	points *points      // what is selected by coordinates
 	mask   *mask        // what is selected by a mask
-	parts  []grid.Point // points of a part, grouped by cell
+	parts  []grid.Point // points of a grid.Part, grouped by cell
 	count  int64
 
 	fields  [][]string
@@ -121,7 +126,8 @@ func (t *Target) ofAxes(axes []axis) (*Resolved, error) {
 
 var errTooMany = fmt.Errorf("%w: more than 2^63 elements", ErrInvalid)
 
-// OfPart returns the selection of a part of something that has at least as many elements. Its points are grouped: see [Group].
+// OfPart returns the selection that a part makes. Its points must be grouped; see
+// [Group].
 func OfPart(p grid.Part) *Resolved {
 	r := &Resolved{axes: make([]axis, len(p.Count)), count: p.Len()}
 	for i := range r.axes {
@@ -152,6 +158,7 @@ func (r *Resolved) resolve(t *Target) (*Resolved, error) {
 			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("element %d", in.Stop-1))
 		}
 	}
+	// A mask only fits the shape that it was made for.
 	if r.mask != nil {
 		o := *r
 		o.points, o.mask = r.mask.points(0, r.count), nil
@@ -162,7 +169,8 @@ func (r *Resolved) resolve(t *Target) (*Resolved, error) {
 	return &o, nil
 }
 
-// Bounds returns the smallest box of the array that has all that is selected.
+// Bounds returns the smallest box of the array that holds all selected elements. For a
+// mask it is the whole array.
 func (r *Resolved) Bounds() grid.Box {
 	box := make(grid.Box, max(len(r.source), len(r.axes)))
 	switch {
@@ -179,7 +187,8 @@ func (r *Resolved) Bounds() grid.Box {
 	return box
 }
 
-// Touched returns, for every axis, the interval of chunks of g between the first and the last that may be touched.
+// Touched returns, for every axis, the interval from the first to the last chunk of g
+// that the selection may touch.
 func (r *Resolved) Touched(g *grid.Grid) grid.Box {
 	box := r.Bounds()
 	for i, in := range box {
@@ -195,18 +204,19 @@ func (r *Resolved) Touched(g *grid.Grid) grid.Box {
 // Len returns the number of selected elements.
 func (r *Resolved) Len() int64 { return r.count }
 
-// Fields returns the names of what is selected of every element, nil where that is all: those of the first list are fields of an
-// element, those of any other are fields of what the one before it makes.
+// Fields returns the names of the selected fields, or nil if whole elements are selected.
+// The first list names fields of the elements. Every further list names fields of what
+// the list before it selects.
 func (r *Resolved) Fields() [][]string { return r.fields }
 
-// Through returns the selection of just these bytes of every element.
+// Through returns the selection of only the given bytes of every element.
 func (r *Resolved) Through(windows []grid.Window) *Resolved {
 	o := *r
 	o.windows = windows
 	return &o
 }
 
-// Shape returns the shape of the selected block, without the axes of which a single index was taken.
+// Shape returns the shape of the selected block. Axes of single indices are dropped.
 func (r *Resolved) Shape() []int64 {
 	if shape := r.flat(); shape != nil {
 		return shape
@@ -220,8 +230,8 @@ func (r *Resolved) Shape() []int64 {
 	return shape
 }
 
-// FullShape returns the shape of the selected block with one entry for every axis of the array, in the order of the result. What is
-// selected by points or by a mask has only the axes of the result.
+// FullShape returns the shape of the selected block with one entry for every axis of the
+// array, in the order of the result. For points and masks it is the same as Shape.
 func (r *Resolved) FullShape() []int64 {
 	if shape := r.flat(); shape != nil {
 		return shape
@@ -233,7 +243,7 @@ func (r *Resolved) FullShape() []int64 {
 	return shape
 }
 
-// flat returns the shape of what is selected by points or a mask, nil for all else.
+// flat returns the shape of a selection by points or a mask, and nil for all others.
 func (r *Resolved) flat() []int64 {
 	switch {
 	case r.points != nil:
@@ -244,7 +254,7 @@ func (r *Resolved) flat() []int64 {
 	return nil
 }
 
-// axis returns which axis of the array is axis i of the full shape.
+// axis returns the axis of the array that is axis i of the full shape.
 func (r *Resolved) axis(i int) int {
 	if r.order == nil {
 		return i
@@ -252,8 +262,9 @@ func (r *Resolved) axis(i int) int {
 	return r.order[i]
 }
 
-// Place shows a block of the result, which has the shape of the selection, as plans see it: with every axis of the array in
-// its order, and the elements in theirs. What is selected by points or a mask stays as it is.
+// Place returns a block with the shape of the selection as plans see it: with every axis
+// of the array, in the order of the array, and with ascending elements. For points and
+// masks it returns v.
 func (r *Resolved) Place(v grid.View) grid.View {
 	if r.axes == nil || r.points != nil || r.mask != nil {
 		return v

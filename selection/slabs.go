@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Part returns the selection of those selected elements that have their places within the box, which is one of the full shape: it has
-// an interval for every axis of the array, or of the result where points or a mask are selected.
+// Part returns the selection of those elements whose places lie within the box. The box
+// has the axes of [Resolved.FullShape].
 func (r *Resolved) Part(places grid.Box) *Resolved {
 	o := *r
 	o.count = 1
@@ -30,7 +30,7 @@ func (r *Resolved) Part(places grid.Box) *Resolved {
 	return &o
 }
 
-// part returns the axis of those places.
+// part returns the axis of the places in the interval.
 func (a axis) part(in grid.Interval) axis {
 	switch {
 	case a.list != nil:
@@ -44,7 +44,7 @@ func (a axis) part(in grid.Interval) axis {
 	return a
 }
 
-// part returns the points at those places.
+// part returns the points at the places in the box.
 func (p *points) part(in grid.Box) *points {
 	o := &points{shape: in.Shape(), coords: make([]coords, len(p.coords))}
 	for i, c := range p.coords {
@@ -63,10 +63,12 @@ type slabs struct {
 	shape []int64
 }
 
-// Slabs yields boxes of places in the selected block that follow each other in C order and make up all of it, each of at most
-// limit bytes of elements of size bytes, but of at least one element. They end at the borders of chunks where they can, so
-// that few chunks are touched twice, and where a chunk is longer than a slab at those of a grid of inner chunks, if one
-// is given. The boxes are of the full shape, and reused.
+// Slabs yields boxes of places that follow each other in C order and together are the
+// selected block. A slab has at most limit bytes, for elements of size bytes, but at
+// least one element. It ends at a chunk boundary if possible, so that few chunks are
+// touched twice. If a chunk is longer than a slab, it ends at a boundary of a grid of
+// inner chunks, if one is given. The boxes have the axes of [Resolved.FullShape] and are
+// reused.
 func (r *Resolved) Slabs(g *grid.Grid, size, limit int64, inner ...*grid.Grid) iter.Seq[grid.Box] {
 	s := &slabs{r, append([]*grid.Grid{g}, inner...), r.FullShape()}
 	return func(yield func(grid.Box) bool) {
@@ -89,8 +91,9 @@ func (r *Resolved) Slabs(g *grid.Grid, size, limit int64, inner ...*grid.Grid) i
 	}
 }
 
-// cut returns the axis along which slabs are cut and the most places a slab has there. Axes before it have one place a slab,
-// those behind it all. It is the rank where all places are one slab because there is no axis.
+// cut returns the axis along which slabs are cut, and the largest number of places in a
+// slab along it. A slab has one place along the axes before it and all places along those
+// after it. Without axes, the result is axis 0.
 func (s *slabs) cut(size, limit int64) (axis int, most int64) {
 	plane := size
 	for axis = len(s.shape) - 1; axis >= 0; axis-- {
@@ -106,7 +109,8 @@ func (s *slabs) cut(size, limit int64) (axis int, most int64) {
 	return 0, s.shape[0]
 }
 
-// stop returns where a slab from start on ends along an axis: at the border of a chunk if there is one within reach.
+// stop returns the end of the slab that begins at start: the last chunk boundary within
+// most places, if there is one.
 func (s *slabs) stop(axis int, start, most int64) int64 {
 	stop := min(start+min(most, s.shape[axis]), s.shape[axis])
 	if stop == s.shape[axis] || s.axes == nil {
@@ -120,7 +124,8 @@ func (s *slabs) stop(axis int, start, most int64) int64 {
 	return stop
 }
 
-// back returns how many places before a place along an axis are in the same chunk; 0 where the elements are not in order.
+// back returns how many places before the given place are in the same chunk. It returns 0
+// for lists, whose elements are in any order.
 func (s *slabs) back(g *grid.Grid, axis int, place int64) int64 {
 	a := s.axes[axis]
 	chunk, within, ok := g.Axis(axis).Locate(a.at(place))
@@ -134,7 +139,7 @@ func (s *slabs) back(g *grid.Grid, axis int, place int64) int64 {
 	return within / a.step
 }
 
-// advance moves the box behind the slab it was; it is false after the last.
+// advance moves the box to the next slab. It returns false after the last.
 func (s *slabs) advance(box grid.Box, cut int) bool {
 	if cut >= len(box) {
 		return false

@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// Parse reads a selection as people write it: items separated by commas, each an index ("3", "-1"), a slice
-// ("0:10", "::2", ":") or an ellipsis ("..."). An item may name its axis by one of the array's dimension names,
-// "time=0:10"; such items come after all others and the axes not named are taken whole. Empty text is the whole array.
+// Parse parses a selection as users write it: items separated by commas, each an index
+// ("3", "-1"), a slice ("0:10", "::2", ":") or an ellipsis ("..."). An item may name its
+// axis by a dimension name, as in "time=0:10". Such items come after all others, and the
+// axes that they do not name are selected whole. Empty text selects the whole array.
 // Coordinate values need a [Parser]. Errors wrap [ErrInvalid].
 func Parse(text string, names []string) (Basic, error) {
 	return Parser{Names: names}.basic(text)
 }
 
-// basic reads what Parse does, and coordinate values.
+// basic parses what Parse does, and coordinate values besides.
 func (p Parser) basic(text string) (Basic, error) {
 	entries, err := parseEntries(text)
 	if err != nil {
@@ -33,8 +34,8 @@ func (p Parser) basic(text string) (Basic, error) {
 	return merge(basic, named, len(p.Names))
 }
 
-// Syntax returns an error for text that a [Parser] reads for no array: what can be said before there is one. Masks and
-// coordinate values are not looked at. The error wraps [ErrInvalid].
+// Syntax returns an error for text that a [Parser] refuses for every array. It does not
+// look at masks, names or coordinate values. The error wraps [ErrInvalid].
 func Syntax(text string) error {
 	if !isJSON(text) {
 		_, err := parseEntries(text)
@@ -46,10 +47,10 @@ func Syntax(text string) error {
 	return err
 }
 
-// entry is an item of a selection as text, with the name of its axis if it has one.
+// entry is an item of a selection in text, with the name of its axis if it has one.
 type entry struct {
 	item    Item
-	values  *Values // in place of item
+	values  *Values // instead of item
 	name    string
 	isNamed bool
 }
@@ -78,7 +79,8 @@ func parseEntries(text string) ([]entry, error) {
 	return entries, nil
 }
 
-// withoutBrackets returns what stands in the brackets around a text, false where there are none.
+// withoutBrackets returns the text between the brackets around it. It returns false if
+// there are none.
 func withoutBrackets(text string) (inner string, ok bool) {
 	for _, pair := range []string{"[]", "()"} {
 		if after, ok := strings.CutPrefix(text, pair[:1]); ok && strings.HasSuffix(after, pair[1:]) {
@@ -88,7 +90,7 @@ func withoutBrackets(text string) (inner string, ok bool) {
 	return "", false
 }
 
-// lastName returns the name of the last of several items.
+// lastName returns the name of the last of several items, whose value is cut off.
 func lastName(items string) string {
 	return strings.TrimSpace(items[strings.LastIndexByte(items, ',')+1:])
 }
@@ -118,7 +120,7 @@ func parseEntry(text string) (e entry, err error) {
 	return e, err
 }
 
-// bind puts an item to the axis that it names.
+// bind assigns an item to the axis that it names.
 func (p Parser) bind(named map[int]Item, e entry) error {
 	i, err := axisNamed(e.name, p.Names)
 	if err != nil {
@@ -139,7 +141,7 @@ func (p Parser) bind(named map[int]Item, e entry) error {
 	return nil
 }
 
-// axisNamed returns the number of the axis that has a name.
+// axisNamed returns the number of the axis with the given name.
 func axisNamed(name string, names []string) (int, error) {
 	i := slices.Index(names, name)
 	switch {
@@ -153,7 +155,7 @@ func axisNamed(name string, names []string) (int, error) {
 	return i, nil
 }
 
-// merge puts the named items to their axes.
+// merge puts the named items in place of whole axes.
 func merge(basic Basic, named map[int]Item, rank int) (Basic, error) {
 	if len(named) == 0 {
 		return basic, nil
@@ -202,7 +204,7 @@ func parseSlice(parts []string) (Item, error) {
 		step = 1
 	}
 	if step == 0 {
-		return Item{}, fmt.Errorf("a step of 0 selects nothing and everything")
+		return Item{}, fmt.Errorf("the step of a slice must not be 0")
 	}
 	if bounds[0] == Open && bounds[1] == Open && step == 1 {
 		return All(), nil
@@ -210,7 +212,7 @@ func parseSlice(parts []string) (Item, error) {
 	return Stepped(bounds[0], bounds[1], step), nil
 }
 
-// parseBound reads a whole number; nothing at all is an open bound.
+// parseBound parses an integer. An empty text is an open bound.
 func parseBound(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -15,7 +15,7 @@ func TestParse(t *testing.T) {
 	shape := []int64{10, 6, 4, 3}
 	for _, tt := range []struct {
 		text string
-		want []int64 // shape of what is selected, nil for an error
+		want []int64 // shape of the selected block, nil for an error
 	}{
 		{"", []int64{10, 6, 4, 3}},
 		{"  ", []int64{10, 6, 4, 3}},
@@ -107,7 +107,7 @@ func ExampleParse() {
 	// Output: [168 721 720] 87212160 <nil>
 }
 
-// TestParseUnnamed says of axes without names that they have none.
+// TestParseUnnamed checks that an error says so if the axes have no names.
 func TestParseUnnamed(t *testing.T) {
 	for _, names := range [][]string{nil, {"", ""}} {
 		if _, err := selection.Parse("time=0", names); !errors.Is(err, selection.ErrInvalid) || !strings.Contains(err.Error(), "the axes have no names") {

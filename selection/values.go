@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// Values are coordinate values along one axis, as text. A text with two dots is a range with both ends in it,
-// "2024-12-25..2025-01-01"; one end may be left out. Any other text is one value, "2024-12-25".
+// Values are coordinate values along one axis, as text. A text with two dots is a range
+// that includes both ends, "2024-12-25..2025-01-01"; one end may be omitted. Any other
+// text is a single value, "2024-12-25".
 type Values struct {
 	From, To string // of a range; "" is an open end
-	Is       string // in place of a range
-	Quoted   bool   // the value stood in quotes: it is a label, whatever it looks like
+	Is       string // a single value
+	Quoted   bool   // the value was in quotes, so it is a label
 }
 
 // IsRange reports whether the values are a range.
 func (v Values) IsRange() bool { return v.From != "" || v.To != "" }
 
-// String returns the values as they are written.
+// String returns the values in the form that they are written in.
 func (v Values) String() string {
 	switch {
 	case v.IsRange():
@@ -28,23 +29,26 @@ func (v Values) String() string {
 	return v.Is
 }
 
-// Parser reads selections, as text for [Parse] or JSON for [ParseJSON], whichever the text is.
+// Parser parses selections from text as [Parse] does, or from JSON as [ParseJSON] does.
 //
-// Where Lookup is there, an item with a name may also be coordinate values. They are told from indices by how they look:
+// If Lookup is set, a named item may also be coordinate values. They differ from indices
+// by their form:
 //
-//	time=2024-12-25..2025-01-01   all elements from one value to the other, with both ends
-//	lat=-10..                     all elements from a value on
-//	time=2024-12-25               the element whose value is nearest
-//	lat=10.0                      the same; lat=10 is an index
-//	station="5"                   the element with a label, which needs quotes where it looks like an index
+//	time=2024-12-25..2025-01-01  all elements from one value to the other, both included
+//	lat=-10..                    all elements from a value on
+//	time=2024-12-25              the element whose value is nearest
+//	lat=10.0                     the same; lat=10 is an index
+//	station="5"                  the element with a label; quotes if it looks like an index
 type Parser struct {
-	Names []string                        // of the axes, "" for one without
-	Mask  func(name string) (Mask, error) // reads a mask; nil where there are none
-	// Lookup returns the elements of a dimension that have coordinate values. Its errors are passed on as they are.
+	Names []string // of the axes, "" for one without
+	// Mask reads a mask. It is nil if there are none.
+	Mask func(name string) (Mask, error)
+	// Lookup returns the elements of a dimension with the given coordinate values. Parse
+	// returns its errors unchanged.
 	Lookup func(dimension string, v Values) (Item, error)
 }
 
-// Parse reads a selection. Errors wrap [ErrInvalid], but for those of Mask and Lookup.
+// Parse parses a selection. Errors wrap [ErrInvalid], except those of Mask and Lookup.
 func (p Parser) Parse(text string) (Selection, error) {
 	if isJSON(text) {
 		return (&jsonReader{Parser: p}).read([]byte(text))
@@ -55,7 +59,7 @@ func (p Parser) Parse(text string) (Selection, error) {
 // isJSON reports whether a selection is written in JSON.
 func isJSON(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
 
-// lookup returns the elements of a dimension that have coordinate values.
+// lookup returns the elements of a dimension with the given coordinate values.
 func (p Parser) lookup(name string, v Values) (Item, error) {
 	if p.Lookup == nil {
 		return Item{}, fmt.Errorf("%w: %s=%s: coordinate values are not known here; select by index, as %s=0:10", ErrInvalid, name, v, name)
@@ -67,8 +71,8 @@ func (p Parser) lookup(name string, v Values) (Item, error) {
 	return item, nil
 }
 
-// isValues reports whether an item is coordinate values: it has two dots or quotes, or it is neither an ellipsis nor
-// made of the whole numbers and colons of an index or a slice.
+// isValues reports whether an item is coordinate values: anything but an ellipsis and the
+// integers and colons of an index or a slice.
 func isValues(text string) bool {
 	if text == "" || text == "..." {
 		return false
@@ -83,7 +87,7 @@ func isValues(text string) bool {
 	return false
 }
 
-// parseValues reads coordinate values.
+// parseValues parses coordinate values.
 func parseValues(text string) (*Values, error) {
 	from, rest, quoted, err := operand(text)
 	if err != nil {
@@ -100,14 +104,15 @@ func parseValues(text string) (*Values, error) {
 	case err != nil:
 		return nil, err
 	case more != "":
-		return nil, errors.New("a range has two dots once")
+		return nil, errors.New("a range has two dots only once")
 	case from == "" && to == "":
 		return nil, errors.New("a range has a value before or behind its two dots; : is everything")
 	}
 	return &Values{From: from, To: to, Quoted: quoted || quotedTo}, nil
 }
 
-// operand reads a value up to the end or to two dots, which are what rest begins with.
+// operand reads a value up to the end of text or up to two dots. rest begins with the
+// dots.
 func operand(text string) (value, rest string, quoted bool, err error) {
 	text = strings.TrimSpace(text)
 	after, quoted := strings.CutPrefix(text, `"`)
@@ -126,7 +131,7 @@ func operand(text string) (value, rest string, quoted bool, err error) {
 	return value, rest, true, nil
 }
 
-// splitItems splits a selection at the commas that are not in quotes.
+// splitItems splits a selection at the commas outside quotes.
 func splitItems(text string) []string {
 	var items []string
 	begin, quoted := 0, false

@@ -47,7 +47,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestIndicesAreNoValues checks that what has always been an index or a slice still is, or is refused as one.
+// TestIndicesAreNoValues checks that indices and slices are not taken for coordinate
+// values, even if they are malformed.
 func TestIndicesAreNoValues(t *testing.T) {
 	p := selection.Parser{Names: []string{"x", "y"}, Lookup: func(_ string, v selection.Values) (selection.Item, error) {
 		t.Errorf("%+v", v)
@@ -64,7 +65,7 @@ func TestIndicesAreNoValues(t *testing.T) {
 	}
 }
 
-// TestLookupFails passes on what a lookup says.
+// TestLookupFails checks that errors of Lookup are passed on.
 func TestLookupFails(t *testing.T) {
 	p := selection.Parser{Names: []string{"x"}, Lookup: func(string, selection.Values) (selection.Item, error) { return selection.Item{}, io.ErrNoProgress }}
 	for _, text := range []string{"x=1..2", `{"basic": "x=1..2"}`, `{"orthogonal": {"x": "1..2"}}`} {
@@ -74,7 +75,7 @@ func TestLookupFails(t *testing.T) {
 	}
 }
 
-// ExampleParser selects by the values of a coordinate, here latitudes from 90 down to -90.
+// ExampleParser selects by coordinate values, here latitudes from 90 down to -90.
 func ExampleParser() {
 	p := selection.Parser{Names: []string{"lat", "lon"}, Lookup: func(dimension string, v selection.Values) (selection.Item, error) {
 		fmt.Println(dimension, v.From, v.To)
