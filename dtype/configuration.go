@@ -7,19 +7,23 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// Parse returns the data type of that name and configuration (zarr-specs v3 core, "Data types" and "Extension points";
-// zarr-extensions, "data-types"). The configuration is the JSON object of that name, or nil where there is none.
-// Names that others use for a type are understood: variable_length_bytes, binary and structured.
+// Parse returns the data type with the given name and configuration. The configuration is
+// a JSON object, or nil if there is none. Parse also accepts the names
+// variable_length_bytes, binary and structured, which other programs use.
 //
-// A name that is not known, or a type beyond 1 MiB an element, wraps [ErrUnsupported]; a malformed one, as "r12", and a
-// configuration that is not valid, or that the type does not take, wrap [ErrInvalid].
+// It returns an error that wraps [ErrUnsupported] if the name is unknown or an element
+// takes more than 1 MiB. The error wraps [ErrInvalid] if the name is malformed, such as
+// "r12", or if the configuration is invalid or does not belong to the type.
+//
+// Sources: zarr-specs v3 core, "Data types" and "Extension points"; zarr-extensions,
+// "data-types".
 func Parse(name string, configuration []byte) (Type, error) {
 	return parseNested(name, configuration, 0)
 }
 
 func parseNested(name string, configuration []byte, depth int) (Type, error) {
 	if depth > maxNested {
-		return Type{}, fmt.Errorf("%w: more than %d structs in each other", ErrUnsupported, maxNested)
+		return Type{}, fmt.Errorf("%w: structs nested more than %d deep", ErrUnsupported, maxNested)
 	}
 	c, err := members(name, configuration)
 	if err != nil {
@@ -51,7 +55,7 @@ func parseNested(name string, configuration []byte, depth int) (Type, error) {
 	return t, nil
 }
 
-// configured is a configuration of which members are taken one by one.
+// configured is a configuration whose members are taken one by one.
 type configured struct {
 	name string // of the type
 	has  map[string]strictjson.Value
@@ -80,7 +84,7 @@ func (c *configured) invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: configuration of data type %s: %s", ErrInvalid, excerpt(c.name), fmt.Sprintf(format, args...))
 }
 
-// take returns a member that there has to be.
+// take returns and removes a required member.
 func (c *configured) take(member string) (strictjson.Value, error) {
 	v, ok := c.has[member]
 	if !ok {
@@ -90,7 +94,7 @@ func (c *configured) take(member string) (strictjson.Value, error) {
 	return v, nil
 }
 
-// rest refuses members that are left.
+// rest returns an error if members are left.
 func (c *configured) rest() error {
 	for member := range c.has {
 		return c.invalid("unknown member %s", excerpt(member))
@@ -115,6 +119,8 @@ func (c *configured) withLength(of func(int) (Type, error)) (Type, error) {
 	if err != nil {
 		return Type{}, err
 	}
+	// Limit the length before the conversion: an int may have 32 bits. Lengths beyond
+	// maxFixedSize are refused later.
 	return of(int(max(0, min(n, maxFixedSize+4))))
 }
 
@@ -147,7 +153,8 @@ func (c *configured) timed(name string) (Type, error) {
 	return timed(name, step), nil
 }
 
-// structure reads the fields of a struct: objects, or pairs of a name and a type in the older form.
+// structure reads the fields of a struct. They are objects or, in the older form, pairs
+// of a name and a type.
 func (c *configured) structure(depth int) (Type, error) {
 	v, err := c.take("fields")
 	if err != nil {
@@ -195,7 +202,8 @@ func (c *configured) field(v strictjson.Value, depth int) (f Field, err error) {
 	return f, err
 }
 
-// fieldType reads the data type of a field: a name, or an object with a name and perhaps a configuration.
+// fieldType reads the data type of a field: a name, or an object with a name and
+// optionally a configuration.
 func (c *configured) fieldType(v strictjson.Value, depth int) (Type, error) {
 	if v.Kind() == strictjson.String {
 		name, err := v.Str()
@@ -225,7 +233,8 @@ func (c *configured) fieldType(v strictjson.Value, depth int) (Type, error) {
 	return parseNested(name, configuration, depth+1)
 }
 
-// Configuration returns the configuration of t in metadata as a JSON object, nil for types that go by their name alone.
+// Configuration returns the configuration of t in metadata as a JSON object. It returns
+// nil for types that need only their name.
 func (t Type) Configuration() []byte {
 	switch {
 	case t.hasLength():
@@ -247,7 +256,7 @@ func (t Type) Configuration() []byte {
 	return append(dst, "]}"...)
 }
 
-// appendName appends t as the value of a data_type.
+// appendName appends t as the value of data_type in metadata.
 func (t Type) appendName(dst []byte) []byte {
 	c := t.Configuration()
 	if c == nil {

@@ -53,7 +53,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// inStructs returns the configuration of a struct of a field that is a struct, and so on.
+// inStructs returns the configuration of a struct that is nested to the given depth.
 func inStructs(depth int) string {
 	in := `"int8"`
 	for range depth - 1 {
@@ -125,11 +125,11 @@ func TestConfigurationsRefused(t *testing.T) {
 		}
 	}
 	if typ, err := Parse("struct", []byte(inStructs(16))); err != nil || typ.Size() != 1 {
-		t.Errorf("16 structs in each other: %v", err)
+		t.Errorf("16 nested structs: %v", err)
 	}
 }
 
-// TestFields looks at offsets, names, and what structs have in common with equal ones.
+// TestFields checks offsets, names, and that structs with equal fields are equal.
 func TestFields(t *testing.T) {
 	small := mustType(Parse("uint2", nil))
 	in := mustType(StructOf(Field{Name: "n", Type: small}, Field{Name: "t", Type: mustType(DatetimeOf("s", 1))}))

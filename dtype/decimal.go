@@ -7,17 +7,19 @@ import (
 	"strings"
 )
 
-// decimal is a JSON number, exact: 0.digits * 10^point. The digits neither begin nor end in 0; zero has none.
+// decimal is an exact JSON number: 0.digits * 10^point. The digits neither begin nor end
+// with 0, and zero has none.
 type decimal struct {
 	negative bool
 	digits   string
 	point    int64
 }
 
-// maxExponent is where exponents saturate: more than any document has digits, so the number is out of any range.
+// maxExponent is the largest exponent kept. No document has that many digits, so a number
+// with a larger exponent is out of every range.
 const maxExponent = 1 << 40
 
-// parseDecimal reads a number of the JSON grammar, of any length.
+// parseDecimal reads a number of any length in the grammar of JSON.
 func parseDecimal(s string) (d decimal, ok bool) {
 	s, d.negative = strings.CutPrefix(s, "-")
 	whole, s := cutDigits(s)
@@ -50,7 +52,7 @@ func cutDigits(s string) (digits, rest string) {
 	return s[:len(s)-len(rest)], rest
 }
 
-// parseExponent reads the end of a number, which may be empty.
+// parseExponent reads the exponent at the end of a number. It may be missing.
 func parseExponent(s string) (exponent int64, ok bool) {
 	if s == "" {
 		return 0, true
@@ -75,8 +77,8 @@ func parseExponent(s string) (exponent int64, ok bool) {
 	return exponent, true
 }
 
-// String spells the number in a way that keeps the exponent small however it was written:
-// strconv saturates exponents before it counts the zeros.
+// String formats the number with a small exponent, however the number was spelled.
+// [strconv.ParseFloat] would limit a large exponent before it counts the zeros.
 func (d decimal) String() string {
 	s := "0." + d.digits + "0e" + strconv.FormatInt(d.point, 10)
 	if d.negative {
@@ -85,12 +87,14 @@ func (d decimal) String() string {
 	return s
 }
 
-// integer returns the magnitude of the number, where it is whole and fits.
+// integer returns the magnitude of the number. It returns false if that is not an integer
+// or overflows uint64.
 func (d decimal) integer() (magnitude uint64, ok bool) {
 	zeros := d.point - int64(len(d.digits))
 	switch {
 	case d.digits == "":
 		return 0, true
+	// A uint64 has at most 20 digits. The check also bounds the zeros appended below.
 	case zeros < 0 || d.point > 20:
 		return 0, false
 	}
@@ -106,9 +110,10 @@ func (d decimal) compare(e decimal) int {
 	return cmp.Or(cmp.Compare(d.point, e.point), strings.Compare(d.digits, e.digits))
 }
 
-// roundToOdd returns the float32 that has no more than the bits of d, with the last bit set where bits are missing.
-// Rounding that again, to a width shorter by two bits or more, gives what rounding d itself would:
-// a number close to the middle of two neighbours cannot land on the middle first.
+// roundToOdd rounds d to a float32 and sets the last bit if that is not exact. Rounding
+// the result again, to a width at least two bits shorter, then gives the same as rounding
+// d itself. A number close to the middle of two neighbours cannot land on the middle in
+// the first step.
 func (d decimal) roundToOdd() float32 {
 	x64, _ := strconv.ParseFloat(d.String(), 32)
 	x := float32(x64)

@@ -85,7 +85,8 @@ func TestDecimalCompare(t *testing.T) {
 	})
 }
 
-// TestFloat16Decimal holds decimals, many of them next to the middle of two neighbours, against exact arithmetic.
+// TestFloat16Decimal compares decimals, many of them near the middle of two neighbours,
+// with exact arithmetic.
 func TestFloat16Decimal(t *testing.T) {
 	tail := rapid.StringMatching(`0{0,60}[0-9]{0,3}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,7 +110,8 @@ func TestFloat16Decimal(t *testing.T) {
 	})
 }
 
-// TestRoundFarExponent has numbers whose zeros and exponent cancel out, which a reader that cuts exponents gets wrong.
+// TestRoundFarExponent has numbers whose zeros and exponent cancel out. A reader that
+// limits exponents gets them wrong.
 func TestRoundFarExponent(t *testing.T) {
 	zeros := strings.Repeat("0", 200_000)
 	for _, text := range []string{"0." + zeros + "15e200001", "15" + zeros + "e-200001"} {

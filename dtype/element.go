@@ -6,12 +6,15 @@ import (
 	"time"
 )
 
-// Element is the constraint of Go types that have a data type. It names exact types: a type made of one
-// would lose its meaning in the array, and a [Float16] would pass for a uint16. A string is an element of text of any kind, []byte
-// one of bytes of any kind, time.Time a moment, with the zero Time for [NaT], and time.Duration a duration.
+// Element is the constraint for Go types that have a data type. It names exact types,
+// without ~: a defined type would lose its meaning in the array, and a [Float16] would
+// pass for a uint16. A string is an element of any text type, and []byte one of any byte
+// string type. A [time.Time] is a moment, with the zero Time for [NaT], and a
+// [time.Duration] is a duration.
 //
-// Types that are not here have no values of Go: small integers are read as int8 and uint8, small floats as their bytes or, converted,
-// as float32 ([Type.Float32s]), raw ones as []byte, structs as structs of Go by the tags of their fields.
+// Other data types have no Go type of their own. Small integers are read as int8 and
+// uint8. Small floats are read as bytes or converted to float32 ([Type.Float32s]). Raw
+// elements are read as []byte, and structs as Go structs by the tags of their fields.
 type Element interface {
 	bool |
 		int8 | int16 | int32 | int64 |
@@ -21,9 +24,11 @@ type Element interface {
 		string | []byte | time.Time | time.Duration
 }
 
-// Of returns the data type of the values of T: that whose elements in memory they are, and of others the one that comes closest,
-// "string", "bytes", and moments and durations in nanoseconds. Other types are made by [Parse] from their name, and by [DatetimeOf],
-// [TimedeltaOf], [FixedUTF32], [NullTerminated], [RawBytes] and [StructOf].
+// Of returns the data type for values of T. If no type has the same layout in memory, it
+// is the closest one: "string", "bytes", and moments and durations in nanoseconds. Other
+// types are made by
+// [Parse], [DatetimeOf], [TimedeltaOf], [FixedUTF32], [NullTerminated], [RawBytes] and
+// [StructOf].
 func Of[T Element]() Type {
 	var zero T
 	switch any(zero).(type) {
@@ -35,7 +40,7 @@ func Of[T Element]() Type {
 	case time.Duration:
 		return timed("numpy.timedelta64", Step{"ns", 1})
 	}
-	// Go and the specification have the same names for the same types.
+	// Go and the Zarr specification use the same names for these types.
 	t, _ := byName(strings.ToLower(reflect.TypeFor[T]().Name()))
 	return t
 }

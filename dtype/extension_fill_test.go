@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// extended are types beyond the core of the specification, by short names.
+// extended returns types beyond the core of the specification by short names.
 func extended(t testing.TB) map[string]Type {
 	m := map[string]Type{
 		"utf32": mustType(FixedUTF32(3)), "terminated": mustType(NullTerminated(4)), "raw": mustType(RawBytes(3)),
@@ -22,8 +22,8 @@ func extended(t testing.TB) map[string]Type {
 	return m
 }
 
-// TestExtendedFill has the valid fill values of every type of zarr-extensions, their bytes (numbers of several in little endian), and how
-// they are written again.
+// TestExtendedFill has valid fill values of every type of zarr-extensions, their bytes,
+// with numbers in little-endian order, and their canonical form.
 func TestExtendedFill(t *testing.T) {
 	types := extended(t)
 	for _, tt := range []struct{ name, json, want, canonical string }{
@@ -74,7 +74,7 @@ func TestExtendedFill(t *testing.T) {
 	}
 }
 
-// TestExtendedFillRefuses has what is no fill value, of every type.
+// TestExtendedFillRefuses has invalid fill values for every type.
 func TestExtendedFillRefuses(t *testing.T) {
 	always := []string{"", " ", "null", "true", "{", "[", `"`, "NaN", "nan", "0x00", "[[0]]", `{"x": 0}`, "\x00", "0 0", "[1", `"\ud800"`, `"\x"`, "'a'", "1_0"}
 	no := map[string][]string{
@@ -110,7 +110,7 @@ func TestExtendedFillRefuses(t *testing.T) {
 	}
 }
 
-// TestExtendedText has elements as people write and read them.
+// TestExtendedText has elements in the form that people read and write.
 func TestExtendedText(t *testing.T) {
 	types := extended(t)
 	for _, tt := range []struct{ name, text, want string }{
@@ -137,7 +137,7 @@ func TestExtendedText(t *testing.T) {
 	}
 }
 
-// TestChecks refuses bytes that are no elements.
+// TestChecks checks that bytes that are not elements are refused.
 func TestChecks(t *testing.T) {
 	types := extended(t)
 	for name, elem := range map[string]string{

@@ -6,21 +6,29 @@ import (
 	"strings"
 )
 
-// ParseFill returns the element that a fill value stands for: Size bytes in host byte order, or all bytes of one of no fixed width
-// (zarr-specs v3 core, "Fill value"; zarr-extensions, "data-types"). The forms are
+// ParseFill returns the element that a fill value in JSON stands for. The element has
+// [Type.Size] bytes in host byte order, or any number of bytes if the type has variable
+// length. The forms are:
 //
 //   - bool: true or false;
-//   - integers: a JSON number that is whole, however it is spelled, and in range;
-//   - floats: a JSON number, rounded to the nearest, ties to even; "NaN" (the one that the type's specification names),
-//     "Infinity", "-Infinity"; or "0x" and the bits in hexadecimal, two digits a byte;
+//   - integers: a JSON number that is an integer, in any spelling, and in range;
+//   - floats: a JSON number, rounded to the nearest with ties to even; "NaN", the NaN
+//     that the specification of the type names; "Infinity" or "-Infinity"; or "0x" and
+//     the bits in hexadecimal, two digits per byte;
 //   - complex: an array of two floats, real part first;
-//   - raw: an array of Size integers from 0 to 255; of raw_bytes also Size bytes in base64;
-//   - string and fixed-length text: a string; what is too long for the type is refused;
-//   - bytes: base64, or an array of integers from 0 to 255; of null_terminated_bytes at most Size of them;
+//   - raw: an array of Size integers from 0 to 255; for raw_bytes also Size bytes in
+//     base64;
+//   - string and fixed-length text: a string, which must not be too long for the type;
+//   - bytes: base64, or an array of integers from 0 to 255; for null_terminated_bytes at
+//     most Size of them;
 //   - moments and durations: an integer, or "NaT";
-//   - struct: an object with a fill value for every field; or all Size bytes, little endian, in base64.
+//   - struct: an object with a fill value for every field; or all Size bytes,
+//     little-endian, in base64.
 //
-// Anything else wraps [ErrInvalid]. A number that is too large for its float type is an infinity where there is one.
+// Anything else is an error that wraps [ErrInvalid]. A number that is too large for a
+// float type becomes an infinity if the type has one.
+//
+// Sources: zarr-specs v3 core, "Fill value"; zarr-extensions, "data-types".
 func (t Type) ParseFill(json []byte) ([]byte, error) {
 	text := trim(string(json))
 	elem := make([]byte, t.size)
@@ -36,7 +44,7 @@ func (t Type) ParseFill(json []byte) ([]byte, error) {
 	return elem, nil
 }
 
-// Default returns the element that is taken for the fill value where nobody gives one: zero, no text, and NaT.
+// Default returns the fill value of an array that has none: zero, empty text, or NaT.
 func (t Type) Default() []byte {
 	elem := make([]byte, t.size)
 	if t.kind == Datetime || t.kind == Timedelta {
@@ -49,7 +57,7 @@ func (t Type) Default() []byte {
 	return elem
 }
 
-// parse sets elem to what text stands for, and reports whether that is a value of t.
+// parse sets elem to the value of text. It returns false if text is not a value of t.
 func (t Type) parse(elem []byte, text string) bool {
 	switch t.kind {
 	case Bool:
@@ -77,8 +85,8 @@ func (t Type) parse(elem []byte, text string) bool {
 	return t.parseNumber(elem, text)
 }
 
-// parseArray reads a JSON array with one number for each that the element is made of.
-// No spelling of a number holds a comma, so commas are where the array has them.
+// parseArray reads a JSON array with one entry for each number of an element. It may
+// split at every comma, because no spelling of a number contains one.
 func (t Type) parseArray(elem []byte, text string) bool {
 	rest, ok := unwrap(text, "[", "]")
 	if !ok {
@@ -94,7 +102,7 @@ func (t Type) parseArray(elem []byte, text string) bool {
 	return true
 }
 
-// parseNumber reads one of the numbers that an element is made of.
+// parseNumber reads one of the numbers of an element.
 func (t Type) parseNumber(elem []byte, text string) bool {
 	var bits uint64
 	var ok bool
@@ -110,7 +118,7 @@ func (t Type) parseNumber(elem []byte, text string) bool {
 	return ok
 }
 
-// parseInteger reads a whole number in the range of the type's numbers, as two's complement.
+// parseInteger reads an integer in the range of the type, as two's complement.
 func (t Type) parseInteger(text string) (bits uint64, ok bool) {
 	d, ok := parseDecimal(text)
 	if !ok {
@@ -127,7 +135,7 @@ func (t Type) parseInteger(text string) (bits uint64, ok bool) {
 	return magnitude, magnitude <= high
 }
 
-// limits returns the magnitudes of the least and the greatest integer.
+// limits returns the magnitudes of the smallest and the largest integer.
 func (t Type) limits() (low, high uint64) {
 	width := t.bits
 	if width == 0 {
@@ -141,7 +149,7 @@ func (t Type) limits() (low, high uint64) {
 	return low, high
 }
 
-// expected says in words what the fill values of t are.
+// expected describes the fill values of t for error messages.
 func (t Type) expected() string {
 	switch t.kind {
 	case Bool:
@@ -188,7 +196,7 @@ func (t Type) expectedFloat() string {
 	return fmt.Sprintf(`a number, %sor "0x" and %d hexadecimal digits`, words, 2*t.unit)
 }
 
-// putBits stores the number of len(elem) bytes in host byte order.
+// putBits stores the number bits in len(elem) bytes in host byte order.
 func putBits(elem []byte, bits uint64) {
 	switch len(elem) {
 	case 1:
@@ -202,7 +210,7 @@ func putBits(elem []byte, bits uint64) {
 	}
 }
 
-// loadBits returns the number of len(elem) bytes in host byte order.
+// loadBits loads the number of len(elem) bytes in host byte order.
 func loadBits(elem []byte) uint64 {
 	switch len(elem) {
 	case 1:

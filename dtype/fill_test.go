@@ -44,7 +44,8 @@ func TestParseFill(t *testing.T) {
 		{"float32", "0.10000000149011612", elem(float32(0.1)), "0.1"},
 		{"float64", "1e-400", elem(0.0), "0.0"},
 		{"float64", "-1e-400", elem(math.Copysign(0, -1)), "-0.0"},
-		// 1+2^-11 is the middle; a digit far behind it decides, which a float64 or float32 in between would lose.
+		// 1+2^-11 is the middle. A digit far behind it decides, which rounding to a
+		// float64 or float32 first would lose.
 		{"float16", "1.00048828125", elem(Float16(0x3c00)), "1.0"},
 		{"float16", "1.00048828125000000000000000000001", elem(Float16(0x3c01)), "1.001"},
 		{"float16", "1.00146484374999999999999999999999", elem(Float16(0x3c01)), "1.001"},
@@ -146,7 +147,8 @@ func TestFormatFillRefuses(t *testing.T) {
 	}
 }
 
-// checkRoundTrip formats an element, reads it back and compares bits; as text too, where text keeps them.
+// checkRoundTrip formats an element, reads it back and compares the bits. It does the
+// same with text, if that keeps all bits.
 func checkRoundTrip(t rapid.TB, typ Type, elem []byte) {
 	json, err := typ.FormatFill(elem)
 	if err != nil {
@@ -205,7 +207,7 @@ func TestFillRoundTrip(t *testing.T) {
 	}
 }
 
-// drawElem draws an element, with the bits of special numbers more often than chance has them.
+// drawElem draws an element. It prefers the bits of special numbers.
 func drawElem(t *rapid.T, typ Type) []byte {
 	special := rapid.SampledFrom([]uint64{
 		0, math.MaxUint64, 1 << 63, 0x7ff0000000000000, 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000001, 0x7fefffffffffffff, 0x3ff0000000000000,

@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// FixedUTF32 returns the type of text of at most n code points, padded with zeros (zarr-extensions, "fixed_length_utf32").
-// An n below 1 wraps [ErrInvalid], one of more than 1 MiB [ErrUnsupported].
+// FixedUTF32 returns the type of text of at most n code points, padded with zeros
+// (zarr-extensions, "fixed_length_utf32"). It returns an error that wraps [ErrInvalid] if
+// n is below 1, and [ErrUnsupported] if an element takes more than 1 MiB.
 func FixedUTF32(n int) (Type, error) {
 	if n > maxFixedSize/4 {
 		return Type{}, tooLong("fixed_length_utf32")
@@ -14,14 +15,17 @@ func FixedUTF32(n int) (Type, error) {
 	return fixed(Type{name: "fixed_length_utf32", kind: UTF32, size: 4 * n, unit: 4})
 }
 
-// NullTerminated returns the type of byte strings of at most n bytes, padded with zeros, as NumPy has them ("S4").
-// An n below 1 wraps [ErrInvalid], one beyond 1 MiB [ErrUnsupported].
+// NullTerminated returns the type of byte strings of at most n bytes, padded with zeros,
+// which is "S4" in NumPy for 4 bytes. It returns an error that wraps [ErrInvalid] if n is
+// below 1, and [ErrUnsupported] if n exceeds 1 MiB.
 func NullTerminated(n int) (Type, error) {
 	return fixed(Type{name: "null_terminated_bytes", kind: Terminated, size: n, unit: 1})
 }
 
-// RawBytes returns the type of n bytes without meaning, as NumPy has them ("V4"); [Parse] of "r32" is the same in the core of the
-// specification. An n below 1 wraps [ErrInvalid], one beyond 1 MiB [ErrUnsupported].
+// RawBytes returns the type of n bytes without meaning, which is "V4" in NumPy for 4
+// bytes. The core specification has the same elements under the name "r32"; see [Parse].
+// RawBytes returns an error that wraps [ErrInvalid] if n is below 1, and [ErrUnsupported]
+// if n exceeds 1 MiB.
 func RawBytes(n int) (Type, error) {
 	return fixed(Type{name: "raw_bytes", kind: Raw, size: n, unit: 1})
 }

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowValue is the definition of binary16: the number that f stands for.
+// slowValue computes the number of f by the definition of binary16.
 func slowValue(f Float16) float64 {
 	sign, exponent, fraction := f>>15, int(f>>10&31), float64(f&1023)
 	x := 0.0
@@ -28,7 +28,8 @@ func slowValue(f Float16) float64 {
 	return x
 }
 
-// slowNearest searches the non-negative Float16 nearest to x, which is not negative and may be any float64.
+// slowNearest returns the Float16 nearest to x, any float64 that is not negative, by a
+// search.
 func slowNearest(x float64) Float16 {
 	low, high := Float16(0), Float16(half16Inf)
 	for high-low > 1 {
@@ -74,7 +75,8 @@ func TestFloat16RoundTrip(t *testing.T) {
 	}
 }
 
-// TestFloat16Halfway looks at every middle between two neighbours, and just beside it.
+// TestFloat16Halfway checks every middle between two neighbours and the numbers beside
+// it.
 func TestFloat16Halfway(t *testing.T) {
 	for f := range Float16(half16Inf) {
 		low, high := f.Float32(), (f + 1).Float32()
@@ -103,7 +105,7 @@ func TestFloat16Halfway(t *testing.T) {
 
 func TestFloat16Encode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Bits are drawn from the exponents that matter, with a margin on both sides.
+		// Draw bits with the exponents that matter, and a margin on both sides.
 		bits := rapid.Uint32Range(0x32000000, 0x48000000).Draw(t, "bits")
 		x := math.Float32frombits(bits)
 		if got, want := FromFloat32(x), slowNearest(float64(x)); got != want {
@@ -150,8 +152,9 @@ func TestFloat16String(t *testing.T) {
 	}
 }
 
-// TestFloat16Shortest shows for every finite number that no decimal with fewer digits rounds to it:
-// of those with n digits one of the two around it would have to.
+// TestFloat16Shortest checks for every finite number that no decimal with fewer digits
+// rounds to it. Of those with n digits, it would have to be one of the two around the
+// number.
 func TestFloat16Shortest(t *testing.T) {
 	for f := range Float16(half16Inf) {
 		short, _ := float16Format.shortest(uint64(f))

@@ -9,37 +9,38 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// floatFormat is a way to hold floating point numbers in bits, which are handled in the lower end of a uint64:
-// a sign, an exponent with a bias, and a fraction.
+// floatFormat describes a format of floating-point numbers: a sign, a biased exponent and
+// a fraction. Their bits are handled in the lower end of a uint64.
 type floatFormat struct {
 	name     string
-	bytes    int // in memory; bits that are not used are 0
+	bytes    int // in memory; unused bits are 0
 	bits     int
-	fraction int // bits of it
+	fraction int // bits of the fraction
 	special  special
-	small    *smallFloat // of formats of up to 8 bits
+	small    *smallFloat // tables for formats of up to 8 bits
 }
 
-// special says which bits are no finite number.
+// special says which bits of a format are not finite numbers.
 type special uint8
 
 const (
-	ieee     special = iota // the highest exponent is for infinities and NaN
-	finite                  // none
-	unsigned                // one NaN, and no infinities: the bits of -0
-	lastNaN                 // no infinities; NaN has all bits set but the sign, which is either
-	scale                   // no sign and no zero; all bits set is NaN
+	ieee     special = iota // the largest exponent has the infinities and NaNs
+	finite                  // all bits are finite numbers
+	unsigned                // no infinities, and one NaN: the bits of -0
+	lastNaN                 // no infinities; NaN has all bits but the sign set
+	scale                   // no sign and no zero; NaN has all bits set
 )
 
-// The formats.
+// Formats of floating-point numbers.
 var (
 	float16Format  = &floatFormat{name: "float16", bytes: 2, bits: 16, fraction: 10}
 	bfloat16Format = &floatFormat{name: "bfloat16", bytes: 2, bits: 16, fraction: 7}
 	float32Format  = &floatFormat{name: "float32", bytes: 4, bits: 32, fraction: 23}
 	float64Format  = &floatFormat{name: "float64", bytes: 8, bits: 64, fraction: 52}
 
-	// smallFormats are those of zarr-extensions, of a byte each in memory, and float8_e4m3fn,
-	// which TensorStore writes under the name that ml_dtypes has for it.
+	// smallFormats are the formats of zarr-extensions with one byte per number in memory.
+	// float8_e4m3fn is not among the extensions: TensorStore writes it under its name in
+	// ml_dtypes.
 	smallFormats = []*floatFormat{
 		newSmall("float8_e3m4", 8, 4, 3, ieee),
 		newSmall("float8_e4m3", 8, 3, 7, ieee),
@@ -64,12 +65,13 @@ func (f *floatFormat) sign() uint64 {
 
 func (f *floatFormat) mask() uint64 { return 1<<f.bits - 1 }
 
-// inf returns the bits of infinity, where there is one.
+// inf returns the bits of infinity. It returns false if the format has none.
 func (f *floatFormat) inf() (bits uint64, ok bool) {
 	return f.sign() - 1<<f.fraction, f.special == ieee
 }
 
-// nan returns the NaN that "NaN" stands for: of those of IEEE 754 the one with sign 0 and only the top bit of the fraction set.
+// nan returns the bits that "NaN" stands for. In IEEE 754 formats the sign is 0 and only
+// the top bit of the fraction is set. nan returns false if the format has no NaN.
 func (f *floatFormat) nan() (bits uint64, ok bool) {
 	switch f.special {
 	case ieee:
@@ -85,7 +87,7 @@ func (f *floatFormat) nan() (bits uint64, ok bool) {
 	return 0, false
 }
 
-// isNaN reports whether the bits are a NaN, any of them.
+// isNaN reports whether the bits are any NaN.
 func (f *floatFormat) isNaN(bits uint64) bool {
 	if inf, ok := f.inf(); ok {
 		return bits&^f.sign() > inf
@@ -97,7 +99,8 @@ func (f *floatFormat) isNaN(bits uint64) bool {
 	return ok && bits == nan
 }
 
-// parse reads a float as JSON spells it (zarr-specs v3 core, "Fill value"): a number, or a string.
+// parse reads a float from JSON, where it is a number or a string (zarr-specs v3 core,
+// "Fill value").
 func (f *floatFormat) parse(text string) (bits uint64, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		d, ok := parseDecimal(text)
@@ -123,7 +126,8 @@ func (f *floatFormat) parse(text string) (bits uint64, ok bool) {
 	}
 }
 
-// parseHex reads "0x" and the bits of a number as two digits a byte, most significant first.
+// parseHex reads "0x" and the bits of a number, two digits per byte and most significant
+// first.
 func (f *floatFormat) parseHex(word string) (bits uint64, ok bool) {
 	digits, ok := strings.CutPrefix(word, "0x")
 	b, err := hex.DecodeString(digits)
@@ -136,8 +140,9 @@ func (f *floatFormat) parseHex(word string) (bits uint64, ok bool) {
 	return bits, bits&^f.mask() == 0
 }
 
-// round returns the number nearest to d, ties to even. What is too large is infinite, as IEEE 754 has it, and no value of a format
-// without infinity.
+// round returns the number nearest to d, with ties to even. A number that is too large
+// becomes infinite, as in IEEE 754. round returns false if the format has no infinity for
+// it.
 func (f *floatFormat) round(d decimal) (bits uint64, ok bool) {
 	switch f {
 	case float16Format:
@@ -151,6 +156,7 @@ func (f *floatFormat) round(d decimal) (bits uint64, ok bool) {
 		x, _ := strconv.ParseFloat(d.String(), 64)
 		return math.Float64bits(x), true
 	}
+	// All of these formats are at least two bits shorter than a float32; see roundToOdd.
 	bits, ok = f.small.encode(d.roundToOdd())
 	return bits, ok && (f.special == ieee || !f.isNaN(bits))
 }
@@ -176,7 +182,7 @@ func (f *floatFormat) appendJSON(dst []byte, bits uint64) []byte {
 	return append(dst, '"')
 }
 
-// appendText appends the number as people read it.
+// appendText appends the number as text for people.
 func (f *floatFormat) appendText(dst []byte, bits uint64) []byte {
 	bits &= f.mask()
 	inf, hasInf := f.inf()
@@ -191,8 +197,8 @@ func (f *floatFormat) appendText(dst []byte, bits uint64) []byte {
 	return append(dst, "inf"...)
 }
 
-// appendFinite appends the shortest decimal of a finite number, with an exponent where the number is
-// very large or small, as NumPy does, and never looking like an integer.
+// appendFinite appends the shortest decimal of a finite number. Like NumPy it uses an
+// exponent for very large and small numbers. The text never looks like an integer.
 func (f *floatFormat) appendFinite(dst []byte, bits uint64) []byte {
 	x, size := f.shortest(bits)
 	if abs := math.Abs(x); abs != 0 && (abs < 1e-4 || abs >= 1e16) {
@@ -208,7 +214,9 @@ func (f *floatFormat) appendFinite(dst []byte, bits uint64) []byte {
 	return append(dst, ".0"...)
 }
 
-// shortest returns a number whose shortest decimal, as a float of the given bits, is the shortest that rounds to a finite number.
+// shortest returns a number whose shortest decimal is also the shortest that rounds to
+// the finite number with the given bits. size is the number of bits to pass to
+// [strconv.AppendFloat].
 func (f *floatFormat) shortest(bits uint64) (x float64, size int) {
 	switch f {
 	case float64Format:
@@ -223,12 +231,14 @@ func (f *floatFormat) shortest(bits uint64) (x float64, size int) {
 	return f.small.short[bits], 64
 }
 
-// shortest returns the float64 whose shortest decimal, of at most so many digits, is the shortest that is taken for x.
+// shortest returns a float64 whose decimal, of at most the given number of digits, is the
+// shortest for which same reports true.
 func shortest(x float32, digits int, same func(float32) bool) float64 {
 	if x == 0 {
 		return float64(x)
 	}
-	// Just off the number itself, so that a digit half way goes up: a power of two has its nearer neighbour below.
+	// Start slightly above x, so that a digit half way is rounded up. The neighbour below
+	// a power of two is nearer than the one above.
 	off := float64(x) * (1 + 0x1p-52)
 	var buf [32]byte
 	short := 0.0

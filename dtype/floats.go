@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// Float32s sets dst to the numbers that elems stand for: elements of t one behind the other, in host byte order. It is for floats of
-// at most 32 bits, each of which a float32 holds exactly; NaNs keep their sign and payload where the format has such. It returns how many
-// numbers were set, 0 where t is of another kind.
+// Float32s converts elems, consecutive elements of t in host byte order, to float32. It
+// supports float types of at most 32 bits, for which the conversion is exact. NaNs keep
+// their sign and payload if the format has them. Float32s returns the number of elements
+// converted, which is the smaller number of both slices, or 0 if t is another type.
 func (t Type) Float32s(dst []float32, elems []byte) (n int) {
 	if t.kind != Float || t.size > 4 {
 		return 0
@@ -37,9 +38,11 @@ func (t Type) Float32s(dst []float32, elems []byte) (n int) {
 	return n
 }
 
-// SetFloat32s sets elems, elements of t one behind the other, to the numbers nearest to those of src, ties to even. It is for floats of at
-// most 32 bits. It stops at the first number that t has nothing to stand for: one beyond the largest, an infinity or a NaN
-// where there is none, and what is not positive in float8_e8m0fnu. It returns how many elements were set, 0 where t is of another kind.
+// SetFloat32s sets elems, consecutive elements of t, to the numbers nearest to src, with
+// ties to even. It supports float types of at most 32 bits. It stops at the first number
+// that t cannot represent: one beyond the largest, an infinity or a NaN in formats
+// without, and a number that is not positive in float8_e8m0fnu. SetFloat32s returns the
+// number of elements set, or 0 if t is another type.
 func (t Type) SetFloat32s(elems []byte, src []float32) (n int) {
 	if t.kind != Float || t.size > 4 {
 		return 0
@@ -63,6 +66,7 @@ func setFloat16s(elems []byte, src []float32) int {
 	for i, x := range src {
 		b := math.Float32bits(x)
 		h := float16FromBits(b)
+		// A finite number became infinite.
 		if h&^half16Sign == half16Inf && b&^(1<<31) != singleInf {
 			return i
 		}
@@ -75,6 +79,7 @@ func setBFloat16s(elems []byte, src []float32) int {
 	for i, x := range src {
 		b := math.Float32bits(x)
 		h := BFloat16FromFloat32(x)
+		// A finite number became infinite.
 		if h&^half16Sign == singleInf>>16 && b&^(1<<31) != singleInf {
 			return i
 		}
@@ -83,8 +88,9 @@ func setBFloat16s(elems []byte, src []float32) int {
 	return len(src)
 }
 
-// Float16sToFloat32 sets dst to the numbers of src, as many as the shorter one has, and returns how many these are.
-// It equals [Float16.Float32] one by one, and reads a table of 256 KiB that the first call makes.
+// Float16sToFloat32 converts src to float32, up to the length of the shorter slice, and
+// returns the number of elements converted. The results are those of [Float16.Float32].
+// The first call makes a table of 256 KiB.
 func Float16sToFloat32(dst []float32, src []Float16) int {
 	n := min(len(dst), len(src))
 	table := float16Table()
@@ -94,8 +100,9 @@ func Float16sToFloat32(dst []float32, src []Float16) int {
 	return n
 }
 
-// Float16sFromFloat32 sets dst to the Float16 nearest to the numbers of src, as many as the shorter one has, and returns how many these
-// are. It equals [FromFloat32] one by one: what is too large is infinite.
+// Float16sFromFloat32 sets dst to the numbers nearest to src, up to the length of the
+// shorter slice, and returns the number of elements set. The results are those of
+// [FromFloat32]: numbers that are too large become infinite.
 func Float16sFromFloat32(dst []Float16, src []float32) int {
 	n := min(len(dst), len(src))
 	for i, x := range src[:n] {
@@ -104,7 +111,7 @@ func Float16sFromFloat32(dst []Float16, src []float32) int {
 	return n
 }
 
-// float16Table has the numbers of all Float16 by their bits.
+// float16Table has the float32 for the bits of every Float16.
 var float16Table = sync.OnceValue(func() *[1 << 16]float32 {
 	t := new([1 << 16]float32)
 	for i := range t {
@@ -113,7 +120,8 @@ var float16Table = sync.OnceValue(func() *[1 << 16]float32 {
 	return t
 })
 
-// float16Steps tells for sign and exponent of a float32 how it becomes a Float16: what is added to its fraction, which has lost shift bits.
+// float16Steps describes the conversion of a float32 to a Float16, by its sign and
+// exponent. The fraction, with its leading bit, loses shift bits and is added to base.
 var float16Steps = func() (steps [1 << 9]struct {
 	base  uint16
 	shift uint8
@@ -122,11 +130,14 @@ var float16Steps = func() (steps [1 << 9]struct {
 		s, exponent := &steps[i], i&0xff
 		s.base = uint16(i>>8) << 15
 		switch {
-		case exponent < 102: // less than half of the least: nothing is left
+		// Less than half of the smallest subnormal: nothing is left.
+		case exponent < 102:
 			s.shift = 25
-		case exponent < 113: // subnormal
+		// Subnormal: the leading bit becomes part of the fraction.
+		case exponent < 113:
 			s.shift = uint8(126 - exponent)
-		case exponent < 143: // the leading bit of the fraction counts one exponent up
+		// The leading bit adds one to the exponent.
+		case exponent < 143:
 			s.base, s.shift = s.base|uint16(exponent-113)<<10, 13
 		default:
 			s.base, s.shift = s.base|half16Inf, 31
@@ -135,7 +146,7 @@ var float16Steps = func() (steps [1 << 9]struct {
 	return steps
 }()
 
-// float16FromBits is [FromFloat32] by tables, of the bits of a float32.
+// float16FromBits is [FromFloat32] by tables, for the bits of a float32.
 func float16FromBits(b uint32) uint16 {
 	s := &float16Steps[b>>23]
 	fraction := b & (1<<23 - 1)

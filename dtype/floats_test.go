@@ -22,7 +22,7 @@ func shortFloats() (list []Type) {
 	return list
 }
 
-// slowFloat is the definition of the formats: what the code of a float stands for.
+// slowFloat computes the number for a code by the definition of the format.
 func slowFloat(f *floatFormat, bias int, code uint64) float64 {
 	negative := f.special != scale && code>>(f.bits-1) == 1
 	code &= f.mask() &^ f.sign()
@@ -48,13 +48,13 @@ func slowFloat(f *floatFormat, bias int, code uint64) float64 {
 	return x
 }
 
-// biases of the formats, from their pages in zarr-extensions.
+// biases of the exponents, from the pages of the formats in zarr-extensions
 var biases = map[string]int{
 	"float16": 15, "bfloat16": 127, "float8_e3m4": 3, "float8_e4m3": 7, "float8_e4m3b11fnuz": 11, "float8_e4m3fn": 7, "float8_e4m3fnuz": 8, "float8_e5m2": 15,
 	"float8_e5m2fnuz": 16, "float8_e8m0fnu": 127, "float6_e2m3fn": 1, "float6_e3m2fn": 3, "float4_e2m1fn": 1,
 }
 
-// TestFloat32s reads every code of every format and holds it against the definition, bit for bit.
+// TestFloat32s compares every code of every format with the definition, bit for bit.
 func TestFloat32s(t *testing.T) {
 	for _, typ := range shortFloats() {
 		elems, count := allCodes(typ)
@@ -86,7 +86,8 @@ func allCodes(t Type) (elems []byte, count int) {
 	return elems, count
 }
 
-// TestFloat32sAsMlDtypes compares all numbers of a byte with the table that ml_dtypes made.
+// TestFloat32sAsMlDtypes compares all numbers of one byte with a table that ml_dtypes
+// made.
 func TestFloat32sAsMlDtypes(t *testing.T) {
 	for _, typ := range shortFloats() {
 		if typ.Size() > 1 {
@@ -108,8 +109,10 @@ func TestFloat32sAsMlDtypes(t *testing.T) {
 	}
 }
 
-// slowNearestCode searches the code of the number nearest to x by the definition, in exact arithmetic: differences of float32 and numbers
-// of these formats of the same exponent, or next to it, are exact in a float64. It is not ok where x is beyond the format.
+// slowNearestCode searches for the code of the number nearest to x by the definition.
+// Differences between a float32 and a number of these formats with about the same
+// exponent are exact in a float64. slowNearestCode returns false if x is beyond the
+// format.
 func slowNearestCode(f *floatFormat, bias int, values []float64, x float64) (uint64, bool) {
 	if f.special == scale && x <= 0 {
 		return 0, false
@@ -121,7 +124,7 @@ func slowNearestCode(f *floatFormat, bias int, values []float64, x float64) (uin
 			continue
 		}
 		if d == distance && (code&1 == 1 || v == 0) && f.special != scale {
-			continue // the even one; -0 is none of the candidates
+			continue // take the even one; -0 is not a candidate
 		}
 		best, distance = uint64(code), d
 	}
@@ -142,7 +145,8 @@ func slowNearestCode(f *floatFormat, bias int, values []float64, x float64) (uin
 	if next := code + 1; next < uint64(len(values)) && !math.IsNaN(values[next]) && !math.IsInf(values[next], 0) && next&f.sign() == 0 {
 		return best, true
 	}
-	// Above the largest, half a step decides, and half way is beyond, unless the largest is even.
+	// Above the largest number, half a step decides. The middle is beyond, unless the
+	// largest number is even.
 	step := largest - math.Abs(values[code-1])
 	if f.special == scale {
 		step = largest
@@ -151,11 +155,12 @@ func slowNearestCode(f *floatFormat, bias int, values []float64, x float64) (uin
 	return best, over < step/2 || over == step/2 && code&1 == 0 && f.special != scale
 }
 
-// TestSetFloat32s rounds every number, every middle of two, and the float32 beside these, and compares with a search by the definition.
+// TestSetFloat32s rounds every number, every middle of two numbers, and the float32
+// beside these. It compares the results with a search by the definition.
 func TestSetFloat32s(t *testing.T) {
 	for _, typ := range shortFloats() {
 		if typ.Size() > 1 {
-			continue // those have tests of their own, and too many codes to search
+			continue // these have tests of their own, and too many codes for a search
 		}
 		f, bias := typ.format, biases[typ.Name()]
 		values := make([]float64, 1<<f.bits)
@@ -195,7 +200,8 @@ func beside(x float64) []float32 {
 	return []float32{f, math.Nextafter32(f, float32(math.Inf(1))), math.Nextafter32(f, float32(math.Inf(-1)))}
 }
 
-// TestSetFloat32sAsMlDtypes compares digests of what 390,000 float32 are rounded to.
+// TestSetFloat32sAsMlDtypes compares digests of the codes that 390,000 float32 are
+// rounded to.
 func TestSetFloat32sAsMlDtypes(t *testing.T) {
 	text, err := os.ReadFile("testdata/rounded.txt")
 	if err != nil {
@@ -220,7 +226,9 @@ func TestSetFloat32sAsMlDtypes(t *testing.T) {
 		elem, count := make([]byte, typ.Size()), 0
 		for _, x := range src {
 			code := uint16(0xffff)
-			ours := name != "float8_e8m0fnu" || x >= 0x1p-126 // ml_dtypes rounds subnormal ones up where they are close to the lower one
+			// ml_dtypes rounds subnormal numbers up even if they are close to the lower
+			// neighbour.
+			ours := name != "float8_e8m0fnu" || x >= 0x1p-126
 			if ours && typ.SetFloat32s(elem, []float32{x}) == 1 {
 				code = uint16(loadBits(elem))
 				count++
@@ -233,7 +241,8 @@ func TestSetFloat32sAsMlDtypes(t *testing.T) {
 	}
 }
 
-// TestSetFloat32sSpecial has infinities and NaNs, and what stops at a number that has no counterpart.
+// TestSetFloat32sSpecial checks infinities, NaNs, and numbers that a format cannot
+// represent.
 func TestSetFloat32sSpecial(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), math.Float32frombits
 	tests := []struct {
@@ -267,8 +276,8 @@ func TestSetFloat32sSpecial(t *testing.T) {
 	}
 }
 
-// TestFloat16sEqualsPlain compares the tables with the conversions of single numbers: every Float16, and of float32 every
-// 257th, or all of them in long tests.
+// TestFloat16sEqualsPlain compares the tables with the conversions of single numbers, for
+// every Float16 and every 257th float32. Long tests compare all float32.
 func TestFloat16sEqualsPlain(t *testing.T) {
 	all := make([]Float16, 1<<16)
 	for i := range all {
@@ -305,7 +314,8 @@ func TestFloat16sEqualsPlain(t *testing.T) {
 	}
 }
 
-// TestBFloat16 holds all bfloat16 against the upper half of float32, and rounding against a search of both neighbours.
+// TestBFloat16 compares all bfloat16 with the upper half of float32, and rounding with a
+// search of both neighbours.
 func TestBFloat16(t *testing.T) {
 	for i := range 1 << 16 {
 		f := BFloat16(i)
@@ -320,7 +330,7 @@ func TestBFloat16(t *testing.T) {
 			if b&(1<<31-1) > singleInf {
 				continue
 			}
-			want := BFloat16(i) // in bits, magnitudes are in order
+			want := BFloat16(i) // the bits of magnitudes are in order
 			if low > 0x8000 || low == 0x8000 && i&1 == 1 {
 				want++
 			}

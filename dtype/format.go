@@ -10,10 +10,13 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// FormatFill returns the canonical fill value of an element, Size bytes in host byte order, as JSON:
-// integers in decimal, floats as the shortest decimal that reads back as the same bits, marked as a float by its point
-// or exponent, NaN with a sign or a payload in hexadecimal. [Type.ParseFill] gives the same bytes back.
-// Another length, a bool that is neither 0 nor 1, and text that is none wrap [ErrInvalid].
+// FormatFill returns the canonical fill value of an element as JSON. The element has
+// [Type.Size] bytes in host byte order. Integers are decimal. Floats are the shortest
+// decimal that reads back as the same bits, with a point or an exponent. A NaN with a
+// sign or a payload is hexadecimal. [Type.ParseFill] returns the same bytes again.
+//
+// FormatFill returns an error that wraps [ErrInvalid] if elem has another length or is
+// not a valid element; see [Type.Check].
 func (t Type) FormatFill(elem []byte) ([]byte, error) {
 	switch {
 	case t.IsZero():
@@ -27,8 +30,10 @@ func (t Type) FormatFill(elem []byte) ([]byte, error) {
 	return t.AppendJSON(nil, elem), nil
 }
 
-// Check refuses bytes that are no elements of t, one behind the other: a bool that is neither 0 nor 1, a number of fewer than 8 bits
-// that has more, text that is not UTF-8, or no Unicode. All bytes are elements of other types. Errors wrap [ErrInvalid].
+// Check returns an error that wraps [ErrInvalid] if elems, consecutive elements, has
+// bytes that are not elements of t. These are a bool other than 0 and 1, a number of
+// fewer than 8 bits whose other bits are wrong, and text that is not UTF-8 or not
+// Unicode. Other types have no invalid elements.
 func (t Type) Check(elems []byte) error {
 	switch t.kind {
 	case Bool:
@@ -60,8 +65,9 @@ func (t Type) Check(elems []byte) error {
 	return nil
 }
 
-// AppendJSON appends an element, which has to have Size bytes in host byte order, in the form of [Type.FormatFill].
-// It allocates only where dst lacks capacity, and for structs. A bool that is not 0 is true, and what is no Unicode the replacement character.
+// AppendJSON appends an element of Size bytes in host byte order, in the form of
+// [Type.FormatFill]. It allocates only if dst lacks capacity, and for structs. A bool
+// other than 0 is true. Invalid Unicode becomes the replacement character.
 func (t Type) AppendJSON(dst, elem []byte) []byte {
 	switch t.kind {
 	case Complex:
@@ -86,7 +92,7 @@ func (t Type) AppendJSON(dst, elem []byte) []byte {
 	return t.appendNumber(dst, elem)
 }
 
-// appendList appends the numbers that an element is made of as a JSON array.
+// appendList appends the numbers of an element as a JSON array.
 func (t Type) appendList(dst, elem []byte) []byte {
 	dst = append(dst, '[')
 	for i := 0; i < t.size; i += t.unit {
@@ -98,9 +104,11 @@ func (t Type) appendList(dst, elem []byte) []byte {
 	return append(dst, ']')
 }
 
-// AppendText appends an element, which has to have Size bytes in host byte order, as people read it:
-// 1.5, nan, -inf, 1.0+2.0j, true, 0x0a0b, 2024-02-29T12:00, 10 s, (1, 2.5). It allocates only where dst lacks capacity, and for structs.
-// Text stands as it is. Every NaN is nan. [Type.ParseText] reads all but structs, years alone and null-terminated bytes.
+// AppendText appends an element of Size bytes in host byte order as text for people: 1.5,
+// nan, -inf, 1.0+2.0j, true, 0x0a0b, 2024-02-29T12:00, 10 s, (1, 2.5). Text is appended
+// as it is, and every NaN is nan. AppendText allocates only if dst lacks capacity, and
+// for structs. [Type.ParseText] reads the result, except for structs, years without a
+// month and null-terminated bytes.
 func (t Type) AppendText(dst, elem []byte) []byte {
 	switch t.kind {
 	case Float:
@@ -131,13 +139,14 @@ func (t Type) appendComplex(dst, elem []byte) []byte {
 	n := len(dst)
 	dst = append(dst, '+')
 	dst = w.appendText(dst, loadBits(elem[t.unit:]))
+	// The sign of the imaginary part replaces the plus.
 	if dst[n+1] == '-' {
 		dst = append(dst[:n], dst[n+1:]...)
 	}
 	return append(dst, 'j')
 }
 
-// appendNumber appends one of the numbers that an element is made of, as JSON.
+// appendNumber appends one of the numbers of an element as JSON.
 func (t Type) appendNumber(dst, elem []byte) []byte {
 	if t.IsZero() {
 		return dst

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// layouts are how moments of a unit are written (ISO 8601), as NumPy does.
+// layouts are the forms of moments by unit (ISO 8601), as in NumPy.
 var layouts = map[string]string{
 	"Y": "2006", "M": "2006-01", "W": "2006-01-02", "D": "2006-01-02", "h": "2006-01-02T15", "m": "2006-01-02T15:04",
 	"s": "2006-01-02T15:04:05",
 }
 
-// appendMoment appends a moment in UTC, as far as its unit tells it apart from others; a number with its unit where it cannot be told.
+// appendMoment appends a moment in UTC with the precision of its unit. A moment out of
+// range is appended as a number of steps.
 func (t Type) appendMoment(dst []byte, n int64) []byte {
 	if n == NaT {
 		return append(dst, "NaT"...)
@@ -43,7 +44,8 @@ func (t Type) appendCount(dst []byte, n int64) []byte {
 	return append(append(dst, ' '), t.step.Unit...)
 }
 
-// appendDuration appends a duration in its unit: the product with the factor where that fits.
+// appendDuration appends a duration in its unit. If the product of number and factor
+// overflows, it appends the number of steps.
 func (t Type) appendDuration(dst []byte, n int64) []byte {
 	if n == NaT {
 		return append(dst, "NaT"...)
@@ -56,7 +58,7 @@ func (t Type) appendDuration(dst []byte, n int64) []byte {
 	return append(append(dst, ' '), t.step.Unit...)
 }
 
-// parseDuration reads "30 s", a number of the type's units that its steps divide.
+// parseDuration reads text such as "30 s", which must be a whole number of steps.
 func (t Type) parseDuration(elem []byte, text string) bool {
 	if text == "NaT" {
 		return t.parse(elem, `"NaT"`)
@@ -80,7 +82,7 @@ func (t Type) parseCount(elem []byte, text string) bool {
 	return true
 }
 
-// parseMoment reads a date that is a whole number of the type's steps.
+// parseMoment reads a date that is a whole number of steps.
 func (t Type) parseMoment(elem []byte, text string) bool {
 	if text == "NaT" {
 		return t.parse(elem, `"NaT"`)
@@ -103,7 +105,9 @@ func (t Type) parseMoment(elem []byte, text string) bool {
 	return t.parseCount(elem, text)
 }
 
-// nearYear returns a date of years that package time reads, and how many years it is off: those of 400 years each are alike.
+// nearYear returns the date moved to a year that package time can parse, and the number
+// of years it was moved by. That is a multiple of 400 years, after which the calendar
+// repeats.
 func nearYear(date string) (near string, years int) {
 	end := strings.IndexByte(date[min(1, len(date)):], '-') + 1
 	if end == 0 {
@@ -117,9 +121,11 @@ func nearYear(date string) (near string, years int) {
 	return fmt.Sprintf("%04d%s", 2000+rest, date[end:]), year - 2000 - int(rest)
 }
 
-// numberAt returns the number of a whole second and the digits of a fraction of one, where the type counts just that.
+// numberAt returns the number of steps for a time in whole seconds and a decimal fraction
+// of a second. It returns false if that is not a whole number of steps.
 func (t Type) numberAt(at time.Time, fraction string) (n int64, ok bool) {
-	if t.step.Unit == "generic" { // nobody knows how long a step is
+	// The length of a generic step is unknown.
+	if t.step.Unit == "generic" {
 		return 0, false
 	}
 	per, unit := t.step.perSecond(), t.step.seconds()
@@ -141,7 +147,7 @@ func (t Type) numberAt(at time.Time, fraction string) (n int64, ok bool) {
 	}
 	n, rest, ok := floorDiv(whole, per, ticks, unit*int64(t.step.Factor))
 	if t.step.Unit == "W" && t.step.Factor == 1 {
-		rest = 0 // a day stands for its week
+		rest = 0 // any day stands for its week
 	}
 	return n, ok && rest == 0
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// NumPy returns the type string that NumPy has for elements of t in little-endian order, as it stands in .npy files and
-// format 2 metadata: "<i4", "|b1", "<c8", "|V3" for raw types, "<M8[ns]", "|S4", "<U3". It is not ok where NumPy has none of its own:
-// for the zero Type, structs, small integers and floats, and types of no fixed width.
+// NumPy returns the type string of NumPy for elements of t in little-endian order, as in
+// .npy files and format 2 metadata: "<i4", "|b1", "<c8", "|V3" for raw types, "<M8[ns]",
+// "|S4", "<U3". It returns false if NumPy has none: for the zero Type, structs, small
+// integers and floats, bfloat16, and types of variable length.
 func (t Type) NumPy() (descr string, ok bool) {
 	code, ok := t.numPyCode()
 	if !ok {
@@ -21,7 +22,7 @@ func (t Type) NumPy() (descr string, ok bool) {
 	return order + code, true
 }
 
-// numPyCode returns the type string without byte order.
+// numPyCode returns the type string without the byte order.
 func (t Type) numPyCode() (code string, ok bool) {
 	switch t.kind {
 	case Bool:
@@ -46,12 +47,12 @@ func (t Type) numPyCode() (code string, ok bool) {
 	return "", false
 }
 
-// isNative reports whether NumPy has floats of a format.
+// isNative reports whether NumPy has floats of the format.
 func isNative(f *floatFormat) bool {
 	return f == float16Format || f == float32Format || f == float64Format
 }
 
-// numPy returns the step as a NumPy type string has it.
+// numPy returns the step in the form of a NumPy type string.
 func (s Step) numPy() string {
 	if s.Unit == "generic" && s.Factor == 1 {
 		return ""
@@ -59,10 +60,10 @@ func (s Step) numPy() string {
 	return "[" + s.String() + "]"
 }
 
-// FromNumPy returns the type that a NumPy type string names, and whether its numbers are in big-endian order. "V3" is
-// raw_bytes.
-// A type string without byte order where one is needed wraps [ErrInvalid]; objects, long doubles and all else
-// that has no counterpart here wrap [ErrUnsupported].
+// FromNumPy returns the type for a NumPy type string, and whether its numbers are
+// big-endian. "V3" is raw_bytes. It returns an error that wraps [ErrInvalid] if a byte
+// order is needed but missing, and [ErrUnsupported] for objects, long doubles and all
+// other types that have no counterpart here.
 func FromNumPy(descr string) (t Type, bigEndian bool, err error) {
 	if descr == "" || !strings.Contains("<>|", descr[:1]) {
 		return Type{}, false, fmt.Errorf("%w: NumPy type %s: expected a byte order first, as in \"<i4\"", ErrInvalid, excerpt(descr))
@@ -111,11 +112,12 @@ func fixedByCode(code string) (t Type, ok bool) {
 	if err != nil {
 		return Type{}, false
 	}
+	// The code must be canonical: "U03" is refused.
 	c, _ := t.numPyCode()
 	return t, c == code
 }
 
-// timedByCode reads "M8[10ns]".
+// timedByCode reads a code such as "M8[10ns]".
 func timedByCode(code string) (Type, bool) {
 	name := "numpy.datetime64"
 	if code[0] == 'm' {

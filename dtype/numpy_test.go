@@ -25,7 +25,7 @@ func TestNumPyRoundTrip(t *testing.T) {
 	for _, typ := range sample(t) {
 		descr, ok := typ.NumPy()
 		if !ok || typ.Kind() == Raw && typ.Name() != "raw_bytes" || strings.HasPrefix(typ.Name(), "complex_") {
-			continue // NumPy has no such type, or another name for the same
+			continue // NumPy has no such type, or another name for it
 		}
 		if back, big, err := FromNumPy(descr); err != nil || back != typ || big {
 			t.Errorf("%s: %q is %s, %v: %v", typ, descr, back, big, err)

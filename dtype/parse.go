@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// maxRawSize is the largest raw element in bytes. The specification has no limit; a fill value of it has to fit a document.
+// maxRawSize is the largest raw element in bytes. The specification has no limit, but a
+// fill value must fit into a document.
 const maxRawSize = maxFixedSize
 
 func byName(name string) (Type, error) {
@@ -21,7 +22,7 @@ func byName(name string) (Type, error) {
 	return Type{}, fmt.Errorf("%w: %s", ErrUnsupported, excerpt(name))
 }
 
-// parseRaw returns the raw type of as many bits as the decimal says.
+// parseRaw returns the raw type with the given number of bits, in decimal.
 func parseRaw(digits string) (Type, error) {
 	bits, err := strconv.ParseUint(digits, 10, 64)
 	switch {
@@ -42,17 +43,18 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// trim removes JSON white space from both ends.
+// trim removes JSON white space at both ends.
 func trim(s string) string { return strings.Trim(s, " \t\r\n") }
 
-// unwrap returns what stands between the two marks.
+// unwrap returns the text between left and right. It returns false if either is missing.
 func unwrap(s, left, right string) (inner string, ok bool) {
 	s, begins := strings.CutPrefix(s, left)
 	s, ends := strings.CutSuffix(s, right)
 	return s, begins && ends
 }
 
-// excerpt quotes the beginning of a text for a message: a stranger's document may have megabytes of digits.
+// excerpt quotes the beginning of s for a message. A hostile document may have megabytes
+// of it.
 func excerpt(s string) string {
 	if len(s) > 60 {
 		return fmt.Sprintf("%q…", s[:50])

@@ -2,8 +2,9 @@ package dtype
 
 import "fmt"
 
-// Small reports whether the bytes of an element have bits without meaning: those of integers and floats of fewer than 8 bits, and of
-// structs with such fields. In memory signs fill them in integers, and zeros in floats.
+// Small reports whether the bytes of an element have unused bits. This is so for integers
+// and floats of fewer than 8 bits, and for structs with such fields. In memory, unused
+// bits repeat the sign of an integer and are 0 in a float.
 func (t Type) Small() bool {
 	if t.kind != Struct {
 		return t.Bits() > 0 && t.Bits() < 8
@@ -17,7 +18,8 @@ func (t Type) Small() bool {
 	return false
 }
 
-// HasBool reports whether t is bool, or a struct with such a field: then not all bytes are elements.
+// HasBool reports whether t is bool or a struct with a bool field, so that some bytes are
+// not valid elements.
 func (t Type) HasBool() bool {
 	for h := t.fields; h != noFields; h = h.Value().next {
 		if h.Value().Type.HasBool() {
@@ -27,7 +29,8 @@ func (t Type) HasBool() bool {
 	return t.kind == Bool
 }
 
-// Normalize sets the bits without meaning of elements, one behind the other, to what they are in memory; see [Type.Small].
+// Normalize sets the unused bits of consecutive elements to the values that they have in
+// memory; see [Type.Small].
 func (t Type) Normalize(elems []byte) {
 	switch {
 	case t.kind == Struct:
@@ -51,7 +54,7 @@ func (t Type) Normalize(elems []byte) {
 	}
 }
 
-// checkSmall refuses bytes that are not as Normalize leaves them.
+// checkSmall returns an error for bytes that Normalize would change.
 func (t Type) checkSmall(elems []byte) error {
 	for _, b := range elems {
 		one := [1]byte{b}

@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// smallFloat has the numbers of a format of up to 8 bits.
+// smallFloat has tables for a format of up to 8 bits.
 type smallFloat struct {
 	format *floatFormat
-	value  [256]float32 // of all bits; those that are not used are ignored
-	short  [256]float64 // with the shortest decimals that stand for them
-	middle []float64    // between the number without sign of each index and the next one
+	value  [256]float32 // number for each byte, whose unused bits are ignored
+	short  [256]float64 // numbers with the shortest decimals that round to them
+	middle []float64    // middle[i] lies between the numbers i and i+1, without sign
 
-	rounded func() *[1 << 15]uint16 // the codes of all numbers of 15 bits, see codes
+	rounded func() *[1 << 15]uint16 // result of codes
 }
 
-// newSmall makes a format from its bits, those of the fraction, and the bias of the exponent.
+// newSmall returns a format with the given numbers of bits in all and in the fraction,
+// and the bias of the exponent.
 func newSmall(name string, bits, fraction, bias int, s special) *floatFormat {
 	f := &floatFormat{name: name, bytes: 1, bits: bits, fraction: fraction, special: s}
 	f.small = &smallFloat{format: f}
@@ -38,13 +39,15 @@ func newSmall(name string, bits, fraction, bias int, s special) *floatFormat {
 	return f
 }
 
-// value computes the number that bits stand for.
+// value computes the number with the given bits.
 func (f *floatFormat) value(bits uint64, bias int) float32 {
 	inf, hasInf := f.inf()
 	switch {
-	case f.isNaN(bits) && hasInf: // with the payload it has
+	// Keep sign and payload.
+	case f.isNaN(bits) && hasInf:
 		return math.Float32frombits(uint32(bits&f.sign())<<(32-f.bits) | singleInf | uint32(bits&(1<<f.fraction-1))<<(23-f.fraction))
-	case f.isNaN(bits) && f.special == lastNaN: // with the sign it has
+	// Keep the sign.
+	case f.isNaN(bits) && f.special == lastNaN:
 		return math.Float32frombits(uint32(bits&f.sign())<<(32-f.bits) | 0x7fc00000)
 	case f.isNaN(bits):
 		return math.Float32frombits(0x7fc00000)
@@ -60,7 +63,8 @@ func (f *floatFormat) value(bits uint64, bias int) float32 {
 	return float32(x)
 }
 
-// magnitude computes the number that bits without a sign stand for, also where they would be beyond the finite ones.
+// magnitude computes the number with the given bits, without a sign. It does so even for
+// bits that are beyond the finite numbers.
 func (f *floatFormat) magnitude(bits uint64, bias int) float64 {
 	exponent, fraction := int(bits>>f.fraction), float64(bits&(1<<f.fraction-1))
 	switch {
@@ -72,7 +76,7 @@ func (f *floatFormat) magnitude(bits uint64, bias int) float64 {
 	return math.Ldexp(fraction+float64(uint64(1)<<f.fraction), exponent-bias-f.fraction)
 }
 
-// findMiddles computes where numbers are rounded to the one below or above.
+// findMiddles computes the middles between neighbours, at which rounding changes.
 func (s *smallFloat) findMiddles(bias int) {
 	count := s.format.mask()>>1 + 1 // numbers without sign
 	switch s.format.special {
@@ -89,10 +93,14 @@ func (s *smallFloat) findMiddles(bias int) {
 	}
 }
 
-// encode returns the bits of the number nearest to x, ties to even. A NaN keeps its sign and the upper bits of its payload where the
-// format has such, and becomes quiet where those are 0. It is not ok where the format has nothing to stand for x: a NaN in
-// a format without one, a number beyond the largest in one without infinities, for which it returns the largest or NaN, and
-// what is not positive in one without signs.
+// encode returns the bits of the number nearest to x, with ties to even. A NaN keeps its
+// sign and the upper bits of its payload if the format has them, and becomes quiet if
+// these bits are 0.
+//
+// encode returns false if the format cannot represent x: a NaN in a format without one, a
+// number beyond the largest in a format without infinities, and a number that is not
+// positive in a format without signs. For a number beyond the largest it returns the bits
+// of NaN or of the largest number.
 func (s *smallFloat) encode(x float32) (bits uint64, ok bool) {
 	f := s.format
 	if x != x {
@@ -106,20 +114,23 @@ func (s *smallFloat) encode(x float32) (bits uint64, ok bool) {
 		sign, x = f.sign(), -x
 	}
 	abs := float64(x)
-	i := uint64(sort.SearchFloat64s(s.middle, abs)) // the first whose middle is not below
+	// The first number whose middle with the next one is not below abs.
+	i := uint64(sort.SearchFloat64s(s.middle, abs))
 	if i < uint64(len(s.middle)) && s.middle[i] == abs && (i&1 == 1 || f.special == scale) {
-		i++ // the even one of two equally near; a digit that is alone is 1, which is odd
+		// Of two equally near numbers take the even one. In a format without a fraction
+		// the significand is 1, which is odd, so the next number is taken.
+		i++
 	}
 	if i == uint64(len(s.middle)) {
 		return s.beyond(sign)
 	}
 	if f.special == unsigned && i == 0 {
-		sign = 0 // there is no -0
+		sign = 0 // the format has no -0
 	}
 	return i | sign, true
 }
 
-// beyond returns what stands for a number beyond the largest.
+// beyond returns the bits for a number beyond the largest.
 func (s *smallFloat) beyond(sign uint64) (bits uint64, ok bool) {
 	f := s.format
 	if inf, ok := f.inf(); ok {
@@ -131,7 +142,7 @@ func (s *smallFloat) beyond(sign uint64) (bits uint64, ok bool) {
 	return uint64(len(s.middle)) - 1 | sign, false
 }
 
-// encodeNaN returns the bits of a NaN, where the format has one.
+// encodeNaN returns the bits of a NaN. It returns false if the format has none.
 func (s *smallFloat) encodeNaN(x uint32) (bits uint64, ok bool) {
 	f := s.format
 	inf, hasInf := f.inf()
@@ -147,11 +158,12 @@ func (s *smallFloat) encodeNaN(x uint32) (bits uint64, ok bool) {
 	return bits, ok
 }
 
-// noCode marks numbers that a format has nothing to stand for.
+// noCode marks numbers that a format cannot represent.
 const noCode = 1 << 15
 
-// codes returns what stands for every float32 that is cut to its upper 15 bits, which have two more of the fraction than any
-// of the formats; the last one is set where bits were lost, so that a number close to the middle of two does not land on it.
+// codes returns the bits for every float32 by its upper 15 bits. These have two more bits
+// of the fraction than any small format. The last one is set if lower bits are lost, so
+// that a number close to the middle of two neighbours does not land on it.
 func (s *smallFloat) codes() *[1 << 15]uint16 {
 	table := new([1 << 15]uint16)
 	for i := range table {
@@ -166,7 +178,8 @@ func (s *smallFloat) codes() *[1 << 15]uint16 {
 	return table
 }
 
-// set sets codes to the numbers nearest to those of src, and returns how many there are before the first that has none.
+// set sets codes to the numbers nearest to src. It returns the number of codes before the
+// first number that the format cannot represent.
 func (s *smallFloat) set(codes []byte, src []float32) int {
 	table := s.rounded()
 	for i, x := range src {

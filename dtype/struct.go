@@ -8,14 +8,15 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Field is a member of a struct.
+// Field is a field of a struct.
 type Field struct {
 	Name   string
 	Type   Type
-	Offset int // bytes from the start of the struct; [StructOf] computes it
+	Offset int // bytes from the start of the struct; set by [StructOf]
 }
 
-// field is a member of a struct and those behind it. Handles make types with the same fields equal.
+// field is a field of a struct with those after it. Handles make types with equal fields
+// equal.
 type field struct {
 	Field
 	next unique.Handle[field]
@@ -24,16 +25,19 @@ type field struct {
 // noFields ends the fields of a struct.
 var noFields unique.Handle[field]
 
-// The limits of structs. The specification has none; a struct has to fit a document, with its fill value.
+// Limits of structs. The specification has none, but a struct must fit into a document
+// together with its fill value.
 const (
 	maxFields    = 4096
 	maxNested    = 16
-	maxFixedSize = 1 << 20 // bytes of an element
+	maxFixedSize = 1 << 20 // bytes per element
 )
 
-// StructOf returns the type of elements with the given fields, packed one behind the other in this order
-// (zarr-extensions, "struct"). It wraps [ErrInvalid] where there is no field, one without a name or with the name of another,
-// or one whose type has no fixed width, and [ErrUnsupported] beyond 4096 fields, 1 MiB, or 16 structs in each other.
+// StructOf returns the type of elements with the given fields, packed in this order
+// (zarr-extensions, "struct"). It ignores their offsets. It returns an error that wraps
+// [ErrInvalid] if there is no field, if a field has no name or the name of another, or if
+// its type has variable length. It returns an error that wraps [ErrUnsupported] for more
+// than 4096 fields, 1 MiB per element, or 16 levels of nested structs.
 func StructOf(fields ...Field) (Type, error) {
 	if len(fields) == 0 {
 		return Type{}, fmt.Errorf("%w: a struct needs a field", ErrInvalid)
@@ -55,15 +59,17 @@ func StructOf(fields ...Field) (Type, error) {
 			return Type{}, fmt.Errorf("%w: a struct of more than %d bytes", ErrUnsupported, maxFixedSize)
 		}
 		t.size = int(n)
+		// Fields with numbers of different widths are swapped one by one.
 		if f.Type.unit != t.unit {
 			t.unit = 0
 		}
 	}
+	// Link the fields from the last one on, because each handle contains the next one.
 	for i := len(list) - 1; i >= 0; i-- {
 		t.fields = unique.Make(field{list[i], t.fields})
 	}
 	if t.depth() > maxNested {
-		return Type{}, fmt.Errorf("%w: more than %d structs in each other", ErrUnsupported, maxNested)
+		return Type{}, fmt.Errorf("%w: structs nested more than %d deep", ErrUnsupported, maxNested)
 	}
 	return t, nil
 }
@@ -80,7 +86,8 @@ func (f Field) check(seen map[string]bool) error {
 	return nil
 }
 
-// Fields returns the fields of a struct in the order in which they are stored, nil for other types.
+// Fields returns the fields of a struct in the order in which they are stored. It returns
+// nil for other types.
 func (t Type) Fields() []Field {
 	var list []Field
 	for h := t.fields; h != noFields; h = h.Value().next {
@@ -90,7 +97,7 @@ func (t Type) Fields() []Field {
 	return list
 }
 
-// Field returns the field of that name.
+// Field returns the field with the given name. It returns false if there is none.
 func (t Type) Field(name string) (Field, bool) {
 	for h := t.fields; h != noFields; h = h.Value().next {
 		f := h.Value().Field
@@ -101,9 +108,11 @@ func (t Type) Field(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// Turned returns the type of the same length of which [Type.Swap] turns only some numbers round: turn is asked for every field that has a
-// byte order, in the order in which they are stored, and the others become raw bytes. Format 2 stores such structs (NumPy's
-// structured types, of which every field has its own byte order).
+// Turned returns a type of the same size for which [Type.Swap] only swaps some of the
+// numbers. It calls turn for every field that has a byte order, in the order in which the
+// fields are stored. Fields for which turn returns false become raw bytes. Arrays of
+// format 2 need this, because every field of a NumPy structured type has its own byte
+// order.
 func (t Type) Turned(turn func() bool) Type {
 	if t.kind != Struct {
 		if t.Ordered() && !turn() {
@@ -117,12 +126,12 @@ func (t Type) Turned(turn func() bool) Type {
 	}
 	turned, err := StructOf(fields...)
 	if err != nil {
-		panic(err) // it has the names and lengths of t
+		panic(err) // cannot happen: names and sizes are those of t
 	}
 	return turned
 }
 
-// depth returns how many structs are in each other.
+// depth returns the number of levels of nested structs.
 func (t Type) depth() int {
 	if t.kind != Struct {
 		return 0

@@ -6,17 +6,20 @@ import (
 	"varve.dev/zarr/internal/turn"
 )
 
-// LittleEndian reports whether the host keeps the least significant byte of a number first.
+// LittleEndian reports whether the host stores the least significant byte of a number
+// first.
 func LittleEndian() bool {
 	return binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 }
 
-// SwapBytes copies src to dst with the bytes of every number of unit bytes in reverse order; a unit of 1 or less just copies.
-// dst has to be at least as long as src, and is src itself or does not overlap it; len(src) has to be a multiple of unit.
+// SwapBytes copies src to dst and reverses the bytes of every number of unit bytes. A
+// unit of 1 or less only copies. dst must be at least as long as src, and must be src
+// itself or not overlap it. The length of src must be a multiple of unit.
 func SwapBytes(dst, src []byte, unit int) { turn.Bytes(dst, src, unit) }
 
-// Swap copies src, elements of a type of fixed width, to dst with the bytes of every number in reverse order: of all numbers that
-// [Type.Unit] is about, and of those of every field of a struct. dst is src itself or does not overlap it, and is at least as long.
+// Swap copies src, elements of a type of fixed width, to dst and reverses the bytes of
+// every number. These are the numbers of [Type.Unit] bytes, in a struct those of every
+// field. dst must be at least as long as src, and must be src itself or not overlap it.
 func (t Type) Swap(dst, src []byte) {
 	if t.unit != 0 {
 		SwapBytes(dst, src, t.unit)
@@ -34,13 +37,14 @@ func (t Type) Swap(dst, src []byte) {
 	}
 }
 
-// nearby is how many bytes of structs are swapped number by number while they are in the first cache.
+// nearby is the number of bytes of structs that are swapped together. They stay in the
+// first-level cache while one number after another is swapped.
 const nearby = 8 << 10
 
-// numbers are members of a struct that follow each other and have the same width, more than one byte.
+// numbers are adjacent numbers of a struct with the same width of more than one byte.
 type numbers struct{ offset, count, unit int }
 
-// numbers appends the numbers of a type that begins at an offset of a struct to list.
+// numbers appends to list the numbers of a type that begins at offset within a struct.
 func (t Type) numbers(list []numbers, offset int) []numbers {
 	if t.unit == 0 {
 		for h := t.fields; h != noFields; h = h.Value().next {
@@ -62,7 +66,7 @@ func (t Type) numbers(list []numbers, offset int) []numbers {
 
 func (n numbers) end() int { return n.offset + n.count*n.unit }
 
-// manyNumbers are so many that they are swapped together.
+// manyNumbers is the count from which on the numbers of each struct are swapped together.
 const manyNumbers = 8
 
 // swap swaps the numbers in all structs of size bytes in b.
@@ -78,7 +82,8 @@ func (n numbers) swap(b []byte, size int) {
 	}
 }
 
-// swapEvery swaps the first of the numbers in b, and those that are a multiple of step bytes behind it.
+// swapEvery swaps the number of unit bytes at the start of b and every step bytes after
+// it.
 func swapEvery(b []byte, unit, step int) {
 	switch unit {
 	case 2:
@@ -100,7 +105,7 @@ func swapEvery(b []byte, unit, step int) {
 	}
 }
 
-// Ordered reports whether byte order makes a difference to elements of t.
+// Ordered reports whether the elements of t depend on the byte order.
 func (t Type) Ordered() bool { return t.unit != 1 && t.unit != 0 || t.unit == 0 && t.hasOrdered() }
 
 func (t Type) hasOrdered() bool {

@@ -32,7 +32,7 @@ func TestSwapBytes(t *testing.T) {
 	}
 }
 
-// swapPlain reverses the numbers of one element of a type, as [Type.Swap] says it.
+// swapPlain reverses the numbers of one element, by the definition of [Type.Swap].
 func swapPlain(typ Type, dst, src []byte) {
 	if typ.Unit() == 0 {
 		for _, f := range typ.Fields() {
@@ -46,7 +46,7 @@ func swapPlain(typ Type, dst, src []byte) {
 	}
 }
 
-// drawType draws a type of fixed width, structs of structs among them.
+// drawType draws a type of fixed width, including nested structs.
 func drawType(t *rapid.T, depth int) Type {
 	if depth == 0 || rapid.IntRange(0, 2).Draw(t, "simple") == 0 {
 		name := rapid.SampledFrom([]string{"bool", "uint8", "int16", "float32", "uint64", "complex64", "complex128", "r24", "r136"}).Draw(t, "type")
@@ -67,7 +67,7 @@ func drawType(t *rapid.T, depth int) Type {
 	return typ
 }
 
-// TestSwap compares swapping with the plain way, for structs of any fields, and in place.
+// TestSwap compares Swap with swapPlain, for any structs, and in place.
 func TestSwap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := drawType(t, 3)

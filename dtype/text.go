@@ -8,24 +8,27 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// ParseText returns the element that a text from a command line or a table stands for: Size
-// bytes in host byte order. What [Type.ParseFill] reads stands for the same element here, so
-// that a fill value can be copied from metadata. Where it reads a string, the quotes may be
-// left out. These forms come on top:
+// ParseText returns the element that a text from a command line or a table stands for.
+// The element has [Type.Size] bytes in host byte order. ParseText reads everything that
+// [Type.ParseFill] reads, as the same element, so that a fill value can be copied from
+// metadata. The quotes of a string may be omitted. It also reads these forms:
 //
-//   - text: anything that is no JSON string stands for itself;
-//   - floats: nan, inf, -inf; complex numbers as 1+2j;
-//   - bytes and raw types: "0x" and two digits a byte;
-//   - moments: a date as in ISO 8601, in UTC, that is a whole number of steps. A bare integer
-//     is a number of steps, as in metadata; a year alone needs quotes, or a month;
-//   - durations: a number with its unit, as 30 s.
+//   - text: anything that is not a JSON string stands for itself;
+//   - floats: nan, inf, -inf; complex numbers such as 1+2j;
+//   - bytes and raw types: "0x" and two digits per byte;
+//   - moments: an ISO 8601 date in UTC that is a whole number of steps. A bare integer is
+//     a number of steps, as in metadata, so a year alone needs quotes or a month;
+//   - durations: a number with its unit, such as 30 s.
 //
-// It reads what [Type.AppendText] writes, with three exceptions: structs, years alone, and
-// null-terminated bytes, which are base64 or hexadecimal here. Anything else wraps [ErrInvalid].
+// ParseText reads what [Type.AppendText] writes, with three exceptions: structs, years
+// alone, and null-terminated bytes, which are base64 or hexadecimal here. Anything else
+// is an error that wraps [ErrInvalid].
 func (t Type) ParseText(text string) ([]byte, error) {
 	if t.kind == String {
 		return parseWord(text)
 	}
+	// Try the forms of metadata first: they mean the same here, even if other forms
+	// match.
 	trimmed := trim(text)
 	elem, err := t.ParseFill([]byte(trimmed))
 	if err == nil {
@@ -52,8 +55,8 @@ func (t Type) ParseText(text string) ([]byte, error) {
 	return elem, nil
 }
 
-// parseEncoded reads bytes as "0x" and two digits each, or a JSON string whose quotes are
-// missing: a shell removes them from a value that is copied out of metadata.
+// parseEncoded reads bytes as "0x" and two digits each, or a JSON string without its
+// quotes. A shell removes the quotes of a value that is copied from metadata.
 func (t Type) parseEncoded(text string) ([]byte, bool) {
 	if b, ok := parseHexBytes(text); ok && t.kind != Struct {
 		if t.kind == Bytes {
@@ -66,7 +69,7 @@ func (t Type) parseEncoded(text string) ([]byte, bool) {
 	return elem, err == nil
 }
 
-// unquoted returns what is between the quotes of a text that has them.
+// unquoted returns the text between quotes, or the text itself if it has none.
 func unquoted(text string) string {
 	if inner, ok := unwrap(text, `"`, `"`); ok {
 		return inner
@@ -74,8 +77,8 @@ func unquoted(text string) string {
 	return text
 }
 
-// expectedText is expected for text that is no JSON. It helps those who give the text itself
-// where its encoded form is needed.
+// expectedText is expected for the forms that only ParseText reads. If a type needs its
+// encoded form, the message gives that form of the text.
 func (t Type) expectedText(text string) string {
 	switch t.kind {
 	case Datetime:
@@ -94,7 +97,7 @@ func (t Type) expectedText(text string) string {
 	return t.expected()
 }
 
-// quote turns a text into the JSON of a fill value.
+// quote converts a text to the JSON of a fill value.
 func (t Type) quote(text string) (json string, ok bool) {
 	switch t.kind {
 	case Float:
@@ -106,7 +109,7 @@ func (t Type) quote(text string) (json string, ok bool) {
 	return text, true
 }
 
-// quoteFloat adds the quotes that JSON needs around floats that are no decimal.
+// quoteFloat adds the quotes that JSON needs around floats that are not decimal.
 func quoteFloat(text string) string {
 	switch text {
 	case "nan", "NaN":
@@ -136,7 +139,8 @@ func splitComplex(text string) (re, im string, ok bool) {
 	return text[:i], strings.TrimPrefix(text[i:], "+"), true
 }
 
-// signOfSecond returns the index of the last sign that is neither the first byte nor the sign of an exponent, or -1.
+// signOfSecond returns the index of the last sign that is neither the first byte nor part
+// of an exponent, or -1.
 func signOfSecond(text string) int {
 	for i := len(text) - 1; i > 0; i-- {
 		isSign := text[i] == '+' || text[i] == '-'

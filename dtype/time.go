@@ -11,21 +11,24 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// NaT is the number of a [Datetime] or [Timedelta] that is none ("not a time").
+// NaT is the number of a [Datetime] or [Timedelta] that is not a time.
 const NaT = math.MinInt64
 
-// Step is what a [Datetime] or [Timedelta] counts: Factor units.
+// Step is the step in which a [Datetime] or [Timedelta] counts: Factor times Unit.
 type Step struct {
-	Unit   string // "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as" or "generic"
-	Factor int32  // at least 1
+	// Unit is "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as" or
+	// "generic".
+	Unit   string
+	Factor int32 // at least 1
 }
 
-// units has the units of time of NumPy; "μs" is another spelling of "us".
+// units lists the units of time of NumPy. "μs" is another spelling of "us".
 var units = [...]string{"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"}
 
 const unitNames = "Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as and generic"
 
 func newStep(unit string, factor int64) (Step, bool) {
+	// There are two code points for the micro sign, U+03BC and U+00B5.
 	if unit == "μs" || unit == "µs" {
 		unit = "us"
 	}
@@ -33,7 +36,7 @@ func newStep(unit string, factor int64) (Step, bool) {
 	return Step{unit, int32(factor)}, ok
 }
 
-// String returns the step as NumPy writes it: "D", "10us".
+// String returns the step in the form that NumPy uses: "D", "10us".
 func (s Step) String() string {
 	if s.Factor == 1 {
 		return s.Unit
@@ -41,14 +44,16 @@ func (s Step) String() string {
 	return strconv.Itoa(int(s.Factor)) + s.Unit
 }
 
-// DatetimeOf returns the type of moments that are counted from the beginning of 1970 (UTC) in steps of factor units, as "ns"
-// (zarr-extensions, "numpy.datetime64"). A unit that is not known, or a factor below 1 or above 2^31-1, wraps [ErrInvalid].
+// DatetimeOf returns the type of moments, counted from the beginning of 1970 in UTC in
+// steps of factor times unit, such as "ns" (zarr-extensions, "numpy.datetime64"). It
+// returns an error that wraps [ErrInvalid] if the unit is unknown, or if factor is below
+// 1 or above 2^31-1.
 func DatetimeOf(unit string, factor int) (Type, error) {
 	return timedOf("numpy.datetime64", unit, factor)
 }
 
-// TimedeltaOf returns the type of durations that are counted in steps of factor units (zarr-extensions,
-// "numpy.timedelta64"). Errors are those of [DatetimeOf].
+// TimedeltaOf returns the type of durations, counted in steps of factor times unit
+// (zarr-extensions, "numpy.timedelta64"). Errors are those of [DatetimeOf].
 func TimedeltaOf(unit string, factor int) (Type, error) {
 	return timedOf("numpy.timedelta64", unit, factor)
 }
@@ -69,10 +74,11 @@ func timed(name string, s Step) Type {
 	return Type{name: name, kind: k, size: 8, unit: 8, step: s}
 }
 
-// Step returns what a [Datetime] or [Timedelta] counts, the zero Step for other types.
+// Step returns the step in which a [Datetime] or [Timedelta] counts. It returns the zero
+// Step for other types.
 func (t Type) Step() Step { return t.step }
 
-// perSecond returns how many units of less than a second make one, 1 for longer ones.
+// perSecond returns the number of units in a second, or 1 for units of a second or more.
 func (s Step) perSecond() int64 {
 	switch s.Unit {
 	case "ms":
@@ -91,7 +97,8 @@ func (s Step) perSecond() int64 {
 	return 1
 }
 
-// seconds returns how many seconds make a unit, or months where it is one of months, and 1 for shorter ones.
+// seconds returns the number of seconds in a unit, or of months for units of months. It
+// returns 1 for shorter units.
 func (s Step) seconds() int64 {
 	switch s.Unit {
 	case "Y":
@@ -108,8 +115,9 @@ func (s Step) seconds() int64 {
 	return 1
 }
 
-// Moment returns the time that the number n of a [Datetime] stands for, in UTC; less than a nanosecond is cut off.
-// It is not ok for NaT, for a generic unit, and more than some 200 million years from now.
+// Moment returns the time for the number n of a [Datetime], in UTC and rounded down to
+// nanoseconds. It returns false for NaT, for a generic unit, and for times more than
+// about 200 million years from 1970.
 func (t Type) Moment(n int64) (at time.Time, ok bool) {
 	whole, fraction, ok := t.moment(n)
 	if !ok {
@@ -126,13 +134,15 @@ func (t Type) Moment(n int64) (at time.Time, ok bool) {
 	return time.Unix(whole, fraction).UTC(), true
 }
 
-// isMonths reports whether the unit is of months and not of seconds.
+// isMonths reports whether the unit counts months rather than seconds.
 func (s Step) isMonths() bool { return s.Unit == "Y" || s.Unit == "M" }
 
-// mostSeconds bounds the moments that are told, so that package time is exact.
+// mostSeconds is the largest distance from 1970 for which Moment returns a time. Package
+// time is exact within it.
 const mostSeconds = 1 << 53
 
-// moment returns the whole seconds, or months, from 1970 to a moment, and what is left as a fraction of [Step.perSecond].
+// moment returns the whole seconds, or months, from 1970 to a moment. fraction is the
+// remainder in units of [Step.perSecond].
 func (t Type) moment(n int64) (whole, fraction int64, ok bool) {
 	if n == NaT || t.kind != Datetime || t.step.Unit == "generic" {
 		return 0, 0, false
@@ -145,11 +155,12 @@ func (t Type) moment(n int64) (whole, fraction int64, ok bool) {
 	return whole, fraction, ok && -most <= whole && whole <= most
 }
 
-// floorMulDiv returns n*m/d rounded down, and the rest, which is not negative. It is not ok where that does not fit.
+// floorMulDiv returns n*m/d rounded down, and the remainder, which is not negative. It
+// returns false if the result overflows.
 func floorMulDiv(n, m, d int64) (q, r int64, ok bool) { return floorDiv(n, m, 0, d) }
 
-// floorDiv returns (n*m+more)/d rounded down, and the rest, where more is from 0 to m-1. It is not ok where that does not fit, or would be
-// [NaT].
+// floorDiv returns (n*m+more)/d rounded down, and the remainder. more must be from 0 to
+// m-1. It returns false if the result overflows or is [NaT].
 func floorDiv(n, m, more, d int64) (q, r int64, ok bool) {
 	magnitude := uint64(n)
 	if n < 0 {
@@ -157,6 +168,8 @@ func floorDiv(n, m, more, d int64) (q, r int64, ok bool) {
 	}
 	hi, lo := bits.Mul64(magnitude, uint64(m))
 	var carry uint64
+	// Divide the magnitude in 128 bits, so that the product cannot overflow. The
+	// magnitude of a negative sum is smaller by more.
 	if n < 0 {
 		lo, carry = bits.Sub64(lo, uint64(more), 0)
 		hi -= carry
@@ -174,6 +187,7 @@ func floorDiv(n, m, more, d int64) (q, r int64, ok bool) {
 	q, r = int64(uq), int64(ur)
 	if n < 0 {
 		q = -q
+		// Rounding the magnitude down rounds a negative quotient up.
 		if r > 0 {
 			q, r = q-1, d-r
 		}
@@ -181,8 +195,8 @@ func floorDiv(n, m, more, d int64) (q, r int64, ok bool) {
 	return q, r, q != NaT
 }
 
-// NumberOf returns the number that stands for a time in a [Datetime], rounded down. It is not ok for a generic unit, and where the
-// number does not fit.
+// NumberOf returns the number for a time in a [Datetime], rounded down. It returns false
+// for a generic unit, and if the number overflows.
 func (t Type) NumberOf(at time.Time) (n int64, ok bool) {
 	if t.kind != Datetime || t.step.Unit == "generic" {
 		return 0, false
@@ -202,8 +216,9 @@ func (t Type) NumberOf(at time.Time) (n int64, ok bool) {
 	return n, ok
 }
 
-// Duration returns the duration that the number n of a [Timedelta] stands for. It is not ok for NaT, for units of months, years and
-// none, and where it does not fit or is no whole number of nanoseconds.
+// Duration returns the duration for the number n of a [Timedelta]. It returns false for
+// NaT, for months, years and generic units, and if the duration overflows or is not a
+// whole number of nanoseconds.
 func (t Type) Duration(n int64) (d time.Duration, ok bool) {
 	s := t.step
 	if n == NaT || t.kind != Timedelta || s.isMonths() || s.Unit == "generic" {
@@ -222,7 +237,8 @@ func (t Type) Duration(n int64) (d time.Duration, ok bool) {
 	return time.Duration(q), ok && r == 0
 }
 
-// NumberOfDuration returns the number that stands for a duration in a [Timedelta]. It is not ok where no number does.
+// NumberOfDuration returns the number for a duration in a [Timedelta]. It returns false
+// if the duration is not a whole number of steps.
 func (t Type) NumberOfDuration(d time.Duration) (n int64, ok bool) {
 	s := t.step
 	if t.kind != Timedelta || s.isMonths() || s.Unit == "generic" {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMomentsAsNumPy holds the text of moments against what NumPy prints, and reads it back.
+// TestMomentsAsNumPy compares the text of moments with that of NumPy, and reads it back.
 func TestMomentsAsNumPy(t *testing.T) {
 	table, err := os.ReadFile("testdata/moments.txt")
 	if err != nil {
@@ -33,7 +33,8 @@ func TestMomentsAsNumPy(t *testing.T) {
 		if got := string(typ.AppendText(nil, elem(n))); got != want {
 			t.Errorf("%d of %s is %s, NumPy has %s", n, typ, got, want)
 		}
-		back, err := typ.ParseText(`"` + want + `"`) // a year alone would be a number of steps
+		// Without quotes a year alone would be a number of steps.
+		back, err := typ.ParseText(`"` + want + `"`)
 		if err != nil || int64(loadBits(back)) != n {
 			t.Errorf("%s of %s is %x, want %d: %v", want, typ, back, n, err)
 		}
@@ -44,7 +45,7 @@ func TestMomentsAsNumPy(t *testing.T) {
 	}
 }
 
-// ticks are how many of a unit make a second, or seconds and months a unit.
+// ticks has the length of each unit in seconds.
 var ticks = map[string]*big.Rat{
 	"W": big.NewRat(7*86400, 1), "D": big.NewRat(86400, 1), "h": big.NewRat(3600, 1), "m": big.NewRat(60, 1), "s": big.NewRat(1, 1),
 	"ms": big.NewRat(1, 1e3), "us": big.NewRat(1, 1e6), "ns": big.NewRat(1, 1e9), "ps": big.NewRat(1, 1e12), "fs": big.NewRat(1, 1e15), "as": big.NewRat(1, 1e18),
@@ -57,7 +58,7 @@ func floor(x *big.Rat) *big.Int {
 	return q
 }
 
-// drawTimed draws a type and a number, those at the ends more often than chance has them.
+// drawTimed draws a type and a number. It prefers numbers at the ends of the range.
 func drawTimed(t *rapid.T, of func(string, int) (Type, error)) (Type, int64) {
 	unit := rapid.SampledFrom(units[:]).Draw(t, "unit")
 	factor := rapid.OneOf(rapid.Just(1), rapid.IntRange(1, math.MaxInt32), rapid.SampledFrom([]int{7, 10, 60, 400, 86400, math.MaxInt32})).Draw(t, "factor")
@@ -70,7 +71,8 @@ func drawTimed(t *rapid.T, of func(string, int) (Type, error)) (Type, int64) {
 	return typ, n
 }
 
-// TestMoments compares moments with exact arithmetic, for every unit and any factor, and goes back.
+// TestMoments compares moments with exact arithmetic, for every unit and any factor, and
+// converts them back.
 func TestMoments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ, n := drawTimed(t, DatetimeOf)
@@ -108,7 +110,7 @@ func TestMoments(t *testing.T) {
 	})
 }
 
-// TestNumberOf rounds times down to a step.
+// TestNumberOf checks that times are rounded down to a step.
 func TestNumberOf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ, _ := drawTimed(t, DatetimeOf)
@@ -149,7 +151,8 @@ func TestDurations(t *testing.T) {
 			}
 			return
 		}
-		one := new(big.Rat).Mul(new(big.Rat).Mul(ticks[s.Unit], big.NewRat(int64(s.Factor), 1)), big.NewRat(1e9, 1)) // nanoseconds a step
+		// Nanoseconds per step.
+		one := new(big.Rat).Mul(new(big.Rat).Mul(ticks[s.Unit], big.NewRat(int64(s.Factor), 1)), big.NewRat(1e9, 1))
 		want := new(big.Rat).Mul(one, new(big.Rat).SetInt64(n))
 		if fits := want.IsInt() && want.Num().IsInt64(); ok != fits || ok && int64(got) != want.Num().Int64() {
 			t.Fatalf("%d of %s is %d ns, %v; want %v", n, typ, got, ok, want)
@@ -166,7 +169,8 @@ func TestDurations(t *testing.T) {
 	})
 }
 
-// TestTimedText reads every text that is written, at the ends too.
+// TestTimedText checks that every text that is written is read back, also at the ends of
+// the range.
 func TestTimedText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of := DatetimeOf
@@ -215,7 +219,7 @@ func mustType(t Type, err error) Type {
 }
 
 func TestTimedOfRefuses(t *testing.T) {
-	large := int64(math.MaxInt32) + 1 // where an int has 32 bits, it becomes a negative one
+	large := int64(math.MaxInt32) + 1 // becomes negative where an int has 32 bits
 	for _, of := range []func(string, int) (Type, error){DatetimeOf, TimedeltaOf} {
 		for unit, factor := range map[string]int{"": 1, "S": 1, "minute": 1, "s": 0, "ms": -1, "us": int(large), "ns ": 1} {
 			if typ, err := of(unit, factor); !errors.Is(err, ErrInvalid) || !typ.IsZero() {

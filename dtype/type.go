@@ -1,8 +1,12 @@
-// Package dtype describes the data types of array elements: their names in metadata, their layout in memory,
-// and their fill values as JSON. It does no I/O.
+// Package dtype describes the data types of array elements: their names in metadata,
+// their layout in memory, and their fill values in JSON. It does no I/O.
 //
-// An element in memory is [Type.Size] bytes in the byte order of the host; strings and byte strings of any length are
-// their bytes. Elements are equal when their bytes are: -0.0 is not 0.0, and a NaN equals a NaN of the same payload.
+// [Parse] returns the [Type] for a name and a configuration in metadata, [FromNumPy] that
+// for a NumPy type string, and [Of] that for a Go type.
+//
+// An element in memory has [Type.Size] bytes, in the byte order of the host. An element
+// of variable length, text or a byte string, is just its bytes. Elements are equal if
+// their bytes are: -0.0 differs from 0.0, and a NaN equals a NaN with the same payload.
 package dtype
 
 import (
@@ -11,11 +15,11 @@ import (
 )
 
 var (
-	// ErrUnsupported says that a data type is not one of this package's, though it may be a legal one.
-	// The array can be described, not read.
+	// ErrUnsupported means that this package does not support a data type, which may
+	// still be a legal one. An array of that type can be described but not read.
 	ErrUnsupported = errors.New("dtype: data type not supported")
-	// ErrInvalid says that the name of a data type, or a value of one, is malformed or out of range.
-	// The message says what is expected.
+	// ErrInvalid means that the name of a data type, or a value, is malformed or out of
+	// range. The message says what is expected.
 	ErrInvalid = errors.New("dtype: invalid")
 )
 
@@ -31,13 +35,13 @@ const (
 	Float
 	Complex
 	Raw
-	String     // text of any length, as UTF-8
+	String     // text of any length, in UTF-8
 	Bytes      // bytes of any length
-	UTF32      // text of a fixed number of code points, zeros at the end
-	Terminated // bytes of a fixed number, zeros at the end
+	UTF32      // text of a fixed number of code points, padded with zeros
+	Terminated // a fixed number of bytes, padded with zeros
 	Datetime   // a moment, counted from 1970 in a unit of time
 	Timedelta  // a duration in a unit of time
-	Struct     // fields of other types, one behind the other
+	Struct     // fields of other types, packed
 )
 
 // String returns the name of the kind in lower case.
@@ -52,19 +56,21 @@ func (k Kind) String() string {
 	return names[Invalid]
 }
 
-// Type is a data type. Types are immutable and comparable with ==; the zero Type is no type.
+// Type is a data type. Types are immutable and can be compared with ==. The zero Type is
+// invalid.
 type Type struct {
 	name   string
 	kind   Kind
-	size   int // bytes an element, 0 where they differ
-	unit   int // bytes of the numbers that an element is made of, 0 where they differ
+	size   int // bytes per element; 0 if they differ or the length varies
+	unit   int // bytes per number of an element; 0 for a struct with different ones
 	bits   int // of an integer
 	format *floatFormat
 	step   Step                 // of moments and durations
 	fields unique.Handle[field] // the first one of a struct
 }
 
-// named has the types that go by a name alone (zarr-specs v3 core, "Data types"; zarr-extensions, "data-types").
+// named lists the types that need no configuration (zarr-specs v3 core, "Data types";
+// zarr-extensions, "data-types").
 var named = append([]Type{
 	{name: "bool", kind: Bool, size: 1, unit: 1},
 	integer("int8", Int, 8),
@@ -106,38 +112,46 @@ func complexOf(name string, f *floatFormat) Type {
 	return Type{name: name, kind: Complex, size: 2 * f.bytes, unit: f.bytes, format: f}
 }
 
-// smallTypes returns the types of floats of up to 8 bits, and of complex numbers of these.
+// smallTypes returns the types of floats of up to 8 bits, and of complex numbers of
+// these.
 func smallTypes() (list []Type) {
 	for _, f := range smallFormats {
 		list = append(list, float(f))
-		if f.special != lastNaN { // of which nobody has complex numbers
+		// No program has complex numbers of float8_e4m3fn.
+		if f.special != lastNaN {
 			list = append(list, complexOf("complex_"+f.name, f))
 		}
 	}
 	return list
 }
 
-// All returns every data type that goes by a name alone, without configuration, but for the raw ones, which are without number.
+// All returns every data type that needs no configuration, except the raw types, of which
+// there is one for every size.
 func All() []Type { return append([]Type(nil), named...) }
 
-// Name returns the name as metadata has it: "float32", "r24". It is "" for the zero Type.
+// Name returns the name in metadata, such as "float32" or "r24". It is "" for the zero
+// Type.
 func (t Type) Name() string { return t.name }
 
-// Kind returns the family of t, [Invalid] for the zero Type.
+// Kind returns the family of t. It is [Invalid] for the zero Type.
 func (t Type) Kind() Kind { return t.kind }
 
-// Size returns the bytes of an element in memory, and 0 where elements differ in length: see [Type.Variable].
+// Size returns the number of bytes of an element in memory, or 0 if elements have
+// variable length; see [Type.Variable].
 func (t Type) Size() int { return t.size }
 
-// Variable reports whether elements are of any length: those of the kinds [String] and [Bytes].
+// Variable reports whether elements have variable length, as those of kind [String] and
+// [Bytes] do.
 func (t Type) Variable() bool { return t.kind == String || t.kind == Bytes }
 
-// Unit returns the bytes of the numbers that an element is made of, which is what byte order applies to:
-// 8 for complex128, 4 for the code points of fixed text, 1 for bool and raw types, and 0 for a struct whose fields differ.
+// Unit returns the number of bytes of the numbers in an element, to which the byte order
+// applies. It is 8 for complex128, 4 for the code points of fixed-length text, 1 for bool
+// and raw types, and 0 for a struct whose fields differ.
 func (t Type) Unit() int { return t.unit }
 
-// Bits returns how many bits the numbers that an element is made of have: 4 for int4, 6 for float6_e2m3fn. Bits of the
-// [Type.Unit] beyond them carry no meaning: signs fill them in integers, and zeros in floats. It is 0 for types that are no numbers.
+// Bits returns the number of bits of the numbers in an element: 4 for int4, 6 for
+// float6_e2m3fn. Other bits of a [Type.Unit] are unused; they repeat the sign of an
+// integer and are 0 in a float. Bits returns 0 for types that are not numbers.
 func (t Type) Bits() int {
 	if t.format != nil {
 		return t.format.bits
@@ -145,11 +159,12 @@ func (t Type) Bits() int {
 	return t.bits
 }
 
-// IsZero reports whether t is no type.
+// IsZero reports whether t is the zero Type.
 func (t Type) IsZero() bool { return t.kind == Invalid }
 
-// String returns the name, with what distinguishes the type from others of that name: "numpy.datetime64[10us]",
-// "fixed_length_utf32[12]" with its bytes, "struct{x: int32, y: float64}". It is "invalid" for the zero Type.
+// String returns the name with what distinguishes the type from others of that name:
+// "numpy.datetime64[10us]", "fixed_length_utf32[12]" with its size in bytes, "struct{x:
+// int32, y: float64}". It is "invalid" for the zero Type.
 func (t Type) String() string {
 	switch t.kind {
 	case Invalid:

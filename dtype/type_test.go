@@ -68,7 +68,7 @@ func TestKindString(t *testing.T) {
 	}
 }
 
-// parse is Parse of a name that is right.
+// parse is Parse for a valid name.
 func parse(t testing.TB, name string) Type {
 	t.Helper()
 	typ, err := Parse(name, nil)
@@ -78,7 +78,7 @@ func parse(t testing.TB, name string) Type {
 	return typ
 }
 
-// sample has every named type and some raw ones.
+// sample returns every named type and some raw ones.
 func sample(t testing.TB) []Type {
 	types := All()
 	for _, name := range []string{"r8", "r16", "r24", "r128"} {

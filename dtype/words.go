@@ -27,7 +27,7 @@ func parseString(text string) (string, bool) {
 	return s, err == nil
 }
 
-// parseVariable reads an element of no fixed width.
+// parseVariable reads an element of variable length.
 func (t Type) parseVariable(text string) ([]byte, bool) {
 	if t.kind == Bytes {
 		return parseBytes(text)
@@ -36,13 +36,14 @@ func (t Type) parseVariable(text string) ([]byte, bool) {
 	return []byte(s), ok
 }
 
-// parseBytes reads bytes in base64, or as an array of integers.
+// parseBytes reads bytes in base64 or as an array of integers.
 func parseBytes(text string) ([]byte, bool) {
 	if !strings.HasPrefix(text, "[") {
 		s, ok := parseString(text)
 		if !ok {
 			return nil, false
 		}
+		// DecodeString skips line breaks even in strict mode.
 		b, err := base64.StdEncoding.Strict().DecodeString(s)
 		return b, err == nil && !strings.ContainsAny(s, "\r\n")
 	}
@@ -61,7 +62,7 @@ func parseBytes(text string) ([]byte, bool) {
 	return b, true
 }
 
-// copyExactly fills elem with bytes in base64.
+// copyExactly sets elem to bytes in base64, of which there must be exactly as many.
 func copyExactly(elem []byte, text string) bool {
 	b, ok := parseBytes(text)
 	return ok && len(b) == len(elem) && copy(elem, b) == len(b)
@@ -71,17 +72,18 @@ func appendBase64(dst, b []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
 }
 
-// parseUTF32 sets elem to a JSON string.
+// parseUTF32 sets elem to the text of a JSON string.
 func (t Type) parseUTF32(elem []byte, text string) bool {
 	s, ok := parseString(text)
 	return ok && t.setText(elem, s)
 }
 
-// SetText sets elem, an element of a type of fixed-length text or null-terminated bytes, to a text with zeros behind it. It is false
-// where the text is too long.
+// SetText sets elem, an element of fixed-length text or null-terminated bytes, to a text
+// padded with zeros. It returns false if the text is too long.
 func (t Type) SetText(elem []byte, text string) bool { return t.setText(elem, text) }
 
-// AppendWord appends the text of an element of fixed length, without the zeros behind it; that of null-terminated bytes as it is.
+// AppendWord appends the text of an element of fixed length without its padding.
+// Null-terminated bytes are appended unchanged.
 func (t Type) AppendWord(dst, elem []byte) []byte {
 	if t.kind == UTF32 {
 		return appendUTF8(dst, elem)
@@ -89,7 +91,8 @@ func (t Type) AppendWord(dst, elem []byte) []byte {
 	return append(dst, t.TrimPadding(elem)...)
 }
 
-// TrimPadding returns an element without what only fills its fixed length: the zeros behind null-terminated bytes.
+// TrimPadding returns an element without its padding, the zeros at the end of
+// null-terminated bytes. Elements of other types are returned unchanged.
 func (t Type) TrimPadding(elem []byte) []byte {
 	if t.kind == Terminated {
 		return trimZeros(elem)
@@ -97,7 +100,7 @@ func (t Type) TrimPadding(elem []byte) []byte {
 	return elem
 }
 
-// setText sets an element of fixed length to a text, with zeros behind it.
+// setText sets an element of fixed length to a text padded with zeros.
 func (t Type) setText(elem []byte, s string) bool {
 	clear(elem)
 	if t.kind == Terminated {
@@ -114,7 +117,8 @@ func (t Type) setText(elem []byte, s string) bool {
 	return true
 }
 
-// appendUTF8 appends an element of fixed-length text, without the zeros at its end. What is no Unicode is the replacement character.
+// appendUTF8 appends an element of fixed-length text without its padding. Invalid code
+// points become the replacement character.
 func appendUTF8(dst, elem []byte) []byte {
 	end := len(elem)
 	for end >= 4 && binary.NativeEndian.Uint32(elem[end-4:]) == 0 {
@@ -127,7 +131,7 @@ func appendUTF8(dst, elem []byte) []byte {
 	return dst
 }
 
-// checkUTF32 refuses numbers that are no code points.
+// checkUTF32 returns an error for numbers that are not code points.
 func checkUTF32(elems []byte) error {
 	for at := 0; at < len(elems); at += 4 {
 		if r := binary.NativeEndian.Uint32(elems[at:]); r > utf8.MaxRune || !utf8.ValidRune(rune(r)) {
@@ -145,7 +149,7 @@ func trimZeros(elem []byte) []byte {
 	return elem
 }
 
-// appendPrintable appends bytes that are text as they are, and others in hexadecimal.
+// appendPrintable appends bytes that are text unchanged, and all others in hexadecimal.
 func appendPrintable(dst, b []byte) []byte {
 	if utf8.Valid(b) && !isHexWord(string(b)) {
 		return append(dst, b...)
@@ -163,7 +167,7 @@ func parseHexBytes(text string) ([]byte, bool) {
 	return b, ok && err == nil
 }
 
-// parseWord reads text that stands for itself, or is quoted as in JSON.
+// parseWord reads text that stands for itself or is a JSON string.
 func parseWord(text string) ([]byte, error) {
 	if strings.HasPrefix(text, `"`) {
 		if s, ok := parseString(text); ok {
@@ -176,7 +180,8 @@ func parseWord(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// parseStruct reads an object with a value for every field, or all bytes in little endian and base64.
+// parseStruct reads an object with a value for every field, or all bytes in little-endian
+// order and base64.
 func (t Type) parseStruct(elem []byte, text string) bool {
 	v, ok := parseJSON(text)
 	if !ok {
@@ -204,10 +209,11 @@ func (t Type) parseStruct(elem []byte, text string) bool {
 			return false
 		}
 	}
-	return v.Len() == len(fields) // no name is there twice
+	return v.Len() == len(fields) // so no field is missing
 }
 
-// object returns an element of a struct as a JSON object. It has memory of its own so that the elements of other types need none.
+// object returns an element of a struct as a JSON object. It allocates its own memory, so
+// that other types need no allocation.
 func (t Type) object(elem []byte) []byte {
 	dst := []byte{'{'}
 	for h := t.fields; h != noFields; h = h.Value().next {
@@ -221,7 +227,7 @@ func (t Type) object(elem []byte) []byte {
 	return append(dst, '}')
 }
 
-// tuple returns an element of a struct as people read it.
+// tuple returns an element of a struct as text for people.
 func (t Type) tuple(elem []byte) []byte {
 	dst := []byte{'('}
 	for h := t.fields; h != noFields; h = h.Value().next {

@@ -10,15 +10,18 @@ import (
 type Array struct {
 	// Shape is the length of every dimension in elements.
 	Shape []int64
-	// DataType, ChunkGrid and ChunkKeyEncoding are extension points that every array has.
+	// DataType, ChunkGrid and ChunkKeyEncoding are the extension points that every array
+	// has.
 	DataType, ChunkGrid, ChunkKeyEncoding Extension
-	// FillValue is the JSON of the fill value as it was spelled, but for what was repaired.
+	// FillValue is the fill value as JSON, as it was spelled unless it was repaired.
 	FillValue []byte
-	// Codecs are the codecs in the order of encoding, at least one.
+	// Codecs are the codecs in the order of encoding. There is at least one.
 	Codecs []Extension
-	// StorageTransformers is nil where the document has no such member. No storage transformer is supported.
+	// StorageTransformers is nil if the document has no such member. No storage
+	// transformer is supported.
 	StorageTransformers []Extension
-	// DimensionNames is nil where the document has none, else it has an entry a dimension, nil for one without a name.
+	// DimensionNames is nil if the document has none. Otherwise it has one entry per
+	// dimension, which is nil for a dimension without a name.
 	DimensionNames []*string
 	// Attributes is a JSON object as it was spelled.
 	Attributes []byte
@@ -28,8 +31,8 @@ type Array struct {
 	v2      *arrayV2 // nil in format 3
 }
 
-// array reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported,
-// or comes alone.
+// array reads the document of an array. If only unsupported parts are at fault, it
+// returns the array together with an error that wraps ErrUnsupported.
 func (d *document) array(l Limits) (Node, error) {
 	d.disown(consolidatedMetadata, numFields)
 	a := &Array{kept: d.kept}
@@ -90,7 +93,8 @@ func (d *document) grid() (Extension, error) {
 	return newGrid(v)
 }
 
-// ParseChunkGrid is [ParseExtension] for a chunk_grid alone, which may also have the form of ZEP 3's draft.
+// ParseChunkGrid is [ParseExtension] for the value of chunk_grid, which may also have the
+// form of the ZEP 3 draft.
 func ParseChunkGrid(raw []byte, l Limits) (Extension, error) {
 	v, err := strictjson.Parse(raw, l.json())
 	if err != nil {
@@ -107,8 +111,9 @@ func newGrid(v strictjson.Value) (Extension, error) {
 	return newExtension(v)
 }
 
-// draftGrid reads a chunk grid as ZEP 3's draft had it, with the name as "type" and all else beside it:
-// {"type": "rectangular", "separator": "/", "chunk_shape": [[5, 5, 10], 10]}. It is written as it was until the grid changes.
+// draftGrid reads a chunk grid in the form of the ZEP 3 draft. That has the name as
+// "type" and all else beside it: {"type": "rectangular", "separator": "/", "chunk_shape":
+// [[5, 5, 10], 10]}. It is written in the same form until the grid changes.
 func draftGrid(v strictjson.Value) (Extension, bool) {
 	if v.Kind() != strictjson.Object {
 		return Extension{}, false
@@ -144,7 +149,7 @@ func (d *document) shape(a *Array, rank int) error {
 	return err
 }
 
-// extents reads an array of lengths in elements.
+// extents reads a list of lengths in elements, at most rank of them.
 func extents(v strictjson.Value, rank int) ([]int64, error) {
 	n := v.Len()
 	if n > rank {
@@ -176,6 +181,8 @@ func (d *document) chains(a *Array) error {
 		return v.Errorf("there must be at least one codec, the one that makes bytes")
 	}
 	isByField := func(e Extension) bool { return e.Name == BytesByField }
+	// Arrays of format 2 can have this codec in memory, but no document of format 3 may
+	// name it.
 	if i := slices.IndexFunc(a.Codecs, isByField); i >= 0 && d.refused == nil {
 		d.refused = v.Element(i).Errorf("%w", unsupported("fields in byte orders of their own, which only format 2 has, are not supported in format 3"))
 	}
@@ -211,28 +218,30 @@ func (d *document) dimensionNames(a *Array) error {
 	return nil
 }
 
-// Resized returns a copy of a with another shape, in elements, and the chunk grid that goes with it.
+// Resized returns a copy of a with another shape, in elements, and the chunk grid for
+// that shape.
 func (a *Array) Resized(shape []int64, grid Extension) *Array {
 	b := *a
 	b.Shape, b.ChunkGrid, b.repairs = slices.Clone(shape), grid, rewritten(a.repairs)
 	return &b
 }
 
-// WithKeyEncoding returns a copy of a whose chunks have keys of another encoding.
+// WithKeyEncoding returns a copy of a whose chunk keys use another encoding.
 func (a *Array) WithKeyEncoding(e KeyEncoding) *Array {
 	b := *a
 	b.ChunkKeyEncoding, b.repairs = e.Extension(), rewritten(a.repairs)
 	return &b
 }
 
-// WithAttributes returns a copy of a with other attributes. Anything but a JSON object is [ErrInvalid].
+// WithAttributes returns a copy of a with other attributes. If raw is not a JSON object,
+// the error wraps [ErrInvalid].
 func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 	v, err := object(raw)
 	if err != nil {
 		return nil, under(err, "/attributes")
 	}
 	b := *a
-	if b.Attributes = v.Raw(); b.v2 != nil { // the other document stays
+	if b.Attributes = v.Raw(); b.v2 != nil { // attributes have a document of their own
 		b.DimensionNames = namesV2(b.Attributes, len(b.Shape))
 		return &b, nil
 	}
@@ -240,9 +249,12 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 	return &b, nil
 }
 
-// Marshal returns the canonical document of a: the members in a fixed order, indented by two spaces, with a final
-// newline. It is read again before it is returned, and the error is the one with which [ParseArray] refuses it.
-// In format 2 it is the document [V2Array], whatever the codecs and the data type are by now; see [Array.ToV2].
+// Marshal returns the canonical document of a. Its members are in a fixed order, indented
+// by two spaces, and end with a newline. Marshal parses the document before it returns
+// it, so its errors are those of [ParseArray].
+//
+// In format 2 it is the document [V2Array], as it was read except for shape and chunks.
+// Changes of the codecs and the data type have no effect on it; see [Array.ToV2].
 func (a *Array) Marshal(l Limits) ([]byte, error) {
 	if a.v2 != nil {
 		return a.marshalV2(l)

@@ -6,8 +6,9 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// Attribute returns the JSON of the attribute key as it is spelled, and whether there is one.
-// raw is a JSON object, as [Array] and [Group] have it; anything else is [ErrInvalid].
+// Attribute returns the JSON of the attribute with the given key, as it is spelled. It
+// returns false if there is none. raw is the JSON object of [Array.Attributes] or
+// [Group.Attributes]; if it is not an object, the error wraps [ErrInvalid].
 func Attribute(raw []byte, key string) (value []byte, ok bool, err error) {
 	v, err := object(raw)
 	if err != nil {
@@ -17,9 +18,10 @@ func Attribute(raw []byte, key string) (value []byte, ok bool, err error) {
 	return m.Raw(), ok, nil
 }
 
-// SetAttribute returns a copy of the JSON object raw in which the attribute key has the given JSON value:
-// in its old place, or behind all others. All else stays as it is spelled.
-// A value that is not one JSON value, or a raw that is no object, is [ErrInvalid].
+// SetAttribute returns a copy of the JSON object raw with the given JSON value for key.
+// An existing attribute keeps its place; a new one comes last. All else stays as it is
+// spelled. If raw is not an object or value is not one JSON value, the error wraps
+// [ErrInvalid].
 func SetAttribute(raw []byte, key string, value []byte) ([]byte, error) {
 	v, err := object(raw)
 	if err != nil {
@@ -48,14 +50,14 @@ func replaced(v strictjson.Value, raw []byte, key string, value []byte) []byte {
 	return slices.Concat(v.Raw()[:len(v.Raw())-1], name, []byte(":"), value, []byte("}"))
 }
 
-// UnsetAttribute returns a copy of the JSON object raw without the attribute key. All else stays as it is spelled.
-// A raw that is no object is [ErrInvalid].
+// UnsetAttribute returns a copy of the JSON object raw without the attribute key. All
+// else stays as it is spelled. If raw is not an object, the error wraps [ErrInvalid].
 func UnsetAttribute(raw []byte, key string) ([]byte, error) {
 	v, err := object(raw)
 	if err != nil {
 		return nil, located(err)
 	}
-	from := v.Offset() + 1 // behind what stays: the brace, or the value before
+	from := v.Offset() + 1 // end of what stays: the brace, or the value before
 	for name, m := range v.Members() {
 		end := m.Offset() + len(m.Raw())
 		switch {
@@ -63,6 +65,7 @@ func UnsetAttribute(raw []byte, key string) ([]byte, error) {
 			from = end
 			continue
 		case from == v.Offset()+1:
+			// The first member has no comma before it: remove the one after it.
 			end = behindComma(raw, end)
 		}
 		return slices.Concat(raw[:from], raw[end:]), nil
@@ -70,7 +73,8 @@ func UnsetAttribute(raw []byte, key string) ([]byte, error) {
 	return slices.Clone(raw), nil
 }
 
-// behindComma returns the offset behind the comma that follows the value ending at i, or i where none follows.
+// behindComma returns the offset after the comma that follows the value ending at i. It
+// returns i if there is no comma.
 func behindComma(raw []byte, i int) int {
 	for j := i; raw[j] != '}'; j++ {
 		if raw[j] == ',' {
@@ -80,7 +84,7 @@ func behindComma(raw []byte, i int) int {
 	return i
 }
 
-// object returns the JSON object that raw is.
+// object parses raw, which must be a JSON object.
 func object(raw []byte) (strictjson.Value, error) {
 	v, err := strictjson.Parse(raw, strictjson.Limits{Size: int64(len(raw))})
 	if err == nil && v.Kind() != strictjson.Object {

@@ -8,20 +8,24 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// Consolidated is a copy of the documents of all nodes below a group, held in the group's own document
-// (zarr-specs v3.1 core, "Additional fields"; kind "inline"), or in format 2 in [V2Consolidated], where a node has several
-// documents: its entry is their record, see [RecordV2]. It is for listing and for opening many nodes at once.
-// Paths are relative to the group, as "a/b", and no two entries have one path or a path below an array: entries of a document that
-// do are no part of the tree, see [Consolidated.Refused]. An entry whose parents are missing is permitted. The zero
-// Consolidated is empty.
+// Consolidated is a copy of the documents of all nodes below a group. It is for listing
+// and for opening many nodes at once. In format 3 it is part of the group's own document
+// (zarr-specs v3.1 core, "Additional fields"; kind "inline"). In format 2 it is the
+// document [V2Consolidated]; as a node has several documents there, its entry is their
+// record, see [RecordV2].
+//
+// Paths are relative to the group, such as "a/b". No two entries have the same path, and
+// none lies below an array. Entries of a document that break these rules are not part of
+// the tree; see [Consolidated.Refused]. An entry whose parents are missing is permitted.
+// The zero Consolidated is empty.
 type Consolidated struct {
 	entries []entry // in the order of the document
-	order   []int32 // of the entries by path: a walk over the tree
-	refused []flaw  // entries of the document that fit into no tree
+	order   []int32 // indices of the entries in tree order, sorted by path
+	refused []flaw  // entries of the document that are not part of the tree
 	kept    []member
 	v2      bool
-	own     []byte   // the record of the group itself, nil where there is none; format 2 only
-	other   []member // of the metadata that belongs to no node; format 2 only
+	own     []byte   // record of the group itself, nil if there is none; format 2 only
+	other   []member // metadata that belongs to no node; format 2 only
 }
 
 var (
@@ -33,18 +37,21 @@ type entry struct {
 	path  string
 	raw   []byte
 	array bool
-	has   uint8    // documents of the record, by their places in recordNames; only while a document of format 2 is read
-	again []member // documents whose place was taken
+	// has is a bit set of the documents in the record, by their index in recordNames. It
+	// is only used while a document of format 2 is read.
+	has   uint8
+	again []member // documents that the record already had
 }
 
-// NewConsolidated returns the consolidated metadata of nodes: pairs of a path and the document found there.
-// A path that is not legal, given twice or below an array, and a document that is [ErrInvalid], are errors;
-// one that [Parse] describes in spite of an extension that it does not support is none.
+// NewConsolidated returns the consolidated metadata of nodes, which are pairs of a path
+// and a document. It returns an error if a path is not legal, is given twice or lies
+// below an array, or if a document is invalid ([ErrInvalid]). A document with unsupported
+// extensions that [Parse] still describes is accepted.
 func NewConsolidated(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
 	return new(Consolidated).with(nodes, l)
 }
 
-// with fills an empty c.
+// with adds nodes to c, which must be empty.
 func (c *Consolidated) with(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
 	for path, raw := range nodes {
 		e, err := c.newEntry(path, raw, l)
@@ -59,15 +66,16 @@ func (c *Consolidated) with(nodes iter.Seq2[string, []byte], l Limits) (*Consoli
 	return c, nil
 }
 
-// consolidated reads the member of a group. Null, which early writers of format 3 left there, is none; a kind
-// that is not known but may be ignored is kept as it is.
+// consolidated reads the member of a group. Early writers of format 3 left a null there,
+// which counts as none. An unknown kind that may be ignored is kept as it is.
 func (d *document) consolidated(v strictjson.Value) (*Consolidated, error) {
 	if v.Kind() == strictjson.Null {
 		return nil, nil
 	}
 	var kind, nodes, must strictjson.Value
 	c := new(Consolidated)
-	for name, m := range v.Named() { // once: a walk goes over all nodes
+	// A single pass: looking up each member would walk over all nodes again.
+	for name, m := range v.Named() {
 		switch string(name) {
 		case "kind":
 			kind = m
@@ -94,11 +102,13 @@ func (d *document) consolidated(v strictjson.Value) (*Consolidated, error) {
 	return c, nil
 }
 
-// read takes the entries of the member "metadata". Only as much of each document is looked at as the tree needs.
+// read reads the entries of the member "metadata". It only looks at as much of each
+// document as the tree needs.
 func (c *Consolidated) read(nodes strictjson.Value) {
 	c.entries = make([]entry, 0, nodes.Len())
 	for path, m := range nodes.Members() {
-		kind, _ := m.Member("node_type") // a damaged entry is for Entry to tell: its neighbours are sound
+		// Entry reports damaged entries. They must not hide the sound ones.
+		kind, _ := m.Member("node_type")
 		name, _ := kind.Str()
 		c.entries = append(c.entries, entry{path: path, raw: m.Raw(), array: name == "array"})
 	}
@@ -117,7 +127,7 @@ func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error
 	return entry{path: path, raw: raw, array: array}, nil
 }
 
-// parse reads the document of an entry, or its record.
+// parse reads the document of an entry, in format 2 its record.
 func (c *Consolidated) parse(raw []byte, l Limits) (Node, error) {
 	if c.v2 {
 		return parseRecord(raw, l)
@@ -133,14 +143,14 @@ func (c *Consolidated) entryError(path string, err error) error {
 	return under(err, at+strictjson.Token(path))
 }
 
-// copy returns a copy of c that has other entries.
+// copy returns a copy of c with other entries.
 func (c *Consolidated) copy(entries []entry, order []int32) *Consolidated {
 	b := *c
 	b.entries, b.order = entries, order
 	return &b
 }
 
-// sort puts the paths in tree order.
+// sort sorts the entries in tree order.
 func (c *Consolidated) sort() {
 	c.order = make([]int32, len(c.entries))
 	for i := range c.order {
@@ -149,7 +159,8 @@ func (c *Consolidated) sort() {
 	slices.SortStableFunc(c.order, func(i, j int32) int { return comparePaths(c.entries[i].path, c.entries[j].path) })
 }
 
-// index sorts the paths and checks that they make a tree. In tree order all nodes below an array follow it at once.
+// index sorts the entries and checks that they form a tree. In tree order all nodes below
+// an array follow it directly.
 func (c *Consolidated) index() error {
 	c.sort()
 	last, array := "", ""
@@ -171,7 +182,8 @@ func (c *Consolidated) index() error {
 // Len returns the number of entries.
 func (c *Consolidated) Len() int { return len(c.entries) }
 
-// Nodes returns the entries in tree order, each node before those below it: the path and the raw document.
+// Nodes yields the entries in tree order, each node before those below it: the path and
+// the raw document.
 func (c *Consolidated) Nodes() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for _, i := range c.order {
@@ -182,16 +194,18 @@ func (c *Consolidated) Nodes() iter.Seq2[string, []byte] {
 	}
 }
 
-// find returns the place in the tree order of path, or of the first entry behind it, and whether path is there.
+// find returns the index of path in tree order, or that of the first entry after it and
+// false.
 func (c *Consolidated) find(path string) (int, bool) {
 	return slices.BinarySearchFunc(c.order, path, func(i int32, path string) int {
 		return comparePaths(c.entries[i].path, path)
 	})
 }
 
-// Entry reads the document at path. It returns nil and no error where there is no such entry. An entry that is
-// damaged is an [*Error] whose pointer names it. Consolidated metadata within the entry is ignored:
-// Below returns the part of c that is the same and up to date.
+// Entry parses the document at path. It returns nil and no error if there is no such
+// entry. If the entry is damaged, the error is an [*Error] whose pointer names it.
+// Consolidated metadata within the entry is ignored: [Consolidated.Below] returns the
+// same information, up to date.
 func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 	at, ok := c.find(path)
 	if !ok {
@@ -204,7 +218,8 @@ func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 	return n, err
 }
 
-// Raw returns the document at path as it is spelled, or in format 2 the record; nil where there is no such entry.
+// Raw returns the document at path as it is spelled, in format 2 the record. It returns
+// nil if there is no such entry.
 func (c *Consolidated) Raw(path string) []byte {
 	at, ok := c.find(path)
 	if !ok {
@@ -213,7 +228,8 @@ func (c *Consolidated) Raw(path string) []byte {
 	return c.entries[c.order[at]].raw
 }
 
-// Below returns the entries below the group at path, with paths relative to it.
+// Below returns the entries below the group at path. Their paths are relative to that
+// group.
 func (c *Consolidated) Below(path string) *Consolidated {
 	at, ok := c.find(path)
 	b := &Consolidated{v2: c.v2, refused: c.refusedBelow(path)}
@@ -232,8 +248,8 @@ func (c *Consolidated) Below(path string) *Consolidated {
 	return b
 }
 
-// With returns a copy of c in which the entry at path is the document raw: in its old place, or behind all others.
-// A path or a document that [NewConsolidated] refuses is refused here too.
+// With returns a copy of c with the document raw for the entry at path. An existing entry
+// keeps its place; a new one comes last. Errors are those of [NewConsolidated].
 func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, error) {
 	return c.WithAll(func(yield func(string, []byte) bool) { yield(path, raw) }, l)
 }
@@ -259,7 +275,8 @@ func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Cons
 	return b, nil
 }
 
-// Without returns a copy of c without the entry at path. Entries below it stay, but for those that are refused.
+// Without returns a copy of c without the entry at path. Entries below it stay, except
+// for those that are not part of the tree.
 func (c *Consolidated) Without(path string) *Consolidated {
 	b := c.copy(slices.Clone(c.entries), slices.Clone(c.order))
 	b.forgive(func(p string) bool { return p == path || below(p, path) })

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// consolidatedDoc is a group whose consolidated metadata has the given entries: pairs of path and document.
+// consolidatedDoc returns a group with consolidated metadata for pairs of a path and a
+// document.
 func consolidatedDoc(entries ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(entries); i += 2 {
@@ -59,7 +60,8 @@ func TestConsolidated(t *testing.T) {
 	}
 }
 
-// TestConsolidatedDamaged opens a group with damaged entries: they say so when they are read, the others are sound.
+// TestConsolidatedDamaged opens a group with damaged entries. Reading them fails; all
+// other entries stay readable.
 func TestConsolidatedDamaged(t *testing.T) {
 	for _, damaged := range []string{"{}", `{"node_type":"table"}`, "null", "5", `[1]`} {
 		g, err := ParseGroup([]byte(consolidatedDoc("a", damaged, "b", groupDoc(""))), Limits{})
@@ -154,7 +156,7 @@ func TestConsolidatedChanged(t *testing.T) {
 	}
 }
 
-// TestConsolidatedModel changes consolidated metadata at random and compares it with a map.
+// TestConsolidatedModel changes consolidated metadata at random and compares with a map.
 func TestConsolidatedModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.StringMatching(`[ab!-](/[ab!-]){0,2}`)
@@ -199,7 +201,7 @@ func fits(model map[string]bool, path string, array bool) bool {
 	return true
 }
 
-// TestMemory parses documents that take the most memory for their length.
+// TestMemory parses documents that take the most memory for their size.
 func TestMemory(t *testing.T) {
 	var nodes []string
 	for i := range 20000 {

@@ -1,10 +1,6 @@
-// Package metadata holds the documents of a Zarr hierarchy as values: the zarr.json of arrays and groups
-// (zarr-specs v3.1 core, "Array metadata" and "Group metadata").
-//
-// Reading is tolerant of whatever the specification allows and strict about everything else. [Parse] accepts
-// short-hand strings for extension points, unknown members that say "must_understand": false and consolidated
-// metadata; it refuses duplicate names, wrong kinds of values and unknown members that have to be understood.
-// What a data type, grid, codec or fill value means is judged where it is implemented: here they stay JSON.
+// Package metadata represents the documents of a Zarr hierarchy: the zarr.json of arrays
+// and groups in format 3 (zarr-specs v3.1 core, "Array metadata" and "Group metadata"),
+// and the documents of format 2, which [ParseV2] reads.
 //
 //	node, err := metadata.Parse(document, metadata.Limits{})
 //	switch n := node.(type) {
@@ -14,10 +10,20 @@
 //		fmt.Println(string(n.Attributes))
 //	}
 //
-// Writing is strict: Marshal makes a canonical document, reads it again, and refuses what Parse would refuse.
-// What was read and not changed is written as it was spelled, numbers included: attributes, fill value, extensions,
-// unknown members and consolidated documents. Format version, node type, shape and dimension names are spelled anew.
+// Parsing is strict, but accepts all forms that the specification permits. [Parse]
+// accepts short-hand strings for extension points, unknown members with
+// "must_understand": false, and consolidated metadata. It refuses duplicate names, values
+// of the wrong kind, and unknown members that must be understood. Known deviations of
+// other writers are repaired and reported ([Array.Notes]). Data types, grids, codecs and
+// fill values stay JSON here. The packages that implement them check their meaning.
 //
-// Values are immutable in use: methods that begin with With return a changed copy. Parsed values point into the
-// document, which must not be changed afterwards.
+// Marshal returns a canonical document. It parses the document again and refuses whatever
+// Parse would refuse. Everything that was parsed and not changed is written as it was
+// spelled, including numbers: attributes, the fill value, extensions, unknown members and
+// consolidated documents. Format version, node type, shape and dimension names are always
+// written anew.
+//
+// Arrays and groups should not be modified: methods whose names begin with With return a
+// changed copy. Parsed values refer to the document, which must not be changed
+// afterwards.
 package metadata

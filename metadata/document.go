@@ -6,7 +6,7 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// field numbers the members that the specification names, in the order in which they are written.
+// field identifies a member that the specification names, in the order of writing.
 type field int
 
 const (
@@ -32,18 +32,18 @@ var fieldNames = [numFields]string{
 
 func (f field) String() string { return fieldNames[f] }
 
-// member is a member of a document that this package has no meaning for.
+// member is a member of a document whose meaning this package does not know.
 type member struct {
 	name string
 	raw  []byte
 }
 
-// document is the outermost object of a zarr.json, taken apart in one walk over its bytes.
+// document is the outermost object of a zarr.json, split into members in one pass.
 type document struct {
 	root    strictjson.Value
 	fields  [numFields]strictjson.Value
-	kept    []member // unknown members that are written again
-	refused error    // the first unknown member that may not
+	kept    []member // unknown members to be written again
+	refused error    // error for the first unknown member that must be understood
 	repairs []repair
 }
 
@@ -62,9 +62,9 @@ func newDocument(root strictjson.Value) (*document, error) {
 	return d, nil
 }
 
-// unknown keeps a member that says "must_understand": false and refuses any other
-// (zarr-specs v3.1 core, "Additional fields"). The first that is refused is kept too, so that a node which was read in
-// spite of it cannot be written without it.
+// unknown keeps a member with "must_understand": false and refuses any other (zarr-specs
+// v3.1 core, "Additional fields"). The first refused member is kept as well. A node that
+// is described in spite of it then cannot be written without it.
 func (d *document) unknown(name string, v strictjson.Value) {
 	must, _ := v.Member("must_understand")
 	b, err := must.Bool()
@@ -79,7 +79,8 @@ func (d *document) unknown(name string, v strictjson.Value) {
 	}
 }
 
-// disown treats the fields in [from, to) as unknown members: they belong to the other node type.
+// disown treats the fields in [from, to) as unknown members, because they belong to the
+// other node type.
 func (d *document) disown(from, to field) {
 	for f := from; f < to; f++ {
 		if v := d.fields[f]; !v.IsZero() {
@@ -88,7 +89,7 @@ func (d *document) disown(from, to field) {
 	}
 }
 
-// required returns a field that has to be present.
+// required returns a required field.
 func (d *document) required(f field) (strictjson.Value, error) {
 	v := d.fields[f]
 	if v.IsZero() {
@@ -97,7 +98,7 @@ func (d *document) required(f field) (strictjson.Value, error) {
 	return v, nil
 }
 
-// nodeType returns "array" or "group" once the format version is right.
+// nodeType returns "array" or "group". It also checks the format version.
 func (d *document) nodeType() (string, error) {
 	v, err := d.required(zarrFormat)
 	if err != nil {
@@ -120,8 +121,8 @@ func (d *document) nodeType() (string, error) {
 	return kind, err
 }
 
-// optional returns a field that may be missing. One that is null was left out by a writer that
-// encodes what is not there.
+// optional returns an optional field. If it is null, the writer had no value for it:
+// optional records the repair r and treats the field as missing.
 func (d *document) optional(f field, r repair) strictjson.Value {
 	v := d.fields[f]
 	if !v.IsZero() && v.Kind() == strictjson.Null {
@@ -131,7 +132,7 @@ func (d *document) optional(f field, r repair) strictjson.Value {
 	return v
 }
 
-// attributes returns the raw attributes, {} where there are none.
+// attributes returns the raw attributes, {} if there are none.
 func (d *document) attributes() ([]byte, error) {
 	v := d.optional(attributes, nullAttributes)
 	if v.IsZero() {

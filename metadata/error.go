@@ -8,22 +8,27 @@ import (
 )
 
 var (
-	// ErrInvalid says that a document is not what the specification demands. It has to be repaired or written anew.
+	// ErrInvalid means that a document violates the specification. It must be repaired or
+	// written anew.
 	ErrInvalid = errors.New("metadata: invalid")
-	// ErrUnsupported says that a document may be valid but asks for what this library does not know:
-	// another format version, an extension that must be understood, a storage transformer.
+	// ErrUnsupported means that a document may be valid but requires something that this
+	// library does not support: another format version, an extension that must be
+	// understood, or a storage transformer.
 	ErrUnsupported = errors.New("metadata: not supported")
 )
 
-// Error is a fault of a document. It is [ErrInvalid] or [ErrUnsupported] to errors.Is.
+// Error is a fault of a document. It matches either [ErrInvalid] or [ErrUnsupported] in
+// errors.Is.
 type Error struct {
-	// Pointer is the JSON pointer (RFC 6901) of the value at fault; "" is the whole document.
+	// Pointer is the JSON pointer (RFC 6901) of the value at fault, "" for the whole
+	// document.
 	Pointer string
-	// Err is what is wrong there.
+	// Err describes the fault.
 	Err error
 }
 
-// Error returns where and what, as in "metadata: /shape/0: must be an integer, got 1.5".
+// Error returns the position and the fault, such as "metadata: /shape/0: must be an
+// integer, got 1.5".
 func (e *Error) Error() string {
 	if e.Pointer == "" {
 		return "metadata: " + e.Err.Error()
@@ -34,12 +39,12 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether target is ErrInvalid, where the fault is not an ErrUnsupported.
+// Is reports whether target is ErrInvalid and the fault is not an ErrUnsupported.
 func (e *Error) Is(target error) bool {
 	return target == ErrInvalid && !errors.Is(e.Err, ErrUnsupported)
 }
 
-// unsupported is a message that is ErrUnsupported to errors.Is.
+// unsupported is a message that matches ErrUnsupported in errors.Is.
 type unsupported string
 
 func (u unsupported) Error() string        { return string(u) }
@@ -47,7 +52,8 @@ func (u unsupported) Is(target error) bool { return target == ErrUnsupported }
 
 func unsupportedf(format string, args ...any) error { return unsupported(fmt.Sprintf(format, args...)) }
 
-// located turns an error of the JSON layer, or one without a place, into an [*Error].
+// located converts an error of package strictjson, or one without a position, to an
+// [*Error].
 func located(err error) error {
 	if err == nil {
 		return nil
@@ -61,7 +67,7 @@ func located(err error) error {
 	return &Error{"", err}
 }
 
-// under puts a pointer before the pointer of an error.
+// under adds a prefix to the pointer of an error.
 func under(err error, pointer string) error {
 	switch e := located(err).(type) {
 	case *Error:

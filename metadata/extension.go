@@ -6,28 +6,31 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// Extension is the value of an extension point: a data type, chunk grid, chunk key encoding, codec or storage
-// transformer by name (zarr-specs v3.1 core, "Extension points").
+// Extension is the value of an extension point: a data type, chunk grid, chunk key
+// encoding, codec or storage transformer with its configuration (zarr-specs v3.1 core,
+// "Extension points").
 type Extension struct {
 	// Name is the registered name or URL.
 	Name string
-	// Configuration is the JSON object of that name as it was spelled, nil where there is none.
+	// Configuration is a JSON object as it was spelled, nil if there is none.
 	Configuration []byte
-	// Optional is set where the document says "must_understand": false.
+	// Optional is set if the document has "must_understand": false.
 	Optional bool
 
 	read *spelling
 }
 
-// spelling is an extension as a document had it. It is written again as long as the extension is what was read.
+// spelling is an extension as it appeared in a document. The extension is written in the
+// same way unless it is changed.
 type spelling struct {
 	as  Extension
 	raw []byte
 }
 
-// ParseExtension reads an extension that is nested in a configuration: an inner codec of a shard, the type of a field.
-// raw is an object with the members "name", "configuration" and "must_understand", or a string that is the name.
-// Errors are of type [*Error] and [ErrInvalid].
+// ParseExtension parses an extension within a configuration, such as an inner codec of a
+// shard or the type of a field. raw is an object with the members "name", "configuration"
+// and "must_understand", or a string with the name. Errors are of type [*Error] and wrap
+// [ErrInvalid].
 func ParseExtension(raw []byte, l Limits) (Extension, error) {
 	v, err := strictjson.Parse(raw, l.json())
 	if err != nil {
@@ -91,17 +94,18 @@ func extensionName(v strictjson.Value) (string, error) {
 	return name, err
 }
 
-// MarshalJSON returns what Append appends.
+// MarshalJSON returns what [Extension.Append] appends.
 func (e Extension) MarshalJSON() ([]byte, error) { return e.Append(nil), nil }
 
-// Equal reports whether e and o say the same, however they are spelled.
+// Equal reports whether e and o have the same members, even if they were spelled
+// differently. It compares configurations byte by byte.
 func (e Extension) Equal(o Extension) bool {
 	return e.Name == o.Name && e.Optional == o.Optional &&
 		(e.Configuration == nil) == (o.Configuration == nil) && bytes.Equal(e.Configuration, o.Configuration)
 }
 
-// Append appends the JSON of e as it stands in a document: as it was spelled where it was read and not changed,
-// else as an object, because zarr-python 3.4 refuses short-hand strings.
+// Append appends the JSON of e. If e was parsed and not changed, it is written as it was
+// spelled. Otherwise it is an object, because zarr-python 3.4 refuses short-hand strings.
 func (e Extension) Append(dst []byte) []byte {
 	if e.asRead() {
 		return append(dst, e.read.raw...)
@@ -116,7 +120,8 @@ func (e Extension) Append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendType is Append for a data type, which every reader knows as a plain string where it has no configuration.
+// appendType is Append for a data type. Without a configuration it is a plain string,
+// which every reader accepts.
 func (e Extension) appendType(dst []byte) []byte {
 	if !e.asRead() && e.Configuration == nil && !e.Optional {
 		return strictjson.AppendQuote(dst, e.Name)
@@ -126,10 +131,10 @@ func (e Extension) appendType(dst []byte) []byte {
 
 func (e Extension) asRead() bool { return e.read != nil && e.Equal(e.read.as) }
 
-// usualChain is how many codecs most arrays have at most.
+// usualChain is the largest number of codecs that most arrays have.
 const usualChain = 3
 
-// newExtensions reads an array of extensions.
+// newExtensions reads a list of extensions.
 func newExtensions(v strictjson.Value) ([]Extension, error) {
 	if v.Kind() != strictjson.Array {
 		return nil, v.Errorf("must be an array, got %s", v.Kind())

@@ -4,10 +4,11 @@ package metadata
 type Group struct {
 	// Attributes is a JSON object as it was spelled.
 	Attributes []byte
-	// Consolidated is the metadata of the nodes below, nil where the document has none.
+	// Consolidated is the metadata of the nodes below, nil if the document has none.
 	Consolidated *Consolidated
-	// Damaged says why Consolidated is nil although the group has the document [V2Consolidated]: it cannot be read. What
-	// is below the group is to be found without it, and it is mended by writing it anew.
+	// Damaged is set if the group has a document [V2Consolidated] that cannot be read.
+	// Consolidated is then nil, the nodes below must be found without it, and writing the
+	// document anew repairs it.
 	Damaged error
 
 	kept    []member
@@ -31,7 +32,8 @@ func (d *document) group(entry bool) (Node, error) {
 	return g, d.refused
 }
 
-// WithAttributes returns a copy of g with other attributes. Anything but a JSON object is [ErrInvalid].
+// WithAttributes returns a copy of g with other attributes. If raw is not a JSON object,
+// the error wraps [ErrInvalid].
 func (g *Group) WithAttributes(raw []byte) (*Group, error) {
 	v, err := object(raw)
 	if err != nil {
@@ -43,16 +45,18 @@ func (g *Group) WithAttributes(raw []byte) (*Group, error) {
 	return &h, nil
 }
 
-// WithConsolidated returns a copy of g with other consolidated metadata, or none where c is nil.
+// WithConsolidated returns a copy of g with other consolidated metadata, or without any
+// if c is nil.
 func (g *Group) WithConsolidated(c *Consolidated) *Group {
 	h := *g
 	h.Consolidated, h.Damaged = c, nil
 	return &h
 }
 
-// Marshal returns the canonical document of g: the members in a fixed order, indented by two spaces, with a final
-// newline. It is read again before it is returned, and the error is the one with which [ParseGroup] refuses it.
-// In format 2 it is the document [V2Group]: attributes and consolidated metadata have documents of their own.
+// Marshal returns the canonical document of g. Its members are in a fixed order, indented
+// by two spaces, and end with a newline. Marshal parses the document before it returns
+// it, so its errors are those of [ParseGroup]. In format 2 it is the document [V2Group];
+// attributes and consolidated metadata have documents of their own.
 func (g *Group) Marshal(l Limits) ([]byte, error) {
 	if g.v2 != nil {
 		return g.marshalV2(l)

@@ -8,12 +8,12 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// KeyEncoding makes the keys of chunks from their indices (zarr-specs v3.1 core, "Chunk key encoding").
-// The four encodings give a chunk different keys, except for arrays of rank 0 and 1, where separators make
-// less of a difference.
+// KeyEncoding makes the keys of chunks from their indices (zarr-specs v3.1 core, "Chunk
+// key encoding"). The four encodings give a chunk different keys, except that some agree
+// for arrays of rank 0 or 1, whose keys have fewer separators.
 type KeyEncoding uint8
 
-// The key encodings, and their keys of the chunk with the index (0, 1).
+// The key encodings, each with its key for the chunk with index (0, 1).
 const (
 	DefaultSlash KeyEncoding = iota // c/0/1
 	DefaultDot                      // c.0.1
@@ -21,9 +21,10 @@ const (
 	V2Slash                         // 0/1
 )
 
-// ParseKeyEncoding reads a chunk key encoding. A separator is "/" or "."; without one, default has "/" and v2 has ".".
-// Any other configuration is [ErrInvalid], an unknown name [ErrUnsupported]: whatever must_understand says, chunks
-// cannot be found without it.
+// ParseKeyEncoding parses a chunk key encoding. The separator is "/" or "."; by default
+// it is "/" for the encoding default and "." for v2. Any other configuration is an error
+// that wraps [ErrInvalid]. An unknown name is an error that wraps [ErrUnsupported] even
+// if must_understand is false, because chunks cannot be found without the encoding.
 func ParseKeyEncoding(e Extension) (KeyEncoding, error) {
 	slash, dot, encoding := DefaultSlash, DefaultDot, DefaultSlash
 	switch e.Name {
@@ -49,7 +50,7 @@ func ParseKeyEncoding(e Extension) (KeyEncoding, error) {
 	return encoding, nil
 }
 
-// keySeparator returns the separator of a configuration, "" where it has none.
+// keySeparator returns the separator of a configuration, "" if it has none.
 func keySeparator(configuration []byte) (separator string, err error) {
 	v, err := object(configuration)
 	if err != nil {
@@ -85,10 +86,10 @@ func (e KeyEncoding) Separator() byte {
 	return '/'
 }
 
-// String returns the key of the chunk (0, 1) as an example of e.
+// String returns the key of the chunk (0, 1) as an example.
 func (e KeyEncoding) String() string { return string(e.AppendKey(nil, []int64{0, 1})) }
 
-// Extension returns e as it is written in metadata, with its separator.
+// Extension returns e in the form of metadata, with its separator.
 func (e KeyEncoding) Extension() Extension {
 	return Extension{Name: e.Name(), Configuration: fmt.Appendf(nil, `{"separator":"%c"}`, e.Separator())}
 }
@@ -96,8 +97,9 @@ func (e KeyEncoding) Extension() Extension {
 // isDefault reports whether keys begin with "c".
 func (e KeyEncoding) isDefault() bool { return e != V2Dot && e != V2Slash }
 
-// AppendKey appends the key, relative to the array, of the chunk with the given index. An array of rank 0 has the one
-// key "c" or, in the encodings of v2, "0". Indices have to be non-negative.
+// AppendKey appends the key of the chunk with the given index, relative to the array. An
+// array of rank 0 has the single key "c" or, in the v2 encodings, "0". Indices must not
+// be negative.
 func (e KeyEncoding) AppendKey(dst []byte, index []int64) []byte {
 	switch {
 	case e.isDefault():
@@ -114,9 +116,9 @@ func (e KeyEncoding) AppendKey(dst []byte, index []int64) []byte {
 	return dst
 }
 
-// ParseKey is the inverse of AppendKey: it returns the index, of the given rank, of the chunk with the key,
-// appended to index[:0], and whether key is the key of a chunk. Only what AppendKey makes is:
-// decimal numbers without sign or leading zeros that fit into int64.
+// ParseKey is the inverse of AppendKey. It appends the index of the chunk with the given
+// key to index[:0]. It returns false if AppendKey makes no such key for the given rank:
+// numbers must be decimal, without a sign or leading zeros, and fit into int64.
 func (e KeyEncoding) ParseKey(key string, rank int, index []int64) ([]int64, bool) {
 	index = index[:0]
 	switch {
@@ -144,8 +146,10 @@ func (e KeyEncoding) ParseKey(key string, rank int, index []int64) ([]int64, boo
 	return index, key == ""
 }
 
-// leadingIndex returns the canonical decimal number that key begins with and its length in bytes, 0 where there is none.
+// leadingIndex returns the canonical decimal number at the start of key and its length in
+// bytes. The length is 0 if there is none.
 func leadingIndex(key string) (n int64, digits int) {
+	// The subtraction of bytes wraps around, so anything below '0' is not below 10.
 	for ; digits < len(key) && key[digits]-'0' < 10; digits++ {
 		d := int64(key[digits] - '0')
 		if digits > 0 && n == 0 || n > (math.MaxInt64-d)/10 {

@@ -93,7 +93,8 @@ func TestKeysInverse(t *testing.T) {
 		if got, ok := e.ParseKey(key, len(index), nil); !ok || !slices.Equal(got, index) {
 			t.Fatalf("%s: %v, %v", key, got, ok)
 		}
-		if _, ok := e.ParseKey(key, len(index)+1, nil); ok && key != "0" { // which is the first chunk of rank 0 and of rank 1
+		// "0" is the first chunk of rank 0 and of rank 1.
+		if _, ok := e.ParseKey(key, len(index)+1, nil); ok && key != "0" {
 			t.Fatalf("%s has another rank, too", key)
 		}
 	})

@@ -114,7 +114,7 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// TestMarshalLimit makes a document that only indentation carries over the limit.
+// TestMarshalLimit marshals a document that exceeds the limit only when it is indented.
 func TestMarshalLimit(t *testing.T) {
 	g, err := new(Group).WithAttributes([]byte(`{"a":` + strings.Repeat(`{"a":`, 20) + "0" + strings.Repeat("}", 21)))
 	if err != nil {
@@ -179,7 +179,7 @@ func TestExtension(t *testing.T) {
 	}
 }
 
-// TestParseChunkGrid reads a chunk grid alone as it is read within a document.
+// TestParseChunkGrid compares a chunk grid alone with one in a document.
 func TestParseChunkGrid(t *testing.T) {
 	for spelled, want := range map[string]string{
 		`{"name":"regular","configuration":{"chunk_shape":[4]}}`:            `regular {"chunk_shape":[4]}`,

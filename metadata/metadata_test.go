@@ -71,7 +71,7 @@ func hostileCases(t testing.TB) []hostileCase {
 	return cases
 }
 
-// verdict is what becomes of a document up to its key encoding.
+// verdict parses a document up to its key encoding and returns the outcome.
 func verdict(doc []byte) (string, error) {
 	n, err := Parse(doc, Limits{})
 	if a, ok := n.(*Array); ok && err == nil {
@@ -177,7 +177,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// tree returns the values of a document with numbers as they are spelled. What may be written or left out is left out.
+// tree returns the values of a document, with numbers as they are spelled and without
+// members that are optional.
 func tree(t testing.TB, doc []byte) map[string]any {
 	d := json.NewDecoder(strings.NewReader(string(doc)))
 	d.UseNumber()
@@ -233,7 +234,8 @@ func TestErrorPlace(t *testing.T) {
 	}
 }
 
-// TestDraftGrid reads the chunk grid of ZEP 3's draft, which has no name, and writes it as it was.
+// TestDraftGrid reads the chunk grid of the ZEP 3 draft, which has no name, and writes it
+// as it was.
 func TestDraftGrid(t *testing.T) {
 	with := func(grid string) []byte {
 		return []byte(strings.Replace(arrayDoc(""), `{"name":"regular","configuration":{"chunk_shape":[4]}}`, grid, 1))

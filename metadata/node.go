@@ -9,13 +9,14 @@ import (
 
 // Node is an [*Array] or a [*Group].
 type Node interface {
-	// Marshal returns the canonical document of the node, or the error with which Parse would refuse it.
+	// Marshal returns the canonical document of the node. Its errors are those of Parse.
 	Marshal(l Limits) ([]byte, error)
-	// MarshalAttributes returns the document of the attributes, nil in format 3, where Marshal has them.
+	// MarshalAttributes returns the document of the attributes. It returns nil in format
+	// 3, where they are part of the document of the node.
 	MarshalAttributes(l Limits) ([]byte, error)
-	// Record returns what consolidated metadata has of the node.
+	// Record returns the entry of the node in consolidated metadata.
 	Record(l Limits) ([]byte, error)
-	// Format returns the version of the format in which the node is stored: 2 or 3.
+	// Format returns the version of the storage format: 2 or 3.
 	Format() int
 	// Document returns the name of the document that Marshal returns.
 	Document() string
@@ -26,16 +27,17 @@ type Node interface {
 func (a *Array) node() {}
 func (g *Group) node() {}
 
-// Parse reads a zarr.json document of either node type. Errors are of type [*Error]: [ErrInvalid], or
-// [ErrUnsupported] where the document asks for more than this library knows. If only storage transformers or unknown
-// members stand in the way, the node is returned with the error, so that it can be described. A bare NaN or Infinity in attributes,
-// which zarr-python writes, is repaired (see [Array.Notes]).
+// Parse parses a zarr.json document of either node type. Errors are of type [*Error] and
+// match [ErrInvalid], or [ErrUnsupported] if the document requires something that this
+// library does not support. If only storage transformers or unknown members are at fault,
+// Parse returns the node together with the error, so that it can be described. A bare NaN
+// or Infinity in attributes, as zarr-python writes it, is repaired (see [Array.Notes]).
 func Parse(data []byte, l Limits) (Node, error) {
 	n, err := parse(data, l, false)
 	return n, located(err)
 }
 
-// ParseArray is [Parse] for the document of an array. A group is refused.
+// ParseArray is [Parse] for the document of an array. It returns an error for a group.
 func ParseArray(data []byte, l Limits) (*Array, error) {
 	n, err := Parse(data, l)
 	if _, other := n.(*Group); other {
@@ -45,7 +47,7 @@ func ParseArray(data []byte, l Limits) (*Array, error) {
 	return a, err
 }
 
-// ParseGroup is [Parse] for the document of a group. An array is refused.
+// ParseGroup is [Parse] for the document of a group. It returns an error for an array.
 func ParseGroup(data []byte, l Limits) (*Group, error) {
 	n, err := Parse(data, l)
 	if _, other := n.(*Array); other {
@@ -55,7 +57,8 @@ func ParseGroup(data []byte, l Limits) (*Group, error) {
 	return g, err
 }
 
-// parse reads a document. An entry of consolidated metadata has consolidated metadata of its own left alone.
+// parse reads a document. For an entry of consolidated metadata it ignores consolidated
+// metadata within the entry.
 func parse(data []byte, l Limits, entry bool) (Node, error) {
 	limits := l.json()
 	if !entry {
@@ -72,7 +75,8 @@ func parse(data []byte, l Limits, entry bool) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if repaired || entry { // of which the group's document was repaired
+	// An entry may have been repaired with the document of the group.
+	if repaired || entry {
 		if err := d.onlyAttributesRepaired(); err != nil {
 			return nil, err
 		}
@@ -90,7 +94,8 @@ func parse(data []byte, l Limits, entry bool) (Node, error) {
 	return d.group(entry)
 }
 
-// reparse reads a document that has bare non-finite numbers, in place of which it gets texts.
+// reparse parses a document after it has replaced bare non-finite numbers by strings. It
+// returns false if there are none, or if the document is invalid for other reasons.
 func reparse(data []byte, l strictjson.Limits) (root strictjson.Value, ok bool) {
 	quoted, found := quoteNonFinite(data)
 	if !found {
@@ -100,9 +105,11 @@ func reparse(data []byte, l strictjson.Limits) (root strictjson.Value, ok bool) 
 	return root, err == nil
 }
 
-// onlyAttributesRepaired refuses bare non-finite numbers in members that say what the node is.
+// onlyAttributesRepaired returns an error if there were bare non-finite numbers in
+// members that describe the node.
 func (d *document) onlyAttributesRepaired() error {
-	if bytes.IndexByte(d.root.Raw(), '\\') < 0 { // what was repaired is spelled with an escape
+	// The replacements have an escape.
+	if bytes.IndexByte(d.root.Raw(), '\\') < 0 {
 		return nil
 	}
 	for f, v := range d.fields[:attributes] {
@@ -113,7 +120,8 @@ func (d *document) onlyAttributesRepaired() error {
 	return nil
 }
 
-// NodeType returns what a zarr.json document says of the type of its node, "array" or "group", and "" where it says nothing of the kind.
+// NodeType returns the type of the node in a zarr.json document, "array" or "group". It
+// returns "" if the document has neither.
 func NodeType(data []byte) string {
 	data, _ = quoteNonFinite(data)
 	raw, _, _ := Attribute(data, nodeType.String())

@@ -15,7 +15,8 @@ func nanDocument(fill, attributes string) string {
 	return strings.NewReplacer("FILL", fill, "ATTRIBUTES", attributes).Replace(nanArray)
 }
 
-// TestBareNonFinite reads attributes as Python's json writes them, and writes them as they were.
+// TestBareNonFinite reads attributes as Python's json module writes them, and writes them
+// as they were.
 func TestBareNonFinite(t *testing.T) {
 	const attributes = `{"a":NaN,"b":[-Infinity,"NaN",Infinity],"NaN":1}`
 	a, err := metadata.ParseArray([]byte(nanDocument(`"NaN"`, attributes)), metadata.Limits{})
@@ -39,7 +40,8 @@ func TestBareNonFinite(t *testing.T) {
 	}
 }
 
-// TestBareNonFiniteElsewhere refuses what says what the node is.
+// TestBareNonFiniteElsewhere checks that bare numbers are refused in members that
+// describe the node.
 func TestBareNonFiniteElsewhere(t *testing.T) {
 	for _, attributes := range []string{`{}`, `{"a":NaN}`} {
 		_, err := metadata.Parse([]byte(nanDocument("NaN", attributes)), metadata.Limits{})
@@ -49,7 +51,8 @@ func TestBareNonFiniteElsewhere(t *testing.T) {
 	}
 }
 
-// TestBareNonFiniteConsolidated has it in the group, and in documents that the group has of others.
+// TestBareNonFiniteConsolidated has bare numbers in a group and in its consolidated
+// entries.
 func TestBareNonFiniteConsolidated(t *testing.T) {
 	nodes := map[string]string{"good": nanDocument("1.0", `{"a":NaN}`), "bad": nanDocument("NaN", `{}`)}
 	doc := `{"zarr_format":3,"node_type":"group","attributes":{"g":Infinity},"consolidated_metadata":{"kind":"inline","must_understand":false,` +
@@ -84,7 +87,8 @@ func TestNodeType(t *testing.T) {
 	}
 }
 
-// TestBareFillV2 reads fill values that JSON does not have, and writes them as format 2 spells them; elsewhere they are refused.
+// TestBareFillV2 reads bare fill values and writes them in the form of format 2.
+// Elsewhere such numbers are refused.
 func TestBareFillV2(t *testing.T) {
 	document := func(shape, fill string) []byte {
 		return []byte(`{"zarr_format":2,"shape":[` + shape + `],"chunks":[2],"dtype":"<f4","fill_value":` + fill + `,"order":"C","filters":null,"compressor":null}`)

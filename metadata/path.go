@@ -9,14 +9,16 @@ import (
 	"varve.dev/zarr/internal/own"
 )
 
-// The longest path of a node and the most names in it; a path comes back as part of keys, which stores limit.
+// Limits for the path of a node and the number of names in it. A path becomes part of
+// keys, whose length stores limit.
 const (
 	maxPathLength = 1000
 	maxPathNames  = 64
 )
 
-// checkPath reports what is wrong with the path of a node relative to a group: names separated by single slashes
-// (zarr-specs v3.1 core, "Node names"), and nothing that could leave the group on any store.
+// checkPath returns an error if path is not a legal path of a node relative to a group:
+// names separated by single slashes (zarr-specs v3.1 core, "Node names"). It also refuses
+// whatever could lead out of the group on any store.
 func checkPath(path string) error {
 	switch {
 	case path == "":
@@ -56,7 +58,8 @@ func checkName(name string) error {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// comparePaths orders paths as a walk over the tree meets the nodes, each followed by all that are below it.
+// comparePaths orders paths as in a walk over the tree: each node is followed by all
+// nodes below it.
 func comparePaths(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -66,7 +69,7 @@ func comparePaths(a, b string) int {
 	return len(a) - len(b)
 }
 
-// treeOrder puts the slash before every other byte.
+// treeOrder orders bytes with the slash before all others.
 func treeOrder(c byte) int {
 	if c == '/' {
 		return -1

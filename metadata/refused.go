@@ -5,14 +5,16 @@ import (
 	"slices"
 )
 
-// flaw is an entry of consolidated metadata that is no part of the tree. It is written again as it was found.
+// flaw is an entry of consolidated metadata that is not part of the tree. It is written
+// again as it was found.
 type flaw struct {
 	entry
 	err error
 }
 
-// sift sorts the entries of a document and sets those aside that do not fit into a tree: a path that is not legal, one that is given
-// twice, of which nobody knows which holds, and one below an array.
+// sift sorts the entries of a document and sets aside those that cannot be part of the
+// tree: an illegal path, a path that is given twice, so that it is unknown which entry
+// holds, and a path below an array.
 func (c *Consolidated) sift() {
 	c.sort()
 	var sound []entry
@@ -46,7 +48,8 @@ func (c *Consolidated) sift() {
 	c.sort()
 }
 
-// fault says why the entry does not fit into a tree with the array that was met last.
+// fault returns why the entry cannot be part of the tree. array is the path of the last
+// array before it in tree order.
 func (e *entry) fault(array string) error {
 	if err := checkPath(e.path); err != nil {
 		return err
@@ -60,9 +63,10 @@ func (e *entry) fault(array string) error {
 	return nil
 }
 
-// Refused yields the entries of the document that are no part of the tree, once each: the path as it stands there and an [*Error]
-// whose pointer names the entry. A path that is not legal, one that is given twice and one below an array are refused.
-// Such a path must never be used for a key: it may lead out of the group.
+// Refused yields the entries of the document that are not part of the tree, each once,
+// with the path as it is spelled and an [*Error] whose pointer names the entry. These are
+// illegal paths, paths that are given twice, and paths below an array. Never use such a
+// path in a key: it may lead out of the group.
 func (c *Consolidated) Refused() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, f := range c.refused {
@@ -73,7 +77,7 @@ func (c *Consolidated) Refused() iter.Seq2[string, error] {
 	}
 }
 
-// refusedBelow returns what is refused below a path, with paths relative to it.
+// refusedBelow returns the refused entries below path. Their paths are relative to it.
 func (c *Consolidated) refusedBelow(path string) []flaw {
 	var list []flaw
 	for _, f := range c.refused {
@@ -85,7 +89,7 @@ func (c *Consolidated) refusedBelow(path string) []flaw {
 	return list
 }
 
-// forgive leaves refused entries out for good.
+// forgive removes refused entries whose paths are gone.
 func (c *Consolidated) forgive(isGone func(path string) bool) {
 	c.refused = slices.DeleteFunc(slices.Clone(c.refused), func(f flaw) bool { return isGone(f.path) })
 }

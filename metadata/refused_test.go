@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// told returns the paths of refused entries; their errors must name them.
+// told returns the paths of refused entries. Their errors must name them.
 func told(t interface{ Errorf(string, ...any) }, c *Consolidated) []string {
 	var list []string
 	for path, err := range c.Refused() {
@@ -24,8 +24,8 @@ func told(t interface{ Errorf(string, ...any) }, c *Consolidated) []string {
 	return list
 }
 
-// TestRefused reads groups with entries that fit into no tree: they are told one by one, and the sound ones are there. Written and
-// read again, all are as they were.
+// TestRefused reads groups with entries that are not part of the tree. They are reported
+// one by one, and all other entries are present. Writing and reading keeps all of them.
 func TestRefused(t *testing.T) {
 	group, array := groupDoc(""), arrayDoc("")
 	for bad, entries := range map[string][]string{
@@ -58,7 +58,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedElsewhere has members twice where that is no matter of an entry.
+// TestRefusedElsewhere repeats members outside the entries, which makes the document
+// invalid.
 func TestRefusedElsewhere(t *testing.T) {
 	for _, doc := range []string{
 		groupDoc(`,"attributes":{"a":1,"a":1}`),
@@ -72,7 +73,7 @@ func TestRefusedElsewhere(t *testing.T) {
 	}
 }
 
-// TestRefusedChanged changes consolidated metadata with entries that are refused.
+// TestRefusedChanged changes consolidated metadata that has refused entries.
 func TestRefusedChanged(t *testing.T) {
 	group, array := groupDoc(""), arrayDoc("")
 	c := mustGroup(t, consolidatedDoc("../b", group, "s/a", array, "s/a/x", group, "s/../y", group, "t", group, "t", array, "s", group)).Consolidated
@@ -95,7 +96,7 @@ func TestRefusedChanged(t *testing.T) {
 	}
 }
 
-// TestRefusedModel reads entries at random places and compares what is refused with a plain rule.
+// TestRefusedModel reads random entries and compares what is refused with a plain rule.
 func TestRefusedModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var doc, list []string
@@ -132,7 +133,7 @@ func TestRefusedModel(t *testing.T) {
 	})
 }
 
-// belowAny reports whether a path lies below an array that is listed once.
+// belowAny reports whether a path lies below an array that is listed only once.
 func belowAny(path string, arrays map[string]bool, number map[string]int) bool {
 	for a := range arrays {
 		if number[a] == 1 && below(path, a) {
@@ -142,7 +143,7 @@ func belowAny(path string, arrays map[string]bool, number map[string]int) bool {
 	return false
 }
 
-// TestRefusedMany reads many entries that are refused: that takes no more than a walk over them.
+// TestRefusedMany reads many refused entries, which must not take more than linear time.
 func TestRefusedMany(t *testing.T) {
 	var entries []string
 	for i := range 100000 {

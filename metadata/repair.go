@@ -5,11 +5,12 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// repair is a form of documents that is read, but not written.
+// repair is a deviation from the specification that is read but not written.
 type repair int
 
-// The forms. All but bareNumbers are written as they are specified when the document is written
-// again; those are written as they were, because attributes belong to the user.
+// The deviations. When a document is written again, they take the specified form. Only
+// bare numbers in attributes are written as they were, because attributes belong to the
+// user.
 const (
 	bareNumbers repair = iota
 	bareNumbersV2
@@ -24,9 +25,8 @@ const (
 	wordForChecksum
 )
 
-// repairs has what real writers have produced beside the specification, the writers, and what
-// the reader of the node is told. Package grid has the same for chunk grids, and package codec
-// for codecs.
+// repairs lists for each deviation the programs that write it and the note for the reader
+// of the node. Packages grid and codec have similar tables.
 var repairs = [...]struct{ source, note string }{
 	bareNumbers: {
 		"zarr-python 2 and 3: Python's json module writes NaN and Infinity",
@@ -74,10 +74,10 @@ var repairs = [...]struct{ source, note string }{
 	},
 }
 
-// String returns what the reader of the node is told.
+// String returns the note for the reader of the node.
 func (r repair) String() string { return repairs[r].note }
 
-// texts returns what the reader of a node is told.
+// texts returns the notes for the reader of a node.
 func texts(list []repair) []string {
 	var notes []string
 	for _, r := range list {
@@ -86,8 +86,8 @@ func texts(list []repair) []string {
 	return notes
 }
 
-// rewritten returns the repairs of a document that is about to be written again: only what is
-// written as it was stays.
+// rewritten returns the repairs that still apply when the document is written again: bare
+// numbers, which are written as they were.
 func rewritten(list []repair) []repair {
 	var kept []repair
 	for _, r := range list {
@@ -98,12 +98,12 @@ func rewritten(list []repair) []repair {
 	return kept
 }
 
-// repairedFill returns the fill value of an array of format 3, null and numbers for bools in
-// their specified form.
+// repairedFill returns the fill value of an array of format 3. It replaces null, and
+// numbers for bools, by the specified form.
 func (d *document) repairedFill(t Extension, v strictjson.Value) []byte {
 	typ, err := dtype.Parse(t.Name, t.Configuration)
 	if err != nil {
-		return v.Raw() // it is not known, and cannot be read anyhow
+		return v.Raw() // an unknown type: the fill value cannot be interpreted
 	}
 	if v.Kind() == strictjson.Null {
 		if fill, err := typ.FormatFill(typ.Default()); err == nil {
@@ -118,7 +118,8 @@ func (d *document) repairedFill(t Extension, v strictjson.Value) []byte {
 	return v.Raw()
 }
 
-// boolOf returns the bool that the number v stands for.
+// boolOf returns the bool that the number v stands for. It returns false if t is not bool
+// or v is not 0 or 1.
 func boolOf(t dtype.Type, v strictjson.Value) (fill []byte, ok bool) {
 	if t.Kind() != dtype.Bool || v.Kind() != strictjson.Number {
 		return nil, false

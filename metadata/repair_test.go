@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// withMembers returns the document of an array of format 3 with other members.
+// withMembers returns the document of an array of format 3 with some members replaced.
 func withMembers(members ...string) string {
 	doc := arrayDoc("")
 	for i := 0; i < len(members); i += 2 {
@@ -17,7 +17,8 @@ func withMembers(members ...string) string {
 	return doc
 }
 
-// TestRepairs reads what writers have produced, says so, and writes it as it is specified.
+// TestRepairs reads deviations of real writers, with a note for each, and writes the
+// specified form.
 func TestRepairs(t *testing.T) {
 	fillOf := func(typ string) string { return withMembers(`"int8"`, typ, `"fill_value":0`, `"fill_value":null`) }
 	for name, c := range map[string]struct{ doc, note, written, gone string }{
@@ -64,7 +65,8 @@ func TestRepairs(t *testing.T) {
 	mustArray(t, withMembers(`"chunk_key_encoding":"default"`, `"chunk_key_encoding":{"name":"default"}`))
 }
 
-// TestNoRepair refuses what could mean several things, or what no known writer produces.
+// TestNoRepair checks that forms that are ambiguous, or that no known writer produces,
+// are refused.
 func TestNoRepair(t *testing.T) {
 	for _, doc := range []string{
 		withMembers(`["bytes"]`, `[]`), withMembers(`["bytes"]`, `null`), withMembers(`[8]`, `null`), withMembers(`"int8"`, `null`),
@@ -75,7 +77,7 @@ func TestNoRepair(t *testing.T) {
 			t.Errorf("%s: %v", doc, err)
 		}
 	}
-	for _, fill := range []string{"2", "-1", "0.5", `"0"`} { // for package dtype to refuse
+	for _, fill := range []string{"2", "-1", "0.5", `"0"`} { // package dtype refuses these
 		a := mustArray(t, withMembers(`"int8"`, `"bool"`, `"fill_value":0`, `"fill_value":`+fill))
 		if string(a.FillValue) != fill || a.Notes() != nil {
 			t.Errorf("%s is read as %s: %q", fill, a.FillValue, a.Notes())
@@ -83,7 +85,7 @@ func TestNoRepair(t *testing.T) {
 	}
 }
 
-// documentV2 returns the document of an array of format 2 with other members.
+// documentV2 returns the document of an array of format 2 with some members replaced.
 func documentV2(changes map[string]string) []byte {
 	members := map[string]string{
 		"zarr_format": "2", "shape": "[8]", "chunks": "[4]", "dtype": `"<i4"`, "compressor": "null", "fill_value": "0", "order": `"C"`, "filters": "null",
@@ -134,8 +136,8 @@ func TestRepairsV2(t *testing.T) {
 	}
 }
 
-// TestFalseChecksum leaves the member out that TensorStore does not know when an array becomes one
-// of format 2.
+// TestFalseChecksum checks that conversion to format 2 omits a checksum of false, a
+// member that TensorStore does not know.
 func TestFalseChecksum(t *testing.T) {
 	for checksum, want := range map[string]string{"false": `{"id":"zstd","level":3}`, "true": `{"id":"zstd","level":3,"checksum":true}`} {
 		doc := withMembers(`["bytes"]`, `["bytes",{"name":"zstd","configuration":{"level":3,"checksum":`+checksum+`}}]`, `"default"`, `"v2"`)
@@ -149,7 +151,7 @@ func TestFalseChecksum(t *testing.T) {
 	}
 }
 
-// TestRepairTable has a source and a note for every repair.
+// TestRepairTable checks that every repair has a source and a note.
 func TestRepairTable(t *testing.T) {
 	for i, r := range repairs {
 		if r.source == "" || r.note == "" || repair(i).String() != r.note {

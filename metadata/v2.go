@@ -6,7 +6,8 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// The names of the documents of a node: one in format 3, several in format 2 (zarr-specs v2, "Metadata").
+// Names of the documents of a node. There is one in format 3, and several in format 2
+// (zarr-specs v2, "Metadata").
 const (
 	V3Node         = "zarr.json"
 	V2Array        = ".zarray"
@@ -15,18 +16,23 @@ const (
 	V2Consolidated = ".zmetadata"
 )
 
-// ParseV2 reads a node of format 2. The name says what document is: [V2Array] or [V2Group]. attributes is the document of that
-// name, nil where the node has none. The pointers of errors begin with the name of the document at fault. Members that are
-// not known are kept, as the specification has it; a codec or data type that is not known stays what it was.
+// ParseV2 parses a node of format 2. name is the name of document: [V2Array] or
+// [V2Group]. attributes is the document [V2Attributes], nil if the node has none. The
+// pointers of errors begin with the name of the document at fault.
 //
-// An array is the one that format 3 would describe: its byte order, axis order, filters and compressor are codecs, and
-// [V2Attributes] may name its dimensions. It remembers how it is stored: Marshal returns a document of format 2.
+// ParseV2 describes an array as format 3 would. Byte order, axis order, filters and
+// compressor become codecs, and the attribute of xarray that names the dimensions becomes
+// DimensionNames. The array keeps its format: Marshal returns a document of format 2.
+// Unknown members are kept, as the specification requires. Unknown codecs and data types
+// keep their names.
 //
-// Fill values are those of format 3 too. Null, which promises nothing ([Array.HasNullFill]), is the zero of the type, and NaT for dates:
-// zarr-python 3.4.1 reads chunks that are missing so.
+// Fill values take the form of format 3 too. Null, which leaves the value of missing
+// chunks open ([Array.HasNullFill]), becomes the zero of the type, or NaT for times, as
+// in zarr-python 3.4.1.
 //
-// What Python writers leave is repaired (see [Array.Notes]): a bare NaN or Infinity in the attributes or as the fill value, and 0 as that of
-// elements that are no numbers.
+// Known deviations of Python writers are repaired (see [Array.Notes]): a bare NaN or
+// Infinity in attributes or as a fill value, and the fill value 0 of elements that are
+// not numbers.
 func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	object, found, err := attributesV2(attributes, l)
 	if err != nil {
@@ -36,6 +42,8 @@ func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	bare := false
 	if err != nil {
 		var quoted []byte
+		// The strings that replace bare numbers are valid as fill values. Elsewhere in
+		// the document they are refused.
 		if quoted, bare = quoteFill(document); bare {
 			root, err = strictjson.Parse(quoted, l.json())
 		}
@@ -57,7 +65,7 @@ func ParseArrayV2(document, attributes []byte, l Limits) (*Array, error) {
 	return a, err
 }
 
-// nodeV2 reads a document that is JSON.
+// nodeV2 reads the parsed document of a node.
 func nodeV2(name string, root strictjson.Value, attributes []byte, found []repair, l Limits) (n Node, err error) {
 	if err = formatV2(root); err == nil && name == V2Group {
 		return newGroupV2(root, attributes, found), nil
@@ -75,7 +83,7 @@ func nodeV2(name string, root strictjson.Value, attributes []byte, found []repai
 	return n, err
 }
 
-// formatV2 refuses documents that do not say that they are of format 2.
+// formatV2 checks that a document is of format 2.
 func formatV2(root strictjson.Value) error {
 	if root.Kind() != strictjson.Object {
 		return root.Errorf("document must be an object, got %s", root.Kind())
@@ -91,7 +99,7 @@ func formatV2(root strictjson.Value) error {
 	return err
 }
 
-// attributesV2 reads the attributes of a node: the object, and what was repaired in it.
+// attributesV2 parses the attributes of a node. It returns the object and the repairs.
 func attributesV2(raw []byte, l Limits) (object []byte, found []repair, err error) {
 	if raw == nil {
 		return []byte("{}"), nil, nil
@@ -110,13 +118,14 @@ func attributesV2(raw []byte, l Limits) (object []byte, found []repair, err erro
 	return v.Raw(), found, err
 }
 
-// groupV2 is how a group of format 2 is stored.
+// groupV2 holds what a group of format 2 has in addition.
 type groupV2 struct {
 	kept []member
 }
 
-// newGroupV2 reads a group. zarr-python 3 writes an empty member of format 3 into the groups of [V2Consolidated], which those groups'
-// own documents do not have and which says nothing here.
+// newGroupV2 reads a group. It ignores consolidated_metadata: zarr-python 3 writes an
+// empty one of format 3 into the groups within [V2Consolidated], but not into their own
+// documents.
 func newGroupV2(root strictjson.Value, attributes []byte, found []repair) *Group {
 	g := &Group{Attributes: attributes, repairs: found, v2: new(groupV2)}
 	for name, m := range root.Members() {
@@ -127,10 +136,10 @@ func newGroupV2(root strictjson.Value, attributes []byte, found []repair) *Group
 	return g
 }
 
-// Format returns the version of the format in which the group is stored, 2 or 3.
+// Format returns the version of the storage format: 2 or 3.
 func (g *Group) Format() int { return format(g.v2 != nil) }
 
-// Format returns the version of the format in which the array is stored, 2 or 3.
+// Format returns the version of the storage format: 2 or 3.
 func (a *Array) Format() int { return format(a.v2 != nil) }
 
 func format(isV2 bool) int {
@@ -156,7 +165,8 @@ func (a *Array) Document() string {
 	return V3Node
 }
 
-// MarshalAttributes returns the document [V2Attributes] of an array of format 2, nil in format 3, whose document has the attributes.
+// MarshalAttributes returns the document [V2Attributes] of an array of format 2. It
+// returns nil in format 3, where the attributes are part of the array's document.
 func (a *Array) MarshalAttributes(l Limits) ([]byte, error) {
 	if a.v2 == nil {
 		return nil, nil
@@ -164,7 +174,8 @@ func (a *Array) MarshalAttributes(l Limits) ([]byte, error) {
 	return MarshalAttributesV2(a.Attributes, l)
 }
 
-// MarshalAttributes returns the document [V2Attributes] of a group of format 2, nil in format 3, whose document has the attributes.
+// MarshalAttributes returns the document [V2Attributes] of a group of format 2. It
+// returns nil in format 3, where the attributes are part of the group's document.
 func (g *Group) MarshalAttributes(l Limits) ([]byte, error) {
 	if g.v2 == nil {
 		return nil, nil
@@ -172,7 +183,8 @@ func (g *Group) MarshalAttributes(l Limits) ([]byte, error) {
 	return MarshalAttributesV2(g.Attributes, l)
 }
 
-// ParseAttributesV2 reads the document [V2Attributes] of a node of format 2: the object as it is spelled, but for what [ParseV2] repairs.
+// ParseAttributesV2 parses the document [V2Attributes] of a node of format 2. It returns
+// the object as it is spelled, except for the repairs of [ParseV2].
 func ParseAttributesV2(data []byte, l Limits) (object []byte, err error) {
 	object, _, err = attributesV2(data, l)
 	if err != nil {
@@ -181,7 +193,8 @@ func ParseAttributesV2(data []byte, l Limits) (object []byte, err error) {
 	return object, err
 }
 
-// MarshalAttributesV2 returns the document [V2Attributes] for an object of attributes. What [ParseV2] has repaired is written as it was.
+// MarshalAttributesV2 returns the document [V2Attributes] for an object of attributes.
+// Bare numbers that [ParseV2] repaired are written as they were.
 func MarshalAttributesV2(raw []byte, l Limits) ([]byte, error) {
 	w := &writer{at: strictjson.Token(V2Attributes), limits: l}
 	w.object(raw)
@@ -202,7 +215,7 @@ func (g *Group) marshalV2(l Limits) ([]byte, error) {
 	return w.documentV2(V2Group)
 }
 
-// documentV2 ends a document and reads it again.
+// documentV2 ends a document and parses it as a check.
 func (w *writer) documentV2(name string) ([]byte, error) {
 	if w.err != nil {
 		return nil, under(w.err, strictjson.Token(name))
@@ -214,7 +227,8 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 	return w.finish()
 }
 
-// Notes says in what respects the document was not read as it is stored: one sentence each.
+// Notes describes how the document as it was read differs from what is stored, one
+// sentence each.
 func (g *Group) Notes() []string {
 	notes := texts(g.repairs)
 	if g.Damaged != nil {

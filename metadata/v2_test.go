@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// zarray returns the document of an array of format 2 with some members changed; null as a Go nil leaves a member out.
+// zarray returns the document of an array of format 2 with some members changed. An empty
+// text leaves a member out.
 func zarray(t testing.TB, changes map[string]string) []byte {
 	t.Helper()
 	members := map[string]string{
@@ -31,7 +32,7 @@ func zarray(t testing.TB, changes map[string]string) []byte {
 	return []byte("{" + strings.Join(list, ",") + "}")
 }
 
-// chainText returns codecs as a test tells them.
+// chainText formats codecs for comparison.
 func chainText(codecs []metadata.Extension) string {
 	var list []string
 	for _, c := range codecs {
@@ -40,7 +41,8 @@ func chainText(codecs []metadata.Extension) string {
 	return strings.Join(list, " | ")
 }
 
-// TestV2Codecs has the chains of format 3 that order, data type, filters and compressor of format 2 are.
+// TestV2Codecs checks the codecs of format 3 that result from order, data type, filters
+// and compressor of format 2.
 func TestV2Codecs(t *testing.T) {
 	const little = `bytes {"endian":"little"}`
 	for _, tt := range []struct {
@@ -106,7 +108,8 @@ func TestV2Codecs(t *testing.T) {
 	}
 }
 
-// TestV2Types has the data types and fill values of format 3 that those of format 2 are, and reads them back from what is written.
+// TestV2Types checks the data types and fill values of format 3 that result from those of
+// format 2, and converts them back.
 func TestV2Types(t *testing.T) {
 	const object = `[{"id":"vlen-utf8"}]`
 	for _, tt := range []struct{ descr, fill, filters, typ, want, endian string }{
@@ -179,8 +182,8 @@ func TestV2Types(t *testing.T) {
 	}
 }
 
-// TestV2NamedTypes has the data types that TensorStore stores under their names. They stay so, and
-// no other array becomes one of them.
+// TestV2NamedTypes checks the data types that TensorStore stores by name. Arrays keep
+// them, and no other array is converted to one of them.
 func TestV2NamedTypes(t *testing.T) {
 	for _, tt := range []struct{ descr, fill, want, codec string }{
 		{"bfloat16", "null", "0.0", `bytes {"endian":"little"}`}, {"float8_e4m3fn", `"NaN"`, `"NaN"`, "bytes"}, {"int4", "-3", "-3", "bytes"}, {"float4_e2m1fn", "1.5", "1.5", "bytes"},
@@ -207,7 +210,7 @@ func TestV2NamedTypes(t *testing.T) {
 	}
 }
 
-// thereAndBack writes an array of format 2 from what format 3 has of it: the two say the same.
+// thereAndBack converts an array of format 2 to format 3 and back, and compares the two.
 func thereAndBack(t *testing.T, a *metadata.Array) {
 	t.Helper()
 	b, err := a.ToV3().ToV2(metadata.Limits{})
@@ -238,7 +241,7 @@ func sameJSON(t *testing.T, raw []byte) any {
 	return v
 }
 
-// TestV2Refused has documents that are refused, and where the error says that the fault is.
+// TestV2Refused checks documents that are refused, and the position that the error gives.
 func TestV2Refused(t *testing.T) {
 	for _, tt := range []struct {
 		changes map[string]string
@@ -297,7 +300,8 @@ func TestV2Refused(t *testing.T) {
 	}
 }
 
-// TestV2Described returns arrays that cannot be read with an error, so that they can be described.
+// TestV2Described checks that unsupported arrays are returned with an error, so that they
+// can be described.
 func TestV2Described(t *testing.T) {
 	for descr, want := range map[string]string{
 		`[["a","<i4",[9999]]]`: `[["a","<i4",[9999]]]`, `"|O"`: "object", `"<i3"`: "<i3",
@@ -311,7 +315,8 @@ func TestV2Described(t *testing.T) {
 	}
 }
 
-// TestV2CodecsDescribed has chains that are not supported, with all their codecs.
+// TestV2CodecsDescribed checks that unsupported chains are described with all their
+// codecs.
 func TestV2CodecsDescribed(t *testing.T) {
 	for filters, want := range map[string][]string{
 		`[{"id":"delta","dtype":">i4"},{"id":"shuffle"}]`: {"numcodecs.delta", "bytes", "numcodecs.shuffle"},
@@ -332,7 +337,8 @@ func TestV2CodecsDescribed(t *testing.T) {
 	}
 }
 
-// TestV2Marshal writes what was read: members that are not known too, everything as it was spelled.
+// TestV2Marshal writes an array as it was read, with unknown members and the original
+// spelling.
 func TestV2Marshal(t *testing.T) {
 	document := zarray(t, map[string]string{
 		"dimension_separator": `"/"`, "_nczarr_array": `{"dimrefs": ["/t"]}`, "fill_value": "1e0", "compressor": `{"level":1.0,"id":"zstd"}`, "filters": "[]",
@@ -367,7 +373,7 @@ func TestV2Marshal(t *testing.T) {
 	}
 }
 
-// TestToV2Refuses has arrays of format 3 that format 2 cannot describe.
+// TestToV2Refuses checks arrays that format 2 cannot express.
 func TestToV2Refuses(t *testing.T) {
 	name := "t"
 	array := func(change func(a *metadata.Array)) *metadata.Array {
@@ -443,7 +449,8 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// FuzzV2 reads documents of format 2: what is read is written, read again, and says the same in format 3 and back.
+// FuzzV2 reads documents of format 2, writes and reads them again, and converts them to
+// format 3 and back.
 func FuzzV2(f *testing.F) {
 	for _, changes := range []map[string]string{
 		nil, {"dtype": `[["a",">i2"],["b",[["c","<U3"]]]]`, "fill_value": `"AAAAAAAAAAAAAAAAAAA="`}, {"dtype": `"|O"`, "filters": `[{"id":"vlen-utf8"}]`},
@@ -477,12 +484,12 @@ func FuzzV2(f *testing.F) {
 	})
 }
 
-// TestV2Rank0 has arrays without dimensions: xarray opens no array of a group in which one lacks
-// the attribute that names them.
+// TestV2Rank0 checks arrays without dimensions. If one lacks the attribute that names the
+// dimensions, xarray opens no array of its group.
 func TestV2Rank0(t *testing.T) {
 	for attributes, want := range map[string]string{
 		`{}`: `{"_ARRAY_DIMENSIONS":[]}`, `{"a":1}`: `{"a":1,"_ARRAY_DIMENSIONS":[]}`,
-		`{"_ARRAY_DIMENSIONS":["x"]}`: `{"_ARRAY_DIMENSIONS":["x"]}`, // somebody else's; it stays
+		`{"_ARRAY_DIMENSIONS":["x"]}`: `{"_ARRAY_DIMENSIONS":["x"]}`, // of another program; it stays
 	} {
 		a, err := metadata.ParseArray([]byte(`{"zarr_format":3,"node_type":"array","shape":[],"data_type":"int8","fill_value":0,"codecs":[{"name":"bytes"}],
 			"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[]}},"chunk_key_encoding":{"name":"v2"},"attributes":`+attributes+`}`), metadata.Limits{})
@@ -496,7 +503,7 @@ func TestV2Rank0(t *testing.T) {
 	}
 }
 
-// TestV2NullFill has the fill value null, which only format 2 can say.
+// TestV2NullFill checks the fill value null, which only format 2 has.
 func TestV2NullFill(t *testing.T) {
 	a, err := metadata.ParseArrayV2([]byte(`{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<M8[s]","fill_value":7,"order":"C","filters":null,"compressor":null}`), nil, metadata.Limits{})
 	if err != nil {

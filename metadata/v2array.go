@@ -8,15 +8,16 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// arrayV2 is how an array of format 2 is stored: what of its document does not follow from shape and chunk grid, as it is spelled.
+// arrayV2 holds the parts of a document of format 2 that do not follow from shape and
+// chunk grid, as they are spelled.
 type arrayV2 struct {
 	dtype, fill, order, filters, compressor []byte
 
-	separator []byte // nil where the document has none
+	separator []byte // nil if the document has none
 	kept      []member
 }
 
-// The members of the document of an array (zarr-specs v2, "Arrays"), in the order in which they are written.
+// Members of the document of an array (zarr-specs v2, "Arrays"), in the order of writing.
 const (
 	v2Shape      = "shape"
 	v2Chunks     = "chunks"
@@ -36,10 +37,11 @@ type readerV2 struct {
 	limits   Limits
 	array    *Array
 	elements elementV2
-	refused  error // why the array can be described only
+	refused  error // why the array can only be described
 }
 
-// newArrayV2 reads the document of an array. The error is nil, or goes with the array and wraps ErrUnsupported, or comes alone.
+// newArrayV2 reads the document of an array. If only unsupported parts are at fault, it
+// returns the array together with an error that wraps ErrUnsupported.
 func newArrayV2(root strictjson.Value, attributes []byte, found []repair, l Limits) (*Array, error) {
 	r := &readerV2{root: root, members: map[string]strictjson.Value{}, limits: l}
 	r.array = &Array{Attributes: attributes, repairs: found, v2: new(arrayV2)}
@@ -52,6 +54,7 @@ func newArrayV2(root strictjson.Value, attributes []byte, found []repair, l Limi
 			r.array.v2.kept = append(r.array.v2.kept, member{name, m.Raw()})
 		}
 	}
+	// The order matters: codecs depend on shape and data type, fill value on data type.
 	for _, read := range []func() error{r.grid, r.dtype, r.codecs, r.fill, r.keys} {
 		if err := read(); err != nil {
 			return nil, err
@@ -61,7 +64,7 @@ func newArrayV2(root strictjson.Value, attributes []byte, found []repair, l Limi
 	return r.array, r.refused
 }
 
-// required returns a member that every document has.
+// required returns a required member.
 func (r *readerV2) required(name string) (strictjson.Value, error) {
 	v, ok := r.members[name]
 	if !ok {
@@ -70,14 +73,14 @@ func (r *readerV2) required(name string) (strictjson.Value, error) {
 	return v, nil
 }
 
-// repair notes that something was repaired, once however often it is found.
+// repair records a repair, once for each kind.
 func (r *readerV2) repair(what repair) {
 	if !slices.Contains(r.array.repairs, what) {
 		r.array.repairs = append(r.array.repairs, what)
 	}
 }
 
-// lengths reads an array of lengths in elements.
+// lengths reads a list of lengths in elements.
 func (r *readerV2) lengths(name string) ([]int64, error) {
 	v, err := r.required(name)
 	if err != nil {
@@ -118,13 +121,14 @@ func (r *readerV2) grid() (err error) {
 	return nil
 }
 
-// The name of the one grid that format 2 has in format 3, and the member of its configuration.
+// Name of the only chunk grid of format 2, and the member of its configuration, in format
+// 3.
 const (
 	regularGrid = "regular"
 	chunkShape  = "chunk_shape"
 )
 
-// keys reads how chunks are named.
+// keys reads the separator of chunk keys.
 func (r *readerV2) keys() error {
 	encoding := V2Dot
 	v, ok := r.members[v2Separator]
@@ -148,10 +152,12 @@ func (r *readerV2) keys() error {
 	return nil
 }
 
-// dimensionsAttribute is what xarray names the dimensions of an array in (xarray, "Zarr encoding specification").
+// dimensionsAttribute is the attribute in which xarray stores the names of dimensions
+// (xarray, "Zarr encoding specification").
 const dimensionsAttribute = "_ARRAY_DIMENSIONS"
 
-// namesV2 returns the names of the dimensions that attributes have, nil where they have none or where they do not go with the rank.
+// namesV2 returns the names of dimensions in attributes. It returns nil if there are
+// none, or if they do not match the rank.
 func namesV2(attributes []byte, rank int) []*string {
 	v, err := object(attributes)
 	if err != nil {
@@ -172,19 +178,19 @@ func namesV2(attributes []byte, rank int) []*string {
 	return names
 }
 
-// Notes says in what respects the documents of the array were not read as they are stored: one
+// Notes describes how the documents as they were read differ from what is stored, one
 // sentence each.
 func (a *Array) Notes() []string {
 	return texts(a.repairs)
 }
 
-// HasNullFill reports whether the array is of format 2 and its fill value is null. Chunks
-// that are missing read as zero then, and xarray takes no element for missing.
+// HasNullFill reports whether the array is of format 2 and has the fill value null.
+// Missing chunks then read as zero, and xarray masks no element as missing.
 func (a *Array) HasNullFill() bool { return a.v2 != nil && string(a.v2.fill) == "null" }
 
-// WithNullFill returns a copy of an array of format 2 whose fill value is null. FillValue of
-// the copy is the default of the data type, which is what missing chunks are read as. An array
-// of format 3, where every array has a fill value, is returned as it is.
+// WithNullFill returns a copy of an array of format 2 with the fill value null. FillValue
+// of the copy is the default of the data type, which missing chunks read as. It returns
+// an array of format 3 unchanged, because every such array has a fill value.
 func (a *Array) WithNullFill() *Array {
 	if a.v2 == nil {
 		return a
@@ -195,14 +201,14 @@ func (a *Array) WithNullFill() *Array {
 	return &b
 }
 
-// defaultFill returns the fill value that stands in for null.
+// defaultFill returns the fill value that replaces null.
 func defaultFill(a *Array) []byte {
 	if t, err := dtype.Parse(a.DataType.Name, a.DataType.Configuration); err == nil {
 		if fill, err := t.FormatFill(t.Default()); err == nil {
 			return fill
 		}
 	}
-	return []byte("null") // as an array of an unknown type is read
+	return []byte("null") // as ParseV2 does for an unknown type
 }
 
 // marshalV2 returns the document of an array of format 2.
@@ -234,7 +240,7 @@ func (w *writer) first(name string) *writer {
 	return w
 }
 
-// chunksV2 returns the chunk shape of the grid as JSON.
+// chunksV2 returns the chunk shape of the grid as JSON. The grid must be regular.
 func (a *Array) chunksV2() ([]byte, error) {
 	if a.ChunkGrid.Name != regularGrid {
 		return nil, &Error{strictjson.Token(V2Array) + "/" + v2Chunks, unsupportedf(
@@ -251,7 +257,7 @@ func (a *Array) chunksV2() ([]byte, error) {
 	return chunks.Raw(), nil
 }
 
-// orNull writes one JSON value, null for nil.
+// orNull writes one JSON value, or null for nil.
 func (w *writer) orNull(b []byte) {
 	if b == nil {
 		b = []byte("null")

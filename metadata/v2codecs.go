@@ -12,15 +12,16 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// NumcodecsPrefix is what the id of a codec of numcodecs begins with where it is the name of a codec of format 3. A codec of format 2
-// that this package does not know is looked for under such a name too.
+// NumcodecsPrefix begins the names that the codecs of numcodecs have in format 3. Codecs
+// of format 2 that this package does not know are looked up with that prefix.
 const NumcodecsPrefix = "numcodecs."
 
-// BytesByField is the name of the codec "bytes" for structs of which every field has its own byte order, as format 2 allows. Its member
-// "endian" is the list of them. Format 3 has no such codec: it stands in no document.
+// BytesByField is the name of a codec like "bytes" for structs whose fields have
+// different byte orders, which format 2 allows. Its member "endian" lists the byte
+// orders. The codec does not exist in format 3 and never appears in a document.
 const BytesByField = "varve.bytes_by_field"
 
-// stageV2 is where in a chain a codec of numcodecs belongs.
+// stageV2 is the position in a chain where a codec of numcodecs belongs.
 type stageV2 int
 
 const (
@@ -29,7 +30,7 @@ const (
 	serialStage
 )
 
-// stagesV2 has the codecs that do not turn bytes into bytes (numcodecs 0.17).
+// stagesV2 lists the codecs that are not from bytes to bytes (numcodecs 0.17).
 var stagesV2 = map[string]stageV2{
 	"delta": arrayStage, "fixedscaleoffset": arrayStage, "quantize": arrayStage, "bitround": arrayStage, "packbits": arrayStage,
 	"astype": arrayStage, "categorize": arrayStage,
@@ -37,32 +38,35 @@ var stagesV2 = map[string]stageV2{
 	"msgpack": serialStage, "msgpack2": serialStage, "pickle": serialStage,
 }
 
-// objectsV2 has the data types of format 3 that elements of variable width are, by the codec that they go through.
+// objectsV2 maps the codec that encodes elements of variable length to their data type in
+// format 3.
 var objectsV2 = map[string]string{"vlen-utf8": "string", "vlen-bytes": "bytes"}
 
-// typeMembers are the members of filters that hold type strings. Of several the first one that is there says what comes out.
+// typeMembers are the members of filters that hold type strings. The first one present
+// gives the type of the filter's output.
 var typeMembers = []string{"encode_dtype", "astype", "dtype", "decode_dtype"}
 
-// chainV2 is the chain of an array of format 2 as format 3 has it.
+// chainV2 is the chain of codecs of an array of format 2 in terms of format 3.
 type chainV2 struct {
 	arrays     []Extension
 	serial     Extension
 	bytes      []Extension
-	big        bool   // what the array codecs give is stored in big-endian order
-	orders     []bool // the same for every field with a byte order, nil where it is one for all
-	unit       int    // bytes of the numbers that it is made of
-	size       int    // bytes of what the next codec takes for an element, at least 1
-	objectName string // of the codec that objects go through
+	big        bool   // the output of the array codecs is stored in big-endian order
+	orders     []bool // the same for every field with a byte order; nil if all agree
+	unit       int    // bytes per number of that output
+	size       int    // bytes that the next codec takes for an element, at least 1
+	objectName string // name of the codec that encodes objects
 }
 
-// codecs reads order, filters and compressor: format 2 stores a chunk in its order, passes it through the filters one after the
-// other, and through the compressor last.
+// codecs reads order, filters and compressor. Format 2 stores a chunk in its order,
+// passes it through the filters in turn, and then through the compressor.
 func (r *readerV2) codecs() error {
 	c := &chainV2{big: r.elements.big, orders: r.elements.orders, unit: r.elements.typ.Unit(), size: max(1, r.elements.typ.Size())}
 	if err := r.order(c); err != nil {
 		return err
 	}
-	filters, compressor := r.members[v2Filters], r.members[v2Compressor] // where one is missing, it is null
+	// A missing member has kind Null, too.
+	filters, compressor := r.members[v2Filters], r.members[v2Compressor]
 	if filters.Kind() != strictjson.Null && filters.Kind() != strictjson.Array {
 		return filters.Errorf("filters must be an array or null, got %s", filters.Kind())
 	}
@@ -86,7 +90,7 @@ func (r *readerV2) codecs() error {
 	return nil
 }
 
-// order reads the order of axes in stored chunks.
+// order reads the order of the axes in stored chunks.
 func (r *readerV2) order(c *chainV2) error {
 	v, err := r.required(v2Order)
 	if err != nil {
@@ -100,6 +104,7 @@ func (r *readerV2) order(c *chainV2) error {
 		return v.Errorf(`order must be "C" or "F", got %q`, strictjson.Abbreviate(s))
 	}
 	r.array.v2.order = v.Raw()
+	// The order F is a transpose that reverses the axes.
 	if n := len(r.array.Shape); s == "F" && n > 1 {
 		axes := make([]int64, n)
 		for i := range axes {
@@ -112,7 +117,8 @@ func (r *readerV2) order(c *chainV2) error {
 	return nil
 }
 
-// objects says what elements of variable width are. Without a codec that tells, they are unknown.
+// objects sets the data type of elements of variable length, which follows from their
+// codec.
 func (r *readerV2) objects(c *chainV2) error {
 	name := objectsV2[c.objectName]
 	switch {
@@ -142,7 +148,7 @@ func (c *chainV2) extensions() []Extension {
 	return slices.Concat(c.arrays, []Extension{c.serial}, c.bytes)
 }
 
-// bytesByField returns the codec of structs of which every field has its own byte order.
+// bytesByField returns the codec for structs whose fields have different byte orders.
 func bytesByField(orders []bool) Extension {
 	list := make([]string, len(orders))
 	for i, big := range orders {
@@ -153,8 +159,8 @@ func bytesByField(orders []bool) Extension {
 	return Extension{Name: BytesByField, Configuration: fmt.Appendf(nil, `{"endian":[%s]}`, strings.Join(list, ","))}
 }
 
-// addAll appends the filters to the chain, and returns how they are written again: as they were
-// read where all of them are.
+// addAll appends the filters to the chain. It returns the JSON to write for them, which
+// is what was read unless a filter was repaired.
 func (r *readerV2) addAll(c *chainV2, filters strictjson.Value) (written []byte, err error) {
 	var list [][]byte
 	same := true
@@ -172,8 +178,8 @@ func (r *readerV2) addAll(c *chainV2, filters strictjson.Value) (written []byte,
 	return slices.Concat([]byte{'['}, bytes.Join(list, []byte{','}), []byte{']'}), nil
 }
 
-// add appends a filter or the compressor to the chain, and returns how it is written again. What
-// is not supported there leaves the array to be described.
+// add appends a filter or the compressor to the chain, and returns the JSON to write for
+// it. If it is unsupported, the array can only be described.
 func (r *readerV2) add(c *chainV2, v strictjson.Value) (written []byte, err error) {
 	written = v.Raw()
 	if id, ok := v.Member("id"); ok && string(id.Raw()) == `"zstd"` {
@@ -188,9 +194,9 @@ func (r *readerV2) add(c *chainV2, v strictjson.Value) (written []byte, err erro
 	return written, err
 }
 
-// zstd reads the checksum of zstd, which may be a word, and returns the codec as it is written
-// again: without a checksum that is false. zarr-python leaves that out, too, because numcodecs
-// before 0.13 and TensorStore know no such member. What decodes a frame does not need it.
+// zstd reads the checksum of zstd, which may be a word, and returns the JSON to write for
+// the codec. A checksum of false is omitted, as zarr-python does: numcodecs before 0.13
+// and TensorStore do not know the member. Decoders do not need it.
 func (r *readerV2) zstd(v strictjson.Value) (written []byte, read strictjson.Value, err error) {
 	sum, ok := v.Member("checksum")
 	if !ok {
@@ -199,12 +205,13 @@ func (r *readerV2) zstd(v strictjson.Value) (written []byte, read strictjson.Val
 	on, notBool := sum.Bool()
 	if notBool != nil {
 		word, _ := sum.Str()
-		switch strings.ToUpper(word) { // as GDAL knows them
+		// GDAL's spellings of booleans.
+		switch strings.ToUpper(word) {
 		case "NO", "FALSE", "OFF":
 		case "YES", "TRUE", "ON":
 			on = true
 		default:
-			return v.Raw(), v, nil // for the codec to refuse
+			return v.Raw(), v, nil // the codec refuses it
 		}
 		r.repair(wordForChecksum)
 	}
@@ -219,7 +226,8 @@ func (r *readerV2) zstd(v strictjson.Value) (written []byte, read strictjson.Val
 	return written, read, err
 }
 
-// add appends a filter or the compressor. It is there as well where an error wraps ErrUnsupported.
+// add appends a filter or the compressor. It does so even if it returns an error that
+// wraps ErrUnsupported.
 func (c *chainV2) add(v strictjson.Value) error {
 	id, members, err := codecV2(v)
 	if err != nil {
@@ -227,7 +235,8 @@ func (c *chainV2) add(v strictjson.Value) error {
 	}
 	stage := stagesV2[id]
 	if stage != bytesStage && (c.serial.Name != "" || len(c.bytes) > 0) {
-		c.bytes = append(c.bytes, extensionV2(id, members)) // to be seen
+		// Keep the codec, so that the array can be described.
+		c.bytes = append(c.bytes, extensionV2(id, members))
 		return v.Errorf("%w", unsupportedf("codec %q behind one that makes bytes is not supported", strictjson.Abbreviate(id)))
 	}
 	switch stage {
@@ -248,7 +257,8 @@ func (c *chainV2) add(v strictjson.Value) error {
 	return err
 }
 
-// codecV2 reads the object of a codec: its id, and all else that is not null.
+// codecV2 reads the object of a codec. It returns the id and all other members that are
+// not null.
 func codecV2(v strictjson.Value) (id string, members []member, err error) {
 	if v.Kind() != strictjson.Object {
 		return "", nil, v.Errorf("a codec must be an object, got %s", v.Kind())
@@ -263,7 +273,7 @@ func codecV2(v strictjson.Value) (id string, members []member, err error) {
 			if err != nil {
 				return "", nil, err
 			}
-		case m.Kind() != strictjson.Null: // as if it were not there
+		case m.Kind() != strictjson.Null: // null means missing
 			members = append(members, member{name, m.Raw()})
 		}
 	}
@@ -273,8 +283,9 @@ func codecV2(v strictjson.Value) (id string, members []member, err error) {
 	return id, members, nil
 }
 
-// viewed refuses an array codec that takes stored numbers for those of the other byte order: numcodecs looks at their bytes as its own
-// type says, whatever the array has, so that it knows numbers which nobody stored.
+// viewed returns an error for an array codec whose type has another byte order than its
+// input. numcodecs reinterprets the bytes of its input as that type, whatever the type of
+// the array, so it would encode other numbers than those that were written.
 func (c *chainV2) viewed(v strictjson.Value, id string, members []member) error {
 	for _, m := range members {
 		if m.name != "dtype" && m.name != "decode_dtype" || c.unit <= 1 {
@@ -291,7 +302,8 @@ func (c *chainV2) viewed(v strictjson.Value, id string, members []member) error 
 	return nil
 }
 
-// typeText returns the text of a member that names a type; what is no text is for the codec to refuse.
+// typeText returns the text of a member that names a type. It returns false if it is not
+// a text; the codec then refuses it.
 func typeText(m member) (text string, ok bool) {
 	v, err := strictjson.Parse(m.raw, strictjson.Limits{})
 	if err == nil {
@@ -300,8 +312,8 @@ func typeText(m member) (text string, ok bool) {
 	return text, err == nil && text != ""
 }
 
-// result notes what an array codec gives. The byte order in its type strings becomes that of the chain: elements in memory have
-// the byte order of the host.
+// result records the output of an array codec. Type strings lose their byte order, which
+// becomes that of the chain, because elements in memory have the byte order of the host.
 func (c *chainV2) result(id string, members []member) {
 	if id == "packbits" {
 		c.big, c.orders, c.unit, c.size = false, nil, 1, 1
@@ -327,7 +339,8 @@ func (c *chainV2) result(id string, members []member) {
 	}
 }
 
-// ordered returns a type string with a byte order; without one it is that of the machines that left it out.
+// ordered returns a type string with a byte order. A type string without one came from a
+// little-endian machine.
 func ordered(text string) string {
 	if text[0]|0x20 < 'a' || text[0]|0x20 > 'z' {
 		return text
@@ -338,12 +351,12 @@ func ordered(text string) string {
 	return "<" + text
 }
 
-// extensionV2 returns a codec of numcodecs as format 3 has it.
+// extensionV2 returns the extension of format 3 for a codec of numcodecs.
 func extensionV2(id string, members []member) Extension {
 	return Extension{Name: NumcodecsPrefix + id, Configuration: configuration(members)}
 }
 
-// configuration returns the members as a JSON object.
+// configuration returns a JSON object of the members.
 func configuration(members []member) []byte {
 	w := &writer{buf: []byte{'{'}}
 	for i, m := range members {
@@ -357,7 +370,8 @@ func configuration(members []member) []byte {
 	return append(w.buf, '}')
 }
 
-// bytesV2 returns a codec that takes bytes as format 3 has it: by the name in the core specification where that says the same.
+// bytesV2 returns the extension of format 3 for a codec from bytes to bytes. It uses the
+// name of the core specification if that has the same meaning.
 func bytesV2(id string, members []member, size int) Extension {
 	raw := func(name, missing string) []byte {
 		for _, m := range members {
@@ -387,7 +401,8 @@ func bytesV2(id string, members []member, size int) Extension {
 	return extensionV2(id, members)
 }
 
-// bloscShuffle returns the name of a shuffle by its number, "" where it has none. -1 chooses by the size of elements.
+// bloscShuffle returns the name of a shuffle by its number, "" if there is none. -1
+// selects one by the size of the elements.
 func bloscShuffle(number string, size int) string {
 	switch {
 	case number == "0":
@@ -400,7 +415,7 @@ func bloscShuffle(number string, size int) string {
 	return ""
 }
 
-// bloscTypeSize returns the size that blosc takes elements for: it has one byte for that.
+// bloscTypeSize returns the element size that blosc uses, which it stores in one byte.
 func bloscTypeSize(size int) int {
 	if size > 255 {
 		return 1

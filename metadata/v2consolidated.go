@@ -10,8 +10,10 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// RecordV2 returns the documents of a node of format 2 as consolidated metadata has them: an object of the documents by their names,
-// here [V2Array] or [V2Group] and [V2Attributes], where attributes is not nil. Documents that are no JSON are [ErrInvalid].
+// RecordV2 returns the entry of a node of format 2 in consolidated metadata: an object of
+// its documents by their names. These are document, with the given name [V2Array] or
+// [V2Group], and attributes as [V2Attributes] unless it is nil. If a document is not
+// JSON, the error wraps [ErrInvalid].
 func RecordV2(name string, document, attributes []byte, l Limits) ([]byte, error) {
 	w := &writer{buf: []byte{'{'}, limits: l}
 	w.first(name).raw(document)
@@ -22,11 +24,12 @@ func RecordV2(name string, document, attributes []byte, l Limits) ([]byte, error
 	return append(w.buf, '}'), w.err
 }
 
-// Record returns what consolidated metadata has of the array: its document, or in format 2 what [RecordV2] makes of its documents.
+// Record returns the entry of the array in consolidated metadata: its document, or in
+// format 2 the [RecordV2] of its documents.
 func (a *Array) Record(l Limits) ([]byte, error) { return record(a, l) }
 
-// Record returns what consolidated metadata has of the group: its document, or in format 2 what [RecordV2] makes of its documents.
-// In format 2 its own consolidated metadata is no part of it.
+// Record returns the entry of the group in consolidated metadata: its document, or in
+// format 2 the [RecordV2] of its documents, which does not include consolidated metadata.
 func (g *Group) Record(l Limits) ([]byte, error) { return record(g, l) }
 
 func record(n Node, l Limits) ([]byte, error) {
@@ -41,7 +44,7 @@ func record(n Node, l Limits) ([]byte, error) {
 	return RecordV2(n.Document(), document, attributes, l)
 }
 
-// parseRecord reads a record.
+// parseRecord parses a record.
 func parseRecord(raw []byte, l Limits) (Node, error) {
 	v, err := object(raw)
 	if err != nil {
@@ -56,11 +59,13 @@ func parseRecord(raw []byte, l Limits) (Node, error) {
 	return nil, v.Errorf("there is neither %s nor %s", V2Array, V2Group)
 }
 
-// consolidatedFormat is the member that says how the rest of [V2Consolidated] is laid out; there is one way (zarr-python 2 and 3).
+// consolidatedFormat is the member with the version of the layout of [V2Consolidated].
+// Only version 1 exists (zarr-python 2 and 3).
 const consolidatedFormat = "zarr_consolidated_format"
 
-// ParseConsolidatedV2 reads the document [V2Consolidated] of a group of format 2. Keys that name nothing that it knows are kept.
-// Keys that are no legal paths, those that are given twice, and nodes below an array are refused one by one, see [Consolidated.Refused].
+// ParseConsolidatedV2 parses the document [V2Consolidated] of a group of format 2.
+// Unknown keys are kept. Keys that are illegal or repeated, and nodes below an array, are
+// refused one by one; see [Consolidated.Refused].
 func ParseConsolidatedV2(data []byte, l Limits) (*Consolidated, error) {
 	data, _ = quoteNonFinite(data)
 	root, err := strictjson.Parse(data, l.consolidated("/metadata"))
@@ -100,16 +105,19 @@ func (c *Consolidated) readV2(root strictjson.Value) error {
 	return nil
 }
 
-// gather makes records of the documents, which stand under their keys in any order.
+// gather makes records of the documents, whose keys are in any order.
 func (c *Consolidated) gather(nodes strictjson.Value) {
-	count := 0 // of nodes, or a few more: memory that grows step by step takes several times as much
+	// Count the nodes first, roughly: growing the slice step by step would take several
+	// times the memory.
+	count := 0
 	for key := range nodes.Named() {
 		if !bytes.HasSuffix(key, []byte(V2Attributes)) {
 			count++
 		}
 	}
 	c.entries = make([]entry, 0, count)
-	at := make(map[string]int32, count) // by the key without the name of the document
+	// Indices of entries by key, without the name of the document.
+	at := make(map[string]int32, count)
 	for key, m := range nodes.Members() {
 		slash := strings.LastIndexByte(key, '/')
 		dir, name := key[:slash+1], key[slash+1:]
@@ -132,7 +140,7 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 	c.settle(int(own))
 }
 
-// put adds a document to the record of an entry, which is complete but for its last brace.
+// put adds a document to the record of an entry. The record lacks only its last brace.
 func (e *entry) put(key, name string, document []byte) {
 	bit := uint8(1) << slices.Index(recordNames, name)
 	if e.has&bit != 0 {
@@ -154,7 +162,8 @@ func (e *entry) put(key, name string, document []byte) {
 // recordNames are the documents that a record may have.
 var recordNames = []string{V2Array, V2Group, V2Attributes}
 
-// settle completes the records. That of the group itself is no entry, and attributes of no node are none either.
+// settle completes the records. The record of the group itself is not an entry, nor are
+// attributes without a node.
 func (c *Consolidated) settle(own int) {
 	entries := c.entries[:0]
 	for i, e := range c.entries {
@@ -178,22 +187,25 @@ func (c *Consolidated) settle(own int) {
 	c.entries = entries
 }
 
-// NewConsolidatedV2 is [NewConsolidated] for a group of format 2: of records. own is that of the group itself.
+// NewConsolidatedV2 is [NewConsolidated] for records of a group of format 2. own is the
+// record of the group itself.
 func NewConsolidatedV2(own []byte, nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
 	return (&Consolidated{v2: true, own: own}).with(nodes, l)
 }
 
-// Own returns the record of the group itself, in format 2; nil where there is none.
+// Own returns the record of the group itself, or nil if there is none. It is for format
+// 2.
 func (c *Consolidated) Own() []byte { return c.own }
 
-// WithOwn returns a copy of c that has another record of the group itself.
+// WithOwn returns a copy of c with another record of the group itself.
 func (c *Consolidated) WithOwn(record []byte) *Consolidated {
 	b := c.copy(c.entries, c.order)
 	b.own = record
 	return b
 }
 
-// Marshal returns the document [V2Consolidated] of a group of format 2: indented by two spaces, with a final newline.
+// Marshal returns the document [V2Consolidated] of a group of format 2, indented by two
+// spaces and ending with a newline.
 func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 	w := &writer{buf: []byte(`{"metadata":{`), limits: l}
 	if c.own != nil {
@@ -220,7 +232,7 @@ func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 	return bareNonFinite(doc), err
 }
 
-// documents writes the documents of a record below a path.
+// documents writes the documents of a record with keys that begin with path.
 func (w *writer) documents(path string, record []byte) {
 	v, err := object(record)
 	w.fail(err)
@@ -236,7 +248,7 @@ func (w *writer) entries(list []member) {
 	}
 }
 
-// entry writes a member, whether it is the first or not.
+// entry writes a member, with a comma unless it is the first.
 func (w *writer) entry(name string, raw []byte) {
 	if w.buf[len(w.buf)-1] == '{' {
 		w.first(name)

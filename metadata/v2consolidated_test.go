@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// zmetadata returns a document with consolidated metadata: pairs of a key and a document.
+// zmetadata returns a document of consolidated metadata for pairs of a key and a
+// document.
 func zmetadata(pairs ...string) []byte {
 	var list []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -23,7 +24,8 @@ func zmetadata(pairs ...string) []byte {
 
 const zgroup = `{"zarr_format":2}`
 
-// TestConsolidatedV2 reads consolidated metadata of format 2 with a damaged and an unknown array in it, changes it, and writes it.
+// TestConsolidatedV2 reads consolidated metadata of format 2 with a damaged and an
+// unknown array, changes it, and writes it.
 func TestConsolidatedV2(t *testing.T) {
 	good := string(zarray(t, nil))
 	unknown := string(zarray(t, map[string]string{"dtype": `"|O"`, "filters": `[{"id":"pickle"}]`}))
@@ -75,7 +77,8 @@ func TestConsolidatedV2(t *testing.T) {
 	}
 }
 
-// TestConsolidatedV2OfPython takes a group in what zarr-python 3.4 consolidated for the group that its own document describes.
+// TestConsolidatedV2OfPython checks that a group in consolidated metadata of zarr-python
+// 3.4 equals the group of its own document.
 func TestConsolidatedV2OfPython(t *testing.T) {
 	const entry = `{"zarr_format":2,"consolidated_metadata":{"metadata":{},"must_understand":false,"kind":"inline"},"other":1}`
 	c, err := metadata.ParseConsolidatedV2(zmetadata(".zgroup", zgroup, "b/.zattrs", `{}`, "b/.zgroup", entry), metadata.Limits{})
@@ -97,7 +100,7 @@ func TestConsolidatedV2OfPython(t *testing.T) {
 	}
 }
 
-// TestConsolidatedV2Refused has documents that are refused as a whole.
+// TestConsolidatedV2Refused checks documents that are refused as a whole.
 func TestConsolidatedV2Refused(t *testing.T) {
 	for words, document := range map[string][]byte{
 		"must be an object":        []byte("[]"),
@@ -111,7 +114,8 @@ func TestConsolidatedV2Refused(t *testing.T) {
 	}
 }
 
-// TestConsolidatedV2Entries has documents with an entry that is refused beside one that is sound. Written and read again they are the same.
+// TestConsolidatedV2Entries checks documents with a refused entry beside a sound one.
+// Writing and reading keeps both.
 func TestConsolidatedV2Entries(t *testing.T) {
 	good := string(zarray(t, nil))
 	for words, pairs := range map[string][]string{
@@ -144,7 +148,8 @@ func TestConsolidatedV2Entries(t *testing.T) {
 	}
 }
 
-// FuzzConsolidatedV2 reads consolidated metadata of format 2, writes it, and reads it again: it has the same entries.
+// FuzzConsolidatedV2 reads consolidated metadata of format 2, then writes and reads it
+// again, and compares the entries.
 func FuzzConsolidatedV2(f *testing.F) {
 	f.Add(zmetadata("a/.zarray", string(zarray(f, nil)), "a/.zattrs", `{"x":NaN}`, ".zgroup", zgroup, "b/.zgroup", zgroup, "b/.zattrs", "{}"))
 	f.Add(zmetadata("x/.zattrs", "{}", "y", "1", "x/y/.zgroup", "5"))

@@ -10,9 +10,11 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// ToV3 returns the array as format 3 has it. Keys of chunks and their bytes are the same; the attribute that named the dimensions goes.
-// Unknown members of the document of format 2 are not taken over. An array of format 3 is returned as it is. Where fields have byte orders
-// of their own ([BytesByField]), format 3 cannot say it, and there is no document to be had of what is returned.
+// ToV3 returns the array in format 3. Chunk keys and chunk bytes stay the same, and the
+// attribute that names the dimensions is removed. Unknown members of the document of
+// format 2 are dropped. An array of format 3 is returned as it is. If fields have
+// different byte orders ([BytesByField]), format 3 cannot express the array: Marshal
+// returns an error for the result.
 func (a *Array) ToV3() *Array {
 	if a.v2 == nil {
 		return a
@@ -20,12 +22,14 @@ func (a *Array) ToV3() *Array {
 	b := *a
 	b.v2 = nil
 	if b.DimensionNames != nil {
-		b.Attributes, _ = UnsetAttribute(b.Attributes, dimensionsAttribute) // they are an object
+		// There is no error, because attributes are an object.
+		b.Attributes, _ = UnsetAttribute(b.Attributes, dimensionsAttribute)
 	}
 	return &b
 }
 
-// ToV3 returns the group as format 3 has it, without consolidated metadata. A group of format 3 is returned as it is.
+// ToV3 returns the group in format 3, without consolidated metadata. A group of format 3
+// is returned as it is.
 func (g *Group) ToV3() *Group {
 	if g.v2 == nil {
 		return g
@@ -33,7 +37,8 @@ func (g *Group) ToV3() *Group {
 	return &Group{Attributes: g.Attributes}
 }
 
-// ToV2 returns the group as format 2 has it, without consolidated metadata. A group of format 2 is returned as it is.
+// ToV2 returns the group in format 2, without consolidated metadata. A group of format 2
+// is returned as it is.
 func (g *Group) ToV2() *Group {
 	if g.v2 != nil {
 		return g
@@ -41,21 +46,25 @@ func (g *Group) ToV2() *Group {
 	return &Group{Attributes: g.Attributes, v2: new(groupV2)}
 }
 
-// writerV2 composes the document of an array of format 2 from one of format 3.
+// writerV2 converts the document of an array of format 3 to format 2.
 type writerV2 struct {
 	array   *Array
 	typ     dtype.Type
 	big     bool
-	orders  []bool // big for every field with a byte order, nil where they are alike
+	orders  []bool // big-endian order for every field with a byte order; nil if all agree
 	order   string
 	filters [][]byte
 	object  bool
 }
 
-// ToV2 returns the array as format 2 has it, if that can say the same: for arrays with regular chunks, of a data type that NumPy has,
-// with codecs that numcodecs has, with a key encoding of format 2 and with all or none of its dimensions named. The dimensions become an
-// attribute as xarray has it, which an array of no dimensions has, too. Anything else is [ErrUnsupported], and the error says where it stands in the document of format 3.
-// What is stored under the keys of the array is the same in both formats. An array of format 2 is returned as it is.
+// ToV2 returns the array in format 2. Chunk keys and chunk bytes stay the same. An array
+// of format 2 is returned as it is.
+//
+// Format 2 can express arrays with regular chunks, a data type of NumPy, codecs of
+// numcodecs, a v2 key encoding, and names for all dimensions or for none. For any other
+// array the error wraps [ErrUnsupported] and has the position in the document of format
+// 3. The names of the dimensions become the attribute that xarray uses. An array without
+// dimensions has that attribute too.
 func (a *Array) ToV2(l Limits) (*Array, error) {
 	if a.v2 != nil {
 		return a, nil
@@ -79,12 +88,12 @@ func (a *Array) ToV2(l Limits) (*Array, error) {
 	return b.(*Array), nil
 }
 
-// cannotV2 is the error of what format 2 cannot say.
+// cannotV2 returns the error for something that format 2 cannot express.
 func cannotV2(pointer, format string, args ...any) error {
 	return &Error{pointer, unsupportedf("format 2 cannot say this: %s", fmt.Sprintf(format, args...))}
 }
 
-// extensions reads the extension points.
+// extensions converts the extension points.
 func (w *writerV2) extensions() error {
 	a := w.array
 	var err error
@@ -100,9 +109,10 @@ func (w *writerV2) extensions() error {
 	return w.codecs()
 }
 
-// codecs splits the chain into order, byte order and filters, the last of which becomes the compressor.
+// codecs splits the chain into order, byte order and filters. The last filter may become
+// the compressor.
 func (w *writerV2) codecs() error {
-	made := false // bytes
+	made := false // whether a codec has made bytes of the array
 	for i, c := range w.array.Codecs {
 		at := fmt.Sprintf("/codecs/%d", i)
 		v, err := configurationOf(c)
@@ -139,7 +149,7 @@ func (w *writerV2) codecs() error {
 	return nil
 }
 
-// configurationOf returns the configuration of a codec, an empty object where it has none.
+// configurationOf returns the configuration of a codec, an empty object if it has none.
 func configurationOf(e Extension) (strictjson.Value, error) {
 	if e.Configuration == nil {
 		return object([]byte("{}"))
@@ -151,10 +161,11 @@ func configurationOf(e Extension) (strictjson.Value, error) {
 	return v, err
 }
 
-// transpose reads an order of axes: the one that they have, or the reverse.
+// transpose reads the order of axes, which must be C order or the reverse.
 func (w *writerV2) transpose(v strictjson.Value) error {
 	order, _ := v.Member("order")
-	if name, err := order.Str(); err == nil && (name == "C" || name == "F") { // as early drafts had it
+	// Early drafts had a name here.
+	if name, err := order.Str(); err == nil && (name == "C" || name == "F") {
 		w.order = name
 		return nil
 	}
@@ -176,7 +187,7 @@ func (w *writerV2) transpose(v strictjson.Value) error {
 	return nil
 }
 
-// filter appends a codec that numcodecs has too.
+// filter appends a codec that numcodecs has as well.
 func (w *writerV2) filter(name string, v strictjson.Value) error {
 	id, ok := strings.CutPrefix(name, NumcodecsPrefix)
 	members := []member{}
@@ -198,8 +209,8 @@ func (w *writerV2) filter(name string, v strictjson.Value) error {
 	return nil
 }
 
-// bloscV2 returns the members of blosc with the number of its shuffle, and without the size of elements, which numcodecs takes from
-// the data.
+// bloscV2 returns the members of blosc for numcodecs: the shuffle as a number, and no
+// element size, which numcodecs takes from the data.
 func bloscV2(members []member) []member {
 	numbers := map[string]string{`"noshuffle"`: "0", `"shuffle"`: "1", `"bitshuffle"`: "2"}
 	list := []member{}
@@ -214,7 +225,8 @@ func bloscV2(members []member) []member {
 	return list
 }
 
-// orderFilters gives the type strings of array codecs the byte order in which the last of them is stored.
+// orderFilters sets the byte order of the type strings of array codecs to that of the
+// stored elements.
 func (w *writerV2) orderFilters() {
 	if !w.big {
 		return
@@ -234,7 +246,7 @@ func (w *writerV2) orderFilters() {
 	}
 }
 
-// attributes returns the attributes, with the names of the dimensions.
+// attributes returns the attributes with the names of the dimensions.
 func (w *writerV2) attributes() ([]byte, error) {
 	a := w.array
 	raw := a.Attributes
@@ -244,7 +256,8 @@ func (w *writerV2) attributes() ([]byte, error) {
 	names := a.DimensionNames
 	_, taken, err := Attribute(raw, dimensionsAttribute)
 	if names == nil && len(a.Shape) == 0 && !taken {
-		names = []*string{} // without the attribute xarray opens no array of the group
+		// Without the attribute xarray opens no array of the group.
+		names = []*string{}
 	}
 	if err != nil || names == nil {
 		return raw, err
@@ -311,7 +324,7 @@ func (w *writerV2) compresses(filter []byte) bool {
 	return err == nil && stagesV2[id] == bytesStage
 }
 
-// descr returns the data type.
+// descr returns the data type as JSON.
 func (w *writerV2) descr() ([]byte, error) {
 	if w.object {
 		return []byte(`"|O"`), nil
@@ -330,7 +343,7 @@ func (w *writerV2) descr() ([]byte, error) {
 	return descr, nil
 }
 
-// fill returns the fill value.
+// fill returns the fill value as JSON.
 func (w *writerV2) fill() ([]byte, error) {
 	fill := w.array.FillValue
 	if w.object {

@@ -15,20 +15,22 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// elementV2 is the data type of an array of format 2 (zarr-specs v2, "Data type encoding").
+// elementV2 is the data type of an array of format 2 (zarr-specs v2, "Data type
+// encoding").
 type elementV2 struct {
-	typ dtype.Type // zero where it is not known here, and for objects
-	ext Extension  // as format 3 has it
-	big bool       // its numbers are stored in big-endian order
-	// orders has that for every field that has a byte order, nil where they are all alike.
+	typ dtype.Type // zero if it is unknown, and for objects
+	ext Extension  // the type in format 3
+	big bool       // numbers are stored in big-endian order
+	// orders has the byte order of every field that has one, true for big-endian. It is
+	// nil if all agree.
 	orders []bool
-	// object says that elements are of variable width, and that a filter decides what they are.
+	// object is set for elements of variable length, whose type follows from a filter.
 	object bool
-	// text says that fill values are texts in base64: those of bytes and of structured types.
+	// text is set if fill values are base64, as those of bytes and structs are.
 	text bool
 }
 
-// dtype reads the data type. One that is not known stands under the name that it has.
+// dtype reads the data type. An unknown type keeps its name.
 func (r *readerV2) dtype() error {
 	v, err := r.required(v2DType)
 	if err != nil {
@@ -43,22 +45,23 @@ func (r *readerV2) dtype() error {
 	if errors.Is(err, ErrUnsupported) {
 		r.refused, err = err, nil
 		var name bytes.Buffer
-		_ = json.Compact(&name, v.Raw()) // it is JSON
+		_ = json.Compact(&name, v.Raw()) // cannot fail: it is JSON
 		r.elements = elementV2{ext: Extension{Name: strictjson.Abbreviate(name.String())}}
 	}
 	r.array.DataType = r.elements.ext
 	return err
 }
 
-// namedV2 are the data types that NumPy lacks and that TensorStore stores in format 2, in little
-// endian under their names (tensorstore/driver/zarr/dtype.cc). They are read and appended to,
-// but no array of format 2 is created with them: other programs read none.
+// namedV2 lists data types that NumPy lacks and that TensorStore stores in format 2 by
+// name, in little-endian order (tensorstore/driver/zarr/dtype.cc). Arrays with them can
+// be read and appended to. No array is created with them, because no other program reads
+// it.
 var namedV2 = [...]string{
 	"bfloat16", "int2", "int4", "float4_e2m1fn", "float8_e3m4", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
 	"float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
 }
 
-// plainV2 reads a type string, as "<i4".
+// plainV2 reads a type string such as "<i4".
 func plainV2(v strictjson.Value) (e elementV2, err error) {
 	text, err := v.Str()
 	if err != nil {
@@ -67,7 +70,7 @@ func plainV2(v strictjson.Value) (e elementV2, err error) {
 	e.object = text == "|O"
 	e.text = len(text) > 1 && (text[1] == 'S' || text[1] == 'V')
 	if e.object {
-		return e, nil // the filters tell
+		return e, nil // the filters give the type
 	}
 	if slices.Contains(namedV2[:], text) {
 		e.typ, err = dtype.Parse(text, nil)
@@ -85,12 +88,13 @@ func plainV2(v strictjson.Value) (e elementV2, err error) {
 	return e, nil
 }
 
-// typeExtension returns a data type as format 3 has it.
+// typeExtension returns a data type in the form of format 3.
 func typeExtension(t dtype.Type) Extension {
 	return Extension{Name: t.Name(), Configuration: t.Configuration()}
 }
 
-// structuredV2 reads a structured type: a list of fields, each a list of a name and a type, which may be structured too.
+// structuredV2 reads a structured type: a list of fields. Each field is a list of a name
+// and a type, which may be structured itself.
 func structuredV2(v strictjson.Value) (e elementV2, err error) {
 	s := &structV2{}
 	if e.typ, err = s.read(v); err != nil {
@@ -103,14 +107,15 @@ func structuredV2(v strictjson.Value) (e elementV2, err error) {
 	return e, nil
 }
 
-// structV2 is what the fields of a structured type have shown so far.
+// structV2 collects what the fields of a structured type have in common.
 type structV2 struct {
-	orders []bool // big-endian order, of the fields that have one
-	leaves int    // fields that are no structs, with every element of those that are arrays
+	orders []bool // byte orders of the fields that have one, true for big-endian
+	leaves int    // fields that are not structs, counting every element of arrays
 }
 
 func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
-	if v.Len() > maxArrayFields { // before memory is taken for them
+	// Check before allocating memory for the fields.
+	if v.Len() > maxArrayFields {
 		return dtype.Type{}, v.Errorf("%w", unsupportedf("a struct of more than %d fields is not supported", maxArrayFields))
 	}
 	var fields []dtype.Field
@@ -120,14 +125,14 @@ func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
 			return dtype.Type{}, err
 		}
 		if f.Name == "" {
-			f.Name = fmt.Sprintf("f%d", i) // as NumPy calls padding
+			f.Name = fmt.Sprintf("f%d", i) // the name that NumPy gives it
 		}
 		fields = append(fields, f)
 	}
 	return structOf(v, fields)
 }
 
-// structOf returns the type of structs that stand at v.
+// structOf returns the struct type for the value v.
 func structOf(v strictjson.Value, fields []dtype.Field) (dtype.Type, error) {
 	t, err := dtype.StructOf(fields...)
 	if errors.Is(err, dtype.ErrUnsupported) {
@@ -139,7 +144,7 @@ func structOf(v strictjson.Value, fields []dtype.Field) (dtype.Type, error) {
 	return t, err
 }
 
-// field reads a list of a name, a type, and the shape of a field that is an array.
+// field reads a list of a name, a type, and the shape if the field is an array.
 func (s *structV2) field(v strictjson.Value) (f dtype.Field, err error) {
 	if v.Kind() != strictjson.Array || v.Len() < 2 || v.Len() > 3 {
 		return f, v.Errorf("a field must be a list of a name, a type and at most a shape, got %s", strictjson.Abbreviate(string(v.Raw())))
@@ -161,8 +166,9 @@ func (s *structV2) field(v strictjson.Value) (f dtype.Field, err error) {
 	return f, nil
 }
 
-// array reads the shape of a field that is an array. Format 3 has no such fields: it is a struct with fields "0", "1" and so on for
-// each axis, which is the same in memory and in store. before is what s was ahead of the field.
+// array reads the shape of a field that is an array. Format 3 has no such fields. A
+// struct with fields "0", "1" and so on takes its place for each axis; its layout is the
+// same in memory and in the store. before is the state of s before the field.
 func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dtype.Type, error) {
 	shape := []strictjson.Value{v}
 	if v.Kind() == strictjson.Array {
@@ -195,11 +201,11 @@ func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dty
 	return t, nil
 }
 
-// maxArrayFields limits the fields of structs that have arrays among them, to as many as a struct without may have. A few numbers in a
-// document stand for all of them.
+// maxArrayFields limits the fields of structs with arrays to as many as other structs may
+// have. A few numbers in a document could otherwise stand for any number of fields.
 const maxArrayFields = 4096
 
-// arrayFields returns the fields of a struct that stands for an array.
+// arrayFields returns the fields of the struct that takes the place of an array.
 func arrayFields(t dtype.Type, n int) []dtype.Field {
 	fields := make([]dtype.Field, n)
 	for i := range fields {
@@ -230,7 +236,8 @@ func (s *structV2) typ(v strictjson.Value) (dtype.Type, error) {
 	return t, nil
 }
 
-// fill reads the fill value. Null, which promises nothing, is the zero of the type, and NaT for dates, as in zarr-python 3.4.1.
+// fill reads the fill value. Null leaves the value of missing chunks open. As in
+// zarr-python 3.4.1, it is read as the zero of the type, or NaT for times.
 func (r *readerV2) fill() error {
 	v, err := r.required(v2Fill)
 	if err != nil {
@@ -250,7 +257,8 @@ func (r *readerV2) fill() error {
 	return err
 }
 
-// isNumber reports whether fill values of the type are numbers, or unknown.
+// isNumber reports whether fill values of the type are numbers. It also does so if the
+// type is unknown.
 func (e *elementV2) isNumber() bool {
 	switch {
 	case e.object || e.text:
@@ -265,7 +273,7 @@ func (e *elementV2) isNumber() bool {
 	return false
 }
 
-// fillV3 returns the fill value as format 3 spells it.
+// fillV3 returns the fill value in the form of format 3.
 func (e *elementV2) fillV3(v strictjson.Value) ([]byte, error) {
 	if fill, ok := boolOf(e.typ, v); ok {
 		return fill, nil
@@ -287,7 +295,7 @@ func (e *elementV2) fillV3(v strictjson.Value) ([]byte, error) {
 	return v.Raw(), nil
 }
 
-// format returns the fill value of an element.
+// format returns the fill value for an element.
 func (e *elementV2) format(v strictjson.Value, element []byte) ([]byte, error) {
 	fill, err := e.typ.FormatFill(element)
 	if err != nil {
@@ -296,7 +304,8 @@ func (e *elementV2) format(v strictjson.Value, element []byte) ([]byte, error) {
 	return fill, nil
 }
 
-// fillText reads an element in base64. A text that is shorter than the element is padded with zeros.
+// fillText reads an element in base64. A null-terminated text that is too short is padded
+// with zeros.
 func (e *elementV2) fillText(v strictjson.Value) ([]byte, error) {
 	text, err := v.Str()
 	if err != nil {
@@ -315,7 +324,7 @@ func (e *elementV2) fillText(v strictjson.Value) ([]byte, error) {
 	return e.format(v, element)
 }
 
-// swap turns an element from the byte order in which it is stored to that of the host, or back.
+// swap converts an element from its stored byte order to that of the host, or back.
 func (e *elementV2) swap(element []byte) {
 	turn, next := e.typ, 0
 	if e.orders != nil {
@@ -329,8 +338,9 @@ func (e *elementV2) swap(element []byte) {
 	turn.Swap(element, element)
 }
 
-// appendDescr appends the data type as format 2 has it. big is asked for the byte order of every number, in the order of fields. It is not
-// ok where NumPy has no such type.
+// appendDescr appends the data type in the form of format 2. It calls big for the byte
+// order of every number, in the order of the fields. It returns false if NumPy has no
+// such type.
 func appendDescr(dst []byte, t dtype.Type, big func() bool) (descr []byte, ok bool) {
 	if t.Kind() != dtype.Struct {
 		s, ok := t.NumPy()
@@ -353,7 +363,7 @@ func appendDescr(dst []byte, t dtype.Type, big func() bool) (descr []byte, ok bo
 	return append(dst, ']'), true
 }
 
-// fillV2 returns the fill value as format 2 spells it.
+// fillV2 returns the fill value in the form of format 2.
 func (e *elementV2) fillV2(element []byte) ([]byte, error) {
 	switch e.typ.Kind() {
 	case dtype.Raw, dtype.Terminated, dtype.Struct:

@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestManyFieldsV2 refuses a structured type of far more fields than there may be without taking memory for them.
+// TestManyFieldsV2 checks that a structured type with far too many fields is refused
+// before memory is allocated for them.
 func TestManyFieldsV2(t *testing.T) {
 	const n = 100_000
 	fields := make([]string, n)

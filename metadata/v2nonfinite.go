@@ -4,23 +4,26 @@ import (
 	"bytes"
 )
 
-// nonFinite has the numbers that JSON does not have but Python's json module writes, and the texts in place of which they are
-// read: spelled with an escape, as nobody else spells them, so that they can be told apart when they are written again.
-// Longer ones come first where one is part of another.
+// nonFinite lists the numbers that Python's json module writes although JSON does not
+// have them, each with the string that replaces it while it is parsed. These strings have
+// an escape that no other program writes, so that they are recognised when the document
+// is written again. Longer numbers come first where one contains another.
 var nonFinite = [...]struct{ bare, quoted []byte }{
 	{[]byte("-Infinity"), []byte(`"\u002dInfinity"`)},
 	{[]byte("Infinity"), []byte(`"\u0049nfinity"`)},
 	{[]byte("NaN"), []byte(`"\u004eaN"`)},
 }
 
-// quoteNonFinite returns a copy of a document with texts in place of bare non-finite numbers, and whether there were any.
-// A document without them is returned as it is, valid or not.
+// quoteNonFinite returns a copy of a document with strings in place of bare non-finite
+// numbers. If there are none, it returns the document itself and false. The document need
+// not be valid.
 func quoteNonFinite(raw []byte) (out []byte, found bool) {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Infinity")) {
 		return raw, false
 	}
 	for i := 0; i < len(raw); {
 		n := textLength(raw[i:])
+		// Not a string: look for a number at this byte.
 		if n == 0 {
 			n = 1
 			for _, f := range nonFinite {
@@ -38,8 +41,8 @@ func quoteNonFinite(raw []byte) (out []byte, found bool) {
 	return out, found
 }
 
-// quoteFill returns a copy of a document with texts in place of bare non-finite numbers, as fill values are to be spelled, and whether there
-// were any. Elsewhere such a text is refused.
+// quoteFill is quoteNonFinite with strings in the form of fill values. Elsewhere such a
+// string is refused.
 func quoteFill(raw []byte) (out []byte, found bool) {
 	out, found = quoteNonFinite(raw)
 	for _, f := range nonFinite {
@@ -48,8 +51,9 @@ func quoteFill(raw []byte) (out []byte, found bool) {
 	return out, found
 }
 
-// textLength returns the bytes of the JSON text that doc begins with, quotes included, 0 where it begins with none. A text without
-// an end has the rest of the document.
+// textLength returns the length in bytes of the JSON string at the start of doc,
+// including its quotes. It returns 0 if there is none. A string without an end takes the
+// rest of the document.
 func textLength(doc []byte) int {
 	if doc[0] != '"' {
 		return 0
@@ -65,7 +69,8 @@ func textLength(doc []byte) int {
 	return len(doc)
 }
 
-// bareNonFinite undoes quoteNonFinite. A text is one only where it stands for itself, with nothing escaped before its quote.
+// bareNonFinite undoes quoteNonFinite. It only replaces whole strings that are not the
+// name of a member.
 func bareNonFinite(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(`"\u00`)) {
 		return raw
@@ -85,7 +90,7 @@ func bareNonFinite(raw []byte) []byte {
 	return out
 }
 
-// isName reports whether what follows a text, or a word, makes it the name of a member.
+// isName reports whether the string or word before rest is the name of a member.
 func isName(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	return len(rest) > 0 && rest[0] == ':'

@@ -6,8 +6,8 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// writer composes a document. Each piece of JSON that comes from outside is checked on its own, so that
-// no piece can pose as several members. The first error stays.
+// writer composes a document. It checks every piece of JSON from outside by itself, so
+// that no piece can add further members. It keeps the first error.
 type writer struct {
 	buf    []byte
 	at     string // pointer of the current member
@@ -40,7 +40,7 @@ func (w *writer) raw(b []byte) {
 	w.buf = append(w.buf, v.Raw()...)
 }
 
-// object writes a JSON object, {} for nil.
+// object writes a JSON object, or {} for nil.
 func (w *writer) object(b []byte) {
 	if b == nil {
 		b = []byte("{}")
@@ -78,8 +78,8 @@ func (w *writer) extensions(list []Extension) {
 	w.close(len(list))
 }
 
-// extension writes e as spell appends it. A configuration that is not one JSON value is refused here, and one that is no
-// object where the document is read again.
+// extension writes e as spell appends it. A configuration that is not one JSON value is
+// refused here. One that is not an object is refused when the document is parsed again.
 func (w *writer) extension(e Extension, spell func(Extension, []byte) []byte) {
 	if e.asRead() {
 		w.raw(spell(e, nil))
@@ -89,10 +89,10 @@ func (w *writer) extension(e Extension, spell func(Extension, []byte) []byte) {
 		_, err := strictjson.Parse(e.Configuration, w.limits.json())
 		w.fail(strictjson.Prefix(err, "/configuration"))
 	}
-	w.buf = spell(e, w.buf) // all else of it is made here
+	w.buf = spell(e, w.buf) // everything else in it is generated here
 }
 
-// open begins element i of an array, close ends one of n elements.
+// open begins element i of a list.
 func (w *writer) open(i int) {
 	if i == 0 {
 		w.buf = append(w.buf, '[')
@@ -101,6 +101,7 @@ func (w *writer) open(i int) {
 	}
 }
 
+// close ends a list of n elements.
 func (w *writer) close(n int) {
 	if n == 0 {
 		w.buf = append(w.buf, '[')
@@ -129,7 +130,8 @@ func (w *writer) kept(list []member) {
 	}
 }
 
-// document ends the document and reads it again. What finish does to it changes its size and nothing else.
+// document ends the document and parses it as a check. The layout that finish adds only
+// changes its size.
 func (w *writer) document() ([]byte, error) {
 	if w.err != nil {
 		return nil, w.err
@@ -139,7 +141,8 @@ func (w *writer) document() ([]byte, error) {
 		return nil, err
 	}
 	doc, err := w.finish()
-	if bare := bareNonFinite(doc); len(bare) != len(doc) { // as they were read
+	// Write bare numbers as they were read, if the document is then valid.
+	if bare := bareNonFinite(doc); len(bare) != len(doc) {
 		if _, err := Parse(bare, w.limits); err == nil {
 			return bare, nil
 		}
@@ -147,7 +150,7 @@ func (w *writer) document() ([]byte, error) {
 	return doc, err
 }
 
-// finish lays out what was written.
+// finish indents the document and checks its size.
 func (w *writer) finish() ([]byte, error) {
 	doc := append(strictjson.AppendIndent(make([]byte, 0, 2*len(w.buf)), w.buf), '\n')
 	if err := w.limits.json().Check(len(doc)); err != nil {
