@@ -5,29 +5,33 @@ import (
 	"sort"
 )
 
-// MaxBuckets is how many buckets [Buckets.Edges] and [Buckets.Covering] list at most: months of 87,000 years.
+// MaxBuckets is the largest number of buckets that [Buckets.Edges] and [Buckets.Covering]
+// list. It suffices for the months of 87,000 years.
 const MaxBuckets = 1 << 20
 
-// Buckets says where along an axis months or years begin. They come from a coordinate ([Boundaries]), or from regular steps
-// ([Steps.Buckets]), and are safe for concurrent use. The zero value has no time for any element.
+// Buckets knows where months or years begin along an axis. It is made from a coordinate
+// ([Boundaries]) or from regular steps ([Steps.Buckets]) and is safe for concurrent use.
+// The zero value has no times.
 type Buckets struct {
 	unit  Unit
-	steps *Steps  // nil where there is a coordinate
-	stops []int64 // of a coordinate: after which element each bucket ends
+	steps *Steps  // nil if there is a coordinate
+	stops []int64 // of a coordinate: index after the last element of each bucket
 }
 
-// Boundaries returns the buckets of a coordinate, whose values cover the whole axis and whatever it is going to grow by. What
-// comes after the last value is not known, so the last bucket ends with it; [Continue] looks further. The errors are
+// Boundaries returns the buckets of a coordinate. The values must cover the whole axis,
+// including all elements by which it will grow. What comes after the last value is
+// unknown, so the last bucket ends there; use [Continue] to look further. Errors are
 // those of [Edges].
 func Boundaries[T Number](values []T, u Units, unit Unit) (Buckets, error) {
 	list, err := stops(values, u, unit)
 	return Buckets{unit: unit, stops: list}, err
 }
 
-// Unit returns what a bucket is.
+// Unit returns the unit of the buckets.
 func (b Buckets) Unit() Unit { return b.unit }
 
-// Len returns for how many elements there are times; false says that there is no end to them.
+// Len returns the number of elements that have times. It returns false if there is no end
+// to them.
 func (b Buckets) Len() (int64, bool) {
 	if b.steps != nil {
 		return 0, false
@@ -38,9 +42,10 @@ func (b Buckets) Len() (int64, bool) {
 	return b.stops[len(b.stops)-1], true
 }
 
-// Next returns the smallest index above i whose element begins a new bucket; for the last bucket of a coordinate it is the
-// number of values. So chunks that begin at i may end there. Its errors wrap [ErrOutOfRange] for an element without a time,
-// [ErrOverflow] where the next bucket is too far away.
+// Next returns the smallest index above i whose element begins a new bucket. For the last
+// bucket of a coordinate it is the number of values. A chunk that begins at i may
+// therefore end there. The error wraps [ErrOutOfRange] if element i has no time, and
+// [ErrOverflow] if the next bucket is too far away.
 func (b Buckets) Next(i int64) (int64, error) {
 	if err := b.check(i); err != nil {
 		return 0, err
@@ -51,9 +56,10 @@ func (b Buckets) Next(i int64) (int64, error) {
 	return b.stops[b.bucket(i)], nil
 }
 
-// Fits returns nil where element i begins a bucket, so that an edge may lie before it. Element 0 always does, and so does the
-// end of a coordinate, of which nothing else is known. The error wraps [ErrUnaligned] and says where the bucket begins and
-// ends; for elements beyond the end of a coordinate it wraps [ErrOutOfRange].
+// Fits returns nil if element i begins a bucket, so that a chunk may begin there. Element
+// 0 always does. So does the end of a coordinate, because nothing is known about what
+// follows. Otherwise the error wraps [ErrUnaligned] and gives the elements of the bucket.
+// For elements beyond the end of a coordinate it wraps [ErrOutOfRange].
 func (b Buckets) Fits(i int64) error {
 	if n, ends := b.Len(); i == 0 || ends && i == n {
 		return nil
@@ -72,8 +78,8 @@ func (b Buckets) Fits(i int64) error {
 	return fmt.Errorf("%w: element %d lies within a %v that has elements %d to %d", ErrUnaligned, i, b.unit, start, next-1)
 }
 
-// Edges returns how many of the first n elements each bucket has; the last bucket is cut at n.
-// Its errors are those of [Buckets.Covering].
+// Edges returns the number of elements of each bucket among the first n elements. The
+// last bucket is cut at n. Errors are those of [Buckets.Covering].
 func (b Buckets) Edges(n int64) ([]int64, error) {
 	edges, sum, err := b.cover(n)
 	if len(edges) > 0 {
@@ -82,15 +88,16 @@ func (b Buckets) Edges(n int64) ([]int64, error) {
 	return edges, err
 }
 
-// Covering returns how many elements each bucket has that holds any of the first n. The last one is whole and may reach beyond n,
-// though never beyond the end of a coordinate. Its errors wrap [ErrOutOfRange] where a coordinate has fewer than n
-// values, [ErrLimit] for more than [MaxBuckets] buckets, and [ErrOverflow].
+// Covering returns the number of elements of each bucket that holds any of the first n
+// elements. The last one is complete and may reach beyond n, but not beyond the end of a
+// coordinate. The error wraps [ErrOutOfRange] if a coordinate has fewer than n values,
+// [ErrLimit] if there are more than [MaxBuckets] buckets, or [ErrOverflow].
 func (b Buckets) Covering(n int64) ([]int64, error) {
 	edges, _, err := b.cover(n)
 	return edges, err
 }
 
-// cover returns whole buckets and the sum of their elements.
+// cover returns complete buckets and the sum of their elements.
 func (b Buckets) cover(n int64) (edges []int64, sum int64, err error) {
 	if n <= 0 {
 		if n < 0 {
@@ -116,7 +123,7 @@ func (b Buckets) cover(n int64) (edges []int64, sum int64, err error) {
 	return edges, sum, nil
 }
 
-// check returns an error for an element that has no time.
+// check returns an error if element i has no time.
 func (b Buckets) check(i int64) error {
 	if err := b.unit.check(); err != nil {
 		return err

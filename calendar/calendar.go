@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// Calendar says which days there are. The zero value is [Standard], which CF metadata means where it names none.
+// Calendar determines which dates exist. The zero value is [Standard], the default of CF
+// metadata.
 type Calendar uint8
 
 // The calendars of the CF conventions (section 4.4.1).
 const (
-	// Standard is the Julian calendar up to 1582-10-04 and the Gregorian one from the day after, 1582-10-15.
+	// Standard is the Julian calendar up to 1582-10-04 and the Gregorian calendar from
+	// the next day on, 1582-10-15.
 	Standard Calendar = iota
-	// ProlepticGregorian is the Gregorian calendar at all times.
+	// ProlepticGregorian is the Gregorian calendar for all dates.
 	ProlepticGregorian
 	// NoLeap has 365 days in every year.
 	NoLeap
@@ -24,7 +26,8 @@ const (
 	Julian
 )
 
-// names has the names of CF metadata; the first of a calendar is the one that is written.
+// names lists the names in CF metadata. The first name of a calendar is the one that is
+// written.
 var names = []struct {
 	name     string
 	calendar Calendar
@@ -34,8 +37,9 @@ var names = []struct {
 	{"360_day", Days360}, {"julian", Julian},
 }
 
-// Parse returns the calendar of a name in CF metadata, in capitals or not; the empty name is [Standard].
-// Its errors wrap [ErrInvalid], or [ErrUnsupported] for names that CF has but that count no days as these do.
+// Parse returns the calendar for a name in CF metadata, in upper or lower case. The empty
+// name is [Standard]. The error wraps [ErrUnsupported] for names of CF whose calendars do
+// not count days in this way, and [ErrInvalid] for all others.
 func Parse(name string) (Calendar, error) {
 	lower := strings.ToLower(strings.TrimSpace(name))
 	if lower == "" {
@@ -55,7 +59,7 @@ func Parse(name string) (Calendar, error) {
 	return 0, invalid("calendar %.40q is not known; there are standard, proleptic_gregorian, noleap, all_leap, 360_day and julian", name)
 }
 
-// String returns the name that CF metadata has for the calendar.
+// String returns the name of the calendar in CF metadata.
 func (c Calendar) String() string {
 	for _, n := range names {
 		if n.calendar == c {

@@ -7,15 +7,18 @@ import (
 	"time"
 )
 
-// Continue returns the steps at which the values of a coordinate follow each other, so that one can tell the times of elements
-// that are still to come. The values are the first of an axis, two at least.
+// Continue returns the steps between the values of a coordinate, which give the times of
+// elements that are still to come. The values are the first ones of an axis, at least
+// two.
 //
-// Values are steps of months where they lie one number of months apart, all on the same day of the month and at the same time,
-// or all in the middle of their months (or years), or all on the last day. Else they are steps of equal
-// length, as exactly as float64 values can say. The times that are returned differ from values in the middle or at the end of
-// months by days, never by a month.
+// The steps are months if the values are a constant number of months apart and all lie on
+// the same day of the month at the same time, all in the middle of their months (or
+// years), or all on the last day. Otherwise they are steps of equal length, as exactly as
+// float64 values permit. For values in the middle or at the end of months the times may
+// differ from the values by days, but never by a month.
 //
-// Its errors wrap [ErrIrregular] where there is no such step, and else are those of [Edges].
+// The error wraps [ErrIrregular] if there is no such step. Other errors are those of
+// [Edges].
 func Continue[T Number](values []T, u Units) (Steps, error) {
 	if len(values) < 2 {
 		return Steps{}, fmt.Errorf("%w: %d values tell no step; two are needed", ErrIrregular, len(values))
@@ -26,6 +29,8 @@ func Continue[T Number](values []T, u Units) (Steps, error) {
 	if s, ok := byMonths(values, u, sameDay|middle|lastDay); ok {
 		return s, nil
 	}
+	// Two values always are steps of some length, and means of months are often not
+	// evenly spaced. Accept days near the middle of their months then.
 	s, err := byLength(values, u)
 	if err != nil || len(values) == 2 {
 		if months, ok := byMonths(values, u, about); ok {
@@ -35,17 +40,17 @@ func Continue[T Number](values []T, u Units) (Steps, error) {
 	return s, err
 }
 
-// phase is where in their months values lie.
+// phase is a set of positions within a month.
 type phase uint8
 
 const (
-	sameDay phase = 1 << iota // all on the day and at the time of the first one
-	lastDay                   // on the last day, at the time of the first one
-	middle                    // exactly in the middle of the month, or of the year where there is one value a year
+	sameDay phase = 1 << iota // all on the day and at the time of the first value
+	lastDay                   // on the last day, at the time of the first value
+	middle                    // exactly in the middle of the month, or of the year
 	about                     // on a day near the middle
 )
 
-// byMonths returns steps of months, where all values have one of the phases in common.
+// byMonths returns steps of months if all values share one of the wanted phases.
 func byMonths[T Number](values []T, u Units, wanted phase) (Steps, bool) {
 	start, _, err := at(u, values[0])
 	if err != nil {
@@ -72,7 +77,8 @@ func byMonths[T Number](values []T, u Units, wanted phase) (Steps, bool) {
 	return Steps{c, start, Step{Months: k}}, true
 }
 
-// phaseOf returns where in its month a time lies, seen from the first one.
+// phaseOf returns the positions of a time within its month. first is the time of the
+// first value.
 func (c Calendar) phaseOf(t, first Instant, precision float64) (p phase) {
 	day := c.date(t.Day)
 	if t.Nano == first.Nano {
@@ -94,7 +100,7 @@ func (c Calendar) phaseOf(t, first Instant, precision float64) (p phase) {
 	return p
 }
 
-// isMiddle reports whether a time is half-way between the beginnings of two months.
+// isMiddle reports whether a time is half way between the beginnings of two months.
 func (c Calendar) isMiddle(t Instant, from, to int64, precision float64) bool {
 	start, stop := c.monthStart(from), c.monthStart(to)
 	half := Instant{Day: start + (stop-start)/2, Nano: (stop - start) % 2 * (dayNanos / 2)}
@@ -131,7 +137,8 @@ func byLength[T Number](values []T, u Units) (Steps, error) {
 	return Steps{u.calendar, start, Step{Length: time.Duration(length)}}, nil
 }
 
-// mean returns the n-th part of the time between two instants in nanoseconds, rounded, at least 1.
+// mean returns the n-th part of the time between two instants in nanoseconds, rounded and
+// at least 1. It returns false if that overflows.
 func mean(from, to Instant, n int) (int64, bool) {
 	hi, lo := to.since(from)
 	lo, carry := bits.Add64(lo, uint64(n)/2, 0)
@@ -142,7 +149,8 @@ func mean(from, to Instant, n int) (int64, bool) {
 	return int64(max(q, 1)), q <= math.MaxInt64
 }
 
-// roundest returns the roundest length that is at most so many nanoseconds away.
+// roundest returns the roundest length within tolerance nanoseconds of length: a whole
+// number of seconds, milliseconds or microseconds.
 func roundest(length int64, tolerance float64) int64 {
 	for _, to := range [...]int64{1e9, 1e6, 1e3} {
 		if r := (length/to + length%to*2/to) * to; r > 0 && math.Abs(float64(r-length)) <= tolerance {

@@ -22,24 +22,24 @@ func TestContinue(t *testing.T) {
 		{"days since 1900-01-01 01:00", Standard, []float64{36523 + 23.0/24, 36524, 36524 + 1.0/24}, "2000-01-01T00:00:00 by 1h"},
 		{"days since 2000-01-01", Standard, []float64{0, 1.0 / 3, 2.0 / 3, 1}, "2000-01-01T00:00:00 by 8h"},
 		{"days since 2000-01-01", Standard, []float64{0, 7, 14}, "2000-01-01T00:00:00 by 7d"},
-		// first of the month, of the year, of the season
+		// The first of the month, of the year, of the season.
 		{"days since 2023-01-01", Standard, []float64{0, 31, 59, 90}, "2023-01-01T00:00:00 by 1mo"},
 		{"days since 2023-01-01", Standard, []float64{0, 31}, "2023-01-01T00:00:00 by 1mo"},
 		{"days since 2023-01-01", Standard, []float64{0, 59, 120}, "2023-01-01T00:00:00 by 2mo"},
 		{"days since 2023-01-01", Standard, []float64{0, 365, 731}, "2023-01-01T00:00:00 by 1y"},
 		{"days since 2023-01-01", NoLeap, []float64{0, 365, 730}, "2023-01-01T00:00:00 by 1y"},
 		{"days since 2023-01-01", Days360, []float64{0, 30, 60}, "2023-01-01T00:00:00 by 1mo"},
-		// the middle of the month, of the year
+		// The middle of the month, of the year.
 		{"days since 2023-01-01", NoLeap, []float64{15.5, 45, 74.5, 105}, "2023-01-16T12:00:00 by 1mo"},
 		{"days since 2023-01-01", NoLeap, []float64{15.5, 45, 74.5}, "2023-01-16T12:00:00 by 1mo"},
 		{"days since 2023-01-01", NoLeap, []float64{15.5, 45}, "2023-01-16T12:00:00 by 1mo"},
 		{"days since 2023-01-01", Standard, []float64{14, 45, 73, 104}, "2023-01-15T00:00:00 by 1mo"},
-		{"days since 2023-01-01", Standard, []float64{15, 45, 74}, "2023-01-16T00:00:00 by 1mo"}, // near the middle
+		{"days since 2023-01-01", Standard, []float64{15, 45, 74}, "2023-01-16T00:00:00 by 1mo"},
 		{"days since 2023-01-01", Standard, []float64{14, 44}, "2023-01-15T00:00:00 by 1mo"},
 		{"days since 2023-01-01", Standard, []float64{182.5, 548, 913.5}, "2023-07-02T12:00:00 by 1y"},
-		// the last day
+		// The last day.
 		{"days since 2023-01-01", Standard, []float64{30, 58, 89, 119}, "2023-01-31T00:00:00 by 1mo"},
-		// thirty days are thirty days
+		// Thirty days are not months.
 		{"days since 2023-01-01", Standard, []float64{0, 30, 60, 90}, "2023-01-01T00:00:00 by 30d"},
 		{"days since 2023-01-01", Standard, []float64{14, 44, 74, 104}, "2023-01-15T00:00:00 by 30d"},
 		{"s since 2023-01-01", Standard, []float64{0, 0.1, 0.2, 0.30000000000000004}, "2023-01-01T00:00:00 by 100ms"},
@@ -73,7 +73,8 @@ func TestNotContinued(t *testing.T) {
 	}
 }
 
-// TestContinueFindsTheStep makes coordinates from steps and finds these again, from whole and from broken numbers.
+// TestContinueFindsTheStep makes coordinates from steps and finds the steps again, from
+// integers and from fractions.
 func TestContinueFindsTheStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(allCalendars).Draw(t, "calendar")

@@ -2,25 +2,28 @@ package calendar
 
 import "fmt"
 
-// maxYear bounds years on both sides of 0, so that sums of days and of months never exceed 64 bits.
+// maxYear bounds years on both sides of 0, so that sums of days and of months never
+// overflow int64.
 const maxYear = 1 << 40
 
-// maxDay bounds day numbers in the same way: it is fewer days than maxYear years have in any calendar.
+// maxDay bounds day numbers in the same way. In every calendar maxYear years have more
+// days.
 const maxDay = 360 * (maxYear - 1970)
 
-// The day on which the Gregorian calendar began, and how far the Julian one lags behind in 1970.
+// Day number of the beginning of the Gregorian calendar, and the number of days by which
+// the Julian calendar lags behind in 1970.
 const (
 	reform    = -141427 // 1582-10-15
 	julianLag = 13
 )
 
-// Date is a day of a calendar.
+// Date is a date in a calendar.
 type Date struct {
 	Year       int64 // 0 is the year before 1
 	Month, Day int   // from 1
 }
 
-// String returns the date as ISO 8601 writes it, 2006-01-02; years before 0 have a sign.
+// String returns the date in ISO 8601, 2006-01-02. Years before 0 have a sign.
 func (d Date) String() string {
 	if d.Year < 0 {
 		return fmt.Sprintf("-%04d-%02d-%02d", -d.Year, d.Month, d.Day)
@@ -28,8 +31,9 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// Number returns the number of a day; 1970-01-01 of the same calendar is day 0. Its error wraps [ErrInvalid] where the
-// calendar has no such day, and [ErrOverflow] where the year is more than 2^40 from 0.
+// Number returns the day number of a date. Day 0 is 1970-01-01 of the same calendar. The
+// error wraps [ErrInvalid] if the calendar has no such date, and [ErrOverflow] if the
+// year is more than 2^40 years from 0.
 func (c Calendar) Number(d Date) (int64, error) {
 	if d.Year < -maxYear || d.Year > maxYear {
 		return 0, fmt.Errorf("%w: year %d", ErrOverflow, d.Year)
@@ -47,7 +51,8 @@ func (c Calendar) Number(d Date) (int64, error) {
 	return n, nil
 }
 
-// Date returns the day with a number, as [Calendar.Number] counts. Its error wraps [ErrOverflow] for days about 2^40 years away.
+// Date returns the date for a day number as [Calendar.Number] counts. The error wraps
+// [ErrOverflow] for days about 2^40 years away.
 func (c Calendar) Date(number int64) (Date, error) {
 	if number < -maxDay || number > maxDay {
 		return Date{}, fmt.Errorf("%w: day %d", ErrOverflow, number)
@@ -55,18 +60,19 @@ func (c Calendar) Date(number int64) (Date, error) {
 	return c.date(number), nil
 }
 
-// DaysIn returns how many days a month has, 0 where the calendar has no such month.
+// DaysIn returns the number of days of a month, or 0 if the calendar has no such month.
 func (c Calendar) DaysIn(year int64, month int) int {
 	if year < -maxYear || year > maxYear || month < 1 || month > 12 {
 		return 0
 	}
+	// The reform left out ten days of this month.
 	if c == Standard && year == 1582 && month == 10 {
 		return 21
 	}
 	return c.lastDay(year, month)
 }
 
-// date is Date without the check.
+// date is Date without the check of the range.
 func (c Calendar) date(number int64) Date {
 	if c == Standard {
 		if number < reform {
@@ -75,7 +81,7 @@ func (c Calendar) date(number int64) Date {
 		c = ProlepticGregorian
 	}
 	cycle, days := c.cycle()
-	year := 1970 + floorDiv(number*cycle, days) // off by one at most
+	year := 1970 + floorDiv(number*cycle, days) // estimate, off by at most one
 	for c.yearStart(year) > number {
 		year--
 	}
@@ -84,14 +90,15 @@ func (c Calendar) date(number int64) Date {
 	}
 	of := int(number - c.yearStart(year))
 	starts := c.starts(year)
-	month := of / 31 // or the one after
+	month := of / 31 // estimate, may be one too low
 	if month < 11 && starts[month+1] <= of {
 		month++
 	}
 	return Date{year, month + 1, of - starts[month] + 1}
 }
 
-// monthStart returns the number of the first day of a month that is counted from January of the year 0.
+// monthStart returns the number of the first day of a month. Months count from January of
+// year 0.
 func (c Calendar) monthStart(month int64) int64 {
 	if c == Standard {
 		if month <= 1582*12+9 {
@@ -103,7 +110,8 @@ func (c Calendar) monthStart(month int64) int64 {
 	return c.yearStart(year) + int64(c.starts(year)[month-year*12])
 }
 
-// dayOf returns the number of a day of a month, or of the last one before it where the month has no such day.
+// dayOf returns the number of a day of a month. If the month has no such day, it is that
+// of the last day before it.
 func (c Calendar) dayOf(month int64, day int) int64 {
 	year := floorDiv(month, 12)
 	d := Date{year, int(month-12*year) + 1, day}
@@ -114,7 +122,8 @@ func (c Calendar) dayOf(month int64, day int) int64 {
 	return c.monthStart(month) + int64(d.Day) - 1
 }
 
-// yearStart returns the number of the first day of a year; of the standard calendar only parts can be asked for.
+// yearStart returns the number of the first day of a year. c must not be
+// [Standard], whose rule for leap years changes in 1582.
 func (c Calendar) yearStart(year int64) int64 {
 	y := year - 1970
 	switch c {
@@ -130,7 +139,7 @@ func (c Calendar) yearStart(year int64) int64 {
 	return 365*y + floorDiv(year+3, 4) - floorDiv(year+99, 100) + floorDiv(year+399, 400) - 478
 }
 
-// cycle returns after how many years, and days, the same dates come again.
+// cycle returns the period of the calendar in years and in days.
 func (c Calendar) cycle() (years, days int64) {
 	switch c {
 	case NoLeap:
@@ -145,14 +154,14 @@ func (c Calendar) cycle() (years, days int64) {
 	return 400, 146097
 }
 
-// The days before each month of a year.
+// Days before each month of a year.
 var (
 	common = [12]int{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334}
 	leap   = [12]int{0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335}
 	even   = [12]int{0, 30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 330}
 )
 
-// starts returns the days before each month of a year; of the standard calendar only parts can be asked for.
+// starts returns the days before each month of a year.
 func (c Calendar) starts(year int64) *[12]int {
 	switch {
 	case c == Days360:
@@ -163,7 +172,7 @@ func (c Calendar) starts(year int64) *[12]int {
 	return &common
 }
 
-// isLeap reports whether February of a year has 29 days.
+// isLeap reports whether February of the year has 29 days.
 func (c Calendar) isLeap(year int64) bool {
 	switch {
 	case c == NoLeap || c == Days360 || year%4 != 0:
@@ -174,7 +183,7 @@ func (c Calendar) isLeap(year int64) bool {
 	return year%100 != 0 || year%400 == 0
 }
 
-// lastDay returns the last day of a month.
+// lastDay returns the number of the last day of a month.
 func (c Calendar) lastDay(year int64, month int) int {
 	switch {
 	case c == Days360:
@@ -187,12 +196,12 @@ func (c Calendar) lastDay(year int64, month int) int {
 	return common[month] - common[month-1]
 }
 
-// skips reports whether the reform of the calendar left a day out.
+// skips reports whether the reform of the calendar left out a date.
 func (c Calendar) skips(d Date) bool {
 	return c == Standard && d.Year == 1582 && d.Month == 10 && d.Day > 4 && d.Day < 15
 }
 
-// floorDiv returns a/b rounded down; b is positive.
+// floorDiv returns a/b rounded down. b must be positive.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

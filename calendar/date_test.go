@@ -60,7 +60,7 @@ func TestDaysIn(t *testing.T) {
 		{Standard, -100, withLeapDay}, {ProlepticGregorian, -9999, ordinary},
 	} {
 		for month := 1; month <= 12; month++ {
-			days := 0 // those that there are, one by one
+			days := 0 // count valid days one by one
 			for day := -1; day <= 33; day++ {
 				if _, err := c.calendar.Number(Date{c.year, month, day}); err == nil {
 					days++
@@ -81,7 +81,7 @@ func TestDaysIn(t *testing.T) {
 	}
 }
 
-// TestEveryDay walks through days one by one, from year -2 to 2402.
+// TestEveryDay compares consecutive days, from year -2 to 2402.
 func TestEveryDay(t *testing.T) {
 	for _, c := range allCalendars {
 		n, err := c.Number(Date{-2, 1, 1})
@@ -101,7 +101,7 @@ func TestEveryDay(t *testing.T) {
 	}
 }
 
-// dayAfter goes by the lengths of months alone.
+// dayAfter computes the next date from the lengths of months alone.
 func dayAfter(c Calendar, d Date) Date {
 	last := c.DaysIn(d.Year, d.Month)
 	if c == Standard && d.Year == 1582 && d.Month == 10 {

@@ -1,11 +1,12 @@
 package calendar
 
-// Edges returns how many elements each bucket has, in order: the lengths of chunks that hold one month or year of an axis
-// each. The values are the whole coordinate of the axis, so the lengths sum to their number; the first and the last bucket
-// are as long as the axis reaches into them, and a bucket without an element has no length. For no values there are none.
+// Edges returns the number of elements in each bucket, in order. These are the lengths of
+// chunks with one month or year each. The values are the whole coordinate of the axis, so
+// the lengths sum to their number. The first and last bucket may be incomplete. A bucket
+// without elements has no entry, and without values there are no entries.
 //
-// Its errors wrap [ErrInvalid] where values do not increase or are not finite, and where units or unit are zero;
-// [ErrOverflow] where a value is too large to be a time.
+// The error wraps [ErrInvalid] if values do not increase or are not finite, or if u or
+// unit is zero. It wraps [ErrOverflow] if a value is too large for a time.
 func Edges[T Number](values []T, u Units, unit Unit) ([]int64, error) {
 	stops, err := stops(values, u, unit)
 	for i := len(stops) - 1; i > 0; i-- {
@@ -14,7 +15,8 @@ func Edges[T Number](values []T, u Units, unit Unit) ([]int64, error) {
 	return stops, err
 }
 
-// stops returns after which element each bucket ends. It looks at a few values of a bucket only, since all of them increase.
+// stops returns the index after the last element of each bucket. It converts only a few
+// values per bucket, because values increase.
 func stops[T Number](values []T, u Units, unit Unit) ([]int64, error) {
 	if err := unit.check(); err != nil || len(values) == 0 {
 		return nil, err
@@ -38,10 +40,10 @@ func stops[T Number](values []T, u Units, unit Unit) ([]int64, error) {
 	return list, nil
 }
 
-// search returns the first element after i that is not before a day. It tries the elements one bucket further first,
-// since buckets hardly differ in length.
+// search returns the first index after i whose element is not before a day. It first
+// tries the element one bucket further, because buckets hardly differ in length.
 func search[T Number](values []T, u Units, i, length int, day int64) (int, error) {
-	lo, hi := i, len(values) // lo is before the day, hi is not
+	lo, hi := i, len(values) // lo is before day, hi is not
 	for step := max(1, length); lo+1 < hi; step = (hi - lo) / 2 {
 		probe := min(lo+max(1, step), hi-1)
 		t, _, err := at(u, values[probe])
@@ -57,7 +59,8 @@ func search[T Number](values []T, u Units, i, length int, day int64) (int, error
 	return hi, nil
 }
 
-// increasing returns an error where values do not increase, or where the first or the last is no time.
+// increasing returns an error if values do not increase, or if the first or the last is
+// not a valid time.
 func increasing[T Number](values []T, u Units) error {
 	for i := 1; i < len(values); i++ {
 		if !(values[i-1] < values[i]) { // NaN is not less

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plainEdges looks at every value.
+// plainEdges computes edges by converting every value.
 func plainEdges[T Number](t require, values []T, u Units, unit Unit) []int64 {
 	var edges []int64
 	last := int64(math.MinInt64)
@@ -45,7 +45,7 @@ func bucketOf(t require, c Calendar, at Instant, unit Unit) int64 {
 	return d.Year*12 + int64(d.Month)
 }
 
-// TestEdgesEqualPlain holds the search to the plain look at every value.
+// TestEdgesEqualPlain compares Edges with plainEdges.
 func TestEdgesEqualPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(allCalendars).Draw(t, "calendar")
@@ -111,7 +111,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestHoursInDays has hours as fractions of days from an odd moment on, whose midnights no float64 hits.
+// TestHoursInDays has hours as fractions of days from an odd moment on, so that no
+// float64 is exactly midnight.
 func TestHoursInDays(t *testing.T) {
 	u := units(t, "days since 1900-01-01 01:00", Standard)
 	values := make([]float64, 24*366)

@@ -6,20 +6,24 @@ import (
 )
 
 var (
-	// ErrInvalid says that a text, a date or a coordinate value is none. Correct it.
+	// ErrInvalid means that a text, a date or a coordinate value is malformed. Correct
+	// it.
 	ErrInvalid = errors.New("calendar: invalid")
-	// ErrUnsupported says that a calendar or a unit of time is known, but has no fixed lengths here.
+	// ErrUnsupported means that a calendar or a unit of time is known but not supported,
+	// because its lengths are not fixed.
 	ErrUnsupported = errors.New("calendar: not supported")
-	// ErrOverflow says that a time lies more than 2^40 years away, or that a number does not fit into 64 bits.
+	// ErrOverflow means that a time is more than 2^40 years away or that a number
+	// overflows int64.
 	ErrOverflow = errors.New("calendar: time out of range")
-	// ErrOutOfRange says that an element has no time, since the coordinate is shorter. Extend the coordinate first.
+	// ErrOutOfRange means that the coordinate is too short to have the time of an
+	// element. Extend the coordinate first.
 	ErrOutOfRange = errors.New("calendar: coordinate too short")
-	// ErrIrregular says that the values of a coordinate do not follow each other at one step, so that nobody knows the next.
-	// Give the values of new elements, too.
+	// ErrIrregular means that the values of a coordinate are not evenly spaced, so that
+	// the next one is unknown. Supply the values of new elements as well.
 	ErrIrregular = errors.New("calendar: coordinate cannot be continued")
-	// ErrUnaligned says that an index lies within a bucket, where its beginning is wanted.
+	// ErrUnaligned means that an index lies within a bucket instead of at its beginning.
 	ErrUnaligned = errors.New("calendar: not where a month or a year begins")
-	// ErrLimit says that an answer would have more than [MaxBuckets] numbers.
+	// ErrLimit means that a result would have more than [MaxBuckets] entries.
 	ErrLimit = errors.New("calendar: too many months or years")
 )
 

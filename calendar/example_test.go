@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/calendar"
 )
 
-// Four years of daily data, one chunk a month.
+// Four years of daily data, with one chunk per month.
 func ExampleEdges() {
 	u, err := calendar.ParseUnits("days since 1950-01-01", calendar.Standard)
 	if err != nil {
@@ -42,7 +42,7 @@ func ExampleBuckets() {
 		log.Fatal(err)
 	}
 	b := s.Buckets(calendar.Month)
-	fmt.Println(b.Edges(1000))    // what there is
+	fmt.Println(b.Edges(1000))    // the elements so far
 	fmt.Println(b.Covering(1000)) // with the rest of the last month
 	fmt.Println(b.Next(1000))     // where April begins
 	fmt.Println(b.Fits(1000))
@@ -53,7 +53,8 @@ func ExampleBuckets() {
 	// calendar: not where a month or a year begins: element 1000 lies within a month that has elements 702 to 1445
 }
 
-// Monthly means of a climate model, as CMIP stores them: in the middle of the months of a calendar without leap years.
+// Monthly means of a climate model as CMIP stores them, in the middle of each month of a
+// calendar without leap years.
 func ExampleContinue() {
 	u, err := calendar.ParseUnits("days since 1850-01-01", calendar.NoLeap)
 	if err != nil {
@@ -70,7 +71,7 @@ func ExampleContinue() {
 	// [12 12 12] <nil>
 }
 
-// Daily data of a year that the archive has, and of the one that is appended.
+// Daily data of one year in the archive and of another that is appended.
 func ExampleBoundaries() {
 	u, err := calendar.ParseUnits("days since 2023-01-01", calendar.Standard)
 	if err != nil {

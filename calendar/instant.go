@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// dayNanos are the nanoseconds of a day.
+// dayNanos is the number of nanoseconds in a day.
 const dayNanos = int64(24 * time.Hour)
 
-// Instant is a moment of a calendar, exact to the nanosecond.
+// Instant is a moment in a calendar, exact to the nanosecond.
 type Instant struct {
-	Day  int64 // the number of the day, as [Calendar.Number] counts
-	Nano int64 // nanoseconds since the day began: 0 to 86,399,999,999,999
+	Day  int64 // day number, see [Calendar.Number]
+	Nano int64 // nanoseconds since the beginning of the day, below 24 hours
 }
 
-// Compare returns -1, 0 or 1 as t is before, at or after o.
+// Compare returns -1 if t is before o, 0 if they are equal, and 1 if t is after o.
 func (t Instant) Compare(o Instant) int {
 	if t.Day != o.Day {
 		return cmp.Compare(t.Day, o.Day)
@@ -26,8 +26,8 @@ func (t Instant) Compare(o Instant) int {
 	return cmp.Compare(t.Nano, o.Nano)
 }
 
-// Round returns the nearest instant that is a multiple of a length since the day began, the later one of two. The length has
-// to divide a day; else the instant stays as it is.
+// Round returns the nearest instant that is a multiple of to since the beginning of the
+// day, with ties rounded up. If to does not divide a day, Round returns t.
 func (t Instant) Round(to time.Duration) Instant {
 	if to <= 0 || dayNanos%int64(to) != 0 {
 		return t
@@ -40,7 +40,8 @@ func (t Instant) Round(to time.Duration) Instant {
 	return t
 }
 
-// Text returns an instant as ISO 8601 writes it: 2006-01-02T15:04:05, and as many digits of a second as it takes.
+// Text returns an instant in ISO 8601, 2006-01-02T15:04:05, with as many digits of a
+// fraction as it needs.
 func (c Calendar) Text(t Instant) string {
 	day := fmt.Sprintf("day %d", t.Day)
 	if d, err := c.Date(t.Day); err == nil {
@@ -54,7 +55,7 @@ func (c Calendar) Text(t Instant) string {
 	return text
 }
 
-// check returns an error where an instant is none.
+// check returns an error if the instant is invalid.
 func (t Instant) check() error {
 	if t.Nano < 0 || t.Nano >= dayNanos {
 		return invalid("instant with %d nanoseconds: a day has %d", t.Nano, dayNanos)
@@ -65,13 +66,15 @@ func (t Instant) check() error {
 	return nil
 }
 
-// plus returns the instant that is count lengths later, and whether it is in range. The length is positive, in nanoseconds.
+// plus returns the instant count times length later. length is positive, in nanoseconds.
+// plus returns false if the instant is out of range.
 func (t Instant) plus(count, length int64) (Instant, bool) {
 	size := uint64(count)
 	if count < 0 {
 		size = -size
 	}
 	hi, lo := bits.Mul64(size, uint64(length))
+	// The quotient below must fit into 64 bits.
 	if hi >= uint64(dayNanos) {
 		return Instant{}, false
 	}
@@ -85,7 +88,8 @@ func (t Instant) plus(count, length int64) (Instant, bool) {
 	return t.shift(int64(days), int64(nanos))
 }
 
-// shift adds days and less than a day of nanoseconds, of either sign, and says whether that is in range.
+// shift adds days and less than a day of nanoseconds, of either sign. It returns false if
+// the instant is out of range.
 func (t Instant) shift(days, nanos int64) (Instant, bool) {
 	t.Day, t.Nano = t.Day+days, t.Nano+nanos
 	if t.Nano < 0 {
@@ -97,7 +101,7 @@ func (t Instant) shift(days, nanos int64) (Instant, bool) {
 	return t, t.Day >= -maxDay && t.Day <= maxDay
 }
 
-// since returns the nanoseconds from o to t, which is not before, as a number of 128 bits.
+// since returns the nanoseconds from o to t as a 128-bit number. t must not be before o.
 func (t Instant) since(o Instant) (hi, lo uint64) {
 	days, nanos := t.Day-o.Day, t.Nano-o.Nano
 	if nanos < 0 {
@@ -108,12 +112,13 @@ func (t Instant) since(o Instant) (hi, lo uint64) {
 	return hi + carry, lo
 }
 
-// from returns about how many nanoseconds t is from o; exactly where they are less than 2^53.
+// from returns the distance between t and o in nanoseconds. It is exact below 2^53.
 func (t Instant) from(o Instant) float64 {
 	return math.Abs(float64(t.Day-o.Day)*float64(dayNanos) + float64(t.Nano-o.Nano))
 }
 
-// snap returns the roundest instant that is at most so many nanoseconds away: a whole second, millisecond or microsecond.
+// snap returns the roundest instant within tolerance nanoseconds of t: a whole second,
+// millisecond or microsecond.
 func (t Instant) snap(tolerance float64) Instant {
 	for _, to := range [...]time.Duration{time.Second, time.Millisecond, time.Microsecond} {
 		if r := t.Round(to); r.from(t) <= tolerance {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// ParseInstant reads a moment of a calendar: 1950-01-01, 1900-1-1 00:00:0.0, 2024-01-31T18:00Z, 2000-01-01 06:00 +02:00. Month and
-// day may be left out, and are 1 then. A time zone is subtracted. Years have up to six digits and may be negative.
-// Its errors wrap [ErrInvalid].
+// ParseInstant parses a moment in a calendar, such as 1950-01-01, 1900-1-1 00:00:0.0,
+// 2024-01-31T18:00Z or 2000-01-01 06:00 +02:00. Month and day are 1 if they are omitted.
+// A time zone is subtracted. Years have up to six digits and may be negative. Errors wrap
+// [ErrInvalid].
 func ParseInstant(text string, c Calendar) (Instant, error) {
 	s := &scanner{rest: strings.TrimSpace(text)}
 	t, err := s.moment(c)
@@ -41,7 +42,7 @@ func (s *scanner) moment(c Calendar) (Instant, error) {
 		}
 	}
 	zone, err := s.zone()
-	t, _ = t.shift(0, -zone) // years of six digits are far from the bounds
+	t, _ = t.shift(0, -zone) // cannot fail: a year has at most six digits
 	return t, err
 }
 
@@ -113,7 +114,7 @@ func (s *scanner) fraction() (int64, error) {
 	return nanos, nil
 }
 
-// zone reads a time zone, in nanoseconds that its clocks are ahead.
+// zone reads the offset of a time zone from UTC, in nanoseconds.
 func (s *scanner) zone() (int64, error) {
 	s.spaces()
 	for _, name := range []string{"Z", "UTC", "GMT"} {
@@ -142,7 +143,7 @@ func (s *scanner) zone() (int64, error) {
 	return sign * (hours*3600e9 + minutes*60e9), err
 }
 
-// number reads up to so many digits.
+// number reads a number of at most the given number of digits. what names it in errors.
 func (s *scanner) number(what string, digits int) (int64, error) {
 	if !s.digit() {
 		return 0, invalid("%s is wanted before %q", what, clip(s.rest))
@@ -155,7 +156,7 @@ func (s *scanner) number(what string, digits int) (int64, error) {
 	return n, nil
 }
 
-// take skips a text, and reports whether it was there.
+// take skips text and reports whether it was there.
 func (s *scanner) take(text string) bool {
 	rest, ok := strings.CutPrefix(s.rest, text)
 	s.rest = rest
@@ -168,7 +169,7 @@ func (s *scanner) digit() bool { return s.rest != "" && s.rest[0] >= '0' && s.re
 // spaces skips white space.
 func (s *scanner) spaces() { s.rest = strings.TrimLeft(s.rest, " \t") }
 
-// clip shortens what is quoted in an error.
+// clip shortens a text that an error quotes.
 func clip(text string) string {
 	if len(text) > 60 {
 		return text[:60] + "…"

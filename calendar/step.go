@@ -9,15 +9,16 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Step is the time from one element of an axis to the next: a number of months, or a length of time. One of both is positive
-// and the other 0.
+// Step is the time between neighbouring elements of an axis: a number of months or a
+// length of time. One of them is positive and the other is 0.
 type Step struct {
 	Months int64         // 12 make a year
 	Length time.Duration // less than 292 years
 }
 
-// ParseStep reads a step: a positive whole number and a unit, as in "1d", "6h", "30min", "1mo", "10 years". There are the
-// units of [ParseUnits], months and years. Its errors wrap [ErrInvalid], or [ErrOverflow] for steps that are too long.
+// ParseStep parses a step: a positive integer and a unit, such as "1d", "6h", "30min",
+// "1mo" or "10 years". The units are those of [ParseUnits], months and years. Errors wrap
+// [ErrInvalid], or [ErrOverflow] if the step is too long.
 func ParseStep(text string) (Step, error) {
 	trimmed := strings.TrimSpace(text)
 	name := strings.TrimLeft(trimmed, "0123456789")
@@ -53,10 +54,10 @@ func ParseStep(text string) (Step, error) {
 	return Step{Length: time.Duration(product)}, nil
 }
 
-// maxMonths bounds numbers of months, so that sums of two do not exceed 64 bits.
+// maxMonths bounds numbers of months, so that the sum of two does not overflow int64.
 const maxMonths = 12 * maxYear
 
-// String returns the step with the largest unit that it is a whole number of: "1y", "3mo", "6h".
+// String returns the step in the largest unit that divides it: "1y", "3mo", "6h".
 func (s Step) String() string {
 	if s.Months != 0 {
 		if s.Months%12 == 0 {
@@ -65,7 +66,7 @@ func (s Step) String() string {
 		return fmt.Sprintf("%dmo", s.Months)
 	}
 	n, unit := int64(s.Length), lengths[len(lengths)-1]
-	for _, l := range lengths[1:] { // days, not weeks
+	for _, l := range lengths[1:] { // days rather than weeks
 		if n%l.nanos == 0 {
 			unit = l
 			break
@@ -74,7 +75,7 @@ func (s Step) String() string {
 	return fmt.Sprintf("%d%s", n/unit.nanos, unit.short)
 }
 
-// check returns an error where a step leads nowhere.
+// check returns an error unless the step moves forward.
 func (s Step) check() error {
 	if s.Months < 0 || s.Length < 0 || (s.Months == 0) == (s.Length == 0) {
 		return invalid("step of %d months and %v: one of both has to be positive and the other 0", s.Months, s.Length)

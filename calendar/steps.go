@@ -8,16 +8,17 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Steps are the times of an axis without a coordinate: a start, the time of element 0, and one [Step] from each element to the
-// next. Steps of months keep the day of the month; in months that are too short for it they take the last day. The zero
-// value has no step, and no times.
+// Steps are evenly spaced times of an axis: a start, which is the time of element 0, and
+// one [Step] from each element to the next. Steps of months keep the day of the month, or
+// use the last day in months that are too short. The zero value is invalid and has no
+// times.
 type Steps struct {
 	calendar Calendar
 	start    Instant
 	step     Step
 }
 
-// NewSteps returns the times that follow each other from start on. Its errors wrap [ErrInvalid] and [ErrOverflow].
+// NewSteps returns the times from start on. Errors wrap [ErrInvalid] or [ErrOverflow].
 func NewSteps(start Instant, step Step, c Calendar) (Steps, error) {
 	if err := start.check(); err != nil {
 		return Steps{}, err
@@ -25,8 +26,8 @@ func NewSteps(start Instant, step Step, c Calendar) (Steps, error) {
 	return Steps{c, start, step}, step.check()
 }
 
-// ParseSteps reads steps as texts: a start like [ParseInstant], a step like [ParseStep], a calendar like [Parse].
-// The errors are those of the three.
+// ParseSteps parses a start as [ParseInstant], a step as [ParseStep], and the name of a
+// calendar as [Parse]. Errors are those of these functions.
 func ParseSteps(start, step, calendarName string) (Steps, error) {
 	c, err := Parse(calendarName)
 	if err != nil {
@@ -52,13 +53,14 @@ func (s Steps) Start() Instant { return s.start }
 // Step returns the time from each element to the next.
 func (s Steps) Step() Step { return s.step }
 
-// String returns start, step and calendar for people: "2024-01-31T18:00:00 by 1h (standard)".
+// String returns start, step and calendar as text: "2024-01-31T18:00:00 by 1h
+// (standard)".
 func (s Steps) String() string {
 	return fmt.Sprintf("%s by %v (%v)", s.calendar.Text(s.start), s.step, s.calendar)
 }
 
-// At returns the time of element i. Its errors wrap [ErrOutOfRange] for negative indices, [ErrInvalid] for zero steps
-// and [ErrOverflow].
+// At returns the time of element i. The error wraps [ErrOutOfRange] if i is negative,
+// [ErrInvalid] if s is zero, or [ErrOverflow].
 func (s Steps) At(i int64) (Instant, error) {
 	if err := s.step.check(); err != nil {
 		return Instant{}, err
@@ -77,10 +79,10 @@ func (s Steps) At(i int64) (Instant, error) {
 	return Instant{s.calendar.dayOf(month, s.calendar.date(s.start.Day).Day), s.start.Nano}, err
 }
 
-// Buckets returns where months or years begin in an axis with these times.
+// Buckets returns the buckets of an axis with these times.
 func (s Steps) Buckets(unit Unit) Buckets { return Buckets{unit: unit, steps: &s} }
 
-// next returns the smallest index above i whose element begins a new bucket: the first one that is not before its end.
+// next returns the smallest index above i whose element begins a new bucket.
 func (s Steps) next(i int64, unit Unit) (int64, error) {
 	month, err := s.month(i)
 	if err != nil {
@@ -101,13 +103,15 @@ func (s Steps) first(i int64, unit Unit) (int64, error) {
 	return s.reach(month)
 }
 
-// reach returns the first element that is not before the beginning of a month, which is after the start.
+// reach returns the first element that is not before the beginning of a month. The month
+// must be after the start.
 func (s Steps) reach(month int64) (int64, error) {
 	if k := s.step.Months; k > 0 {
 		return checked.CeilDiv(month-s.calendar.month(s.start.Day), k), nil
 	}
 	hi, lo := Instant{Day: s.calendar.monthStart(month)}.since(s.start)
 	length := uint64(s.step.Length)
+	// The quotient below must fit into 64 bits.
 	if hi >= length {
 		return 0, s.overflow(math.MaxInt64)
 	}
@@ -121,7 +125,7 @@ func (s Steps) reach(month int64) (int64, error) {
 	return int64(i), nil
 }
 
-// month returns the month of element i, counted from January of the year 0.
+// month returns the month of element i. Months count from January of year 0.
 func (s Steps) month(i int64) (int64, error) {
 	if s.step.Months == 0 {
 		t, err := s.At(i)
@@ -138,7 +142,7 @@ func (s Steps) month(i int64) (int64, error) {
 	return first + months, nil
 }
 
-// limit returns an error where the first n elements have too many buckets to list.
+// limit returns an error if the first n elements have too many buckets to list.
 func (s Steps) limit(n int64, unit Unit) error {
 	first, err := s.month(0)
 	if err != nil {

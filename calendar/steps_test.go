@@ -84,7 +84,8 @@ func sum(edges []int64) (n int64) {
 	return n
 }
 
-// model lists where buckets begin among the first n elements, from their times one by one.
+// model lists where buckets begin among the first n elements, from the time of every
+// element.
 func model(t require, s Steps, unit Unit, n int64) []int64 {
 	var starts []int64
 	last := int64(math.MinInt64)
@@ -130,7 +131,7 @@ func anySteps(t *rapid.T) Steps {
 	return s
 }
 
-// TestBucketsEqualModel holds the arithmetic to a look at every element.
+// TestBucketsEqualModel compares the arithmetic with a look at every element.
 func TestBucketsEqualModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, unit := anySteps(t), rapid.SampledFrom([]Unit{Month, Year}).Draw(t, "unit")
@@ -140,7 +141,7 @@ func TestBucketsEqualModel(t *testing.T) {
 	})
 }
 
-// TestBoundariesEqualModel does the same for coordinates that hold the times.
+// TestBoundariesEqualModel does the same for coordinates with the same times.
 func TestBoundariesEqualModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, unit := anySteps(t), rapid.SampledFrom([]Unit{Month, Year}).Draw(t, "unit")
@@ -191,7 +192,7 @@ func checkBuckets(t *rapid.T, b Buckets, starts []int64, n int64) {
 			k++
 		}
 		if k == len(starts) {
-			break // where this bucket ends is not known here
+			break // the end of this bucket is unknown
 		}
 		if next, err := b.Next(i); err != nil || next != starts[k] {
 			t.Fatalf("after %d comes %d, %v, want %d", i, next, err, starts[k])
@@ -270,7 +271,7 @@ func TestStepsOfMonthsKeepTheDay(t *testing.T) {
 	}
 }
 
-// TestFarAway checks that numbers which are merely large cost nothing.
+// TestFarAway checks that large numbers take no more time than small ones.
 func TestFarAway(t *testing.T) {
 	for _, c := range []struct {
 		step string

@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// Unit is what a bucket is: a month or a year of the calendar.
+// Unit is the unit of a bucket: a month or a year of the calendar.
 type Unit uint8
 
-// The units that axes are cut by. The zero value is none of them.
+// Units that axes are cut by. The zero value is invalid.
 const (
 	Month Unit = iota + 1
 	Year
 )
 
-// ParseUnit reads "month" or "year", in capitals or not. Its error wraps [ErrInvalid].
+// ParseUnit parses "month" or "year", in upper or lower case. The error wraps
+// [ErrInvalid].
 func ParseUnit(text string) (Unit, error) {
 	switch strings.ToLower(text) {
 	case "month", "months":
@@ -36,7 +37,7 @@ func (u Unit) String() string {
 	return fmt.Sprintf("Unit(%d)", uint8(u))
 }
 
-// check returns an error where the unit is none.
+// check returns an error if the unit is invalid.
 func (u Unit) check() error {
 	if u != Month && u != Year {
 		return invalid("%v is no unit of a calendar; there are month and year", u)
@@ -44,7 +45,8 @@ func (u Unit) check() error {
 	return nil
 }
 
-// after returns the month that begins the next bucket. Months are counted from January of the year 0.
+// after returns the month that begins the next bucket. Months count from January of year
+// 0.
 func (u Unit) after(month int64) int64 {
 	if u == Year {
 		return (floorDiv(month, 12) + 1) * 12
@@ -52,11 +54,12 @@ func (u Unit) after(month int64) int64 {
 	return month + 1
 }
 
-// month returns the month of a day, counted from January of the year 0. The day is in range.
+// month returns the month of a day, counted from January of year 0. The day must be in
+// range.
 func (c Calendar) month(day int64) int64 {
 	d := c.date(day)
 	return d.Year*12 + int64(d.Month) - 1
 }
 
-// end returns the day on which the bucket of a day has ended.
+// end returns the first day after the bucket that holds day.
 func (c Calendar) end(day int64, u Unit) int64 { return c.monthStart(u.after(c.month(day))) }

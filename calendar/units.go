@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Units are what the numbers of a time coordinate count: a length of time, from a moment on, in a calendar. The zero value
-// has no length, and converts nothing.
+// Units define the numbers of a time coordinate: a length of time, counted from a moment
+// in a calendar. The zero value has no length and converts nothing.
 type Units struct {
 	calendar Calendar
 	length   int64 // nanoseconds
@@ -20,11 +20,13 @@ type Units struct {
 // Number is the type of coordinate values.
 type Number interface{ int64 | float64 }
 
-// ParseUnits reads the units of a time coordinate as CF metadata has them (section 4.4, which follows UDUNITS): "days since
-// 1950-01-01", "hours since 1900-01-01 00:00:0.0", "s since 2000-01-01T06:00Z". There are weeks, days, hours, minutes,
-// seconds, milliseconds, microseconds and nanoseconds; [ParseInstant] has the rest. Months and years have no fixed length and
-// are read in the calendar [Days360] only.
-// Its errors wrap [ErrInvalid], or [ErrUnsupported] for months and years.
+// ParseUnits parses the units of a time coordinate in CF metadata (section 4.4, which
+// follows UDUNITS): "days since 1950-01-01", "hours since 1900-01-01 00:00:0.0", "s since
+// 2000-01-01T06:00Z". Units are weeks, days, hours, minutes, seconds, milliseconds,
+// microseconds and nanoseconds. The moment has the form of [ParseInstant]. Months and
+// years have no fixed length; they are accepted only in the calendar [Days360].
+//
+// Errors wrap [ErrInvalid], or [ErrUnsupported] for months and years.
 func ParseUnits(text string, c Calendar) (Units, error) {
 	words := strings.Fields(text)
 	if len(words) < 3 || !strings.EqualFold(words[1], "since") {
@@ -38,11 +40,11 @@ func ParseUnits(text string, c Calendar) (Units, error) {
 	return Units{c, length, origin}, err
 }
 
-// lengths has the units of time by their names.
+// lengths lists the units of time with fixed lengths.
 var lengths = []struct {
 	nanos int64
 	short string
-	names []string // others
+	names []string // other names
 }{
 	{7 * dayNanos, "w", []string{"weeks", "week", "wk"}},
 	{dayNanos, "d", []string{"days", "day"}},
@@ -54,7 +56,8 @@ var lengths = []struct {
 	{1, "ns", []string{"nanoseconds", "nanosecond", "nanosecs", "nanosec", "nsecs", "nsec"}},
 }
 
-// fixed returns the nanoseconds of a unit that always has the same length, 0 where there is none of that name.
+// fixed returns the length of a unit in nanoseconds, or 0 if no unit with a fixed length
+// has that name.
 func fixed(name string) int64 {
 	for _, l := range lengths {
 		same := func(n string) bool { return strings.EqualFold(n, name) }
@@ -65,7 +68,7 @@ func fixed(name string) int64 {
 	return 0
 }
 
-// months returns how many months a unit has, 0 where it has no whole number of them.
+// months returns the number of months of a unit, or 0 if it is not made of months.
 func months(name string) int64 {
 	switch strings.ToLower(name) {
 	case "months", "month", "mon", "mo":
@@ -76,7 +79,7 @@ func months(name string) int64 {
 	return 0
 }
 
-// parseLength returns the nanoseconds of a unit.
+// parseLength returns the length of a unit in nanoseconds.
 func parseLength(name string, c Calendar) (int64, error) {
 	if n := fixed(name); n > 0 {
 		return n, nil
@@ -100,7 +103,8 @@ func (u Units) Origin() Instant { return u.origin }
 // Length returns the time from one number to the next.
 func (u Units) Length() time.Duration { return time.Duration(u.length) }
 
-// At returns the instant of a whole number. Its errors wrap [ErrInvalid] for zero units, [ErrOverflow] else.
+// At returns the instant for an integer. The error wraps [ErrInvalid] if u is zero, and
+// [ErrOverflow] otherwise.
 func (u Units) At(v int64) (Instant, error) {
 	if u.length == 0 {
 		return Instant{}, errNoUnits
@@ -114,9 +118,10 @@ func (u Units) At(v int64) (Instant, error) {
 
 var errNoUnits = invalid("units without a length; make them with ParseUnits")
 
-// AtFloat returns the instant of a number, to the nanosecond. A fraction like 1/24 of a day cannot be stored exactly, so where
-// a whole second, millisecond or microsecond is as near as the number can say, it is what the number means.
-// Its errors wrap [ErrInvalid] for numbers that are not finite and for zero units, [ErrOverflow] else.
+// AtFloat returns the instant for a number, to the nanosecond. A fraction such as 1/24 of
+// a day has no exact float64. AtFloat therefore returns a whole second, millisecond or
+// microsecond if there is one within the precision of the number. The error wraps
+// [ErrInvalid] if the number is not finite or u is zero, and [ErrOverflow] otherwise.
 func (u Units) AtFloat(v float64) (Instant, error) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Instant{}, invalid("time %v", v)
@@ -137,14 +142,15 @@ func (u Units) AtFloat(v float64) (Instant, error) {
 	return t.snap(u.precision(v)), nil
 }
 
-// precision returns by how many nanoseconds a computed number may be off: two units in its last place.
+// precision returns the possible error of a computed number in nanoseconds: two units in
+// its last place.
 func (u Units) precision(v float64) float64 {
 	v = math.Abs(v)
 	return 2 * (math.Nextafter(v, math.Inf(1)) - v) * float64(u.length)
 }
 
-// Count returns the whole number that an instant has. Its error wraps [ErrInvalid] where the instant is between two numbers,
-// [ErrOverflow] where the number exceeds 64 bits.
+// Count returns the integer for an instant. The error wraps [ErrInvalid] if the instant
+// lies between two integers, and [ErrOverflow] if the integer overflows int64.
 func (u Units) Count(t Instant) (int64, error) {
 	switch err := t.check(); {
 	case err != nil:
@@ -170,8 +176,8 @@ func (u Units) Count(t Instant) (int64, error) {
 	return sign * int64(n), nil
 }
 
-// CountFloat returns the number that an instant has, as exactly as a float64 holds it. It is NaN for zero units and for instants
-// out of range.
+// CountFloat returns the number for an instant as the nearest float64, or nearly so. It
+// returns NaN if u is zero or the instant is out of range.
 func (u Units) CountFloat(t Instant) float64 {
 	if u.length == 0 || t.check() != nil {
 		return math.NaN()
@@ -187,7 +193,7 @@ func (u Units) CountFloat(t Instant) float64 {
 	return float64(days)*float64(perDay) + float64(nanos)/float64(u.length)
 }
 
-// at converts a value of either type, and says by how many nanoseconds it may be off.
+// at converts a value of either type. precision is the possible error in nanoseconds.
 func at[T Number](u Units, v T) (t Instant, precision float64, err error) {
 	switch v := any(v).(type) {
 	case int64:

@@ -105,7 +105,7 @@ func units(t testing.TB, text string, c Calendar) Units {
 	return u
 }
 
-// TestFractions checks that numbers with a fraction mean the time that they were made from.
+// TestFractions checks that fractions are converted to the time that they were made from.
 func TestFractions(t *testing.T) {
 	for _, c := range []struct {
 		units string
@@ -179,7 +179,8 @@ func TestValuesOutOfRange(t *testing.T) {
 	}
 }
 
-// TestUnitsRoundTrip checks numbers against time.Time, where the calendar is its own.
+// TestUnitsRoundTrip compares with package time for the proleptic Gregorian calendar, and
+// converts back.
 func TestUnitsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.SampledFrom(lengths).Draw(t, "length")

@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// Counter is an [Observer] that adds up what it is told. The zero Counter is ready, and it may be used from several goroutines at once.
+// Counter is an [Observer] that adds up events. The zero Counter is ready for use. It is
+// safe for concurrent use.
 type Counter struct {
 	sums [ops]counted
 }
 
-// counted is the sum of one operation, in a cache line of its own: several processors count at a time.
+// counted holds the sums of one operation. It fills a cache line, so that processors that
+// count different operations do not contend.
 type counted struct {
 	times, absent, failed, bytes, number, nanos atomic.Int64
 
@@ -41,7 +43,7 @@ func (c *Counter) Observe(_ context.Context, e Event) {
 	}
 }
 
-// Stats returns what was counted so far.
+// Stats returns the sums so far.
 func (c *Counter) Stats() Stats {
 	var s Stats
 	for i := range c.sums {

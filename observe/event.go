@@ -9,40 +9,45 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Observer is told what was done.
+// Observer receives events.
 type Observer interface {
-	// Observe is called when something is over, with the context that it was done in, from the goroutine that did it: it may be
-	// called from several at once, and what it takes the work takes longer. It must not use the store that it observes.
+	// Observe is called when an operation has ended, with the context of the operation
+	// and in its goroutine. It may be called concurrently, and it delays the operation
+	// for as long as it runs. It must not use the store that it observes.
 	Observe(ctx context.Context, e Event)
 }
 
-// Event is something that was done. It is passed by value, so that to tell of it takes no memory.
+// Event describes an operation that has ended. It is passed by value, so that reporting
+// it allocates no memory.
 type Event struct {
 	Op Op
-	// Key is that of the value. A chunk that is coded has that of the chunk, or of its shard; the directory that is listed or locked
-	// is its Path as a Key; a batch has none.
+	// Key is the key of the value. For a chunk that is decoded or encoded it is that of
+	// the chunk or its shard. For List and Lock it is the path of the directory as a key.
+	// For Commit it is empty.
 	Key store.Key
-	// Bytes were read or written; of a chunk that is coded they are those of its elements, decoded. After an error they are 0.
+	// Bytes is the number of bytes read or written. For a chunk that is decoded or
+	// encoded it is the size of its decoded elements. After an error it is 0.
 	Bytes int64
-	// Count is how many ranges became one, of [Coalesce].
+	// Count is the number of ranges that were merged into one, for [Coalesce] only.
 	Count int64
-	// Start is when it began, and Duration how long it took. Both are zero of what takes no time of its own: [Coalesce], [IndexHit], [IndexMiss].
+	// Start is when the operation began, and Duration is how long it took. Both are zero
+	// for [Coalesce], [IndexHit] and [IndexMiss], which take no time of their own.
 	Start    time.Time
 	Duration time.Duration
-	// Err is nil where it went well.
+	// Err is nil if the operation succeeded.
 	Err error
 }
 
-// Outcome says in a word how something ended.
+// Outcome classifies how an operation ended.
 type Outcome uint8
 
 // The outcomes.
 const (
-	OK       Outcome = iota // it went well
-	Absent                  // the key has no value, as that of a chunk which holds nothing but the fill value
-	Conflict                // somebody else wrote first
-	Canceled                // the caller gave up
-	Failed                  // anything else
+	OK       Outcome = iota // success
+	Absent                  // the key has no value, as for a chunk of fill values only
+	Conflict                // a concurrent writer was first
+	Canceled                // the context was canceled or its deadline passed
+	Failed                  // any other error
 )
 
 // String returns the outcome in lower case.
@@ -50,7 +55,7 @@ func (o Outcome) String() string {
 	return [...]string{"ok", "absent", "conflict", "canceled", "failed"}[min(o, Failed)]
 }
 
-// Outcome says how the event ended.
+// Outcome returns how the operation ended.
 func (e *Event) Outcome() Outcome {
 	switch {
 	case e.Err == nil:
@@ -65,7 +70,8 @@ func (e *Event) Outcome() Outcome {
 	return Failed
 }
 
-// All returns an observer that tells several, in order. Those that are nil are left out.
+// All returns an observer that passes events to several observers, in order. Nil
+// observers are left out. All returns nil if no observer remains.
 func All(observers ...Observer) Observer {
 	var list all
 	for _, o := range observers {

@@ -5,9 +5,11 @@ import (
 	"log/slog"
 )
 
-// Log returns an observer that writes every event to a logger: as [slog.LevelDebug] what went well, found nothing or was given up, as
-// [slog.LevelWarn] conflicts and failures. The message is the operation; the attributes are "key", "bytes" (or "count"), "duration",
-// "outcome" and, after a failure, "error". What the handler does not want costs a question to it.
+// Log returns an observer that writes every event to a logger. Conflicts and failures
+// have the level [slog.LevelWarn], all other events [slog.LevelDebug]. The message is the
+// operation. The attributes are "key", "bytes" (for Coalesce "count"), "duration",
+// "outcome" and, unless the operation succeeded or found no value, "error". An event
+// whose level is not enabled costs no more than that check.
 func Log(l *slog.Logger) Observer { return logger{l} }
 
 type logger struct{ *slog.Logger }
@@ -25,7 +27,8 @@ func (l logger) Observe(ctx context.Context, e Event) {
 	if e.Op == Coalesce {
 		much = slog.Int64("count", e.Count)
 	}
-	attrs := [5]slog.Attr{ // as many as a record holds without memory of its own
+	// As many attributes as a record holds without an allocation.
+	attrs := [5]slog.Attr{
 		slog.String("key", e.Key.String()), much, slog.Duration("duration", e.Duration), slog.String("outcome", outcome.String()),
 	}
 	n := 4

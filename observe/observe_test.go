@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// some are events as reading a shard brings about.
+// some are the events of reading a shard.
 var some = []observe.Event{
 	{Op: observe.Open, Key: store.MustKey("a/c/0"), Duration: 2 * time.Millisecond},
 	{Op: observe.Read, Key: store.MustKey("a/c/0"), Bytes: 1 << 20, Duration: 30 * time.Millisecond},
@@ -37,7 +37,7 @@ func TestCounter(t *testing.T) {
 	for _, e := range some {
 		c.Observe(t.Context(), e)
 	}
-	c.Observe(t.Context(), observe.Event{Op: 200}) // one of a later version
+	c.Observe(t.Context(), observe.Event{Op: 200}) // an operation of a later version
 	s := c.Stats()
 	const text = `requests     6: 1 get, 1 open, 1 read, 1 put, 1 put-if, 1 copy; 1 found nothing; 1 failed
 read         1.0 MiB
@@ -66,7 +66,7 @@ time         35ms in I/O, 1.23s in codecs`
 	}
 }
 
-// TestCounterIsExact checks that several goroutines lose nothing.
+// TestCounterIsExact checks that no event of concurrent goroutines is lost.
 func TestCounterIsExact(t *testing.T) {
 	var c observe.Counter
 	var group sync.WaitGroup
@@ -94,7 +94,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestOps checks that every operation has a name of its own, and is of at most one kind.
+// TestOps checks that every operation has a unique name and is of at most one kind.
 func TestOps(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range observe.Ops() {
@@ -143,7 +143,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestObserversTakeNoMemory checks that to count or to log takes none an event, and neither does a log that is not wanted.
+// TestObserversTakeNoMemory checks that Counter and Log allocate no memory per event,
+// whether the log is enabled or not.
 func TestObserversTakeNoMemory(t *testing.T) {
 	racing.Skip(t)
 	quiet := slog.New(slog.NewTextHandler(new(bytes.Buffer), nil))
@@ -157,7 +158,7 @@ func TestObserversTakeNoMemory(t *testing.T) {
 	}
 }
 
-// nowhere is a handler that takes every record and forgets it.
+// nowhere is a handler that drops every record.
 type nowhere struct{}
 
 func (nowhere) Enabled(context.Context, slog.Level) bool { return true }

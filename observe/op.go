@@ -1,33 +1,34 @@
 package observe
 
-// Op is what was done.
+// Op is an operation.
 type Op uint8
 
-// What stores do, named as the methods of package store, and what codecs do.
+// Operations of stores, named after the methods of package store, and operations of
+// codecs.
 const (
 	Get      Op = iota // a value, or a range of it, was read
-	Open               // a value was opened, to be read piece by piece
+	Open               // a value was opened to be read in pieces
 	Read               // a range of an opened value was read
-	Stat               // size and version of a value were asked for
+	Stat               // size and version of a value were requested
 	List               // a directory was listed, for as long as the caller took entries
 	Put                // a value was written
 	PutIf              // a value was written on a condition
 	Delete             // a value was removed
 	DeleteIf           // a value was removed on a condition
-	Splice             // a value was put together from its older version and new bytes
+	Splice             // a value was made of its older version and new bytes
 	Patch              // bytes within a value were overwritten
-	Copy               // a value was copied without its bytes passing through the program
-	Lock               // a lock was waited for
+	Copy               // a value was copied without passing through this program
+	Lock               // a lock was acquired, or waited for in vain
 	Commit             // a batch was made durable
 
-	Decode // a chunk was decoded; of a shard, an inner chunk
-	Encode // a chunk was encoded; of a shard, an inner chunk
+	Decode // a chunk, or an inner chunk of a shard, was decoded
+	Encode // a chunk, or an inner chunk of a shard, was encoded
 
-	Coalesce  // ranges of a shard, Count of them, were read as one
-	IndexHit  // the index of a shard was known from before
-	IndexMiss // the index of a shard had to be read
+	Coalesce  // Count ranges of a shard were read as one
+	IndexHit  // the index of a shard was in the cache
+	IndexMiss // the index of a shard was read
 
-	ops // how many there are
+	ops // number of operations
 )
 
 var opNames = [ops]string{
@@ -35,7 +36,7 @@ var opNames = [ops]string{
 	"decode", "encode", "coalesce", "index_hit", "index_miss",
 }
 
-// String returns the name of the operation in lower case, as "get" or "put_if".
+// String returns the name of the operation in lower case, such as "get" or "put_if".
 func (o Op) String() string {
 	if o < ops {
 		return opNames[o]
@@ -52,14 +53,16 @@ func Ops() []Op {
 	return all
 }
 
-// IsRequest reports whether a store did it, which takes time of input and output.
+// IsRequest reports whether the operation is a request to a store, whose time is spent in
+// I/O.
 func (o Op) IsRequest() bool { return o <= Commit }
 
-// IsCodec reports whether codecs did it, which takes time of a processor.
+// IsCodec reports whether the operation is the work of codecs, whose time is spent in the
+// processor.
 func (o Op) IsCodec() bool { return o == Decode || o == Encode }
 
-// Reads reports whether the bytes of the event came out of a store.
+// Reads reports whether the bytes of the event were read from a store.
 func (o Op) Reads() bool { return o == Get || o == Read }
 
-// Writes reports whether the bytes of the event went into a store.
+// Writes reports whether the bytes of the event were written to a store.
 func (o Op) Writes() bool { return o == Put || o == PutIf || o == Splice || o == Patch }

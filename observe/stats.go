@@ -5,19 +5,22 @@ import (
 	"time"
 )
 
-// Stats are sums of events. They are a value: to know what some work took, subtract those from before it.
+// Stats are sums of events. They are a value: subtract the Stats from before some work to
+// get those of the work.
 type Stats struct {
 	sums [ops]Sum
 }
 
-// Sum is what one operation came to.
+// Sum is the sum of events of one operation.
 type Sum struct {
-	Times    int64         // how often
-	Absent   int64         // of these, how often the key had no value
-	Failed   int64         // and how often it ended in another error
-	Bytes    int64         // of [Event.Bytes]
-	Count    int64         // of [Event.Count]
-	Duration time.Duration // of [Event.Duration], over all goroutines: several at a time take more than passes on the clock
+	Times  int64 // number of events
+	Absent int64 // events whose key had no value
+	Failed int64 // events with any other error
+	Bytes  int64 // sum of [Event.Bytes]
+	Count  int64 // sum of [Event.Count]
+	// Duration is the sum of [Event.Duration] over all goroutines. It exceeds the elapsed
+	// time if operations run concurrently.
+	Duration time.Duration
 }
 
 // Of returns the sum of one operation.
@@ -28,7 +31,7 @@ func (s Stats) Of(o Op) Sum {
 	return s.sums[o]
 }
 
-// Sub returns what happened since earlier.
+// Sub returns the sums of the events since earlier.
 func (s Stats) Sub(earlier Stats) Stats {
 	for i, e := range earlier.sums {
 		n := &s.sums[i]
@@ -42,7 +45,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	return s
 }
 
-// total adds up the operations of a kind.
+// total adds up the operations for which of is true.
 func (s *Stats) total(of func(Op) bool) (t Sum) {
 	for i, n := range s.sums {
 		if !of(Op(i)) {
@@ -57,21 +60,25 @@ func (s *Stats) total(of func(Op) bool) (t Sum) {
 	return t
 }
 
-// Requests is what was asked of stores. Its Duration is the time in input and output; its Bytes add up reading, writing and copying.
+// Requests returns the sum of all requests to stores. Its Duration is the time in I/O.
+// Its Bytes include those that were read, written and copied.
 func (s Stats) Requests() Sum { return s.total(Op.IsRequest) }
 
-// Read is what was read from stores.
+// Read returns the sum of all operations that read bytes from stores.
 func (s Stats) Read() Sum { return s.total(Op.Reads) }
 
-// Written is what was written to stores. Bytes that a store took over from an older version or from elsewhere are not in it.
+// Written returns the sum of all operations that wrote bytes to stores. Bytes that a
+// store copied by itself are not included.
 func (s Stats) Written() Sum { return s.total(Op.Writes) }
 
-// Codecs is the work of codecs: its Duration is the time in them, its Bytes are those of decoded elements.
+// Codecs returns the sum of the work of codecs. Its Bytes are the sizes of decoded
+// elements.
 func (s Stats) Codecs() Sum { return s.total(Op.IsCodec) }
 
-// document is how Stats look in JSON.
+// document is the form of Stats in JSON.
 type document struct {
-	Requests       map[string]int64 `json:"requests"` // by operation; those that did not happen are left out
+	// Requests has the number of events by operation, if there were any.
+	Requests       map[string]int64 `json:"requests"`
 	Absent         int64            `json:"requests_absent"`
 	Failed         int64            `json:"requests_failed"`
 	BytesRead      int64            `json:"bytes_read"`
@@ -89,9 +96,11 @@ type document struct {
 	SecondsInCodec float64          `json:"seconds_codecs"`
 }
 
-// MarshalJSON returns an object with the members requests (a number for each operation that happened), requests_absent,
-// requests_failed, bytes_read, bytes_written, bytes_copied, ranges_coalesced and ranges_coalesced_into, index_cache_hits and
-// index_cache_misses, chunks_decoded, bytes_decoded, chunks_encoded, bytes_encoded (both of elements), seconds_io and seconds_codecs.
+// MarshalJSON returns an object with these members: requests, an object with the number
+// of events of each operation that occurred; requests_absent and requests_failed;
+// bytes_read, bytes_written and bytes_copied; ranges_coalesced and ranges_coalesced_into;
+// index_cache_hits and index_cache_misses; chunks_decoded, bytes_decoded, chunks_encoded
+// and bytes_encoded, with bytes of decoded elements; seconds_io and seconds_codecs.
 func (s Stats) MarshalJSON() ([]byte, error) {
 	all := s.Requests()
 	d := document{

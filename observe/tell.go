@@ -7,7 +7,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Start returns the time, for [Done]. Where nobody observes it reads no clock.
+// Start returns the time for [Done]. It reads no clock if o is nil.
 func Start(o Observer) time.Time {
 	if o == nil {
 		return time.Time{}
@@ -15,7 +15,8 @@ func Start(o Observer) time.Time {
 	return time.Now()
 }
 
-// Done tells o, unless it is nil, of an operation that began at start and is over. After an error bytes do not count.
+// Done reports an operation that began at start and has ended. It does nothing if o is
+// nil. After an error bytes are not reported.
 func Done(ctx context.Context, o Observer, op Op, key store.Key, bytes int64, start time.Time, err error) {
 	if o != nil {
 		done(ctx, o, op, key, bytes, start, err)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// String returns a table for people: a line for requests, bytes, ranges, indexes, chunks and time each, without those of which
-// there is nothing to say.
+// String returns a table as text, with lines for requests, bytes, ranges, indexes, chunks
+// and time. Lines without content are omitted.
 func (s Stats) String() string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -42,7 +42,7 @@ func (s Stats) String() string {
 	return b.String()
 }
 
-// requests tells how many requests there were of which kinds, and how they ended.
+// requests returns the numbers of requests by operation and by outcome.
 func (s *Stats) requests(all Sum) string {
 	var kinds []string
 	for o := range ops {
@@ -70,7 +70,7 @@ func plural(n int64, one, many string) string {
 	return number(n) + " " + many
 }
 
-// number returns n with commas.
+// number returns n with commas between groups of three digits.
 func number(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -79,7 +79,7 @@ func number(n int64) string {
 	return text
 }
 
-// size returns a number of bytes with its unit.
+// size returns a number of bytes with a unit.
 func size(n int64) string {
 	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	if n < 1<<10 {
@@ -92,7 +92,7 @@ func size(n int64) string {
 	return strconv.FormatFloat(x, 'f', 1, 64) + " " + units[i]
 }
 
-// short returns a duration with three digits.
+// short returns a duration with about three digits.
 func short(d time.Duration) string {
 	for unit := time.Second; unit > time.Nanosecond; unit /= 1000 {
 		switch {

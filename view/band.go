@@ -8,21 +8,21 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// band is what lies between two lines of a drawing: a column or a row of one or more cells, or a part of a cell that the
-// extent cuts. Sizes are in characters, without the lines.
+// band is what lies between two lines of a drawing: a column or row of one or more cells,
+// or a part of a cell that the extent cuts. Sizes are in characters, without the lines.
 type band struct {
 	label  string
 	size   int
 	cells  grid.Interval
 	inside bool // within the extent
-	joined bool // of the same cell as the band before
+	joined bool // part of the same cell as the band before
 
-	elements  int64 // that it shows; 0 where it stands for several cells
+	elements  int64 // elements that it shows; 0 if it stands for several cells
 	stretched bool  // larger than to scale
 }
 
-// scale bounds the sizes of cells. The longest takes high characters, or fewer if the shortest
-// has low characters without.
+// scale bounds the sizes of cells in characters. The longest cell gets high characters,
+// or fewer if the shortest then still gets low characters.
 type scale struct{ low, high int }
 
 var (
@@ -31,7 +31,8 @@ var (
 	rowScale     = scale{1, 6}
 )
 
-// sizer returns the size of a cell by its length: true to scale, but at least one character.
+// sizer returns a function from the length of a cell to its size, which is true to scale
+// but at least one character.
 func (s scale) sizer(list []span) func(edge int64) int {
 	all := stretch{}.with(list)
 	unit := 0.0
@@ -41,7 +42,7 @@ func (s scale) sizer(list []span) func(edge int64) int {
 	return func(edge int64) int { return max(1, int(math.Round(unit*float64(edge)))) }
 }
 
-// bands lays out the cells of an axis. Columns are made wide enough for their labels.
+// bands lays out the cells of an axis. Columns are at least as wide as their labels.
 func (t *text) bands(list []span, s scale, columns bool) []band {
 	size := s.sizer(list)
 	var bands []band
@@ -68,10 +69,11 @@ func (t *text) bands(list []span, s scale, columns bool) []band {
 	return bands
 }
 
-// compare marks the bands that are larger than the scale of the others says, by more than
-// rounding makes them.
+// compare marks the bands that are larger than to scale, by more than rounding explains.
 func compare(bands []band) {
-	unit := math.MaxFloat64 // characters of an element where bands are the smallest for what they show
+	// unit is the smallest scale of any band, in characters per element. The size of a
+	// band is rounded by up to half a character.
+	unit := math.MaxFloat64
 	for _, b := range bands {
 		if b.elements > 0 {
 			unit = min(unit, (float64(b.size)+.5)/float64(b.elements))
@@ -82,7 +84,8 @@ func compare(bands []band) {
 	}
 }
 
-// label says how long the cells of a span are; lengths beyond the extent stand in parentheses.
+// label returns the length and the number of the cells of a span. It is in parentheses if
+// the cells lie beyond the extent.
 func (t *text) label(p span) string {
 	s := number(p.edge)
 	switch n := p.cells.Len(); {
@@ -97,8 +100,9 @@ func (t *text) label(p span) string {
 	return s
 }
 
-// fitting lays out the cells of an axis within a number of characters, lines included: every cell for itself if they are
-// few, else by runs, else with some left out. It is false where even that is too wide.
+// fitting lays out the cells of an axis within the given number of characters, including
+// lines. It draws every cell if they are few, otherwise runs, and leaves some out if it
+// must. It returns false if not even that fits.
 func (t *text) fitting(a grid.Axis, width int) ([]band, bool) {
 	for _, list := range layouts(a, 24, 20) {
 		for _, s := range columnScales {
@@ -110,8 +114,8 @@ func (t *text) fitting(a grid.Axis, width int) ([]band, bool) {
 	return nil, false
 }
 
-// layouts returns ways to draw the cells of an axis, the most detailed first: up to few of them each for itself, then ever fewer
-// runs.
+// layouts returns ways to draw the cells of an axis, the most detailed first: up to few
+// cells one by one, then ever fewer runs.
 func layouts(a grid.Axis, few int64, runs int) [][]span {
 	var all [][]span
 	if list, ok := single(a, few); ok {
@@ -132,7 +136,7 @@ func (t *text) stacked(a grid.Axis) []band {
 	return t.bands(list, rowScale, false)
 }
 
-// total returns the characters that bands take with the line before each of them.
+// total returns the number of characters that bands take, each with the line before it.
 func total(bands []band) int {
 	n := 0
 	for _, b := range bands {
@@ -146,7 +150,7 @@ func anyStretched(bands []band) bool {
 	return slices.ContainsFunc(bands, func(b band) bool { return b.stretched })
 }
 
-// insideOf returns how many of the bands, which come first, are within the extent.
+// insideOf returns the number of bands within the extent, which come first.
 func insideOf(bands []band) int {
 	n := 0
 	for n < len(bands) && bands[n].inside {
@@ -155,7 +159,7 @@ func insideOf(bands []band) int {
 	return n
 }
 
-// labelWidth returns the characters of the longest label.
+// labelWidth returns the number of characters of the longest label.
 func labelWidth(bands []band) int {
 	n := 0
 	for _, b := range bands {

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestBandsAgreeWithAxis checks that bands add up to the extent, that those inside come first, and that only the cell
-// that the extent cuts has two.
+// TestBandsAgreeWithAxis checks that bands add up to the extent, that those within it
+// come first, and that only the cell that the extent cuts has two bands.
 func TestBandsAgreeWithAxis(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anyAxis(t)
@@ -36,7 +36,7 @@ func TestBandsAgreeWithAxis(t *testing.T) {
 	})
 }
 
-// TestBandsAreTrueToScale checks that sizes are in proportion to lengths, or marked as larger.
+// TestBandsAreTrueToScale checks that sizes are to scale, or marked as larger.
 func TestBandsAreTrueToScale(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(append([]scale{rowScale}, columnScales...)).Draw(t, "scale")
@@ -45,7 +45,8 @@ func TestBandsAreTrueToScale(t *testing.T) {
 		bands := unicodeText.bands(list, s, rapid.Bool().Draw(t, "columns"))
 		for _, small := range bands {
 			for _, b := range bands {
-				// As many characters for each element as small has, give or take the rounding of both.
+				// As many characters per element as small has, allowing for the rounding
+				// of both.
 				most := (float64(small.size)+.5)/float64(small.elements)*float64(b.elements) + .5
 				if !b.stretched && float64(b.size) > most+1e-9*most {
 					t.Fatalf("%+v has no mark beside %+v", b, small)
@@ -58,7 +59,7 @@ func TestBandsAreTrueToScale(t *testing.T) {
 	})
 }
 
-// TestStretchedBandsAreMarked draws one long and several short chunks, and ones that differ little.
+// TestStretchedBandsAreMarked draws one long and several short chunks, and similar ones.
 func TestStretchedBandsAreMarked(t *testing.T) {
 	for _, test := range []struct {
 		edges []int64

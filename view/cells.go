@@ -7,7 +7,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// drawCells writes the cells of a plate; their corner is the origin.
+// drawCells draws the cells of a plate. The origin is their corner.
 func (p *plate) drawCells(k *ink) {
 	p.drawShades(k)
 	p.drawFills(k, false)
@@ -27,7 +27,8 @@ func (p *plate) drawCells(k *ink) {
 	}
 }
 
-// drawShades fills the blocks of which something is known, neighbours in a row at once.
+// drawShades fills the blocks whose presence is known. It merges equal neighbours in a
+// row.
 func (p *plate) drawShades(k *ink) {
 	for j, line := range p.shades {
 		row := p.rows.strips[j]
@@ -45,7 +46,7 @@ func (p *plate) drawShades(k *ink) {
 	}
 }
 
-// drawBeyond hatches what is beyond the array: right of it, and below.
+// drawBeyond hatches the area beyond the array, on the right and below.
 func (p *plate) drawBeyond(k *ink) {
 	r, c := &p.rows, &p.columns
 	if c.inside < c.length && r.inside > 0 {
@@ -56,13 +57,14 @@ func (p *plate) drawBeyond(k *ink) {
 	}
 }
 
-// lines are the paths between cells.
+// lines collects the paths of lines between cells.
 type lines struct {
 	light, dashed strings.Builder
-	dots          strings.Builder // where cells are left out
+	dots          strings.Builder // for cells that are left out
 }
 
-// segment appends a line from one place across a ruler to another: from left to right where across, else downwards.
+// segment appends a line at a position of one ruler, from one position of the other ruler
+// to another. The line runs from left to right if across is set, otherwise downwards.
 func segment(b *strings.Builder, at, from, to int, across bool) {
 	switch {
 	case from >= to:
@@ -73,7 +75,8 @@ func segment(b *strings.Builder, at, from, to int, across bool) {
 	}
 }
 
-// between adds the lines between the strips of a ruler, which run along another, and the dots of the strips that are gaps.
+// between adds the lines between the strips of r, which run along other, and the dots for
+// gaps.
 func (l *lines) between(r, other *ruler, across bool) {
 	for i, s := range r.strips {
 		if i > 0 && s.inside {
@@ -84,14 +87,14 @@ func (l *lines) between(r, other *ruler, across bool) {
 			l.dot(s, other, across)
 		}
 	}
-	if r.inside < r.length { // the last line is that of the array otherwise
+	if r.inside < r.length { // otherwise the last line is the outline of the array
 		segment(&l.dashed, r.length, 0, other.length, across)
 	} else {
 		segment(&l.dashed, r.length, other.inside, other.length, across)
 	}
 }
 
-// along draws a line within the array, where the other ruler has no gap.
+// along draws a line within the array, except where other has a gap.
 func (l *lines) along(at int, other *ruler, across bool) {
 	from := 0
 	for _, o := range other.strips {
@@ -106,7 +109,7 @@ func (l *lines) along(at int, other *ruler, across bool) {
 	segment(&l.light, at, from, other.inside, across)
 }
 
-// beyond draws the line before a strip where it is beyond the array. A cell that goes on has none.
+// beyond draws the line before a strip outside the array. There is none within a cell.
 func (l *lines) beyond(s strip, i int, r, other *ruler, across bool) {
 	if s.joined {
 		return
@@ -118,8 +121,8 @@ func (l *lines) beyond(s strip, i int, r, other *ruler, across bool) {
 	segment(&l.dashed, s.at, from, other.length, across)
 }
 
-// dot puts three dots into every block of a gap. Where both rulers have a gap they go downwards to the right, and only one of the two
-// draws them.
+// dot puts three dots into every block of a gap. Where both rulers have a gap, the dots
+// are diagonal and only one of the two rulers draws them.
 func (l *lines) dot(s strip, other *ruler, across bool) {
 	for _, o := range other.strips {
 		if o.gap && across {
@@ -138,7 +141,7 @@ func (l *lines) dot(s strip, other *ruler, across bool) {
 	}
 }
 
-// drawOutline draws the heavy line around the array, dotted where cells are left out.
+// drawOutline draws the heavy line around the array. It is dotted at gaps.
 func (p *plate) drawOutline(k *ink) {
 	var solid, dotted strings.Builder
 	sides := func(r, other *ruler, across bool) {
@@ -161,7 +164,8 @@ func (p *plate) drawOutline(k *ink) {
 	k.path(dotted.String(), ` stroke-width="2.5" stroke-dasharray="2 4"`)
 }
 
-// place returns where marked chunks are, or the blocks that they are part of.
+// place returns the position and size of marked chunks, or of the blocks that contain
+// them. It returns false if there are none.
 func (p *plate) place(m Mark) (x, y, width, height int, ok bool) {
 	if !p.holds(m.Chunks) {
 		return 0, 0, 0, 0, false
@@ -171,7 +175,8 @@ func (p *plate) place(m Mark) (x, y, width, height int, ok bool) {
 	return x, y, width, height, width > 0 && height > 0
 }
 
-// drawFills colours marked chunks: below the lines between them, or above where lines would hide them.
+// drawFills colours marked chunks. Thin ones are drawn in a second pass, above the lines
+// between chunks, which would hide them.
 func (p *plate) drawFills(k *ink, thin bool) {
 	for _, m := range p.marks {
 		if x, y, width, height, ok := p.place(m); ok && m.Fill && (min(width, height) < 2*thinnest) == thin {
@@ -180,7 +185,7 @@ func (p *plate) drawFills(k *ink, thin bool) {
 	}
 }
 
-// drawMark outlines marked chunks that are not filled, and writes the label.
+// drawMark outlines marked chunks that are not filled, and writes their label.
 func (p *plate) drawMark(k *ink, m Mark) {
 	x, y, width, height, ok := p.place(m)
 	if !ok {
@@ -199,7 +204,7 @@ func (p *plate) drawMark(k *ink, m Mark) {
 	}
 }
 
-// fill returns the attributes of marked chunks.
+// fill returns the SVG attributes for marked chunks.
 func (m Mark) fill() string {
 	if m.Fill {
 		return `fill="` + markColour + `"`
@@ -207,7 +212,7 @@ func (m Mark) fill() string {
 	return `fill="` + markColour + `" fill-opacity=".12" stroke="` + markColour + `" stroke-width="2.5"`
 }
 
-// drawStretched draws a zigzag beside the strips that are larger than to scale.
+// drawStretched draws a zigzag beside strips that are larger than to scale.
 func (p *plate) drawStretched(k *ink) {
 	var b strings.Builder
 	for _, s := range p.rows.strips {
@@ -223,14 +228,15 @@ func (p *plate) drawStretched(k *ink) {
 	k.path(b.String(), ` stroke-width="1.5"`)
 }
 
-// drawFlag writes a label on a ground of its own, which can be read on every fill.
+// drawFlag writes a label on a background of its own, so that it is readable on every
+// fill.
 func (p *plate) drawFlag(k *ink, x, y int, text string) {
 	w := textWidth(text) + 8
 	k.rect(x-w/2, y-7, w, 14, `rx="3" fill="`+markColour+`"`)
 	k.text(x, y+4, ` text-anchor="middle" font-size="11" fill="#fff"`, text)
 }
 
-// holds reports whether some of the chunks are in the grid.
+// holds reports whether the grid has any of the chunks.
 func (p *plate) holds(chunks grid.Box) bool {
 	if len(chunks) != p.grid.Rank() {
 		return false
@@ -243,7 +249,8 @@ func (p *plate) holds(chunks grid.Box) bool {
 	return true
 }
 
-// reach returns where the strips of the array begin that hold some of the chunks, and their size.
+// reach returns the position and the size of the strips within the array that hold any of
+// the chunks.
 func (r *ruler) reach(chunks grid.Box, axis int) (at, size int) {
 	in := grid.Interval{Stop: 1}
 	if axis >= 0 {

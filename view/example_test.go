@@ -59,7 +59,7 @@ func ExampleSVG() {
 	// <desc>y ↓  60 = 10, 20, 30; x → 100 = 25×4</desc>
 }
 
-// The months of spring, by days, beside steps of thirty days.
+// The days of spring by month, beside steps of thirty days.
 func ExampleSVGRow() {
 	steps, err := grid.New([]int64{92}, grid.Every(30))
 	if err != nil {

@@ -9,27 +9,33 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// GridOptions says how a grid is drawn. The zero value draws two axes in 80 columns of Unicode characters.
+// GridOptions are options for [Grid]. The zero value draws two axes in 80 columns of
+// Unicode characters.
 type GridOptions struct {
-	// Width is the most characters of a line; 0 stands for 80. Where a drawing cannot be made that narrow, it is left out.
+	// Width is the largest number of characters in a line; 0 means 80. A drawing that
+	// does not fit is left out.
 	Width int
-	// ASCII draws with ASCII characters only.
+	// ASCII restricts the drawing to ASCII characters.
 	ASCII bool
-	// Axes are the two axes that are drawn, rows first, or the one that is drawn in a row. Nil stands for the two with the most
-	// chunks, in their order; of axes with equally many, for the later ones.
+	// Axes are the two axes to draw, rows first, or the only one. Nil stands for the two
+	// axes with the most chunks, in their order. Of axes with equally many chunks the
+	// later ones are drawn.
 	Axes []int
-	// Names are the names of the axes; nil or "" for those that have none.
+	// Names are the names of the axes. An axis without a name has ""; nil means that none
+	// has one.
 	Names []string
-	// Stored returns how many of the chunks in a box of chunk indices are stored, a negative number where that would take too
-	// long to find out. It is asked once for every block of the drawing. Nil draws all chunks alike.
+	// Stored returns how many of the chunks in a box of chunk indices are stored, or a
+	// negative number if that would take too long to find out. It is called once for
+	// every block of the drawing. If it is nil, all chunks are drawn alike.
 	Stored func(chunks grid.Box) int64
 }
 
-// Grid returns the drawing of a chunk grid in lines of text, each of which ends in a newline: one line an axis with its
-// extent and the lengths of its chunks (see [Sizes]), and below them the cells of two axes. An array with one axis is a row
-// of cells, one without axes is a single cell. A nil opt is the zero value.
+// Grid returns a drawing of a chunk grid as lines of text that end in newlines. The first
+// lines give the extent and the chunk lengths of each axis (see [Sizes]). Below them are
+// the cells of two axes. An array with one axis is drawn as a row of cells, one without
+// axes as a single cell. A nil opt stands for the zero value.
 //
-// The effort depends on what is drawn and not on the number of chunks.
+// The time depends on the size of the drawing, not on the number of chunks.
 func Grid(g *grid.Grid, opt *GridOptions) string {
 	d := newDrawing(g, opt)
 	lines := d.axisLines()
@@ -46,12 +52,12 @@ func Grid(g *grid.Grid, opt *GridOptions) string {
 	return b.String()
 }
 
-// drawing is a grid with what its options mean for it.
+// drawing is a grid with the options of its drawing.
 type drawing struct {
 	*text
 	grid        *grid.Grid
 	width       int
-	row, column int // axes, -1 for none
+	row, column int // axes; -1 if there is none
 	names       []string
 	stored      func(grid.Box) int64
 }
@@ -80,8 +86,10 @@ func newDrawing(g *grid.Grid, opt *GridOptions) *drawing {
 	return d
 }
 
-// busiest returns the two axes with the most chunks, in their order; -1 stands for an axis that the array lacks.
+// busiest returns the two axes with the most chunks, in their order. It returns -1 for an
+// axis that the array does not have.
 func busiest(g *grid.Grid) (row, column int) {
+	// From the last axis on, so that of equal ones the later is chosen.
 	first, second := -1, -1
 	for i := g.Rank() - 1; i >= 0; i-- {
 		switch n := g.Axis(i).Chunks(); {
@@ -97,7 +105,7 @@ func busiest(g *grid.Grid) (row, column int) {
 	return min(first, second), max(first, second)
 }
 
-// chosen reports whether axes are one or two different axes of an array.
+// chosen reports whether axes are one or two different axes of the array.
 func chosen(axes []int, rank int) bool {
 	for _, i := range axes {
 		if i < 0 || i >= rank {
@@ -107,7 +115,7 @@ func chosen(axes []int, rank int) bool {
 	return len(axes) == 1 || len(axes) == 2 && axes[0] != axes[1]
 }
 
-// name returns the name of an axis, made harmless for a terminal.
+// name returns the name of an axis without characters that could harm a terminal.
 func (d *drawing) name(i int, names []string) string {
 	if i >= len(names) || names[i] == "" {
 		return "axis " + strconv.Itoa(i)
@@ -120,7 +128,7 @@ func (d *drawing) name(i int, names []string) string {
 	return name
 }
 
-// axisLines says how each axis is cut.
+// axisLines returns a line for each axis with its extent and the lengths of its chunks.
 func (d *drawing) axisLines() []string {
 	if d.grid.Rank() == 0 {
 		return []string{"no axes: one chunk of one element"}
@@ -137,7 +145,8 @@ func (d *drawing) axisLines() []string {
 	return lines
 }
 
-// way points where the indices of an axis rise in the drawing.
+// way returns an arrow in the direction of ascending indices, or a space if the axis is
+// not drawn.
 func (d *drawing) way(axis int) string {
 	switch axis {
 	case d.row:
@@ -157,7 +166,7 @@ func (d *drawing) axisLine(a grid.Axis, width int) string {
 	return line
 }
 
-// picture lays out the cells; it is nil where there are none, or where they do not fit.
+// picture lays out the cells. It returns nil if there are none or if they do not fit.
 func (d *drawing) picture() *picture {
 	p := &picture{text: d.text, shade: d.shade}
 	p.rows = []band{{size: 1, cells: grid.Interval{Stop: 1}, inside: true}}
@@ -176,7 +185,7 @@ func (d *drawing) picture() *picture {
 	return p
 }
 
-// shade returns the character that fills a block: whether its chunks are stored.
+// shade returns the character that fills a block, which depends on what is stored of it.
 func (d *drawing) shade(row, column band) rune {
 	if !row.inside || !column.inside {
 		return d.beyond
@@ -192,7 +201,7 @@ func (d *drawing) shade(row, column band) rune {
 	return d.empty
 }
 
-// legend explains the characters that fill the blocks.
+// legend explains the characters that fill blocks.
 func (d *drawing) legend(p *picture) string {
 	var parts []string
 	if d.stored != nil {
@@ -216,7 +225,7 @@ func (d *drawing) legend(p *picture) string {
 	return strings.Join(parts, "   ")
 }
 
-// clip shortens a line to a number of characters.
+// clip shortens a line to the given number of characters.
 func clip(s string, width int, more string) string {
 	if utf8.RuneCountInString(s) <= width {
 		return s

@@ -28,7 +28,7 @@ func newGrid(t testing.TB, shape []int64, cuts ...grid.Cut) *grid.Grid {
 	return g
 }
 
-// irregular returns a million lengths of which hardly any neighbours are equal.
+// irregular returns a million lengths with hardly any equal neighbours.
 func irregular() (edges []int64, sum int64) {
 	r := rand.New(rand.NewPCG(1, 2))
 	edges = make([]int64, 1_000_000)
@@ -53,7 +53,8 @@ func TestGrid(t *testing.T) {
 	huge := int64(1_000_000_000_000_000_000)
 	edges, sum := irregular()
 	months := []int64{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
-	lower := func(b grid.Box) (n int64) { // the chunks on and below the diagonal, as far as 100 × 100
+	// The chunks on and below the diagonal, up to 100 × 100.
+	lower := func(b grid.Box) (n int64) {
 		for r := b[0].Start; r < min(100, b[0].Stop); r++ {
 			n += b[1].Intersect(grid.Interval{Start: 0, Stop: r + 1}).Len()
 		}
@@ -123,7 +124,8 @@ func compareFile(t *testing.T, file, got string) {
 	}
 }
 
-// anyGrid draws grids of all forms, with overhang, long runs and empty axes.
+// anyGrid draws grids of all forms, with edges beyond the extent, long runs and empty
+// axes.
 func anyGrid(t *rapid.T) *grid.Grid {
 	shape := make([]int64, rapid.IntRange(0, 4).Draw(t, "rank"))
 	cuts := make([]grid.Cut, len(shape))
@@ -195,7 +197,7 @@ func within(b grid.Box, chunks []int64) bool {
 	return true
 }
 
-// TestStoredCoversAllChunks checks that the blocks of a drawing are disjoint and miss no chunk.
+// TestStoredCoversAllChunks checks that the blocks of a drawing cover each chunk once.
 func TestStoredCoversAllChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := anyGrid(t)

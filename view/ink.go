@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Colours that can be told from white and from black alike.
+// Colours with enough contrast to both white and black.
 const (
 	inkColour    = "#767676"
 	storedColour = "#3f87c5"
@@ -16,13 +16,13 @@ const (
 
 const (
 	lineHeight = 18 // pixels
-	swatch     = 14 // pixels of the sample in a legend
+	swatch     = 14 // pixels of a sample in the legend
 )
 
-// ink is SVG that is being written.
+// ink is an SVG document that is being written.
 type ink struct{ strings.Builder }
 
-// begin writes what precedes all pictures.
+// begin writes everything that comes before the pictures.
 func (k *ink) begin(width, height int, title, description string) {
 	fmt.Fprintf(k, `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 %d %d" width="%d" height="%d" `+
 		`font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="12" fill="%s">`+"\n", width, height, width, height, inkColour)
@@ -34,19 +34,19 @@ func (k *ink) begin(width, height int, title, description string) {
 `, inkColour)
 }
 
-// text writes a line of text at its baseline. The attributes are written as they are.
+// text writes a line of text with the given baseline. The attributes are not escaped.
 func (k *ink) text(x, y int, attributes, s string) {
 	fmt.Fprintf(k, `<text x="%d" y="%d"%s>%s</text>`+"\n", x, y, attributes, escaped(s))
 }
 
-// name writes the name of elements, unless there is none.
+// name writes the name of elements if there is one.
 func (k *ink) name(x, y int, anchor, s string) {
 	if s != "" {
 		k.text(x, y, ` text-anchor="`+anchor+`" font-weight="bold"`, s)
 	}
 }
 
-// zigzag returns a path of a length beside cells, downwards or across.
+// zigzag returns a path of the given length beside cells, downwards or across.
 func zigzag(x, y, length int, down bool) string {
 	var b strings.Builder
 	for n, step := 0, max(2, length/max(2, length/6)); n <= length; n += step {
@@ -62,19 +62,19 @@ func zigzag(x, y, length int, down bool) string {
 	return b.String()
 }
 
-// rect writes a filled box.
+// rect writes a rectangle with the given attributes.
 func (k *ink) rect(x, y, width, height int, fill string) {
 	fmt.Fprintf(k, `<rect x="%d" y="%d" width="%d" height="%d" %s/>`+"\n", x, y, width, height, fill)
 }
 
-// path writes lines, unless there are none.
+// path writes lines if there are any.
 func (k *ink) path(d, attributes string) {
 	if d != "" {
 		fmt.Fprintf(k, `<path d="%s" fill="none" stroke="%s"%s/>`+"\n", d, inkColour, attributes)
 	}
 }
 
-// fills are the attributes of a block by what is stored of it.
+// fills maps what is stored of a block to the attributes of its fill.
 var fills = map[presence]string{
 	someStored:  `fill="` + storedColour + `" fill-opacity=".18"`,
 	allStored:   `fill="` + storedColour + `" fill-opacity=".5"`,
@@ -83,14 +83,15 @@ var fills = map[presence]string{
 
 const beyondFill = `fill="url(#varve-beyond)"`
 
-// escaped returns text as XML has it. What XML cannot have is replaced.
+// escaped returns s as XML text. Characters that XML does not allow are replaced.
 func escaped(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // writing to a buffer cannot fail
 	return b.String()
 }
 
-// textWidth returns the pixels of a line: a letter is 0.6 of the size of the font, those of East Asia are twice as wide.
+// textWidth returns the estimated width of a line in pixels. A letter is 0.6 of the font
+// size wide, an East Asian one twice that.
 func textWidth(s string) int {
 	n := 0
 	for _, r := range s {

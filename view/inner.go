@@ -2,10 +2,10 @@ package view
 
 import "varve.dev/zarr/grid"
 
-// finest is the fewest pixels between two fine lines.
+// finest is the smallest distance between fine lines in pixels.
 const finest = 4
 
-// drawInner draws where the inner chunks of shards meet.
+// drawInner draws the boundaries of inner chunks within shards.
 func (p *plate) drawInner(k *ink) {
 	if p.inner == nil || p.inner.Rank() != p.grid.Rank() {
 		return
@@ -20,7 +20,7 @@ func (p *plate) drawInner(k *ink) {
 	k.path(l.light.String(), ` stroke-width=".4"`)
 }
 
-// within adds the lines within the strips of a ruler, which run along another.
+// within adds the lines within the strips of r, which run along other.
 func (l *lines) within(r, other *ruler, shards, inner grid.Axis, across bool) {
 	for _, s := range r.strips {
 		for _, at := range s.meetings(shards, inner) {
@@ -29,7 +29,8 @@ func (l *lines) within(r, other *ruler, shards, inner grid.Axis, across bool) {
 	}
 }
 
-// meetings returns the places where inner chunks meet within a strip that is a shard, none where they are too close.
+// meetings returns the positions where inner chunks meet within a strip that is a shard.
+// It returns nil if they are too close to each other.
 func (s strip) meetings(shards, inner grid.Axis) []int {
 	shard, ok := shards.Cell(s.cells.Start)
 	if !ok || !s.inside || s.gap || shard.Logical == 0 {

@@ -6,7 +6,7 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// write puts a label beside the last strips, which show cells.
+// write puts a label beside the last strips, whose cells are given.
 func (r *ruler) write(text string, inside bool, cells grid.Interval, strips int64) {
 	stop := int64(len(r.strips))
 	l := label{text: text, strips: grid.Interval{Start: stop - strips, Stop: stop}}
@@ -16,14 +16,15 @@ func (r *ruler) write(text string, inside bool, cells grid.Interval, strips int6
 	r.labels = append(r.labels, l)
 }
 
-// makeRoom enlarges the strips whose labels would touch others, and puts everything in its place.
+// makeRoom enlarges strips whose labels would touch others, and arranges everything.
 func (r *ruler) makeRoom() {
 	for again := true; again; {
 		r.arrange()
 		again = false
 		for i, l := range r.labels {
 			if more := r.room(l) - l.size; more > 0 && (r.touch(i-1) || r.touch(i) || r.kind.across && i == 0) {
-				middle := (l.strips.Start + l.strips.Stop) / 2 // the gap of a run
+				// The middle strip of a run is its gap.
+				middle := (l.strips.Start + l.strips.Stop) / 2
 				r.strips[middle].size += more
 				again = true
 			}
@@ -31,7 +32,7 @@ func (r *ruler) makeRoom() {
 	}
 }
 
-// touch reports whether a label and the one after it need more room than there is.
+// touch reports whether a label and the next one need more room than there is.
 func (r *ruler) touch(i int) bool {
 	if i < 0 || i+1 >= len(r.labels) {
 		return false
@@ -40,7 +41,7 @@ func (r *ruler) touch(i int) bool {
 	return b.at+b.size/2-a.at-a.size/2 < (r.room(a)+r.room(b))/2
 }
 
-// arrange puts strips behind each other, and labels beside them.
+// arrange places the strips one after another, and the labels beside them.
 func (r *ruler) arrange() {
 	r.length, r.inside = 0, 0
 	for i := range r.strips {
@@ -59,7 +60,8 @@ func (r *ruler) arrange() {
 	}
 }
 
-// lead returns the pixels that the first name of columns takes before them.
+// lead returns the number of pixels that the first name of columns needs to the left of
+// them.
 func (r *ruler) lead() int {
 	for _, l := range r.labels {
 		if l.name != "" {
@@ -69,7 +71,8 @@ func (r *ruler) lead() int {
 	return 0
 }
 
-// excess returns the pixels that the last label of columns takes beyond them.
+// excess returns the number of pixels that the last label of columns needs to the right
+// of them.
 func (r *ruler) excess() int {
 	if len(r.labels) == 0 {
 		return 0
@@ -78,14 +81,14 @@ func (r *ruler) excess() int {
 	return l.at + l.size/2 + max(r.room(l), textWidth(l.name))/2 - r.length
 }
 
-// elements returns the elements of some cells that are within the array.
+// elements returns the elements of cells that lie within the array.
 func (r *ruler) elements(cells grid.Interval) grid.Interval {
 	first, _ := r.axis.Cell(cells.Start)
 	last, _ := r.axis.Cell(cells.Stop - 1)
 	return grid.Interval{Start: first.Start, Stop: last.Start + last.Logical}
 }
 
-// room returns the pixels that a label needs along the axis.
+// room returns the number of pixels that a label needs along the axis.
 func (r *ruler) room(l label) int {
 	if r.kind.across {
 		return textWidth(l.text) + 8
@@ -93,7 +96,7 @@ func (r *ruler) room(l label) int {
 	return 14
 }
 
-// labelWidth and nameWidth return the pixels of the longest label, and of the longest name.
+// labelWidth returns the width of the longest label in pixels.
 func (r *ruler) labelWidth() (n int) {
 	for _, l := range r.labels {
 		n = max(n, textWidth(l.text))
@@ -101,6 +104,7 @@ func (r *ruler) labelWidth() (n int) {
 	return n
 }
 
+// nameWidth returns the width of the longest name in pixels.
 func (r *ruler) nameWidth() (n int) {
 	for _, l := range r.labels {
 		n = max(n, textWidth(l.name))
@@ -108,8 +112,8 @@ func (r *ruler) nameWidth() (n int) {
 	return n
 }
 
-// dropNames drops the names of columns that would touch the one before: lengths are not
-// stretched for them.
+// dropNames drops the names of columns that would touch the name before them. Strips are
+// not enlarged to make room for names.
 func (r *ruler) dropNames() {
 	end := math.MinInt
 	for i := range r.labels {
@@ -125,12 +129,13 @@ func (r *ruler) dropNames() {
 	}
 }
 
-// compare finds the strips that are larger than the scale of the others says.
+// compare marks the strips that are larger than to scale.
 func (r *ruler) compare() {
-	unit := 0.0 // pixels of an element where strips are the smallest for what they show
+	// unit is the smallest scale of any strip, in pixels per element.
+	unit := 0.0
 	for _, s := range r.strips {
 		if u := (float64(s.size) + .5) / float64(max(1, s.elements)); s.elements > 0 && (unit == 0 || u < unit) {
-			unit = u // a size is rounded by half a pixel
+			unit = u // sizes are rounded by up to half a pixel
 		}
 	}
 	for i, s := range r.strips {

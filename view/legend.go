@@ -1,15 +1,15 @@
 package view
 
-// sample is an entry of a legend: a fill, or a mark beside the cells.
+// sample is an entry of the legend: a fill, or a mark beside the cells.
 type sample struct {
 	fill, text string
-	lined      bool // the fill has a line of its own
+	lined      bool // the fill has its own outline
 	zigzag     bool
 }
 
 func (s sample) width() int { return swatch + 6 + textWidth(s.text) + 16 }
 
-// draw writes a sample with its text; the line ends at foot.
+// draw writes a sample with its text. foot is the lower end of the line.
 func (s sample) draw(k *ink, x, foot int) {
 	if s.zigzag {
 		k.path(zigzag(x+swatch/2, foot-12, 12, true), ` stroke-width="1.5"`)
@@ -23,7 +23,7 @@ func (s sample) draw(k *ink, x, foot int) {
 	k.text(x+swatch+6, foot-1, "", s.text)
 }
 
-// legend explains the fills that the picture has.
+// legend explains the fills that occur in the picture.
 func (p *plate) legend() []sample {
 	seen := map[presence]bool{}
 	for _, line := range p.shades {

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// picture is the drawing of the cells that rows and columns make.
+// picture is a drawing of the cells of rows and columns.
 type picture struct {
 	*text
 	rows, columns []band
 	shade         func(row, column band) rune
 
-	insideRows, insideColumns int // bands within the extent
+	insideRows, insideColumns int // number of bands within the extent
 	canvas                    [][]rune
 }
 
@@ -54,8 +54,8 @@ func (p *picture) lines() []string {
 	return p.labelled()
 }
 
-// vertical returns the weight of line i where it runs beside row j: heavy around the array, and none where a cell goes
-// on beyond the array.
+// vertical returns the weight of line i beside row j. It is heavy around the array, and
+// there is no line within a cell that the extent cuts.
 func (p *picture) vertical(i, j int) int {
 	if i < 0 || j < 0 || j >= len(p.rows) {
 		return noLine
@@ -63,7 +63,7 @@ func (p *picture) vertical(i, j int) int {
 	return weight(p.columns, i, p.insideColumns, j < p.insideRows)
 }
 
-// horizontal returns the weight of line j where it runs above column i.
+// horizontal returns the weight of line j above column i.
 func (p *picture) horizontal(j, i int) int {
 	if i < 0 || i >= len(p.columns) {
 		return noLine
@@ -71,6 +71,8 @@ func (p *picture) horizontal(j, i int) int {
 	return weight(p.rows, j, p.insideRows, i < p.insideColumns)
 }
 
+// weight returns the weight of a line. along reports whether it runs beside a band within
+// the extent.
 func weight(bands []band, line, inside int, along bool) int {
 	switch {
 	case along && (line == 0 || line == inside):
@@ -82,6 +84,8 @@ func weight(bands []band, line, inside int, along bool) int {
 }
 
 func (p *picture) junction(x, y, i, j int) {
+	// The digits to the base 3 are the lines up, right, down and left; see
+	// text.junctions.
 	k := 27*p.vertical(i, j-1) + 9*p.horizontal(j, i) + 3*p.vertical(i, j) + p.horizontal(j, i-1)
 	p.canvas[y][x] = p.line(k)
 }
@@ -106,7 +110,8 @@ func (p *picture) down(x, y, i, j int) {
 	}
 }
 
-// line returns the character of a junction; a line that is missing shows what lies beyond the array.
+// line returns the character of a junction. Without any line the area beyond the array
+// shows.
 func (p *picture) line(junction int) rune {
 	if junction == 0 {
 		return p.beyond
@@ -114,7 +119,7 @@ func (p *picture) line(junction int) rune {
 	return p.junctions[junction]
 }
 
-// block fills the place of one or more chunks.
+// block fills the area of one or more chunks.
 func (p *picture) block(x, y int, row, column band) {
 	r := p.shade(row, column)
 	for k := range row.size {
@@ -127,7 +132,8 @@ func (p *picture) block(x, y int, row, column band) {
 	}
 }
 
-// mark returns the character that says that a block stands for several cells, 0 for one cell.
+// mark returns the character for a block that stands for several cells, or 0 if it is one
+// cell.
 func (p *picture) mark(row, column band) rune {
 	tall, wide := row.cells.Len() > 1, column.cells.Len() > 1
 	switch {
@@ -146,7 +152,8 @@ func (p *picture) shows(r rune) bool {
 	return slices.ContainsFunc(p.canvas, func(line []rune) bool { return slices.Contains(line, r) })
 }
 
-// labelled puts the labels of the columns above and those of the rows before the drawing.
+// labelled returns the lines of the drawing with the labels of columns above and of rows
+// before it.
 func (p *picture) labelled() []string {
 	margin := p.margin()
 	out := make([]string, 0, len(p.canvas)+1)
@@ -169,7 +176,7 @@ func (p *picture) labelled() []string {
 	return out
 }
 
-// margin returns the characters before the drawing.
+// margin returns the number of characters before the drawing.
 func (p *picture) margin() int {
 	if n := labelWidth(p.rows); n > 0 {
 		return n + 1
@@ -177,7 +184,7 @@ func (p *picture) margin() int {
 	return 0
 }
 
-// rowLabels returns the label of every line of the canvas.
+// rowLabels returns a label for every line of the canvas.
 func (p *picture) rowLabels() []string {
 	labels := make([]string, len(p.canvas))
 	y := 0

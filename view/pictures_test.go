@@ -11,7 +11,8 @@ import (
 
 //go:generate go test . -run TestPictures -update
 
-// TestPictures checks that the pictures in docs are as this package draws them now; go generate draws them anew.
+// TestPictures checks that the pictures in docs are up to date. Run go generate to update
+// them.
 func TestPictures(t *testing.T) {
 	for name, picture := range map[string][]byte{
 		"regular-and-rectilinear.svg": view.SVGRow("A regular grid beside a rectilinear one: January to April in chunks of 31 days, and in chunks of a month",
@@ -28,7 +29,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// daysPanel draws the days of a year from its first, all of which are stored.
+// daysPanel draws the first days of a year, all of which are stored.
 func daysPanel(t *testing.T, title, caption string, days int64, cut grid.Cut, marks ...view.Mark) view.Panel {
 	return view.Panel{
 		Grid: newGrid(t, []int64{days, 90}, cut, grid.Every(45)),
@@ -39,7 +40,7 @@ func daysPanel(t *testing.T, title, caption string, days int64, cut grid.Cut, ma
 	}
 }
 
-// written marks the chunks of a row that the last day makes a writer store.
+// written marks the chunks of a row that a writer stores for the last day.
 func written(row int64, days string) view.Mark {
 	return view.Mark{Chunks: grid.Box{{Start: row, Stop: row + 1}, {Stop: 2}}, Label: "← " + days, Fill: true, Meaning: "written for that day"}
 }

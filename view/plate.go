@@ -7,16 +7,17 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// longText is the most characters of a line of a picture.
+// longText is the largest number of characters in a line of a picture.
 const longText = 100
 
-// plate is the picture of one grid, with its title above it and its legend and caption below.
+// plate is the picture of one grid, with its title above and its legend and caption
+// below.
 type plate struct {
 	*drawing
 	title         string
 	caption       []string
 	marks         []Mark
-	inner         *grid.Grid // of shards, or nil
+	inner         *grid.Grid // inner chunks of shards, or nil
 	rows, columns ruler
 	shades        [][]presence // of the blocks within the extent
 }
@@ -45,7 +46,7 @@ func newPlate(g *grid.Grid, opt *SVGOptions) *plate {
 	return p
 }
 
-// remarks says what the cells do not show.
+// remarks describes what the cells do not show.
 func (p *plate) remarks() []string {
 	var lines []string
 	for i, line := range p.axisLines() {
@@ -62,7 +63,7 @@ func (p *plate) remarks() []string {
 // isEmpty reports whether there is no cell to draw.
 func (p *plate) isEmpty() bool { return len(p.rows.strips) == 0 || len(p.columns.strips) == 0 }
 
-// look asks what is stored, once for every block within the extent.
+// look finds out what is stored, once for every block within the extent.
 func (p *plate) look() {
 	if p.stored == nil {
 		return
@@ -81,7 +82,7 @@ func (p *plate) look() {
 	}
 }
 
-// left returns the pixels before the cells.
+// left returns the number of pixels to the left of the cells.
 func (p *plate) left() int {
 	n := 2
 	if p.row >= 0 {
@@ -98,7 +99,8 @@ func (p *plate) left() int {
 	return n
 }
 
-// right returns the pixels behind the cells, which labels of marks take.
+// right returns the number of pixels to the right of the cells, which the labels of marks
+// need.
 func (p *plate) right() int {
 	n := 2
 	if p.column >= 0 {
@@ -112,7 +114,7 @@ func (p *plate) right() int {
 	return n
 }
 
-// top returns the pixels above the cells.
+// top returns the number of pixels above the cells.
 func (p *plate) top() int {
 	n := 2
 	if p.title != "" {
@@ -127,7 +129,7 @@ func (p *plate) top() int {
 	return n
 }
 
-// below returns the pixels from the upper edge of the cells to the end.
+// below returns the number of pixels from the upper edge of the cells to the end.
 func (p *plate) below() int {
 	n := 4 + (len(p.caption)+len(p.legendLines()))*lineHeight
 	if !p.isEmpty() {
@@ -136,7 +138,8 @@ func (p *plate) below() int {
 	return n
 }
 
-// bodyHeight returns the pixels of the cells, and of the name of the rows if that is longer.
+// bodyHeight returns the height of the cells in pixels, or of the name of the rows if
+// that is longer.
 func (p *plate) bodyHeight() int {
 	if p.row < 0 {
 		return p.rows.length
@@ -162,12 +165,13 @@ func (p *plate) width() int {
 	return n
 }
 
-// heading returns what stands beside an axis: its name, the way of its indices, and its extent.
+// heading returns the text beside an axis: its name, the direction of its indices, and
+// its extent.
 func (p *plate) heading(axis int) string {
 	return p.names[axis] + " → " + number(p.grid.Axis(axis).Extent())
 }
 
-// draw writes the plate; the cells begin at the height y.
+// draw writes the plate. The cells begin at height y.
 func (p *plate) draw(k *ink, x, y int) {
 	if p.title != "" {
 		k.text(x, y-p.top()+14, ` font-size="13" font-weight="bold"`, p.title)

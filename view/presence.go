@@ -6,13 +6,14 @@ import "varve.dev/zarr/grid"
 type presence int
 
 const (
-	noneStored presence = iota // or nobody asked
+	noneStored presence = iota // none, or unknown because Stored is nil
 	someStored
 	allStored
 	notLookedUp
 )
 
-// presence asks how many chunks of a block are stored. The block has all chunks of the axes that are not drawn.
+// presence finds out how many chunks of a block are stored. The block includes all chunks
+// along axes that are not drawn.
 func (d *drawing) presence(rows, columns grid.Interval) presence {
 	if d.stored == nil {
 		return noneStored

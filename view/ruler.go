@@ -6,46 +6,50 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// ruler is an axis of a picture: its strips from the first, and the labels beside them. Places and sizes are pixels.
+// ruler is an axis of a picture: its strips and the labels beside them. Positions and
+// sizes are in pixels.
 type ruler struct {
 	kind   *rulerKind
 	axis   grid.Axis
-	name   func(elements grid.Interval) string // nil where elements have no names
+	name   func(elements grid.Interval) string // nil if elements have no names
 	list   []span
-	level  int // of the scales of its kind
+	level  int // index into the scales of its kind
 	strips []strip
 	labels []label
 	length int // of all strips
 	inside int // of those within the extent
 }
 
-// strip is what lies between two lines of a picture: a cell, a part of a cell that the extent cuts, or many cells that are left out.
+// strip is what lies between two lines of a picture: a cell, a part of a cell that the
+// extent cuts, or many cells that are left out.
 type strip struct {
 	cells  grid.Interval
 	at     int
 	size   int
 	inside bool // within the extent
-	joined bool // of the same cell as the strip before
+	joined bool // part of the same cell as the strip before
 	gap    bool // stands for many cells
 
-	elements  int64 // that it shows; 0 for a gap
+	elements  int64 // elements that it shows; 0 for a gap
 	stretched bool  // larger than to scale
 }
 
 type label struct {
 	text     string
-	name     string // of the elements, "" for none
+	name     string // name of the elements, or ""
 	at, size int
-	strips   grid.Interval // beside which it stands
+	strips   grid.Interval // strips that it belongs to
 }
 
-// rulerKind has what differs between columns and rows.
+// rulerKind has the parameters in which columns and rows differ.
 type rulerKind struct {
-	scales []scale // pixels of the shortest and of the longest cell, from large to small; the first where there are names
-	most   int     // pixels that cells are to take
-	few    int64   // cells that are drawn each for itself
+	// Bounds for the sizes of cells in pixels, from large to small. The first one is for
+	// axes whose elements have names.
+	scales []scale
+	most   int   // pixels that cells may take in all
+	few    int64 // largest number of cells that are drawn one by one
 	runs   int
-	gap    int // pixels at least for cells that are left out
+	gap    int // smallest size of a gap in pixels
 	across bool
 }
 
@@ -54,13 +58,14 @@ var (
 	rowKind    = rulerKind{scales: []scale{{36, 110}, {36, 110}, {28, 80}, {22, 56}, {18, 36}}, most: 440, few: 16, runs: 10, gap: 26}
 )
 
-// thinnest is the fewest pixels of a strip: two lines and a colour between them.
+// thinnest is the smallest size of a strip in pixels: two lines and a colour between
+// them.
 const thinnest = 4
 
 // stretch is the range of the lengths of cells, in elements.
 type stretch struct{ shortest, longest int64 }
 
-// with returns the range that takes in the lengths of a list.
+// with returns the range extended by the lengths of a list.
 func (s stretch) with(list []span) stretch {
 	for _, p := range list {
 		if p.leftOut() {
@@ -74,14 +79,14 @@ func (s stretch) with(list []span) stretch {
 	return s
 }
 
-// pixels returns the true size of some elements. The longest cell takes the high end of the
-// scale, or less where the shortest one is large enough without.
+// pixels returns the size of some elements at a scale. The longest cell gets the high end
+// of the scale, or less if the shortest one is still large enough.
 func (s stretch) pixels(c scale, elements int64) int {
 	unit := min(float64(c.low)/float64(s.shortest), float64(c.high)/float64(s.longest))
 	return max(thinnest, int(math.Round(unit*float64(elements))))
 }
 
-// newRuler lays out the cells of an axis, with as much detail as fits.
+// newRuler lays out the cells of an axis in as much detail as fits.
 func newRuler(kind *rulerKind, a grid.Axis, name func(elements grid.Interval) string) ruler {
 	r, from := ruler{kind: kind, axis: a}, 1
 	if c, ok := a.Cell(0); ok && name != nil && c.Logical > 0 && name(grid.Interval{Stop: c.Logical}) != "" {
@@ -99,7 +104,7 @@ func newRuler(kind *rulerKind, a grid.Axis, name func(elements grid.Interval) st
 	return r
 }
 
-// singleRuler is that of an array which lacks the axis.
+// singleRuler returns the ruler for an axis that the array does not have.
 func singleRuler(size int) ruler {
 	s := strip{cells: grid.Interval{Stop: 1}, size: size, inside: true}
 	return ruler{strips: []strip{s}, length: size, inside: size}
@@ -126,7 +131,8 @@ func (r *ruler) layOut(s stretch) {
 	r.dropNames()
 }
 
-// add appends a strip for some of the cells of a span, with its label if it has one of its own.
+// add appends a strip for some of the cells of a span. It has a label unless text is
+// empty.
 func (r *ruler) add(p span, cells grid.Interval, size int, text string) {
 	s := strip{cells: cells, size: size, inside: p.inside > 0, gap: cells.Len() > 1, elements: p.edge}
 	if s.inside && p.inside < p.edge {
@@ -141,7 +147,8 @@ func (r *ruler) add(p span, cells grid.Interval, size int, text string) {
 	}
 }
 
-// addCut appends the cell that the extent cuts: what is within it, and what is beyond.
+// addCut appends the cell that the extent cuts, as a part within the extent and one
+// beyond.
 func (r *ruler) addCut(p span, s stretch) {
 	c, rest := r.kind.scales[r.level], p
 	rest.edge, rest.inside = p.edge-p.inside, 0
@@ -159,7 +166,7 @@ func (r *ruler) addEach(p span, size int) {
 	}
 }
 
-// addRun appends the first and the last cell of a long run, and a gap between them.
+// addRun appends the first and the last cell of a long run with a gap between them.
 func (r *ruler) addRun(p span, size int) {
 	first := grid.Interval{Start: p.cells.Start, Stop: p.cells.Start + 1}
 	last := grid.Interval{Start: p.cells.Stop - 1, Stop: p.cells.Stop}
@@ -169,7 +176,7 @@ func (r *ruler) addRun(p span, size int) {
 	r.write(unicodeText.label(p), p.inside > 0, p.cells, 3)
 }
 
-// scaled gives one ruler of each of the plates a common scale.
+// scaled gives the plates a common scale along one ruler.
 func scaled(plates []*plate, of func(*plate) *ruler) {
 	var s stretch
 	level := 0

@@ -8,13 +8,13 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestRulersAreTrueToScale checks that strips are to scale or marked, that labels keep clear of
-// each other, and that strips follow each other without a gap.
+// TestRulersAreTrueToScale checks that strips are to scale or marked, that labels do not
+// touch, and that there is no gap between strips.
 func TestRulersAreTrueToScale(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]*rulerKind{&rowKind, &columnKind}).Draw(t, "kind")
 		r := newRuler(kind, anyAxis(t), nil)
-		end, unit := 0, 0.0 // pixels of an element, of a strip that is not marked
+		end, unit := 0, 0.0 // unit: pixels per element of a strip without a mark
 		for _, s := range r.strips {
 			if s.at != end || s.size < thinnest {
 				t.Fatalf("strip %+v after %d pixels", s, end)
@@ -37,7 +37,7 @@ func TestRulersAreTrueToScale(t *testing.T) {
 	})
 }
 
-// TestStretchedStripsAreMarked draws one long and several short chunks, and ones that differ little.
+// TestStretchedStripsAreMarked draws one long and several short chunks, and similar ones.
 func TestStretchedStripsAreMarked(t *testing.T) {
 	tests := []struct {
 		edges []int64

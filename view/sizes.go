@@ -7,12 +7,13 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// longSizes is the most runs of an axis that [Sizes] writes out.
+// longSizes is the largest number of runs that [Sizes] writes out.
 const longSizes = 8
 
-// Sizes returns the lengths of the chunks of an axis, in elements and clipped at its extent, in one line: "365×4, 366, 1×10".
-// Of more than eight runs it gives the first and the last, and says how many chunks stand between them:
-// "31, 28, 31, 30, … 111 more …, 30, 31". An axis without chunks is "none".
+// Sizes returns the chunk lengths of an axis in one line, in elements and clipped at the
+// extent: "365×4, 366, 1×10". If there are more than eight runs, it only gives the first
+// and last ones with the number of chunks between them: "31, 28, 31, 30, … 111 more …,
+// 30, 31". For an axis without chunks it returns "none".
 func Sizes(a grid.Axis) string { return unicodeText.sizes(a) }
 
 func (t *text) sizes(a grid.Axis) string {
@@ -27,7 +28,8 @@ func (t *text) sizes(a grid.Axis) string {
 	return strings.Join(parts, ", ")
 }
 
-// merged joins a chunk that the extent has cut with those before it that have the same length now.
+// merged joins a last chunk that the extent cuts with the chunks before it if they have
+// the same length.
 func merged(list []span) []span {
 	n := len(list)
 	if n > 1 && !list[n-1].leftOut() && list[n-2].inside == list[n-1].inside && list[n-2].edge == list[n-2].inside {
@@ -48,7 +50,7 @@ func (t *text) size(s span) string {
 	}
 }
 
-// number writes n exactly, large powers of ten as 10^18.
+// number formats n exactly, and large powers of ten as 10^18.
 func number(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	if n >= 1e6 && strings.Trim(s[1:], "0") == "" && s[0] == '1' {

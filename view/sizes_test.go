@@ -54,7 +54,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestSizesAddUp reads the line again and compares it with the runs that package grid reports.
+// TestSizesAddUp parses the line and compares it with the runs of package grid.
 func TestSizesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := anyGrid(t)

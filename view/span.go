@@ -6,15 +6,18 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// lookBack is the most cells that are visited to find the runs at the end of a long axis.
+// lookBack is the largest number of cells that are visited to find the last runs of a
+// long axis.
 const lookBack = 1024
 
-// span is a stretch of neighbouring cells of an axis that are alike: all within the extent, all beyond it, or the one
-// that the extent cuts.
+// span is a stretch of equal neighbouring cells of an axis. All of them lie within the
+// extent or beyond it, or it is the one cell that the extent cuts.
 type span struct {
-	cells  grid.Interval
-	edge   int64 // elements of each cell; 0 where the lengths are left out
-	inside int64 // elements of each cell that belong to the array; any positive number where they are left out
+	cells grid.Interval
+	edge  int64 // elements per cell; 0 if the lengths are left out
+	// inside is the number of elements per cell that belong to the array. It is any
+	// positive number if the lengths are left out but the cells belong to it.
+	inside int64
 }
 
 func spanOf(c grid.Cell) span {
@@ -23,13 +26,14 @@ func spanOf(c grid.Cell) span {
 
 func (s span) leftOut() bool { return s.edge == 0 }
 
-// follows reports whether the cells of s are like those of the span before it.
+// follows reports whether s continues the span before it with equal cells.
 func (s span) follows(before span) bool {
 	return s.edge == before.edge && s.inside == before.inside && s.cells.Start == before.cells.Stop
 }
 
-// spans describes the cells before stop as runs. Where there are more than most runs (and at least three), it keeps the
-// first ones, those at the end of the extent and the last ones, and visits no others.
+// spans returns the cells before stop as runs. If there are more than most runs (but at
+// least three), it keeps the first runs, those at the end of the extent and the last
+// ones. It does not visit the cells between them.
 func spans(a grid.Axis, stop int64, most int) []span {
 	var list []span
 	next := int64(0)
@@ -52,7 +56,7 @@ func spans(a grid.Axis, stop int64, most int) []span {
 	return appendEnd(list, a, stop, last, 1)
 }
 
-// appendZones appends cells of one length, divided where the extent ends.
+// appendZones appends cells of one length, divided at the end of the extent.
 func appendZones(list []span, a grid.Axis, cells grid.Interval, edge int64) []span {
 	chunks := a.Chunks()
 	whole, left := chunks, edge
@@ -72,14 +76,15 @@ func appendZones(list []span, a grid.Axis, cells grid.Interval, edge int64) []sp
 	return list
 }
 
-// appendEnd appends the last runs before stop, at most want of them, and before them what has to be left out, whose
-// cells belong to the array where inside is positive.
+// appendEnd appends at most want runs before stop, and before them a span for the cells
+// that are left out. A positive inside means that these belong to the array.
 func appendEnd(list []span, a grid.Axis, stop int64, want int, inside int64) []span {
 	from := list[len(list)-1].cells.Stop
 	var end []span // from the last run to the first
 	k := stop - 1
 	for ; k >= from && stop-k <= lookBack; k-- {
 		c, _ := a.Cell(k)
+		// Cells are visited backwards, so the span before this cell follows it.
 		s := spanOf(c)
 		if n := len(end) - 1; n >= 0 && end[n].follows(s) {
 			end[n].cells.Start = k
@@ -91,7 +96,7 @@ func appendEnd(list []span, a grid.Axis, stop int64, want int, inside int64) []s
 		end = append(end, s)
 	}
 	switch {
-	case k == from: // no longer than saying so
+	case k == from: // a single cell is as short as a remark that it is left out
 		c, _ := a.Cell(k)
 		list = append(list, spanOf(c))
 	case k > from:
@@ -101,7 +106,8 @@ func appendEnd(list []span, a grid.Axis, stop int64, want int, inside int64) []s
 	return append(list, end...)
 }
 
-// single returns the spans with one cell each, or false where there are more than most cells.
+// single returns a span for each cell. It returns false if there are more than most
+// cells.
 func single(a grid.Axis, most int64) ([]span, bool) {
 	if a.Cells() > most {
 		return nil, false

@@ -29,7 +29,7 @@ func anyAxis(t *rapid.T) grid.Axis {
 	return a
 }
 
-// TestSpansAgreeWithCells compares every cell with what the spans say of it.
+// TestSpansAgreeWithCells compares every cell with its span.
 func TestSpansAgreeWithCells(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anyAxis(t)
@@ -68,7 +68,7 @@ func checkCell(t *rapid.T, a grid.Axis, s span, k int64) {
 	}
 }
 
-// TestSpansComplete checks that nothing is left out where there is room.
+// TestSpansComplete checks that nothing is left out if there is room.
 func TestSpansComplete(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anyAxis(t)
@@ -85,7 +85,7 @@ func TestSpansComplete(t *testing.T) {
 	})
 }
 
-// TestSpansOfLongRuns checks the end of an axis whose last run is longer than anybody looks.
+// TestSpansOfLongRuns checks the end of an axis whose last run is longer than lookBack.
 func TestSpansOfLongRuns(t *testing.T) {
 	runs := []grid.Run{}
 	for i := range int64(100) {

@@ -6,41 +6,47 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// SVGOptions says how a grid is drawn as a picture. The zero value draws two axes and no shades.
+// SVGOptions are options for [SVG]. The zero value draws two axes without shades.
 type SVGOptions struct {
-	// Title is the heading. Without one there is none, and the accessible title says the shape.
+	// Title is the heading. If it is empty, there is no heading, and the accessible title
+	// is the shape.
 	Title string
-	// Caption stands below the picture, in lines.
+	// Caption is the text below the picture. It may have several lines.
 	Caption string
-	// Axes are the axes that are drawn, as those of [GridOptions].
+	// Axes are the axes to draw, as in [GridOptions].
 	Axes []int
-	// Names are the names of the axes; nil or "" for those that have none.
+	// Names are the names of the axes, as in [GridOptions].
 	Names []string
-	// Stored returns how many of the chunks in a box of chunk indices are stored, as that of [GridOptions] does.
+	// Stored returns how many chunks of a box are stored, as in [GridOptions].
 	Stored func(chunks grid.Box) int64
-	// Labels returns the name of some elements along an axis, as that of a month, "" where they have
-	// none. It stands beside the length of a chunk, or of several that are drawn as one. Nil names nothing.
+	// Labels returns the name of some elements along an axis, such as that of a month, or
+	// "" if they have none. It appears beside the length of a chunk, or of several chunks
+	// that are drawn as one. Nil means that no elements have names.
 	Labels func(axis int, elements grid.Interval) string
-	// Marks are pointed out.
+	// Marks are chunks to point out.
 	Marks []Mark
-	// Inner are the inner chunks where chunks are shards ([grid.Grid.Divided]), nil where they are none. Fine lines show how a shard is
-	// cut, along axes where they are not too close to each other.
+	// Inner is the grid of inner chunks if chunks are shards ([grid.Grid.Divided]),
+	// otherwise nil. Fine lines show the inner chunks within a shard, unless they would
+	// be too close together.
 	Inner *grid.Grid
 }
 
-// Mark points out chunks of a picture.
+// Mark points out chunks in a picture.
 type Mark struct {
-	// Chunks is a box of chunk indices, one interval an axis. What is not in the grid is left out.
+	// Chunks is a box of chunk indices with one interval per axis. Chunks outside the
+	// grid are ignored.
 	Chunks grid.Box
-	// Label stands in the middle of them, or behind them where they are filled.
+	// Label is written in the middle of the chunks, or beside the picture if they are
+	// filled.
 	Label string
-	// Fill colours the chunks. Otherwise they are outlined, so that one sees what is stored.
+	// Fill colours the chunks. Otherwise they are outlined, so that what is stored
+	// remains visible.
 	Fill bool
-	// Meaning stands in the legend; "" for no entry.
+	// Meaning is the text in the legend, "" for no entry.
 	Meaning string
 }
 
-// namesOf returns what names the elements of an axis, nil where nothing does.
+// namesOf returns the function that names the elements of an axis, or nil.
 func (o *SVGOptions) namesOf(axis int) func(grid.Interval) string {
 	if o.Labels == nil {
 		return nil
@@ -48,20 +54,24 @@ func (o *SVGOptions) namesOf(axis int) func(grid.Interval) string {
 	return func(elements grid.Interval) string { return o.Labels(axis, elements) }
 }
 
-// Panel is one of several pictures that stand side by side.
+// Panel is one of several pictures side by side.
 type Panel struct {
 	Grid    *grid.Grid
-	Options *SVGOptions // nil for the zero value
+	Options *SVGOptions // nil stands for the zero value
 }
 
-// SVG returns the picture of a chunk grid as a document of SVG 1.1. It needs no script, style sheet or font from elsewhere, its
-// colours can be read on light and on dark ground, and it has a title and a description for those who do not see it.
+// SVG returns a picture of a chunk grid as an SVG 1.1 document. It needs no script, style
+// sheet or external font. Its colours are readable on light and dark backgrounds, and it
+// has a title and a description for screen readers.
 //
-// Cells are true to scale along each axis. One that is too small for its label is drawn larger, with a zigzag beside it
-// and a line in the legend. Along an axis of many cells a run of equal ones is drawn as its first and last, and what does
-// not fit is left out and counted. What the edges reach beyond the array is hatched. A nil opt is the zero value.
+// Cells are true to scale along each axis. A cell that is too small for its label is
+// drawn larger, with a zigzag beside it and an entry in the legend. Along an axis with
+// many cells only the first and the last cell of a run are drawn. Whatever does not fit
+// is left out and counted. Parts of cells beyond the array are hatched. A nil opt stands
+// for the zero value.
 //
-// The effort depends on what is drawn and not on the number of chunks. Equal grids and options give equal bytes.
+// The time depends on the size of the picture, not on the number of chunks. Equal grids
+// and options give equal bytes.
 func SVG(g *grid.Grid, opt *SVGOptions) []byte {
 	title := "Chunk grid of " + shapeText(g)
 	if opt != nil && opt.Title != "" {
@@ -70,8 +80,8 @@ func SVG(g *grid.Grid, opt *SVGOptions) []byte {
 	return SVGRow(title, Panel{g, opt})
 }
 
-// SVGRow returns one picture, as [SVG] does, of several grids side by side on a common scale. The title is for those who do not see
-// it; what everybody sees are the titles of the panels.
+// SVGRow returns one picture of several grids side by side on a common scale, drawn as by
+// [SVG]. The title is for screen readers; the visible titles are those of the panels.
 func SVGRow(title string, panels ...Panel) []byte {
 	plates := make([]*plate, len(panels))
 	for i, p := range panels {
@@ -82,7 +92,7 @@ func SVGRow(title string, panels ...Panel) []byte {
 	return assembled(title, plates)
 }
 
-// shapeText returns the shape of an array as people read it: 60 × 100 elements.
+// shapeText returns the shape of an array as text: 60 × 100 elements.
 func shapeText(g *grid.Grid) string {
 	if g.Rank() == 0 {
 		return "one element"
@@ -99,7 +109,7 @@ const (
 	border   = 8  // pixels around everything
 )
 
-// assembled puts plates side by side, their pictures at one height.
+// assembled puts plates side by side with their cells at the same height.
 func assembled(title string, plates []*plate) []byte {
 	top := 0
 	for _, p := range plates {
@@ -122,7 +132,7 @@ func assembled(title string, plates []*plate) []byte {
 	return []byte(doc.String())
 }
 
-// description says in words what the plates show.
+// description describes in words what the plates show.
 func description(plates []*plate) string {
 	var parts []string
 	for _, p := range plates {

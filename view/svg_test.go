@@ -68,7 +68,8 @@ func divided(t *testing.T, shards *grid.Grid, cuts ...grid.Cut) *grid.Grid {
 	return g
 }
 
-// TestSVGInner checks that fine lines appear where there is room, and that grids of other axes are left out.
+// TestSVGInner checks that fine lines appear if there is room, and that grids of another
+// rank are ignored.
 func TestSVGInner(t *testing.T) {
 	shards := newGrid(t, []int64{64, 64}, grid.Every(32), grid.Every(32))
 	without := view.SVG(shards, nil)
@@ -84,7 +85,7 @@ func TestSVGInner(t *testing.T) {
 	}
 }
 
-// wellFormed reads a whole document of XML and checks its first elements.
+// wellFormed parses an XML document and checks its first elements.
 func wellFormed(doc []byte) error {
 	d := xml.NewDecoder(bytes.NewReader(doc))
 	var first []string
@@ -100,7 +101,8 @@ func wellFormed(doc []byte) error {
 		if ok && len(first) < 3 {
 			first = append(first, e.Name.Local)
 		}
-		seen := map[xml.Name]bool{} // the decoder takes an attribute twice, and browsers do not
+		// The decoder accepts repeated attributes, browsers do not.
+		seen := map[xml.Name]bool{}
 		for _, a := range e.Attr {
 			if seen[a.Name] {
 				return errors.New(e.Name.Local + " has two attributes " + a.Name.Local)
@@ -114,8 +116,9 @@ func wellFormed(doc []byte) error {
 	return nil
 }
 
-// TestSVGWellFormed draws random grids with random texts, alone and beside each other: the result is XML, is the same twice, and
-// no longer than what can be seen.
+// TestSVGWellFormed draws random grids with random texts, alone and side by side. The
+// result must be XML, must be the same twice, and must not be larger than what is visible
+// requires.
 func TestSVGWellFormed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := anyGrid(t)
@@ -167,7 +170,7 @@ func anyOptions(t *rapid.T, g *grid.Grid) *view.SVGOptions {
 	}
 }
 
-// TestSVGLooksAtAllChunks checks that the blocks of a picture are disjoint and miss no chunk.
+// TestSVGLooksAtAllChunks checks that the blocks of a picture cover each chunk once.
 func TestSVGLooksAtAllChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := anyGrid(t)
@@ -184,7 +187,8 @@ func TestSVGLooksAtAllChunks(t *testing.T) {
 	})
 }
 
-// TestSVGNeedsNothing checks that a picture asks nobody for anything, and draws no text of others as markup.
+// TestSVGNeedsNothing checks that a picture has no external references, and that texts
+// are escaped.
 func TestSVGNeedsNothing(t *testing.T) {
 	g := newGrid(t, []int64{6}, grid.Every(3))
 	text := `"><script href='x'>&` + "\x00\x1b"
@@ -199,7 +203,7 @@ func TestSVGNeedsNothing(t *testing.T) {
 func TestSVGRowHasOneScale(t *testing.T) {
 	months, steps := newGrid(t, []int64{120}, grid.Edges(31, 28, 31, 30)), newGrid(t, []int64{120}, grid.Every(30))
 	doc := view.SVGRow("120 days", view.Panel{Grid: steps}, view.Panel{Grid: months})
-	// 28 days are 64 pixels, so 30 are 69 in both panels.
+	// 28 days take 64 pixels, so 30 days take 69 in both panels.
 	for _, line := range []string{"M69 0V44M138 0V44M207 0V44", "M71 0V44M135 0V44M206 0V44"} {
 		if !strings.Contains(string(doc), line) {
 			t.Errorf("%q is missing in\n%s", line, doc)

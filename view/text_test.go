@@ -36,7 +36,7 @@ func TestUnicodeJunctions(t *testing.T) {
 	}
 }
 
-// TestASCIIJunctions checks that characters show in which directions lines go.
+// TestASCIIJunctions checks that the characters show the directions of the lines.
 func TestASCIIJunctions(t *testing.T) {
 	if n := len(asciiText.junctions); n != 81 {
 		t.Fatalf("%d characters", n)
