@@ -67,6 +67,7 @@ func (b Buckets) Fits(i int64) error {
 	if err := b.check(i); err != nil {
 		return err
 	}
+	// Element i begins a bucket if that of the element before it ends there.
 	next, err := b.Next(i - 1)
 	if err != nil || next == i {
 		return err
@@ -109,6 +110,8 @@ func (b Buckets) cover(n int64) (edges []int64, sum int64, err error) {
 		return nil, 0, err
 	}
 	if b.steps != nil {
+		// Steps can have any number of buckets. Those of a coordinate are in memory
+		// already.
 		if err := b.steps.limit(n, b.unit); err != nil {
 			return nil, 0, err
 		}

@@ -64,12 +64,14 @@ func byMonths[T Number](values []T, u Units, wanted phase) (Steps, bool) {
 			return Steps{}, false
 		}
 		month := c.month(t.Day)
+		// The first two values give the number of months.
 		if i == 1 {
 			k = month - first
 		}
 		if i > 0 && (k < 1 || k > maxMonths || month != first+int64(i)*k) {
 			return Steps{}, false
 		}
+		// Keep the phases that all values so far have in common.
 		if wanted &= c.phaseOf(t, start, precision); wanted == 0 {
 			return Steps{}, false
 		}
@@ -122,6 +124,7 @@ func byLength[T Number](values []T, u Units) (Steps, error) {
 	if !ok {
 		return Steps{}, fmt.Errorf("%w: steps of 292 years or more", ErrOverflow)
 	}
+	// Floating-point values are rounded: prefer a round length within their precision.
 	length = roundest(length, (before+after)/float64(n))
 	for i, v := range values {
 		t, precision, err := at(u, v)
@@ -129,6 +132,7 @@ func byLength[T Number](values []T, u Units) (Steps, error) {
 			return Steps{}, err
 		}
 		want, ok := start.plus(int64(i), length)
+		// Allow for the error of the first value and for that of this one.
 		if !ok || t.from(want) > before+precision {
 			return Steps{}, fmt.Errorf("%w: element %d is at %s, %v steps of %v after element 0 would be %s", ErrIrregular,
 				i, u.calendar.Text(t), i, time.Duration(length), u.calendar.Text(want))

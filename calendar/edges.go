@@ -25,6 +25,7 @@ func stops[T Number](values []T, u Units, unit Unit) ([]int64, error) {
 		return nil, err
 	}
 	var list []int64
+	// The length of a bucket is a good guess for that of the next one.
 	for i, length := 0, 1; i < len(values); {
 		t, _, err := at(u, values[i])
 		if err != nil {

@@ -53,6 +53,7 @@ func (s *scanner) date() (Date, error) {
 		s.take("+")
 	}
 	year, err := s.number("a year", 6)
+	// A date without separators, such as 20240131, is ambiguous.
 	if err == nil && s.digit() {
 		err = invalid("a year has too many digits; write dates as 1950-01-31")
 	}

@@ -136,6 +136,7 @@ func (s Steps) month(i int64) (int64, error) {
 	}
 	first := s.calendar.month(s.start.Day)
 	months, ok := checked.Mul(i, s.step.Months)
+	// The last condition keeps day numbers in range.
 	if !ok || months > maxMonths || first+months >= maxDay/31 {
 		return 0, s.overflow(i)
 	}

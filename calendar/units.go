@@ -126,6 +126,7 @@ func (u Units) AtFloat(v float64) (Instant, error) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Instant{}, invalid("time %v", v)
 	}
+	// The conversion to int64 must not overflow.
 	if math.Abs(v) >= 1<<63 {
 		return Instant{}, fmt.Errorf("%w: value %v", ErrOverflow, v)
 	}
@@ -163,10 +164,12 @@ func (u Units) Count(t Instant) (int64, error) {
 		sign, from, to = -1, t, u.origin
 	}
 	hi, lo := to.since(from)
+	// If hi is not below the divisor, the quotient exceeds 64 bits.
 	n, rest := uint64(math.MaxUint64), uint64(0)
 	if hi < uint64(u.length) {
 		n, rest = bits.Div64(hi, lo, uint64(u.length))
 	}
+	// -2^63 is an int64, 2^63 is not.
 	if n > 1<<63 || n == 1<<63 && sign > 0 {
 		return 0, fmt.Errorf("%w: %s as a number", ErrOverflow, u.calendar.Text(t))
 	}

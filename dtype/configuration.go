@@ -46,6 +46,7 @@ func parseNested(name string, configuration []byte, depth int) (Type, error) {
 	default:
 		t, err = byName(name)
 	}
+	// An unknown member may change the meaning of the type.
 	if err == nil {
 		err = c.rest()
 	}

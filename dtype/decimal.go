@@ -23,6 +23,7 @@ const maxExponent = 1 << 40
 func parseDecimal(s string) (d decimal, ok bool) {
 	s, d.negative = strings.CutPrefix(s, "-")
 	whole, s := cutDigits(s)
+	// JSON allows no leading zeros.
 	if whole == "" || len(whole) > 1 && whole[0] == '0' {
 		return d, false
 	}
@@ -38,8 +39,10 @@ func parseDecimal(s string) (d decimal, ok bool) {
 	}
 	digits := whole + fraction
 	d.digits = strings.TrimLeft(digits, "0")
+	// Each leading zero that was removed moves the point to the left.
 	d.point = int64(len(whole)-len(digits)+len(d.digits)) + exponent
 	d.digits = strings.TrimRight(d.digits, "0")
+	// All zeros are equal, whatever their exponents.
 	if d.digits == "" {
 		d.point = 0
 	}
@@ -117,11 +120,13 @@ func (d decimal) compare(e decimal) int {
 func (d decimal) roundToOdd() float32 {
 	x64, _ := strconv.ParseFloat(d.String(), 32)
 	x := float32(x64)
+	// An odd result needs no change, whether it is exact or not.
 	if math.IsInf(x64, 0) || math.Float32bits(x)&1 == 1 {
 		return x
 	}
 	// No float32 has more than 112 significant digits.
 	exact, _ := parseDecimal(strconv.FormatFloat(math.Abs(x64), 'e', 112, 64))
+	// x is even and may be inexact: if so, take its odd neighbour on the side of d.
 	towards := math.Copysign(0, x64)
 	switch d.compare(exact) {
 	case 0:

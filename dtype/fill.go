@@ -93,6 +93,7 @@ func (t Type) parseArray(elem []byte, text string) bool {
 		return false
 	}
 	for len(elem) > 0 {
+		// There must be a comma exactly if more numbers are to follow.
 		part, after, more := strings.Cut(rest, ",")
 		if more != (len(elem) > t.unit) || !t.parseNumber(elem[:t.unit], trim(part)) {
 			return false

@@ -29,6 +29,7 @@ func (t Type) appendMoment(dst []byte, n int64) []byte {
 	}
 	dst = append(at.AppendFormat(dst, layouts["s"]), '.')
 	_, fraction, _ := t.moment(n)
+	// Write the leading zeros of the fraction.
 	for unit := t.step.perSecond() / 10; unit > fraction && unit > 1; unit /= 10 {
 		dst = append(dst, '0')
 	}
@@ -51,6 +52,7 @@ func (t Type) appendDuration(dst []byte, n int64) []byte {
 		return append(dst, "NaT"...)
 	}
 	product := n * int64(t.step.Factor)
+	// The product overflowed.
 	if n != 0 && product/n != int64(t.step.Factor) {
 		return t.appendCount(dst, n)
 	}
@@ -88,6 +90,7 @@ func (t Type) parseMoment(elem []byte, text string) bool {
 		return t.parse(elem, `"NaT"`)
 	}
 	whole, fraction, _ := strings.Cut(strings.TrimSuffix(text, "Z"), ".")
+	// Package time parses only years of four digits.
 	whole, years := nearYear(whole)
 	for _, layout := range [...]string{
 		layouts["Y"], layouts["M"], layouts["D"], layouts["h"], layouts["m"], layouts["s"], "2006-01-02 15:04", "2006-01-02 15:04:05",
@@ -136,6 +139,7 @@ func (t Type) numberAt(at time.Time, fraction string) (n int64, ok bool) {
 			return 0, false
 		}
 	}
+	// digits is the number of decimals of a second that the unit resolves.
 	digits := len(strconv.FormatInt(t.step.perSecond(), 10)) - 1
 	fraction = strings.TrimRight(fraction, "0")
 	if len(fraction) > digits || fraction != "" && !isDigits(fraction) {

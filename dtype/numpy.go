@@ -28,6 +28,7 @@ func (t Type) numPyCode() (code string, ok bool) {
 	case Bool:
 		return "b1", true
 	case Int, Uint:
+		// Int and Uint are the kinds 2 and 3.
 		return string(" biu"[t.kind]) + strconv.Itoa(t.size), t.bits == 8*t.size
 	case Float:
 		return "f" + strconv.Itoa(t.size), isNative(t.format)

@@ -44,6 +44,7 @@ func (t Type) Normalize(elems []byte) {
 		unused := 8 - t.Bits()
 		if t.kind == Int {
 			for i, b := range elems {
+				// The arithmetic shift repeats the sign.
 				elems[i] = byte(int8(b<<unused) >> unused)
 			}
 			return

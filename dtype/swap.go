@@ -25,6 +25,7 @@ func (t Type) Swap(dst, src []byte) {
 		SwapBytes(dst, src, t.unit)
 		return
 	}
+	// Most structs need no allocation.
 	var room [16]numbers
 	list := t.numbers(room[:0], 0)
 	step := max(1, nearby/t.size) * t.size

@@ -228,6 +228,7 @@ func (t Type) Duration(n int64) (d time.Duration, ok bool) {
 	if per <= 1e9 {
 		one, ok := checked.Product(int64(s.Factor), s.seconds(), 1e9/per)
 		if !ok {
+			// A single step overflows a time.Duration.
 			return 0, n == 0
 		}
 		nanoseconds, _, ok := floorMulDiv(n, one, 1)
@@ -251,6 +252,7 @@ func (t Type) NumberOfDuration(d time.Duration) (n int64, ok bool) {
 	}
 	one, ok := checked.Product(int64(s.Factor), s.seconds(), 1e9/per)
 	if !ok {
+		// A single step overflows a time.Duration.
 		return 0, d == 0
 	}
 	return int64(d) / one, int64(d)%one == 0

@@ -45,6 +45,8 @@ func join(parts []Axis) (Axis, error) {
 		if err := p.listable(); err != nil {
 			return Axis{}, err
 		}
+		// A part that ends within a chunk moves the boundaries of those after it off the
+		// multiples of the step.
 		regular = regular && p.step == last.step && p.stored == last.stored && (i == len(parts)-1 || p.extent%p.step == 0)
 		var ok bool
 		if extent, ok = checked.Add(extent, p.extent); !ok {
@@ -61,6 +63,7 @@ func join(parts []Axis) (Axis, error) {
 		edges = appendFirst(edges, slices.Values(p.Sizes()), p.chunks)
 		encoded = appendFirst(encoded, p.Encoded(), p.chunks)
 	}
+	// A trimmed last chunk has an edge that ends at the extent, like its stored form.
 	if last.IsTrimmed() {
 		edges = appendFirst(edges, slices.Values(last.Sizes()), last.chunks)
 	} else {

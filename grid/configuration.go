@@ -36,6 +36,7 @@ func (g *Grid) AppendListed(dst []byte) []byte {
 	listed := *g
 	listed.axes = slices.Clone(g.axes)
 	for i, a := range g.axes {
+		// Edges whose sum overflows cannot be listed: keep the integer.
 		if u, err := a.Unlocked(); err == nil {
 			listed.axes[i] = u
 		}

@@ -2,10 +2,9 @@ package grid
 
 import "iter"
 
-// Divided returns the axis of the inner chunks if every cell of a is a shard that inner
-// cuts, starting at the shard's first element. The extent stays the same and clips the
-// inner chunks, as on any axis. The lengths are those that zarr-python calls
-// read_chunk_sizes.
+// Divided returns the axis of inner chunks for an axis whose cells are shards. Each shard
+// is cut by inner from its own first element on. The extent stays the same and clips the
+// inner chunks, as on any axis. zarr-python calls their lengths read_chunk_sizes.
 //
 //   - [Every] must divide the encoded length of each shard ([Axis.MultipleOf]). If it
 //     divides the edges too, the result is regular.
@@ -20,21 +19,22 @@ import "iter"
 // but stored whole. One that begins beyond the edge has no place on the axis and is left
 // out.
 //
-// The result takes memory in proportion to the number of runs of shards, not of shards.
-// It may have more runs than fit into memory ([Axis.NumRuns]). Operations that need all
-// of them return an error that wraps [ErrUnsupported].
+// Memory is proportional to the number of runs of equal shards, not to that of shards.
+// The result may have more runs than fit into memory ([Axis.NumRuns]). Operations that
+// need all of them return an error that wraps [ErrUnsupported].
 //
 // Divided returns an error that wraps [ErrInvalid] if inner does not fit the shards, and
-// [ErrOverflow] if the last shard ends beyond the largest int64. The error wraps
-// [ErrUnsupported] if the shards have too many runs themselves, unless inner is a step
-// that divides every edge, and if many shards of different lengths are cut by a long
-// list.
+// [ErrOverflow] if the last shard ends beyond the largest int64. It returns an error that
+// wraps [ErrUnsupported] if a long list cuts many shards of different lengths, or if
+// the shards themselves have too many runs and inner is not a step that divides every
+// edge.
 func (a Axis) Divided(inner Cut) (Axis, error) {
 	step, err := a.innerStep(inner)
 	if err != nil {
 		return Axis{}, err
 	}
 	if step > 0 {
+		// If the step divides all edges, shards make no difference to the boundaries.
 		_, _, off := Axis{step: a.step, edges: a.edges}.firstStored(func(edge int64) bool { return edge%step != 0 })
 		if !off {
 			return NewAxis(a.extent, Every(step))
@@ -74,6 +74,7 @@ func (a Axis) listedStep(e *edges) (int64, error) {
 	if cell, length, found := a.firstStored(func(length int64) bool { return length != e.sum }); found {
 		return 0, invalid("inner chunks sum to %d and have to fill every shard exactly, shard %d is stored with %d elements", e.sum, cell, length)
 	}
+	// A list of equal lengths is the same as a step.
 	length := e.parts[0].run(0).Length
 	if _, _, differs := e.first(func(n int64) bool { return n != length }); differs {
 		return 0, nil
@@ -81,10 +82,10 @@ func (a Axis) listedStep(e *edges) (int64, error) {
 	return length, nil
 }
 
-// Divided returns the grid of the inner chunks if every chunk of g is a shard that inner
-// cuts, with one cut per axis ([Axis.Divided]). Each of its cells lies in exactly one
-// chunk of g: the one that holds the cell's first element. It is regular if one step runs
-// through all shards along every axis, otherwise rectilinear.
+// Divided returns the grid of inner chunks for a grid whose chunks are shards, with one
+// cut per axis ([Axis.Divided]). Each inner chunk lies in exactly one chunk of g: the one
+// that holds its first element. The result is regular if one step runs through all shards
+// along every axis, otherwise rectilinear.
 //
 // To get the inner chunks of a single shard, divide a grid of the shard's shape that has
 // one chunk. Errors are those of [Axis.Divided] and name the axis.

@@ -185,7 +185,7 @@ func drawInner(t *rapid.T, stored []int64) (cut grid.Cut, list func(stored int64
 	}
 }
 
-// TestDividedAgainstModel cuts each shard and inner chunk by itself and compares every cell.
+// TestDividedAgainstModel cuts one inner chunk after another and compares every cell.
 func TestDividedAgainstModel(t *testing.T) {
 	listed, stepped, refused := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {

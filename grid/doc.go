@@ -1,9 +1,9 @@
 // Package grid cuts arrays into chunks. It only does arithmetic, no I/O.
 //
 // An [Axis] is one dimension of an array: its extent in elements and the edges that cut
-// it into cells. A [Grid] is the product of its axes. There is one kind of grid. In the
-// regular grid of the Zarr core specification every axis repeats one length ([Every]). In
-// the rectilinear grid of zarr-extensions an axis may also list its lengths ([Edges],
+// it into cells. A [Grid] is the product of its axes. It represents both the regular grid
+// of the Zarr core specification, whose axes repeat one length ([Every]), and the
+// rectilinear grid of zarr-extensions, whose axes may also list their lengths ([Edges],
 // [Runs]).
 //
 //	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))

@@ -51,6 +51,8 @@ func newEdges(source runSource) (*edges, error) {
 	if m.cells == 0 {
 		return nil, invalid("an axis needs at least one edge")
 	}
+	// Periods are searched among cells if few neighbours are equal, otherwise among runs.
+	// lengths[0] is 0, for the prefix sums.
 	if m.isFlat() {
 		lengths := m.gatherLengths(source)
 		if cut := periods(lengths[1:]); cut != nil {
@@ -107,6 +109,7 @@ func (e *edges) find(i int64) (cell, start int64) {
 		t, cell, start = e.turnOf(i)
 		i -= start
 	}
+	// In a flat table, which has no first, every entry is a cell.
 	r := search(t.start[:len(t.start)-1], i)
 	if t.first == nil {
 		return cell + int64(r), start + t.start[r]
@@ -208,11 +211,13 @@ func sourceOf(parts []part) runSource {
 func (e *edges) joined(more runSource) (*edges, error) {
 	// keep is the number of parts that are not read again.
 	keep := len(e.parts)
+	// Read a short list as a whole, and a long one only if it has too many parts.
 	if e.entries() <= fewEntries || keep >= mostParts && !e.isDivided {
 		keep = 0
 	} else if last := &e.parts[keep-1]; last.repeats == 1 && last.entries() <= fewEntries {
 		keep--
 	}
+	// Search for periods in what follows the first keep parts.
 	old := sourceOf(e.parts[keep:])
 	tail, err := newEdges(func(add func(length, count int64) error) error {
 		if err := old(add); err != nil {

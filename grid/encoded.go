@@ -59,6 +59,7 @@ func (a Axis) withEncodedEdges(e *edges) (Axis, error) {
 	if err := a.listable(); err != nil {
 		return Axis{}, err
 	}
+	// Walk both lists side by side. edge and length are what is left of the current runs.
 	edge, same := Run{a.step, a.chunks}, true
 	edges, encoded := walk{}, walk{parts: e.parts}
 	if a.edges != nil {
@@ -144,6 +145,7 @@ func (s *stored) behind(cells int64, more []Run) (*stored, error) {
 		return s, nil
 	}
 	e, err := s.edges, error(nil)
+	// The shared length is now listed, once for each of the old cells.
 	if e == nil {
 		e, err = newEdges(ofRuns([]Run{{s.step, cells}}))
 	}

@@ -160,7 +160,7 @@ func checkEncoded(t *rapid.T, a grid.Axis, m model, encoded []int64) {
 }
 
 func ExampleCut_EncodedAs() {
-	// Two files of 550 rows in chunks of 200, each with a last chunk that is stored in full.
+	// Two files of 550 rows in chunks of 200, each with a padded last chunk.
 	g, err := grid.New([]int64{1100}, grid.Edges(200, 200, 150, 200, 200, 150).EncodedAs(grid.Every(200)))
 	if err != nil {
 		fmt.Println(err)

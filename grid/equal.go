@@ -51,6 +51,7 @@ func (p *part) sameFor(q *part, at, length int64) bool {
 	a, b := newPlace(p, at), newPlace(q, at)
 	for length > 0 {
 		r, s := a.run, b.run
+		// Equal lengths at different offsets have different boundaries.
 		if r.Length != s.Length || a.within != b.within {
 			return false
 		}

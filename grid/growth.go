@@ -172,6 +172,8 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	if extent < a.extent {
 		return Axis{}, invalid("extent %d is below the present %d: Shrunk makes an axis shorter", extent, a.extent)
 	}
+	// Check the lengths first, so that invalid ones are reported even if no edge is
+	// added.
 	g, sum, err := g.ready()
 	if err != nil {
 		return Axis{}, err
@@ -182,9 +184,11 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		}
 		return a.Resized(extent)
 	}
+	// The placeholder does not end at a boundary: replace it.
 	if g.kind == byBoundaries && a.isPlaceholder() {
 		return a.begun(extent, g)
 	}
+	// Elements up to the sum of the edges have their cells already.
 	gap := extent - a.Covered()
 	if gap <= 0 {
 		if g.kind == preplanned {
@@ -260,6 +264,7 @@ func cycle(lengths []Run, sum, gap int64) ([]Run, error) {
 	if len(once) == 1 {
 		return []Run{{once[0].Length, checked.CeilDiv(gap, once[0].Length)}}, nil
 	}
+	// The limit holds before times becomes a size of memory.
 	times, rest := gap/sum, gap%sum
 	if times >= mostRuns/int64(len(once)) {
 		return nil, fmt.Errorf("%w: the pattern repeats %d times, which is too many edges to list", ErrUnsupported, times)
@@ -306,6 +311,8 @@ func boundaries(at, gap int64, next func(at int64) (int64, error)) ([]Run, error
 // follows returns an error unless the cells that are not yet full are the end of the
 // plan. sum is the sum of the plan.
 func (a Axis) follows(plan []Run, sum int64) error {
+	// The first cell that is not full is the last chunk if that is partial, otherwise the
+	// cell after it.
 	first := a.chunks
 	if c, ok := a.Cell(first - 1); ok && c.Logical < c.Edge {
 		first--
@@ -319,6 +326,7 @@ func (a Axis) follows(plan []Run, sum int64) error {
 	}
 	open, _ := tail(a.Edges(), c.Start)
 	var end []Run
+	// The cells from there on must be an end of the plan of the same length.
 	left := a.Covered() - c.Start
 	whole := sum >= left
 	if whole {
@@ -341,6 +349,7 @@ func tail(runs iter.Seq[Run], n int64) (rest []Run, whole bool) {
 		if r.Count -= skip; r.Count == 0 {
 			continue
 		}
+		// The first n elements end within this cell.
 		if n > 0 {
 			rest, whole, n = append(rest, Run{r.Length - n, 1}), false, 0
 			r.Count--

@@ -61,6 +61,7 @@ func (h *Heap) Within(n int64) *Heap { return &Heap{pages: h.pages, of: h, most:
 // [Heap.Within]. A decoder should not allocate more memory for elements than that.
 func (h *Heap) Room() (room, most int64) {
 	room, most = math.MaxInt64, math.MaxInt64
+	// The heap with the least room decides.
 	for ; h != nil; h = h.of {
 		if h.most <= 0 {
 			continue
@@ -117,6 +118,7 @@ func (h *Heap) Add(refs, data []byte, offsets []int64) bool {
 	page := h.add(data)
 	from := offsets[0]
 	for _, to := range offsets[1:] {
+		// The fill value has the same reference in all heaps.
 		if string(data[from:to]) == string(fill) {
 			putRef(refs, 0, 0, len(fill))
 		} else {
@@ -231,6 +233,7 @@ func adopt(dst, src View) {
 // take replaces references into another heap by references into h.
 func (h *Heap) take(refs []byte, from *Heap) {
 	for len(refs) > 0 {
+		// Find the references up to end whose bytes fit into one page.
 		size, end := 0, 0
 		for ; end < len(refs); end += RefSize {
 			page, _, n := loadRef(refs[end:])
@@ -252,6 +255,8 @@ func (h *Heap) take(refs []byte, from *Heap) {
 				continue // the fill value or an empty element: the same in both heaps
 			}
 			if number < 0 {
+				// The page is added before its bytes are written. That is safe because no
+				// reference to it exists yet.
 				number = h.add(data[:size])
 			}
 			off := len(data)

@@ -96,6 +96,7 @@ func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 	if err != nil || encoded.IsZero() {
 		return cuts, err
 	}
+	// An experiment whose form may still change must not be read by accident.
 	if !o.EncodedShapes {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, encoded.Errorf("encoded_chunk_shapes are an experiment "+
 			"(zarr-extensions pull request 75, not yet accepted): permit them by Experimental.EncodedShapes"))
@@ -213,6 +214,7 @@ func pack(list strictjson.Value) []int64 {
 	packed := make([]int64, 0, n)
 	for _, v := range list.Elements() {
 		length, count, err := edge(v)
+		// Negative numbers would be taken for counts. spelledSource reports the fault.
 		if err != nil || length < 1 || count < 1 {
 			return nil
 		}

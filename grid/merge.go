@@ -27,6 +27,7 @@ func (a Axis) Merged(cells Interval) (Axis, error) {
 	if !ok {
 		return Axis{}, ErrOverflow
 	}
+	// A run may hold cells before the interval, in it and after it.
 	var runs []Run
 	at := int64(0)
 	for r := range a.Edges() {
@@ -64,6 +65,7 @@ func (a Axis) MergedUpTo(longest int64) (Axis, error) {
 	m := merger{longest: longest}
 	left := a.chunks
 	for r := range a.Edges() {
+		// Only chunks are merged. Cells beyond the extent keep their edges.
 		in := min(r.Count, left)
 		if in > 0 {
 			m.add(Run{r.Length, in})

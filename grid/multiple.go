@@ -36,6 +36,8 @@ func (a Axis) MultipleOf(n int64) error {
 	if !found {
 		return nil
 	}
+	// all becomes the greatest common divisor of the lengths. Its divisors fit all
+	// shards.
 	var all int64
 	a.firstStored(func(length int64) bool { all = gcd(all, length); return all == 1 })
 	return invalid("shard %d is stored with %d elements, which inner chunks of %d do not divide: shards of %s would do, or inner chunks of %s, "+

@@ -97,6 +97,7 @@ func rectangularCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
 	}
 	cuts, err := axisCuts(m[0], edgesCut)
 	for i := 0; err == nil && i < min(len(cuts), len(shape)); i++ {
+		// In the older form no edge reaches beyond the extent.
 		if e := cuts[i].edges; e != nil && e.sum != shape[i] {
 			err = onAxis(i, invalid("the edges of a rectangular grid must sum to the extent %d, they sum to %d", shape[i], e.sum))
 		}

@@ -49,6 +49,7 @@ func appendSections[S comparable](dst []section, list []S, at int, border []int3
 	if cuts > 0 && len(list) > leastSaved {
 		s = bestSection(list, border)
 	}
+	// The repetition is not worth a part.
 	if s.saved() < max(leastSaved, len(list)/leastShare) {
 		return append(dst, section{at, len(list), 1})
 	}
@@ -63,6 +64,7 @@ func appendSections[S comparable](dst []section, list []S, at int, border []int3
 func bestSection[S comparable](list []S, border []int32) section {
 	n := len(list)
 	best := grow(list, 0, prefixPeriod(list, border))
+	// No other period can save much more.
 	if best.saved() >= n/2 {
 		return best
 	}

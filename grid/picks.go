@@ -134,6 +134,7 @@ func (p *Picks) adopt(block, cell View, gather bool) {
 	if p.Points != nil {
 		count = []int64{int64(len(p.Points))}
 	}
+	// row holds the references of all taken elements in C order.
 	row := View{Shape: count, Strides: AppendStrides(nil, count, RefSize), Size: RefSize}
 	n := int64(RefSize)
 	for _, l := range count {
@@ -141,6 +142,7 @@ func (p *Picks) adopt(block, cell View, gather bool) {
 	}
 	row.Data = make([]byte, n)
 	from, to := p.numbered(count)
+	// Without heaps moveAll copies references as they are.
 	into, of := block.Heap, cell.Heap
 	block.Heap, cell.Heap = nil, nil
 	if gather {
@@ -219,6 +221,8 @@ func (m *mover) walk(d, s int64, axis int) {
 		}
 		return
 	}
+	// On the side of the cell the positions are At, less Base. On that of the block they
+	// are Place.
 	l := &m.picks.Lists[axis]
 	from, to := l.At, l.Place
 	if m.gather {
@@ -273,6 +277,7 @@ func movePoints(dst, src *View, points []Point, gather bool) {
 	}
 	b, c := newNumbered(block), newNumbered(cell)
 	n := int64(dst.Size)
+	// Evenly spaced elements are found without a division per point.
 	if b.plain && c.plain {
 		switch n {
 		case 1:
@@ -401,6 +406,7 @@ func coverAll(points []Point, shape, encoded []int64) bool {
 	if want > int64(len(points)) {
 		return false
 	}
+	// Points may name an element several times, so count the distinct ones.
 	seen := make([]uint64, all/64+1)
 	for _, p := range points {
 		if bit := uint64(1) << (p.At % 64); seen[p.At/64]&bit == 0 {
@@ -427,6 +433,7 @@ func (p *Picks) Permuted(order []int, shape []int64) *Picks {
 	if p.Points == nil {
 		return o
 	}
+	// strides are those of the transposed block, by axes of the original one.
 	strides, step := make([]int64, len(shape)), int64(1)
 	for i := len(order) - 1; i >= 0; i-- {
 		strides[order[i]] = step
@@ -434,6 +441,7 @@ func (p *Picks) Permuted(order []int, shape []int64) *Picks {
 	}
 	o.Points = make([]Point, len(p.Points))
 	for k, from := range p.Points {
+		// Take the number apart into indices and add them up with the new strides.
 		at, to := from.At, int64(0)
 		for i := len(shape) - 1; i >= 0; i-- {
 			to += at % shape[i] * strides[i]

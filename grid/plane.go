@@ -49,6 +49,7 @@ func copyPlanes(dst, src *View, outer int, size int64) bool {
 	}
 	var room [foldedRank]folded
 	axes := fold(room[:0], dst, src, outer)
+	// So many axes are rare: the plain copy handles them.
 	if len(axes) > foldedRank {
 		return false
 	}
@@ -61,6 +62,7 @@ func copyPlanes(dst, src *View, outer int, size int64) bool {
 			b = i
 		}
 	}
+	// The innermost axis is the same on both sides, or the plane is too small.
 	if a < 0 || b < 0 || a == b || axes[a].n < leastSide || axes[b].n < leastSide {
 		return false
 	}

@@ -81,6 +81,7 @@ func Propose(shape []int64, size int64, o Proposing) (Proposal, error) {
 	if p.ChunkBytes, ok = checked.Product(append(slices.Clone(p.Chunk), size)...); !ok {
 		return Proposal{}, fmt.Errorf("%w: the bytes of an inner chunk", ErrOverflow)
 	}
+	// Shards consist of whole inner chunks, so their shape is found in inner chunks.
 	for i, n := range within(counts(shape, p.Chunk), min(mostInner, o.Shard/p.ChunkBytes), handy) {
 		p.Shard[i] = n * p.Chunk[i]
 		p.PerShard *= n

@@ -95,6 +95,7 @@ func union(a, b []Run) ([]Run, error) {
 		if steps == most {
 			return nil, fmt.Errorf("%w: the boundaries of both axes make more than %d runs", ErrUnsupported, most)
 		}
+		// A run of equal cells takes one step, however many cells it has.
 		r := common(p, q)
 		if r.Count == 0 {
 			r = common(q, p)

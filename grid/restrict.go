@@ -15,6 +15,7 @@ func (a Axis) Restrict(in Interval) (Axis, error) {
 		return NewAxis(in.Len(), Every(a.step))
 	}
 	if in.Len() == 0 {
+		// An axis needs an edge even if it has no elements.
 		k, _, ok := a.Locate(in.Start)
 		if !ok {
 			k = a.Cells() - 1

@@ -100,6 +100,7 @@ func (g *Grid) rows(pieces []Box, region, chunks Box, axis, n int) []Box {
 	in := chunks[axis]
 	across := slices.Clone(chunks)
 	across[axis] = Interval{0, 1}
+	// A row has no more pieces than chunks.
 	most, ok := across.Len()
 	if !ok {
 		most = int64(n)

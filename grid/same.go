@@ -26,6 +26,7 @@ func (a Axis) sameCells(b Axis, n int64) bool {
 	if a.Cells() < n || b.Cells() < n {
 		return false
 	}
+	// Both share a list, or neither has one.
 	if a.stored == nil && b.stored == nil && a.edges == b.edges {
 		return a.step == b.step
 	}

@@ -33,6 +33,7 @@ func (a Axis) Shifted(by int64) (Axis, error) {
 	if !ok {
 		return Axis{}, fmt.Errorf("%w: %d elements before %d", ErrOverflow, by, a.extent)
 	}
+	// A cell of the same length keeps a regular axis regular. The step of a list is 0.
 	if by == a.step {
 		return NewAxis(extent, Every(a.step))
 	}
@@ -56,6 +57,7 @@ func (a Axis) without(n int64) (Axis, error) {
 		return Axis{}, err
 	}
 	rest, _ := tail(a.Edges(), n)
+	// An axis needs an edge even if it has no elements.
 	if len(rest) == 0 {
 		last, _ := a.Cell(a.Cells() - 1)
 		rest = []Run{{last.Edge, 1}}

@@ -70,6 +70,7 @@ func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 // trimmed drops the listed edges behind the extent, but never the first. If exact is set,
 // it also cuts the last one at the extent.
 func (a Axis) trimmed(exact bool) (Axis, error) {
+	// The encoded length of the last chunk would have to change together with its edge.
 	if exact && a.IsEncoded() {
 		return Axis{}, fmt.Errorf("%w: trimming edges exactly where chunks are stored longer than their edges", ErrUnsupported)
 	}
@@ -79,6 +80,7 @@ func (a Axis) trimmed(exact bool) (Axis, error) {
 	if exact && a.extent > 0 {
 		return NewAxis(a.extent, Runs(a.Sizes()...))
 	}
+	// An axis needs an edge even if it has no elements.
 	left := max(1, a.chunks)
 	var kept []Run
 	for r := range a.Edges() {
@@ -113,6 +115,8 @@ func (g *Grid) Shrunk(shape []int64, policies ...Shrink) (*Grid, error) {
 		how := KeepEdges
 		switch {
 		case len(policies) == 1:
+			// A regular axis cannot be cut exactly. Skip it if the policy applies to
+			// another axis.
 			if how = policies[0]; how == TrimExact && a.IsRegular() && !g.regular {
 				how = KeepEdges
 			}

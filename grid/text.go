@@ -15,6 +15,7 @@ func ParseCuts(shape []int64, text string) ([]Cut, error) {
 	if err != nil {
 		return nil, invalid("chunks: %v", err)
 	}
+	// A single integer stands for all axes.
 	if v.Kind() != strictjson.Array {
 		cuts := make([]Cut, len(shape))
 		for i := range cuts {
@@ -24,6 +25,7 @@ func ParseCuts(shape []int64, text string) ([]Cut, error) {
 		}
 		return cuts, nil
 	}
+	// axisCuts does not pass the number of the axis, so count the calls.
 	i := -1
 	return axisCuts(v, func(entry strictjson.Value) (Cut, error) {
 		if i++; i >= len(shape) {

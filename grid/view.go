@@ -131,6 +131,8 @@ func Copy(dst, src View) {
 func Move(dst, src View) {
 	outerDst, n := dst.block()
 	outerSrc, m := src.block()
+	// Copy runs of n bytes, which are contiguous on both sides, at each position of the
+	// axes before outer.
 	outer := max(outerDst, outerSrc)
 	if outer == outerSrc {
 		n = m

@@ -271,6 +271,7 @@ func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Cons
 	if err := b.index(); err != nil {
 		return nil, err
 	}
+	// A new entry replaces refused ones with the same path.
 	b.forgive(func(path string) bool { _, ok := b.find(path); return ok })
 	return b, nil
 }
@@ -284,6 +285,7 @@ func (c *Consolidated) Without(path string) *Consolidated {
 	if !ok {
 		return b
 	}
+	// All entries after the deleted one move up.
 	gone := b.order[at]
 	b.entries = slices.Delete(b.entries, int(gone), int(gone)+1)
 	b.order = slices.Delete(b.order, at, at+1)

@@ -67,6 +67,7 @@ func parse(data []byte, l Limits, entry bool) (Node, error) {
 	root, err := strictjson.Parse(data, limits)
 	repaired := false
 	if err != nil {
+		// Bare NaN and Infinity are the only invalid JSON that is read.
 		if root, repaired = reparse(data, limits); !repaired {
 			return nil, err
 		}

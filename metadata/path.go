@@ -42,12 +42,14 @@ func checkName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("a node name must not be empty; there is a slash too many")
+	// The name .. would lead out of the group.
 	case strings.Trim(name, ".") == "":
 		return fmt.Errorf("node name %q is made of periods only", name)
 	case own.Is(name):
 		return fmt.Errorf("node name %q is reserved: Varve keeps it for itself", name)
 	case name == "zarr.json":
 		return fmt.Errorf("a node must not be named %q", name)
+	// On Windows a path that begins with C: leads to another drive.
 	case len(name) >= 2 && name[1] == ':' && isLetter(name[0]):
 		return fmt.Errorf("node name %q looks like a drive", name)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\\' }):

@@ -23,6 +23,8 @@ func (c *Consolidated) sift() {
 	for i := 0; i < len(c.order); {
 		at := c.order[i]
 		e := &c.entries[at]
+		// Entries with the same path are neighbours. The first one keeps the others, so
+		// that all of them are written again.
 		for i++; i < len(c.order) && c.entries[c.order[i]].path == e.path; i++ {
 			e.again = append(e.again, member{e.path, c.entries[c.order[i]].raw})
 			bad[c.order[i]] = true

@@ -315,6 +315,7 @@ func typeText(m member) (text string, ok bool) {
 // result records the output of an array codec. Type strings lose their byte order, which
 // becomes that of the chain, because elements in memory have the byte order of the host.
 func (c *chainV2) result(id string, members []member) {
+	// packbits turns bools into bytes.
 	if id == "packbits" {
 		c.big, c.orders, c.unit, c.size = false, nil, 1, 1
 	}
@@ -385,6 +386,7 @@ func bytesV2(id string, members []member, size int) Extension {
 		return !slices.ContainsFunc(members, func(m member) bool { return !slices.Contains(names, m.name) })
 	}
 	isDigit := func(raw []byte) bool { return len(raw) == 1 && raw[0]-'0' < 10 }
+	// Missing members have the defaults of numcodecs.
 	switch level := raw("level", "1"); {
 	case id == "gzip" && only("level") && isDigit(level):
 		return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"level":%s}`, level)}

@@ -149,6 +149,7 @@ func (e *entry) put(key, name string, document []byte) {
 	}
 	w := &writer{buf: e.raw}
 	if e.has == 0 {
+		// Most nodes have one or two documents. Begin with the exact size of one.
 		w.buf = append(make([]byte, 0, len(`{"":}`)+len(name)+len(document)), '{')
 		w.first(name)
 	} else {
@@ -176,6 +177,7 @@ func (c *Consolidated) settle(own int) {
 			if len(e.again) > 0 {
 				c.refused = append(c.refused, flaw{entry{raw: []byte("{}"), again: e.again}, errTwice})
 			}
+		// Attributes without a node are kept as they are.
 		case err == nil && !e.array && !isGroup:
 			m, _ := v.Member(V2Attributes)
 			c.other = append(c.other, member{e.path + "/" + V2Attributes, m.Raw()})
@@ -214,6 +216,7 @@ func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 	for _, i := range c.order {
 		w.documents(c.entries[i].path+"/", c.entries[i].raw)
 	}
+	// Refused entries may come from another program, so they are kept.
 	for _, f := range c.refused {
 		w.documents(f.path+"/", f.raw)
 		w.entries(f.again)

@@ -262,6 +262,7 @@ func (w *writerV2) attributes() ([]byte, error) {
 	if err != nil || names == nil {
 		return raw, err
 	}
+	// Do not overwrite an attribute of the user.
 	if taken && !slices.EqualFunc(namesV2(raw, len(a.Shape)), names, sameName) {
 		return nil, cannotV2("/attributes/"+dimensionsAttribute, "the attribute that names the dimensions says something else")
 	}
@@ -289,10 +290,12 @@ func (w *writerV2) document() ([]byte, error) {
 	if err != nil {
 		return nil, under(err, "/chunk_key_encoding")
 	}
+	// Format 2 has only the keys of the encoding v2.
 	if keys.isDefault() {
 		return nil, cannotV2("/chunk_key_encoding", "chunk keys like %q", keys)
 	}
 	compressor := []byte("null")
+	// The last codec becomes the compressor if it takes bytes.
 	if n := len(w.filters); n > 0 && w.compresses(w.filters[n-1]) {
 		compressor, w.filters = w.filters[n-1], w.filters[:n-1]
 	}

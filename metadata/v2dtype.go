@@ -177,6 +177,7 @@ func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dty
 			shape = append(shape, e)
 		}
 	}
+	// The last axis varies fastest, so its struct is the innermost.
 	for _, e := range slices.Backward(shape) {
 		n, err := e.Int64()
 		if err == nil && n < 1 {
@@ -188,6 +189,7 @@ func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dty
 		if n > maxArrayFields {
 			return t, e.Errorf("%w", unsupportedf("a field that is an array of %d elements is not supported", n))
 		}
+		// Check the limit before the fields are allocated.
 		s.leaves = before.leaves + (s.leaves-before.leaves)*int(n)
 		if s.leaves > maxArrayFields {
 			return t, e.Errorf("%w", unsupportedf("fields that are arrays of more than %d elements in all are not supported", maxArrayFields))
@@ -195,6 +197,7 @@ func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dty
 		if t, err = structOf(e, arrayFields(t, int(n))); err != nil {
 			return t, err
 		}
+		// Repeat only the byte orders of this field.
 		own := len(before.orders)
 		s.orders = append(s.orders[:own], slices.Repeat(s.orders[own:], int(n))...)
 	}

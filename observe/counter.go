@@ -22,12 +22,14 @@ type counted struct {
 
 // Observe implements [Observer].
 func (c *Counter) Observe(_ context.Context, e Event) {
+	// Ignore operations of a later version.
 	if e.Op >= ops {
 		return
 	}
 	s := &c.sums[e.Op]
 	s.times.Add(1)
 	s.nanos.Add(int64(e.Duration))
+	// Atomic additions are slow under contention, so leave out those of 0.
 	if e.Bytes != 0 {
 		s.bytes.Add(e.Bytes)
 	}

@@ -64,6 +64,7 @@ func (i Item) bindBlocks(n int, a grid.Axis) (axis, error) {
 			return axis{}, err
 		}
 	}
+	// There is no first chunk to begin with.
 	if blocks.count == 0 {
 		return axis{step: 1}, nil
 	}

@@ -19,6 +19,7 @@ func (r *Resolved) Select(sel Selection, names []string) (*Resolved, error) {
 	}
 	o := &Resolved{source: r.source, count: q.count, fields: slices.Concat(r.fields, q.fields)}
 	switch {
+	// A mask stays a mask if possible: points take one integer per axis and element.
 	case r.mask != nil && isAll(q, t.Shape):
 		o.mask = r.mask
 	case r.mask != nil:
@@ -136,6 +137,7 @@ func (p *points) pick(q *Resolved) *points {
 	for i, c := range p.coords {
 		n := c
 		n.strides = make([]int64, 0, len(dims))
+		// Move the origin to the first point that q selects.
 		for k, a := range q.axes {
 			if a.count > 0 {
 				n.off += a.at(0) * c.strides[k]
@@ -146,6 +148,8 @@ func (p *points) pick(q *Resolved) *points {
 			if q.axes[k].flip {
 				step = -step
 			}
+			// A stride along a single element has no effect, but would make the view
+			// uneven.
 			if q.axes[k].count <= 1 {
 				step = 0
 			}
@@ -192,6 +196,7 @@ func (r *Resolved) places(shape []int64) []int64 {
 		}
 		return places
 	}
+	// Dropped axes have length 1 in the full shape.
 	full := r.FullShape()
 	k, index := 0, make([]int64, len(full))
 	for at := range grid.BoxOf(full).Indices() {

@@ -19,6 +19,7 @@ func (f Fields) resolve(t *Target) (*Resolved, error) {
 		return nil, err
 	}
 	o := *r
+	// The full slice expression forces a copy, because r may be in use elsewhere.
 	o.fields = append(o.fields[:len(o.fields):len(o.fields)], f.Names)
 	return &o, nil
 }

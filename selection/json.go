@@ -61,6 +61,7 @@ func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
 		case "fields":
 			fields, err = texts(value)
 		case "basic", "orthogonal", "points", "blocks", "mask":
+			// Only one member may select elements.
 			if kind != "" {
 				return nil, value.Errorf("%q beside %q: one of them selects", name, kind)
 			}
@@ -79,6 +80,7 @@ func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
 	} else if inner {
 		return nil, v.Errorf("\"inner\" without \"blocks\"")
 	}
+	// "fields" may stand alone. A nil Of selects the whole array.
 	if fields != nil {
 		return Fields{Names: fields, Of: sel}, nil
 	}
@@ -110,6 +112,7 @@ func (r *jsonReader) of(kind string, v strictjson.Value) (Selection, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Without an array only the syntax can be checked.
 		if r.unbound {
 			_, err := parseEntries(s)
 			return nil, err
@@ -213,6 +216,7 @@ func listOf(v strictjson.Value) (Item, error) {
 	var list []int64
 	var mask []bool
 	for k, e := range v.Elements() {
+		// The first entry decides whether this is a list of booleans.
 		if e.Kind() == strictjson.Bool && (k == 0 || mask != nil) {
 			is, _ := e.Bool()
 			mask = append(mask, is)

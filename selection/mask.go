@@ -65,6 +65,7 @@ func (m *mask) points(start, stop int64) *points {
 	for i := range p.coords {
 		p.coords[i] = coords{data: make([]int64, n), strides: []int64{1}, least: m.shape[i]}
 	}
+	// Begin with the stretch that holds the first of the elements.
 	k := max(0, sort.Search(len(m.counts), func(i int) bool { return m.counts[i] > start })-1)
 	number := m.counts[k]
 	for at := int64(k) * maskStretch; number < stop; at++ {
@@ -121,6 +122,7 @@ func (w *maskWalk) walk(axis int, from, at int64) {
 // row appends the selected ones of n adjacent elements.
 func (w *maskWalk) row(from, at, n int64) {
 	row := w.data[from : from+n]
+	// In a sparse mask most rows are empty.
 	first := bytes.IndexByte(row, 1)
 	if first < 0 {
 		return

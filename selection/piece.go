@@ -62,6 +62,7 @@ func (p *Piece) Seek(g *grid.Grid, of grid.Part, chunk []int64) bool {
 		if before := start - of.Start[i]; before > 0 {
 			first = (before + step - 1) / step
 		}
+		// from is the first selected element in the chunk, relative to the chunk's start.
 		from := of.Start[i] + first*step - start
 		count := int64(0)
 		if from < p.Cell.Logical[i] {

@@ -255,6 +255,7 @@ func (a planAxis) chunks() (n int64) {
 		last, _, _ := a.cut.Locate(a.want.last())
 		return min(a.want.count, last-first+1)
 	}
+	// a is a copy: counting does not move the plan.
 	a.taken, a.count = 0, 0
 	for taken := int64(0); taken < a.want.count; taken += a.count {
 		a.moveTo(taken)

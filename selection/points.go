@@ -85,6 +85,8 @@ func (p Points) broadcast() ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
+		// As in NumPy, shapes are aligned at their last axes and missing axes have length
+		// 1.
 		if more := len(s) - len(shape); more > 0 {
 			shape = slices.Concat(slices.Repeat([]int64{1}, more), shape)
 		}

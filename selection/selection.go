@@ -276,10 +276,12 @@ func (r *Resolved) Place(v grid.View) grid.View {
 		to := r.axis(i)
 		a := r.axes[to]
 		out.Shape[to] = a.count
+		// A dropped axis is not in v. Its one element needs no stride.
 		if a.drop {
 			continue
 		}
 		stride := v.Strides[k]
+		// Begin with the last element in memory and walk backwards.
 		if a.flip {
 			out.Offset += max(0, a.count-1) * stride
 			stride = -stride

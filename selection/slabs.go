@@ -98,6 +98,7 @@ func (s *slabs) cut(size, limit int64) (axis int, most int64) {
 	plane := size
 	for axis = len(s.shape) - 1; axis >= 0; axis-- {
 		next, ok := checked.Mul(plane, s.shape[axis])
+		// This is the last axis of which a slab cannot hold all places.
 		if !ok || next > limit {
 			return axis, max(1, limit/plane)
 		}
@@ -113,6 +114,7 @@ func (s *slabs) cut(size, limit int64) (axis int, most int64) {
 // most places, if there is one.
 func (s *slabs) stop(axis int, start, most int64) int64 {
 	stop := min(start+min(most, s.shape[axis]), s.shape[axis])
+	// Points and masks have no chunk boundaries along an axis.
 	if stop == s.shape[axis] || s.axes == nil {
 		return stop
 	}

@@ -68,6 +68,7 @@ func parseEntries(text string) ([]entry, error) {
 		if last := len(entries) - 1; err == nil && !e.isNamed && last >= 0 && entries[last].isNamed {
 			err = fmt.Errorf("%w: %q without a name after an item with one; items without names come first", ErrInvalid, s)
 		}
+		// The commas of a list have split it, so the error of the piece would mislead.
 		if name, _, isList := strings.Cut(text, "=["); err != nil && isList {
 			err = fmt.Errorf("%w: %q: a list is written in JSON, as {\"orthogonal\": {\"%s\": [0, 2]}}", ErrInvalid, text, lastName(name))
 		}

@@ -80,6 +80,7 @@ func isValues(text string) bool {
 	for part := range strings.SplitSeq(text, ":") {
 		part = strings.TrimSpace(part)
 		digits := strings.TrimLeft(part, "+-")
+		// Anything but digits after at most one sign is not an index.
 		if len(part)-len(digits) > 1 || strings.Trim(digits, "0123456789") != "" {
 			return true
 		}

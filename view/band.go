@@ -53,6 +53,7 @@ func (t *text) bands(list []span, s scale, columns bool) []band {
 		bands = append(bands, b)
 	}
 	for _, p := range list {
+		// All cells of the span are alike: one band shows them.
 		if p.inside == 0 || p.inside == p.edge || p.leftOut() {
 			b := band{label: t.label(p), size: size(p.edge), cells: p.cells, inside: p.inside > 0}
 			if p.cells.Len() == 1 {
@@ -61,6 +62,7 @@ func (t *text) bands(list []span, s scale, columns bool) []band {
 			add(b)
 			continue
 		}
+		// The extent cuts this cell: its parts are two bands.
 		add(band{label: number(p.inside), size: size(p.inside), cells: p.cells, inside: true, elements: p.inside})
 		beyond := p.edge - p.inside
 		add(band{label: "(" + number(beyond) + ")", size: size(beyond), cells: p.cells, joined: true, elements: beyond})

@@ -147,6 +147,7 @@ func (p *plate) drawOutline(k *ink) {
 	sides := func(r, other *ruler, across bool) {
 		for from, to := 0, 0; from < len(r.strips) && r.strips[from].inside; from = to {
 			first, end := r.strips[from], 0
+			// Neighbouring strips of one kind share a line.
 			for to = from; to < len(r.strips) && r.strips[to].inside && r.strips[to].gap == first.gap; to++ {
 				end = r.strips[to].at + r.strips[to].size
 			}

@@ -122,6 +122,7 @@ func (d *drawing) name(i int, names []string) string {
 	}
 	name := clip(names[i], 24, d.more)
 	foreign := func(r rune) bool { return !unicode.IsPrint(r) || d.text == &asciiText && r > unicode.MaxASCII }
+	// Control characters in a name could take over the terminal.
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, foreign) {
 		return clip(strconv.QuoteToASCII(name), 24, d.more)
 	}

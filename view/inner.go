@@ -47,6 +47,7 @@ func (s strip) meetings(shards, inner grid.Axis) []int {
 			return places
 		}
 		at := s.at + int(float64(s.size)*float64(c.Start-shard.Start)/float64(shard.Logical))
+		// Lines that close to each other would be a grey area.
 		if at < before+finest {
 			return nil
 		}

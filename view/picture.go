@@ -30,6 +30,8 @@ func (p *picture) lines() []string {
 		p.canvas[y] = make([]rune, total(p.columns)+1)
 	}
 	y := 0
+	// Draw every block with the lines above and to the left of it. The last row and
+	// column of the loops have lines only.
 	for j := range len(p.rows) + 1 {
 		x := 0
 		for i := range len(p.columns) + 1 {

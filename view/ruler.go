@@ -94,6 +94,7 @@ func newRuler(kind *rulerKind, a grid.Axis, name func(elements grid.Interval) st
 	}
 	for _, list := range layouts(a, kind.few, kind.runs) {
 		r.list = list
+		// Draw smaller before leaving out details.
 		for r.level = from; r.level < len(kind.scales); r.level++ {
 			if r.layOut(stretch{}.with(list)); r.length <= kind.most {
 				return r

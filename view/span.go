@@ -47,8 +47,10 @@ func spans(a grid.Axis, stop int64, most int) []span {
 	if next >= stop && len(list) <= most {
 		return list
 	}
+	// About half of the runs come from the start, the rest from the end.
 	list = list[:max(1, min(most/2, len(list)))]
 	last := max(1, most-len(list)-1)
+	// Show the end of the array as well as the end of the cells.
 	if chunks := a.Chunks(); chunks < stop {
 		list = appendEnd(list, a, chunks, max(1, last/2), 1)
 		return appendEnd(list, a, stop, max(1, last/2), 0)
