@@ -32,7 +32,8 @@ func TestUnlockedStoresTheSame(t *testing.T) {
 		for k := range a.Chunks() {
 			before, _ := a.Cell(k)
 			after, _ := b.Cell(k)
-			before.Edge, after.Edge = 0, 0 // a trimmed axis gets an edge that ends at the extent
+			// A trimmed axis gets an edge that ends at the extent.
+			before.Edge, after.Edge = 0, 0
 			if before != after {
 				t.Fatalf("chunk %d was %+v and is %+v", k, before, after)
 			}
