@@ -83,7 +83,7 @@ func (t Type) parseUTF32(elem []byte, text string) bool {
 func (t Type) SetText(elem []byte, text string) bool { return t.setText(elem, text) }
 
 // AppendWord appends the text of an element of fixed length without its padding.
-// Null-terminated bytes are appended unchanged.
+// Null-terminated bytes need not be valid text.
 func (t Type) AppendWord(dst, elem []byte) []byte {
 	if t.kind == UTF32 {
 		return appendUTF8(dst, elem)

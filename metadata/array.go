@@ -249,12 +249,12 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 	return &b, nil
 }
 
-// Marshal returns the canonical document of a. Its members are in a fixed order, indented
-// by two spaces, and end with a newline. Marshal parses the document before it returns
-// it, so its errors are those of [ParseArray].
+// Marshal returns the canonical document of a. Its members are in a fixed order. It is
+// indented by two spaces and ends with a newline. Marshal parses the document before it
+// returns it, so its errors are those of [ParseArray].
 //
-// In format 2 it is the document [V2Array], as it was read except for shape and chunks.
-// Changes of the codecs and the data type have no effect on it; see [Array.ToV2].
+// In format 2 it is the document [V2Array], as it was read except for shape, chunks and
+// [Array.WithNullFill]. Other changes have no effect on it; see [Array.ToV2].
 func (a *Array) Marshal(l Limits) ([]byte, error) {
 	if a.v2 != nil {
 		return a.marshalV2(l)

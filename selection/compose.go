@@ -8,9 +8,9 @@ import (
 )
 
 // Select returns the selection of what sel selects of the block that r selects. names are
-// those of the block's axes, or nil. Steps of steps are steps again, lists of lists are
-// lists and points of points are points. Memory is in proportion to sel or to r, not to
-// the block.
+// the names of the block's axes, or nil. Steps of steps are steps again, lists of lists
+// are lists and points of points are points. Nothing as large as the block is allocated
+// unless sel is that large.
 func (r *Resolved) Select(sel Selection, names []string) (*Resolved, error) {
 	t := &Target{Shape: r.Shape(), Names: names}
 	q, err := t.Resolve(sel)

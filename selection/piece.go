@@ -160,7 +160,7 @@ func (p *Piece) Scatter() {
 	p.Picks.Scatter(p.Taken, p.Placed)
 }
 
-// Blank sets the place of the piece to the fill value elem, an element of the chunk.
+// Blank fills Placed with elem, the fill value of the chunk.
 func (p *Piece) Blank(elem []byte) {
 	if p.Picks == nil {
 		grid.Fill(p.Placed, elem)

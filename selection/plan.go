@@ -8,10 +8,9 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Part is what a selection takes from one chunk. Slices have one entry per axis, in
-// elements.
+// Part is what a selection takes from one chunk. Its slices have one entry per axis.
 type Part struct {
-	// What is taken, relative to the chunk.
+	// What is taken, in elements relative to the chunk.
 	grid.Part
 	Chunk []int64 // index of the chunk in the grid
 	// Place is where the first element goes in the selected block. It is 0 along an axis
