@@ -35,6 +35,7 @@ func (d Date) String() string {
 // error wraps [ErrInvalid] if the calendar has no such date, and [ErrOverflow] if the
 // year is more than 2^40 years from 0.
 func (c Calendar) Number(d Date) (int64, error) {
+	// Check first, so that nothing below overflows.
 	if d.Year < -maxYear || d.Year > maxYear {
 		return 0, fmt.Errorf("%w: year %d", ErrOverflow, d.Year)
 	}

@@ -79,6 +79,7 @@ func (t Instant) plus(count, length int64) (Instant, bool) {
 		return Instant{}, false
 	}
 	days, nanos := bits.Div64(hi, lo, uint64(dayNanos))
+	// The sum with t.Day must not overflow.
 	if days > 3*maxDay {
 		return Instant{}, false
 	}

@@ -39,6 +39,7 @@ func ParseStep(text string) (Step, error) {
 		unit, isMonths = months(name), true
 	}
 	switch {
+	// m stands for minutes in some programs and for months in others.
 	case strings.EqualFold(name, "m"):
 		return Step{}, invalid("step %q: m may be minutes (min) or months (mo)", clip(text))
 	case unit == 0:

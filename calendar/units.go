@@ -189,6 +189,7 @@ func (u Units) CountFloat(t Instant) float64 {
 		return float64(n)
 	}
 	days, nanos := t.Day-u.origin.Day, t.Nano-u.origin.Nano
+	// Convert days and nanoseconds separately: their sum would lose precision.
 	if u.length >= dayNanos {
 		return (float64(days) + float64(nanos)/float64(dayNanos)) / float64(u.length/dayNanos)
 	}

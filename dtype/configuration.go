@@ -184,6 +184,7 @@ func (c *configured) field(v strictjson.Value, depth int) (f Field, err error) {
 	case v.Kind() == strictjson.Object && v.Len() == 2:
 		name, _ = v.Member("name")
 		typ, _ = v.Member("data_type")
+	// The older form has pairs, and only under the older name.
 	case v.Kind() == strictjson.Array && v.Len() == 2 && c.name == "structured":
 		for i, e := range v.Elements() {
 			if i == 0 {

@@ -44,7 +44,7 @@ func TestParseFill(t *testing.T) {
 		{"float32", "0.10000000149011612", elem(float32(0.1)), "0.1"},
 		{"float64", "1e-400", elem(0.0), "0.0"},
 		{"float64", "-1e-400", elem(math.Copysign(0, -1)), "-0.0"},
-		// 1+2^-11 is the middle. A digit far behind it decides, which rounding to a
+		// 1+2^-11 is the middle. A much later digit decides, which rounding to a
 		// float64 or float32 first would lose.
 		{"float16", "1.00048828125", elem(Float16(0x3c00)), "1.0"},
 		{"float16", "1.00048828125000000000000000000001", elem(Float16(0x3c01)), "1.001"},

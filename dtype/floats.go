@@ -154,6 +154,7 @@ func float16FromBits(b uint32) uint16 {
 		return s.base | max(1, uint16(fraction>>13))
 	}
 	fraction |= 1 << 23
+	// The mask tells the compiler that the shifts are below 32.
 	shift := s.shift & 31
 	return s.base + uint16((fraction+1<<shift>>1-1+fraction>>shift&1)>>shift)
 }

@@ -133,6 +133,7 @@ func (t Type) numberAt(at time.Time, fraction string) (n int64, ok bool) {
 	}
 	per, unit := t.step.perSecond(), t.step.seconds()
 	whole := at.Unix()
+	// Months differ in length, so count them and require the first of a month.
 	if t.step.isMonths() {
 		whole = int64(at.Year()-1970)*12 + int64(at.Month()-1)
 		if at.Day() != 1 || at.Hour() != 0 || at.Minute() != 0 || at.Second() != 0 {

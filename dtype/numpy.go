@@ -80,6 +80,7 @@ func FromNumPy(descr string) (t Type, bigEndian bool, err error) {
 }
 
 func byNumPyCode(code string) (Type, bool) {
+	// Types without a configuration have fixed codes.
 	for _, t := range named {
 		if c, ok := t.numPyCode(); ok && c == code {
 			return t, true

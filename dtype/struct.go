@@ -55,6 +55,7 @@ func StructOf(fields ...Field) (Type, error) {
 		seen[f.Name] = true
 		list[i] = Field{f.Name, f.Type, t.size}
 		n, ok := checked.Add(int64(t.size), int64(f.Type.size))
+		// Check before the sum becomes the offset of another field.
 		if !ok || n > maxFixedSize {
 			return Type{}, fmt.Errorf("%w: a struct of more than %d bytes", ErrUnsupported, maxFixedSize)
 		}

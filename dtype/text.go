@@ -34,6 +34,7 @@ func (t Type) ParseText(text string) ([]byte, error) {
 	if err == nil {
 		return elem, nil
 	}
+	// Then try the forms that metadata does not have.
 	elem, ok := make([]byte, t.size), false
 	switch t.kind {
 	case Bytes, Terminated, Raw, Struct:

@@ -270,6 +270,7 @@ func (a Axis) Resized(extent int64) (Axis, error) {
 	if err != nil {
 		return Axis{}, err
 	}
+	// Every cell overlaps the new extent, because the last one ends there.
 	b.extent, b.chunks = extent, b.edges.cells
 	return b, nil
 }

@@ -112,7 +112,7 @@ func (b Box) Subtract(o Box) iter.Seq[Box] {
 				yield(rest)
 				return
 			}
-			// Split off what lies before and behind o along this axis. The rest overlaps
+			// Split off what lies before and after o along this axis. The rest overlaps
 			// o here.
 			for _, part := range [2]Interval{{rest[i].Start, common.Start}, {common.Stop, rest[i].Stop}} {
 				if part.Len() == 0 {

@@ -140,6 +140,7 @@ type shard struct{ edge, stored int64 }
 // yields one shard, because a list needs at least one edge.
 func (a Axis) shards() iter.Seq2[shard, int64] {
 	return func(yield func(shard, int64) bool) {
+		// An axis needs an edge even if it has no elements.
 		if a.chunks == 0 && a.edges == nil {
 			a = Axis{extent: 1, step: a.step, chunks: 1, stored: a.stored.untrimmed()}
 		}

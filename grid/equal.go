@@ -42,7 +42,7 @@ func (e *edges) sameUntil(o *edges, stop int64) bool {
 	return true
 }
 
-// end returns the first element behind the part.
+// end returns the first element after the part.
 func (p *part) end() int64 { return p.offset + p.sum*p.repeats }
 
 // sameFor reports whether both parts have the same boundaries within length elements from

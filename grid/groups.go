@@ -35,6 +35,8 @@ func Groups[L cmp.Ordered](labels []L) (Cut, error) {
 // disorder returns the error for label i, the first that is out of order.
 func disorder[L cmp.Ordered](labels []L, i int) error {
 	label, before := fmt.Sprint(labels[i]), fmt.Sprint(labels[i-1])
+	// The labels before i are sorted, so a search tells whether this group occurred
+	// before.
 	if at, again := slices.BinarySearch(labels[:i], labels[i]); again {
 		return invalid("label %.80q at index %d belongs to the group that begins at index %d and has ended: sort the elements by label", label, i, at)
 	}

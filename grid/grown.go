@@ -48,6 +48,7 @@ func (g *Grid) policy(i int, shape []int64, growth []Growth) Growth {
 		return growth[i]
 	}
 	for k, a := range g.axes {
+		// AppendOne leaves a regular axis regular.
 		if g.axes[i].IsRegular() && !a.IsRegular() && shape[k] > a.extent {
 			return AppendOne()
 		}

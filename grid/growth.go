@@ -158,7 +158,7 @@ func (g Growth) ready() (Growth, int64, error) {
 func (g Growth) followsStep() bool { return g.kind == appendOne || g.kind == repeatLast }
 
 // Grown returns the axis with a larger extent, or the same. If the extent exceeds the sum
-// of the edges, the policy cuts the region behind them into new edges; otherwise the
+// of the edges, the policy cuts the region after them into new edges; otherwise the
 // edges stay. A regular axis follows the extent. It only accepts [AppendOne] and
 // [RepeatLast], which leave it regular.
 //
@@ -179,6 +179,8 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		return Axis{}, err
 	}
 	if a.IsRegular() {
+		// Other policies would list edges, which changes how later growth works. The
+		// caller must unlock the axis explicitly.
 		if !g.followsStep() {
 			return Axis{}, invalid("growth %.80s on an axis whose chunks of %d follow the extent: unlock turns it into a list", g, a.step)
 		}
@@ -233,7 +235,7 @@ func (a Axis) begun(extent int64, g Growth) (Axis, error) {
 	return a, nil
 }
 
-// newEdges cuts the gap behind the last edge. sum is the sum of the policy's lengths.
+// newEdges cuts the gap after the last edge. sum is the sum of the policy's lengths.
 func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 	switch g.kind {
 	case repeatLast:
@@ -285,7 +287,7 @@ func cycle(lengths []Run, sum, gap int64) ([]Run, error) {
 	return more, nil
 }
 
-// boundaries calls next for the boundaries behind element at until they cover the gap.
+// boundaries calls next for the boundaries after element at until they cover the gap.
 func boundaries(at, gap int64, next func(at int64) (int64, error)) ([]Run, error) {
 	var more []Run
 	extent := at + gap
@@ -297,8 +299,8 @@ func boundaries(at, gap int64, next func(at int64) (int64, error)) ([]Run, error
 		if err != nil {
 			return nil, err
 		}
-		// next is supplied by the caller. A boundary that stays behind would loop for
-		// ever.
+		// next is supplied by the caller. A boundary that does not advance would
+		// loop for ever.
 		if to <= at {
 			return nil, invalid("the boundary behind element %d is %d, which does not lie behind it", at, to)
 		}
@@ -339,7 +341,7 @@ func (a Axis) follows(plan []Run, sum int64) error {
 	return nil
 }
 
-// tail returns the runs behind the first n elements. If those end within a cell, it
+// tail returns the runs after the first n elements. If those end within a cell, it
 // returns false and the rest of that cell comes first.
 func tail(runs iter.Seq[Run], n int64) (rest []Run, whole bool) {
 	whole = true

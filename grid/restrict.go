@@ -31,7 +31,7 @@ func (a Axis) Restrict(in Interval) (Axis, error) {
 	if err != nil {
 		return Axis{}, err
 	}
-	// Drop the cells behind the interval and clip the last one.
+	// Drop the cells after the interval and clip the last one.
 	return b.trimmed(true)
 }
 

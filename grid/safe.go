@@ -39,6 +39,8 @@ func (g *Grid) SafeWrites(region Box, n int) ([]Box, error) {
 // split appends the pieces of a region that touches the given chunks, of which there is
 // at least one.
 func (g *Grid) split(pieces []Box, region, chunks Box, n int) []Box {
+	// axis is the first with enough chunks for all pieces, most the one with the most
+	// chunks.
 	axis, most := -1, 0
 	for i, in := range chunks {
 		if axis < 0 && in.Len() >= int64(n) {

@@ -4,14 +4,14 @@ import "fmt"
 
 import "strconv"
 
-// Shrink is a policy for the edges of an axis behind its new extent. The zero Shrink is
+// Shrink is a policy for the edges of an axis beyond its new extent. The zero Shrink is
 // [KeepEdges].
 type Shrink uint8
 
 const (
 	// KeepEdges keeps all edges, so that later growth uses them again, as in zarr-python.
 	KeepEdges Shrink = iota
-	// TrimEdges drops the edges that lie wholly behind the extent.
+	// TrimEdges drops the edges that lie wholly beyond the extent.
 	TrimEdges
 	// TrimExact also cuts the last edge at the extent. The last chunks must be written
 	// again.
@@ -40,7 +40,7 @@ func ParseShrink(text string) (Shrink, error) {
 }
 
 // Shrunk returns the axis with a smaller extent, or the same. The policy applies to the
-// edges behind the extent even if that stays the same. An axis needs an edge, so all
+// edges beyond the extent even if that stays the same. An axis needs an edge, so all
 // policies leave the first edge as it is if the extent is 0.
 //
 // A regular axis has no edges to keep or to drop. Its last chunk is stored at full
@@ -56,6 +56,8 @@ func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 		return Axis{}, invalid("extent %d exceeds the present %d: Grown makes an axis longer", extent, a.extent)
 	case s > TrimExact:
 		return Axis{}, invalid("%v is no shrink policy", s)
+	// The last chunk of a regular axis is stored at full length, which an exact edge
+	// would contradict.
 	case s == TrimExact && a.IsRegular() && extent > 0 && extent%a.step != 0:
 		return Axis{}, invalid("%v to the extent %d on an axis whose last chunk is stored with all its %d elements: unlock turns it into a list",
 			s, extent, a.step)
@@ -67,7 +69,7 @@ func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 	return b.trimmed(s == TrimExact)
 }
 
-// trimmed drops the listed edges behind the extent, but never the first. If exact is set,
+// trimmed drops the listed edges beyond the extent, but never the first. If exact is set,
 // it also cuts the last one at the extent.
 func (a Axis) trimmed(exact bool) (Axis, error) {
 	// The encoded length of the last chunk would have to change together with its edge.

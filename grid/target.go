@@ -83,6 +83,7 @@ func root(x int64, n int) int64 {
 func fits(r int64, n int, x int64) bool {
 	p, ok := int64(1), true
 	for range n {
+		// An overflow exceeds x, too.
 		if p, ok = checked.Mul(p, r); !ok || p > x {
 			return false
 		}

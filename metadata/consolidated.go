@@ -87,6 +87,7 @@ func (d *document) consolidated(v strictjson.Value) (*Consolidated, error) {
 			c.kept = append(c.kept, member{string(name), m.Raw()})
 		}
 	}
+	// Other kinds may be added. They are kept if they may be ignored.
 	if name, err := kind.Str(); err == nil && name != "inline" {
 		d.unknown(consolidatedMetadata.String(), v)
 		return nil, nil

@@ -23,6 +23,7 @@ func (d *document) group(entry bool) (Node, error) {
 	if g.Attributes, err = d.attributes(); err != nil {
 		return nil, err
 	}
+	// Within consolidated metadata another copy would be redundant and possibly stale.
 	if v := d.fields[consolidatedMetadata]; !entry && !v.IsZero() {
 		if g.Consolidated, err = d.consolidated(v); err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// arrayDoc is a document of an array with more members behind the required ones.
+// arrayDoc is a document of an array with more members after the required ones.
 func arrayDoc(more string) string {
 	return `{"zarr_format":3,"node_type":"array","shape":[8],"data_type":"int8","chunk_grid":{"name":"regular",` +
 		`"configuration":{"chunk_shape":[4]}},"chunk_key_encoding":"default","fill_value":0,"codecs":["bytes"]` + more + `}`

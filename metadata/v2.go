@@ -110,6 +110,7 @@ func attributesV2(raw []byte, l Limits) (object []byte, found []repair, err erro
 	}
 	v, err := strictjson.Parse(raw, l.json())
 	switch {
+	// Writers in Go and Java encode a missing map as null.
 	case err == nil && v.Kind() == strictjson.Null:
 		return []byte("{}"), append(found, nullAttributes), nil
 	case err == nil && v.Kind() != strictjson.Object:

@@ -90,6 +90,7 @@ func (r *readerV2) lengths(name string) ([]int64, error) {
 		return nil, v.Errorf("%s must be an array, got %s", name, v.Kind())
 	}
 	for _, e := range v.Elements() {
+		// Chunks of several lengths are a likely mistake: name it.
 		if e.Kind() == strictjson.Array {
 			return nil, e.Errorf("%w", unsupported("an axis with chunks of several lengths is not possible in format 2; format 3 has them"))
 		}

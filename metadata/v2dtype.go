@@ -319,6 +319,7 @@ func (e *elementV2) fillText(v strictjson.Value) ([]byte, error) {
 	if err != nil || len(stored) > len(element) {
 		return nil, v.Errorf("the fill value has to be at most %d bytes in base64, got %q", len(element), strictjson.Abbreviate(text))
 	}
+	// Only text may be shorter: NumPy strips its trailing zeros.
 	if len(stored) < len(element) && e.typ.Kind() != dtype.Terminated {
 		return nil, v.Errorf("the fill value has %d bytes, an element has %d", len(stored), len(element))
 	}

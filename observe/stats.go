@@ -33,6 +33,7 @@ func (s Stats) Of(o Op) Sum {
 
 // Sub returns the sums of the events since earlier.
 func (s Stats) Sub(earlier Stats) Stats {
+	// s is a copy, so the caller's value does not change.
 	for i, e := range earlier.sums {
 		n := &s.sums[i]
 		n.Times -= e.Times

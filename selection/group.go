@@ -94,6 +94,7 @@ func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point
 // sortByCell sorts points by cell. They must be in the order of their places, and the
 // numbers of their cells must be below cells.
 func sortByCell(points []grid.Point, cells int64) []grid.Point {
+	// Points in C order within a few chunks are often sorted already.
 	if slices.IsSortedFunc(points, byCell) {
 		return points
 	}

@@ -32,8 +32,10 @@ func (r *Resolved) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
 		edge = max(1, min(edge, n))
 		chunk = mul(chunk, edge)
 		switch {
+		// Axes after the cut are complete in every slab.
 		case layer > 0:
 			layer = mul(layer, n)
+		// The slab is cut along this axis, one chunk at a time.
 		case edge > 1:
 			layer = mul(size, edge)
 		}

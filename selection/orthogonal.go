@@ -92,6 +92,7 @@ func axisOf(given []int64) axis {
 		}
 		return a
 	}
+	// A constant difference is a step, forwards or backwards.
 	step, even := given[1]-given[0], true
 	for k := 2; k < n && even; k++ {
 		even = given[k]-given[k-1] == step
@@ -115,6 +116,7 @@ func sorted(given []int64) *list {
 		l.At = given
 		return l
 	}
+	// Equal elements keep the order of their places, so that the last value written wins.
 	slices.SortFunc(l.Place, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(given[a], given[b]), cmp.Compare(a, b))
 	})

@@ -59,6 +59,7 @@ func (p *pieces) along(part *Part, i int) (from, to axis) {
 		return from, to
 	}
 	l := part.Picks.Lists[i]
+	// The part is sorted by element. In order of the places it is a selection again.
 	places := slices.Sorted(slices.Values(l.Place))
 	given := make([]int64, len(places))
 	for k, place := range places {
@@ -116,6 +117,7 @@ func (r *Resolved) Scatter(dst, src grid.View) error {
 	if r.count == 0 {
 		return nil
 	}
+	// The array is treated as a grid with a single chunk.
 	g, err := grid.Regular(r.source, r.source)
 	if err != nil {
 		return err

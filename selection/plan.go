@@ -141,6 +141,7 @@ func (p *Plan) advance() bool {
 		return true
 	}
 	for i := len(p.axes) - 1; i >= 0; i-- {
+		// Advance the last axis that has another piece, and restart those after it.
 		if a := &p.axes[i]; a.taken+a.count < a.want.count {
 			a.moveTo(a.taken + a.count)
 			return true
@@ -165,6 +166,7 @@ func (a *planAxis) moveTo(taken int64) {
 	element := a.want.start + taken*a.want.step
 	chunk, within, _ := a.cut.Locate(element)
 	cell, _ := a.cut.Cell(chunk)
+	// inChunk is the number of steps from element to the end of the chunk.
 	inChunk := (cell.Logical-within-1)/a.want.step + 1
 	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.count-taken)
 }

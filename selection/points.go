@@ -162,6 +162,7 @@ func (p *points) each(axis int, use func(at int64)) {
 	c := &p.coords[axis]
 	v := grid.View{Shape: p.shape, Strides: c.strides}
 	n, _ := checked.Product(p.shape...)
+	// Evenly spaced indices need no recursion.
 	if step, even := v.Step(); even {
 		for k := range n {
 			use(c.data[c.off+k*step])

@@ -41,6 +41,7 @@ func Resolve(sel Selection, shape []int64) (*Resolved, error) {
 // Resolve binds sel to the target. Errors wrap [ErrInvalid].
 func (t *Target) Resolve(sel Selection) (*Resolved, error) {
 	if sel == nil {
+		// A nil selection is the whole array.
 		sel = Region(grid.BoxOf(t.Shape))
 	}
 	return sel.resolve(t)

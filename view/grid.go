@@ -175,6 +175,7 @@ func (d *drawing) picture() *picture {
 		p.rows = d.stacked(d.grid.Axis(d.row))
 	}
 	p.columns = []band{{size: 7, cells: grid.Interval{Stop: 1}, inside: true}}
+	// Without a column axis there is a single column of fixed width.
 	fits := p.margin()+total(p.columns)+1 <= d.width
 	if d.column >= 0 {
 		p.columns, fits = d.fitting(d.grid.Axis(d.column), d.width-p.margin())

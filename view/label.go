@@ -18,7 +18,7 @@ func (r *ruler) write(text string, inside bool, cells grid.Interval, strips int6
 
 // makeRoom enlarges strips whose labels would touch others, and arranges everything.
 func (r *ruler) makeRoom() {
-	// A larger strip moves all labels behind it, so repeat until none touch.
+	// A larger strip moves all labels after it, so repeat until none touch.
 	for again := true; again; {
 		r.arrange()
 		again = false

@@ -69,6 +69,7 @@ func (p *plate) look() {
 		return
 	}
 	for _, row := range p.rows.strips {
+		// Strips beyond the extent come last and have no chunks.
 		if !row.inside {
 			break
 		}

@@ -31,6 +31,7 @@ func (d *drawing) presence(rows, columns grid.Interval) presence {
 		return notLookedUp
 	case n == 0:
 		return noneStored
+	// If the number overflows, it cannot be compared: call it some.
 	case ok && n == all:
 		return allStored
 	}

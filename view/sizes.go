@@ -32,6 +32,7 @@ func (t *text) sizes(a grid.Axis) string {
 // the same length.
 func merged(list []span) []span {
 	n := len(list)
+	// The chunk that the extent cuts may now be as long as those before it.
 	if n > 1 && !list[n-1].leftOut() && list[n-2].inside == list[n-1].inside && list[n-2].edge == list[n-2].inside {
 		list[n-2].cells.Stop = list[n-1].cells.Stop
 		list = list[:n-1]

@@ -88,6 +88,7 @@ func appendEnd(list []span, a grid.Axis, stop int64, want int, inside int64) []s
 		c, _ := a.Cell(k)
 		// Cells are visited backwards, so the span before this cell follows it.
 		s := spanOf(c)
+		// Cells are visited backwards: extend the run towards the start.
 		if n := len(end) - 1; n >= 0 && end[n].follows(s) {
 			end[n].cells.Start = k
 			continue
