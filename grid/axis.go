@@ -309,7 +309,7 @@ func (a Axis) restepped(extent int64) (Axis, error) {
 // more than an int64 holds.
 func (a Axis) Extended(more ...Run) (Axis, error) {
 	if a.edges == nil {
-		return Axis{}, invalid("chunk length %d is regular and takes no edges behind its end: unlock the axis first", a.step)
+		return Axis{}, invalid("chunk length %d is regular and takes no more edges: unlock the axis first", a.step)
 	}
 	if len(more) == 0 {
 		return a, nil

@@ -30,7 +30,7 @@ func (a Axis) checkKept(extent int64) error {
 	// Chunks before the smaller extent are whole under both extents. A chunk that the
 	// smaller extent cuts would change its length.
 	if n := min(a.extent, extent); a.IsTrimmed() && extent != a.extent && n%a.step != 0 {
-		return invalid("from extent %d to %d chunk %d, which is stored as far as the extent, would change its length: unlock the axis first",
+		return invalid("resizing from extent %d to %d would change the stored length of the trimmed chunk %d: unlock the axis first",
 			a.extent, extent, n/a.step)
 	}
 	return nil

@@ -14,7 +14,7 @@ func (g *Grid) Grown(shape []int64, growth ...Growth) (*Grid, error) {
 		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
 	}
 	if n := len(growth); n > 1 && n != len(g.axes) {
-		return nil, invalid("%d growth policies for %d axes: give none, one, or one an axis", n, len(g.axes))
+		return nil, invalid("%d growth policies for %d axes: give none, one, or one per axis", n, len(g.axes))
 	}
 	axes := make([]Axis, len(shape))
 	for i, n := range shape {

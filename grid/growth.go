@@ -302,7 +302,7 @@ func boundaries(at, gap int64, next func(at int64) (int64, error)) ([]Run, error
 		// next is supplied by the caller. A boundary that does not advance would
 		// loop for ever.
 		if to <= at {
-			return nil, invalid("the boundary behind element %d is %d, which does not lie behind it", at, to)
+			return nil, invalid("the boundary after element %d is %d, which is not after it", at, to)
 		}
 		more = appendRun(more, Run{to - at, 1})
 		at = to

@@ -90,7 +90,7 @@ func TestGrownRefuses(t *testing.T) {
 		{"plan ends otherwise", 0, grid.Edges(3, 4, 4), 5, plan, grid.ErrInvalid, "contradicts"},
 		{"plan with a longer edge", 6, grid.Edges(6, 2, 4), 7, plan, grid.ErrInvalid, "contradicts"},
 		{"fixed on a step", 6, grid.Every(4), 9, grid.Fixed(4), grid.ErrInvalid, "unlock"},
-		{"boundary that stays", 6, grid.Edges(6), 9, stuck, grid.ErrInvalid, "behind element 6"},
+		{"boundary that stays", 6, grid.Edges(6), 9, stuck, grid.ErrInvalid, "after element 6"},
 		{"boundary that fails", 6, grid.Edges(6), 9, grid.ByBoundaries("", func(int64) (int64, error) { return 0, broken }), broken, ""},
 		{"no boundaries", 6, grid.Edges(6), 9, grid.ByBoundaries("nil", nil), grid.ErrInvalid, "nil"},
 	} {

@@ -137,7 +137,7 @@ func members(v strictjson.Value, required int, names ...string) ([]strictjson.Va
 // axisCuts reads a list with one entry per axis.
 func axisCuts(list strictjson.Value, cut func(strictjson.Value) (Cut, error)) ([]Cut, error) {
 	if list.Kind() != strictjson.Array {
-		return nil, located(list, "must be a list with one entry an axis")
+		return nil, located(list, "must be a list with one entry per axis")
 	}
 	var cuts []Cut
 	for i, v := range list.Elements() {

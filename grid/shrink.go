@@ -110,7 +110,7 @@ func (g *Grid) Shrunk(shape []int64, policies ...Shrink) (*Grid, error) {
 		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
 	}
 	if n := len(policies); n > 1 && n != len(g.axes) {
-		return nil, invalid("%d shrink policies for %d axes: give none, one, or one an axis", n, len(g.axes))
+		return nil, invalid("%d shrink policies for %d axes: give none, one, or one per axis", n, len(g.axes))
 	}
 	axes := make([]Axis, len(shape))
 	for i, a := range g.axes {

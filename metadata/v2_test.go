@@ -287,7 +287,7 @@ func TestV2Refused(t *testing.T) {
 			map[string]string{"dtype": `">i4"`, "filters": `[{"id":"astype","encode_dtype":"<i2","decode_dtype":">i4"},{"id":"delta","dtype":">i2"}]`},
 			metadata.ErrUnsupported, `"delta" with dtype ">i2"`,
 		},
-		{map[string]string{"filters": `[{"id":"shuffle"},{"id":"delta"}]`}, metadata.ErrUnsupported, `"delta" behind one that makes bytes`},
+		{map[string]string{"filters": `[{"id":"shuffle"},{"id":"delta"}]`}, metadata.ErrUnsupported, `"delta" after one that makes bytes`},
 	} {
 		_, err := metadata.ParseArrayV2(zarray(t, tt.changes), nil, metadata.Limits{})
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.words) {

@@ -237,7 +237,7 @@ func (c *chainV2) add(v strictjson.Value) error {
 	if stage != bytesStage && (c.serial.Name != "" || len(c.bytes) > 0) {
 		// Keep the codec, so that the array can be described.
 		c.bytes = append(c.bytes, extensionV2(id, members))
-		return v.Errorf("%w", unsupportedf("codec %q behind one that makes bytes is not supported", strictjson.Abbreviate(id)))
+		return v.Errorf("%w", unsupportedf("codec %q after one that makes bytes is not supported", strictjson.Abbreviate(id)))
 	}
 	switch stage {
 	case arrayStage:

@@ -137,7 +137,7 @@ func (w *writerV2) codecs() error {
 			w.object, made = true, true
 			w.filters = append(w.filters, fmt.Appendf(nil, `{"id":%q}`, c.Name))
 		case c.Name == "transpose":
-			err = cannotV2("", "axes are put in order before all else")
+			err = cannotV2("", "a transpose must be the first codec")
 		default:
 			err = w.filter(c.Name, v)
 		}

@@ -181,7 +181,7 @@ func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dty
 	for _, e := range slices.Backward(shape) {
 		n, err := e.Int64()
 		if err == nil && n < 1 {
-			err = e.Errorf("an array of %d elements is no field", n)
+			err = e.Errorf("a field must not be an array of %d elements", n)
 		}
 		if err != nil {
 			return t, err
@@ -381,7 +381,7 @@ func (e *elementV2) fillV2(element []byte) ([]byte, error) {
 	case err != nil:
 		return nil, &Error{"/fill_value", err}
 	case bytes.Contains(fill, []byte(`"0x`)):
-		return nil, cannotV2("/fill_value", "a NaN other than the one that it calls NaN, as %s", fill)
+		return nil, cannotV2("/fill_value", "a NaN with a sign or a payload, such as %s", fill)
 	}
 	return fill, nil
 }

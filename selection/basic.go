@@ -58,7 +58,7 @@ func Ellipsis() Item { return Item{kind: itemEllipsis} }
 func (b Basic) resolve(t *Target) (*Resolved, error) {
 	for i, item := range b {
 		if item.kind == itemList || item.kind == itemMask {
-			return nil, fmt.Errorf("%w: item %d names elements one by one; that is for Orthogonal, or for Points where lists go together", ErrInvalid, i)
+			return nil, fmt.Errorf("%w: item %d is a list or a mask: use Orthogonal, or Points to combine lists element by element", ErrInvalid, i)
 		}
 	}
 	return Orthogonal(b).resolve(t)

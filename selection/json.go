@@ -63,7 +63,7 @@ func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
 		case "basic", "orthogonal", "points", "blocks", "mask":
 			// Only one member may select elements.
 			if kind != "" {
-				return nil, value.Errorf("%q beside %q: one of them selects", name, kind)
+				return nil, value.Errorf("%q and %q: only one of them may select", name, kind)
 			}
 			kind = name
 			sel, err = r.of(name, value)
@@ -177,7 +177,7 @@ func (r *jsonReader) namedItem(name string, v strictjson.Value) (Item, error) {
 
 func itemsOf(v strictjson.Value) ([]Item, error) {
 	if v.Kind() != strictjson.Array {
-		return nil, v.Errorf("a list with an entry an axis is needed")
+		return nil, v.Errorf("a list with one entry per axis is needed")
 	}
 	items := []Item{}
 	for _, e := range v.Elements() {

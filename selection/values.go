@@ -107,7 +107,7 @@ func parseValues(text string) (*Values, error) {
 	case more != "":
 		return nil, errors.New("a range has two dots only once")
 	case from == "" && to == "":
-		return nil, errors.New("a range has a value before or behind its two dots; : is everything")
+		return nil, errors.New("a range has a value before or after its two dots; : is everything")
 	}
 	return &Values{From: from, To: to, Quoted: quoted || quotedTo}, nil
 }
