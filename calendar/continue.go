@@ -83,6 +83,7 @@ func byMonths[T Number](values []T, u Units, wanted phase) (Steps, bool) {
 // first value.
 func (c Calendar) phaseOf(t, first Instant, precision float64) (p phase) {
 	day := c.date(t.Day)
+	// Values at different times of the day are not monthly.
 	if t.Nano == first.Nano {
 		if day.Day == c.date(first.Day).Day {
 			p |= sameDay
@@ -144,6 +145,7 @@ func byLength[T Number](values []T, u Units) (Steps, error) {
 // mean returns the n-th part of the time between two instants in nanoseconds, rounded and
 // at least 1. It returns false if that overflows.
 func mean(from, to Instant, n int) (int64, bool) {
+	// The difference in nanoseconds may exceed 64 bits.
 	hi, lo := to.since(from)
 	lo, carry := bits.Add64(lo, uint64(n)/2, 0)
 	if hi += carry; hi >= uint64(n) {

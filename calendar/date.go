@@ -76,6 +76,7 @@ func (c Calendar) DaysIn(year int64, month int) int {
 // date is Date without the check of the range.
 func (c Calendar) date(number int64) Date {
 	if c == Standard {
+		// Before the reform the standard calendar is the Julian one, with another day 0.
 		if number < reform {
 			return Julian.date(number - julianLag)
 		}
@@ -117,6 +118,7 @@ func (c Calendar) dayOf(month int64, day int) int64 {
 	year := floorDiv(month, 12)
 	d := Date{year, int(month-12*year) + 1, day}
 	d.Day = min(d.Day, c.lastDay(d.Year, d.Month))
+	// After the 4th came the 15th, so later days count 10 less.
 	if c == Standard && d.Year == 1582 && d.Month == 10 && d.Day > 4 {
 		d.Day = max(d.Day-10, 4)
 	}
@@ -126,6 +128,7 @@ func (c Calendar) dayOf(month int64, day int) int64 {
 // yearStart returns the number of the first day of a year. c must not be
 // [Standard], whose rule for leap years changes in 1582.
 func (c Calendar) yearStart(year int64) int64 {
+	// Day 0 is in 1970. The constants below are the leap days before it.
 	y := year - 1970
 	switch c {
 	case NoLeap:

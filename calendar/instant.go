@@ -93,6 +93,7 @@ func (t Instant) plus(count, length int64) (Instant, bool) {
 // the instant is out of range.
 func (t Instant) shift(days, nanos int64) (Instant, bool) {
 	t.Day, t.Nano = t.Day+days, t.Nano+nanos
+	// Carry between days and nanoseconds.
 	if t.Nano < 0 {
 		t = Instant{t.Day - 1, t.Nano + dayNanos}
 	}

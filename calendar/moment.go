@@ -34,6 +34,7 @@ func (s *scanner) moment(c Calendar) (Instant, error) {
 	if t.Day, err = c.Number(d); err != nil {
 		return t, err
 	}
+	// After a T there must be a time. After spaces there may be one.
 	clock := s.take("T") || s.take("t")
 	s.spaces()
 	if clock || s.digit() {
@@ -106,6 +107,7 @@ func (s *scanner) fraction() (int64, error) {
 	}
 	var nanos int64
 	for unit := int64(1e8); s.digit(); unit /= 10 {
+		// Zeros beyond nanoseconds change nothing.
 		if unit == 0 && s.rest[0] != '0' {
 			return 0, invalid("seconds are finer than nanoseconds")
 		}

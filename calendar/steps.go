@@ -94,6 +94,7 @@ func (s Steps) next(i int64, unit Unit) (int64, error) {
 // first returns the first element of the bucket that holds element i.
 func (s Steps) first(i int64, unit Unit) (int64, error) {
 	month, err := s.month(i)
+	// A year begins with the first of its months.
 	if unit == Year {
 		month = floorDiv(month, 12) * 12
 	}
@@ -106,6 +107,7 @@ func (s Steps) first(i int64, unit Unit) (int64, error) {
 // reach returns the first element that is not before the beginning of a month. The month
 // must be after the start.
 func (s Steps) reach(month int64) (int64, error) {
+	// Element i lies i*k months after the start, whatever its day.
 	if k := s.step.Months; k > 0 {
 		return checked.CeilDiv(month-s.calendar.month(s.start.Day), k), nil
 	}

@@ -135,6 +135,7 @@ func (u Units) AtFloat(v float64) (Instant, error) {
 	if err != nil || fraction == 0 {
 		return t, err
 	}
+	// The fraction is less than one unit, so this does not overflow.
 	nanos := int64(math.Round(fraction * float64(u.length)))
 	t, ok := t.shift(nanos/dayNanos, nanos%dayNanos)
 	if !ok {

@@ -70,6 +70,7 @@ func parseExponent(s string) (exponent int64, ok bool) {
 	if !isDigits(digits) {
 		return 0, false
 	}
+	// An overflow is an exponent that is too large as well.
 	exponent, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || exponent > maxExponent {
 		exponent = maxExponent

@@ -201,6 +201,7 @@ func (f *floatFormat) appendText(dst []byte, bits uint64) []byte {
 // exponent for very large and small numbers. The text never looks like an integer.
 func (f *floatFormat) appendFinite(dst []byte, bits uint64) []byte {
 	x, size := f.shortest(bits)
+	// These are the limits of NumPy.
 	if abs := math.Abs(x); abs != 0 && (abs < 1e-4 || abs >= 1e16) {
 		return strconv.AppendFloat(dst, x, 'e', -1, size)
 	}

@@ -150,9 +150,11 @@ var float16Steps = func() (steps [1 << 9]struct {
 func float16FromBits(b uint32) uint16 {
 	s := &float16Steps[b>>23]
 	fraction := b & (1<<23 - 1)
+	// A NaN, whatever its sign: it must not lose its whole payload.
 	if b<<1 > singleInf<<1 {
 		return s.base | max(1, uint16(fraction>>13))
 	}
+	// The leading bit is implicit in a float32.
 	fraction |= 1 << 23
 	// The mask tells the compiler that the shifts are below 32.
 	shift := s.shift & 31

@@ -156,6 +156,7 @@ func (t Type) appendNumber(dst, elem []byte) []byte {
 	case Bool:
 		return strconv.AppendBool(dst, bits != 0)
 	case Int, Datetime, Timedelta:
+		// Shift the sign of the number into that of an int64.
 		unused := 64 - 8*t.unit
 		return strconv.AppendInt(dst, int64(bits<<unused)>>unused, 10)
 	case Float, Complex:

@@ -103,9 +103,11 @@ func (s *smallFloat) findMiddles(bias int) {
 // of NaN or of the largest number.
 func (s *smallFloat) encode(x float32) (bits uint64, ok bool) {
 	f := s.format
+	// NaN is the only value that differs from itself.
 	if x != x {
 		return s.encodeNaN(math.Float32bits(x))
 	}
+	// This format has neither a sign nor zero.
 	if f.special == scale && x <= 0 {
 		return f.mask(), false
 	}
@@ -136,6 +138,7 @@ func (s *smallFloat) beyond(sign uint64) (bits uint64, ok bool) {
 	if inf, ok := f.inf(); ok {
 		return inf | sign, true
 	}
+	// The number does not fit: NaN is only a placeholder.
 	if nan, ok := f.nan(); ok {
 		return nan, false
 	}
@@ -146,6 +149,7 @@ func (s *smallFloat) beyond(sign uint64) (bits uint64, ok bool) {
 func (s *smallFloat) encodeNaN(x uint32) (bits uint64, ok bool) {
 	f := s.format
 	inf, hasInf := f.inf()
+	// Keep the upper bits of the payload.
 	payload := uint64(x) & (1<<23 - 1) >> (23 - f.fraction)
 	if !hasInf || payload == 0 {
 		bits, ok = f.nan()
@@ -185,6 +189,7 @@ func (s *smallFloat) set(codes []byte, src []float32) int {
 	for i, x := range src {
 		b := math.Float32bits(x)
 		upper := b >> 17
+		// Record the lost bits in the last one that is kept.
 		if b&(1<<17-1) != 0 {
 			upper |= 1
 		}

@@ -28,6 +28,7 @@ func (t Type) Swap(dst, src []byte) {
 	// Most structs need no allocation.
 	var room [16]numbers
 	list := t.numbers(room[:0], 0)
+	// step is a whole number of structs.
 	step := max(1, nearby/t.size) * t.size
 	for at := 0; at < len(src); at += step {
 		piece := dst[at:min(at+step, len(src))]
@@ -56,6 +57,7 @@ func (t Type) numbers(list []numbers, offset int) []numbers {
 	}
 	n, last := numbers{offset, t.size / t.unit, t.unit}, len(list)-1
 	switch {
+	// Single bytes have no order.
 	case t.unit == 1:
 	case last >= 0 && list[last].unit == n.unit && list[last].end() == offset:
 		list[last].count += n.count

@@ -144,6 +144,7 @@ const mostSeconds = 1 << 53
 // moment returns the whole seconds, or months, from 1970 to a moment. fraction is the
 // remainder in units of [Step.perSecond].
 func (t Type) moment(n int64) (whole, fraction int64, ok bool) {
+	// A generic unit has no known length.
 	if n == NaT || t.kind != Datetime || t.step.Unit == "generic" {
 		return 0, 0, false
 	}
@@ -162,6 +163,7 @@ func floorMulDiv(n, m, d int64) (q, r int64, ok bool) { return floorDiv(n, m, 0,
 // floorDiv returns (n*m+more)/d rounded down, and the remainder. more must be from 0 to
 // m-1. It returns false if the result overflows or is [NaT].
 func floorDiv(n, m, more, d int64) (q, r int64, ok bool) {
+	// The negation is right even for the smallest int64.
 	magnitude := uint64(n)
 	if n < 0 {
 		magnitude = -magnitude
@@ -205,6 +207,7 @@ func (t Type) NumberOf(at time.Time) (n int64, ok bool) {
 	whole, fraction := at.Unix(), int64(at.Nanosecond())
 	per := t.step.perSecond()
 	switch {
+	// Months differ in length, so count them by the calendar.
 	case t.step.isMonths():
 		whole, fraction = int64(at.Year()-1970)*12+int64(at.Month()-1), 0
 	case per > 1e9:

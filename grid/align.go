@@ -13,6 +13,7 @@ func (g *Grid) Align(region Box) (Box, error) {
 		if in.Len() == 0 {
 			continue
 		}
+		// From the start of the first chunk to the end of the last one within the array.
 		first, _ := g.axes[i].Cell(in.Start)
 		last, _ := g.axes[i].Cell(in.Stop - 1)
 		aligned[i] = Interval{first.Start, last.Start + last.Logical}

@@ -35,6 +35,7 @@ func Auto(shape []int64, size int64) []int64 {
 		if near && bytes < autoMost || rest == 1 {
 			break
 		}
+		// Halve one axis after another, also those that have length 1 already.
 		axis := i % len(chunk)
 		chunk[axis] = chunk[axis]/2 + chunk[axis]%2
 	}

@@ -158,6 +158,8 @@ func (a Axis) shards() iter.Seq2[shard, int64] {
 		defer stop()
 		var s Run
 		for r := range a.Edges() {
+			// One run of edges may span several runs of encoded lengths, and the other
+			// way round.
 			for r.Count > 0 {
 				if s.Count == 0 {
 					s, _ = next()

@@ -103,14 +103,17 @@ func (l *lister) add(once []Run, count int64) error {
 	switch {
 	case !ok:
 		return ErrOverflow
+	// Equal inner chunks are a run, however many shards have them.
 	case len(once) == 1:
 		l.open = appendRun(l.open, Run{once[0].Length, once[0].Count * count})
+	// A few runs are cheaper than a part.
 	case count == 1 || count <= int64(fewRuns/len(once)):
 		for range count {
 			for _, r := range once {
 				l.open = appendRun(l.open, r)
 			}
 		}
+	// A longer list becomes a part that repeats once per shard.
 	default:
 		l.close()
 		m, _ := measured(ofRuns(once))

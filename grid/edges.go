@@ -180,9 +180,11 @@ func (e *edges) longest(cells Interval) int64 {
 // longest returns the largest length of the cells in the interval, which counts from the
 // first cell of the part.
 func (p *part) longest(cells Interval) int64 {
+	// The interval holds every cell of the table at least once.
 	if cells.Len() >= p.cells {
 		return p.table.longest(Interval{0, p.cells})
 	}
+	// All repetitions are alike, so begin in the first one.
 	from := cells.Start % p.cells
 	to := from + cells.Len()
 	if to <= p.cells {

@@ -77,9 +77,11 @@ func (a Axis) withEncodedEdges(e *edges) (Axis, error) {
 			return Axis{}, invalid("cell %d has the encoded length %d and an edge of %d: it must be at least as long", k, length.Length, edge.Length)
 		}
 		same = same && length.Length == edge.Length
+		// Skip the cells that both runs have in common.
 		n := min(edge.Count, length.Count)
 		k, edge.Count, length.Count = k+n, edge.Count-n, length.Count-n
 	}
+	// Encoded lengths that equal the edges are not kept.
 	if !same {
 		a.stored = &stored{edges: e}
 	}

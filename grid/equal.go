@@ -23,6 +23,7 @@ func (p part) same(o part) bool {
 func (e *edges) sameUntil(o *edges, stop int64) bool {
 	for i, j, at := 0, 0, int64(0); at < stop; {
 		p, q := &e.parts[i], &o.parts[j]
+		// Compare up to the end of the part that ends first.
 		to := min(p.end(), q.end(), stop)
 		length := to - at
 		// The second condition compares with p.sum+q.sum, which might overflow.
@@ -32,6 +33,7 @@ func (e *edges) sameUntil(o *edges, stop int64) bool {
 		if !p.sameFor(q, at, length) {
 			return false
 		}
+		// Either part, or both, may end here.
 		if at = to; p.end() == at {
 			i++
 		}
@@ -73,6 +75,7 @@ type place struct {
 
 // newPlace returns the position of an element of a part.
 func newPlace(p *part, element int64) place {
+	// All repetitions are alike, so look at the first one.
 	off := (element - p.offset) % p.sum
 	entry := search(p.start[:len(p.start)-1], off)
 	run := p.run(entry)

@@ -30,6 +30,7 @@ func (a Axis) FittingLengths(length, n int64) (below, above int64) {
 		// The last chunk is stored up to the new extent, so it counts from its own start.
 		edge = length + a.extent%a.step
 	}
+	// No new edge is needed, or it is stored with the shared length, or it fits.
 	if edge <= common || edge%n == 0 {
 		return length, length
 	}

@@ -140,6 +140,7 @@ func (h *Heap) put(ref []byte, page, off, n int) {
 // add adds a page and returns its number.
 func (h *Heap) add(page []byte) int {
 	for in := h; in != nil; in = in.of {
+		// Count the memory that is held, not only the bytes in use.
 		in.bytes.Add(int64(cap(page)))
 	}
 	h.mu.Lock()

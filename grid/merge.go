@@ -97,6 +97,7 @@ func (m *merger) flush() {
 
 // add adds cells of one length. The last cell that it makes stays open.
 func (m *merger) add(r Run) {
+	// Fill the open cell as far as it goes.
 	if fit := min(r.Count, (m.longest-m.open)/r.Length); fit > 0 {
 		m.open += fit * r.Length
 		r.Count -= fit
@@ -105,6 +106,7 @@ func (m *merger) add(r Run) {
 		return
 	}
 	m.flush()
+	// A cell that is too long by itself stays as it is.
 	each := max(1, min(r.Count, m.longest/r.Length))
 	// At least one cell is left over for the open one, so that it can still grow.
 	if whole := (r.Count - 1) / each; whole > 0 {

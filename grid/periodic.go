@@ -63,6 +63,7 @@ func appendSections[S comparable](dst []section, list []S, at int, border []int3
 // entry.
 func bestSection[S comparable](list []S, border []int32) section {
 	n := len(list)
+	// Try the start first: most lists repeat from there on.
 	best := grow(list, 0, prefixPeriod(list, border))
 	// No other period can save much more.
 	if best.saved() >= n/2 {
@@ -72,6 +73,7 @@ func bestSection[S comparable](list []S, border []int32) section {
 	slices.Reverse(list)
 	period := prefixPeriod(list, border)
 	slices.Reverse(list)
+	// A repetition of more than half of the list covers its middle.
 	middle := prefixPeriod(list[n/2:], border)
 	for _, s := range []section{grow(list, n-period, period), grow(list, n/2, middle)} {
 		if s.saved() > best.saved() {
@@ -90,6 +92,7 @@ func prefixPeriod[S comparable](list []S, border []int32) int {
 	period, most := 0, 0
 	matched := 0 // length of the longest border of list[:i]
 	for i := 1; i < len(list); i++ {
+		// Fall back to shorter borders until one can be extended.
 		for matched > 0 && list[matched] != list[i] {
 			matched = int(border[matched-1])
 		}
@@ -103,6 +106,7 @@ func prefixPeriod[S comparable](list []S, border []int32) int {
 		if 2*p > len(list) {
 			break
 		}
+		// The period saves at most the border, so only a longer border can save more.
 		if matched > most && length >= 2*p {
 			if saved := (length/p - 1) * p; saved > most {
 				period, most = p, saved
@@ -127,6 +131,7 @@ func grow[S comparable](list []S, from, period int) section {
 		from--
 	}
 	repeats := (to - from) / period
+	// The entries before from are the end of an incomplete repetition.
 	if from > 0 && to == len(list) {
 		from = to - repeats*period
 	}

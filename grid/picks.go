@@ -81,6 +81,7 @@ func (p *Picks) move(block, cell *View, gather bool) {
 // those bytes of elem that the windows take. count is the number of elements that it
 // takes along each axis.
 func (p *Picks) Fill(block View, count []int64, elem []byte) {
+	// Fill one window after another with its bytes of elem.
 	if len(p.Windows) > 0 {
 		bare := &Picks{Lists: p.Lists, Points: p.Points}
 		for _, w := range p.Windows {
@@ -111,6 +112,7 @@ func (p *Picks) moveAll(block, cell View, gather bool) {
 	if !gather {
 		dst, src = src, dst
 	}
+	// References would be meaningless in the other heap.
 	if apart(dst.Heap, src.Heap) {
 		p.adopt(block, cell, gather)
 		return
@@ -374,6 +376,7 @@ func (l List) distinct() int64 {
 func (p Part) Covers(shape, encoded []int64) bool {
 	switch {
 	case p.Picks == nil:
+	// Windows are assumed to leave out some bytes.
 	case len(p.Picks.Windows) > 0:
 		return false
 	case p.Picks.Points != nil:

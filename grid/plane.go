@@ -44,6 +44,7 @@ type planes struct {
 // copyPlanes copies the axes before outer plane by plane, if that is worth it, and
 // reports whether it did. Runs of size bytes count as elements here.
 func copyPlanes(dst, src *View, outer int, size int64) bool {
+	// Cheap checks first: most copies are not transposes.
 	if outer < 2 || size > 16 || size&(size-1) != 0 || !follow(dst, outer, size) || !follow(src, outer, size) {
 		return false
 	}

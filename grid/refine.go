@@ -73,6 +73,7 @@ func (c *cursor) advance(n int64) {
 		return
 	}
 	r := &c.runs[0]
+	// Finish the current cell, then whole cells, and keep the rest of the last one.
 	n -= c.left
 	r.Count -= 1 + n/r.Length
 	c.left = r.Length - n%r.Length
@@ -119,12 +120,14 @@ func common(p, q *cursor) Run {
 		return Run{}
 	}
 	a, b := p.runs[0], q.runs[0]
+	// Cells of a fill whole cells of b, as many as both runs have.
 	if q.atStart() && b.Length%a.Length == 0 {
 		n := b.Length / a.Length
 		if k := min(b.Count, a.Count/n); k > 0 {
 			return Run{a.Length, k * n}
 		}
 	}
+	// Each cell of a is cut in half by a boundary of b, and the other way round.
 	if a.Length == b.Length && q.left == a.Length-q.left {
 		if k := min(a.Count, b.Count-1); k > 0 {
 			return Run{q.left, 2 * k}

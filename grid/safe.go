@@ -67,6 +67,7 @@ func (g *Grid) slice(pieces []Box, region, chunks Box, axis, n int) []Box {
 	from, last := in.Start, k.Start
 	for j := 1; j <= n; j++ {
 		piece := slices.Clone(region)
+		// The last piece ends with the region.
 		to := in.Stop
 		if j < n {
 			cut := a.nearest(in.Start + fraction(in.Len(), j, n))
@@ -115,6 +116,7 @@ func (g *Grid) rows(pieces []Box, region, chunks Box, axis, n int) []Box {
 	for i, share := range shares(rows, n, most) {
 		part, row := slices.Clone(region), slices.Clone(chunks)
 		part[axis] = rows[i]
+		// row has a single chunk along axis, so split goes on along another one.
 		row[axis] = Interval{in.Start + int64(i), in.Start + int64(i) + 1}
 		pieces = g.split(pieces, part, row, share)
 	}
@@ -130,6 +132,7 @@ func shares(rows []Interval, n int, most int64) []int {
 	}
 	given := make([]int, len(rows))
 	heap := make([]row, len(rows))
+	// The weight of a row is the size of its pieces.
 	weigh := func(i int) row {
 		if int64(given[i]) >= most {
 			return row{i, 0}

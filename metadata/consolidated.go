@@ -170,6 +170,7 @@ func (c *Consolidated) index() error {
 		switch {
 		case e.path == last:
 			return c.entryError(e.path, errTwice)
+		// In tree order nothing comes between an array and the nodes below it.
 		case array != "" && below(e.path, array):
 			return c.entryError(e.path, errBelowArray)
 		case e.array:

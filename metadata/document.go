@@ -68,6 +68,7 @@ func newDocument(root strictjson.Value) (*document, error) {
 func (d *document) unknown(name string, v strictjson.Value) {
 	must, _ := v.Member("must_understand")
 	b, err := must.Bool()
+	// Only an explicit false permits ignoring the member.
 	keep := err == nil && !b
 	if !keep && d.refused == nil {
 		text := `unknown member; it may be ignored only if it is an object with "must_understand": false`

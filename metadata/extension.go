@@ -54,6 +54,7 @@ func newExtension(v strictjson.Value) (Extension, error) {
 	if err != nil {
 		return Extension{}, err
 	}
+	// Remember the spelling, so that an unchanged extension is written as it was.
 	e.read = &spelling{e, v.Raw()}
 	return e, nil
 }

@@ -38,6 +38,7 @@ func (c *Consolidated) sift() {
 			array = e.path
 		}
 	}
+	// Nearly all documents are sound.
 	if len(bad) == 0 {
 		return
 	}

@@ -233,6 +233,7 @@ func (c *chainV2) add(v strictjson.Value) error {
 	if err != nil {
 		return err
 	}
+	// Codecs that are not listed take bytes and return bytes.
 	stage := stagesV2[id]
 	if stage != bytesStage && (c.serial.Name != "" || len(c.bytes) > 0) {
 		// Keep the codec, so that the array can be described.
@@ -321,6 +322,7 @@ func (c *chainV2) result(id string, members []member) {
 	}
 	for _, name := range typeMembers {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
+		// The first member present decides.
 		if i < 0 {
 			continue
 		}
@@ -334,6 +336,7 @@ func (c *chainV2) result(id string, members []member) {
 		break
 	}
 	for i, m := range members {
+		// In memory elements have the byte order of the host, which "<" stands for here.
 		if slices.Contains(typeMembers, m.name) && bytes.HasPrefix(m.raw, []byte(`">`)) {
 			members[i].raw = append([]byte(`"<`), m.raw[2:]...)
 		}

@@ -119,6 +119,7 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 	// Indices of entries by key, without the name of the document.
 	at := make(map[string]int32, count)
 	for key, m := range nodes.Members() {
+		// A key is the path of a node and the name of one of its documents.
 		slash := strings.LastIndexByte(key, '/')
 		dir, name := key[:slash+1], key[slash+1:]
 		if name != V2Array && name != V2Group && name != V2Attributes {
@@ -142,6 +143,7 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 
 // put adds a document to the record of an entry. The record lacks only its last brace.
 func (e *entry) put(key, name string, document []byte) {
+	// Each document may occur once per node.
 	bit := uint8(1) << slices.Index(recordNames, name)
 	if e.has&bit != 0 {
 		e.again = append(e.again, member{key, document})

@@ -195,6 +195,7 @@ func (w *writerV2) filter(name string, v strictjson.Value) error {
 		members = append(members, member{name, m.Raw()})
 	}
 	switch {
+	// Older readers do not know the member, and false is its default.
 	case ok && id == "zstd", name == "zstd":
 		members = slices.DeleteFunc(members, func(m member) bool { return m.name == "checksum" && string(m.raw) == "false" })
 	case ok, name == "gzip":
@@ -218,6 +219,7 @@ func bloscV2(members []member) []member {
 		if number := numbers[string(m.raw)]; m.name == "shuffle" && number != "" {
 			m.raw = []byte(number)
 		}
+		// numcodecs takes the size of elements from the data.
 		if m.name != "typesize" {
 			list = append(list, m)
 		}

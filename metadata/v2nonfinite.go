@@ -27,6 +27,7 @@ func quoteNonFinite(raw []byte) (out []byte, found bool) {
 		if n == 0 {
 			n = 1
 			for _, f := range nonFinite {
+				// A word before a colon is not a value.
 				if bytes.HasPrefix(raw[i:], f.bare) && !isName(raw[i+len(f.bare):]) {
 					out, found = append(out, f.quoted...), true
 					i += len(f.bare)

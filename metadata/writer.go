@@ -81,6 +81,7 @@ func (w *writer) extensions(list []Extension) {
 // extension writes e as spell appends it. A configuration that is not one JSON value is
 // refused here. One that is not an object is refused when the document is parsed again.
 func (w *writer) extension(e Extension, spell func(Extension, []byte) []byte) {
+	// The spelling was read from a document, but check it against the limits.
 	if e.asRead() {
 		w.raw(spell(e, nil))
 		return

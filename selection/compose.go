@@ -67,6 +67,7 @@ func (r *Resolved) Axes() []int {
 func (r *Resolved) compose(o, q *Resolved) {
 	dims := r.Axes()
 	o.axes = slices.Clone(r.axes)
+	// Axis k of the block is axis to of the array.
 	for k, to := range dims {
 		o.axes[to] = r.axes[to].compose(q.axes[k])
 	}
@@ -85,6 +86,7 @@ func (r *Resolved) compose(o, q *Resolved) {
 
 // compose returns what q selects of the elements that a selects.
 func (a axis) compose(q axis) axis {
+	// A list of either side names its elements one by one.
 	if a.list != nil || q.list != nil {
 		given := make([]int64, q.count)
 		for k := range given {
@@ -110,6 +112,7 @@ func (a axis) compose(q axis) axis {
 func (r *Resolved) pointsOf(p *points) *points {
 	o := &points{shape: p.shape, coords: make([]coords, len(r.axes))}
 	for i, a := range r.axes {
+		// Dropped axes have the same index for all points: a single value with strides 0.
 		o.coords[i] = coords{data: []int64{a.start}, strides: make([]int64, len(p.shape)), least: a.start, most: a.start}
 	}
 	for k, to := range r.Axes() {

@@ -64,6 +64,7 @@ func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point
 	cells := int64(1)
 	for i := range p.coords {
 		a, from, n := g.Axis(i), touched[i].Start, touched[i].Len()
+		// cells is the number of different cell numbers so far, along the axes before i.
 		next, ok := checked.Mul(cells, n)
 		var dense []int64
 		// The numbers would overflow. Number only the touched cells instead: there are no
@@ -82,6 +83,7 @@ func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point
 				j, _ := slices.BinarySearch(dense, in.cell.Index)
 				number = int64(j)
 			}
+			// Numbers grow axis by axis, in C order.
 			out[k].Cell = out[k].Cell*n + number
 			out[k].At = out[k].At*in.cell.Encoded + at - in.cell.Start
 			k++
@@ -103,6 +105,7 @@ func sortByCell(points []grid.Point, cells int64) []grid.Point {
 		slices.SortFunc(points, byCell)
 		return points
 	}
+	// next[k] becomes the position of the next point of cell k.
 	next := make([]int64, cells+1)
 	for _, p := range points {
 		next[p.Cell+1]++

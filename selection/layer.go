@@ -24,6 +24,7 @@ func (r *Resolved) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
 	for i, n := range r.FullShape() {
 		to := r.axis(i)
 		a := r.axes[to]
+		// The longest touched chunk decides.
 		edge := g.Axis(to).Longest(touched[to])
 		if a.list == nil {
 			// A step selects only some elements of a chunk.

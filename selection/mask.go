@@ -68,6 +68,7 @@ func (m *mask) points(start, stop int64) *points {
 	// Begin with the stretch that holds the first of the elements.
 	k := max(0, sort.Search(len(m.counts), func(i int) bool { return m.counts[i] > start })-1)
 	number := m.counts[k]
+	// Jump from one selected element to the next.
 	for at := int64(k) * maskStretch; number < stop; at++ {
 		at += int64(bytes.IndexByte(m.data[at:], 1))
 		if number >= start {
@@ -109,6 +110,7 @@ func (w *maskWalk) walk(axis int, from, at int64) {
 		w.row(from, at, 1)
 		return
 	}
+	// Add the index along this axis to both numbers.
 	from, at = from*w.shape[axis]+w.cell.Start[axis], at*w.cell.Encoded[axis]
 	if axis == len(w.shape)-1 {
 		w.row(from, at, w.cell.Logical[axis])

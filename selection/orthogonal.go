@@ -85,6 +85,7 @@ func bindMask(n int, extent int64, b []bool) (axis, error) {
 // a step, which is copied in longer runs.
 func axisOf(given []int64) axis {
 	n := len(given)
+	// A single element has no step.
 	if n <= 1 {
 		a := axis{step: 1, count: int64(n)}
 		if n == 1 {
@@ -112,6 +113,7 @@ func sorted(given []int64) *list {
 	for k := range l.Place {
 		l.Place[k] = int64(k)
 	}
+	// The places are in order already.
 	if slices.IsSorted(given) {
 		l.At = given
 		return l

@@ -81,6 +81,7 @@ func (p *Piece) Seek(g *grid.Grid, of grid.Part, chunk []int64) bool {
 func (p *Piece) seekList(axis int, of grid.List) {
 	l := list{List: of}
 	from := l.upTo(0, p.Cell.Start[axis])
+	// The entries of the list within the chunk follow each other, because it is sorted.
 	n := l.upTo(from, p.Cell.Start[axis]+p.Cell.Logical[axis])
 	p.lists[axis] = l.cut(from, from+n, p.Cell.Start[axis])
 	p.Start[axis], p.Step[axis], p.Count[axis], p.Place[axis] = 0, 1, n, 0

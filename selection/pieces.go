@@ -53,6 +53,7 @@ func (p *pieces) along(part *Part, i int) (from, to axis) {
 	if a.list == nil {
 		from = axis{part.Start[i] + p.cell.Start[i], a.step, part.Count[i], a.flip, a.drop, nil}
 		to = axis{start: part.Place[i], step: 1, count: part.Count[i]}
+		// The part counts places forwards, the block backwards.
 		if a.flip {
 			to.start = a.count - to.start - to.count
 		}

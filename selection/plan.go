@@ -95,6 +95,7 @@ func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 // returns false after the last.
 func (p *Plan) Next(part *Part) bool {
 	switch {
+	// Stay at the end.
 	case p.done:
 	case p.mask != nil:
 		p.done = !p.nextMasked(part)
@@ -122,6 +123,7 @@ func (p *Plan) fill(part *Part) {
 		if p.lists {
 			part.lists[i] = grid.List{}
 		}
+		// A list names its places itself.
 		if l := a.want.list; l != nil {
 			part.lists[i] = l.cut(a.taken, a.taken+a.count, a.start)
 			part.Start[i], part.Place[i] = 0, 0
@@ -156,6 +158,7 @@ func (a *planAxis) moveTo(taken int64) {
 	if taken == a.taken && a.count > 0 {
 		return // the axis has only this piece
 	}
+	// The piece of a list has all following entries within the chunk.
 	if a.want.list != nil {
 		l := a.want.list
 		a.chunk, _, _ = a.cut.Locate(l.At[taken] - l.Base)

@@ -119,6 +119,7 @@ func (s *slabs) stop(axis int, start, most int64) int64 {
 		return stop
 	}
 	for _, g := range s.grids {
+		// Go back to the boundary, unless the slab would then be empty.
 		if back := s.back(g, s.Resolved.axis(axis), stop); stop-back > start {
 			return stop - back
 		}
@@ -134,6 +135,7 @@ func (s *slabs) back(g *grid.Grid, axis int, place int64) int64 {
 	switch {
 	case !ok || a.list != nil:
 		return 0
+	// Backwards, the places before this one lie at the end of the chunk.
 	case a.flip:
 		cell, _ := g.Axis(axis).Cell(chunk)
 		within = cell.Logical - 1 - within
@@ -146,6 +148,7 @@ func (s *slabs) advance(box grid.Box, cut int) bool {
 	if cut >= len(box) {
 		return false
 	}
+	// Go on along the axis that is cut. Slabs sets the end.
 	if box[cut].Stop < s.shape[cut] {
 		box[cut].Start = box[cut].Stop
 		return true

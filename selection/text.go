@@ -166,6 +166,7 @@ func merge(basic Basic, named map[int]Item, rank int) (Basic, error) {
 		return nil, err
 	}
 	for i, item := range named {
+		// Only an item that was given can differ from All here.
 		if items[i].kind != itemAll {
 			return nil, fmt.Errorf("%w: axis %d is selected by place and by name", ErrInvalid, i)
 		}

@@ -100,6 +100,7 @@ func parseValues(text string) (*Values, error) {
 		}
 		return &Values{Is: from, Quoted: quoted}, nil
 	}
+	// rest begins with the two dots.
 	to, more, quotedTo, err := operand(rest[len(".."):])
 	switch {
 	case err != nil:

@@ -123,6 +123,7 @@ func layouts(a grid.Axis, few int64, runs int) [][]span {
 	if list, ok := single(a, few); ok {
 		all = append(all, list)
 	}
+	// Fewer runs each time, until the drawing fits.
 	for most := runs; most > 0; most-- {
 		all = append(all, spans(a, a.Cells(), most))
 	}

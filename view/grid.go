@@ -99,6 +99,7 @@ func busiest(g *grid.Grid) (row, column int) {
 			second = i
 		}
 	}
+	// With one axis there is only a row of columns.
 	if g.Rank() < 2 {
 		return -1, first
 	}

@@ -50,6 +50,7 @@ func newPlate(g *grid.Grid, opt *SVGOptions) *plate {
 func (p *plate) remarks() []string {
 	var lines []string
 	for i, line := range p.axisLines() {
+		// Axes that are drawn show their lengths beside the cells.
 		if p.isEmpty() || p.grid.Rank() == 0 || i != p.row && i != p.column {
 			lines = append(lines, strings.Join(strings.Fields(line), " "))
 		}

@@ -88,6 +88,7 @@ func (s stretch) pixels(c scale, elements int64) int {
 
 // newRuler lays out the cells of an axis in as much detail as fits.
 func newRuler(kind *rulerKind, a grid.Axis, name func(elements grid.Interval) string) ruler {
+	// The first scale is reserved for axes whose elements have names.
 	r, from := ruler{kind: kind, axis: a}, 1
 	if c, ok := a.Cell(0); ok && name != nil && c.Logical > 0 && name(grid.Interval{Stop: c.Logical}) != "" {
 		r.name, from = name, 0
@@ -121,6 +122,7 @@ func (r *ruler) layOut(s stretch) {
 			r.add(p, p.cells, r.kind.gap, text)
 		case p.inside > 0 && p.inside < p.edge:
 			r.addCut(p, s)
+		// A gap would take as much room as three cells.
 		case n <= 3:
 			r.addEach(p, s.pixels(r.kind.scales[r.level], p.edge))
 		default:
@@ -183,6 +185,7 @@ func scaled(plates []*plate, of func(*plate) *ruler) {
 	level := 0
 	for _, p := range plates {
 		s = s.with(of(p).list)
+		// The plate with the least room decides.
 		level = max(level, of(p).level)
 	}
 	for _, p := range plates {

@@ -38,6 +38,7 @@ func spans(a grid.Axis, stop int64, most int) []span {
 	var list []span
 	next := int64(0)
 	for r := range a.Edges() {
+		// One run too many is enough to know that some must be left out.
 		if next >= stop || len(list) > most {
 			break
 		}
