@@ -206,7 +206,7 @@ func parseSlice(parts []string) (Item, error) {
 		step = 1
 	}
 	if step == 0 {
-		return Item{}, fmt.Errorf("the step of a slice must not be 0")
+		return Item{}, fmt.Errorf("a slice cannot have a step of 0")
 	}
 	if bounds[0] == Open && bounds[1] == Open && step == 1 {
 		return All(), nil
