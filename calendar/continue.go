@@ -14,8 +14,8 @@ import (
 // The steps are months if the values are a constant number of months apart and all lie on
 // the same day of the month at the same time, all in the middle of their months (or
 // years), or all on the last day. Otherwise they are steps of equal length, as exactly as
-// float64 values permit. If there is no such length, or if there are only two values, days
-// 14 to 17 count as the middle of a month. For values in the middle or at the end of
+// float64 values permit. If there is no such length, or if there are only two values,
+// days 14 to 17 count as the middle of a month. For values in the middle or at the end of
 // months the times may differ from the values by days, but never by a month.
 //
 // The error wraps [ErrIrregular] if there is no such step. Other errors are those of

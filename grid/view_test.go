@@ -121,7 +121,8 @@ func BenchmarkCopy(b *testing.B) {
 		})
 	}
 	for _, row := range []int64{4, 8, 16, 32} {
-		b.Run(fmt.Sprintf("rows of %d", row), func(b *testing.B) { // a small inner chunk within a larger block
+		// A small inner chunk within a larger block.
+		b.Run(fmt.Sprintf("rows of %d", row), func(b *testing.B) {
 			shape := []int64{4, 4, row}
 			src := grid.View{Data: make([]byte, 4*64*row*64), Shape: shape, Strides: []int64{64 * row * 64, row * 64, 1}, Size: 1}
 			dst := grid.Contiguous(make([]byte, 16*row), shape, 1)

@@ -12,8 +12,8 @@ import (
 
 // RecordV2 returns the entry of a node of format 2 in consolidated metadata: an object of
 // its documents by their names. These are document, under the given name [V2Array] or
-// [V2Group], and attributes, under [V2Attributes], unless attributes is nil. If a document
-// is not JSON, the error wraps [ErrInvalid].
+// [V2Group], and attributes, under [V2Attributes], unless attributes is nil. If a
+// document is not JSON, the error wraps [ErrInvalid].
 func RecordV2(name string, document, attributes []byte, l Limits) ([]byte, error) {
 	w := &writer{buf: []byte{'{'}, limits: l}
 	w.first(name).raw(document)
