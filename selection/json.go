@@ -14,7 +14,7 @@ import (
 //	{"orthogonal": [[0, 2, 5], "1:5", 7]}  for every axis an index, a slice, or a list
 //	                                       of integers or booleans
 //	{"orthogonal": {"time": [0, 2]}}       the same by names of axes
-//	{"points": [[0, 5, 7], [10, 20, 30]]}  for every axis an integer or nested lists that
+//	{"points": [[0, 5, 7], [10, 20, 30]]}  per axis an integer or nested lists that
 //	                                       are broadcast: (0, 10), (5, 20), (7, 30)
 //	{"blocks": ["0", "1:3"]}               chunks; with "inner": true, inner chunks
 //	{"mask": "mask.npy"}                   what the function mask returns for the name

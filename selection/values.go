@@ -38,7 +38,7 @@ func (v Values) String() string {
 //	lat=-10..                    all elements from a value on
 //	time=2024-12-25              the element whose value is nearest
 //	lat=10.0                     the same; lat=10 is an index
-//	station="5"                  the element with a label, quoted if it looks like a number
+//	station="5"                  an element by its label, quoted if it is a number
 type Parser struct {
 	Names []string // of the axes, "" for one without
 	// Mask reads a mask. It is nil if there are none.
