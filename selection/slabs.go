@@ -98,7 +98,7 @@ func (s *slabs) cut(size, limit int64) (axis int, most int64) {
 	plane := size
 	for axis = len(s.shape) - 1; axis >= 0; axis-- {
 		next, ok := checked.Mul(plane, s.shape[axis])
-		// This is the last axis of which a slab cannot hold all places.
+		// The first axis, from the last one on, that does not fit as a whole.
 		if !ok || next > limit {
 			return axis, max(1, limit/plane)
 		}
