@@ -152,7 +152,7 @@ func (h *Heap) add(page []byte) int {
 	return len(all) - 1
 }
 
-// apart reports whether references into one heap are meaningless in the other.
+// apart reports whether references into one heap mean nothing in the other.
 func apart(a, b *Heap) bool { return a != nil && b != nil && a.pages != b.pages }
 
 // putRef writes a reference. Its last four bytes are always 0.
