@@ -134,6 +134,9 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 		return err
 	}
 	g, err := zarr.CreateGroup(cmd.Context(), location, attributes, c.options(cmd))
+	if err != nil && c.overwrite {
+		return halfRemoved(cmd, location, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -164,6 +167,9 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	a, err := zarr.CreateArray(cmd.Context(), location, *spec, c.options(cmd))
 	if data != nil && errors.Is(err, zarr.ErrIncomplete) {
 		return c.undo(cmd, location, err) // an array without its values
+	}
+	if err != nil && c.overwrite {
+		return halfRemoved(cmd, location, err)
 	}
 	if err != nil {
 		return err

@@ -140,8 +140,11 @@ func sentence(cmd *cobra.Command, err error) string {
 	}
 	op, path := operation(cmd, err)
 	text := strings.TrimSpace("interrupted: " + op + " " + path)
-	if taken {
+	switch left := leftBy(cmd); {
+	case taken:
 		text += "; " + u.note
+	case left != "":
+		text += "; " + left
 	}
 	return text
 }

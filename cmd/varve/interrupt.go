@@ -7,6 +7,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // interrupt is the signal that ended a command. It is the cause of the command's context.
@@ -42,9 +45,15 @@ func untilSignal(ctx context.Context) context.Context {
 		s := <-came
 		signal.Stop(came)
 		cancel(&interrupt{s})
+		time.Sleep(interruptDelay)
+		// What is published is finished, and what cannot be finished is taken back.
+		_, _ = fmt.Fprintln(os.Stderr, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once")
 	}()
 	return ctx
 }
+
+// interruptDelay is how long a command that was asked to end may take before it says why it goes on.
+const interruptDelay = time.Second
 
 // isInterrupted reports whether err says that the command was asked to end. An error is no interrupt
 // because something else that failed was cancelled: then the command's own context goes on.
@@ -58,6 +67,33 @@ func statusOf(ctx context.Context, err error) int {
 		return i.status()
 	}
 	return 1
+}
+
+// leftBy says what a command that was stopped has left, where all that it may have begun leaves the
+// same; "" where there is nothing to say.
+func leftBy(cmd *cobra.Command) string {
+	if isDryRun(cmd) {
+		return "nothing was changed"
+	}
+	if f := cmd.Flags().Lookup("overwrite"); f != nil && f.Changed {
+		return "" // what was there may be gone
+	}
+	switch cmd.Name() {
+	case "append", "resize", "unlock", "attrs", "consolidate":
+		return "nothing was changed"
+	case "convert":
+		if cmd.Flags().NArg() == 1 {
+			return "no document was changed"
+		}
+		return "nothing was copied"
+	case "copy":
+		return "nothing was copied"
+	case "write":
+		return "every chunk has its old elements or the new ones: repeat the command to write all of them"
+	case "compact":
+		return "every shard is as it was or in order: repeat the command for the others"
+	}
+	return ""
 }
 
 // leftover is a failure that leaves something which nobody sees yet, with what to do about it.

@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
 
@@ -38,13 +40,28 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	err := zarr.Delete(cmd.Context(), location, opt)
 	p.end()
 	if err != nil {
-		return err
+		return halfRemoved(cmd, location, err)
 	}
 	if wantsJSON(cmd) {
 		return printJSON(cmd, map[string]any{"path": location, "removed": true})
 	}
 	confirm(cmd, "%s  removed", location)
 	return nil
+}
+
+// halfRemoved returns the error of a removal with what to do about what it has left. That has a note
+// which says that it is no node any more.
+func halfRemoved(cmd *cobra.Command, location string, err error) error {
+	ctx := context.WithoutCancel(cmd.Context())
+	at, lookErr := locate(ctx, location, store.Read)
+	if lookErr != nil || isDryRun(cmd) {
+		return err
+	}
+	begun, lookErr := rewrite.Unfinished(ctx, at)
+	if lookErr = errors.Join(lookErr, letGo(at, true)); !begun || lookErr != nil {
+		return err
+	}
+	return leftover(err, "what is left of %s is not visible: repeat the command, which removes it, or use varve rm", location)
 }
 
 // countBelow makes the number of values at a location and below it the total, where somebody looks.

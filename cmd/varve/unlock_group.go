@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -31,7 +29,7 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 		at := sameNode(location) + "/" + l.path
 		u, err := unlockArray(cmd, at, l.array, &l.how)
 		if err != nil {
-			return on(cmd.Name(), at, errors.Join(err, someUnlocked(len(done), len(arrays))))
+			return someUnlocked(on(cmd.Name(), at, err), len(done), len(arrays))
 		}
 		p.add(1)
 		done = append(done, u)
@@ -49,12 +47,12 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 	return printReaders(cmd, done...)
 }
 
-// someUnlocked says how far the unlocking of a group came, nil where it did not begin.
-func someUnlocked(done, all int) error {
+// someUnlocked returns an error with how far the unlocking of a group came.
+func someUnlocked(err error, done, all int) error {
 	if done == 0 {
-		return nil
+		return err
 	}
-	return fmt.Errorf("%d of %s were unlocked; repeat the command for the others", done, plural(int64(all), "array"))
+	return leftover(err, "%d of %s were unlocked; repeat the command for the others", done, plural(int64(all), "array"))
 }
 
 // lockedArrays returns the arrays below a group that have any of the axes, or all arrays where none are named.

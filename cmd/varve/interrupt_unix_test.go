@@ -1,0 +1,322 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asCommand is the variable of the environment that makes a run of this test's program the command
+// itself, with the arguments that it has as JSON.
+const asCommand = "VARVE_TEST_COMMAND"
+
+// TestCommandItself is no test: it is the command, for tests that need a process of its own.
+func TestCommandItself(t *testing.T) {
+	text, ok := os.LookupEnv(asCommand)
+	if !ok {
+		t.Skip("a test starts it")
+	}
+	var args []string
+	if err := json.Unmarshal([]byte(text), &args); err != nil {
+		t.Fatal(err)
+	}
+	os.Args = append([]string{"varve"}, args...)
+	main()
+}
+
+// process is a command that runs.
+type process struct {
+	*exec.Cmd
+	out, errs shared
+	ended     chan struct{}
+}
+
+// start starts a command whose standard input is silent.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	text, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommandItself$"), ended: make(chan struct{})}
+	p.Env = append(os.Environ(), asCommand+"="+string(text))
+	p.Stdout, p.Stderr = &p.out, &p.errs
+	in, err := p.StdinPipe()
+	if err == nil {
+		t.Cleanup(func() { in.Close() })
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.Wait() // the status tells
+		close(p.ended)
+	}()
+	return p
+}
+
+// stop sends a signal once the command is so far, and returns its status. It is false where the
+// command ended before.
+func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (status int, stopped bool) {
+	t.Helper()
+	for !ready() {
+		select {
+		case <-p.ended:
+			return p.ProcessState.ExitCode(), false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	_ = p.Process.Signal(s) // one that has ended is found out below
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second): // far more than a second: a machine may be busy
+		_ = p.Process.Kill()
+		t.Fatalf("it goes on after %v: %s", s, p.errs.String())
+	}
+	return p.ProcessState.ExitCode(), true
+}
+
+// webStore is a web server that offers a folder, and never answers requests for chunks as long as
+// it hangs.
+type webStore struct {
+	url   string
+	mu    sync.Mutex
+	asked bool          // for a chunk
+	over  chan struct{} // closed once it hangs no more
+}
+
+// offer returns a server of a folder. how says where an answer to a request for a chunk stops: with
+// "headers" before it begins, with "body" in the middle; "busy" are answers that tell to come again.
+func offer(t *testing.T, dir, how string) *webStore {
+	w := &webStore{over: make(chan struct{})}
+	files := http.FileServer(http.Dir(dir))
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		select {
+		case <-w.over:
+			files.ServeHTTP(rw, r)
+			return
+		default:
+		}
+		if !strings.Contains(r.URL.Path, "/c/") {
+			files.ServeHTTP(rw, r)
+			return
+		}
+		switch how {
+		case "busy":
+			rw.Header().Set("Retry-After", "5")
+			rw.WriteHeader(http.StatusServiceUnavailable)
+			_ = http.NewResponseController(rw).Flush()
+			w.ask()
+			return
+		case "body":
+			rw.Header().Set("Content-Length", "10")
+			_, _ = rw.Write([]byte("half"))
+			_ = http.NewResponseController(rw).Flush()
+		}
+		w.ask()
+		select {
+		case <-r.Context().Done():
+		case <-w.over:
+		}
+	}))
+	t.Cleanup(func() { w.release(); s.CloseClientConnections(); s.Close() })
+	w.url = s.URL
+	return w
+}
+
+func (w *webStore) ask() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = true
+}
+
+// hangs reports whether somebody waits for a chunk.
+func (w *webStore) hangs() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked
+}
+
+// release lets the server answer.
+func (w *webStore) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.over:
+	default:
+		close(w.over)
+	}
+}
+
+// TestHangingServer stops commands that wait for a web server: for the beginning of an answer, for
+// the rest of one, and between two requests. They end, with the status of the signal and one
+// message, and leave no file. Done again, once the server answers, they come to their end.
+func TestHangingServer(t *testing.T) {
+	signals := map[string]syscall.Signal{"headers": syscall.SIGINT, "body": syscall.SIGTERM, "busy": syscall.SIGHUP}
+	for how, signal := range signals {
+		for _, c := range []struct {
+			args []string // URL is the store on the server, DIR a folder
+			says string
+		}{
+			{[]string{"cat", "URL/a"}, ""},
+			{[]string{"export", "URL/a", "-o", "DIR/a.npy"}, ""},
+			{[]string{"check", "URL"}, ""},
+			{[]string{"equal", "URL/a", "URL/b"}, ""},
+			{[]string{"copy", "URL", "DIR/copy.zarr"}, "repeat the command, which begins anew"},
+			{[]string{"copy", "URL", "DIR/copy.zip"}, "nothing was copied"},
+			{[]string{"convert", "URL", "DIR/copy.zarr", "--to", "2"}, ""}, // before or after it has begun at the destination
+			{[]string{"append", "DIR/own.zarr", "URL/a"}, "nothing was changed"},
+		} {
+			t.Run(how+"/"+c.args[0], func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				served := filepath.Join(dir, "served")
+				must(t, "", "create", served+"/g.zarr", "--group")
+				for _, name := range []string{"/g.zarr/a", "/g.zarr/b", "/../own.zarr"} {
+					must(t, "", "create", served+name, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]", "--codecs", `[{"name":"bytes"},{"name":"crc32c"}]`)
+					must(t, "", "write", served+name, "--value", "1")
+				}
+				must(t, "", "consolidate", served+"/g.zarr")
+				before := contentOf(t, dir)
+				w := offer(t, served, how)
+				place := strings.NewReplacer("URL", w.url+"/g.zarr", "DIR", dir)
+				var args []string
+				for _, a := range c.args {
+					args = append(args, place.Replace(a))
+				}
+				p := start(t, args...)
+				status, _ := p.stop(t, signal, w.hangs)
+				said := p.errs.String()
+				if status != 128+int(signal) || !isOneMessage(said, c.says) {
+					t.Fatalf("status %d, %s", status, said)
+				}
+				if after := contentOf(t, dir); !strings.Contains(said, "repeat") && after != before {
+					t.Errorf("something has changed:\n%s\n%s", before, after)
+				}
+				w.release()
+				must(t, "", args...)
+				noTemporaries(t, dir)
+			})
+		}
+	}
+}
+
+// isOneMessage reports whether a command that was stopped has said so in one line, and what else.
+func isOneMessage(said, what string) bool {
+	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // on a busy machine
+	return strings.Count(said, "\n") == 1 && strings.HasPrefix(said, "varve: interrupted: ") && strings.Contains(said, what)
+}
+
+// contentOf is treeOf without the times of folders.
+func contentOf(t *testing.T, dir string) string {
+	t.Helper()
+	return timesOfFolders.ReplaceAllString(treeOf(t, dir), "$1")
+}
+
+var timesOfFolders = regexp.MustCompile(`(?m)( drwx\S+) [0-9]+$`)
+
+// noTemporaries checks that a folder has no file of a change that was not finished.
+func noTemporaries(t *testing.T, dir string) {
+	t.Helper()
+	for line := range strings.Lines(treeOf(t, dir)) {
+		if name := strings.Fields(line)[0]; strings.Contains(name, "__varve") || strings.Contains(name, ".tmp") {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+// TestSignalAtLock stops commands that wait for the lock of another writer. Nothing has changed, and
+// done again they come to their end.
+func TestSignalAtLock(t *testing.T) {
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+	for i, c := range []struct {
+		lock, says string
+		args       []string
+	}{
+		{"a", "nothing was changed", []string{"append", "GROUP/a", "GROUP/b"}},
+		{"a", "nothing was changed", []string{"resize", "GROUP/a", "--shape", "3,2", "--yes"}},
+		{"a", "nothing was changed", []string{"unlock", "GROUP/a", "--trim"}},
+		{"b", "1 of 2 arrays were unlocked; repeat", []string{"unlock", "GROUP"}},
+		{"a", "nothing was changed", []string{"attrs", "GROUP/a", "set", "k", "1"}},
+		{"", "nothing was changed", []string{"consolidate", "GROUP"}},
+		{"a", "no document was changed", []string{"convert", "GROUP", "--to", "2"}},
+		{"a", "", []string{"rm", "--yes", "GROUP/a"}},
+	} {
+		signal := signals[i%len(signals)]
+		t.Run(c.args[0], func(t *testing.T) {
+			t.Parallel()
+			group := filepath.Join(t.TempDir(), "g.zarr")
+			must(t, "", "create", group, "--group")
+			for _, name := range []string{"/a", "/b"} {
+				must(t, "", "create", group+name, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]", "--chunk-key-encoding", "v2.")
+				must(t, "", "write", group+name, "--value", "1")
+			}
+			release := holdLock(t, group, c.lock)
+			before := contentOf(t, group)
+			var args []string
+			for _, a := range c.args {
+				args = append(args, strings.ReplaceAll(a, "GROUP", group))
+			}
+			p := start(t, args...)
+			waits := func() bool { return strings.Contains(p.errs.String(), "waiting for the lock") }
+			status, stopped := p.stop(t, signal, waits)
+			lines := slices.DeleteFunc(strings.SplitAfter(p.errs.String(), "\n"), func(l string) bool { return strings.Contains(l, "waiting for the lock") })
+			if said := strings.Join(lines, ""); status != 128+int(signal) || !stopped || !isOneMessage(said, c.says) {
+				t.Errorf("status %d, %s", status, said)
+			}
+			if after := contentOf(t, group); after != before && !strings.Contains(c.says, "were unlocked") {
+				t.Errorf("something has changed:\n%s\n%s", before, after)
+			}
+			release()
+			var errs bytes.Buffer
+			if status := run(t.Context(), args, streams{strings.NewReader(""), new(bytes.Buffer), &errs}); status != 0 {
+				t.Errorf("done again: status %d, %s", status, errs.String())
+			}
+			noTemporaries(t, group)
+		})
+	}
+}
+
+// TestSignalAtRemoval stops removals and replacements that have begun. What is left is said to be
+// invisible, and goes when the command is repeated, or with rm.
+func TestSignalAtRemoval(t *testing.T) {
+	for _, c := range [][]string{{"rm", "--yes", "GROUP"}, {"create", "GROUP", "--group", "--overwrite"}} {
+		t.Run(c[0], func(t *testing.T) {
+			group := filepath.Join(t.TempDir(), "g.zarr")
+			must(t, "", "create", group, "--group")
+			must(t, "", "create", group+"/a", "--shape", "300,3", "--dtype", "int8", "--chunks", "[1,3]")
+			must(t, "", "write", group+"/a", "--value", "1")
+			var args []string
+			for _, a := range c {
+				args = append(args, strings.ReplaceAll(a, "GROUP", group))
+			}
+			p := start(t, args...)
+			status, stopped := p.stop(t, syscall.SIGINT, func() bool {
+				_, err := os.Stat(filepath.Join(group, "a", "zarr.json"))
+				return err != nil // it goes first
+			})
+			said := p.errs.String()
+			if status != 0 && (status != 130 || !isOneMessage(said, "not visible: repeat the command")) || status == 0 && said != "" {
+				t.Errorf("status %d, stopped %v, %s", status, stopped, said)
+			}
+			if status != 0 {
+				must(t, "", args...)
+			}
+			noTemporaries(t, filepath.Dir(group))
+		})
+	}
+}
