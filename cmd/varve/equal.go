@@ -12,9 +12,10 @@ import (
 func newEqualCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "equal A B",
-		Short: "Compare shape, type and values of two arrays; status 1 where they differ",
-		Long: `Compare shape, type and values of two arrays; status 1 where they differ.
+		Short: "Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 where they differ",
+		Long: `Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 where they differ.
 
+Groups are equal when arrays of the same names below them are; attributes and how arrays are cut and encoded are not compared.
 Values are equal when their bits are: NaN equals NaN of the same payload, and -0.0 is not 0.0.`,
 		Example:           "  varve equal old.zarr/t2m new.zarr/t2m",
 		Args:              arguments("A", "B"),
@@ -44,6 +45,21 @@ func logicalBytes(a *zarr.Array) int64 {
 }
 
 func equal(cmd *cobra.Command, locationA, locationB string) error {
+	n, err := openNode(cmd, locationA)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if a, ok := n.(*zarr.Group); ok {
+		m, err := openNode(cmd, locationB)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		if b, ok := m.(*zarr.Group); ok {
+			return equalGroups(cmd, a, b, locationA, locationB)
+		}
+	}
 	a, err := openArray(cmd, locationA)
 	if err != nil {
 		return err
@@ -54,9 +70,7 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		return err
 	}
 	defer b.Close()
-	p := newEstimate(cmd, "comparing", 2*logicalBytes(a), decodedBytes)
-	d, err := zarr.Compare(cmd.Context(), a, b)
-	p.end()
+	d, err := compared(cmd, a, b)
 	if err != nil {
 		return err
 	}
@@ -69,5 +83,15 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 	if d != nil && err == nil {
 		err = verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, d))
 	}
+	if err == nil {
+		confirm(cmd, "%s and %s are equal", locationA, locationB)
+	}
 	return err
+}
+
+// compared compares two arrays, and shows how far that is.
+func compared(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, error) {
+	p := newEstimate(cmd, "comparing", 2*logicalBytes(a), decodedBytes)
+	defer p.end()
+	return zarr.Compare(cmd.Context(), a, b)
 }

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+)
+
+// groupComparison is what two groups have in common, as programs read it. Paths are relative to them.
+type groupComparison struct {
+	Equal    bool           `json:"equal"`
+	Compared int            `json:"arrays_compared"` // that both have
+	Differ   []arrayDiffers `json:"arrays_different"`
+	OnlyA    []string       `json:"arrays_only_in_a"`
+	OnlyB    []string       `json:"arrays_only_in_b"`
+}
+
+// arrayDiffers is an array that two groups have with another content.
+type arrayDiffers struct {
+	Path       string           `json:"path"`
+	Difference *differenceFacts `json:"difference"`
+}
+
+// equalGroups compares all arrays below two groups.
+func equalGroups(cmd *cobra.Command, a, b *zarr.Group, locationA, locationB string) error {
+	c := &groupComparison{Differ: []arrayDiffers{}, OnlyA: []string{}, OnlyB: []string{}}
+	if err := c.compare(cmd, a, b); err != nil {
+		return err
+	}
+	if wantsJSON(cmd) {
+		if err := printJSON(cmd, c); err != nil {
+			return err
+		}
+	}
+	if c.Equal {
+		confirm(cmd, "%s and %s are equal: %s compared", locationA, locationB, plural(int64(c.Compared), "array"))
+		return nil
+	}
+	return verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, c.text()))
+}
+
+func (c *groupComparison) compare(cmd *cobra.Command, a, b *zarr.Group) error {
+	inA, errA := arraysBelow(cmd, a)
+	inB, errB := arraysBelow(cmd, b)
+	if err := errors.Join(errA, errB); err != nil {
+		return err
+	}
+	for _, path := range slices.Sorted(maps.Keys(inA)) {
+		if inB[path] == nil {
+			c.OnlyA = append(c.OnlyA, path)
+			continue
+		}
+		d, err := compared(cmd, inA[path], inB[path])
+		if err != nil {
+			return err
+		}
+		if c.Compared++; d != nil {
+			c.Differ = append(c.Differ, arrayDiffers{path, (*differenceFacts)(d)})
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(inB)) {
+		if inA[path] == nil {
+			c.OnlyB = append(c.OnlyB, path)
+		}
+	}
+	c.Equal = len(c.Differ)+len(c.OnlyA)+len(c.OnlyB) == 0
+	return nil
+}
+
+// arraysBelow returns the arrays below a group by their paths. One that cannot be opened cannot be compared.
+func arraysBelow(cmd *cobra.Command, g *zarr.Group) (map[string]*zarr.Array, error) {
+	arrays := map[string]*zarr.Array{}
+	for m, err := range g.Members(cmd.Context(), true) {
+		if err = errors.Join(err, m.Err); err != nil {
+			return nil, err
+		}
+		if a, ok := m.Node.(*zarr.Array); ok {
+			arrays[m.Path] = a
+		}
+	}
+	return arrays, nil
+}
+
+// text says in short where groups differ.
+func (c *groupComparison) text() string {
+	var parts []string
+	if len(c.Differ) > 0 {
+		first := c.Differ[0]
+		parts = append(parts, fmt.Sprintf("%d of %s differ, in %s the first: %s", len(c.Differ),
+			plural(int64(c.Compared), "array"), first.Path, (*zarr.Difference)(first.Difference)))
+	} else {
+		parts = append(parts, plural(int64(c.Compared), "array")+" of both are equal")
+	}
+	for _, only := range []struct {
+		where string
+		paths []string
+	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
+		if n := len(only.paths); n > 0 {
+			named := strings.Join(only.paths[:min(n, mostNear)], ", ")
+			parts = append(parts, fmt.Sprintf("%s only in %s (%s)", plural(int64(n), "array"), only.where, named))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
