@@ -47,8 +47,8 @@ becomes null, and chunks that are missing are stored. --dry-run counts them. Abo
 	checkedVar(c.Flags(), &f.to, "to", "", "the `VERSION` of the format to make: 2 or 3", oneOf("2", "3"))
 	propose(c, "to", "2", "3")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and tell what would be converted how")
-	c.Flags().BoolVar(&f.yes, "yes", false, "store any number of missing chunks, and do not ask")
-	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "remove a node that is at DST first")
+	c.Flags().BoolVar(&f.yes, "yes", false, "store any number of missing chunks, replace a group, and do not ask")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace what is at DST; a group with members asks, or needs --yes")
 	f.singleWriter = singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -133,6 +133,9 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, letGo(src, true)) }()
+	if err := f.copying().agreed(cmd, src, from, to); err != nil {
+		return err
+	}
 	dst, err := f.copying().destination(ctx, to)
 	if err != nil {
 		return err
@@ -154,7 +157,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 
 // copying returns the flags of a copy to the destination of a conversion.
 func (f *convertFlags) copying() *copyFlags {
-	return &copyFlags{dry: f.dry, overwrite: f.overwrite, singleWriter: f.singleWriter}
+	return &copyFlags{dry: f.dry, overwrite: f.overwrite, yes: f.yes, singleWriter: f.singleWriter}
 }
 
 // conversionFacts is what was converted, as programs read it.

@@ -11,16 +11,18 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zip"
 )
 
 // copyFlags are the flags of varve copy.
 type copyFlags struct {
-	dry, overwrite, move bool
-	singleWriter         *bool
+	dry, overwrite, move, yes bool
+	singleWriter              *bool
 }
 
 func newCopyCommand() *cobra.Command {
@@ -31,6 +33,9 @@ func newCopyCommand() *cobra.Command {
 which makes an archive. Nothing is decoded: chunks, attributes and consolidated metadata are copied as they are stored, in format 2 as
 in format 3, and so are nodes with types or codecs that are not known here.
 
+--overwrite removes what is at DST first. Where that is a group with members, or an array that a group is to replace, it asks, and needs
+--yes elsewhere.
+
 The documents come last, so that a copy which is stopped is not visible; another one to the same place removes what is left
 of it. A source that changes its shape or chunks meanwhile is not copied.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
@@ -40,7 +45,8 @@ of it. A source that changes its shape or chunks meanwhile is not copied.`,
 	}
 	f := new(copyFlags)
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and count what would be copied")
-	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "remove a node that is at DST first")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace what is at DST, with everything below it")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group")
 	c.Flags().BoolVar(&f.move, "move", false, "remove SRC once it is copied")
 	f.singleWriter = singleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) }
@@ -52,7 +58,7 @@ type copied struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
 	DryRun      bool   `json:"dry_run"`
-	Moved       bool   `json:"moved"`
+	Moved       bool   `json:"moved"` // in a dry run: it would be
 	Arrays      int    `json:"arrays"`
 	Groups      int    `json:"groups"`
 	Values      int64  `json:"values"`
@@ -71,6 +77,9 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, letGo(src, true)) }()
+	if err := f.agreed(cmd, src, from, to); err != nil {
+		return err
+	}
 	dst, err := f.destination(ctx, to)
 	if err != nil {
 		return err
@@ -92,21 +101,20 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err := letGo(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
 	}
-	if !f.dry && dst.Path != "" {
-		if a, err := zarr.OpenArray(ctx, to, nil); err == nil {
-			noteDimensions(cmd, to, a)
-			_ = a.Close() // it was read only
-		}
-	}
-	c := copied{from, to, f.dry, f.move && !f.dry, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved}
+	f.noteDimensions(cmd, from, to)
+	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved}
 	switch {
 	case wantsJSON(cmd) && f.dry:
+		head := planHead{cmd.Name(), from, &to, "copy-publish", guaranteeOf(cmd)}
+		if f.move {
+			head.Strategy = "copy-publish-delete"
+		}
 		return printJSON(cmd, struct {
 			planHead
 			*copied
 			ChunksCopied int64 `json:"chunks_copied"`
 			BytesCopied  int64 `json:"bytes_copied"`
-		}{planHead{cmd.Name(), from, &to, "copy-publish", guaranteeOf(cmd)}, &c, r.Values, r.Bytes})
+		}{head, &c, r.Values, r.Bytes})
 	case wantsJSON(cmd):
 		return printJSON(cmd, c)
 	}
@@ -125,6 +133,44 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	}
 	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, sameNode(to), path.Base(sameNode(from)))
 	return errors.Join(err, g.Close())
+}
+
+// noteDimensions notes where the copy, or the one that would be made, differs in length from other
+// arrays of its group.
+func (f *copyFlags) noteDimensions(cmd *cobra.Command, from, to string) {
+	a, err := f.copyOf(cmd.Context(), from, to)
+	if err == nil {
+		noteDimensions(cmd, to, a)
+		_ = a.Close() // it was read only
+	}
+}
+
+// copyOf opens the array that was copied, or the one that a dry run would make.
+func (f *copyFlags) copyOf(ctx context.Context, from, to string) (*zarr.Array, error) {
+	if !f.dry {
+		return zarr.OpenArray(ctx, to, nil)
+	}
+	a, err := zarr.OpenArray(ctx, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	opt := &zarr.CreateOptions{Overwrite: f.overwrite}
+	opt.Rehearsal = new(rehearsal.Ledger)
+	return zarr.CreateArray(ctx, to, a.Spec(), opt)
+}
+
+// agreed asks before --overwrite removes more than the array that an array replaces.
+func (f *copyFlags) agreed(cmd *cobra.Command, src rewrite.Place, from, to string) error {
+	if !f.overwrite || f.yes || f.dry || localPath(from) == localPath(to) {
+		return nil // of these nothing is removed
+	}
+	n, err := src.Hierarchy.Metadata(cmd.Context(), src.Path, nil)
+	_, isArray := n.(*metadata.Array)
+	if err != nil && !errors.Is(err, metadata.ErrUnsupported) {
+		return nil // the copy says so
+	}
+	return mayReplace(cmd, to, isArray)
 }
 
 // measure counts meanwhile how many bytes there are to copy, where somebody looks.
@@ -160,7 +206,9 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst rewrit
 	if f.dry {
 		return err
 	}
-	_ = os.Remove(localPath(to)) // a directory that was made for nothing; whatever is in it stays
+	if info, lookErr := os.Lstat(localPath(to)); lookErr == nil && info.IsDir() {
+		_ = os.Remove(localPath(to)) // one that was made for nothing; whatever is in it stays
+	}
 	if begun && lookErr == nil && !archive {
 		return leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
 	}
@@ -170,6 +218,8 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst rewrit
 func (c *copied) print(w io.Writer) error {
 	done := "copied"
 	switch {
+	case c.DryRun && c.Moved:
+		done = "to move, nothing was changed"
 	case c.DryRun:
 		done = "to copy, nothing was changed"
 	case c.Moved:

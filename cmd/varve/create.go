@@ -26,6 +26,7 @@ type creation struct {
 	grow                       string
 	format                     int
 	group, overwrite, listed   bool
+	yes                        bool
 	singleWriter               *bool
 	big                        bool // the data type asks for big-endian bytes
 	times                      times
@@ -46,7 +47,7 @@ varve create plain/g --group makes a group of one.
 ` + shardsHelp + `
 
 With --overwrite what is there is removed first and the new array written then, so a failure in between leaves neither; file
-and flags are checked before. Where the values of --from cannot be written, the new array is deleted again.`,
+and flags are checked before. Where a group with members is removed, or an array for a group, it asks, and needs --yes elsewhere. Where the values of --from cannot be written, the new array is deleted again.`,
 		Example: `  varve create era5.zarr/t2m --shape 1826,36,72 --dtype float32 --chunks '[[365,365,365,366,365],36,72]'
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
   varve create era5.zarr/daily --shape 0,36,72 --dtype float32 --chunks calendar:month --time time --grow calendar:month
@@ -80,6 +81,7 @@ and flags are checked before. Where the values of --from cannot be written, the 
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
+	f.BoolVar(&c.yes, "yes", false, "do not ask before --overwrite removes a group")
 	c.singleWriter = singleWriterFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.check(cmd); err != nil {
@@ -128,9 +130,20 @@ func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
 	return o
 }
 
+// agreed asks before --overwrite removes more than the array that an array replaces.
+func (c *creation) agreed(cmd *cobra.Command, location string) error {
+	if !c.overwrite || c.yes {
+		return nil
+	}
+	return mayReplace(cmd, location, !c.group)
+}
+
 func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	attributes, err := c.attributesJSON()
 	if err != nil {
+		return err
+	}
+	if err := c.agreed(cmd, location); err != nil {
 		return err
 	}
 	g, err := zarr.CreateGroup(cmd.Context(), location, attributes, c.options(cmd))
@@ -163,6 +176,9 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 		if err := data.settle(data.total); err != nil {
 			return err
 		}
+	}
+	if err := c.agreed(cmd, location); err != nil {
+		return err
 	}
 	a, err := zarr.CreateArray(cmd.Context(), location, *spec, c.options(cmd))
 	if data != nil && errors.Is(err, zarr.ErrIncomplete) {

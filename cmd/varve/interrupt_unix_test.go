@@ -294,7 +294,7 @@ func TestSignalAtLock(t *testing.T) {
 // TestSignalAtRemoval stops removals and replacements that have begun. What is left is said to be
 // invisible, and goes when the command is repeated, or with rm.
 func TestSignalAtRemoval(t *testing.T) {
-	for _, c := range [][]string{{"rm", "--yes", "GROUP"}, {"create", "GROUP", "--group", "--overwrite"}} {
+	for _, c := range [][]string{{"rm", "--yes", "GROUP"}, {"create", "GROUP", "--group", "--overwrite", "--yes"}} {
 		t.Run(c[0], func(t *testing.T) {
 			group := filepath.Join(t.TempDir(), "g.zarr")
 			must(t, "", "create", group, "--group")

@@ -242,7 +242,7 @@ func TestSelectWithoutCoordinate(t *testing.T) {
 func TestSelectByValuesElsewhere(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, format := range []string{"3", "2"} {
-		must(t, "", "create", group, "--group", "--zarr-format", format, "--overwrite")
+		must(t, "", "create", group, "--group", "--zarr-format", format, "--overwrite", "--yes")
 		for name, values := range map[string]string{"lat": "[10.0,0.0,-10.0]", "lon": "[0.0,90.0,180.0]"} {
 			must(t, "", "create", group+"/"+name, "--shape", "3", "--dtype", "float32", "--dimension-names", name)
 			must(t, values, "write", group+"/"+name, "--format", "json")

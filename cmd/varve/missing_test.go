@@ -201,7 +201,7 @@ func TestUnderscoredNames(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	must(t, "", "convert", group, "--to", "3")
-	must(t, "", "convert", group, other, "--to", "2", "--overwrite")
+	must(t, "", "convert", group, other, "--to", "2", "--overwrite", "--yes")
 	checkUnderscored(t, other, false)
 }
 

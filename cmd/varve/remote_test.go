@@ -99,7 +99,7 @@ func TestCopy(t *testing.T) {
 	must(t, "", "copy", in+"/a.zip", in+"/b.zarr/deep/b")
 	must(t, "", "copy", in+"/b.zarr/deep/b", in+"/c.zarr", "--move")
 	must(t, "", "copy", url, in+"/d.zarr")
-	must(t, "", "copy", url, in+"/d.zarr", "--overwrite")
+	must(t, "", "copy", url, in+"/d.zarr", "--overwrite", "--yes")
 	for _, name := range []string{"a.zarr", "a.zip", "c.zarr", "d.zarr"} {
 		for _, array := range []string{"one", "deep/two"} {
 			must(t, "", "equal", dir+"/"+array, in+"/"+name+"/"+array)

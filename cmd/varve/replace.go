@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// mayReplace asks before a node is replaced that holds more than --overwrite can be taken to mean: a
+// group with something below it, or an array where something else than an array is to be.
+func mayReplace(cmd *cobra.Command, location string, byArray bool) error {
+	isArray, members, err := standing(cmd.Context(), location)
+	switch {
+	case err != nil: // there is nothing to replace, or who opens it says what is wrong
+		return nil
+	case isArray && !byArray:
+		return agreed(cmd, fmt.Sprintf("deletes the array %s with its elements", location))
+	case members > 0:
+		return agreed(cmd, fmt.Sprintf("deletes the group %s and everything below it (%s)", location, plural(members, "member")))
+	}
+	return nil
+}
+
+// standing tells what node is at a location, and what a group has right below it.
+func standing(ctx context.Context, location string) (isArray bool, members int64, err error) {
+	h, path, err := zarr.Locate(ctx, location, store.Read)
+	if err != nil {
+		return false, 0, err
+	}
+	defer closeStore(h)
+	n, err := h.Metadata(ctx, path, nil)
+	if n == nil && err != nil {
+		return false, 0, err
+	}
+	if _, isArray = n.(*metadata.Array); isArray {
+		return true, 0, nil
+	}
+	p, err := store.ParsePath(path)
+	if err != nil {
+		return false, 0, err
+	}
+	names, err := folders(ctx, h.Store(), p)
+	return false, int64(len(names)), err
+}

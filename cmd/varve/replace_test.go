@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestReplaceAsks replaces nodes: only an array that an array replaces goes without a word. Where
+// nobody agrees nothing changes.
+func TestReplaceAsks(t *testing.T) {
+	dir := t.TempDir()
+	array, group, empty, source := dir+"/a.zarr", dir+"/g.zarr", dir+"/e.zarr", fixture(t, "rect_2d.zarr")
+	for _, c := range []struct {
+		target string
+		asks   bool
+		args   []string
+	}{
+		{array, false, []string{"create", array, "--shape", "2", "--dtype", "int8", "--overwrite"}},
+		{array, false, []string{"copy", source, array, "--overwrite"}},
+		{array, true, []string{"create", array, "--group", "--overwrite"}},
+		{array, true, []string{"copy", group, array, "--overwrite"}},
+		{group, true, []string{"create", group, "--group", "--overwrite"}},
+		{group, true, []string{"create", group, "--shape", "2", "--dtype", "int8", "--overwrite"}},
+		{group, true, []string{"copy", source, group, "--overwrite"}},
+		{group, true, []string{"convert", source, group, "--to", "2", "--overwrite"}},
+		{empty, false, []string{"create", empty, "--group", "--overwrite"}},
+		{empty, false, []string{"copy", source, empty, "--overwrite"}},
+	} {
+		for _, place := range []string{array, group, empty} {
+			if err := os.RemoveAll(place); err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(t, "", "create", array, "--shape", "3", "--dtype", "int8")
+		must(t, "", "create", group, "--group")
+		must(t, "", "create", group+"/b", "--shape", "3", "--dtype", "int8")
+		must(t, "", "create", empty, "--group")
+		if !c.asks {
+			must(t, "", c.args...)
+			continue
+		}
+		before := treeOf(t, c.target)
+		_, errs, status := execute(t, "", c.args...)
+		if status != 2 || !strings.Contains(errs, "--yes") {
+			t.Errorf("%q: status %d, %s", c.args, status, errs)
+		}
+		if status := run(t.Context(), c.args, streams{typing("n\n"), new(bytes.Buffer), new(bytes.Buffer)}); status != 1 {
+			t.Errorf("%q, which is refused: status %d", c.args, status)
+		}
+		must(t, "", append(c.args, "--dry-run")...)
+		if after := treeOf(t, c.target); after != before {
+			t.Errorf("%q: something has changed", c.args)
+		}
+		must(t, "", append(c.args, "--yes")...)
+	}
+}
+
+// typist is a terminal at which a person types.
+type typist struct{ *strings.Reader }
+
+func (typist) IsTerminal() bool { return true }
+
+func typing(text string) typist { return typist{strings.NewReader(text)} }
+
+// TestCopyPlan checks that the plan of a copy says that it would move, and where lengths would differ.
+func TestCopyPlan(t *testing.T) {
+	dir := t.TempDir()
+	group, other := dir+"/g.zarr", dir+"/b.zarr"
+	must(t, "", "create", group, "--group")
+	must(t, "", "create", group+"/a", "--shape", "3", "--dtype", "int8", "--dimension-names", "x")
+	must(t, "", "create", other, "--shape", "4", "--dtype", "int8", "--dimension-names", "x")
+	plan := decode(t, must(t, "", "copy", other, group+"/b", "--move", "--dry-run", "--json"))
+	if plan["moved"] != true || plan["dry_run"] != true || plan["strategy"] != "copy-publish-delete" {
+		t.Errorf("the plan is %v", plan)
+	}
+	for _, args := range [][]string{{"--dry-run"}, nil} {
+		if _, errs, status := execute(t, "", append([]string{"copy", other, group + "/b"}, args...)...); status != 0 || !strings.Contains(errs, `note: `+group+`/b: dimension "x" has length`) {
+			t.Errorf("copy %v: status %d, %s", args, status, errs)
+		}
+	}
+}
