@@ -71,7 +71,7 @@ func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.Compac
 			*compacted
 			Kept      int64 `json:"chunks_kept"`
 			Rewritten int64 `json:"chunks_rewritten"`
-		}{planHead{cmd.Name(), location, nil, "replace-in-place", "atomic"}, &facts, r.Shards - r.Changed, r.Changed})
+		}{planHead{cmd.Name(), location, nil, "replace-in-place", "atomic", stagesOf(stage{"write", r.Changed})}, &facts, r.Shards - r.Changed, r.Changed})
 	case wantsJSON(cmd):
 		return printJSON(cmd, facts)
 	}

@@ -59,7 +59,8 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 			Path   string `json:"path"`
 			DryRun bool   `json:"dry_run"`
 			*drift
-		}{planHead{cmd.Name(), location, nil, strategyOf(cmd), "atomic"}, location, dry, d})
+			Documents int64 `json:"documents_written"`
+		}{planHead{cmd.Name(), location, nil, strategyOf(cmd), "atomic", []stage{{"publish", 1}}}, location, dry, d, 1})
 	}
 	if wantsJSON(cmd) {
 		return printJSON(cmd, struct {

@@ -203,18 +203,36 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 	c.Filled, c.FilledBytes = toFill(r)
 	switch {
 	case wantsJSON(cmd) && f.dry:
-		head := planHead{cmd.Name(), from, c.Destination, "copy-publish", guaranteeOf(cmd)}
-		if c.Destination == nil {
-			head.Strategy = "documents-only"
-		}
-		return printJSON(cmd, struct {
-			planHead
-			*conversionFacts
-		}{head, &c})
+		return printJSON(cmd, c.plan(cmd))
 	case wantsJSON(cmd):
 		return printJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
+}
+
+// conversionPlan is what a conversion would do, as programs read it. Of one to another place nothing
+// is known of the chunks before they are looked at.
+type conversionPlan struct {
+	planHead
+	*conversionFacts
+	New       *int64 `json:"chunks_new,omitempty"`
+	Rewritten *int64 `json:"chunks_rewritten,omitempty"`
+	Copied    *int64 `json:"chunks_copied,omitempty"`
+	Dropped   *int64 `json:"chunks_dropped,omitempty"`
+}
+
+// plan returns the plan of the conversion that was looked at.
+func (c *conversionFacts) plan(cmd *cobra.Command) conversionPlan {
+	nodes := int64(len(c.Nodes))
+	p := conversionPlan{planHead: planHead{cmd.Name(), c.Source, c.Destination, "copy-publish", guaranteeOf(cmd), nil}, conversionFacts: c}
+	if c.Destination != nil {
+		p.Stages = stagesOf(stage{"publish", nodes})
+		return p
+	}
+	none := new(int64)
+	p.Strategy, p.New, p.Rewritten, p.Copied, p.Dropped = "documents-only", &c.Filled, none, none, none
+	p.Stages = stagesOf(stage{"write", c.Filled}, stage{"publish", nodes})
+	return p
 }
 
 func (c *conversionFacts) print(w io.Writer) error {

@@ -105,16 +105,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved}
 	switch {
 	case wantsJSON(cmd) && f.dry:
-		head := planHead{cmd.Name(), from, &to, "copy-publish", guaranteeOf(cmd)}
-		if f.move {
-			head.Strategy = "copy-publish-delete"
-		}
-		return printJSON(cmd, struct {
-			planHead
-			*copied
-			ChunksCopied int64 `json:"chunks_copied"`
-			BytesCopied  int64 `json:"bytes_copied"`
-		}{head, &c, r.Values, r.Bytes})
+		return printJSON(cmd, c.plan(cmd))
 	case wantsJSON(cmd):
 		return printJSON(cmd, c)
 	}
@@ -213,6 +204,29 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst rewrit
 		return leftover(err, "what is at %s so far is not visible: repeat the command, which begins anew, or remove it with varve rm", to)
 	}
 	return err
+}
+
+// copyPlan is what a copy would do, as programs read it.
+type copyPlan struct {
+	planHead
+	*copied
+	ChunksCopied int64  `json:"chunks_copied"`
+	BytesCopied  int64  `json:"bytes_copied"`
+	Dropped      *int64 `json:"chunks_dropped,omitempty"` // of the source, where it is moved
+	Gone         *int64 `json:"bytes_dropped,omitempty"`
+}
+
+// plan returns the plan of the copy that was counted.
+func (c *copied) plan(cmd *cobra.Command) copyPlan {
+	head := planHead{cmd.Name(), c.Source, &c.Destination, "copy-publish", guaranteeOf(cmd), nil}
+	p := copyPlan{head, c, c.Values, c.Bytes, nil, nil}
+	gone := stage{"delete", 0}
+	if c.Moved {
+		p.Strategy, p.Dropped, p.Gone = "copy-publish-delete", &c.Values, &c.Bytes
+		gone.Tasks = c.Values
+	}
+	p.Stages = stagesOf(stage{"copy", c.Values}, stage{"publish", int64(c.Arrays + c.Groups)}, gone)
+	return p
 }
 
 func (c *copied) print(w io.Writer) error {

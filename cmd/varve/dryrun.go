@@ -108,19 +108,18 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 type planFacts struct {
 	planHead
 
-	DryRun      bool    `json:"dry_run"`
-	Stages      []stage `json:"stages"`
-	Fingerprint string  `json:"fingerprint"` // of the changes: equal plans have equal ones
-	ChunksNew   int64   `json:"chunks_new"`
-	Rewritten   int64   `json:"chunks_rewritten"`
-	Dropped     int64   `json:"chunks_dropped"`
-	Documents   int64   `json:"documents_written"`
-	Read        int64   `json:"bytes_read"`
-	Decoded     int64   `json:"bytes_decoded"`
-	Encoded     int64   `json:"bytes_encoded"`
-	Copied      int64   `json:"bytes_copied"`
-	Written     int64   `json:"bytes_written_estimate"`
-	Gone        int64   `json:"bytes_dropped"`
+	DryRun      bool   `json:"dry_run"`
+	Fingerprint string `json:"fingerprint"` // of the changes: equal plans have equal ones
+	ChunksNew   int64  `json:"chunks_new"`
+	Rewritten   int64  `json:"chunks_rewritten"`
+	Dropped     int64  `json:"chunks_dropped"`
+	Documents   int64  `json:"documents_written"`
+	Read        int64  `json:"bytes_read"`
+	Decoded     int64  `json:"bytes_decoded"`
+	Encoded     int64  `json:"bytes_encoded"`
+	Copied      int64  `json:"bytes_copied"`
+	Written     int64  `json:"bytes_written_estimate"`
+	Gone        int64  `json:"bytes_dropped"`
 
 	Requests map[string]int64 `json:"requests"`
 	Result   json.RawMessage  `json:"result,omitempty"` // what the command would print
@@ -133,6 +132,7 @@ type planHead struct {
 	Target    *string `json:"target"`
 	Strategy  string  `json:"strategy"`
 	Guarantee string  `json:"guarantee"`
+	Stages    []stage `json:"stages"`
 }
 
 // stage is one step of a change, with the number of values that it touches.
@@ -172,7 +172,7 @@ func strategyOf(cmd *cobra.Command) string {
 func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
 	s := d.counter.Stats()
 	p := &planFacts{
-		planHead: planHead{cmd.Name(), subject(cmd), nil, strategyOf(cmd), guaranteeOf(cmd)}, DryRun: true,
+		planHead: planHead{cmd.Name(), subject(cmd), nil, strategyOf(cmd), guaranteeOf(cmd), nil}, DryRun: true,
 		Read: s.Read().Bytes, Decoded: s.Of(observe.Decode).Bytes, Encoded: s.Of(observe.Encode).Bytes,
 		Copied: s.Of(observe.Copy).Bytes, Written: s.Written().Bytes, Requests: map[string]int64{},
 	}
@@ -187,12 +187,13 @@ func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
 		p.add(c)
 	}
 	p.Fingerprint = hex.EncodeToString(h.Sum(nil)[:16])
-	for _, st := range []stage{{"write", p.ChunksNew + p.Rewritten}, {"publish", p.Documents}, {"delete", p.Dropped}} {
-		if st.Tasks > 0 {
-			p.Stages = append(p.Stages, st)
-		}
-	}
+	p.Stages = stagesOf(stage{"write", p.ChunksNew + p.Rewritten}, stage{"publish", p.Documents}, stage{"delete", p.Dropped})
 	return p
+}
+
+// stagesOf returns those of some stages that have something to do.
+func stagesOf(all ...stage) []stage {
+	return slices.DeleteFunc(all, func(s stage) bool { return s.Tasks == 0 })
 }
 
 // documentNames are those of values that are no chunks.

@@ -176,10 +176,11 @@ func TestDryRunOfWholeStores(t *testing.T) {
 		want           map[string]any // in the plan
 	}{
 		{"copy", "copy-publish", []string{"copy", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0}},
-		{"copy --move", "", []string{"copy", "--move", "GROUP/a", "PARENT/copy.zarr"}, map[string]any{"arrays": 1.0, "chunks_copied": 2.0}},
+		{"copy --move", "", []string{"copy", "--move", "GROUP/a", "PARENT/copy.zarr"}, map[string]any{"arrays": 1.0, "chunks_copied": 2.0, "chunks_dropped": 2.0}},
 		{"convert", "copy-publish", []string{"convert", "GROUP/regular", "PARENT/copy.zarr", "--to", "2"}, map[string]any{"arrays": 1.0}},
+		{"convert in place", "documents-only", []string{"convert", "GROUP/regular", "--to", "3"}, map[string]any{"chunks_new": 0.0, "chunks_rewritten": 0.0, "chunks_copied": 0.0}},
 		{"compact", "replace-in-place", []string{"compact", "SHARDS", "--shards"}, map[string]any{"shards": 2.0}},
-		{"consolidate", "stage-publish-reclaim", []string{"consolidate", "GROUP"}, map[string]any{"nodes": 3.0}},
+		{"consolidate", "stage-publish-reclaim", []string{"consolidate", "GROUP"}, map[string]any{"nodes": 3.0, "documents_written": 1.0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			place := dryRunPlace(t)
@@ -197,7 +198,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 			if after := treeOf(t, parent); after != before {
 				t.Fatalf("the dry run has changed something:\n%s\n%s", before, after)
 			}
-			if plan["operation"] != args[0] || plan["dry_run"] != true || c.strategy != "" && plan["strategy"] != c.strategy || plan["guarantee"] == nil {
+			if plan["operation"] != args[0] || plan["dry_run"] != true || c.strategy != "" && plan["strategy"] != c.strategy || plan["guarantee"] == nil || plan["stages"] == nil {
 				t.Errorf("the plan is %v", plan)
 			}
 			for name, want := range c.want {
