@@ -61,7 +61,8 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 }
 
 // CheckShards looks for faults in all stored shards, as [Array.CheckShard] does, several at a time, and yields each, shards in
-// no order. An error, which ends it, is not a fault of a shard but what kept it from going on.
+// no order. A shard that the store does not give away, for want of permission or because of an error of I/O, is a fault, too; only where
+// a hundred in a row are, that ends it. An error, which ends it, is not a fault of a shard but what kept it from going on.
 func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[ShardFault, error] {
 	if opt == nil {
 		opt = &CheckOptions{}

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -84,5 +88,54 @@ func TestCheckListsTemporaryFiles(t *testing.T) {
 		if len(files) != 1 || files[0].(map[string]any)["bytes"] != 5.0 {
 			t.Errorf("%s: %v", at, files)
 		}
+	}
+}
+
+// TestCheckUnreadable checks an array some of whose chunks the store does not give away: they are
+// findings, and the others are looked at all the same.
+func TestCheckUnreadable(t *testing.T) {
+	dir := newNode(t, "--shape", "400", "--dtype", "int8", "--chunks", "2")
+	must(t, "", "write", dir, "--value", "1")
+	for limit, want := range map[int]int{3: 2, 400: 0} { // chunks 0, 1 and 2 but one; all of them
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			i, err := strconv.Atoi(path.Base(r.URL.Path))
+			switch {
+			case err != nil || i >= limit || i == 1 && want > 0:
+				http.FileServer(http.Dir(dir)).ServeHTTP(w, r)
+			case i%2 == 0:
+				w.WriteHeader(http.StatusForbidden)
+			default:
+				w.WriteHeader(http.StatusTeapot)
+			}
+		}))
+		t.Cleanup(server.Close)
+		out, errs, status := execute(t, "", "check", server.URL, "--json")
+		if want == 0 { // there is nothing to be said of an array when nothing of it can be read
+			if status != 1 || !strings.Contains(errs, `"error"`) {
+				t.Errorf("status %d, %s%s", status, out, errs)
+			}
+			continue
+		}
+		found, _ := decode(t, out)["found"].([]any)
+		if status != 1 || len(found) != want || decode(t, out)["chunks_stored"] != float64(200) {
+			t.Fatalf("status %d, %s%s", status, out, errs)
+		}
+		for i, f := range found {
+			fact, _ := f.(map[string]any)
+			if chunk, _ := fact["chunk"].([]any); fact["kind"] != "permission" || chunk[0] != float64(2*i) {
+				t.Errorf("finding %d is %v", i, fact)
+			}
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "c", "5")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("5", filepath.Join(dir, "c", "5")); err != nil {
+		t.Skip(err)
+	}
+	out, errs, status := execute(t, "", "check", dir, "--json")
+	found, _ := decode(t, out)["found"].([]any)
+	if status != 1 || len(found) != 1 || found[0].(map[string]any)["kind"] != "io" {
+		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 }

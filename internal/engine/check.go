@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -57,6 +58,7 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, found c
 	next, stop := iter.Pull2(a.mayBeStored(ctx, cells))
 	defer stop()
 	var failed error
+	var unread atomic.Int64 // chunks in a row
 	r := a.newRun(cells, math.MaxInt64)
 	err := each(ctx, r.workers,
 		func(w *worker) bool {
@@ -73,6 +75,11 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, found c
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
+			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= mostUnread {
+				out, err = &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
+			} else if err == nil {
+				unread.Store(0)
+			}
 			if err != nil {
 				return w.fail(err)
 			}
@@ -84,6 +91,20 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, found c
 			}
 		})
 	return errors.Join(failed, err)
+}
+
+// mostUnread is how many chunks in a row may be unreadable before the store is taken to be, which
+// would be told of every chunk that there is.
+const mostUnread = 100
+
+// isUnreadable reports whether an error is that of a store which does not give away one value.
+func isUnreadable(err error) bool {
+	for _, other := range []error{store.ErrConflict, store.ErrUnsupported, codec.ErrLimit, codec.ErrUnsupported, context.Canceled} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return err != nil
 }
 
 // checkTries is how often a chunk is looked at anew because it was replaced meanwhile.
