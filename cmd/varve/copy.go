@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -34,7 +35,7 @@ which makes an archive. Nothing is decoded: chunks, attributes and consolidated 
 in format 3, and so are nodes with types or codecs that are not known here.
 
 --overwrite removes what is at DST first. Where that is a group with members, or an array that a group is to replace, it asks, and needs
---yes elsewhere.
+--yes elsewhere. An archive is replaced once the new one is complete, and stays where the copy fails.
 
 The documents come last, so that a copy which is stopped is not visible; another one to the same place removes what is left
 of it. A source that changes its shape or chunks meanwhile is not copied.`,
@@ -276,6 +277,11 @@ func (f *copyFlags) destination(ctx context.Context, location string) (rewrite.P
 	if info, err := os.Lstat(localPath(location)); f.overwrite && err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return rewrite.Place{}, on("copy", location, badArgument("it is a symbolic link; name what it leads to, or remove the link"))
 	}
+	if f.overwrite && !f.dry {
+		if p, ok, err := replacedArchive(ctx, location); ok || err != nil {
+			return p, err
+		}
+	}
 	if !f.dry {
 		return locate(ctx, location, store.Create)
 	}
@@ -284,6 +290,27 @@ func (f *copyFlags) destination(ctx context.Context, location string) (rewrite.P
 		return rewrite.Place{Hierarchy: zarr.On(memory.New())}, nil
 	}
 	return p, err
+}
+
+// replacedArchive begins an archive in place of the one at a location. It is false where none is there.
+func replacedArchive(ctx context.Context, location string) (rewrite.Place, bool, error) {
+	name := localPath(location)
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
+		return rewrite.Place{}, false, nil
+	}
+	old, err := locate(ctx, location, store.Read)
+	if err == nil {
+		err = letGo(old, true)
+	}
+	if err != nil { // whatever it is, it is not what was meant
+		return rewrite.Place{}, false, on("copy", location, badArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
+	}
+	a, err := zip.Replace(name)
+	if err != nil {
+		return rewrite.Place{}, false, on("copy", location, err)
+	}
+	return rewrite.Place{Hierarchy: zarr.On(a).Observed(observerOf(ctx))}, true, nil
 }
 
 // letGo closes the store of a place. An archive appears then, or is given up.

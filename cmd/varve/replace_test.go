@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -63,6 +66,50 @@ type typist struct{ *strings.Reader }
 func (typist) IsTerminal() bool { return true }
 
 func typing(text string) typist { return typist{strings.NewReader(text)} }
+
+// TestReplaceArchive replaces archives. Where the copy fails the one that was there stays.
+func TestReplaceArchive(t *testing.T) {
+	dir := t.TempDir()
+	zip, source := filepath.Join(dir, "x.zip"), fixture(t, "rect_2d.zarr")
+	must(t, "", "copy", fixture(t, "rect_months.zarr"), zip)
+	before, err := os.ReadFile(zip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func() {
+		t.Helper()
+		if after, err := os.ReadFile(zip); err != nil || !bytes.Equal(after, before) {
+			t.Errorf("the archive was changed (%v)", err)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 2 {
+			t.Errorf("the folder has %v (%v)", entries, err)
+		}
+	}
+	if _, errs, status := execute(t, "", "copy", source, zip); status != 1 || !strings.Contains(errs, "remove it first") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	same()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/c/") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		http.FileServer(http.Dir(source)).ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	if _, _, status := execute(t, "", "copy", server.URL, zip, "--overwrite"); status != 1 {
+		t.Errorf("a source that cannot be read: status %d", status)
+	}
+	same()
+	must(t, "", "copy", source, zip, "--overwrite", "--dry-run")
+	same()
+	must(t, "", "copy", source, zip, "--overwrite")
+	must(t, "", "equal", source, zip)
+	overwrite(t, filepath.Join(dir, "text.zip"), "text")
+	if _, errs, status := execute(t, "", "copy", source, filepath.Join(dir, "text.zip"), "--overwrite"); status != 1 || !strings.Contains(errs, "this is none") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
 
 // TestCopyPlan checks that the plan of a copy says that it would move, and where lengths would differ.
 func TestCopyPlan(t *testing.T) {

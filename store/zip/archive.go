@@ -33,7 +33,7 @@ import (
 //  1. Values are appended to "__tmp-<random>" beside the archive, each with its record before it.
 //  2. Close copies what is meant to another such file where something is not, and lets go of the first.
 //  3. It appends the directory and syncs the file.
-//  4. It renames the file to the archive's name, unless something has that name by now.
+//  4. It renames the file to the archive's name, unless something has that name by now, or over the archive that is to be replaced.
 //  5. It syncs the directory that both are in.
 //
 // A failure before step 4 leaves no archive. A process that is killed leaves the temporary file behind, and beside it the
@@ -41,6 +41,7 @@ import (
 type Archive struct {
 	fs   vfs.FS
 	name string
+	over bool // an archive of that name is replaced
 	log  *log
 
 	mu      sync.RWMutex
@@ -73,23 +74,46 @@ func Create(name string) (*Archive, error) {
 	return a, nil
 }
 
-// On begins the archive of a name in fsys, which Close closes. It serves the tests of this module.
-func On(fsys vfs.FS, name string) (*Archive, error) {
-	a := &Archive{fs: fsys, name: name, members: map[store.Key]written{}, locks: map[store.Path]chan struct{}{}}
-	err := a.free()
-	if err == nil {
-		sweep(fsys)
-		a.log, err = newLog(fsys)
-	}
+// Replace is [Create] of an archive that takes the place of the one which has the name, if there is one, in the moment in
+// which it is closed. Until then, and after Discard, the old one stays as it is.
+func Replace(name string) (*Archive, error) {
+	root, err := vfs.MakeRoot(filepath.Dir(name))
 	if err != nil {
-		return nil, fmt.Errorf("zip: creating %s: %w", name, plainError(err))
+		return nil, fmt.Errorf("zip: creating %s: %w", name, err)
+	}
+	a, err := begin(&Archive{fs: root, name: filepath.Base(name), over: true})
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
 	}
 	return a, nil
 }
 
-// free refuses a name that is taken.
+// On begins the archive of a name in fsys, which Close closes. It serves the tests of this module.
+func On(fsys vfs.FS, name string) (*Archive, error) {
+	return begin(&Archive{fs: fsys, name: name})
+}
+
+// begin begins an archive.
+func begin(a *Archive) (*Archive, error) {
+	a.members, a.locks = map[store.Key]written{}, map[store.Path]chan struct{}{}
+	err := a.free()
+	if err == nil {
+		sweep(a.fs)
+		a.log, err = newLog(a.fs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("zip: creating %s: %w", a.name, plainError(err))
+	}
+	return a, nil
+}
+
+// free refuses a name that is taken. A file may be replaced where that is asked for.
 func (a *Archive) free() error {
-	switch _, err := a.fs.Stat(a.name); {
+	switch info, err := a.fs.Stat(a.name); {
+	case err == nil && a.over && info.Mode.IsRegular():
+		return nil
+	case err == nil && a.over:
+		return fmt.Errorf("%w: it is no file", fs.ErrExist)
 	case err == nil:
 		return fmt.Errorf("%w: an archive is written once; remove it first, or choose another name", fs.ErrExist)
 	case vfs.Missing(err):

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
 	"varve.dev/zarr/store/memory"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/store/zip"
@@ -383,5 +384,43 @@ func BenchmarkGet(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestReplace checks that an archive stays as it is until the one that replaces it is closed.
+func TestReplace(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.zip")
+	key := store.MustKey("k")
+	for _, step := range []struct {
+		put, want string
+		end       func(*zip.Archive) error
+	}{{"1", "1", (*zip.Archive).Close}, {"2", "1", (*zip.Archive).Discard}, {"3", "3", (*zip.Archive).Close}} {
+		a, err := zip.Replace(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Put(t.Context(), key, []byte(step.put), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+		if err := step.end(a); err != nil {
+			t.Fatal(err)
+		}
+		s, err := file.Open(filepath.Dir(name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := zip.Open(t.Context(), s, store.MustKey("a.zip"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := z.Get(t.Context(), key, store.Request{}, nil); string(got) != step.want || err != nil {
+			t.Errorf("after %s the archive has %q (%v)", step.put, got, err)
+		}
+		if err := z.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := zip.Replace(t.TempDir()); err == nil {
+		t.Error("a folder is replaced")
 	}
 }
