@@ -25,7 +25,7 @@ type Conversion struct {
 // Convert makes format 2 or 3 of the node at a place and of all nodes below it, where they are: the documents are written anew, and chunks stay
 // as they are under their keys. Byte order, axis order, filters and compressor of format 2 are codecs in format 3, and the attribute
 // _ARRAY_DIMENSIONS names of dimensions. Consolidated metadata is made anew where there is some. Nodes that have the format already stay, and
-// documents of the other one beside them go.
+// documents of the other one beside them go. A symbolic link to a node among them stays, and leads to what was converted.
 //
 // An array that the other format cannot describe with its chunks as they are wraps [zarr.ErrUnsupported], and nothing is changed:
 // [ConvertTo] encodes it anew. So does a node below a group that keeps the other format wrap [zarr.ErrInvalidArgument].
@@ -78,7 +78,7 @@ func (c *inPlace) did(n int64) {
 }
 
 func (s *survey) result() (r Conversion) {
-	for _, m := range s.members {
+	for _, m := range s.own() {
 		r.Nodes = append(r.Nodes, m.Converted)
 	}
 	return r
@@ -91,6 +91,9 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 	}
 	if err == nil {
 		err = c.walk(ctx, p, "")
+	}
+	if err == nil {
+		err = c.noteAliases(ctx)
 	}
 	if err != nil {
 		return err
@@ -117,7 +120,7 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 // apply changes the nodes as it was worked out.
 func (c *inPlace) apply(ctx context.Context) error {
 	c.begin()
-	for _, m := range c.members {
+	for _, m := range c.own() {
 		if m.gaps == nil {
 			continue
 		}
@@ -127,19 +130,19 @@ func (c *inPlace) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, m := range slices.Backward(c.members) {
+	for _, m := range slices.Backward(c.own()) {
 		if err := c.locked(ctx, m, c.write); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
 		c.did(1)
 	}
-	for _, m := range c.members {
+	for _, m := range c.own() {
 		if err := c.locked(ctx, m, c.unchanged); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
 		c.did(1)
 	}
-	for _, m := range c.members {
+	for _, m := range c.own() {
 		if err := c.locked(ctx, m, c.remove); err != nil {
 			return fmt.Errorf("%w: the new documents are there, not all of the old ones are gone: %w", zarr.ErrIncomplete, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -503,6 +505,55 @@ func TestConvertFrom(t *testing.T) {
 		}
 		if d := differ(content(t, s, "", 0), content(t, dst, "y", to)); d != "" {
 			t.Errorf("to %d: another content: %s", to, d)
+		}
+	}
+}
+
+// TestConvertLinks converts a group with symbolic links to nodes of it and beside it, there and back: each node once, by the
+// name without links where it has one in the group.
+func TestConvertLinks(t *testing.T) {
+	dir := t.TempDir()
+	s, err := file.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	archive(t, s, "g")
+	archive(t, s, "beside")
+	for name, target := range map[string]string{"g/a": "plain", "g/z": "deep", "g/y1": "../beside/deep", "g/y2": "../beside/deep"} {
+		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+	h := zarr.On(s)
+	g, err := h.OpenGroup(t.Context(), "g", &zarr.Options{Write: true})
+	if err == nil {
+		err = g.Consolidate(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []int{3, 2} {
+		c, err := rewrite.Convert(t.Context(), rewrite.Place{Hierarchy: h, Path: "g"}, to, &rewrite.Options{Options: zarr.Options{Write: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, n := range c.Nodes {
+			got = append(got, n.Path)
+		}
+		want := []string{"", "deep", "deep/delta", "deep/text", "plain", "turned", "y1", "y1/delta", "y1/text"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q were converted, want %q", got, want)
+		}
+		for _, name := range []string{"a", "plain", "z/delta", "y2/text"} {
+			a, err := h.OpenArray(t.Context(), "g/"+name, nil)
+			if err != nil || a.Format() != to {
+				t.Errorf("%s: %v, of format %d", name, err, to)
+			}
+		}
+		if members := content(t, s, "g", to); members["a"] != members["plain"] || members["z/delta"] == "" {
+			t.Errorf("the members are %q", members)
 		}
 	}
 }

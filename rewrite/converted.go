@@ -49,6 +49,7 @@ type member struct {
 	is, will     metadata.Node // in the old and in the new format
 	sources      []source      // the documents that were read
 	others       []string      // documents of the other format that stand beside them
+	alias        bool          // another name of a member
 	consolidated bool          // the group has consolidated metadata
 	index        []byte        // the document of that, in format 2
 	why          error         // why chunks cannot stay as they are

@@ -211,7 +211,7 @@ func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, 
 // it than is permitted.
 func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	var chunks, size int64
-	for _, m := range s.members {
+	for _, m := range s.own() {
 		if m.mask == nil || !m.mask.fills {
 			continue
 		}

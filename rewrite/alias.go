@@ -1,0 +1,48 @@
+package rewrite
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/store"
+)
+
+// noteAliases marks the nodes that are other names of nodes here: at or below a symbolic link that leads to one of the
+// members. They are converted by the name that they have without links, and stay in consolidated metadata by both.
+func (s *survey) noteAliases(ctx context.Context) error {
+	if _, links := store.As[store.TreeChecker](s.store); !links || len(s.members) == 0 {
+		return nil
+	}
+	var linked, plain []*member
+	at := "\x00" // the latest link, which members below it follow at once
+	for _, m := range s.members {
+		below := strings.HasPrefix(m.Path, at+"/")
+		if !below && m.Path != "" && store.CheckTree(s.store, m.path) != nil {
+			at, below = m.Path, true
+		}
+		if below {
+			linked = append(linked, m)
+		} else {
+			plain = append(plain, m)
+		}
+	}
+	if len(linked) == 0 {
+		return nil
+	}
+	seen := map[store.Version]bool{}
+	for i, m := range slices.Concat(plain, linked) { // links may lead out of what is converted: then the first one counts
+		info, err := store.Stat(ctx, s.store, m.path.Key(m.sources[len(m.sources)-1].name))
+		if err != nil {
+			return err
+		}
+		m.alias = i >= len(plain) && !info.Version.IsZero() && seen[info.Version]
+		seen[info.Version] = true
+	}
+	return nil
+}
+
+// own are the members without those that are other names of them.
+func (s *survey) own() []*member {
+	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.alias })
+}
