@@ -126,7 +126,7 @@ func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *a
 	} else if err = h.checkFree(ctx, n, doc); err == nil {
 		version, err = publish.Create(ctx, n.publisher(), raw, beside...)
 	}
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, store.ErrConflict) && !errors.Is(err, publish.ErrHeld) {
 		return version, fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it): %w", fs.ErrExist)
 	}
 	if err != nil {
@@ -165,6 +165,9 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 		if err != nil {
 			return version, err
 		}
+	}
+	if err := h.checkHeld(ctx, n); err != nil {
+		return version, err
 	}
 	_, leave, err := n.enter(ctx, allTurns)
 	if err != nil {
@@ -301,7 +304,8 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 	return nil
 }
 
-// Delete removes the node at path with everything below it. A path without a node wraps [fs.ErrNotExist].
+// Delete removes the node at path with everything below it. A path without a node wraps [fs.ErrNotExist]. As long as there is a
+// [Reservation] of an array there, it fails with [ErrConflict], as other changes of that array do.
 func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error {
 	p, err := store.ParsePath(path)
 	if err != nil {
@@ -338,6 +342,9 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 	}
 	if found == 2 {
 		n.document = metadata.V2Group // or that of an array: the groups above do not mind
+	}
+	if err := h.checkHeld(ctx, n); err != nil {
+		return err
 	}
 	if err := h.recordMember(ctx, n, nil); err != nil {
 		return err

@@ -271,3 +271,56 @@ func TestGroupAppendDimensions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRemoveReserved removes and replaces an array with a reservation, alone and with the group that it is in: nothing changes
+// and the error says who holds it. Once it is cancelled all of that works.
+func TestRemoveReserved(t *testing.T) {
+	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+		t.Run(name, func(t *testing.T) {
+			ctx, h, write := t.Context(), zarr.On(s), &zarr.Options{Write: true}
+			if _, err := h.CreateGroup(ctx, "g", nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			a, err := h.CreateArray(ctx, "g/sub/a", every(4, 4), nil)
+			if err == nil {
+				err = zarr.Write(ctx, a, nil, numbers(1, 4))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := a.Reserve(ctx, 0, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec := every(2, 2)
+			changes := map[string]func() error{
+				"delete": func() error { return h.Delete(ctx, "g/sub/a", write) },
+				"group":  func() error { return h.Delete(ctx, "g", write) },
+				"overwrite": func() error {
+					_, err := h.CreateArray(ctx, "g/sub/a", spec, &zarr.CreateOptions{Overwrite: true})
+					return err
+				},
+				"together": func() error {
+					_, err := h.CreateHierarchy(ctx, map[string]zarr.NodeSpec{"g/sub/a": spec}, &zarr.CreateOptions{Overwrite: true})
+					return err
+				},
+			}
+			for name, change := range changes {
+				if err := change(); !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), r.ID()) || !strings.Contains(err.Error(), "process ") {
+					t.Errorf("%s: error is %v", name, err)
+				}
+			}
+			if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, numbers(1, 4)) {
+				t.Errorf("%v, %v", got.Data, err)
+			}
+			if err := errors.Join(zarr.WritePart(ctx, r, 0, numbers(5, 4)), r.Publish(ctx)); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"overwrite", "together", "delete", "group"} {
+				if err := changes[name](); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+}

@@ -45,6 +45,12 @@ func TestReservations(t *testing.T) {
 	if out := must(t, "", "reservations", group+"/a", "--publish", ids["a"], "--dry-run"); !strings.Contains(out, "nothing was changed") {
 		t.Error(out)
 	}
+	for node, id := range map[string]string{group + "/a": ids["a"], group: "reservation "} {
+		if _, errs, got := execute(t, "", "rm", node, "--yes"); got != 1 || !strings.Contains(errs, id) ||
+			!strings.Contains(errs, "process ") || !strings.Contains(errs, "varve reservations") {
+			t.Errorf("rm %s: status %d, %s", node, got, errs)
+		}
+	}
 	for status, args := range map[int][]string{
 		1: {"reservations", group, "--cancel", "none", "--yes"}, 2: {"reservations", group, "--cancel", ids["b"]},
 	} {

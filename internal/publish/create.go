@@ -77,7 +77,7 @@ func Remove(ctx context.Context, n Node, document []byte, beside ...File) (versi
 		return version, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := store.CheckTree(n.Store, n.Path); err != nil {
+	if err := n.removable(ctx); err != nil {
 		return version, err
 	}
 	if err := n.hide(ctx); err != nil {
@@ -123,13 +123,25 @@ func (n Node) hide(ctx context.Context) error {
 // from values of which nobody knows.
 const Unfinished = own.Dir + "/unfinished.json"
 
-// Removable returns why [Remove] would not remove a node: that its lock cannot be had.
+// removable returns why a node whose lock is held is not to be removed: it is a link, or somebody holds it. Whatever else is
+// pending goes with the node.
+func (n Node) removable(ctx context.Context) error {
+	if err := store.CheckTree(n.Store, n.Path); err != nil {
+		return err
+	}
+	if err := n.isPending(ctx); errors.Is(err, ErrHeld) {
+		return err
+	}
+	return nil
+}
+
+// Removable returns why [Remove] would not remove a node: that its lock cannot be had, or what keeps it then.
 func Removable(ctx context.Context, n Node) error {
 	unlock, err := n.lockIfThere(ctx)
 	if err != nil {
 		return err
 	}
-	return unlock()
+	return errors.Join(n.removable(ctx), unlock())
 }
 
 // lockIfThere takes the lock of a node that may not be there. A store that is without locks altogether does without; where
