@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"varve.dev/zarr/grid"
@@ -158,15 +159,20 @@ func (s *state) cutBy(other *state, interests func(here, there int64) bool) []gr
 	return boxes
 }
 
-// cut deletes the chunks that the next state does not have any more, and clears what it cut off from others.
+// cut deletes the chunks that the next state does not have any more, and clears what it cut off from others. That state is
+// published, and what stays does no harm: a growth over it deletes or clears it first.
 func (s *state) cut(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
-	if err := s.deleteNew(ctx, next, b); err != nil || keepStale {
-		return err
-	}
-	for _, cells := range next.cutBy(s, func(is, was int64) bool { return is < was }) {
-		if err := next.engine.Clear(ctx, cells, next.grid.Shape(), b); err != nil {
-			return err
+	err := s.deleteNew(ctx, next, b)
+	if err == nil && !keepStale {
+		for _, cells := range next.cutBy(s, func(is, was int64) bool { return is < was }) {
+			if err = next.engine.Clear(ctx, cells, next.grid.Shape(), b); err != nil {
+				break
+			}
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("the shape is %v, and some values beyond it are still stored; they are not visible, "+
+			"and go when the array grows over them: %w", next.grid.Shape(), err)
 	}
 	return nil
 }

@@ -2,7 +2,9 @@ package zarr_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -278,5 +280,51 @@ func TestRemovalAgain(t *testing.T) {
 		if noted < 50 || lost > 30 {
 			t.Errorf("%s: at %d operations it could be done again because of the note, at %d it could not", name, noted, lost)
 		}
+	}
+}
+
+// TestRefusedRemoval shrinks an array whose old chunks cannot be deleted. The error tells that it has the new shape and what stays;
+// repeating it does nothing. As long as a chunk cannot be deleted the array does not grow over it, and no old value comes back.
+func TestRefusedRemoval(t *testing.T) {
+	for name, kept := range map[string]string{"chunk": "a/c/2", "chunks": "a/c/1"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, refused := t.Context(), true
+			root, err := vfs.OpenRoot(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := file.On(vfs.Hook(root, func(op vfs.Op) error {
+				if refused && op.Kind == "remove" && op.Name >= kept && strings.HasPrefix(op.Name, "a/c/") && !strings.Contains(op.Name, "__") {
+					return fs.ErrPermission
+				}
+				return nil
+			}), nil)
+			defer s.Close()
+			a, err := zarr.On(s).CreateArray(ctx, "a", every(6, 2), nil)
+			if err == nil {
+				err = zarr.Write(ctx, a, nil, numbers(1, 6))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = a.Resize(ctx, []int64{2}, nil)
+			if !errors.Is(err, zarr.ErrIncomplete) || !errors.Is(err, fs.ErrPermission) ||
+				!strings.Contains(err.Error(), "the shape is [2]") || !strings.Contains(err.Error(), "a/c/") {
+				t.Errorf("error is %v", err)
+			}
+			if err := a.Resize(ctx, []int64{2}, nil); err != nil {
+				t.Errorf("repeated: %v", err)
+			}
+			if err := a.Resize(ctx, []int64{6}, nil); !errors.Is(err, fs.ErrPermission) || a.Shape()[0] != 2 {
+				t.Errorf("growth: %v, shape %v", err, a.Shape())
+			}
+			refused = false
+			if err := a.Resize(ctx, []int64{6}, nil); err != nil {
+				t.Error(err)
+			}
+			if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int32{1, 2, 0, 0, 0, 0}) {
+				t.Errorf("%v, %v", got.Data, err)
+			}
+		})
 	}
 }
