@@ -40,6 +40,24 @@ func slabToWrite(cmd *cobra.Command, a *zarr.Array, r *selection.Resolved, t dty
 	return slab
 }
 
+// slab returns how many bytes of selected elements are read at a time, at least so many. Every slab decodes all chunks that it has
+// some of. So a slab is as long as all chunks side by side where a budget that nobody has chosen could have as much, and as long
+// as one chunk where there is none beside it: so much is decoded in any case.
+func (s *source) slab(least int64) int64 {
+	if s.stored.Variable() || s.typ.Variable() {
+		return least
+	}
+	most := budget.Most()
+	if s.decoding != nil { // what is made of the elements is in memory, too
+		most /= 1 + (width(s.typ)+width(s.stored)-1)/width(s.stored)
+	}
+	chunk, layer := s.resolved.Layer(finest(s.array), width(s.stored))
+	if layer <= most || chunk == layer && s.decoding == nil && chunk <= (zarr.Limits{}).OrDefault().Chunk {
+		return max(least, layer)
+	}
+	return least
+}
+
 // finest returns how an array is cut into what is encoded by itself.
 func finest(a *zarr.Array) *grid.Grid {
 	if inner := a.Inner(); inner != nil {

@@ -7,6 +7,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store/memory"
 )
 
@@ -49,5 +50,52 @@ func TestSlabToWrite(t *testing.T) {
 		if n := slabToWrite(new(cobra.Command), a, r, a.Type()); n != c.want {
 			t.Errorf("%+v: %d bytes", c, n)
 		}
+	}
+}
+
+// TestChunksAreDecodedOnce reads arrays whose chunks, side by side, are longer than what is in memory at a time: as a whole, on
+// their way into another array, and of a part.
+func TestChunksAreDecodedOnce(t *testing.T) {
+	const rows = 40
+	for name, c := range map[string]struct {
+		columns, chunk int64
+		shard          bool
+		sel            string
+		want           int64
+	}{
+		"side by side": {4 << 20, 1 << 20, false, "", 4},
+		"part":         {4 << 20, 1 << 20, false, "1:39,5:", 4},
+		"one chunk":    {5 << 20, 5 << 20, false, "", 1},
+		"shards":       {4 << 20, 1 << 20, true, "", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memory.New()
+			spec := zarr.Spec{Shape: []int64{rows, c.columns}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(rows), grid.Every(c.chunk)}}
+			if c.shard {
+				spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(rows), grid.Every(2 * c.chunk)}, spec.Chunks
+			}
+			counter := new(observe.Counter)
+			a, err := zarr.On(s).CreateArray(t.Context(), "", spec, nil)
+			if err == nil {
+				err = zarr.Fill(t.Context(), a, nil, uint8(7))
+			}
+			if err == nil {
+				a, err = zarr.On(s).OpenArray(t.Context(), "", &zarr.Options{Observer: counter})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := newSource(t.Context(), a, c.sel, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0
+			if err := src.blocks(t.Context(), func(e elements) error { sum += e.len(); return nil }); err != nil || int64(sum) != src.resolved.Len() {
+				t.Errorf("%d elements, %v", sum, err)
+			}
+			if n := counter.Stats().Of(observe.Decode).Times; n != c.want {
+				t.Errorf("%d chunks were decoded, want %d", n, c.want)
+			}
+		})
 	}
 }

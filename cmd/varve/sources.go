@@ -114,7 +114,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 		v.provide(all)
 		return v, err
 	}
-	slabs, err := a.Slabs(src.resolved, nodeSlab)
+	slabs, err := a.Slabs(src.resolved, src.slab(nodeSlab))
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -127,7 +127,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	return v, nil
 }
 
-// nodeSlab is how many bytes of an array are read at a time on their way into another one.
+// nodeSlab is how many bytes of an array are read at a time on their way into another one, unless its chunks are longer.
 const nodeSlab = 32 << 20
 
 // nodeReader reads the elements of an array as bytes, in C order and host byte order.

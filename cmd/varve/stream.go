@@ -77,7 +77,7 @@ func (s *source) blocks(ctx context.Context, use func(elements) error) error {
 	if s.typ.Variable() && !s.stored.Variable() {
 		size /= 16 // text that is made of numbers takes more memory than they do
 	}
-	return s.reader().blocks(ctx, s.resolved, size, use)
+	return s.reader().blocks(ctx, s.resolved, s.slab(size), use)
 }
 
 // shorter is how many times as long a block is that has too many bytes as those that are tried in its place.
@@ -95,7 +95,7 @@ func (r *reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		if err != nil {
 			return err
 		}
-		n := part.Len() // a slab is no larger than slabBytes or one element
+		n := part.Len() // as many as are in memory at a time, or one
 		e, err := r.read(ctx, part, int(n))
 		switch {
 		case err == nil:
