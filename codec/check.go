@@ -153,6 +153,7 @@ func (c *Chain) decodes(ctx context.Context, w *Work, shape []int64, n int64, da
 		decoded := budget.Get(n)
 		defer decoded.Put()
 		v := grid.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap().Limited(room)}
+		defer v.Heap.Release() // nobody looks at the elements
 		start := w.Begin()
 		err := c.Decode(&v, data)
 		w.Coded(ctx, observe.Decode, n, start, err)

@@ -35,10 +35,11 @@ func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 	if c.divides {
 		return c.failSerial(c.serial.Decode(&s.block, serial))
 	}
+	var lent *budget.Buffer
 	s.block = Block{Shape: dst.Shape, Offsets: s.offsets[:0]}
 	if in, ok := c.serial.(Overwriter); ok && fills(free, serial) {
 		err = in.DecodeInPlace(&s.block, serial)
-		free = nil // the heap keeps it
+		lent, free = free, nil // the heap keeps it
 	} else if int64(len(serial)) > room.left+lengthBytes*(count+1) {
 		err = tooMuchText(int64(len(serial)), room, c.limit)
 	} else {
@@ -54,6 +55,9 @@ func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 	}
 	if n := int64(len(block.Data)); n > room.left || !dst.Heap.Add(dst.Data, block.Data, block.Offsets) {
 		return c.failSerial(tooMuchText(n, room, c.limit))
+	}
+	if lent != nil {
+		dst.Heap.Lend(lent)
 	}
 	return nil
 }
@@ -261,19 +265,35 @@ func (c *Chain) decodeWithin(src []byte, most int64) ([]byte, *budget.Buffer, er
 		for _, b := range c.bytes[:i] {
 			room = b.MaxEncoded(room)
 		}
-		to := budget.Get(room)
-		out, err := c.bytes[i].Decode(to.Bytes(room)[:0:room], src, room)
+		out, to, err := c.decodeStep(i, src, room)
 		last.Put()
 		last = to
-		if err == nil && int64(len(out)) > room {
-			err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrTooLong, len(out), room)
-		}
 		if err != nil {
 			return nil, last, c.failBytes(i, err)
 		}
 		src = out
 	}
 	return src, last, nil
+}
+
+// decodeStep undoes bytes codec i, the result of which has at most so many bytes. That of all but the last to be undone is bytes which
+// are encoded, probably far fewer.
+func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffer, error) {
+	first := room
+	if i > 0 {
+		first = min(room, max(leastText, firstTry*int64(len(src))))
+	}
+	for most := first; ; most = min(firstTry*most, room) {
+		to := budget.Get(most)
+		out, err := c.bytes[i].Decode(to.Bytes(most)[:0:most], src, most)
+		if err == nil && int64(len(out)) > most {
+			err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrTooLong, len(out), most)
+		}
+		if most == room || !errors.Is(err, ErrTooLong) {
+			return out, to, err
+		}
+		to.Put()
+	}
 }
 
 // varying returns the elements that a block refers to, one behind the other, in the buffer that is to be put back.

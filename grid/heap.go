@@ -25,8 +25,9 @@ type Heap struct {
 
 // pages holds the bytes that references refer to. The first page is the fill value.
 type pages struct {
-	mu  sync.Mutex
-	all atomic.Pointer[[][]byte]
+	mu   sync.Mutex
+	all  atomic.Pointer[[][]byte]
+	lent []interface{ Put() }
 }
 
 // RefSize is the size of a reference in bytes. A reference is the number of a page, the
@@ -150,6 +151,26 @@ func (h *Heap) add(page []byte) int {
 	all := append(*h.all.Load(), page)
 	h.all.Store(&all)
 	return len(all) - 1
+}
+
+// Lend notes that memory which belongs to a pool is a page of the heap; see [Heap.Release].
+func (h *Heap) Lend(page interface{ Put() }) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lent = append(h.lent, page)
+}
+
+// Release gives the pages that were lent back to their pool. Neither the heap nor any of its elements is to be used any more.
+func (h *Heap) Release() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.lent {
+		p.Put()
+	}
+	h.lent = nil
 }
 
 // apart reports whether references into one heap mean nothing in the other.

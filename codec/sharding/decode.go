@@ -190,6 +190,7 @@ func (c *coder) decodes(ctx context.Context, w *codec.Work, p *selection.Piece, 
 	return w.Grow(ctx, c.chain, c.bytes(p.Cell.Encoded), src, func(room int64) error {
 		b, err := c.decodeWhole(ctx, w, p, src, room)
 		b.Put()
+		p.Decoded.Heap.Release() // nobody looks at the elements
 		return err
 	})
 }

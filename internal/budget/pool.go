@@ -21,7 +21,11 @@ var classes [4 * (63 - minShift)]sync.Pool
 // Get returns a buffer with room for n bytes. Its bytes are not cleared.
 func Get(n int64) *Buffer {
 	class, size := classOf(n)
-	if b, ok := classes[class].Get().(*Buffer); ok {
+	if size >= large {
+		if b := takeLarge(class); b != nil {
+			return b
+		}
+	} else if b, ok := classes[class].Get().(*Buffer); ok {
 		b.B = b.B[:0]
 		return b
 	}
@@ -34,9 +38,15 @@ func (b *Buffer) Put() {
 	if b == nil {
 		return
 	}
-	if class, size := classOf(int64(cap(b.B))); class == b.class && size == int64(cap(b.B)) {
-		classes[class].Put(b)
+	class, size := classOf(int64(cap(b.B)))
+	if class != b.class || size != int64(cap(b.B)) {
+		return
 	}
+	if size >= large {
+		putLarge(b)
+		return
+	}
+	classes[class].Put(b)
 }
 
 // Bytes returns the buffer's first n bytes, whatever they hold.
