@@ -76,7 +76,7 @@ func TestMemoryOfManyNodes(t *testing.T) {
 		command    string
 		two, three float64 // times as much as the document of format 2, of 34 bytes a node, and of format 3, of 46
 	}{
-		{"info", 10, 8}, {"info --json", 10, 8}, {"tree", 16, 12}, {"tree --json", 20, 16}, {"attrs", 9, 5},
+		{"info", 10, 8}, {"info --json", 10, 8}, {"tree", 8, 8}, {"tree --json", 8, 8}, {"attrs", 8, 5},
 	} {
 		for format, most := range map[int]float64{2: c.two, 3: c.three} {
 			t.Run(fmt.Sprint(c.command, " of format ", format), func(t *testing.T) {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +33,7 @@ func newTreeCommand() *cobra.Command {
 				return err
 			}
 			if wantsJSON(cmd) {
-				return errors.Join(printJSON(cmd, root), err)
+				return errors.Join(buffered(cmd, root.printJSON), err)
 			}
 			return errors.Join(buffered(cmd, root.print), err)
 		},
@@ -51,7 +54,7 @@ func newListCommand() *cobra.Command {
 				return err
 			}
 			if wantsJSON(cmd) {
-				return errors.Join(printJSON(cmd, root), err)
+				return errors.Join(buffered(cmd, root.printJSON), err)
 			}
 			return errors.Join(buffered(cmd, root.printMembers), err)
 		},
@@ -62,15 +65,26 @@ func newListCommand() *cobra.Command {
 const staleHelp = `Nodes are shown as they are stored, also where another program has left consolidated metadata stale; a note says so. Of a store
 that cannot be listed, as a web server, the consolidated metadata is all that is known.`
 
-// branch is a node with those below it.
+// branch is a node with those below it. There may be very many: those of which there is nothing to tell but the name share
+// one of leaves.
 type branch struct {
-	Name    string    `json:"name"`
-	Kind    *string   `json:"kind"` // null where the document is too damaged to tell
-	Members []*branch `json:"members"`
-	Error   string    `json:"error,omitempty"` // why it cannot be opened
-	Notes   []string  `json:"notes,omitempty"` // of the node that the tree is of
+	nodeFacts
+	kind    *string // nil where the document is too damaged to tell
+	members []twig
+	text    string
+}
+
+// twig is a member of a branch.
+type twig struct {
+	name string
+	*branch
+}
+
+// nodeFacts is what programs read of a node, beside its name and its members.
+type nodeFacts struct {
+	Error string   `json:"error,omitempty"` // why it cannot be opened
+	Notes []string `json:"notes,omitempty"` // of the node that the tree is of
 	*arrayShape
-	text string
 }
 
 // arrayShape is what a tree tells of an array. Chunks and shards are as --chunks and --shards of create take them.
@@ -108,17 +122,29 @@ func edgesJSON(g *grid.Grid) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// groupKind is the kind of groups, one for all of them.
-var groupKind = "group"
+// groupKind and arrayKind are the kinds of nodes, one for all of them.
+var groupKind, arrayKind = "group", "array"
+
+// leaves are the branches of members that are alike, by their kinds: groups that are there, and nodes that are gone.
+var leaves = struct {
+	group *branch
+	gone  map[string]*branch
+}{
+	&branch{kind: &groupKind},
+	map[string]*branch{
+		groupKind: {kind: &groupKind, nodeFacts: nodeFacts{Error: goneText}},
+		arrayKind: {kind: &arrayKind, nodeFacts: nodeFacts{Error: goneText}},
+	},
+}
 
 // line returns the node on one line: as memberText has it, unless something else is to be said.
-func (b *branch) line() string {
+func (b twig) line() string {
 	if b.text != "" {
 		return b.text
 	}
-	text := b.Name
-	if b.Kind != nil {
-		text += "  " + *b.Kind
+	text := b.name
+	if b.kind != nil {
+		text += "  " + *b.kind
 	}
 	switch b.Error {
 	case "":
@@ -131,10 +157,13 @@ func (b *branch) line() string {
 
 // newBranch returns a node without those below it.
 func newBranch(m zarr.Member) *branch {
-	b := &branch{Name: m.Name(), Kind: present(m.Kind), Members: []*branch{}}
-	if m.Kind == groupKind { // there may be very many
-		b.Kind = &groupKind
+	switch gone := leaves.gone[m.Kind]; {
+	case m.Err == errGone && gone != nil:
+		return gone
+	case m.Err == nil && m.Kind == groupKind:
+		return leaves.group
 	}
+	b := &branch{kind: present(m.Kind)}
 	if b.Error = goneText; m.Err != errGone {
 		b.Error = ""
 		if m.Err != nil {
@@ -152,12 +181,12 @@ func newBranch(m zarr.Member) *branch {
 
 // readTree returns the node at a location with its members. Where some of them are damaged it returns what is sound,
 // and the error.
-func readTree(cmd *cobra.Command, location string, deep bool) (*branch, error) {
+func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	name := filepath.Base(localPath(location))
 	n, err := openNode(cmd, location)
 	if err != nil {
 		if undecodable(err) && readDocument(cmd.Context(), location, permitted(cmd)) != nil {
-			b := newBranch(zarr.Member{Path: name, Kind: "array", Err: err})
+			b := newTwig(zarr.Member{Path: name, Kind: arrayKind, Err: err})
 			b.text = name + "  array  cannot be read" // the error that follows says why
 			return b, err
 		}
@@ -166,10 +195,9 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*branch, error) {
 	defer n.Close()
 	g, ok := n.(*zarr.Group)
 	if !ok {
-		return newBranch(zarr.Member{Path: name, Kind: "array", Node: n}), nil
+		return newTwig(zarr.Member{Path: name, Kind: arrayKind, Node: n}), nil
 	}
-	root := newBranch(zarr.Member{Path: name, Kind: "group"})
-	root.text = name
+	root := &twig{name, &branch{kind: &groupKind, text: name}}
 	stale, err := stalenessOf(cmd.Context(), g, g.Metadata(), deep)
 	root.notes(cmd, location, stale)
 	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
@@ -183,6 +211,8 @@ func (b *branch) notes(cmd *cobra.Command, location string, stale *drift) {
 	}
 }
 
+func newTwig(m zarr.Member) *twig { return &twig{m.Name(), newBranch(m)} }
+
 // undecodable reports whether a node is there that this program cannot make sense of.
 func undecodable(err error) bool {
 	return errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrInvalidMetadata)
@@ -192,43 +222,67 @@ func undecodable(err error) bool {
 func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *drift, deep bool) error {
 	var bad error
 	at := map[string]*branch{".": b}
+	if stale != nil { // there may be very many, and a slice that grows is there twice
+		n := 0
+		for _, p := range stale.Gone {
+			if path.Dir(p) == "." {
+				n++
+			}
+		}
+		b.members = slices.Grow(b.members, n)
+	}
 	for m, err := range membersThere(cmd.Context(), g, stale, deep) {
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
 		}
-		below := newBranch(m)
-		at[m.Path] = below
 		parent := place(at, path.Dir(m.Path))
-		parent.Members = append(parent.Members, below)
+		parent.members = append(parent.members, twig{m.Name(), newBranch(m)})
 	}
 	return bad
 }
 
-// place returns the branch at a path; consolidated metadata may leave out the groups between.
+// place returns the branch at a path, to which members are to be added; consolidated metadata may leave out the groups between.
 func place(at map[string]*branch, p string) *branch {
 	if b := at[p]; b != nil {
 		return b
 	}
-	b := newBranch(zarr.Member{Path: p, Kind: "group"})
-	b.text = b.line() + "  without a document"
-	at[p] = b
-	parent := place(at, path.Dir(p))
-	parent.Members = append(parent.Members, b)
-	return b
+	parent, name := place(at, path.Dir(p)), path.Base(p)
+	i := parent.index(name)
+	if i < 0 {
+		i = len(parent.members)
+		t := twig{name, &branch{kind: &groupKind}}
+		t.text = t.line() + "  without a document"
+		parent.members = append(parent.members, t)
+	}
+	own := *parent.members[i].branch // that of leaves is everybody's
+	parent.members[i].branch, at[p] = &own, &own
+	return &own
 }
 
-func (b *branch) print(w *bufio.Writer) error {
+// index returns the index of the member with a name, -1 where there is none. As a rule it is the latest, and members are in order.
+func (b *branch) index(name string) int {
+	last := len(b.members) - 1
+	if last >= 0 && b.members[last].name == name {
+		return last
+	}
+	if i, found := slices.BinarySearchFunc(b.members, name, func(t twig, name string) int { return strings.Compare(t.name, name) }); found {
+		return i
+	}
+	return slices.IndexFunc(b.members, func(t twig) bool { return t.name == name })
+}
+
+func (b *twig) print(w *bufio.Writer) error {
 	if _, err := fmt.Fprintln(w, printable(b.line())); err != nil {
 		return err
 	}
 	return b.printBelow(w, "")
 }
 
-func (b *branch) printBelow(w *bufio.Writer, indent string) error {
-	for i, m := range b.Members {
+func (b *twig) printBelow(w *bufio.Writer, indent string) error {
+	for i, m := range b.members {
 		joint, next := "├── ", "│   "
-		if i == len(b.Members)-1 {
+		if i == len(b.members)-1 {
 			joint, next = "└── ", "    "
 		}
 		if _, err := fmt.Fprintln(w, indent+joint+printable(strings.TrimSuffix(m.line(), "  group"))); err != nil {
@@ -242,10 +296,10 @@ func (b *branch) printBelow(w *bufio.Writer, indent string) error {
 }
 
 // printMembers prints a line for every member; an array is its own only member.
-func (b *branch) printMembers(w *bufio.Writer) error {
-	members := b.Members
-	if *b.Kind == "array" {
-		members = []*branch{b}
+func (b *twig) printMembers(w *bufio.Writer) error {
+	members := b.members
+	if *b.kind == arrayKind {
+		members = []twig{*b}
 	}
 	for _, m := range members {
 		if _, err := fmt.Fprintln(w, printable(m.line())); err != nil {
@@ -253,4 +307,50 @@ func (b *branch) printMembers(w *bufio.Writer) error {
 		}
 	}
 	return nil
+}
+
+// printJSON prints what programs read, node by node.
+func (b *twig) printJSON(w *bufio.Writer) error {
+	if err := b.printJSONBelow(w, ""); err != nil {
+		return err
+	}
+	return w.WriteByte('\n')
+}
+
+func (b *twig) printJSONBelow(w *bufio.Writer, indent string) error {
+	var alone bytes.Buffer
+	err := writeJSON(&alone, struct {
+		Name    string   `json:"name"`
+		Kind    *string  `json:"kind"`
+		Members []string `json:"members"`
+		nodeFacts
+	}{b.name, b.kind, []string{}, b.nodeFacts})
+	if err != nil {
+		return err
+	}
+	const none = `"members": []` // no name has it: quotes are escaped there
+	text := strings.ReplaceAll(strings.TrimSpace(alone.String()), "\n", "\n"+indent)
+	before, after, _ := strings.Cut(text, none)
+	if len(b.members) == 0 {
+		before, after = text, ""
+	} else {
+		before += strings.TrimSuffix(none, "]")
+	}
+	if _, err := w.WriteString(before); err != nil || after == "" {
+		return err
+	}
+	below := indent + "    "
+	for i, m := range b.members {
+		if i > 0 {
+			err = w.WriteByte(',')
+		}
+		if _, lineErr := w.WriteString("\n" + below); cmp.Or(err, lineErr) != nil {
+			return cmp.Or(err, lineErr)
+		}
+		if err := m.printJSONBelow(w, below); err != nil {
+			return err
+		}
+	}
+	_, err = w.WriteString("\n" + indent + "  ]" + after)
+	return err
 }

@@ -1,8 +1,16 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
+	"path"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // TestTreeJSON tells shape, type and chunks of every array.
@@ -16,6 +24,9 @@ func TestTreeJSON(t *testing.T) {
 		"d": {"--shape", "10", "--dtype", "int8", "--chunks", "4"},
 	} {
 		must(t, "", append([]string{"create", group + "/deep/" + name}, args...)...)
+	}
+	if text := must(t, "", "tree", "--json", group); text != string(strictjson.AppendIndent(nil, []byte(text)))+"\n" {
+		t.Errorf("it is laid out as\n%s", text)
 	}
 	for _, command := range []string{"tree", "ls"} {
 		at := map[string]string{"tree": group, "ls": group + "/deep"}[command]
@@ -36,5 +47,31 @@ func TestTreeJSON(t *testing.T) {
 				t.Errorf("%s: got %s, want %s", command, got, want)
 			}
 		}
+	}
+}
+
+// TestTreeBelowLeaves puts members below groups that were shown as empty ones, and below groups without a document, in any order.
+func TestTreeBelowLeaves(t *testing.T) {
+	root := &branch{}
+	at := map[string]*branch{".": root}
+	for _, name := range []string{"b", "a", "c"} {
+		root.members = append(root.members, twig{name, newBranch(zarr.Member{Path: name, Kind: groupKind})})
+	}
+	for _, p := range []string{"c/x", "b/y", "a/z/deep", "none/w", "b/v"} {
+		parent := place(at, path.Dir(p))
+		parent.members = append(parent.members, twig{path.Base(p), newBranch(zarr.Member{Path: p, Kind: arrayKind, Err: errGone})})
+	}
+	var out bytes.Buffer
+	w := bufio.NewWriter(&out)
+	if err := errors.Join((&twig{"top", root}).printBelow(w, ""), w.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	want := "├── b\n│   ├── y  array  gone\n│   └── v  array  gone\n├── a\n│   └── z  group  without a document\n│       └── deep  array  gone\n" +
+		"├── c\n│   └── x  array  gone\n└── none  group  without a document\n    └── w  array  gone\n"
+	if got := strings.ReplaceAll(out.String(), goneText, "gone"); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	if len(leaves.group.members) > 0 {
+		t.Error("the leaf that all share has members")
 	}
 }
