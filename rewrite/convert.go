@@ -63,8 +63,8 @@ type inPlace struct {
 
 // begin tells how many steps there are.
 func (c *inPlace) begin() {
-	c.steps = 3 * int64(len(c.members))
-	for _, m := range c.members {
+	c.steps = 3 * int64(len(c.own()))
+	for _, m := range c.own() {
 		c.steps += m.Filled
 	}
 	c.did(0)
