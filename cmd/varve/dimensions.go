@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 )
 
 // dimensionsText explains in the help of commands how arrays share dimensions.
@@ -29,9 +31,27 @@ func (c *change) agrees(cmd *cobra.Command, a *zarr.Array, shape []int64) error 
 	err := a.CheckDimensions(cmd.Context(), shape)
 	var e *zarr.Error
 	if errors.As(err, &e) {
-		return e.Err // it is the command that fails, on the node that its user named
+		err = e.Err // it is the command that fails, on the node that its user named
+	}
+	var axis *grid.AxisError
+	if cmd.Name() == "resize" && errors.As(err, &axis) {
+		group := strings.TrimSuffix(beside(cmd.Flags().Arg(0), ""), "/")
+		length := fmt.Sprintf("%s=%d", a.DimensionNames()[axis.Axis], shape[axis.Axis])
+		err = &resizedTogether{err, asWord(cmp.Or(group, ".")) + " " + asWord(length)}
 	}
 	return err
+}
+
+// resizedTogether is the error for a length that other arrays do not have, with the command that gives it to all of them.
+type resizedTogether struct {
+	err       error
+	arguments string
+}
+
+func (r *resizedTogether) Unwrap() error { return r.err }
+
+func (r *resizedTogether) Error() string {
+	return strings.Replace(r.err.Error(), "(Group.Append)", "(varve resize "+r.arguments+")", 1)
 }
 
 // longer returns a shape that is longer along an axis, and as it was where there is no such axis.

@@ -42,6 +42,15 @@ func TestAppendTwice(t *testing.T) {
 	if _, errs, status := execute(t, "", calendar...); status != 1 || !strings.Contains(errs, "element 31 is 2024-01-01") || !strings.Contains(errs, "correct the coordinate") {
 		t.Errorf("status %d, %s", status, errs)
 	}
+	// What was too much is taken off again, whatever policy is stored.
+	must(t, "", "attrs", group+"/t2m", "set", "varve:growth", `{"policy": "calendar:month", "time": "time"}`)
+	must(t, "", "resize", group, "time=31", "--yes", "--shrink", "trim-edges")
+	must(t, "", "check", group)
+	fields, times = dailySources(t, "npy", 31, 29)
+	must(t, "", "append", group, "t2m="+fields[1], "time="+times[1])
+	if got := chunkShapes(t, group+"/t2m"); got != "[[31,29],2]" {
+		t.Error(got)
+	}
 }
 
 // TestOrderOfCoordinates appends numbers of every kind to coordinates, and checks them.

@@ -12,9 +12,12 @@ import (
 
 func newResizeCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "resize NODE --shape SHAPE",
-		Short: "Change the extent of an array; elements beyond a smaller one are deleted",
+		Use:   "resize NODE --shape SHAPE, resize NODE|GROUP DIMENSION=N …",
+		Short: "Change the extent of an array, or of a group's arrays; elements beyond a smaller one are deleted",
 		Long: `Change the extent of an array; elements beyond a smaller one are deleted. That asks on a terminal, and needs --yes elsewhere.
+
+With DIMENSION=N, as time=100, the dimension gets that length: in an array, or in all arrays right below a group that have it. Those
+are changed one after the other once each is known to fit. A command that was stopped in between is repeated.
 
 What an array grows by is the fill value, also where it held something before it once shrank; --keep-stale lets those values
 come back. The policy holds for every listed axis that grows; a calendar's is that of axis 0.
@@ -31,9 +34,10 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 
 ` + storedText,
 		Example: `  varve resize era5.zarr/tp --shape 90,36,72
+  varve resize era5.zarr time=90 --yes
   varve resize era5.zarr/t2m --shape 1900,36,72 --grow calendar:month --time time --alone
   varve resize station.zarr --shape 5,2 --shrink trim-edges --dry-run`,
-		Args:              arguments("NODE"),
+		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeNode,
 	}
 	var shape, shrink string
@@ -45,8 +49,12 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 	yes := c.Flags().Bool("yes", false, "do not ask before elements are deleted")
 	change := changeFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if !cmd.Flags().Changed("shape") {
-			return badUsage("--shape is missing")
+		named := len(args) > 1
+		switch {
+		case named && cmd.Flags().Changed("shape"):
+			return badUsage("--shape and %s exclude each other", args[1])
+		case !named && !cmd.Flags().Changed("shape"):
+			return badUsage("--shape is missing, or a dimension and its new length, as time=100")
 		}
 		opt := &zarr.ResizeOptions{KeepStale: *keepStale, RoundUp: change.roundUp}
 		if opt.Shrink, err = grid.ParseShrink(shrink); err != nil {
@@ -54,6 +62,9 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		}
 		if opt.Expect, err = change.expected(cmd); err != nil {
 			return err
+		}
+		if named {
+			return resizeNamed(cmd, args[0], args[1:], *yes, change, opt)
 		}
 		return resize(cmd, args[0], shape, *yes, change, opt)
 	}
@@ -162,6 +173,9 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 	shape := a.Shape()
 	if len(shape) == 0 {
 		return nil, badArgument("--grow calendar:%v: the array has no axis", p.unit)
+	}
+	if len(to) == len(shape) && to[axis] <= shape[axis] {
+		return nil, nil // nobody asks for times that may be what it gets rid of
 	}
 	l, err := when.timeline(cmd.Context(), p.unit, location, nil)
 	if err != nil {

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+)
+
+// dimensionLength is a length that a dimension is to have.
+type dimensionLength struct {
+	name   string
+	length int64
+}
+
+// parseLengths reads DIMENSION=N.
+func parseLengths(args []string) ([]dimensionLength, error) {
+	var list []dimensionLength
+	for _, arg := range args {
+		name, text, found := strings.Cut(arg, "=")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if !found || name == "" || err != nil || n < 0 {
+			return nil, badUsage("%q: a dimension and its new length are needed, as time=100", arg)
+		}
+		if slices.ContainsFunc(list, func(d dimensionLength) bool { return d.name == name }) {
+			return nil, badUsage("%q: the dimension is named twice", arg)
+		}
+		list = append(list, dimensionLength{name, n})
+	}
+	return list, nil
+}
+
+// reshape returns the shape of an array after dimensions have changed their lengths, and how many of them it has.
+func reshape(a *zarr.Array, lengths []dimensionLength) (shape []int64, has int) {
+	shape = a.Shape()
+	names := a.DimensionNames()
+	for _, d := range lengths {
+		if i := slices.Index(names, d.name); i >= 0 {
+			shape[i] = d.length
+			has++
+		}
+	}
+	return shape, has
+}
+
+// resizeNamed changes the lengths of dimensions: of an array, or of all arrays right below a group.
+func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c *change, opt *zarr.ResizeOptions) error {
+	lengths, err := parseLengths(args)
+	if err != nil {
+		return err
+	}
+	many, err := isGroup(cmd, location)
+	if err != nil {
+		return err
+	}
+	if many {
+		return resizeGroup(cmd, location, lengths, yes, c, opt)
+	}
+	a, err := openArray(cmd, location)
+	if err != nil {
+		return err
+	}
+	shape, has := reshape(a, lengths)
+	names := a.DimensionNames()
+	if err := a.Close(); err != nil {
+		return err
+	}
+	if has < len(lengths) {
+		return badArgument("its dimensions are %s: say --shape, or one of these", strings.Join(names, ", "))
+	}
+	text := make([]string, len(shape))
+	for i, n := range shape {
+		text[i] = fmt.Sprint(n)
+	}
+	return resize(cmd, location, strings.Join(text, ","), yes, c, opt)
+}
+
+// resized is an array of a group on its way to another shape.
+type resized struct {
+	name, location string
+	array          *zarr.Array
+	before, shape  []int64
+	opt            zarr.ResizeOptions
+}
+
+// resizeGroup changes all arrays right below a group that have one of the dimensions, one after the other. Nothing is
+// changed before each is known to fit. A command that was stopped is repeated: what has its new shape stays.
+func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength, yes bool, c *change, opt *zarr.ResizeOptions) error {
+	if opt.Expect != nil {
+		return badUsage("--expect goes with one array")
+	}
+	g, err := zarr.OpenGroup(cmd.Context(), location, c.options(cmd))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	rehearseIn(cmd, g.Hierarchy())
+	arrays, err := withDimensions(cmd, g, location, lengths, opt)
+	if err != nil {
+		return err
+	}
+	lost := int64(0)
+	for _, r := range arrays {
+		lost += lostElements(r.before, r.shape)
+	}
+	if lost > 0 && !yes {
+		if err := agreed(cmd, fmt.Sprintf("deletes %s of %s of %s", plural(lost, "element"), plural(int64(len(arrays)), "array"), location)); err != nil {
+			return err
+		}
+	}
+	if err := c.placeGroup(cmd, arrays); err != nil {
+		return err
+	}
+	facts := make([]growthFacts, len(arrays))
+	for i, r := range arrays {
+		if err := r.array.Resize(cmd.Context(), r.shape, &r.opt); err != nil {
+			if i > 0 {
+				err = &undone{err, fmt.Sprintf("%s of %s have their new shapes: repeat the command for the others", count(int64(i)), plural(int64(len(arrays)), "array"))}
+			}
+			return err
+		}
+		facts[i] = reshapedTo(r.name, r.before, r.array)
+	}
+	return tellAll(cmd, location, facts)
+}
+
+// withDimensions opens the arrays right below a group that have one of the dimensions; each is to be of some array.
+func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths []dimensionLength, opt *zarr.ResizeOptions) ([]*resized, error) {
+	var arrays []*resized
+	for m, err := range g.Unconsolidated().Members(cmd.Context(), false) {
+		if err == nil {
+			err = m.Err
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, is := m.Node.(*zarr.Array); !is {
+			continue
+		}
+		a, err := g.OpenArray(cmd.Context(), m.Path, nil)
+		if err != nil {
+			return nil, err
+		}
+		if shape, has := reshape(a, lengths); has > 0 {
+			r := &resized{m.Path, sameNode(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
+			r.opt.Expect = r.before // another writer's growth is not taken back
+			arrays = append(arrays, r)
+		}
+	}
+	for _, d := range lengths {
+		if !slices.ContainsFunc(arrays, func(r *resized) bool { return slices.Contains(r.array.DimensionNames(), d.name) }) {
+			return nil, notFound("no array right below the group has the dimension %q", d.name)
+		}
+	}
+	return arrays, nil
+}
+
+// fits returns what the grid has against the new shape, before another array is changed.
+func (r *resized) fits() error {
+	smaller, err := r.array.Grid().Shrunk(r.shape, r.opt.Shrink)
+	if err == nil {
+		_, err = smaller.Grown(r.shape, r.opt.Grow...)
+	}
+	return err
+}
+
+// placeGroup makes policies a part of the options of all arrays. A policy of --grow passes by regular arrays, which follow the
+// extent, where it is of use to another one.
+func (c *change) placeGroup(cmd *cobra.Command, arrays []*resized) error {
+	p, err := c.policy(cmd)
+	if err != nil {
+		return err
+	}
+	useful := slices.ContainsFunc(arrays, func(r *resized) bool { return p.placeless(r.array, 0, r.shape) < 0 })
+	for _, r := range arrays {
+		if useful && cmd.Flags().Changed("grow") && p.placeless(r.array, 0, r.shape) >= 0 {
+			r.opt.Grow = []grid.Growth{grid.AppendOne()}
+			continue
+		}
+		if r.opt.Grow, err = c.everywhere(cmd, p, r.location, r.array, r.shape); err == nil {
+			err = growsWithin(cmd, r.array, r.shape, r.opt.Grow...)
+		}
+		if err == nil {
+			err = r.fits()
+		}
+		if err != nil {
+			return on(cmd.Name(), r.location, err)
+		}
+	}
+	return nil
+}
