@@ -18,6 +18,10 @@ type CheckOptions struct {
 	// Complete makes it a fault, which wraps [fs.ErrNotExist], that a chunk of the grid is not stored. It is for
 	// arrays whose chunks are all stored ([Options].StoreFill). [Array.CheckShards] yields such faults at the end.
 	Complete bool
+	// KeepGoing makes it a fault that the store fails to read a shard, for want of permission or because of an error of
+	// I/O, and goes on with the others. More than 100 such shards in a row are an error: the store cannot be read at all.
+	// Without it the first is an error. It is for [Array.CheckShards].
+	KeepGoing bool
 	// Progress is called by [Array.CheckShards] for every stored shard that was looked at, for one at a time and before its faults are
 	// yielded. Neither index nor result is to be changed.
 	Progress func(shard []int64, found *codec.Check)
@@ -60,12 +64,19 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 	return nil, a.fail("check", fmt.Errorf("%w while it was looked at, again and again", ErrConflict))
 }
 
+// mostUnread is how many shards in a row [CheckOptions].KeepGoing takes for faults of their own. Beyond that the store
+// is at fault, and each of its shards would be told.
+const mostUnread = 100
+
 // CheckShards looks for faults in all stored shards, as [Array.CheckShard] does, several at a time, and yields each, shards in
-// no order. A shard that the store does not give away, for want of permission or because of an error of I/O, is a fault, too; only where
-// a hundred in a row are, that ends it. An error, which ends it, is not a fault of a shard but what kept it from going on.
+// no order. An error, which ends it, is not a fault of a shard but what kept it from going on.
 func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[ShardFault, error] {
 	if opt == nil {
 		opt = &CheckOptions{}
+	}
+	unread := int64(0)
+	if opt.KeepGoing {
+		unread = mostUnread
 	}
 	return func(yield func(ShardFault, error) bool) {
 		s, err := a.fresh(ctx, a.state.Load())
@@ -73,7 +84,7 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 			yield(ShardFault{}, a.fail("check", err))
 			return
 		}
-		for c, err := range s.engine.CheckAll(ctx, grid.BoxOf(s.grid.Chunks()), !opt.IndexOnly) {
+		for c, err := range s.engine.CheckAll(ctx, grid.BoxOf(s.grid.Chunks()), !opt.IndexOnly, unread) {
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return
@@ -146,6 +157,9 @@ func (a *Array) recheck(ctx context.Context, s *state, index []int64, found *cod
 	again, err := a.CheckShard(ctx, index, opt)
 	if errors.Is(err, fs.ErrNotExist) {
 		return new(codec.Check), nil
+	}
+	if err != nil && opt.KeepGoing && ctx.Err() == nil {
+		return found, nil
 	}
 	return again, err
 }

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/file"
 	"varve.dev/zarr/store/memory"
@@ -201,4 +205,54 @@ func flipByte(s *memory.Store, key string, at int) error {
 		_, err = store.Put(ctx, s, k, value, store.Sync)
 	}
 	return err
+}
+
+// TestCheckUnreadable has chunks that the store fails to read: an error, or with KeepGoing faults
+// unless there are too many in a row.
+func TestCheckUnreadable(t *testing.T) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	spec := zarr.Spec{Shape: []int64{300}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(1)}}
+	a, err := zarr.CreateArray(ctx, dir, spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Write(ctx, a, selection.Box{{0, 300}}, slices.Repeat([]int8{1}, 300)); err != nil {
+		t.Fatal(err)
+	}
+	breakChunk := func(i int) { // a link to itself cannot be read
+		name := filepath.Join(dir, "c", fmt.Sprint(i))
+		if err := errors.Join(os.Remove(name), os.Symlink(fmt.Sprint(i), name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	check := func(opt *zarr.CheckOptions) (keys []string, err error) {
+		for f, err := range a.CheckShards(ctx, opt) {
+			if err != nil {
+				return keys, err
+			}
+			if errors.Is(f, zarr.ErrCorrupt) || !strings.Contains(f.Error(), f.Key) {
+				t.Errorf("fault %v", f)
+			}
+			keys = append(keys, f.Key)
+		}
+		slices.Sort(keys)
+		return keys, nil
+	}
+	breakChunk(3)
+	breakChunk(7)
+	if keys, err := check(nil); err == nil || len(keys) > 0 || !strings.Contains(err.Error(), "c/") {
+		t.Errorf("faults %v, error %v", keys, err)
+	}
+	if keys, err := check(&zarr.CheckOptions{KeepGoing: true}); err != nil || fmt.Sprint(keys) != "[c/3 c/7]" {
+		t.Errorf("faults %v, error %v", keys, err)
+	}
+	for i := range 300 {
+		if i != 3 && i != 7 {
+			breakChunk(i)
+		}
+	}
+	if keys, err := check(&zarr.CheckOptions{KeepGoing: true}); err == nil || len(keys) > 100 {
+		t.Errorf("%d faults, error %v", len(keys), err)
+	}
 }

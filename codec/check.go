@@ -24,7 +24,7 @@ type Fault struct {
 	// a writer that overwrites them would change both. To compact the chunk mends it.
 	Shared bool
 	// Err says what is wrong. It wraps [ErrCorrupt], or [ErrLimit] where what is stored is too large to be looked at, unless the
-	// bytes are only shared. A check of many chunks tells here, too, why one cannot be read.
+	// bytes are only shared. A check of many chunks that goes on behind one that the store fails to read tells that error.
 	Err error
 }
 

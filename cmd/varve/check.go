@@ -38,6 +38,9 @@ Coordinates, arrays with one axis that has their name, are read in full. Times t
 where a month was appended twice; other numbers that neither rise nor fall get a line, and no status. What
 was not written yet, the fill value, does not count.
 
+A chunk that cannot be read, for want of permission or because of an error of the disk or the server, is a finding, and the others
+are looked at all the same; more than 100 such in a row end it.
+
 Temporary files are listed and are no damage: of a write that is under way, or of a writer that was
 killed. The next command that writes here removes those of killed writers.`,
 		Example: `  varve check era5.zarr
@@ -55,7 +58,7 @@ killed. The next command that writes here removes those of killed writers.`,
 				return err
 			}
 		}
-		return check(cmd, args[0], zarr.CheckOptions{IndexOnly: *only, Complete: *complete})
+		return check(cmd, args[0], zarr.CheckOptions{IndexOnly: *only, Complete: *complete, KeepGoing: true})
 	}
 	return c
 }

@@ -91,8 +91,8 @@ func TestCheckListsTemporaryFiles(t *testing.T) {
 	}
 }
 
-// TestCheckUnreadable checks an array some of whose chunks the store does not give away: they are
-// findings, and the others are looked at all the same.
+// TestCheckUnreadable checks an array some of whose chunks the store fails to read: they are
+// findings, and the others are checked all the same.
 func TestCheckUnreadable(t *testing.T) {
 	dir := newNode(t, "--shape", "400", "--dtype", "int8", "--chunks", "2")
 	must(t, "", "write", dir, "--value", "1")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -37,7 +38,7 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
   varve resize era5.zarr time=90 --yes
   varve resize era5.zarr/t2m --shape 1900,36,72 --grow calendar:month --time time --alone
   varve resize station.zarr --shape 5,2 --shrink trim-edges --dry-run`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              nodeAndLengths,
 		ValidArgsFunction: completeNode,
 	}
 	var shape, shrink string
@@ -69,6 +70,14 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 		return resize(cmd, args[0], shape, *yes, change, opt)
 	}
 	return c
+}
+
+// nodeAndLengths checks the arguments: a node, and lengths of dimensions. A shape without its flag is told as such.
+func nodeAndLengths(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 && !strings.Contains(args[1], "=") && flagMeant(cmd, args, 1) != "" {
+		return arguments("NODE")(cmd, args)
+	}
+	return arguments("NODE")(cmd, args[:min(1, len(args))])
 }
 
 func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt *zarr.ResizeOptions) error {

@@ -31,13 +31,15 @@ func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Che
 }
 
 // CheckAll looks for faults in the stored chunks of the box, and yields what it finds out about each, in no order.
-func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool) iter.Seq2[Checked, error] {
+// A chunk that the store fails to read is a fault, too, as long as they are at most unread in a row; one more is an
+// error. With unread 0 the first is.
+func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread int64) iter.Seq2[Checked, error] {
 	return func(yield func(Checked, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		found, end := make(chan Checked), make(chan error, 1)
 		go func() {
-			end <- a.checkAll(ctx, cells, deep, found)
+			end <- a.checkAll(ctx, cells, deep, unread, found)
 			close(found)
 		}()
 		for c := range found {
@@ -54,7 +56,7 @@ func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool) iter.Se
 	}
 }
 
-func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, found chan<- Checked) error {
+func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most int64, found chan<- Checked) error {
 	next, stop := iter.Pull2(a.mayBeStored(ctx, cells))
 	defer stop()
 	var failed error
@@ -75,7 +77,7 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, found c
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= mostUnread {
+			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= most {
 				out, err = &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 			} else if err == nil {
 				unread.Store(0)
@@ -93,11 +95,7 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, found c
 	return errors.Join(failed, err)
 }
 
-// mostUnread is how many chunks in a row may be unreadable before the store is taken to be, which
-// would be told of every chunk that there is.
-const mostUnread = 100
-
-// isUnreadable reports whether an error is that of a store which does not give away one value.
+// isUnreadable reports whether an error is that of a store which fails to read one value.
 func isUnreadable(err error) bool {
 	for _, other := range []error{store.ErrConflict, store.ErrUnsupported, codec.ErrLimit, codec.ErrUnsupported, context.Canceled} {
 		if errors.Is(err, other) {
