@@ -27,7 +27,7 @@ func ConvertTo(ctx context.Context, src, dst Place, to int, opt *Options) (Conve
 	c := &conversion{format: to}
 	err := checkFormat(to)
 	if err == nil {
-		c.copier, err = newCopier(src, dst, opt)
+		c.copier, err = newCopier(ctx, src, dst, opt)
 	}
 	if err == nil {
 		err = c.run(ctx)
@@ -57,6 +57,9 @@ func (c *conversion) run(ctx context.Context) error {
 	}
 	if len(c.survey.members) == 0 {
 		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+	}
+	if err := c.checkNodes(c.survey.directories()); err != nil {
+		return err
 	}
 	for _, m := range c.survey.members {
 		m.named(c.format, c.goal)

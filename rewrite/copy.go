@@ -64,13 +64,15 @@ type Report struct {
 	// Reserved counts the nodes of format 3 whose names begin with "__", which that format
 	// reserves. They keep their names, since zarr-python reads and writes them.
 	Reserved int
+	// Lost counts the symbolic links below the source that lead out of its store or to nothing. The copy is without them.
+	Lost int
 }
 
 // Copy copies the node at src, with everything below it, to dst, where nothing may be unless Options.Overwrite is set: that
 // wraps [fs.ErrExist]. A place within the other is an error that wraps [zarr.ErrInvalidArgument], a source without a node
 // [fs.ErrNotExist]. See the package's protocol for what a failure leaves.
 func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
-	c, err := newCopier(src, dst, opt)
+	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
 		err = c.run(ctx)
 	}
@@ -83,7 +85,7 @@ func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 // Move is [Copy], and then removes the source. Where the source cannot be changed nothing is copied. A failure after the copy wraps
 // [zarr.ErrIncomplete]: the node is at both places then.
 func Move(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
-	c, err := newCopier(src, dst, opt)
+	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil && !c.DryRun {
 		err = c.removable(ctx)
 	}
@@ -117,12 +119,15 @@ type copier struct {
 	from, to store.Store
 	at, goal store.Path // of the node in from and in to
 
+	above []store.Identity // of the destination and what it is in, as far as that is known
+	lost  string           // one of the links that Report.Lost counts
+
 	documents []document // those that are written first come first
 	old       bool       // the node is of format 2
 	report    Report
 }
 
-func newCopier(src, dst Place, opt *Options) (*copier, error) {
+func newCopier(ctx context.Context, src, dst Place, opt *Options) (*copier, error) {
 	c := &copier{src: src, dst: dst, from: src.Hierarchy.Store(), to: dst.Hierarchy.Store()}
 	if opt != nil {
 		c.Options = *opt
@@ -134,20 +139,15 @@ func newCopier(src, dst Place, opt *Options) (*copier, error) {
 	if c.goal, err = store.ParsePath(dst.Path); err != nil {
 		return c, err
 	}
-	switch overlap(c.from, c.at, c.to, c.goal) {
-	case same:
-		return c, fmt.Errorf("%w: the destination is the node itself", zarr.ErrInvalidArgument)
-	case inside:
-		return c, fmt.Errorf("%w: the destination lies in the node", zarr.ErrInvalidArgument)
-	case around:
-		return c, fmt.Errorf("%w: the node lies in the destination", zarr.ErrInvalidArgument)
-	}
-	return c, nil
+	return c, c.checkApart(ctx)
 }
 
 // run runs the protocol.
 func (c *copier) run(ctx context.Context) error {
 	if err := c.survey(ctx); err != nil {
+		return err
+	}
+	if err := c.checkNodes(c.directories()); err != nil {
 		return err
 	}
 	if c.DryRun {

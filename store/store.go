@@ -3,7 +3,7 @@
 // A store maps keys to values. Implementers write one method, [Store.Get]; every further power is an interface
 // of its own ([Writer], [ConditionalWriter], [Splicer], [Patcher], [Batcher], [ConditionalBatch], [SplicingBatch],
 // [PatchingBatch], [Copier], [CopyingBatch], [Deleter], [ConditionalDeleter],
-// [TreeDeleter], [Sweeper], [Lister], [Stater], [Opener], [Locker], [HeldLocker], [Placer]), and a function of this package uses the power where the store has it and falls back
+// [TreeDeleter], [Sweeper], [Lister], [Stater], [Opener], [Locker], [HeldLocker], [Placer], [Linker]), and a function of this package uses the power where the store has it and falls back
 // where it can. A store that wraps another one, and changes nothing about its values, is a [Wrapper]; [As] finds the powers of any.
 // The suite in package storetest makes the contract true: a driver is done when storetest.Run passes.
 //

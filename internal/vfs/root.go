@@ -151,6 +151,15 @@ func (r *Root) statPlain(name string) (Stat, error) {
 	return StatOf(fi), nil
 }
 
+// Info returns what package os tells of a name, with an identity that [os.SameFile] knows on every platform.
+func (r *Root) Info(name string) (fs.FileInfo, error) {
+	root, err := r.plain()
+	if err != nil {
+		return nil, err
+	}
+	return root.Stat(name)
+}
+
 // ReadDir implements [Tree].
 func (r *Root) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {

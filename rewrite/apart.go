@@ -1,0 +1,131 @@
+package rewrite
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+)
+
+// checkApart refuses a destination that is the node, lies in it, or has it below itself. Names alone do not tell: a link in the
+// store or a mount gives a directory another one. So the directories are compared where the stores know them.
+func (c *copier) checkApart(ctx context.Context) error {
+	if err := refused(overlap(c.from, c.at, c.to, c.goal)); err != nil {
+		return err
+	}
+	source, err := store.Identities(c.from, c.at)
+	if err != nil || len(source) == 0 {
+		return err
+	}
+	if c.above, err = store.Identities(c.to, c.goal); err != nil || len(c.above) == 0 {
+		return err
+	}
+	if err := refused(c.relation(source)); err != nil {
+		return err
+	}
+	for link, err := range store.Links(ctx, c.from, c.at) {
+		if err != nil {
+			return err
+		}
+		if link.Lost {
+			c.report.Lost++
+			c.lost = link.Name
+			continue
+		}
+		if err := c.checkMember(link.Name, link.To); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refused returns why a copy is refused for how the destination lies to the node.
+func refused(r relation) error {
+	switch r {
+	case same:
+		return fmt.Errorf("%w: the destination is the node itself", zarr.ErrInvalidArgument)
+	case inside:
+		return fmt.Errorf("%w: the destination lies in the node", zarr.ErrInvalidArgument)
+	case around:
+		return fmt.Errorf("%w: the node lies in the destination", zarr.ErrInvalidArgument)
+	}
+	return nil
+}
+
+// relation tells how the destination lies to a directory, given that one's identity and those above it.
+func (c *copier) relation(dir []store.Identity) relation {
+	is := func(x store.Identity) func(store.Identity) bool {
+		return func(y store.Identity) bool { return x != nil && y != nil && x.Same(y) }
+	}
+	switch {
+	case is(dir[0])(c.above[0]):
+		return same
+	case slices.ContainsFunc(c.above[1:], is(dir[0])):
+		return inside
+	case slices.ContainsFunc(dir[1:], is(c.above[0])):
+		return around
+	}
+	return apart
+}
+
+// checkMember refuses a directory below the node that is, by another name, the destination, above it, or below it.
+func (c *copier) checkMember(name string, at store.Path) error {
+	ids, err := store.Identities(c.from, at)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	where := map[relation]string{same: "the destination itself", inside: "where the destination lies", around: "in the destination"}
+	if r := c.relation(ids); r != apart {
+		return fmt.Errorf("%w: %s in the node is another name of what is %s", zarr.ErrInvalidArgument, name, where[r])
+	}
+	return nil
+}
+
+// checkNodes is [copier.checkMember] of directories below the node: what is mounted there has another place, too.
+func (c *copier) checkNodes(dirs iter.Seq[string]) error {
+	if len(c.above) == 0 {
+		return nil
+	}
+	for dir := range dirs {
+		p, err := c.at.Join(dir)
+		if err != nil || dir == "" {
+			continue
+		}
+		id, err := store.Identify(c.from, p)
+		if err != nil {
+			return err
+		}
+		// The directories above are those of the node, and of links, which were looked at before.
+		if r := c.relation([]store.Identity{id}); r != apart {
+			return fmt.Errorf("%w: %s in the node is the destination by another name, or the destination lies there", zarr.ErrInvalidArgument, dir)
+		}
+	}
+	return nil
+}
+
+// directories yields the directories of nodes, relative to the copied one.
+func (c *copier) directories() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, d := range c.documents {
+			dir, _ := split(d.rel)
+			if !yield(strings.TrimSuffix(dir, "/")) {
+				return
+			}
+		}
+	}
+}
+
+// directories yields the directories of members, relative to the converted node.
+func (s *survey) directories() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, m := range s.members {
+			if !yield(m.Path) {
+				return
+			}
+		}
+	}
+}
