@@ -346,14 +346,13 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 	if err := h.checkHeld(ctx, n); err != nil {
 		return err
 	}
-	if err := h.recordMember(ctx, n, nil); err != nil {
-		return err
-	}
 	_, leave, err := n.enter(ctx, allTurns)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	// The groups above tell of the node as long as it may stay, as where somebody else has its lock.
+	ctx = publish.WithCheck(ctx, func(ctx context.Context) error { return h.recordMember(ctx, n, nil) })
 	_, err = publish.Remove(ctx, n.publisher(), nil)
 	return err
 }

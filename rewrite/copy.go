@@ -82,11 +82,21 @@ func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 	return c.report, nil
 }
 
-// Move is [Copy], and then removes the source. Where the source cannot be changed nothing is copied. A failure after the copy wraps
+// Move is [Copy], and then removes the source. Where the source cannot be changed nothing is copied, nor where its path leads
+// through a symbolic link, or one below it leads to what the copy would not have. A failure after the copy wraps
 // [zarr.ErrIncomplete]: the node is at both places then.
+//
+// The locks of all nodes at the source are held while it is removed, and it is looked at once more before: where anything was
+// written since it was copied, the source stays, and the error wraps [zarr.ErrConflict], too. What is written between
+// this look and the removal by a program that takes no locks is lost. So it is in a store without locks, and in arrays beyond
+// the first thousand of a group, whose locks are not held all the time.
 func Move(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
+	if err == nil {
+		err = c.movable()
+	}
 	if err == nil && !c.DryRun {
+		c.seen = new(versions)
 		err = c.removable(ctx)
 	}
 	if err == nil {
@@ -121,6 +131,7 @@ type copier struct {
 
 	above []store.Identity // of the destination and what it is in, as far as that is known
 	lost  string           // one of the links that Report.Lost counts
+	seen  *versions        // of the values that were copied; nil where they stay
 
 	documents []document // those that are written first come first
 	old       bool       // the node is of format 2
@@ -192,7 +203,23 @@ func (c *copier) removable(ctx context.Context) error {
 	return publish.Removable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
 }
 
-// removeSource removes the source.
+// movable sees that all of the source would be at the destination, and that the source has no other name.
+func (c *copier) movable() error {
+	plain, err := store.Resolve(c.from, c.at)
+	switch {
+	case err != nil:
+		return err
+	case plain != c.at:
+		return fmt.Errorf("%w: the path leads through a symbolic link; name %q, or remove the link", zarr.ErrInvalidArgument, "/"+plain.String())
+	case c.report.Lost > 0:
+		return fmt.Errorf("%w: %s is a symbolic link that leads out of the store or to nothing, and the copy would not have it; "+
+			"remove the link, or copy without removing the source", zarr.ErrInvalidArgument, c.lost)
+	}
+	return nil
+}
+
+// removeSource removes the source, if it is still what was copied.
 func (c *copier) removeSource(ctx context.Context) error {
+	ctx = publish.WithCheck(ctx, c.checkUnchanged)
 	return c.src.Hierarchy.Delete(ctx, c.src.Path, c.writing())
 }

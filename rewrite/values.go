@@ -83,7 +83,18 @@ type values struct {
 
 // copy copies one value to the same place below the destination.
 func (v *values) copy(ctx context.Context, rel string) (int64, error) {
-	return v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+	if v.c.seen == nil {
+		return v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+	}
+	info, err := store.Stat(ctx, v.c.from, v.c.at.Key(rel)) // before it is read: what is written from now on is seen
+	if err != nil {
+		return 0, err
+	}
+	n, err := v.between(ctx, v.c.goal.Key(rel), v.c.at.Key(rel))
+	if err == nil {
+		v.c.seen.add(rel, info)
+	}
+	return n, err
 }
 
 // between copies one value, by way of the store if it can.

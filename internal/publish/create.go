@@ -69,22 +69,24 @@ var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, me
 
 // Remove deletes everything at and below a node, documents first, so that nobody sees half of it,
 // and puts a note in their place: a removal that is interrupted can be repeated. Then it publishes
-// another document there, where that is not nil, as [Create] does. The node's lock is held all the
-// time, so that a change of the old node and the new node do not meet.
+// another document there, where that is not nil, as [Create] does. The locks of the node and of the
+// nodes below it are held all the time, so that a change of the old node and the new node do not meet.
 func Remove(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
-	unlock, err := n.lockIfThere(ctx)
+	r, err := n.lockBelow(ctx)
 	if err != nil {
 		return version, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, r.unlock()) }()
 	if err := n.removable(ctx); err != nil {
+		return version, err
+	}
+	if err := check(ctx); err != nil {
 		return version, err
 	}
 	if err := n.hide(ctx); err != nil {
 		return version, err
 	}
-	order := store.TreeOrder{First: documents, Last: Unfinished}
-	if err := store.DeleteTree(ctx, n.Store, n.Path, order, n.Durability); err != nil {
+	if err := r.delete(ctx); err != nil {
 		return version, err
 	}
 	if document == nil {
@@ -135,13 +137,13 @@ func (n Node) removable(ctx context.Context) error {
 	return nil
 }
 
-// Removable returns why [Remove] would not remove a node: that its lock cannot be had, or what keeps it then.
+// Removable returns why [Remove] would not remove a node: that a lock cannot be had, or what keeps it then.
 func Removable(ctx context.Context, n Node) error {
-	unlock, err := n.lockIfThere(ctx)
+	r, err := n.lockBelow(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(n.removable(ctx), unlock())
+	return errors.Join(n.removable(ctx), r.unlock())
 }
 
 // lockIfThere takes the lock of a node that may not be there. A store that is without locks altogether does without; where

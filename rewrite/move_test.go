@@ -1,0 +1,173 @@
+package rewrite_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/memory"
+)
+
+// target is a store that calls done when a copy is there, and before its source is removed.
+type target struct {
+	*memory.Store
+	done func()
+}
+
+func (s *target) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (store.Version, error) {
+	v, err := s.Store.PutIf(ctx, key, value, cond, d)
+	if err == nil && key.String() == "zarr.json" {
+		s.done()
+	}
+	return v, err
+}
+
+// TestMoveOfChangedSource changes the source after it was copied: then it stays, as does what was written.
+func TestMoveOfChangedSource(t *testing.T) {
+	array := func(h *zarr.Hierarchy) *zarr.Array {
+		a, err := h.OpenArray(t.Context(), "x/a", &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for name, change := range map[string]func(h *zarr.Hierarchy) error{
+		"a chunk": func(h *zarr.Hierarchy) error { return zarr.Write(t.Context(), array(h), nil, make([]int32, 70)) },
+		"the shape": func(h *zarr.Hierarchy) error {
+			return array(h).Resize(t.Context(), []int64{9, 7}, nil)
+		},
+		"attributes": func(h *zarr.Hierarchy) error {
+			_, err := h.CreateGroup(t.Context(), "x/deep", map[string]int{"n": 1}, &zarr.CreateOptions{Overwrite: true})
+			return err
+		},
+		"a new chunk": func(h *zarr.Hierarchy) error {
+			_, err := store.Put(t.Context(), h.Store(), key(t, "x/empty/c/0"), []byte("new"), store.Flush)
+			return err
+		},
+		"a chunk is gone": func(h *zarr.Hierarchy) error { return store.Delete(t.Context(), h.Store(), key(t, "x/a/c/0/0")) },
+		"a new member": func(h *zarr.Hierarchy) error {
+			_, err := h.CreateGroup(t.Context(), "x/new", nil, nil)
+			return err
+		},
+	} {
+		for kind, open := range stores(t) {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				from := open()
+				tree(t, from, "x")
+				h := zarr.On(from)
+				var was map[string]string
+				to := &target{Store: memory.New(), done: func() {
+					if err := change(h); err != nil {
+						t.Error(err)
+					}
+					was = keys(t, from)
+				}}
+				_, err := rewrite.Move(t.Context(), at(from, "x"), at(to, ""), nil)
+				if !errors.Is(err, zarr.ErrIncomplete) || !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "the source stays") {
+					t.Errorf("error is %v", err)
+				}
+				if now := keys(t, from); !maps.Equal(now, was) {
+					t.Errorf("of %d values %d are there", len(was), len(now))
+				}
+			})
+		}
+	}
+	for kind, open := range stores(t) {
+		from, to := open(), &target{Store: memory.New(), done: func() {}}
+		tree(t, from, "x")
+		if _, err := rewrite.Move(t.Context(), at(from, "x"), at(to, ""), nil); err != nil {
+			t.Errorf("%s, nothing changes: %v", kind, err)
+		}
+		if left := keys(t, from); len(left) != 1 || left["zarr.json"] == "" { // the group above stays
+			t.Errorf("%s: %d values are left", kind, len(left))
+		}
+	}
+}
+
+// stores returns stores that know versions.
+func stores(t *testing.T) map[string]func() store.Store {
+	return map[string]func() store.Store{
+		"memory": func() store.Store { return memory.New() },
+		"files": func() store.Store {
+			s, err := file.Open(filepath.Join(t.TempDir(), "s"), &file.Options{Create: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			return s
+		},
+	}
+}
+
+// key returns the key that a text spells.
+func key(t *testing.T, text string) store.Key {
+	t.Helper()
+	k, err := store.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestMoveOfLocked moves a group of which somebody holds an array: nothing is copied.
+func TestMoveOfLocked(t *testing.T) {
+	from, to := memory.New(), memory.New()
+	tree(t, from, "x")
+	unlock, err := from.Lock(t.Context(), store.Path{}.Key("x/deep/b").Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	o := &rewrite.Options{Options: zarr.Options{Locking: store.Locking{Timeout: -1}}}
+	if _, err := rewrite.Move(t.Context(), at(from, "x"), at(to, "x"), o); !errors.Is(err, zarr.ErrLocked) || len(keys(t, to)) != 0 {
+		t.Errorf("%v, %d values were copied", err, len(keys(t, to)))
+	}
+}
+
+// TestMoveByLinks moves nodes that have other names, and nodes with links to what the copy would not have.
+func TestMoveByLinks(t *testing.T) {
+	for name, c := range map[string]struct {
+		links     map[string]string
+		src, want string
+	}{
+		"through a link":         {map[string]string{"ls": "sub"}, "ls/a", `name "/sub/a"`},
+		"a member out of it":     {map[string]string{"g2/out": "../../other"}, "g2", "out is a symbolic link that leads out of the store"},
+		"a chunk that is lost":   {map[string]string{"a/c/1": "../nothing"}, "a", "c/1 is a symbolic link"},
+		"a member in the store":  {map[string]string{"g2/l": "../sub/a"}, "g2", ""},
+		"a member that it knows": {map[string]string{"g2/l": "c"}, "g2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, dir := linkedTree(t, c.links)
+			if err := os.Mkdir(filepath.Join(dir, "..", "other"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			src, dst := rewrite.Place{Hierarchy: h, Path: c.src}, rewrite.Place{Hierarchy: h, Path: "new"}
+			for _, dry := range []bool{true, false} {
+				_, err := rewrite.Move(t.Context(), src, dst, &rewrite.Options{DryRun: dry})
+				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("error is %v", err)
+				}
+			}
+			_, err := os.Lstat(filepath.Join(dir, "new"))
+			if copied := !errors.Is(err, fs.ErrNotExist); copied != (c.want == "") {
+				t.Errorf("a copy is there: %t", copied)
+			}
+			if _, err := h.OpenArray(t.Context(), "sub/a", nil); err != nil {
+				t.Error(err)
+			}
+			r, err := rewrite.Copy(t.Context(), src, rewrite.Place{Hierarchy: h, Path: "h/copy"}, nil)
+			if err == nil && (r.Lost > 0) != strings.Contains(c.want, "is a symbolic link") {
+				t.Errorf("%d links are lost", r.Lost)
+			}
+		})
+	}
+}

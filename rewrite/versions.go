@@ -1,0 +1,52 @@
+package rewrite
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+)
+
+// versions are names of values with their versions, as the sum of a digest of each: there may be millions, and only whether
+// all are the same is asked.
+type versions struct {
+	mu  sync.Mutex
+	sum [sha256.Size / 8]uint64
+}
+
+func (v *versions) add(name string, info store.Info) {
+	text := fmt.Appendf(nil, "%q %d %q", name, info.Size, info.Version.String())
+	digest := sha256.Sum256(text)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range v.sum {
+		v.sum[i] += binary.LittleEndian.Uint64(digest[8*i:])
+	}
+}
+
+// checkUnchanged sees that the source is what was copied. It is called while the locks of all its nodes are held.
+func (c *copier) checkUnchanged(ctx context.Context) error {
+	now := &copier{Options: c.Options, src: c.src, from: c.from, at: c.at, seen: new(versions)}
+	if err := now.survey(ctx); err != nil {
+		return err
+	}
+	err := now.each(ctx, func(ctx context.Context, rel string) (int64, error) {
+		info, err := store.Stat(ctx, c.from, c.at.Key(rel))
+		if err == nil {
+			now.seen.add(rel, info)
+		}
+		return info.Size, err
+	})
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(now.documents, c.documents) || now.seen.sum != c.seen.sum {
+		return fmt.Errorf("%w: it was changed while it was copied, and the copy may be without the change; the source stays, remove the copy and move it again", zarr.ErrConflict)
+	}
+	return nil
+}
