@@ -46,18 +46,41 @@ func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 		return g.fail("append", err)
 	}
 	arrays := make([]*Array, len(additions))
-	seen := map[string]bool{}
 	for i, add := range additions {
 		a, err := g.OpenArray(ctx, add.Path, nil)
 		if err != nil {
 			return err
 		}
-		if seen[a.Path()] {
-			return a.fail("append", badArgument("the array is named twice"))
-		}
-		seen[a.Path()], arrays[i] = true, a
+		arrays[i] = a
+	}
+	if err := checkDistinct(arrays); err != nil {
+		return err
 	}
 	return g.fail("append", g.append(ctx, arrays, additions))
+}
+
+// checkDistinct refuses two names of one array, of which one may be a link: a call would wait for ever for a lock that it
+// has itself.
+func checkDistinct(arrays []*Array) error {
+	known := make([]store.Identity, len(arrays))
+	first := map[store.Path]int{}
+	for i, a := range arrays {
+		id, err := store.Identify(a.hierarchy.store, a.path)
+		if err != nil {
+			return a.fail("append", err)
+		}
+		known[i] = id
+		at, twice := first[a.path]
+		if !twice && id != nil {
+			at = slices.IndexFunc(known[:i], id.Same)
+			twice = at >= 0
+		}
+		if twice {
+			return a.fail("append", badArgument("the array is named twice, the first time as %q", "/"+arrays[at].Path()))
+		}
+		first[a.path] = i
+	}
+	return nil
 }
 
 // of returns the elements to add to an array.

@@ -65,6 +65,7 @@ type copied struct {
 	Values      int64  `json:"values"`
 	Bytes       int64  `json:"bytes"`
 	Reserved    int    `json:"reserved_names"` // nodes of format 3 that begin with "__"
+	Lost        int    `json:"lost_links"`     // symbolic links to what the copy is without
 }
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
@@ -77,7 +78,14 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, letGo(src, true)) }()
+	defer func() {
+		if err = errors.Join(err, letGo(src, true)); err == nil && f.move && !f.dry {
+			_ = os.Remove(localPath(from)) // the folder of a store that is empty now; whatever is in it stays
+		}
+	}()
+	if info, err := os.Lstat(localPath(from)); f.move && err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return on(cmd.Name(), from, badArgument("it is a symbolic link; name what it leads to, or remove the link"))
+	}
 	if err := f.agreed(cmd, src, from, to); err != nil {
 		return err
 	}
@@ -103,7 +111,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return atLocation(cmd.Name(), from, src, err)
 	}
 	f.noteDimensions(cmd, from, to)
-	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved}
+	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost}
 	switch {
 	case wantsJSON(cmd) && f.dry:
 		return printJSON(cmd, c.plan(cmd))
@@ -242,7 +250,19 @@ func (c *copied) print(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", printable(c.Destination),
 		plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), plural(c.Values, "stored value"), byteCount(c.Bytes), done)
+	if c.Lost > 0 {
+		_, noteErr := fmt.Fprintf(w, "  note  %s out of the store or to nothing: not copied\n", leads(c.Lost))
+		err = errors.Join(err, noteErr)
+	}
 	return errors.Join(err, noteReserved(w, c.Reserved))
+}
+
+// leads says that so many symbolic links lead to somewhere.
+func leads(n int) string {
+	if n == 1 {
+		return "1 symbolic link leads"
+	}
+	return plural(int64(n), "symbolic link") + " lead"
 }
 
 // noteReserved says how many nodes keep a name that format 3 reserves.

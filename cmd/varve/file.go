@@ -11,10 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/vfs"
 )
 
 // replaceFile makes a file of what write writes: beside its place at first, so that no half of it is ever seen there.
 func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
+	if err := notInNode(name); err != nil {
+		return err
+	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return writeThrough(name, write) // a device or a pipe cannot be replaced
 	}
@@ -36,6 +40,25 @@ func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), name)
+}
+
+// notInNode refuses a file in the directory of a node, or below it: it could replace a document or a chunk, or become one.
+func notInNode(name string) error {
+	dir, err := filepath.Abs(filepath.Dir(name))
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil // the folder is not there, which is told otherwise
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if vfs.HasFile(dir, "zarr.json", ".zarray", ".zgroup") {
+			return badArgument("write %s: %s is a Zarr node, and the file would be in it; write it elsewhere", name, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
 }
 
 func writeThrough(name string, write func(w *bufio.Writer) error) error {

@@ -141,6 +141,13 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		if _, is := m.Node.(*zarr.Array); !is {
 			continue
 		}
+		other, err := isOther(cmd, location, g, m.Path, false)
+		if err != nil {
+			return nil, err
+		}
+		if other {
+			continue
+		}
 		a, err := g.OpenArray(cmd.Context(), m.Path, nil)
 		if err != nil {
 			return nil, err

@@ -71,6 +71,13 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		if _, ok := m.Node.(*zarr.Array); !ok {
 			continue
 		}
+		other, err := isOther(cmd, location, g, m.Path, true)
+		if err != nil {
+			return nil, err
+		}
+		if other {
+			continue
+		}
 		l := locked{path: m.Path, how: *how}
 		if l.array, err = g.OpenArray(cmd.Context(), m.Path, nil); err != nil {
 			return nil, err

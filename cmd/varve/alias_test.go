@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// aliasGroup makes the groups g, with the arrays a and sub/a, and h, with b, in one store, and links in it.
+func aliasGroup(t *testing.T, links map[string]string) (root string) {
+	t.Helper()
+	root = filepath.Join(t.TempDir(), "r.zarr")
+	must(t, "", "create", root, "--group")
+	for _, group := range []string{"/g", "/g/sub", "/h"} {
+		must(t, "", "create", root+group, "--group")
+	}
+	for _, array := range []string{"/g/a", "/g/sub/a", "/h/b"} {
+		must(t, "", "create", root+array, "--shape", "4", "--dtype", "int32", "--chunks", "2", "--dimension-names", "x")
+		must(t, "", "write", root+array, "--value", "7")
+	}
+	for name, to := range links {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+	return root
+}
+
+// TestMoveIntoItself moves a group into itself by way of a link, and copies an array over itself: both stay.
+func TestMoveIntoItself(t *testing.T) {
+	root := aliasGroup(t, map[string]string{"g/ls": "sub", "g/l": "a"})
+	want := must(t, "", "cat", root+"/g/a")
+	for _, args := range [][]string{
+		{"copy", root + "/g/sub", root + "/g/ls/new", "--move"}, {"copy", root + "/g/l", root + "/g/a", "--overwrite"},
+		{"copy", root + "/g/ls", root + "/g/sub", "--overwrite", "--yes"}, {"convert", root + "/g/l", root + "/g/a", "--to", "2", "--overwrite"},
+		{"copy", root + "/g/ls/a", root + "/h/a", "--move"},
+	} {
+		if _, errs, status := execute(t, "", args...); status != 2 && status != 1 || errs == "" {
+			t.Errorf("%s: status %d, %s", args, status, errs)
+		}
+		for _, array := range []string{"/g/a", "/g/sub/a"} {
+			if got := must(t, "", "cat", root+array); got != want {
+				t.Errorf("after %s: %s", args, got)
+			}
+		}
+	}
+	if !isThere(root + "/g/sub/a/zarr.json") {
+		t.Error("a group is gone")
+	}
+}
+
+// TestMoveOfGroup moves the group that is a store: not even its folder is left.
+func TestMoveOfGroup(t *testing.T) {
+	root := aliasGroup(t, nil)
+	must(t, "", "copy", root, root+"2.zarr", "--move")
+	if isThere(root) {
+		t.Error("the folder is left")
+	}
+	must(t, "", "cat", root+"2.zarr/g/sub/a")
+	if err := os.Symlink("r.zarr2.zarr", root); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	if _, errs, status := execute(t, "", "copy", root, root+"3.zarr", "--move"); status == 0 || !strings.Contains(errs, "symbolic link") {
+		t.Errorf("by a link: status %d, %s", status, errs)
+	}
+	must(t, "", "cat", root+"2.zarr/g/sub/a")
+}
+
+// TestLostLinks says what a copy is without.
+func TestLostLinks(t *testing.T) {
+	root := aliasGroup(t, map[string]string{"g/out": "../../other.zarr"})
+	if out := must(t, "", "copy", root+"/g", root+"/new"); !strings.Contains(out, "1 symbolic link leads out of the store or to nothing: not copied") {
+		t.Error(out)
+	}
+	if _, errs, status := execute(t, "", "copy", root+"/g", root+"/moved", "--move"); status == 0 || !strings.Contains(errs, "out is a symbolic link") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// TestChangeOfAliases changes the arrays of a group, of which some are links to arrays elsewhere.
+func TestChangeOfAliases(t *testing.T) {
+	root := aliasGroup(t, map[string]string{"g/ls": "sub", "g/l": "a", "g/h": "../h/b"})
+	was, err := os.ReadFile(root + "/h/b/zarr.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"unlock", root + "/g"}, {"resize", root + "/g", "x=6"}, {"resize", root + "/g", "x=6", "--alone"}} {
+		out, errs, _ := execute(t, "", args...)
+		if !strings.Contains(errs, "g/h: is left as it is: a symbolic link leads to /h/b, which is not in the group") {
+			t.Errorf("%s: %s%s", args, out, errs)
+		}
+		if is, err := os.ReadFile(root + "/h/b/zarr.json"); err != nil || string(is) != string(was) {
+			t.Errorf("after %s: %v, %s", args, err, is)
+		}
+	}
+	if out := must(t, "", "info", root+"/g/a"); !strings.Contains(out, "6") {
+		t.Error(out)
+	}
+	if out, errs, status := execute(t, "", "append", root+"/g", "a="+root+"/h/b", "l="+root+"/h/b", "--lock-timeout", "5s"); status == 0 || !strings.Contains(errs, "named twice") {
+		t.Errorf("append to both: %s%s", out, errs)
+	}
+}
+
+// TestExportIntoNode refuses to write a file among the chunks and documents of a node.
+func TestExportIntoNode(t *testing.T) {
+	root := aliasGroup(t, map[string]string{"g/l": "a"})
+	for _, file := range []string{"/g/a/zarr.json", "/g/a/c/0", "/g/a/c/9", "/g/x.npy", "/g/l/c/1", "/values.raw"} {
+		before, _ := os.ReadFile(root + file)
+		if _, errs, status := execute(t, "", "export", root+"/h/b", "--format", "raw", "-o", root+file); status == 0 || !strings.Contains(errs, "is a Zarr node") {
+			t.Errorf("%s: status %d, %s", file, status, errs)
+		}
+		if after, _ := os.ReadFile(root + file); string(after) != string(before) {
+			t.Errorf("%s has changed", file)
+		}
+	}
+	must(t, "", "export", root+"/h/b", "-o", filepath.Dir(root)+"/b.npy")
+}
