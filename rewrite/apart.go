@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
 
@@ -27,6 +28,9 @@ func (c *copier) checkApart(ctx context.Context) error {
 	if err := refused(c.relation(source)); err != nil {
 		return err
 	}
+	if err := c.checkReplaced(ctx, source); err != nil {
+		return err
+	}
 	for link, err := range store.Links(ctx, c.from, c.at) {
 		if err != nil {
 			return err
@@ -38,6 +42,28 @@ func (c *copier) checkApart(ctx context.Context) error {
 		}
 		if err := c.checkMember(link.Name, link.To); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkReplaced refuses a destination that is to be replaced and has the node, or a directory that the node is in, below it:
+// mounted there, that has another place.
+func (c *copier) checkReplaced(ctx context.Context, source []store.Identity) error {
+	if !c.Overwrite || c.above[0] == nil {
+		return nil
+	}
+	nodes, err := publish.Below(ctx, publish.Node{Store: c.to, Path: c.goal})
+	if err != nil {
+		return err
+	}
+	for _, p := range nodes {
+		id, err := store.Identify(c.to, p)
+		if err != nil {
+			return err
+		}
+		if id != nil && slices.ContainsFunc(source, func(x store.Identity) bool { return x != nil && x.Same(id) }) && p != c.goal {
+			return refused(around)
 		}
 	}
 	return nil

@@ -35,8 +35,9 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 	if err != nil {
 		return r, err
 	}
-	for i, p := range slices.Concat(arrays, groups) {
-		unlock, err := n.member(p).lockIfThere(ctx)
+	all := slices.Concat(arrays, groups)
+	for i, p := range all {
+		unlock, err := n.member(p).lockAmong(ctx, all[:i])
 		if err != nil {
 			return r, errors.Join(err, r.unlock())
 		}
@@ -52,6 +53,29 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 		}
 	}
 	return r, nil
+}
+
+// lockAmong takes the lock of a node. One that is held may be that of one of the others which were locked before: what is
+// mounted in a store has two paths there, and nobody is to wait for himself.
+func (n Node) lockAmong(ctx context.Context, others []store.Path) (func() error, error) {
+	once := n
+	once.Locking.Timeout = -1
+	unlock, err := once.lockIfThere(ctx)
+	if !errors.Is(err, store.ErrLocked) {
+		return unlock, err
+	}
+	for _, p := range others {
+		if same, err := store.SameDirectory(n.Store, n.Path, p); same && err == nil {
+			return func() error { return nil }, nil
+		}
+	}
+	return n.lockIfThere(ctx)
+}
+
+// Below returns the paths of a node and of the nodes below it that its removal would remove.
+func Below(ctx context.Context, n Node) ([]store.Path, error) {
+	arrays, groups, err := n.below(ctx)
+	return append(arrays, groups...), err
 }
 
 // member returns the node at a path, of which only the place is known.

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+)
+
+// TestRemovalOfLockedMember removes and replaces a group while somebody holds an array in it: all of it stays until that is done.
+func TestRemovalOfLockedMember(t *testing.T) {
+	for _, args := range []string{"rm ROOT --yes", "rm ROOT/g --yes", "create ROOT/g --group --overwrite --yes", "copy ROOT/h ROOT/g --overwrite --yes",
+		"copy ROOT/g ROOT/new --move", "copy ROOT ROOT2.zarr --move", "convert ROOT/h ROOT/g --to 3 --overwrite --yes"} {
+		t.Run(args, func(t *testing.T) {
+			root := aliasGroup(t, nil)
+			must(t, "", "consolidate", root)
+			line := append(strings.Fields(strings.ReplaceAll(args, "ROOT", root)), "--lock-timeout", "0")
+			s, err := file.Open(root, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			unlock, err := s.Lock(t.Context(), store.Path{}.Key("g/sub/a/x").Dir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := must(t, "", "tree", root)
+			if _, errs, status := execute(t, "", line...); status == 0 || !strings.Contains(errs, "g/sub/a is locked by process") {
+				t.Errorf("status %d, %s", status, errs)
+			}
+			if after := must(t, "", "tree", root); after != before {
+				t.Errorf("it was\n%s\nand is\n%s", before, after)
+			}
+			if err := unlock(); err != nil {
+				t.Fatal(err)
+			}
+			if _, errs, status := execute(t, "", line...); status != 0 {
+				t.Errorf("afterwards: status %d, %s", status, errs)
+			}
+			if strings.HasPrefix(args, "rm ROOT ") && isThere(root) {
+				t.Error("the folder is left")
+			}
+		})
+	}
+}
