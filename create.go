@@ -305,7 +305,8 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 }
 
 // Delete removes the node at path with everything below it. A path without a node wraps [fs.ErrNotExist]. As long as there is a
-// [Reservation] of an array there, it fails with [ErrConflict], as other changes of that array do.
+// [Reservation] of an array there, it fails with [ErrConflict], as other changes of that array do. It takes the locks of the node and
+// of all nodes below it before anything is deleted; links below it go, and what they lead to stays.
 func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error {
 	p, err := store.ParsePath(path)
 	if err != nil {

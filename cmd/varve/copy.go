@@ -37,6 +37,9 @@ in format 3, and so are nodes with types or codecs that are not known here.
 --overwrite removes what is at DST first. Where that is a group with members, or an array that a group is to replace, it asks, and needs
 --yes elsewhere. An archive is replaced once the new one is complete, and stays where the copy fails.
 
+--move takes the locks of SRC and all below it once the copy is there, and removes SRC if it is still what was copied. It refuses a SRC behind a
+symbolic link, and one with links to what the copy would not have: out of the store, or to nothing. A plain copy is without those, and counts them.
+
 The documents come last, so that a copy which is stopped is not visible; another one to the same place removes what is left
 of it. A source that changes its shape or chunks meanwhile is not copied.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m

@@ -19,6 +19,7 @@ func newUnlockCommand() *cobra.Command {
 some axes of it. That changes the metadata alone; no chunk is moved or written.
 
 Of a group all arrays below it are unlocked, one after the other. With --axis and the name of a dimension they are those that have it.
+An array elsewhere to which a link in the group leads stays as it is.
 
 The last chunk of an axis reaches beyond the extent where it is not full. Appends fill it, and write it again for that, until
 it is. With --trim it is written once, just as far as the array reaches, and appends never touch it again.`,
