@@ -311,5 +311,6 @@ func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {
 		return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n, "value"), plural(plane, "value"))
 	}
 	size := width(v.typ)
-	return 0, onAxis(axis, "%s has %s, a plane has %s", v.name, plural(n*size, "byte"), plural(plane*size, "byte"))
+	return 0, onAxis(axis, "%s has %s, which are no whole planes of %s (shape %v without axis %d, type %s)%s",
+		v.name, plural(n*size, "byte"), plural(plane*size, "byte"), shape, axis, v.typ, v.rawNPY())
 }

@@ -28,6 +28,7 @@ type values struct {
 	name    string  // of the file
 	r       io.Reader
 	swapped bool     // not in host byte order
+	npy     bool     // raw data that begin as a .npy file does
 	words   [][]byte // in place of r, of elements that differ in length
 	file    *os.File
 	array   *zarr.Array  // a Zarr node; nil for files
@@ -74,7 +75,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 	}
 	switch f {
 	case rawFormat:
-		v.swapped, err = !dtype.LittleEndian(), oneLength(t, f)
+		err = v.openRaw(formatName != "")
 	case npyFormat:
 		err = v.openNPY()
 	case jsonFormat:
@@ -254,7 +255,7 @@ func (v *values) fill(e *elements, last bool) error {
 func (v *values) end() error {
 	n, err := io.ReadFull(v.r, make([]byte, 1))
 	if n > 0 {
-		return badArgument("%s has more than the %s needed", v.name, plural(v.taken, "byte"))
+		return badArgument("%s has more than the %s needed%s", v.name, plural(v.taken, "byte"), v.rawNPY())
 	}
 	if err != io.EOF {
 		return fmt.Errorf("read %s: %w", v.name, err)
@@ -329,8 +330,8 @@ func (v *values) fits(shape []int64) error {
 		return zarr.ErrOverflow
 	}
 	if size := width(v.typ); v.total >= 0 && v.total != want {
-		err := badArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)",
-			v.name, plural(v.total/size, "value"), v.total, shape, v.typ, count(want/size), want)
+		err := badArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)%s",
+			v.name, plural(v.total/size, "value"), v.total, shape, v.typ, count(want/size), want, v.rawNPY())
 		if v.typ.Variable() {
 			err = badArgument("%s has %s, shape %v takes %s", v.name, plural(v.total/size, "value"), shape, count(want/size))
 		}

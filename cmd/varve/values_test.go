@@ -407,7 +407,7 @@ func TestAppendTellsTheAxis(t *testing.T) {
 	}{
 		{"", nil, 0, "no values were given"},
 		{"", []string{"--axis", "-1"}, 1, "no values were given"},
-		{"1234", nil, 0, "4 bytes, a plane has 3 bytes"},
+		{"1234", nil, 0, "4 bytes, which are no whole planes of 3 bytes"},
 		{"[[1,2]]", []string{"--format", "json"}, 1, "does not continue"},
 		{"[[[1,2]]]", []string{"--format", "json"}, 0, "does not continue"},
 	} {
