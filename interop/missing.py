@@ -60,6 +60,7 @@ def cases(fmt):
     yield "unsigned_missing", INTS.astype("i1"), -99, {"_Unsigned": "true"}
     yield "unsigned_packed", INTS.astype("i2"), -1, PACKED | {"_Unsigned": "true"}
     yield "signed_missing", INTS.astype("i1").view("u1"), 5, {"_Unsigned": "false"}
+    yield "signed_missing_high", INTS.astype("i1").view("u1"), 157, {"_Unsigned": "false"}
     yield "whole_bool", np.abs(INTS).astype("i1"), 7, {"dtype": "bool"}
     yield "time_packed", INTS.astype("i2"), -99, UNITS | {"scale_factor": 0.25, "add_offset": 3.5}
     if fmt == 2:

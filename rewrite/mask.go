@@ -76,7 +76,7 @@ func maskToV3(a *metadata.Array) (*mask, error) {
 	}
 	elem, err := m.typ.ParseFill(a.FillValue)
 	if m.said = "the fill value"; a.HasNullFill() {
-		elem, err = missing.Parse(m.typ, raw)
+		elem, err = m.parse(raw)
 		m.said = "the attribute " + missing.FillValue
 	}
 	switch {
@@ -93,14 +93,19 @@ func maskToV3(a *metadata.Array) (*mask, error) {
 	return m, nil
 }
 
+// parse returns the element that the attribute _FillValue of the array stands for.
+func (m *mask) parse(raw []byte) ([]byte, error) {
+	return missing.ParseSpelled(m.typ, m.attribute(missing.Unsigned), raw)
+}
+
 // encode sets the attribute _FillValue of format 3. was is what the attribute was.
 func (m *mask) encode(elem, was []byte) error {
-	now, err := missing.Format(m.typ, elem)
+	now, err := missing.Format(missing.Spelled(m.typ, m.attribute(missing.Unsigned)), elem)
 	if err != nil || bytes.Equal(now, was) {
 		return err
 	}
 	m.tell(elem, missing.FillValue)
-	if old, err := missing.Parse(m.typ, was); was != nil && (err != nil || !bytes.Equal(old, elem)) {
+	if old, err := m.parse(was); was != nil && (err != nil || !bytes.Equal(old, elem)) {
 		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 pass by", strictjson.Abbreviate(string(was)))
 	}
 	return m.set(missing.FillValue, now)
@@ -175,7 +180,7 @@ func maskToV2(a *metadata.Array) (*mask, error) {
 	}
 	raw := m.attribute(missing.FillValue)
 	if raw != nil && (missing.Coded(m.typ) || m.isString()) {
-		if elem, err := missing.Parse(m.typ, raw); err == nil {
+		if elem, err := m.parse(raw); err == nil {
 			return m, m.move(missing.FillValue, elem, old)
 		}
 	}

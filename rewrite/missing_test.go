@@ -29,7 +29,15 @@ func TestConvertMissing(t *testing.T) {
 		fill2                   string // after converting back, "" is as it was
 		attributes2             string
 	}{
-		"integers":   {descr: `"<i2"`, fill: "-99", fill3: "-99", attributes3: `{"_FillValue":-99}`, note: "the fill value -99, which"},
+		"integers": {descr: `"<i2"`, fill: "-99", fill3: "-99", attributes3: `{"_FillValue":-99}`, note: "the fill value -99, which"},
+		"signed": {
+			descr: `"|u1"`, fill: "255", attributes: `{"_Unsigned":"false"}`, fill3: "255",
+			attributes3: `{"_Unsigned":"false","_FillValue":-1}`, note: "the fill value 255, which",
+		},
+		"unsigned": {
+			descr: `"<i2"`, fill: "-1", attributes: `{"_Unsigned":"true"}`, fill3: "-1",
+			attributes3: `{"_Unsigned":"true","_FillValue":-1}`, note: "the fill value -1, which",
+		},
 		"zero":       {descr: `"<i8"`, fill: "0", fill3: "0", attributes3: `{"_FillValue":0}`, note: "the fill value 0, which"},
 		"floats":     {descr: `"<f4"`, fill: "-99.5", fill3: "-99.5", attributes3: `{"_FillValue":"AAAAAADgWMA="}`, note: "the fill value -99.5, which"},
 		"NaN":        {descr: `">f8"`, fill: `"NaN"`, fill3: `"NaN"`, attributes3: `{"_FillValue":"AAAAAAAA+H8="}`, note: `the fill value "NaN", which`},

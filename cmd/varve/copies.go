@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -34,7 +33,7 @@ func olderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 			continue
 		}
 		was, err := canonical(g.Consolidated, strings.TrimPrefix(path[len(above):], "/"))
-		if err != nil || !bytes.Equal(was, is) {
+		if err != nil || !alike(was, is) {
 			group := strings.TrimSuffix(root+"/"+above, "/")
 			notes = append(notes, fmt.Sprintf("the consolidated metadata of %s is older than this array: varve consolidate makes it new", group))
 		}

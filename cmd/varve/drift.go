@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +90,7 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 		switch {
 		case err == nil && was == nil:
 			d.New = append(d.New, path)
-		case err != nil || !bytes.Equal(there.records[path], was): // what is damaged differs
+		case err != nil || !alike(there.records[path], was): // what is damaged differs
 			d.Changed = append(d.Changed, path)
 		}
 	}

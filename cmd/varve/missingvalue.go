@@ -17,6 +17,7 @@ func (f *arrayFacts) missingText() string {
 	if err != nil {
 		return ""
 	}
+	unsigned, _, _ := metadata.Attribute(f.Attributes, missing.Unsigned)
 	var texts []string
 	for _, name := range []string{missing.FillValue, missing.Value} {
 		raw, ok, err := metadata.Attribute(f.Attributes, name)
@@ -24,7 +25,7 @@ func (f *arrayFacts) missingText() string {
 			continue
 		}
 		for _, one := range missingValues(raw) {
-			elem, err := missing.Parse(t, one)
+			elem, err := missing.ParseSpelled(t, unsigned, one)
 			if err != nil {
 				continue
 			}

@@ -23,6 +23,9 @@ func parseLengths(args []string) ([]dimensionLength, error) {
 	for _, arg := range args {
 		name, text, found := strings.Cut(arg, "=")
 		n, err := strconv.ParseInt(text, 10, 64)
+		if _, wrong := parseShape(arg); wrong == nil && !found {
+			return nil, badUsage("%q: a dimension and its new length are needed, as time=100; is --shape %s meant?", arg, arg)
+		}
 		if !found || name == "" || err != nil || n < 0 {
 			return nil, badUsage("%q: a dimension and its new length are needed, as time=100", arg)
 		}

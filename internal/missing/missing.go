@@ -37,6 +37,38 @@ func Coded(t dtype.Type) bool {
 	return false
 }
 
+// Unsigned is the attribute that says whether integers are meant without a sign (NetCDF user guide).
+const Unsigned = "_Unsigned"
+
+// Spelled returns the type as whose elements [FillValue] of format 3 is spelled: that of the
+// array, with a sign where the attribute [Unsigned], nil for none, is "false". xarray 2026.9 makes
+// the number one with a sign, and opens no group in which it is too large for that.
+func Spelled(t dtype.Type, unsigned []byte) dtype.Type {
+	if string(unsigned) != `"false"` {
+		return t
+	}
+	switch t {
+	case dtype.Of[uint8]():
+		return dtype.Of[int8]()
+	case dtype.Of[uint16]():
+		return dtype.Of[int16]()
+	case dtype.Of[uint32]():
+		return dtype.Of[int32]()
+	case dtype.Of[uint64]():
+		return dtype.Of[int64]()
+	}
+	return t
+}
+
+// ParseSpelled is [Parse] of what is spelled as [Spelled] says, or as the type of the array.
+func ParseSpelled(t dtype.Type, unsigned, raw []byte) ([]byte, error) {
+	elem, err := Parse(t, raw)
+	if s := Spelled(t, unsigned); err != nil && s != t {
+		return Parse(s, raw)
+	}
+	return elem, err
+}
+
 // IsText reports whether elements are texts. xarray reads [Value] of these in both formats.
 func IsText(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t == dtype.Of[string]() }
 
