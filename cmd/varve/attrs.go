@@ -17,7 +17,10 @@ func newAttributesCommand() *cobra.Command {
 		Long: `Show or change the user attributes of a node.
 
 Without more all attributes are shown, with get and a KEY one of them. JSON is the value: 4, true, '[1, 2]', and text in quotes of its
-own, '"K"'. A value that begins with - stands behind --, which ends the flags.`,
+own, '"K"'. A value that begins with - stands behind --, which ends the flags.
+
+xarray opens no group of format 3 in which the attribute _FillValue of floats is a number: there it is base64, which
+a note says of the number given.`,
 		Example: `  varve attrs era5.zarr/t2m
   varve attrs era5.zarr/t2m get units
   varve attrs era5.zarr/t2m set units '"K"'
@@ -77,7 +80,9 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	}
 	switch n := n.(type) {
 	case *zarr.Array:
-		err = n.UpdateAttributes(cmd.Context(), change)
+		if err = n.UpdateAttributes(cmd.Context(), change); err == nil && verb == "set" {
+			noteMissing(cmd, location, n)
+		}
 	case *zarr.Group:
 		err = n.UpdateAttributes(cmd.Context(), change)
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
@@ -63,4 +66,35 @@ func valueText(t dtype.Type, elem []byte) string {
 		return string(t.AppendText(nil, elem))
 	}
 	return strings.Trim(compact(text), `"`)
+}
+
+// missingRefused returns why xarray opens no group with an array of such a document, for the attribute _FillValue, and the
+// attribute that it would read in its place, nil for none. The reason is "" where it opens it.
+func missingRefused(doc *metadata.Array) (reason string, wanted []byte) {
+	if doc.Format() != 3 {
+		return "", nil
+	}
+	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
+	if err != nil {
+		return "", nil
+	}
+	raw, ok, err := metadata.Attribute(doc.Attributes, missing.FillValue)
+	if err != nil || !ok {
+		return "", nil
+	}
+	unsigned, _, _ := metadata.Attribute(doc.Attributes, missing.Unsigned)
+	return missing.Refused(t, unsigned, raw)
+}
+
+// noteMissing tells people that xarray does not open the group of an array for its attribute _FillValue, and which it reads.
+func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
+	reason, wanted := missingRefused(a.Metadata())
+	switch {
+	case reason == "":
+	case wanted == nil:
+		note(cmd, location, fmt.Sprintf("xarray does not open such a group: %s", reason))
+	default:
+		note(cmd, location, fmt.Sprintf("xarray does not open such a group: %s in format 3; varve attrs %s set %s %s says the same",
+			reason, asWord(location), missing.FillValue, asWord(string(wanted))))
+	}
 }

@@ -82,11 +82,14 @@ func (p program) reads(doc *metadata.Array, codecs []string, stored form) (is an
 	does = does && knows(p.types, doc.DataType.Name, format)
 	refuses = refuses || knows(p.refuses, doc.DataType.Name, format) || slices.Contains(doc.Shape, 0) && knows(p.refuses, "empty", format)
 	is, condition = p.readsGrid(doc.ChunkGrid)
+	refusal, _ := missingRefused(doc)
 	switch {
 	case refuses || is == refusesIt:
 		return refusesIt, ""
 	case p.named && !namesDimensions(doc):
 		return refusesIt, " (no dimension names)"
+	case p.named && refusal != "":
+		return refusesIt, " (" + refusal + ")"
 	case stored == odd && p.accepts == lenient:
 		return refusesIt, " (before Varve writes the document anew)"
 	case stored == reals && p.accepts == lenient:

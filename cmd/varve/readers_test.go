@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -84,5 +85,32 @@ func TestReadersOfRepaired(t *testing.T) {
 	replaceInDocument(t, node, `[1, 0]`, `"F"`)
 	if got := must(t, "", "unlock", node); strings.Contains(got, "before Varve") {
 		t.Error(got)
+	}
+}
+
+// TestReadersOfMissing knows that xarray opens no group of format 3 in which _FillValue of floats is a number, and
+// says what it reads in its place.
+func TestReadersOfMissing(t *testing.T) {
+	flags := []string{"--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--attributes", `{"_FillValue": -99.5}`}
+	for format, refused := range map[string]bool{"2": false, "3": true} {
+		node := filepath.Join(t.TempDir(), "a.zarr")
+		_, errs, status := execute(t, "", append([]string{"create", node, "--zarr-format", format}, flags...)...)
+		if status != 0 || strings.Contains(errs, `"AAAAAADgWMA="`) != refused {
+			t.Errorf("format %s: %s", format, errs)
+		}
+		if got := must(t, "", "info", node); strings.Contains(got, "xarray (_FillValue of floats is base64)") != refused {
+			t.Errorf("format %s: %s", format, got)
+		}
+		_, errs, status = execute(t, "", "attrs", node, "set", "_FillValue", "1")
+		if status != 0 || strings.Contains(errs, `set _FillValue '"AAAAAAAA8D8="'`) != refused {
+			t.Errorf("format %s: %s", format, errs)
+		}
+		_, errs, status = execute(t, "", "attrs", node, "set", "_FillValue", `"AAAAAAAA8D8="`)
+		if status != 0 || errs != "" {
+			t.Errorf("format %s: %s", format, errs)
+		}
+		if got := must(t, "", "info", node); !strings.Contains(got, "xarray ≥ 2026.9") {
+			t.Errorf("format %s: %s", format, got)
+		}
 	}
 }
