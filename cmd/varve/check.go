@@ -36,7 +36,7 @@ not decode until then, are moved first. Where the writer may be at work, or the 
 
 Coordinates, arrays with one axis that has their name, are read in full. Times that run backwards or repeat are a finding, as
 where a month was appended twice; other numbers that neither rise nor fall get a line, and no status. What
-was not written yet, the fill value, does not count.
+was not written yet, the fill value, does not count, but among times that were written it is a finding.
 
 A chunk that cannot be read, for want of permission or because of an error of the disk or the server, is a finding, and the others
 are looked at all the same; more than 100 such in a row end it.

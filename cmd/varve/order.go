@@ -27,7 +27,8 @@ type order struct {
 	next      int64  // the index of the next element
 	last      []byte // the element before it
 	at        int64  // its index
-	unwritten []byte // elements that do not count but for the first one, nil for none
+	unwritten []byte // elements that do not count but for the first one and before others, nil for none
+	skipped   int64  // how many of them came last
 	fault     string // what is wrong with the first element that does not follow, "" for none
 }
 
@@ -86,10 +87,35 @@ func (o *order) follow(e elements) {
 		elem := e.at(i)
 		if o.next == 0 || !bytes.Equal(elem, o.unwritten) {
 			o.step(elem)
+			o.bridge(elem)
 			o.last, o.at = append(o.last[:0], elem...), o.next
+			o.skipped = 0
+		} else {
+			o.skipped++
 		}
 		o.next++
 	}
+}
+
+// bridge looks at elements of a time coordinate that were not written, and that another one follows. A
+// single one may be a time that happens to be the fill value.
+func (o *order) bridge(elem []byte) {
+	if !o.isTime || o.skipped == 0 || o.fault != "" {
+		return
+	}
+	if o.skipped == 1 && o.hasValue(o.unwritten) && o.compare(o.unwritten, o.last)*o.compare(elem, o.unwritten) > 0 {
+		return
+	}
+	o.fault = fmt.Sprintf("%s from %d on %s the fill value, as if never written, and element %d after that is %s",
+		plural(o.skipped, "element"), o.next-o.skipped, areOrIs(o.skipped), o.next, o.text(elem))
+}
+
+// areOrIs returns the verb that goes with so many.
+func areOrIs(n int64) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // step looks at an element that follows the last one.

@@ -118,3 +118,48 @@ func TestPackedTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestUnwrittenTimes tells of times that were not written where later ones were, and of those that a
+// resize adds. Those at the end are excused, and so is a time that happens to be the fill value.
+func TestUnwrittenTimes(t *testing.T) {
+	for values, want := range map[string]string{
+		"[1,2,3,0,0]":    "",
+		"[0,1,2,0,0]":    "",
+		"[-2,-1,0,1,2]":  "",
+		"[2,1,0,-1,-2]":  "",
+		"[5,6,0,7,8]":    "1 element from 2 on is the fill value, as if never written, and element 3 after that is 2024-01-08",
+		"[1,2,0,0,5]":    "2 elements from 2 on are the fill value, as if never written, and element 4 after that is 2024-01-06",
+		"[-2,-1,0,0,1]":  "2 elements from 2 on are the fill value",
+		"[0,0,0,9,10]":   "2 elements from 1 on are the fill value",
+		"[1,2,0,2,0]":    "element 3 is 2024-01-03, and element 1 before it 2024-01-03",
+		"[1,2,0,0,-100]": "element 4 is",
+	} {
+		node := filepath.Join(t.TempDir(), "g.zarr", "time")
+		must(t, "", "create", filepath.Dir(node), "--group")
+		must(t, "", "create", node, "--shape", "5", "--dtype", "int32", "--dimension-names", "time", "--attributes", `{"units": "days since 2024-01-01"}`)
+		must(t, values, "write", node, "--format", "json")
+		out, errs, status := execute(t, "", "check", node)
+		if (status == 0) != (want == "") || !strings.Contains(out, want) {
+			t.Errorf("%s: status %d, %s%s", values, status, out, errs)
+		}
+	}
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	for name, units := range map[string]string{"time": `{"units": "days since 2024-01-01"}`, "x": "{}"} {
+		must(t, "", "create", group+"/"+name, "--shape", "5", "--dtype", "int32", "--dimension-names", name, "--attributes", units)
+		for lengths, want := range map[string]bool{"7": name == "time", "3": false} {
+			node := filepath.Join(t.TempDir(), "g.zarr", name)
+			must(t, "", "create", filepath.Dir(node), "--group")
+			must(t, "", "copy", group+"/"+name, node)
+			for _, args := range [][]string{{node, "--shape", lengths, "--dry-run"}, {node, name + "=" + lengths}} {
+				_, errs, status := execute(t, "", append([]string{"resize", "--yes", "--alone"}, args...)...)
+				if status != 0 || strings.Contains(errs, "2 new times are the fill value until varve write") != want {
+					t.Errorf("%s %s: status %d, %s", name, args, status, errs)
+				}
+			}
+		}
+	}
+	_, errs, status := execute(t, "", "resize", group, "time=6")
+	if status != 0 || !strings.Contains(errs, "1 new time is the fill value") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 )
@@ -116,7 +117,21 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 	if err != nil {
 		return err
 	}
+	noteTimes(cmd, location, before, a)
 	return reshapedTo(location, before, a).tell(cmd)
+}
+
+// noteTimes tells people that the times by which a coordinate has grown are still to be written.
+func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
+	if !isCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
+		return
+	}
+	if _, is := timesOf(a); !is && a.Type().Kind() != dtype.Datetime {
+		return
+	}
+	more := a.Shape()[0] - before[0]
+	note(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
+		plural(more, "new time"), areOrIs(more), asWord(location), before[0]))
 }
 
 // lostElements returns how many elements an array loses by another shape, 0 where that does not fit.
@@ -169,7 +184,12 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 	if err != nil || cmd.Flags().Changed("grow") {
 		axis = 0 // what is wrong with the attribute shows where it is asked for
 	}
-	p, when, err := c.along(cmd, p, a, location, axis)
+	shape := a.Shape()
+	shrinks := len(to) == len(shape) && axis < len(shape) && to[axis] <= shape[axis]
+	var when times
+	if !shrinks || !cmd.Flags().Changed("grow") { // a policy of which nothing comes departs from none
+		p, when, err = c.along(cmd, p, a, location, axis)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -179,11 +199,10 @@ func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string,
 	if p.unit == 0 && !p.stored {
 		return []grid.Growth{p.growth}, nil
 	}
-	shape := a.Shape()
 	if len(shape) == 0 {
 		return nil, badArgument("--grow calendar:%v: the array has no axis", p.unit)
 	}
-	if len(to) == len(shape) && to[axis] <= shape[axis] {
+	if shrinks {
 		return nil, nil // nobody asks for times that may be what it gets rid of
 	}
 	l, err := when.timeline(cmd.Context(), p.unit, location, nil)
