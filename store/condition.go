@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // Condition is what has to hold for a conditional write.
@@ -86,7 +85,7 @@ func DeleteIf(ctx context.Context, s Store, key Key, v Version) error {
 func BatchPutIf(ctx context.Context, b Batch, key Key, value []byte, cond Condition) error {
 	c, ok := b.(ConditionalBatch)
 	if !ok {
-		return fmt.Errorf("%w: %T cannot write on a condition", ErrUnsupported, b)
+		return cannot(b, "batch", "write on a condition")
 	}
 	return c.PutIf(ctx, key, value, cond)
 }
@@ -105,7 +104,7 @@ func BatchPutNew(ctx context.Context, b Batch, key Key, value []byte) error {
 func BatchDeleteIf(ctx context.Context, b Batch, key Key, v Version) error {
 	c, ok := b.(ConditionalBatch)
 	if !ok {
-		return fmt.Errorf("%w: %T cannot delete on a condition", ErrUnsupported, b)
+		return cannot(b, "batch", "delete on a condition")
 	}
 	return c.DeleteIf(ctx, key, v)
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // Copier is the power to copy a value from another store, or from elsewhere in this one, without the bytes passing through the
@@ -26,7 +25,7 @@ type CopyingBatch interface {
 func BatchCopy(ctx context.Context, b Batch, key Key, from Store, source Key) (int64, error) {
 	c, ok := b.(CopyingBatch)
 	if !ok {
-		return 0, fmt.Errorf("%w: %T cannot copy", ErrUnsupported, b)
+		return 0, cannot(b, "batch", "copy")
 	}
 	return c.CopyFrom(ctx, key, from, source)
 }

@@ -58,7 +58,7 @@ func PatchValue(ctx context.Context, s Store, key Key, from Version, patches []P
 func BatchPatch(ctx context.Context, b Batch, key Key, from Version, patches []Patch) error {
 	p, ok := b.(PatchingBatch)
 	if !ok {
-		return fmt.Errorf("%w: %T cannot patch", ErrUnsupported, b)
+		return cannot(b, "batch", "patch")
 	}
 	return p.Patch(ctx, key, from, patches)
 }

@@ -81,7 +81,7 @@ func Splice(ctx context.Context, s Store, key Key, from Version, pieces []Piece,
 func BatchSplice(ctx context.Context, b Batch, key Key, from Version, pieces []Piece) error {
 	c, ok := b.(SplicingBatch)
 	if !ok {
-		return fmt.Errorf("%w: %T cannot splice", ErrUnsupported, b)
+		return cannot(b, "batch", "splice")
 	}
 	return c.Splice(ctx, key, from, pieces)
 }

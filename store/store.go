@@ -16,7 +16,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"time"
@@ -158,11 +157,6 @@ type Locker interface {
 	// Lock waits until no other holder has dir and returns the function that lets go of it.
 	// Locks are advisory, not reentrant, and end with the process.
 	Lock(ctx context.Context, dir Path) (unlock func() error, err error)
-}
-
-// unsupported names the store and the power it lacks.
-func unsupported(s Store, power string) error {
-	return fmt.Errorf("%w: %T cannot %s", ErrUnsupported, s, power)
 }
 
 // Put writes value at key, or fails with [ErrUnsupported].

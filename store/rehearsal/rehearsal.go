@@ -124,7 +124,7 @@ func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, _ store.Durability,
 ) (int64, store.Version, error) {
 	if reflect.TypeOf(store.Driver(from)) != reflect.TypeOf(store.Driver(s.below)) {
-		return 0, store.Version{}, fmt.Errorf("%w: rehearsal: a copy from %T", store.ErrUnsupported, from)
+		return 0, store.Version{}, fmt.Errorf("%w: rehearsal: a copy from a store of another kind", store.ErrUnsupported)
 	}
 	value, _, err := from.Get(ctx, source, store.Request{}, nil)
 	if err != nil {
