@@ -115,7 +115,7 @@ func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error
 type unexpected struct{ is, want []int64 }
 
 func (u *unexpected) Error() string {
-	return fmt.Sprintf("%v: the shape is %v, %v was expected", ErrConflict, u.is, u.want)
+	return fmt.Sprintf("%v, or by this very change before: the shape is %v, %v was expected", ErrConflict, u.is, u.want)
 }
 
 func (u *unexpected) Is(target error) bool { return target == ErrConflict }

@@ -124,6 +124,30 @@ func (e *documentError) Is(target error) bool {
 	return target == ErrInvalidMetadata && isAny(e.err, invalidValues)
 }
 
+// fileError is what is wrong with a document as a whole, or with what it says.
+type fileError struct {
+	key string
+	err error
+}
+
+// Error names the document, which one of format 2 does itself.
+func (e *fileError) Error() string {
+	if strings.HasSuffix(e.key, documentName) {
+		return e.key + ": " + e.err.Error()
+	}
+	return e.err.Error()
+}
+
+func (e *fileError) Unwrap() error { return e.err }
+
+// inFile says in which document an error is. One that asks for more than is known here is about the node.
+func inFile(key store.Key, err error) error {
+	if err == nil || errors.Is(err, metadata.ErrUnsupported) {
+		return err
+	}
+	return &fileError{key.String(), err}
+}
+
 // inDocument says that err is about values that stand in a document, not about an argument.
 func inDocument(err error) error {
 	if err == nil {
@@ -154,6 +178,10 @@ func fail(op, path string, err error) error {
 	var chunk *engine.ChunkError
 	if errors.As(err, &chunk) {
 		e.Key, e.Chunk = chunk.Key, chunk.Index
+	}
+	var file *fileError
+	if errors.As(err, &file) {
+		e.Key = file.key
 	}
 	var axis *grid.AxisError
 	if errors.As(err, &axis) {

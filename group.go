@@ -239,7 +239,7 @@ func (g *Group) unlisted(err error) error {
 	if g.doc.Damaged != nil {
 		return fmt.Errorf("%w; what is below the group is not to be known here, since its consolidated metadata is damaged: %w", err, g.doc.Damaged)
 	}
-	return fmt.Errorf("%w; what is below a group without consolidated metadata is not to be known here", err)
+	return fmt.Errorf("%w; what is below a group without consolidated metadata is not to be known here: make it where the group can be written to (Group.Consolidate)", err)
 }
 
 // member opens what is at p; it is false where there is no node. What is wrong with the node itself stands in the member,

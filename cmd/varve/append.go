@@ -163,7 +163,7 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 		return nil
 	}
 	if !isNodeLocation(source) {
-		f, err := formatOf(g.formatName, source)
+		f, err := formatOf(g.formatName, source, true)
 		if err != nil {
 			return err
 		}

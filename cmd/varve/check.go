@@ -153,11 +153,15 @@ func (c *findings) verdict() error {
 
 // faultsText says how many faults were found, of which so many are chunks that are not stored.
 func faultsText(location string, faults, missing, bad, chunks int64) string {
-	text := fmt.Sprintf("check %s: %s in %s of %s", location, plural(faults-missing, "fault"), count(bad), plural(chunks, "stored chunk"))
-	if missing > 0 {
-		text += fmt.Sprintf("; %s missing", plural(missing, "chunk"))
+	damage := fmt.Sprintf("in %s of %s", count(bad), plural(chunks, "stored chunk"))
+	text := fmt.Sprintf("check %s: %s ", location, plural(faults, "fault"))
+	switch {
+	case missing == 0:
+		return text + damage
+	case missing == faults:
+		return text + fmt.Sprintf("(%s missing)", plural(missing, "chunk"))
 	}
-	return text
+	return text + fmt.Sprintf("(%s %s, %s missing)", count(faults-missing), damage, plural(missing, "chunk"))
 }
 
 // checkArray looks for damage in one array.

@@ -93,6 +93,9 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	dst, err := f.destination(ctx, to)
+	if errors.Is(err, fs.ErrExist) { // an archive, of which no more than a name is looked at
+		return fmt.Errorf("%w (--overwrite replaces it)", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -226,8 +226,12 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-13s %s\n", what, fmt.Sprintf(format, args...))
 	}
-	line("would write", "%s, %s again, %s: %s", plural(p.ChunksNew, "new chunk"), plural(p.Rewritten, "chunk"),
-		plural(p.Documents, "document"), byteCount(p.Written))
+	if p.ChunksNew+p.Rewritten+p.Documents == 0 && p.Written > 0 {
+		line("would write", "no chunks and no documents; %s of notes that do not stay", byteCount(p.Written))
+	} else {
+		line("would write", "%s, %s again, %s: %s", plural(p.ChunksNew, "new chunk"), plural(p.Rewritten, "chunk"),
+			plural(p.Documents, "document"), byteCount(p.Written))
+	}
 	line("would delete", "%s: %s", plural(p.Dropped, "chunk"), byteCount(p.Gone))
 	line("would read", "%s", byteCount(p.Read))
 	line("readers see", "%s", map[string]string{

@@ -51,7 +51,8 @@ known before, else where it is reached.
 --decode makes of stored numbers what CF attributes say: float64 of packed ones, numbers with or without a sign as _Unsigned says,
 moments (datetime64) of times, and lengths of time (timedelta64) where the units are days or hours. Times become text where one of
 them is a day that datetime64 has not: of another calendar, before 1582-10-15 in the standard one, or beyond the years 1 to 9999. As xarray
-does, it takes the fill value of format 2 for a missing value; in format 3 only _FillValue and missing_value are.`,
+does, it takes the fill value of format 2 for a missing value of numbers; in format 3 only _FillValue and missing_value are. Booleans
+and text stay as they are stored.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv
   varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv`,
@@ -69,7 +70,7 @@ does, it takes the fill value of format 2 for a missing value; in format 3 only 
 }
 
 func export(cmd *cobra.Command, location, sel, name, output string, decoded, header bool) error {
-	f, err := formatOf(name, output)
+	f, err := formatOf(name, output, false)
 	switch {
 	case err != nil:
 		return err
@@ -152,7 +153,7 @@ func formatFlag(c *cobra.Command, formats ...format) *string {
 // formatOf returns the format that is named, or else the one that the name of a file says: no name and no
 // extension are raw. An extension that says nothing is wrong usage. Raw data has no header, so a guess would
 // write files that no other program reads, and would take any file of the right size for values.
-func formatOf(name, file string) (format, error) {
+func formatOf(name, file string, read bool) (format, error) {
 	if name != "" {
 		return format(name), nil
 	}
@@ -163,15 +164,19 @@ func formatOf(name, file string) (format, error) {
 	case "", "bin", rawFormat:
 		return rawFormat, nil
 	}
-	return "", badUsage("%s: the extension %s is not known; name the file .npy, .csv, .json, .raw or .bin, or give --format%s",
-		file, filepath.Ext(base), otherFormat(file))
+	known := ".npy, .csv, .json, .raw or .bin"
+	if read {
+		known = ".npy, .json, .raw or .bin"
+	}
+	return "", badUsage("%s: the extension %s is not known; name the file %s, or give --format%s",
+		file, filepath.Ext(base), known, otherFormat(file, read))
 }
 
 // otherFormat returns how a file of another format is read or written.
-func otherFormat(file string) string {
+func otherFormat(file string, read bool) string {
 	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {
-	case slices.Contains(netCDF, ext) && isThere(file):
+	case slices.Contains(netCDF, ext) && read:
 		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, withoutExtension(file)+".zarr")
 	case slices.Contains(netCDF, ext):
 		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)

@@ -15,11 +15,11 @@ func TestFormatOf(t *testing.T) {
 		"a.npy": npyFormat, "A.NPY": npyFormat, "a.b.npy": npyFormat, "a.csv": csvFormat, "a.CSV": csvFormat, "a.json": jsonFormat, ".a.json": jsonFormat,
 		"a.nc": "", "a.tif": "", "a.csv.gz": "", "a.npy.gz": "", "a.npz": "", "a.txt": "", "a.f32": "", "a.jsonl": "", "a.raw.zst": "",
 	} {
-		got, err := formatOf("", name)
+		got, err := formatOf("", name, true)
 		if got != want || (err != nil) != (want == "") || err != nil && !isUsage(err) {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
-		if got, err := formatOf("csv", name); got != csvFormat || err != nil {
+		if got, err := formatOf("csv", name, true); got != csvFormat || err != nil {
 			t.Errorf("%q as csv: %q, %v", name, got, err)
 		}
 	}

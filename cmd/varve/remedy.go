@@ -25,6 +25,7 @@ var remedies = strings.NewReplacer(
 	"grid.TrimEdges", "--shrink trim-edges",
 	"UnlockOptions.Trim", "--trim",
 	"Addition.Alone", "--alone",
+	"Group.Consolidate", "varve consolidate",
 	"Group.Append", "append GROUP NAME=FILE …",
 	"Array.Reservation", "varve reservations",
 	"rewrite.Convert", "varve convert --to 3",

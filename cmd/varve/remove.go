@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zip"
 )
 
 func newRemoveCommand() *cobra.Command {
@@ -28,6 +29,9 @@ func newRemoveCommand() *cobra.Command {
 }
 
 func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
+	if err := inArchive(cmd, location); err != nil {
+		return err
+	}
 	if !yes {
 		if err := agreed(cmd, fmt.Sprintf("deletes %s and everything below it", location)); err != nil {
 			return err
@@ -47,6 +51,25 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	}
 	confirm(cmd, "%s  removed", location)
 	return nil
+}
+
+// inArchive refuses to remove what is in a zip archive, before anybody is asked.
+func inArchive(cmd *cobra.Command, location string) error {
+	if !strings.Contains(strings.ToLower(location), ".zip") {
+		return nil
+	}
+	at, err := locate(cmd.Context(), location, store.Read)
+	if err != nil {
+		return nil // the removal says so
+	}
+	_, is := store.Driver(at.Hierarchy.Store()).(*zip.Store)
+	switch err := letGo(at, true); {
+	case err != nil || !is:
+		return err
+	case at.Path == "":
+		return unsupported("a zip archive is one file, which is written once and then only read: remove that file")
+	}
+	return unsupported("a zip archive is written once and then only read: copy it to a directory and change that")
 }
 
 // halfRemoved returns the error of a removal with what to do about what it has left. That has a note

@@ -57,7 +57,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 	if formatName == "" && isNodeLocation(file) {
 		return openNodeValues(cmd, file, t)
 	}
-	f, err := formatOf(formatName, file)
+	f, err := formatOf(formatName, file, true)
 	if err != nil {
 		return nil, err
 	}

@@ -77,13 +77,21 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	}
 	v, err := openValues(cmd, file, formatName, to.Type())
 	if err != nil {
-		return err
+		return unwritten(cmd, err)
 	}
 	defer v.close()
 	if err := pour(cmd, v, to); err != nil {
 		return err
 	}
 	return wrote(cmd, location, to.Selection().Len())
+}
+
+// unwritten adds to the error of a command that was stopped while it was reading that it has written nothing yet.
+func unwritten(cmd *cobra.Command, err error) error {
+	if !isInterrupted(cmd.Context(), err) {
+		return err
+	}
+	return &undone{err, "nothing was changed"}
 }
 
 // wrote tells a program how many elements were written.
@@ -112,7 +120,7 @@ func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 		return v.end()
 	}
 	if err := v.settle(left); err != nil {
-		return err
+		return unwritten(cmd, err)
 	}
 	p := newProgress(cmd, "writing", left)
 	defer p.end()
