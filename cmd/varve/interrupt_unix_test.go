@@ -320,3 +320,18 @@ func TestSignalAtRemoval(t *testing.T) {
 		})
 	}
 }
+
+// TestSignalWhileReading stops a write whose input is silent: nothing was written.
+func TestSignalWhileReading(t *testing.T) {
+	node := newNode(t, "--shape", "4", "--dtype", "int8")
+	before := treeOf(t, node)
+	p := start(t, "write", node)
+	begun := time.Now()
+	status, stopped := p.stop(t, syscall.SIGINT, func() bool { return time.Since(begun) > 500*time.Millisecond })
+	if said := p.errs.String(); status != 130 || !stopped || !isOneMessage(said, "; nothing was changed") {
+		t.Errorf("status %d, %s", status, said)
+	}
+	if treeOf(t, node) != before {
+		t.Error("something has changed")
+	}
+}

@@ -13,7 +13,7 @@ func newCube(t *testing.T, dimension, dtype, attributes, values string, more ...
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	n := strings.Count(values, ",") + 1
 	must(t, "", "create", group, "--group")
-	must(t, "", append([]string{"create", group + "/" + dimension, "--shape", fmt.Sprint(n), "--dtype", dtype, "--dimension-names", dimension, "--attributes", attributes}, more...)...)
+	createNoted(t, group+"/"+dimension, append([]string{"--shape", fmt.Sprint(n), "--dtype", dtype, "--dimension-names", dimension, "--attributes", attributes}, more...)...)
 	must(t, values, "write", group+"/"+dimension, "--format", "json")
 	must(t, "", "create", group+"/deep/data", "--shape", fmt.Sprint(n), "--dtype", "int16", "--dimension-names", dimension)
 	must(t, numbers(0, n), "write", group+"/deep/data", "--format", "json")

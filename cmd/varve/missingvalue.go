@@ -92,9 +92,9 @@ func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	switch {
 	case reason == "":
 	case wanted == nil:
-		note(cmd, location, fmt.Sprintf("xarray does not open such a group: %s", reason))
+		note(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))
 	default:
-		note(cmd, location, fmt.Sprintf("xarray does not open such a group: %s in format 3; varve attrs %s set %s %s says the same",
+		note(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s says the same",
 			reason, asWord(location), missing.FillValue, asWord(string(wanted))))
 	}
 }

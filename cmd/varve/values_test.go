@@ -21,8 +21,17 @@ import (
 func newNode(t *testing.T, args ...string) string {
 	t.Helper()
 	node := filepath.Join(t.TempDir(), "a.zarr")
-	must(t, "", append([]string{"create", node}, args...)...)
+	createNoted(t, node, args...)
 	return node
+}
+
+// createNoted creates an array of which there may be something to note.
+func createNoted(t *testing.T, node string, args ...string) {
+	t.Helper()
+	_, errs, status := execute(t, "", append([]string{"create", node}, args...)...)
+	if status != 0 || errs != "" && !strings.HasPrefix(errs, "note: ") {
+		t.Fatalf("create %q: status %d, %s", args, status, errs)
+	}
 }
 
 func TestExport(t *testing.T) {
