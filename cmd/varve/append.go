@@ -22,6 +22,7 @@ The values have to be as long as the array along all axes but the one that grows
 of that axis are listed; regular chunks are filled up first, and so is the chunk that a policy has left open, as a month. A chunk that
 is filled up is written again. No other one is touched.
 
+A .npy file is read as one whatever it is called, unless --format says raw.
 A FILE may also be a Zarr array, or a pattern in quotes, as 'days/*.npy', whose files are taken in natural order: day-9 before
 day-10. Several files are appended one after the other, as if the command were run for each, so an axis whose chunks are listed
 gets a chunk for each of them. Before the first one is appended, all are looked at as far as that can be done without reading their

@@ -15,7 +15,8 @@ func newWriteCommand() *cobra.Command {
 
 There have to be as many values as elements are selected. FILE may also be a Zarr array. raw is C order, little endian, without a header; npy is NumPy's
 format, whose type has to be the array's; json is nested lists of values as metadata spells fill values, the one for elements that
-differ in length. Moments and durations are numbers or text there, as "2020-05-05" and "10 s". Of elements that --select names twice the last value stays.
+differ in length. Moments and durations are numbers or text there, as "2020-05-05" and "10 s". A .npy file is read
+as one whatever it is called, unless --format says raw. Of elements that --select names twice the last value stays.
 
 Values from a pipe are kept until all of them are there, in a temporary file if they have more than 16 MiB, and are written
 then, so that a stream that breaks off or goes on too long changes nothing.`,
