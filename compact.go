@@ -36,9 +36,10 @@ type CompactReport struct {
 // fits into memory, and one that is larger than [Options.Budget] is processed alone. Whoever stops it, at any time, leaves
 // shards that are whole, in order or not; another call goes on.
 //
-// Inner chunks that have bytes in common are told apart. A shard whose index leads out of it is left as it is: the other
-// shards are done, and the error, which wraps [ErrCorrupt], names the first few by key and inner chunk. An array whose
-// chunks are no shards, or are compressed as a whole, is [ErrUnsupported].
+// A shard is left as it is whose index leads out of it, gives an inner chunk a length that its codecs
+// cannot, or gives bytes to several. The other shards are done, and the error, which wraps [ErrCorrupt],
+// names the first few by key and inner chunk. An array whose chunks are no shards, or are compressed as a
+// whole, is [ErrUnsupported].
 func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (CompactReport, error) {
 	if opt == nil {
 		opt = &CompactOptions{}

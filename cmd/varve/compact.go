@@ -16,7 +16,8 @@ func newCompactCommand() *cobra.Command {
 they are, and nothing is decoded. A shard that is in order is not written.
 
 Every shard is replaced in one step: others read and write meanwhile, and whoever stops the command leaves shards that are whole.
-A shard that is damaged is left as it is and named, after the others are done.`,
+A shard that is damaged is left as it is and named, after the others are done. It is so where its index leads out of it, gives an
+inner chunk a length that its codecs cannot, or gives the same bytes to several; "varve check" also decodes.`,
 		Example: `  varve compact era5.zarr/tp --shards
   varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),

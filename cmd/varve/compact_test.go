@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/binary"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,3 +80,38 @@ func TestCompactDamaged(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestCompactLeavesDamage leaves shards as they are whose index cannot be right, and names them.
+func TestCompactLeavesDamage(t *testing.T) {
+	for name, entries := range map[string][]uint64{
+		"no bytes, and bytes of several": {0, 1, 0, 0, 2, 0, 1, 1},
+		"no bytes":                       {0, 1, 1, 0, 2, 1, 3, 1},
+		"bytes of several":               {0, 1, 0, 1, 2, 1, 3, 1},
+		"too many bytes":                 {0, 2, 2, 1, 3, 1, absentEntry, absentEntry},
+		"outside":                        {0, 1, 1, 1, 2, 1, 4, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := newNode(t, "--shape", "4", "--dtype", "int8", "--shards", "4", "--chunks", "1", "--compressor", "none")
+			must(t, "[65,66,67,68]", "write", node, "--format", "json")
+			path := filepath.Join(node, "c", "0")
+			index := []byte("ABCD")
+			for _, n := range entries {
+				index = binary.LittleEndian.AppendUint64(index, n)
+			}
+			index = binary.LittleEndian.AppendUint32(index, crc32.Checksum(index[4:], crc32.MakeTable(crc32.Castagnoli)))
+			overwrite(t, path, string(index))
+			for _, more := range [][]string{{"--dry-run"}, nil} {
+				out, errs, status := execute(t, "", append([]string{"compact", node, "--shards"}, more...)...)
+				if status != 1 || !strings.Contains(errs, "c/0") || !strings.Contains(out, "0 shards") {
+					t.Errorf("status %d: %s%s", status, out, errs)
+				}
+			}
+			if now, err := os.ReadFile(path); err != nil || string(now) != string(index) {
+				t.Errorf("the shard was changed (%v)", err)
+			}
+		})
+	}
+}
+
+// absentEntry stands in an index for an inner chunk that is not stored.
+const absentEntry = 1<<64 - 1

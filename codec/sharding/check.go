@@ -87,27 +87,19 @@ func (d *checker) note(inner [][]int64, off, n int64, err error) error {
 // entries returns the numbers of the inner chunks that are stored, in the order of their bytes. Those that lead out of the shard are
 // faults.
 func (d *checker) entries(x *index) []uint32 {
-	n := 0
 	for k := range d.n {
 		off, size := x.entries[2*k], x.entries[2*k+1]
-		if x.has(k) {
-			n++
-		} else if off != absent || size != absent {
-			d.out.Inner++
-			d.fault(k, min(off, math.MaxInt64), min(size, math.MaxInt64), false, func() error {
-				_, _, _, err := x.span(k)
-				return err
-			})
+		if x.has(k) || off == absent && size == absent {
+			continue
 		}
+		d.out.Inner++
+		d.fault(k, min(off, math.MaxInt64), min(size, math.MaxInt64), false, func() error {
+			_, _, _, err := x.span(k)
+			return err
+		})
 	}
-	d.out.Inner += int64(n)
-	list := make([]uint32, 0, n) // of each a number alone: a shard may have very many
-	for k := range d.n {
-		if x.has(k) {
-			list = append(list, uint32(k))
-		}
-	}
-	slices.SortFunc(list, func(a, b uint32) int { return cmp.Or(x.want(a).compare(x.want(b)), cmp.Compare(a, b)) })
+	list := x.stored()
+	d.out.Inner += int64(len(list))
 	return list
 }
 

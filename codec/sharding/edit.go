@@ -97,6 +97,11 @@ func (d *editor) edit(src codec.Source) error {
 	if err := d.readOld(src); err != nil {
 		return err
 	}
+	if d.Compact && d.old != nil {
+		if err := d.sound(); err != nil {
+			return err
+		}
+	}
 	d.todo = make([]uint8, d.n)
 	count, err := d.markInsets(d.mark())
 	if err != nil {

@@ -30,6 +30,7 @@ type layout struct {
 	likely int64      // those that it probably has at most: fewer where elements differ in length
 	inner  int64      // most bytes of a decoded inner chunk
 	most   int64      // most bytes of an encoded inner chunk
+	fixed  int64      // bytes of the longest inner chunk encoded, -1 where they vary
 	entry  []int64    // shape of the index
 
 	ordered sync.Once
@@ -121,12 +122,15 @@ func (c *coder) measure(l *layout) {
 	for i, n := range l.chunks {
 		longest[i] = l.grid.Axis(i).Longest(grid.Interval{Stop: n})
 	}
-	l.inner, l.most, l.packed, l.likely = tooLarge, tooLarge, tooLarge, tooLarge
+	l.inner, l.most, l.packed, l.likely, l.fixed = tooLarge, tooLarge, tooLarge, tooLarge, -1
 	inner, ok := checked.Product(append(longest, c.size)...)
 	if !ok || inner > tooLarge {
 		return
 	}
 	l.inner, l.most = inner, c.chain.MaxEncoded(longest, inner)
+	if n, fixed := c.chain.Fixed(longest, inner); fixed {
+		l.fixed = n
+	}
 	if packed, ok := checked.Mul(l.most, l.n); ok && packed <= tooLarge {
 		l.packed = packed + l.index
 	}
