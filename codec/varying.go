@@ -300,6 +300,10 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 func (s *scratch) varying(b Block) (Block, *budget.Buffer) {
 	s.length[0], s.stride[0] = int64(len(b.Data))/grid.RefSize, grid.RefSize
 	v := grid.View{Data: b.Data, Shape: s.length[:], Strides: s.stride[:], Size: grid.RefSize, Heap: b.Heap}
+	if data, offsets, ok := v.InPage(append(s.offsets[:0], 0)); ok {
+		s.offsets = offsets
+		return Block{Shape: b.Shape, Data: data, Offsets: offsets}, nil
+	}
 	data := budget.Get(v.ElementBytes())
 	data.B, s.offsets = v.AppendElements(data.B, append(s.offsets[:0], 0))
 	return Block{Shape: b.Shape, Data: data.B, Offsets: s.offsets}, data

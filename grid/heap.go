@@ -254,6 +254,9 @@ func adopt(dst, src View) {
 
 // take replaces references into another heap by references into h.
 func (h *Heap) take(refs []byte, from *Heap) {
+	if h.share(refs, from) {
+		return
+	}
 	for len(refs) > 0 {
 		// Find the references up to end whose bytes fit into one page.
 		size, end := 0, 0
@@ -287,4 +290,64 @@ func (h *Heap) take(refs []byte, from *Heap) {
 		}
 		refs = refs[end:]
 	}
+}
+
+// leastShared is how many bytes references have together at least whose pages are shared. Fewer are
+// copied, so that many small chunks do not make many pages.
+const leastShared = 1 << 20
+
+// share is take without a copy: the pages of the other heap become pages of h. It does that, and
+// reports so, where the references are to nearly all bytes of these pages and h has room for them.
+func (h *Heap) share(refs []byte, from *Heap) bool {
+	all := *from.all.Load()
+	numbers := make([]int, len(all)) // of the pages in h; 0 means that there is none
+	used, held := int64(0), int64(0)
+	for i := 0; i < len(refs); i += RefSize {
+		page, _, n := loadRef(refs[i:])
+		if page == 0 {
+			continue // the fill value or an empty element: the same in both heaps
+		}
+		if used += int64(n); numbers[page] == 0 {
+			numbers[page] = -1
+			held += int64(cap(all[page]))
+		}
+	}
+	if room, _ := h.Room(); used < leastShared || used < held/8*7 || held > room {
+		return false
+	}
+	for i := 0; i < len(refs); i += RefSize {
+		page, off, n := loadRef(refs[i:])
+		if page == 0 {
+			continue
+		}
+		if numbers[page] < 0 {
+			numbers[page] = h.add(all[page])
+		}
+		h.put(refs[i:], numbers[page], off, n)
+	}
+	return true
+}
+
+// InPage returns what [View.AppendElements] appends where the elements follow each other in one page
+// already, as those of a block do that was made or decoded as a whole: data is that part of the page,
+// which the caller must not modify, and the end of each element is appended to offsets, which has the
+// start of the first one.
+func (v View) InPage(offsets []int64) (data []byte, ends []int64, ok bool) {
+	all := *v.Heap.all.Load()
+	in, first, next := 0, 0, 0
+	for ref := range v.elements {
+		page, off, n := loadRef(ref)
+		switch {
+		case n == 0:
+		case page == 0, in != 0 && (page != in || off != next):
+			return nil, offsets, false
+		case in == 0:
+			in, first = page, off
+			next = off + n
+		default:
+			next = off + n
+		}
+		offsets = append(offsets, int64(next-first))
+	}
+	return all[in][first:next:next], offsets, true
 }

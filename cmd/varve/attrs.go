@@ -137,6 +137,6 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 			return noAttribute(n.Attributes(), keys[0], err)
 		}
 	}
-	_, err = cmd.OutOrStdout().Write(append(strictjson.AppendIndent(nil, value), '\n'))
+	_, err = cmd.OutOrStdout().Write(append(strictjson.AppendIndent(nil, safeJSON(value)), '\n'))
 	return err
 }

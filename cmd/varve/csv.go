@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,7 +40,14 @@ func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 		if column == 0 && indexed {
 			text = s.appendIndex(text, line)
 		}
-		text = appendCell(text, s.typ, elem)
+		if isLong(s.typ, elem) {
+			if err := cmp.Or(second(w.Write(text)), writeLongCell(w, elem)); err != nil {
+				return err
+			}
+			text = text[:0]
+		} else {
+			text = appendCell(text, s.typ, elem)
+		}
 		if column++; column < columns {
 			text = append(text, ',')
 		} else {
@@ -118,11 +126,16 @@ func appendText(text []byte, word string) []byte {
 func appendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	from := len(dst)
 	dst = t.AppendText(dst, elem)
-	if text := dst[from:]; len(text) == 0 || bytes.ContainsAny(text, ",\"\r\n") || text[0] == ' ' || text[len(text)-1] == ' ' {
+	if text := dst[from:]; needsQuotes(text) {
 		text = slices.Concat([]byte{'"'}, bytes.ReplaceAll(text, []byte{'"'}, []byte(`""`)), []byte{'"'})
 		dst = append(dst[:from], text...)
 	}
 	return dst
+}
+
+// needsQuotes reports whether a cell would be taken for something else without quotes.
+func needsQuotes(text []byte) bool {
+	return len(text) == 0 || bytes.ContainsAny(text, ",\"\r\n") || text[0] == ' ' || text[len(text)-1] == ' '
 }
 
 // field is a field of a struct, or of a struct in it, that is none itself.

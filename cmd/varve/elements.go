@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"unsafe"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
@@ -49,6 +50,7 @@ func (e elements) at(i int) []byte {
 // grow makes room for n elements, whatever they are then.
 func (e *elements) grow(n int) {
 	if e.typ.Variable() {
+		clear(e.words) // the texts before are not kept while others are read
 		e.words = slices.Grow(e.words[:0], n)[:n]
 		return
 	}
@@ -58,10 +60,29 @@ func (e *elements) grow(n int) {
 
 // read fills the elements with those that are selected, just as many.
 func (e elements) read(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
-	if e.typ.Variable() {
+	switch {
+	case e.typ.Kind() == dtype.String && len(e.words) <= manyWords:
+		return e.readText(ctx, a, sel)
+	case e.typ.Variable():
 		return zarr.ReadInto(ctx, a, sel, e.words)
 	}
 	return a.ReadBytes(ctx, sel, e.data)
+}
+
+// manyWords is how many texts are read at most as readText does. Of more, what refers to them takes more
+// memory than a copy is likely to.
+const manyWords = 1 << 20
+
+// readText is read of texts. They stay in the memory that they were decoded to, which nobody writes to.
+func (e elements) readText(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
+	texts := make([]string, len(e.words))
+	if err := zarr.ReadInto(ctx, a, sel, texts); err != nil {
+		return err
+	}
+	for i, text := range texts {
+		e.words[i] = unsafe.Slice(unsafe.StringData(text), len(text))
+	}
+	return nil
 }
 
 // write stores the elements as those that are selected.

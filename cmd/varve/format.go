@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -69,6 +70,8 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	if k := t.Kind(); s.decoding != nil && (k == dtype.Datetime || k == dtype.Timedelta) {
 		appendElement = func(dst, elem []byte) []byte { return append(t.AppendText(append(dst, '"'), elem), '"') }
 	}
+	isText := t.Kind() == dtype.String || t.Kind() == dtype.UTF32 || t.Kind() == dtype.Struct
+	var spelled []byte
 	more := false
 	return s.elements(cmd, func(elem []byte) error {
 		text = text[:0]
@@ -78,7 +81,17 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 		for i := len(index) - 1; i >= 0 && index[i] == 0; i-- {
 			text = append(text, '[')
 		}
-		text = appendElement(slices.Grow(text, len(elem)+quotes), elem)
+		if isLong(t, elem) {
+			if err := cmp.Or(second(w.Write(text)), writeLongJSON(w, elem)); err != nil {
+				return err
+			}
+			text = text[:0]
+		} else if isText {
+			spelled = appendElement(spelled[:0], elem)
+			text = appendSafe(text, spelled)
+		} else {
+			text = appendElement(slices.Grow(text, len(elem)+quotes), elem)
+		}
 		for i := len(index) - 1; i >= 0 && index[i] == s.shape[i]-1; i-- {
 			text = append(text, ']')
 		}
@@ -87,6 +100,9 @@ func writeLists(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 		return err
 	})
 }
+
+// second returns the error of a call that also returns a number.
+func second(_ int, err error) error { return err }
 
 // quotes is how many bytes stand around a text.
 const quotes = 2

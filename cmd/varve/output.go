@@ -30,7 +30,7 @@ func writeJSON(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(append(strictjson.AppendIndent(nil, bytes.TrimSpace(b.Bytes())), '\n'))
+	_, err := w.Write(append(strictjson.AppendIndent(nil, safeJSON(bytes.TrimSpace(b.Bytes()))), '\n'))
 	return err
 }
 

@@ -106,9 +106,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 		defer a.Close()
 		all := elements{typ: src.typ}
 		err := src.blocks(cmd.Context(), func(e elements) error {
-			for _, w := range e.words {
-				all.words = append(all.words, slices.Clone(w))
-			}
+			all.words = append(all.words, e.words...) // each block has its texts in memory of its own
 			return nil
 		})
 		v.provide(all)

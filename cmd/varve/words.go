@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"varve.dev/zarr/dtype"
 )
@@ -19,7 +20,9 @@ func spelling(t dtype.Type) func(elem []byte) string {
 	switch t.Kind() {
 	case dtype.Bool:
 		return boolText
-	case dtype.String, dtype.UTF32:
+	case dtype.String: // which may be long, and is shown in part: it is not copied
+		return func(elem []byte) string { return quoted(unsafe.String(unsafe.SliceData(elem), len(elem))) }
+	case dtype.UTF32:
 		return func(elem []byte) string { return quoted(string(t.AppendText(nil, elem))) }
 	case dtype.Bytes, dtype.Terminated:
 		return func(elem []byte) string { return "b" + quotedBytes(t.TrimPadding(elem)) }

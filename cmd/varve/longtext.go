@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"unicode/utf8"
+	"unsafe"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
+)
+
+// longText is how many bytes of a text are spelled at a time. A text of control characters is six
+// times as long in JSON, and whole texts may be as long as a block.
+const longText = 64 << 10
+
+// isLong reports whether an element is a text that is written in parts.
+func isLong(t dtype.Type, elem []byte) bool { return t.Kind() == dtype.String && len(elem) > longText }
+
+// writeLongJSON writes a text as a JSON string, part by part.
+func writeLongJSON(w *bufio.Writer, text []byte) error {
+	var spelled, safe []byte // used again: little garbage beside a long text
+	w.WriteByte('"')         // the error of a bufio.Writer stays until the next call
+	for len(text) > 0 {
+		n := partOf(text)
+		if part := text[:n]; utf8.Valid(part) {
+			spelled = strictjson.AppendQuote(spelled[:0], unsafe.String(unsafe.SliceData(part), n))
+		} else {
+			spelled = dtype.Of[string]().AppendJSON(spelled[:0], part)
+		}
+		safe = appendSafe(safe[:0], spelled[1:len(spelled)-1])
+		if _, err := w.Write(safe); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return w.WriteByte('"')
+}
+
+// writeLongCell writes a text as a cell of CSV, part by part. It has the quotes that appendCell gives it.
+func writeLongCell(w *bufio.Writer, text []byte) error {
+	if !needsQuotes(text) {
+		_, err := w.Write(text)
+		return err
+	}
+	w.WriteByte('"') // the error of a bufio.Writer stays until the next call
+	for len(text) > 0 {
+		n := partOf(text)
+		if _, err := w.Write(bytes.ReplaceAll(text[:n], []byte{'"'}, []byte(`""`))); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return w.WriteByte('"')
+}
+
+// partOf returns how many bytes of a text are spelled next: whole characters, as long as there are any.
+func partOf(text []byte) int {
+	if len(text) <= longText {
+		return len(text)
+	}
+	for n := longText; n > longText-utf8.UTFMax; n-- {
+		if utf8.RuneStart(text[n]) {
+			return n
+		}
+	}
+	return longText
+}
