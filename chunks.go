@@ -140,7 +140,10 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 		if is, ok := s.grid.Chunk(index); !ok || !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Logical, was.Logical) {
 			return fmt.Errorf("%w: chunk %v now holds another part of the array; read it again", ErrConflict, index)
 		}
-		return a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
+		if err := a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) }); err != nil {
+			return err
+		}
+		return a.confirmStored(ctx, s, cellOf(index))
 	}
 	border := was.IsBoundary() || s.version.IsZero()
 	if !border && !a.options.SingleWriter { // another program may have cut the array in another way

@@ -3,6 +3,7 @@ package zarr
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -14,7 +15,8 @@ import (
 
 // Write stores src, which has just the selected elements in C order, as the selected elements; a nil selection is the whole
 // array. Chunks that the selection covers are not read first. When it returns, the elements are as durable as
-// [Options.Durability] says; when it fails, every chunk holds its old or its new elements.
+// [Options.Durability] says; when it fails, every chunk holds its old or its new elements. Where another program has removed
+// or replaced the array meanwhile, the error wraps [ErrConflict].
 //
 // Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or the number of values does not fit.
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
@@ -91,11 +93,15 @@ func (a *Array) writeView(
 		return err
 	}
 	defer leave()
+	typ := a.state.Load().typ
 	s, border, err := a.forWriting(ctx, sel, takes)
 	if err != nil {
 		return err
 	}
 	write := func(s *state, shared bool) error {
+		if s.typ != typ { // which the bytes of the values may fit all the same
+			return fmt.Errorf("%w: it was %s and is %s", errReplaced, typ, s.typ)
+		}
 		r, err := s.resolve(sel, takes)
 		if err != nil {
 			return err
@@ -104,9 +110,13 @@ func (a *Array) writeView(
 		if err != nil {
 			return err
 		}
-		return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
 			return s.engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared})
 		})
+		if err != nil {
+			return err
+		}
+		return a.confirmStored(ctx, s, r.Touched(s.grid))
 	}
 	if border {
 		return a.withoutGrowth(ctx, turns, s, write)
@@ -145,7 +155,7 @@ func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write fun
 		if s, err = a.fresh(ctx, s); err == nil {
 			err = write(s, shared)
 		}
-		if !shared || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrConflict) {
+		if !shared || errors.Is(err, errReplaced) || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrConflict) {
 			break
 		}
 		if now, staleErr := a.fresh(ctx, s); now == s || staleErr != nil {

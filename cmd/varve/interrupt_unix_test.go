@@ -335,3 +335,59 @@ func TestSignalWhileReading(t *testing.T) {
 		t.Error("something has changed")
 	}
 }
+
+// TestWriterDelayed stops a writer for as long as another program takes to remove its array, or to
+// make another one in its place. The chunks that it stores afterwards are of no array, or of the wrong
+// one, and it says so.
+func TestWriterDelayed(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"replaced": {[]string{"create", "GROUP/a", "--overwrite", "--yes", "--shape", "7000", "--dtype", "int32", "--chunks", "3"}, "its data type was int64 and is int32"},
+		"removed":  {[]string{"rm", "--yes", "GROUP"}, "not there any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			group := filepath.Join(t.TempDir(), "g.zarr")
+			must(t, "", "create", group, "--group")
+			must(t, "", "create", group+"/a", "--shape", "5000", "--dtype", "int64", "--chunks", "1")
+			p := start(t, "write", group+"/a", "--value", "1", "--json")
+			p.await(t, func() bool {
+				list, _ := filepath.Glob(filepath.Join(group, "a", "c", "*"))
+				return len(list) > 0
+			})
+			p.signal(t, syscall.SIGSTOP)
+			for i, a := range c.args {
+				c.args[i] = strings.ReplaceAll(a, "GROUP", group)
+			}
+			must(t, "", c.args...)
+			p.signal(t, syscall.SIGCONT)
+			<-p.ended
+			said := p.errs.String()
+			if status := p.ProcessState.ExitCode(); status != 1 || !strings.Contains(said, `"kind": "conflict"`) || !strings.Contains(said, c.says) {
+				t.Errorf("status %d, %s", status, said)
+			}
+		})
+	}
+}
+
+// await waits until a command is so far.
+func (p *process) await(t *testing.T, ready func() bool) {
+	t.Helper()
+	for !ready() {
+		select {
+		case <-p.ended:
+			t.Fatalf("it ended before: %s", p.errs.String())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// signal sends a signal to a command that runs.
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatal(err, p.errs.String())
+	}
+}

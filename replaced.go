@@ -1,0 +1,82 @@
+package zarr
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+)
+
+// errReplaced is the error of a write whose array is gone, or another one. It is not tried again: the values were meant
+// for the array that was there.
+var errReplaced = fmt.Errorf("%w: another program has removed or replaced the array meanwhile", ErrConflict)
+
+// confirmStored makes sure that the chunks which were stored last belong to the array that was written to. A writer
+// may be delayed for so long, by a slow disk or a signal, that another program has removed the array meanwhile, or
+// created another one at its place. Nothing keeps that program away, since a plain write takes no lock. But it deletes the
+// document before it deletes chunks: where the document is still there now, what was stored is removed with it later.
+//
+// That takes one small request for each write, none for each chunk. An array may have grown or shrunk.
+func (a *Array) confirmStored(ctx context.Context, s *state, chunks grid.Box) error {
+	first := make([]int64, len(chunks))
+	if a.options.SingleWriter || !chunks.First(first) {
+		return nil
+	}
+	now, err := a.fresh(ctx, s)
+	if now == s && err == nil {
+		return nil
+	}
+	key := s.engine.Key(first)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: it is not there any more, and chunks may be left from %s on: delete what is left there", errReplaced, key)
+	case err != nil:
+		return fmt.Errorf("chunks are stored from %s on; whether the array is still there cannot be read: %w", key, err)
+	}
+	if changed := s.changedFor(now, chunks); changed != "" {
+		return fmt.Errorf("%w: %s, and chunks from %s on may be of the old array: write them anew, or delete them", errReplaced, changed, key)
+	}
+	return nil
+}
+
+// changedFor returns what is different about an array for chunks that were stored for the state s, "" where they mean the same
+// in the state now. A chunk that is not in the array any more, because it shrank, means nothing.
+func (s *state) changedFor(now *state, chunks grid.Box) string {
+	switch {
+	case s.typ != now.typ:
+		return fmt.Sprintf("its data type was %s and is %s", s.typ, now.typ)
+	case s.grid.Rank() != now.grid.Rank():
+		return fmt.Sprintf("it had %d axes and has %d", s.grid.Rank(), now.grid.Rank())
+	case s.engine.Keys != now.engine.Keys:
+		return "its chunks have other keys"
+	case !slices.EqualFunc(s.doc.Codecs, now.doc.Codecs, metadata.Extension.Equal):
+		return "its codecs are others"
+	case !bytes.Equal(s.fill, now.fill):
+		return "its fill value is another"
+	}
+	left := slices.Clone(chunks)
+	for i, n := range now.grid.Chunks() {
+		left[i].Stop = min(left[i].Stop, n)
+		if left[i].Stop <= left[i].Start {
+			return ""
+		}
+	}
+	if !s.grid.SameCells(now.grid, left) {
+		return "its chunks are cut in another way"
+	}
+	return ""
+}
+
+// cellOf returns the box of one chunk.
+func cellOf(index []int64) grid.Box {
+	box := make(grid.Box, len(index))
+	for i, at := range index {
+		box[i] = grid.Interval{Start: at, Stop: at + 1}
+	}
+	return box
+}
