@@ -145,9 +145,12 @@ func (l *letters) Write(p []byte) (int, error) {
 // have, and no more.
 func TestExportOfTextIsBounded(t *testing.T) {
 	racing.Skip(t)
+	if !alone(t) {
+		return
+	}
 	withoutGarbage(t)
-	const inner, size = 96, 4 << 20
-	most := 24.0 * size / (1 << 20) // of 96 such texts
+	const inner, size = 48, 2 << 20
+	most := 24.0 * size / (1 << 20) // of 48 such texts
 	a := crowded(t, inner, size, zarr.Limits{Block: 5 * size / 2})
 	defer a.Close()
 	var got letters
