@@ -47,13 +47,13 @@ written      872 bytes
 copied       9.0 KiB
 time         T in I/O, T in codecs`},
 		{[]string{"write", node, "--value", "3"}, `
-requests     30: 2 get, 1 stat, 1 list, 24 put, 1 lock, 1 commit; 1 found nothing
+requests     31: 2 get, 2 stat, 1 list, 24 put, 1 lock, 1 commit; 1 found nothing
 read         870 bytes
 written      564 bytes
 encoded      24 chunks of 11.4 KiB
 time         T in I/O, T in codecs`},
 		{[]string{"create", at("s.zarr"), "--from", at("a.npy"), "--shards", "200", "--chunks", "10"}, `
-requests     10: 4 stat, 1 list, 2 put, 1 put-if, 1 lock, 1 commit; 3 found nothing
+requests     11: 5 stat, 1 list, 2 put, 1 put-if, 1 lock, 1 commit; 3 found nothing
 written      23.2 KiB
 encoded      37 chunks of 14.5 KiB
 time         T in I/O, T in codecs`},
