@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -80,7 +82,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	}
 	switch n := n.(type) {
 	case *zarr.Array:
-		if err = n.UpdateAttributes(cmd.Context(), change); err == nil && verb == "set" {
+		if err = n.UpdateAttributes(cmd.Context(), change); err == nil && verb == "set" && slices.Contains([]string{missing.FillValue, missing.Unsigned}, args[0]) {
 			noteMissing(cmd, location, n)
 		}
 	case *zarr.Group:
