@@ -3,6 +3,7 @@ package grid
 import (
 	"fmt"
 	"iter"
+	"math"
 
 	"varve.dev/zarr/internal/checked"
 )
@@ -190,6 +191,9 @@ func (a Axis) Sizes() []Run {
 		return nil
 	}
 	var sizes []Run
+	if n := a.NumRuns(); n <= math.MaxInt32 {
+		sizes = make([]Run, 0, n) // to grow it would take several times as much
+	}
 	left := a.extent
 	for r := range a.Edges() {
 		if left == 0 {

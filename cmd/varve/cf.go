@@ -11,7 +11,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 )
 
@@ -182,11 +181,15 @@ func (d *decoding) isAbsent(elem []byte, value float64) bool {
 
 // attributeValue returns a user attribute, the zero Value where there is none.
 func attributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
-	raw, ok, err := metadata.Attribute(a.Attributes(), name)
-	if err != nil || !ok {
-		return v, err
+	all := a.Attributes()
+	if len(all) == 0 {
+		return v, nil
 	}
-	return strictjson.Parse(raw, strictjson.Limits{})
+	found, ok := strictjson.Parsed(all).Member(name) // of a document that was read
+	if !ok {
+		return v, nil
+	}
+	return strictjson.Parse(found.Raw(), strictjson.Limits{})
 }
 
 // endsOfTime returns the first and the last element of an array that is a time coordinate, for people; nil for any other, and where

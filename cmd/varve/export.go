@@ -114,7 +114,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	case f == jsonFormat: // half a document is of use to nobody, as long as that can be helped
 		err = withheld(cmd, print)
 	default:
-		err = buffered(cmd, print)
+		err = bufferedData(cmd, print)
 	}
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func describe(location string, doc *metadata.Array) *arrayFacts {
 	f := &arrayFacts{
 		Path: location, Kind: "array", Format: doc.Format(), Shape: doc.Shape,
 		DataType: typeJSON(doc.DataType), FillValue: doc.FillValue,
-		ChunkGrid: doc.ChunkGrid.Append(nil), KeyEncoding: doc.ChunkKeyEncoding.Append(nil),
+		KeyEncoding:    doc.ChunkKeyEncoding.Append(nil),
 		DimensionNames: doc.DimensionNames, Attributes: attributesOf(doc), Notes: []string{},
 		doc: doc, logical: -1,
 	}
@@ -78,11 +78,15 @@ func typeJSON(e metadata.Extension) json.RawMessage {
 	return e.Append(nil)
 }
 
-func (f *arrayFacts) addGrid(g *grid.Grid) {
+// addGrid adds the grid. The lengths of its chunks are listed for programs alone: they may take many
+// times as much memory as the document.
+func (f *arrayFacts) addGrid(g *grid.Grid, listed bool) {
 	regular := g.IsRegular()
 	f.grid, f.IsRegular, f.GridShape, f.GridCells = g, &regular, g.Chunks(), g.Cells()
-	f.WriteSizes = runPairs(g.Sizes())
-	f.ReadSizes = f.WriteSizes
+	if listed {
+		f.WriteSizes = runPairs(g.Sizes())
+		f.ReadSizes = f.WriteSizes
+	}
 	for i := range g.Rank() {
 		if a := g.Axis(i); !a.IsRegular() && a.Covered() > a.Extent() {
 			f.Notes = append(f.Notes, declaredText(i, a))
@@ -100,11 +104,11 @@ func declaredText(axis int, a grid.Axis) string {
 }
 
 // addDocument adds what is known of an array that cannot be opened, and what is not.
-func (f *arrayFacts) addDocument(d *document) {
+func (f *arrayFacts) addDocument(d *document, listed bool) {
 	f.Notes = append(f.Notes, d.unknown...)
 	if d.grid != nil {
 		f.Notes = append(f.Notes, d.grid.Notes()...)
-		f.addGrid(d.grid)
+		f.addGrid(d.grid, listed)
 	}
 	if !d.decoded {
 		f.ReadSizes = nil

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,6 +72,63 @@ func TestSafeJSON(t *testing.T) {
 		var before, after any
 		if json.Unmarshal([]byte(in), &before) != nil || json.Unmarshal(got, &after) != nil || before != after {
 			t.Errorf("%q means something else", in)
+		}
+	}
+}
+
+// TestPlainScreen escapes what a terminal would obey, wherever the text is cut.
+func TestPlainScreen(t *testing.T) {
+	const in, want = "a,\x1b[31m\a\"é\u009b\u202e\x7f\"\r\n\t日\xff\n", `a,\u001b[31m\u0007"é\u009b\u202e\u007f"\u000d` + "\n\t日\ufffd\n"
+	for size := 1; size <= len(in); size++ {
+		var got bytes.Buffer
+		s := &plainScreen{to: &got}
+		for rest := in; rest != ""; {
+			n := min(size, len(rest))
+			if k, err := s.Write([]byte(rest[:n])); k != n || err != nil {
+				t.Fatal(k, err)
+			}
+			rest = rest[n:]
+		}
+		if got.String() != want {
+			t.Errorf("%d bytes at a time: %q, want %q", size, got.String(), want)
+		}
+	}
+}
+
+// TestInfoOfLongDocuments shows arrays whose documents have very many attributes or lengths of chunks
+// in memory that follows the length of the document.
+func TestInfoOfLongDocuments(t *testing.T) {
+	racing.Skip(t)
+	if !alone(t) {
+		return
+	}
+	withoutGarbage(t)
+	var members strings.Builder
+	for i := range 300_000 {
+		fmt.Fprintf(&members, `,"%x":0`, i)
+	}
+	for name, c := range map[string]struct {
+		length, lengths, attributes string
+		most                        float64
+	}{
+		"attributes": {"2", "1, 1", members.String()[1:], 8},
+		"lengths":    {"3000000", strings.Repeat("1,2,", 999_999) + "1,2", "", 10},
+	} {
+		dir := t.TempDir()
+		text := fmt.Sprintf(`{"zarr_format":3,"node_type":"array","shape":[%s],"data_type":"int8","chunk_grid":{"name":"rectilinear",`+
+			`"configuration":{"kind":"inline","chunk_shapes":[[%s]]}},"chunk_key_encoding":{"name":"default"},"fill_value":0,`+
+			`"codecs":[{"name":"bytes"}],"attributes":{%s}}`, c.length, c.lengths, c.attributes)
+		overwrite(t, filepath.Join(dir, "zarr.json"), text)
+		used := heapMiB(func() {
+			var errs bytes.Buffer
+			if run(t.Context(), []string{"info", dir}, streams{nil, io.Discard, &errs}) != 0 {
+				t.Error(errs.String())
+			}
+		})
+		times := used * (1 << 20) / float64(len(text))
+		t.Logf("%s: %.1f times as much as the document of %d bytes", name, times, len(text))
+		if times > c.most {
+			t.Errorf("%s: %.1f times as much as the document, want %.0f at most", name, times, c.most)
 		}
 	}
 }

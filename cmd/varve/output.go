@@ -36,7 +36,24 @@ func writeJSON(w io.Writer, v any) error {
 
 // buffered calls print with a buffer before standard output, and flushes it also after an error.
 func buffered(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
-	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
+	out := cmd.OutOrStdout()
+	if wantsJSON(cmd) {
+		out = &plainScreen{to: out}
+	}
+	return bufferedTo(out, print)
+}
+
+// bufferedData is buffered for values of an array. They are as they are stored but on a terminal.
+func bufferedData(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
+	out := cmd.OutOrStdout()
+	if isTerminal(out) {
+		out = &plainScreen{to: out}
+	}
+	return bufferedTo(out, print)
+}
+
+func bufferedTo(out io.Writer, print func(w *bufio.Writer) error) error {
+	w := bufio.NewWriterSize(out, 1<<16)
 	return cmp.Or(print(w), w.Flush())
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -108,7 +110,7 @@ func (p program) readsGrid(grid metadata.Extension) (is answer, condition string
 	case grid.Name != "rectilinear":
 		return untried, ""
 	// Encoded lengths beside the edges are a proposal, which other programs pass over and misread.
-	case p.irregular == "", strings.Contains(string(grid.Configuration), "encoded_chunk_shapes"):
+	case p.irregular == "", bytes.Contains(grid.Configuration, []byte("encoded_chunk_shapes")):
 		return refusesIt, ""
 	}
 	return readsIt, strings.TrimRight(p.irregular, " ")
@@ -120,8 +122,11 @@ func namesDimensions(doc *metadata.Array) bool {
 	if len(doc.DimensionNames) > 0 || doc.Format() == 3 && len(doc.Shape) == 0 {
 		return true
 	}
-	var attributes map[string]json.RawMessage
-	return json.Unmarshal(doc.Attributes, &attributes) == nil && doc.Format() == 2 && attributes["_ARRAY_DIMENSIONS"] != nil
+	if doc.Format() != 2 || len(doc.Attributes) == 0 {
+		return false
+	}
+	_, named := strictjson.Parsed(doc.Attributes).Member("_ARRAY_DIMENSIONS") // of a document that was read
+	return named
 }
 
 // knows reports whether a list has a name, for arrays of a format.
