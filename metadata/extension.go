@@ -2,6 +2,8 @@ package metadata
 
 import (
 	"bytes"
+	"encoding/json"
+	"reflect"
 
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -99,10 +101,28 @@ func extensionName(v strictjson.Value) (string, error) {
 func (e Extension) MarshalJSON() ([]byte, error) { return e.Append(nil), nil }
 
 // Equal reports whether e and o have the same members, even if they were spelled
-// differently. It compares configurations byte by byte.
+// differently. Configurations are equal if they are the same JSON value: space and the
+// order of members do not count, the spelling of numbers does.
 func (e Extension) Equal(o Extension) bool {
 	return e.Name == o.Name && e.Optional == o.Optional &&
-		(e.Configuration == nil) == (o.Configuration == nil) && bytes.Equal(e.Configuration, o.Configuration)
+		(e.Configuration == nil) == (o.Configuration == nil) && sameValue(e.Configuration, o.Configuration)
+}
+
+// sameValue reports whether two JSON texts are the same value. Text that is not JSON equals
+// itself only.
+func sameValue(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var values [2]any
+	for i, text := range [][]byte{a, b} {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber() // float64 does not hold every integer
+		if d.Decode(&values[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(values[0], values[1])
 }
 
 // Append appends the JSON of e. If e was parsed and not changed, it is written as it was
