@@ -3,6 +3,7 @@ package zarr_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"varve.dev/zarr"
@@ -80,12 +81,11 @@ func TestWriteToReplaced(t *testing.T) {
 				if _, err := h.CreateArray(ctx, "a", spec, nil); err != nil {
 					t.Fatal(err)
 				}
-				done := false
+				var done atomic.Bool
 				late := storetest.Conditional(below, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
-					if done || !strings.Contains(op.Key.String(), "/c/") {
+					if !strings.Contains(op.Key.String(), "/c/") || !done.CompareAndSwap(false, true) {
 						return nil
 					}
-					done = true
 					return c.does(ctx, h)
 				}})
 				a, err := zarr.On(late).OpenArray(ctx, "a", &zarr.Options{Write: true})
@@ -96,7 +96,7 @@ func TestWriteToReplaced(t *testing.T) {
 				if c.says == "" && err != nil || c.says != "" && (err == nil || zarr.Kind(err) != "conflict" || !strings.Contains(err.Error(), c.says)) {
 					t.Errorf("%v (%s)", err, zarr.Kind(err))
 				}
-				if !done {
+				if !done.Load() {
 					t.Error("no chunk was stored")
 				}
 			})

@@ -30,6 +30,9 @@ func turnOf(key store.Key) *turn {
 }
 
 // lock waits for this process's turn to change the chunk, as the context's [store.Locking] says. Unlock follows, unless it fails.
+//
+// A call that waits for no lock still waits here, until its context ends. Keys share turns, so
+// that it may be kept out for a moment by a chunk of another array, or by one of its own.
 func (w *worker) lock(ctx context.Context) (*turn, error) {
 	t := turnOf(w.key)
 	select {
@@ -37,14 +40,20 @@ func (w *worker) lock(ctx context.Context) (*turn, error) {
 		return t, nil
 	default:
 	}
-	return t, AwaitTurn(ctx, w.key.String(), func(ctx context.Context) error {
-		select {
-		case t.taken <- struct{}{}:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
+	if store.LockingOf(ctx).Timeout < 0 {
+		return t, t.await(ctx)
+	}
+	return t, AwaitTurn(ctx, w.key.String(), t.await)
+}
+
+// await takes the turn when it is free, or fails when the context ends.
+func (t *turn) await(ctx context.Context) error {
+	select {
+	case t.taken <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (t *turn) unlock() { <-t.taken }

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"varve.dev/zarr/store"
+)
+
+// TestTurnWithoutWaiting holds a turn that two keys may share: a call that waits for no lock
+// gets it later, or ends with its context.
+func TestTurnWithoutWaiting(t *testing.T) {
+	w := &worker{}
+	w.key = store.MustKey("a/c/0")
+	ctx := store.WithLocking(t.Context(), store.Locking{Timeout: -1})
+	held, err := w.lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	if _, err := w.lock(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v, want %v", err, context.DeadlineExceeded)
+	}
+	time.AfterFunc(5*time.Millisecond, held.unlock)
+	again, err := w.lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.unlock()
+}
