@@ -16,9 +16,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// readTries is how often a part is read again because the shard was changed meanwhile. Where
-// a store patches shards in place, several writers change one between any two requests.
-const readTries = 256
+// readTries is how often a part is read again because the shard was changed meanwhile.
+const readTries = 32
 
 // DecodePart implements [codec.PartialDecoder]: it reads the index, if it does not know it, and the inner chunks that the part needs,
 // or all at once where that is cheaper. Everything comes from one version of the shard.

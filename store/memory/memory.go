@@ -112,11 +112,23 @@ func conflict(key store.Key) error { return fmt.Errorf("memory: %s: %w", key, st
 // Open implements [store.Opener]. The object keeps its version readable for as long as it is referred to, unless the
 // value is patched.
 func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
-	v, err := s.lookup(ctx, key)
-	if err != nil {
-		return nil, err
+	for {
+		v, err := s.lookup(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if v.isCurrent() {
+			return object{key, v}, nil
+		}
 	}
-	return object{key, v}, nil
+}
+
+// isCurrent reports whether the value has not been patched. It waits for the end of a patch, so
+// that readers of a value that is patched all the time do not begin in the middle of one.
+func (v value) isCurrent() bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.now == v.version
 }
 
 type object struct {
