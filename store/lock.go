@@ -129,8 +129,9 @@ func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err erro
 // slowLock is how long a lock is waited for before [Locking].Waiting is told.
 const slowLock = time.Second
 
-// shortest is how long lock is given where nothing is to be waited for: it tries once before its context has ended.
-const shortest = time.Millisecond
+// shortest is how long lock is given where nothing is to be waited for. It tries once before its
+// context has ended, also on a machine that is slow to run this goroutine.
+const shortest = 50 * time.Millisecond
 
 // AwaitLock calls lock, which waits for a lock until its context ends, as the [Locking] of ctx says; for drivers.
 func AwaitLock(
