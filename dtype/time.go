@@ -124,7 +124,9 @@ func (t Type) Moment(n int64) (at time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	if t.step.isMonths() {
-		return time.Date(1970, time.January, 1, 0, 0, 0, 0, time.UTC).AddDate(0, int(whole), 0), true
+		// 200 million years are more months than an int of 32 bits holds.
+		start := time.Date(1970, time.January, 1, 0, 0, 0, 0, time.UTC)
+		return start.AddDate(int(whole/12), int(whole%12), 0), true
 	}
 	if per := t.step.perSecond(); per > 1e9 {
 		fraction /= per / 1e9

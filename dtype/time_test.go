@@ -182,6 +182,15 @@ func TestTimedText(t *testing.T) {
 	})
 }
 
+// Two thousand million months are more than an int of 32 bits holds.
+func TestDistantMonths(t *testing.T) {
+	for n, want := range map[int64]int{1<<31 + 1: 178_958_940, -1<<31 - 8: -178_955_002} {
+		if got, ok := mustType(DatetimeOf("M", 1)).Moment(n); !ok || got.Year() != want {
+			t.Errorf("month %d is in year %d, %v; want %d", n, got.Year(), ok, want)
+		}
+	}
+}
+
 func TestMomentText(t *testing.T) {
 	day, second, month := mustType(DatetimeOf("D", 1)), mustType(DatetimeOf("s", 1)), mustType(DatetimeOf("M", 1))
 	for _, tt := range []struct {
