@@ -94,7 +94,7 @@ func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error
 	policies := make([]grid.Growth, len(shape))
 	policies[axis] = s.rounded(axis, opt.Grow, opt.RoundUp)
 	g, err := s.grid.Grown(shape, policies...)
-	if err != nil && s.doc.Format() == 2 && opt.Grow.String() != grid.AppendOne().String() {
+	if err != nil && s.doc.Format() == 2 && !opt.Grow.KeepsRegular() {
 		err = fmt.Errorf("%w; format 2 has regular chunks only: convert the array to format 3 first (varve convert --to 3)", err)
 	}
 	if err == nil {

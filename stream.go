@@ -160,7 +160,7 @@ func (s *Stream) measure() error {
 	}
 	axis := s.base.grid.Axis(s.axis)
 	s.policy = s.opt.Grow
-	if s.exact = !axis.IsRegular() && s.opt.Grow.String() == grid.AppendOne().String(); !s.exact {
+	if s.exact = !axis.IsRegular() && s.opt.Grow.IsAppendOne(); !s.exact {
 		return nil
 	}
 	if s.edge = s.opt.Every; s.edge == 0 {

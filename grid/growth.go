@@ -154,8 +154,13 @@ func (g Growth) ready() (Growth, int64, error) {
 	return g, sum, err
 }
 
-// followsStep reports whether the policy leaves a regular axis regular.
-func (g Growth) followsStep() bool { return g.kind == appendOne || g.kind == repeatLast }
+// KeepsRegular reports whether the policy leaves a regular axis regular. Only [AppendOne]
+// and [RepeatLast] do; a regular axis accepts no other ([Axis.Grown]).
+func (g Growth) KeepsRegular() bool { return g.kind == appendOne || g.kind == repeatLast }
+
+// IsAppendOne reports whether the policy is [AppendOne], which the zero Growth is too.
+// Rounding ([Growth.RoundedUp]) does not count.
+func (g Growth) IsAppendOne() bool { return g.kind == appendOne }
 
 // Grown returns the axis with a larger extent, or the same. If the extent exceeds the sum
 // of the edges, the policy cuts the region after them into new edges; otherwise the
@@ -181,7 +186,7 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	if a.IsRegular() {
 		// Other policies would list edges, which changes how later growth works. The
 		// caller must unlock the axis explicitly.
-		if !g.followsStep() {
+		if !g.KeepsRegular() {
 			return Axis{}, invalid("growth %.80s on an axis whose chunks of %d follow the extent: unlock turns it into a list", g, a.step)
 		}
 		return a.Resized(extent)

@@ -27,6 +27,37 @@ func TestParseGrowth(t *testing.T) {
 	}
 }
 
+// TestGrowthKind checks that a policy is known by what it does, not by its text: the name
+// of boundaries may be any.
+func TestGrowthKind(t *testing.T) {
+	next := func(at int64) (int64, error) { return at + 1, nil }
+	for _, c := range []struct {
+		g             grid.Growth
+		keeps, append bool
+	}{
+		{grid.Growth{}, true, true},
+		{grid.AppendOne(), true, true},
+		{grid.AppendOne().RoundedUp(4), true, true},
+		{grid.RepeatLast(), true, false},
+		{grid.Fixed(3), false, false},
+		{grid.Pattern(3), false, false},
+		{grid.Preplanned(grid.Run{Length: 3, Count: 1}), false, false},
+		{grid.ByBoundaries("append-one", next), false, false},
+		{grid.ByBoundaries("repeat-last", next), false, false},
+	} {
+		if keeps, one := c.g.KeepsRegular(), c.g.IsAppendOne(); keeps != c.keeps || one != c.append {
+			t.Errorf("%v keeps regular: %t, appends one: %t", c.g, keeps, one)
+		}
+		a, err := grid.NewAxis(10, grid.Every(5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Grown(12, c.g); (err == nil) != c.keeps {
+			t.Errorf("%v on a regular axis: %v", c.g, err)
+		}
+	}
+}
+
 func TestParseShrink(t *testing.T) {
 	for _, s := range []grid.Shrink{grid.KeepEdges, grid.TrimEdges, grid.TrimExact} {
 		if got, err := grid.ParseShrink(s.String()); err != nil || got != s {

@@ -6,7 +6,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/own"
 )
 
 // asWord returns a location as a shell takes it for one word.
@@ -24,8 +24,7 @@ func rootOf(location string, a *zarr.Array) string {
 
 // follows reports whether a policy is what a regular axis does anyway: its chunks follow the extent.
 func (p growthPolicy) follows() bool {
-	text := p.growth.String()
-	return p.unit == 0 && (text == grid.AppendOne().String() || text == grid.RepeatLast().String())
+	return p.unit == 0 && p.growth.KeepsRegular()
 }
 
 // text returns the policy as --grow takes it.
@@ -48,8 +47,8 @@ func (p growthPolicy) listed(a *zarr.Array, axis int, location string) error {
 			p.text(), a.Grid().Axis(axis).Step(), asWord(rootOf(location, a)), unlock)
 	}
 	if p.stored {
-		text = strings.Replace(text, "--grow", "attribute "+growthAttribute, 1) +
-			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", asWord(location), growthAttribute)
+		text = strings.Replace(text, "--grow", "attribute "+own.GrowthAttribute, 1) +
+			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", asWord(location), own.GrowthAttribute)
 	}
 	return onAxis(axis, "%s", text)
 }
@@ -84,7 +83,7 @@ func (p growthPolicy) aligned(b calendar.Buckets, at, extent int64, unaligned er
 	}
 	instead := ""
 	if p.stored {
-		instead = ", in place of the attribute " + growthAttribute
+		instead = ", in place of the attribute " + own.GrowthAttribute
 	}
 	return badArgument("%s; grow by at most %s with --grow fixed:%d%s, which ends the %v, and by the calendar from there on",
 		text, plural(next-extent, "element"), next-at, instead, p.unit)

@@ -9,11 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
-
-// growthAttribute is the attribute that says how the chunks of an array are to grow where --grow does not.
-const growthAttribute = "varve:growth"
 
 // storedText explains the attribute in the help of commands.
 const storedText = `The policy may be stored with the array, so that it is said once: create --grow does so, in the attribute varve:growth, as
@@ -31,7 +29,7 @@ type storedGrowth struct {
 
 // growthOf returns the policy that is stored with an array, and the axis it is for; false where there is none.
 func growthOf(a *zarr.Array) (s storedGrowth, axis int, found bool, err error) {
-	raw, found, err := metadata.Attribute(a.Attributes(), growthAttribute)
+	raw, found, err := metadata.Attribute(a.Attributes(), own.GrowthAttribute)
 	if err != nil || !found {
 		return s, 0, false, err
 	}
@@ -66,7 +64,7 @@ func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
 
 func (m *malformedGrowth) Error() string {
 	return fmt.Sprintf("%v: attribute %s: %s; set it anew (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
-		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, growthAttribute, m.why, m.location, growthAttribute, m.location, growthAttribute)
+		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, own.GrowthAttribute, m.why, m.location, own.GrowthAttribute, m.location, own.GrowthAttribute)
 }
 
 // locateGrowth adds to the error for a malformed attribute of which array it is.
@@ -159,10 +157,10 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	if len(object) == 0 {
 		object = json.RawMessage("{}")
 	}
-	if _, there, err := metadata.Attribute(object, growthAttribute); err != nil || there {
-		return badUsage("--grow and the attribute %s exclude each other", growthAttribute)
+	if _, there, err := metadata.Attribute(object, own.GrowthAttribute); err != nil || there {
+		return badUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
 	}
-	raw, err := metadata.SetAttribute(object, growthAttribute, value)
+	raw, err := metadata.SetAttribute(object, own.GrowthAttribute, value)
 	s.Attributes = json.RawMessage(raw)
 	return err
 }

@@ -1,4 +1,4 @@
-// Package own has the names that Varve keeps for itself below a node.
+// Package own has the names that Varve keeps for itself below a node and in attributes.
 //
 // Every other name that begins with two underscores is an ordinary name of a node in
 // format 2. Format 3 reserves the prefix (zarr-specs v3 core, "Node names"): such nodes are
@@ -18,6 +18,9 @@ const (
 	// Temporary begins the name of a value that is being written.
 	Temporary = "__tmp-"
 )
+
+// GrowthAttribute is the attribute with the policy by which the chunks of an array grow.
+const GrowthAttribute = "varve:growth"
 
 // reserved is what all names begin with that format 3 reserves.
 const reserved = "__"
