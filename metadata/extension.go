@@ -108,6 +108,16 @@ func (e Extension) Equal(o Extension) bool {
 		(e.Configuration == nil) == (o.Configuration == nil) && sameValue(e.Configuration, o.Configuration)
 }
 
+// Plain returns e in the one of its spellings that is an object in full. It has no
+// configuration if that is empty.
+func (e Extension) Plain() Extension {
+	if sameValue(e.Configuration, []byte("{}")) {
+		e.Configuration = nil
+	}
+	e.read = nil
+	return e
+}
+
 // sameValue reports whether two JSON texts are the same value. Text that is not JSON equals
 // itself only.
 func sameValue(a, b []byte) bool {

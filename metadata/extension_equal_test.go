@@ -26,3 +26,18 @@ func TestExtensionEqual(t *testing.T) {
 		t.Error("different extensions are equal")
 	}
 }
+
+func TestExtensionPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		`"x"`:                                     `{"name":"x"}`,
+		`{ "configuration":{ },"name":"x"}`:       `{"name":"x"}`,
+		`{"name":"x","must_understand":true}`:     `{"name":"x"}`,
+		`{"must_understand":false,"name":"x"}`:    `{"name":"x","must_understand":false}`,
+		`{"configuration":{"a": 1},"name" : "x"}`: `{"name":"x","configuration":{"a": 1}}`,
+	} {
+		e, err := ParseExtension([]byte(text), Limits{})
+		if got := string(e.Plain().Append(nil)); err != nil || got != want {
+			t.Errorf("%s: %s, want %s (%v)", text, got, want, err)
+		}
+	}
+}

@@ -9,142 +9,129 @@ import (
 	"slices"
 	"strconv"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
 )
 
-// alike reports whether two records of a node mean the same. zarr-python, which makes consolidated
-// metadata from documents that it has read, spells out members that Varve leaves out, and the other
-// way round.
+// alike reports whether two records of a node mean the same. zarr-python, which makes
+// consolidated metadata from documents that it has read, spells out members that Varve
+// leaves out, and the other way round.
 func alike(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	x, y := recordOf(a), recordOf(b)
+	x, y := meaningOf(a), meaningOf(b)
 	return x != nil && y != nil && reflect.DeepEqual(x, y)
 }
 
-// recordOf returns a record in a form that depends on its meaning alone, nil where it is no JSON object.
-func recordOf(raw []byte) map[string]any {
-	d := json.NewDecoder(bytes.NewReader(quoteNumbers(raw)))
-	d.UseNumber()
-	var r map[string]any
-	if d.Decode(&r) != nil {
+// meaningOf returns a record in a form that depends on its meaning alone. It returns nil for
+// one that is damaged. A record that requires something unknown keeps its spelling.
+func meaningOf(record []byte) []any {
+	if metadata.NodeType(record) == "" {
+		return meaningOfV2(record)
+	}
+	node, err := metadata.Parse(record, metadata.Limits{})
+	var attributes []byte
+	switch n := node.(type) {
+	case *metadata.Array:
+		attributes = n.Attributes
+		if err == nil {
+			node, err = completeArray(n).WithAttributes([]byte("{}"))
+		}
+	case *metadata.Group:
+		attributes = n.Attributes
+		if err == nil { // consolidated metadata is about other nodes
+			node, err = n.WithConsolidated(nil).WithAttributes([]byte("{}"))
+		}
+	default:
 		return nil
 	}
-	if _, is := r["zarr_format"]; is {
-		return plainV3(r)
+	if err == nil {
+		record, err = node.Marshal(metadata.Limits{})
 	}
-	for _, name := range []string{".zarray", ".zgroup"} {
-		if doc, is := r[name].(map[string]any); is {
-			r[name] = plainValue(plainV2(doc))
-		}
+	if err != nil {
+		return []any{valueOf(record)}
 	}
-	r[".zattrs"] = plainValue(r[".zattrs"])
-	dropDefaults(r, map[string]any{".zattrs": map[string]any{}})
-	return r
+	return []any{valueOf(record), valueOf(attributes)}
 }
 
-// plainV3 leaves out of a document of format 3 what is the same without it.
-func plainV3(doc map[string]any) map[string]any {
-	attributes := plainValue(doc["attributes"])
-	delete(doc, "attributes")
-	delete(doc, "consolidated_metadata") // it is about other nodes
-	for name, v := range doc {
-		doc[name] = plainExtension(v)
+// completeArray returns an array of format 3 in which every part that is known is spelled in
+// one way.
+func completeArray(a *metadata.Array) *metadata.Array {
+	b := *a
+	b.DataType, b.ChunkGrid, b.ChunkKeyEncoding = a.DataType.Plain(), a.ChunkGrid.Plain(), a.ChunkKeyEncoding.Plain()
+	b.Codecs = slices.Clone(a.Codecs)
+	for i, c := range a.Codecs {
+		b.Codecs[i] = c.Plain()
 	}
-	doc["attributes"] = attributes
-	if names, ok := doc["dimension_names"].([]any); ok && !slices.ContainsFunc(names, func(n any) bool { return n != nil }) {
-		delete(doc, "dimension_names")
+	if !slices.ContainsFunc(b.DimensionNames, func(n *string) bool { return n != nil }) {
+		b.DimensionNames = nil
 	}
-	plainFill(doc)
-	dropDefaults(doc, map[string]any{"attributes": map[string]any{}, "storage_transformers": []any{}})
-	return doc
+	if len(b.StorageTransformers) == 0 {
+		b.StorageTransformers = nil
+	}
+	if g, err := grid.Parse(b.Shape, b.ChunkGrid.Name, b.ChunkGrid.Configuration); err == nil {
+		b.ChunkGrid.Name, b.ChunkGrid.Configuration = g.Name(), g.AppendConfiguration(nil)
+	}
+	if k, err := metadata.ParseKeyEncoding(b.ChunkKeyEncoding); err == nil {
+		b.ChunkKeyEncoding.Configuration = k.Extension().Configuration
+	}
+	completeElements(&b)
+	return &b
 }
 
-// plainV2 leaves out of a document of format 2 what is the same without it.
-func plainV2(doc map[string]any) map[string]any {
-	dropDefaults(doc, map[string]any{"filters": []any{}, "dimension_separator": "."})
-	return doc
+// completeElements completes what depends on the data type: fill value and codecs.
+func completeElements(a *metadata.Array) {
+	t, err := dtype.Parse(a.DataType.Name, a.DataType.Configuration)
+	if err != nil {
+		return
+	}
+	a.DataType.Name, a.DataType.Configuration = t.Name(), t.Configuration()
+	fill, err := t.ParseFill(a.FillValue)
+	if err != nil {
+		return
+	}
+	if text, err := t.FormatFill(fill); err == nil {
+		a.FillValue = text
+	}
+	env := codec.Environment{Unaligned: true}
+	if c, err := env.NewChain(a.Codecs, codec.Spec{Type: t, Fill: fill, Rank: len(a.Shape)}); err == nil {
+		a.Codecs = c.Complete(a.Codecs)
+	}
+}
+
+// meaningOfV2 is meaningOf for format 2, where a record has several documents.
+func meaningOfV2(record []byte) []any {
+	r, ok := valueOf(record).(map[string]any)
+	if !ok {
+		return nil
+	}
+	for _, name := range []string{metadata.V2Array, metadata.V2Group} {
+		doc, _ := r[name].(map[string]any)
+		dropDefaults(doc, map[string]any{"filters": []any{}, "dimension_separator": "."})
+	}
+	dropDefaults(r, map[string]any{metadata.V2Attributes: map[string]any{}})
+	return []any{r}
 }
 
 // dropDefaults removes members that are null or have the value that a member has which is not there.
 func dropDefaults(doc map[string]any, defaults map[string]any) {
-	for name, v := range defaults {
-		if is, there := doc[name]; there && (is == nil || reflect.DeepEqual(is, v)) {
-			delete(doc, name)
-		}
-	}
-	maps.DeleteFunc(doc, func(name string, v any) bool { return v == nil && name != "fill_value" })
+	maps.DeleteFunc(doc, func(name string, v any) bool {
+		standard, ok := defaults[name]
+		return v == nil && name != "fill_value" || ok && reflect.DeepEqual(v, standard)
+	})
 }
 
-// plainFill makes a fill value one text, however it is spelled: NaN is also the bits of it.
-func plainFill(doc map[string]any) {
-	name, ok := doc["data_type"].(string)
-	raw, err := json.Marshal(doc["fill_value"])
-	if !ok || err != nil {
-		return
-	}
-	t, err := dtype.Parse(name, nil)
-	if err != nil {
-		return
-	}
-	if elem, err := t.ParseFill(raw); err == nil {
-		doc["fill_value"] = string(elem)
-	}
-	if t.Size() == 1 {
-		doc["codecs"] = withoutEndian(doc["codecs"])
-	}
-}
-
-// withoutEndian leaves the byte order out of the codec "bytes" of a chain whose elements are single bytes.
-func withoutEndian(codecs any) any {
-	list, _ := codecs.([]any)
-	for i, c := range list {
-		e, _ := c.(map[string]any)
-		config, _ := e["configuration"].(map[string]any)
-		switch {
-		case e["name"] == "bytes" && len(config) == 1 && config["endian"] != nil:
-			list[i] = "bytes"
-		case e["name"] == "sharding_indexed":
-			config["codecs"] = withoutEndian(config["codecs"])
-		}
-	}
-	return codecs
-}
-
-// extensionDefaults are members of a configuration that are the same when they are not there.
-var extensionDefaults = map[string]map[string]any{
-	"default":          {"separator": "/"},
-	"v2":               {"separator": "."},
-	"sharding_indexed": {"index_location": "end"},
-	"zstd":             {"checksum": false},
-}
-
-// plainExtension makes every extension in a value its name alone where it has nothing to configure.
-func plainExtension(v any) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = plainExtension(v[i])
-		}
-	case map[string]any:
-		for name, m := range v {
-			v[name] = plainExtension(m)
-		}
-		name, is := v["name"].(string)
-		if !is {
-			return v
-		}
-		if config, ok := v["configuration"].(map[string]any); ok {
-			dropDefaults(config, extensionDefaults[name])
-			if len(config) == 0 {
-				delete(v, "configuration")
-			}
-		}
-		dropDefaults(v, map[string]any{"must_understand": true})
-		if len(v) == 1 {
-			return name
-		}
+// valueOf returns the value of a JSON text, in which numbers are what they amount to. It
+// returns nil if the text is not JSON.
+func valueOf(raw []byte) any {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil
 	}
 	return plainValue(v)
 }
@@ -180,34 +167,4 @@ func plainNumber(n json.Number) any {
 		return json.Number(strconv.FormatInt(i, 10))
 	}
 	return f
-}
-
-// quoteNumbers makes text of NaN and Infinity, which Python writes as they are and JSON does not have.
-func quoteNumbers(raw []byte) []byte {
-	var out []byte
-	for i := 0; i < len(raw); {
-		n := 1
-		switch raw[i] {
-		case '"':
-			for ; i+n < len(raw) && raw[i+n] != '"'; n++ {
-				if raw[i+n] == '\\' {
-					n++
-				}
-			}
-			n = min(n+1, len(raw)-i)
-			out = append(out, raw[i:i+n]...)
-			i += n
-			continue
-		}
-		for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-			if bytes.HasPrefix(raw[i:], []byte(word)) {
-				out = strconv.AppendQuote(out, word)
-				i, n = i+len(word), 0
-				break
-			}
-		}
-		out = append(out, raw[i:i+n]...)
-		i += n
-	}
-	return out
 }

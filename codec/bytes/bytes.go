@@ -84,6 +84,17 @@ func (c *coder) Bind(spec codec.Spec) error {
 	return nil
 }
 
+// Complete implements [codec.Completer]. Elements of single bytes have no byte order.
+func (c *coder) Complete(e metadata.Extension) metadata.Extension {
+	switch {
+	case c.fields != nil:
+		return e
+	case !c.typ.Ordered():
+		return Extension("")
+	}
+	return Extension(c.endian)
+}
+
 // EncodedSize implements [codec.ArrayBytes].
 func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) { return n, true }
 

@@ -48,6 +48,20 @@ func Extension(c Configuration) (metadata.Extension, error) {
 	return metadata.Extension{Name: Name, Configuration: append(raw, '}')}, nil
 }
 
+// Complete implements [codec.Completer].
+func (c *coder) Complete(e metadata.Extension) metadata.Extension {
+	full, err := Extension(Configuration{
+		Inner:       c.cut.cuts,
+		Codecs:      c.chain.Complete(c.inner),
+		IndexCodecs: c.index.Complete(c.entries),
+		AtStart:     c.atStart,
+	})
+	if err != nil {
+		return e // inner chunks that are cut as no new shard is
+	}
+	return full
+}
+
 // appendInner appends the member that says how a shard is cut.
 func appendInner(dst []byte, g *grid.Grid) ([]byte, error) {
 	if g.Name() == grid.RegularName {

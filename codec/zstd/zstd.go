@@ -46,15 +46,22 @@ func New(configuration []byte) (any, error) {
 	if c.Level < minLevel || c.Level > maxLevel {
 		return nil, fmt.Errorf("%w: zstd level %d is not within %d to %d", codec.ErrConfiguration, c.Level, minLevel, maxLevel)
 	}
-	if c.Level == 0 {
-		c.Level = defaultLevel
+	level := c.Level
+	if level == 0 {
+		level = defaultLevel
 	}
-	return coder{zstd.EncoderLevelFromZstd(int(c.Level)), c.Checksum}, nil
+	return coder{zstd.EncoderLevelFromZstd(int(level)), c.Checksum, int(c.Level)}, nil
 }
 
 type coder struct {
 	effort   zstd.EncoderLevel
 	checksum bool
+	level    int // as it is configured
+}
+
+// Complete implements [codec.Completer].
+func (c coder) Complete(e metadata.Extension) metadata.Extension {
+	return metadata.Extension{Name: e.Name, Configuration: Extension(c.level, c.checksum).Configuration}
 }
 
 // MaxEncoded implements [codec.BytesBytes]. Blocks that do not shrink are stored with 3 bytes each; the rest allows

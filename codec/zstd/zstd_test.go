@@ -24,7 +24,7 @@ func newLevel(t testing.TB, level int, checksum bool) codec.BytesBytes {
 	return c.(codec.BytesBytes)
 }
 
-func newCodec() any { return coder{zstd.SpeedDefault, false} }
+func newCodec() any { return coder{effort: zstd.SpeedDefault} }
 
 func TestContract(t *testing.T) { codectest.Run(t, newCodec, nil) }
 
@@ -147,7 +147,7 @@ func TestWithoutSize(t *testing.T) {
 func TestChecksum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "data")
-		c := coder{zstd.SpeedFastest, true}
+		c := coder{effort: zstd.SpeedFastest, checksum: true}
 		stored, err := c.Encode(nil, data)
 		if err != nil {
 			t.Fatal(err)
