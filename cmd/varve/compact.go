@@ -62,17 +62,34 @@ type compacted struct {
 	After   int64  `json:"bytes_after"`
 }
 
+// printPlan prints what would become of the shards. Inner chunks are moved as they are
+// encoded.
+func (c compacted) printPlan(cmd *cobra.Command) error {
+	p := struct {
+		planHead
+		compacted
+		planCounts
+	}{
+		planHead{Operation: cmd.Name(), Node: c.Path, Strategy: "replace-in-place", Guarantee: "atomic", Stages: stagesOf(stage{"write", c.Changed})},
+		c,
+		planCounts{
+			Kept: new(c.Shards - c.Changed), New: new(int64), Rewritten: &c.Changed, Copied: new(int64), Dropped: new(int64),
+			Documents: new(int64), BytesCopied: new(int64), BytesDecoded: new(int64), BytesEncoded: new(int64), BytesDropped: new(int64),
+		},
+	}
+	var err error
+	if p.Fingerprint, err = fingerprint(p); err != nil {
+		return err
+	}
+	return printJSON(cmd, p)
+}
+
 // printCompacted tells what became of the shards.
 func printCompacted(cmd *cobra.Command, location string, dry bool, r zarr.CompactReport) error {
 	facts := compacted{location, dry, r.Shards, r.Changed, r.Before, r.After}
 	switch {
 	case wantsJSON(cmd) && dry:
-		return printJSON(cmd, struct {
-			planHead
-			*compacted
-			Kept      int64 `json:"chunks_kept"`
-			Rewritten int64 `json:"chunks_rewritten"`
-		}{planHead{cmd.Name(), location, nil, "replace-in-place", "atomic", stagesOf(stage{"write", r.Changed})}, &facts, r.Shards - r.Changed, r.Changed})
+		return facts.printPlan(cmd)
 	case wantsJSON(cmd):
 		return printJSON(cmd, facts)
 	}

@@ -54,13 +54,7 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		}
 	}
 	if wantsJSON(cmd) && dry {
-		return printJSON(cmd, struct {
-			planHead
-			Path   string `json:"path"`
-			DryRun bool   `json:"dry_run"`
-			*drift
-			Documents int64 `json:"documents_written"`
-		}{planHead{cmd.Name(), location, nil, strategyOf(cmd), "atomic", []stage{{"publish", 1}}}, location, dry, d, 1})
+		return d.printPlan(cmd, location)
 	}
 	if wantsJSON(cmd) {
 		return printJSON(cmd, struct {
@@ -70,6 +64,29 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		}{location, dry, d})
 	}
 	return d.print(cmd.OutOrStdout(), location, dry)
+}
+
+// printPlan prints what would be published.
+func (d *drift) printPlan(cmd *cobra.Command, location string) error {
+	p := struct {
+		planHead
+		Path   string `json:"path"`
+		DryRun bool   `json:"dry_run"`
+		*drift
+		planCounts
+	}{
+		planHead{Operation: cmd.Name(), Node: location, Strategy: strategyOf(cmd), Guarantee: "atomic", Stages: []stage{{"publish", 1}}},
+		location, true, d,
+		planCounts{
+			New: new(int64), Rewritten: new(int64), Copied: new(int64), Dropped: new(int64), Documents: new(int64(1)),
+			BytesCopied: new(int64), BytesDecoded: new(int64), BytesEncoded: new(int64), BytesDropped: new(int64),
+		},
+	}
+	var err error
+	if p.Fingerprint, err = fingerprint(p); err != nil {
+		return err
+	}
+	return printJSON(cmd, p)
 }
 
 // print tells what differed. Where there was nothing to differ from, a number is enough.

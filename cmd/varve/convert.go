@@ -203,7 +203,8 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 	c.Filled, c.FilledBytes = toFill(r)
 	switch {
 	case wantsJSON(cmd) && f.dry:
-		return printJSON(cmd, c.plan(cmd))
+		p, err := c.plan(cmd)
+		return errors.Join(err, printJSON(cmd, p))
 	case wantsJSON(cmd):
 		return printJSON(cmd, c)
 	}
@@ -215,24 +216,22 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 type conversionPlan struct {
 	planHead
 	*conversionFacts
-	New       *int64 `json:"chunks_new,omitempty"`
-	Rewritten *int64 `json:"chunks_rewritten,omitempty"`
-	Copied    *int64 `json:"chunks_copied,omitempty"`
-	Dropped   *int64 `json:"chunks_dropped,omitempty"`
+	planCounts
 }
 
 // plan returns the plan of the conversion that was looked at.
-func (c *conversionFacts) plan(cmd *cobra.Command) conversionPlan {
+func (c *conversionFacts) plan(cmd *cobra.Command) (p conversionPlan, err error) {
 	nodes := int64(len(c.Nodes))
-	p := conversionPlan{planHead: planHead{cmd.Name(), c.Source, c.Destination, "copy-publish", guaranteeOf(cmd), nil}, conversionFacts: c}
-	if c.Destination != nil {
-		p.Stages = stagesOf(stage{"publish", nodes})
-		return p
+	p.planHead = planHead{Operation: cmd.Name(), Node: c.Source, Target: c.Destination, Strategy: "copy-publish", Guarantee: guaranteeOf(cmd)}
+	p.conversionFacts = c
+	p.Stages = stagesOf(stage{"publish", nodes})
+	if c.Destination == nil {
+		p.Strategy, p.Stages = "documents-only", stagesOf(stage{"write", c.Filled}, stage{"publish", nodes})
+		none := new(int64)
+		p.planCounts = planCounts{New: &c.Filled, Rewritten: none, Copied: none, Dropped: none, BytesCopied: none, BytesDecoded: none}
 	}
-	none := new(int64)
-	p.Strategy, p.New, p.Rewritten, p.Copied, p.Dropped = "documents-only", &c.Filled, none, none, none
-	p.Stages = stagesOf(stage{"write", c.Filled}, stage{"publish", nodes})
-	return p
+	p.Fingerprint, err = fingerprint(p)
+	return p, err
 }
 
 func (c *conversionFacts) print(w io.Writer) error {

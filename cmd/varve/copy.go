@@ -120,7 +120,8 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost}
 	switch {
 	case wantsJSON(cmd) && f.dry:
-		return printJSON(cmd, c.plan(cmd))
+		p, err := c.plan(cmd)
+		return errors.Join(err, printJSON(cmd, p))
 	case wantsJSON(cmd):
 		return printJSON(cmd, c)
 	}
@@ -225,23 +226,28 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst rewrit
 type copyPlan struct {
 	planHead
 	*copied
-	ChunksCopied int64  `json:"chunks_copied"`
-	BytesCopied  int64  `json:"bytes_copied"`
-	Dropped      *int64 `json:"chunks_dropped,omitempty"` // of the source, where it is moved
-	Gone         *int64 `json:"bytes_dropped,omitempty"`
+	planCounts // what is dropped is the source of a move; what --overwrite removes is not counted
 }
 
 // plan returns the plan of the copy that was counted.
-func (c *copied) plan(cmd *cobra.Command) copyPlan {
-	head := planHead{cmd.Name(), c.Source, &c.Destination, "copy-publish", guaranteeOf(cmd), nil}
-	p := copyPlan{head, c, c.Values, c.Bytes, nil, nil}
+func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
+	p.planHead = planHead{Operation: cmd.Name(), Node: c.Source, Target: &c.Destination, Strategy: "copy-publish", Guarantee: guaranteeOf(cmd)}
+	p.copied = c
+	p.planCounts = planCounts{
+		New: new(int64), Rewritten: new(int64), Copied: &c.Values,
+		BytesRead: &c.Bytes, BytesCopied: &c.Bytes, BytesDecoded: new(int64), BytesEncoded: new(int64), BytesWritten: &c.Bytes,
+	}
 	gone := stage{"delete", 0}
 	if c.Moved {
-		p.Strategy, p.Dropped, p.Gone = "copy-publish-delete", &c.Values, &c.Bytes
+		p.Strategy, p.Dropped, p.BytesDropped = "copy-publish-delete", &c.Values, &c.Bytes
 		gone.Tasks = c.Values
 	}
+	if !c.Moved && p.Guarantee == "atomic" {
+		p.Dropped, p.BytesDropped = new(int64), new(int64)
+	}
 	p.Stages = stagesOf(stage{"copy", c.Values}, stage{"publish", int64(c.Arrays + c.Groups)}, gone)
-	return p
+	p.Fingerprint, err = fingerprint(p)
+	return p, err
 }
 
 func (c *copied) print(w io.Writer) error {

@@ -108,21 +108,9 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 type planFacts struct {
 	planHead
 
-	DryRun      bool   `json:"dry_run"`
-	Fingerprint string `json:"fingerprint"` // of the changes: equal plans have equal ones
-	ChunksNew   int64  `json:"chunks_new"`
-	Rewritten   int64  `json:"chunks_rewritten"`
-	Dropped     int64  `json:"chunks_dropped"`
-	Documents   int64  `json:"documents_written"`
-	Read        int64  `json:"bytes_read"`
-	Decoded     int64  `json:"bytes_decoded"`
-	Encoded     int64  `json:"bytes_encoded"`
-	Copied      int64  `json:"bytes_copied"`
-	Written     int64  `json:"bytes_written_estimate"`
-	Gone        int64  `json:"bytes_dropped"`
-
-	Requests map[string]int64 `json:"requests"`
-	Result   json.RawMessage  `json:"result,omitempty"` // what the command would print
+	DryRun bool `json:"dry_run"`
+	planCounts
+	Result json.RawMessage `json:"result,omitempty"` // what the command would print
 }
 
 // planHead is what the plans of all commands begin with; of those that count in their own words, too.
@@ -133,6 +121,8 @@ type planHead struct {
 	Strategy  string  `json:"strategy"`
 	Guarantee string  `json:"guarantee"`
 	Stages    []stage `json:"stages"`
+	// Fingerprint is of the changes, or of what the plan says; see [fingerprint].
+	Fingerprint string `json:"fingerprint"`
 }
 
 // stage is one step of a change, with the number of values that it touches.
@@ -172,9 +162,13 @@ func strategyOf(cmd *cobra.Command) string {
 func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
 	s := d.counter.Stats()
 	p := &planFacts{
-		planHead: planHead{cmd.Name(), subject(cmd), nil, strategyOf(cmd), guaranteeOf(cmd), nil}, DryRun: true,
-		Read: s.Read().Bytes, Decoded: s.Of(observe.Decode).Bytes, Encoded: s.Of(observe.Encode).Bytes,
-		Copied: s.Of(observe.Copy).Bytes, Written: s.Written().Bytes, Requests: map[string]int64{},
+		planHead: planHead{Operation: cmd.Name(), Node: subject(cmd), Strategy: strategyOf(cmd), Guarantee: guaranteeOf(cmd)}, DryRun: true,
+		planCounts: planCounts{
+			New: new(int64), Rewritten: new(int64), Copied: new(int64), Dropped: new(int64), Documents: new(int64),
+			BytesRead: new(s.Read().Bytes), BytesDecoded: new(s.Of(observe.Decode).Bytes), BytesEncoded: new(s.Of(observe.Encode).Bytes),
+			BytesCopied: new(s.Of(observe.Copy).Bytes), BytesWritten: new(s.Written().Bytes), BytesDropped: new(int64),
+			Requests: map[string]int64{},
+		},
 	}
 	for _, o := range observe.Ops() {
 		if n := s.Of(o).Times; n > 0 && o.IsRequest() {
@@ -187,7 +181,7 @@ func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
 		p.add(c)
 	}
 	p.Fingerprint = hex.EncodeToString(h.Sum(nil)[:16])
-	p.Stages = stagesOf(stage{"write", p.ChunksNew + p.Rewritten}, stage{"publish", p.Documents}, stage{"delete", p.Dropped})
+	p.Stages = stagesOf(stage{"write", *p.New + *p.Rewritten}, stage{"publish", *p.Documents}, stage{"delete", *p.Dropped})
 	return p
 }
 
@@ -203,18 +197,18 @@ var documentNames = []string{"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zme
 func (p *planFacts) add(c rehearsal.Change) {
 	isChunk := !slices.Contains(documentNames, c.Key.Base()) && !strings.Contains("/"+c.Key.String(), "/__varve/")
 	if c.Is < 0 {
-		p.Gone += c.Was
+		*p.BytesDropped += c.Was
 	}
 	switch {
 	case c.Is >= 0 && !isChunk:
-		p.Documents++
+		*p.Documents++
 	case !isChunk:
 	case c.Is < 0:
-		p.Dropped++
+		*p.Dropped++
 	case c.Was < 0:
-		p.ChunksNew++
+		*p.New++
 	default:
-		p.Rewritten++
+		*p.Rewritten++
 	}
 }
 
@@ -226,14 +220,14 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-13s %s\n", what, fmt.Sprintf(format, args...))
 	}
-	if p.ChunksNew+p.Rewritten+p.Documents == 0 && p.Written > 0 {
-		line("would write", "no chunks and no documents; %s of notes that do not stay", byteCount(p.Written))
+	if *p.New+*p.Rewritten+*p.Documents == 0 && *p.BytesWritten > 0 {
+		line("would write", "no chunks and no documents; %s of notes that do not stay", byteCount(*p.BytesWritten))
 	} else {
-		line("would write", "%s, %s again, %s: %s", plural(p.ChunksNew, "new chunk"), plural(p.Rewritten, "chunk"),
-			plural(p.Documents, "document"), byteCount(p.Written))
+		line("would write", "%s, %s again, %s: %s", plural(*p.New, "new chunk"), plural(*p.Rewritten, "chunk"),
+			plural(*p.Documents, "document"), byteCount(*p.BytesWritten))
 	}
-	line("would delete", "%s: %s", plural(p.Dropped, "chunk"), byteCount(p.Gone))
-	line("would read", "%s", byteCount(p.Read))
+	line("would delete", "%s: %s", plural(*p.Dropped, "chunk"), byteCount(*p.BytesDropped))
+	line("would read", "%s", byteCount(*p.BytesRead))
 	line("readers see", "%s", map[string]string{
 		"atomic": "the state before, or the one after", "loud-failure": "each chunk as it was, or as it will be, or an error",
 		"offline": "nothing, for a moment",

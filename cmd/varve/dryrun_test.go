@@ -128,13 +128,29 @@ func comparePlan(t *testing.T, plan, done map[string]any) {
 	if !ok {
 		return
 	}
-	for was, is := range map[string]string{
-		"requests": "requests", "bytes_read": "bytes_read", "bytes_written_estimate": "bytes_written",
-		"bytes_decoded": "bytes_decoded", "bytes_encoded": "bytes_encoded", "bytes_copied": "bytes_copied",
-	} {
-		if !reflect.DeepEqual(plan[was], stats[is]) {
-			t.Errorf("%s: %v planned, %v done", is, plan[was], stats[is])
+	for _, name := range []string{"requests", "bytes_read", "bytes_written_estimate", "bytes_decoded", "bytes_encoded", "bytes_copied"} {
+		if !reflect.DeepEqual(plan[name], stats[name]) {
+			t.Errorf("%s: %v planned, %v done", name, plan[name], stats[name])
 		}
+	}
+	checkPlanNames(t, plan)
+}
+
+// checkPlanNames checks that a plan has all names that scripts read in every plan, null where
+// the command does not know a count before it runs.
+func checkPlanNames(t *testing.T, plan map[string]any) {
+	t.Helper()
+	for _, name := range []string{
+		"operation", "node", "target", "strategy", "guarantee", "stages", "fingerprint",
+		"chunks_kept", "chunks_rewritten", "chunks_copied", "chunks_linked", "chunks_dropped", "bytes_read", "bytes_copied",
+		"bytes_linked", "bytes_decoded", "bytes_encoded", "bytes_written_estimate", "requests", "peak_memory", "scratch",
+	} {
+		if _, has := plan[name]; !has {
+			t.Errorf("the plan of %v has no %s", plan["operation"], name)
+		}
+	}
+	if f, _ := plan["fingerprint"].(string); len(f) != 32 {
+		t.Errorf("the fingerprint of %v is %q", plan["operation"], f)
 	}
 }
 
@@ -175,7 +191,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 		args           []string
 		want           map[string]any // in the plan
 	}{
-		{"copy", "copy-publish", []string{"copy", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0}},
+		{"copy", "copy-publish", []string{"copy", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0, "chunks_dropped": 0.0}},
 		{"copy --move", "", []string{"copy", "--move", "GROUP/a", "PARENT/copy.zarr"}, map[string]any{"arrays": 1.0, "chunks_copied": 2.0, "chunks_dropped": 2.0}},
 		{"convert", "copy-publish", []string{"convert", "GROUP/regular", "PARENT/copy.zarr", "--to", "2"}, map[string]any{"arrays": 1.0}},
 		{"convert in place", "documents-only", []string{"convert", "GROUP/regular", "--to", "3"}, map[string]any{"chunks_new": 0.0, "chunks_rewritten": 0.0, "chunks_copied": 0.0}},
@@ -200,6 +216,10 @@ func TestDryRunOfWholeStores(t *testing.T) {
 			}
 			if plan["operation"] != args[0] || plan["dry_run"] != true || c.strategy != "" && plan["strategy"] != c.strategy || plan["guarantee"] == nil || plan["stages"] == nil {
 				t.Errorf("the plan is %v", plan)
+			}
+			checkPlanNames(t, plan)
+			if again := decode(t, must(t, "", append(args, "--dry-run", "--json")...)); again["fingerprint"] != plan["fingerprint"] {
+				t.Errorf("the fingerprint is %v, and then %v", plan["fingerprint"], again["fingerprint"])
 			}
 			for name, want := range c.want {
 				if plan[name] != want {

@@ -79,6 +79,12 @@ func statsMember(cmd *cobra.Command) ([]byte, error) {
 	if c == nil {
 		return nil, nil
 	}
-	text, err := json.Marshal(c.Stats())
-	return append([]byte(`, "stats": `), text...), err
+	s := c.Stats()
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	// Plans have bytes_written_estimate. Scripts find what was written by that name too.
+	text = fmt.Appendf(text[:len(text)-1], `,"bytes_written_estimate":%d}`, s.Written().Bytes)
+	return append([]byte(`, "stats": `), text...), nil
 }

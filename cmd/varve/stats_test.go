@@ -83,7 +83,7 @@ time         T in I/O, T in codecs`},
 func TestStatsInJSON(t *testing.T) {
 	node, dir := fixture(t, "rect_months.zarr"), t.TempDir()
 	members := []string{
-		"bytes_copied", "bytes_decoded", "bytes_encoded", "bytes_read", "bytes_written", "chunks_decoded", "chunks_encoded",
+		"bytes_copied", "bytes_decoded", "bytes_encoded", "bytes_read", "bytes_written", "bytes_written_estimate", "chunks_decoded", "chunks_encoded",
 		"index_cache_hits", "index_cache_misses", "ranges_coalesced", "ranges_coalesced_into", "requests", "requests_absent",
 		"requests_failed", "seconds_codecs", "seconds_io",
 	}

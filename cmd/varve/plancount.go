@@ -1,0 +1,39 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// planCounts are the counts of every plan. A count is nil, and null in JSON, if the command
+// does not know it before it runs.
+type planCounts struct {
+	Kept      *int64 `json:"chunks_kept"`
+	New       *int64 `json:"chunks_new"`
+	Rewritten *int64 `json:"chunks_rewritten"`
+	Copied    *int64 `json:"chunks_copied"`
+	Linked    int64  `json:"chunks_linked"` // no command links chunks
+	Dropped   *int64 `json:"chunks_dropped"`
+	Documents *int64 `json:"documents_written"`
+
+	BytesRead    *int64 `json:"bytes_read"`
+	BytesCopied  *int64 `json:"bytes_copied"`
+	BytesLinked  int64  `json:"bytes_linked"`
+	BytesDecoded *int64 `json:"bytes_decoded"`
+	BytesEncoded *int64 `json:"bytes_encoded"`
+	BytesWritten *int64 `json:"bytes_written_estimate"`
+	BytesDropped *int64 `json:"bytes_dropped"`
+
+	Requests   map[string]int64 `json:"requests"`
+	PeakMemory *int64           `json:"peak_memory"` // no command estimates it
+	Scratch    *int64           `json:"scratch"`
+}
+
+// fingerprint returns the fingerprint of a plan that knows no changes of single values: that
+// of all it says. Plans that say the same have the same fingerprint.
+func fingerprint(plan any) (string, error) {
+	text, err := json.Marshal(plan)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), err
+}
