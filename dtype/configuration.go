@@ -2,6 +2,8 @@ package dtype
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"varve.dev/zarr/internal/strictjson"
@@ -88,6 +90,9 @@ func (c *configured) invalid(format string, args ...any) error {
 // take returns and removes a required member.
 func (c *configured) take(member string) (strictjson.Value, error) {
 	v, ok := c.has[member]
+	if !ok && len(c.has) > 0 {
+		return v, c.invalid("%q is missing, there is %q", member, slices.Sorted(maps.Keys(c.has)))
+	}
 	if !ok {
 		return v, c.invalid("%q is missing", member)
 	}

@@ -124,7 +124,7 @@ func members(v strictjson.Value, required int, names ...string) ([]strictjson.Va
 	for name, value := range v.Named() {
 		i := slices.IndexFunc(names, func(n string) bool { return n == string(name) })
 		if i < 0 {
-			return nil, located(value, "unknown member %q of the configuration", name)
+			return nil, located(value, "unknown member %q of the configuration, which has %q", name, names)
 		}
 		found[i] = value
 	}

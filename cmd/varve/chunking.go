@@ -259,11 +259,20 @@ func grownTo(shape []int64, size, bytes int64) []int64 {
 	return shape
 }
 
+// namedGrid returns the grid of a chunk_grid object. An error proposes the name that may be meant.
+func namedGrid(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
+	g, err := how.Parse(shape, e.Name, e.Configuration)
+	if errors.Is(err, grid.ErrUnsupported) {
+		err = fmt.Errorf("%w%s", err, meant(e.Name, []string{grid.RegularName, grid.RectilinearName, grid.BoundedName}))
+	}
+	return g, err
+}
+
 func (c chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at site) (*grid.Grid, error) {
 	size := width(t)
 	switch {
 	case c.object != nil:
-		return at.how.Parse(shape, c.object.Name, c.object.Configuration)
+		return namedGrid(shape, *c.object, at.how)
 	case c.axes != nil:
 		return c.cutAxes(ctx, shape, at)
 	case c.size > 0:

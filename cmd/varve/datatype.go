@@ -26,7 +26,7 @@ func parseType(text string) (dataType, error) {
 			return dataType{}, known(err)
 		}
 		t, err := dtype.Parse(e.Name, e.Configuration)
-		return dataType{Type: t}, known(err)
+		return dataType{Type: t}, unknownWithin(known(err))
 	case strings.HasPrefix(trimmed, "["):
 		v, err := strictjson.Parse([]byte(trimmed), strictjson.Limits{})
 		if err != nil {

@@ -98,7 +98,7 @@ func (f *gridFlags) described(how grid.ParseOptions) (*drawn, error) {
 	if err != nil {
 		return nil, on("parse", "--chunk-grid", err)
 	}
-	g, err := how.Parse(shape, e.Name, e.Configuration)
+	g, err := namedGrid(shape, e, how)
 	if err != nil {
 		return nil, on("parse", "--chunk-grid", err)
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"varve.dev/zarr/dtype"
@@ -57,6 +60,30 @@ func commonName(text string) (dtype.Type, bool) {
 	return t, err == nil
 }
 
+// unsupportedType finds the name in the error for a data type that is not known.
+var unsupportedType = regexp.MustCompile(regexp.QuoteMeta(dtype.ErrUnsupported.Error()) + `: ("(?:[^"\\]|\\.)*")`)
+
+// unknownWithin is unknownType for a type that is named in JSON, by itself or as that of a field.
+func unknownWithin(err error) error {
+	if !errors.Is(err, dtype.ErrUnsupported) {
+		return err
+	}
+	found := unsupportedType.FindStringSubmatch(err.Error())
+	if found == nil {
+		return err
+	}
+	name, quoteErr := strconv.Unquote(found[1])
+	if quoteErr != nil {
+		return err
+	}
+	return unknownType(name, err)
+}
+
+// typesInFull are the names of data types that are given with a configuration.
+var typesInFull = []string{
+	"fixed_length_utf32", "null_terminated_bytes", "numpy.datetime64", "numpy.timedelta64", "raw_bytes", "struct",
+}
+
 // unknownType adds to an error about a data type which one may be meant.
 func unknownType(text string, err error) error {
 	name := strings.ToLower(strings.TrimSpace(text))
@@ -67,6 +94,7 @@ func unknownType(text string, err error) error {
 	for _, t := range dtype.All() {
 		known = append(known, t.Name())
 	}
+	known = append(known, typesInFull...)
 	if hint := meant(name, known); hint != "" {
 		return fmt.Errorf("%w%s", err, hint)
 	}

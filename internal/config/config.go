@@ -11,6 +11,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 
 	"varve.dev/zarr/internal/strictjson"
@@ -41,7 +42,7 @@ func Decode(raw []byte, dst any) error {
 		}
 		switch {
 		case i == len(tags) || tags[i] == "":
-			return fmt.Errorf("unknown member %q", name)
+			return fmt.Errorf("unknown member %q; %s", name, listed(tags))
 		case m.Kind() == strictjson.Null:
 			return fmt.Errorf("member %q is null; leave it out instead", name)
 		}
@@ -66,6 +67,24 @@ func tagsOf(t reflect.Type) []string {
 	}
 	known.Store(t, tags)
 	return tags
+}
+
+// listed says which members there are.
+func listed(tags []string) string {
+	var names []string
+	for _, tag := range tags {
+		if tag != "" {
+			names = append(names, strconv.Quote(tag))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "it has none"
+	case 1:
+		return "it has " + names[0] + " only"
+	}
+	last := len(names) - 1
+	return "it has " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // set stores a value where field points to: the usual kinds by themselves, which is what encoding/json does with them, all others by that.
