@@ -18,11 +18,10 @@ func newAttributesCommand() *cobra.Command {
 		Short: "Show or change the user attributes of a node",
 		Long: `Show or change the user attributes of a node.
 
-Without more all attributes are shown, with get and a KEY one of them. JSON is the value: 4, true, '[1, 2]', and text in quotes of its
-own, '"K"'. A value that begins with - stands behind --, which ends the flags.
+varve attrs NODE shows all attributes, get KEY shows one. JSON is the value: 4, true, '[1, 2]'; text has quotes of its own, '"K"'.
+Put -- before the node if the value begins with -.
 
-xarray opens no group of format 3 in which the attribute _FillValue of floats is a number: there it is base64, which
-a note says of the number given.`,
+` + missingHelp,
 		Example: `  varve attrs era5.zarr/t2m
   varve attrs era5.zarr/t2m get units
   varve attrs era5.zarr/t2m set units '"K"'

@@ -24,11 +24,11 @@ func newBenchCommand() *cobra.Command {
 		Long: `Measure how fast an array is read on this machine, and say what bounds it.
 
 A part of the array is read again and again: with 1, 2, 4 and more chunks in flight on as many processors, and in the end as all
-other commands read. It is as much as a share of --seconds is enough for, from the start of the array or of --select, slab by slab,
-and no slab is longer than 128 MiB or one chunk. The same requests are then repeated without decoding anything ("raw"), which is what the store
-gives. The first round is not counted, so what is measured are files that the system has in memory, if they fit there.
+other commands read. The part begins where the array or --select does, and is as large as the time of a round permits.
+It is read in slabs of at most 128 MiB or one chunk. The same requests are then repeated without decoding ("raw"): that is the
+speed of the store. The first round is not counted, so files that fit into the memory of the system are read from there.
 
-Times in I/O and in codecs are those of all goroutines: several at a time take more than passes on the clock.`,
+Times in I/O and in codecs are sums over all goroutines, so they can exceed the elapsed time.`,
 		Example: `  varve bench era5.zarr/t2m
   varve bench https://example.org/era5.zarr/t2m --select time=0:24 --seconds 20 --json`,
 		Args:              arguments("NODE"),

@@ -23,23 +23,23 @@ func newCheckCommand() *cobra.Command {
 
 Every stored chunk is read and decoded. Of a shard the index and all inner chunks are looked at: each has to lie within the shard,
 to have its bytes for itself and to decode. Bytes that belong to nothing are counted and are no damage; varve compact --shards
-gives them back. What has no checksum can be wrong all the same, unseen.
+gives them back. Without a checksum, wrong values may go unseen.
 
-A chunk that is not stored is the fill value, and no fault: chunks of nothing else are not stored as a
-rule. Where all chunks should be there, --complete lists those that are not.
+A chunk that is not stored is no fault, since chunks that hold only the fill value are not stored as a rule. Where all
+chunks should be there, --complete lists those that are not.
 
-Of a group the arrays are those that are really there. Consolidated metadata that another program has left stale counts as a
+Of a group, all arrays that are stored below it are checked. Consolidated metadata that another program has left stale counts as a
 finding, too; varve consolidate makes it new.
 
-With --finish chunks that a writer cut and could not move to their places before it died, which other programs do
-not decode until then, are moved first. Where the writer may be at work, or the store cannot be written to, all stays as it is.
+--finish first completes what a killed writer left: chunks that it cut but did not move to their places, which other programs
+cannot decode until then. Nothing is changed if the writer may still be at work or the store is read-only.
 
 Coordinates, arrays with one axis that has their name, are read in full. Times that run backwards or repeat are a finding, as
-where a month was appended twice; other numbers that neither rise nor fall get a line, and no status. What
-was not written yet, the fill value, does not count, but among times that were written it is a finding.
+where a month was appended twice; other numbers that neither rise nor fall get a line, but do not change the status. Elements at the
+end that were not written yet, which are the fill value, do not count; between times that were written they are a finding.
 
-A chunk that cannot be read, for want of permission or because of an error of the disk or the server, is a finding, and the others
-are looked at all the same; more than 100 such in a row end it.
+A chunk that cannot be read, for lack of permission or because of an error of the disk or the server, is a finding; the others
+are checked all the same. More than 100 of these in a row end the check.
 
 Temporary files are listed and are no damage: of a write that is under way, or of a writer that was
 killed. The next command that writes here removes those of killed writers.`,

@@ -18,19 +18,19 @@ import (
 
 // chunksHelp explains the values of --chunks in the help of commands.
 const chunksHelp = `CHUNKS say how the axes are cut:
-  auto                chunks of about 1 MiB and less, more for large arrays (the default). Those of an array that is
-                      still empty have as many elements along the first axis of length 0 as make 128 KiB
+  auto                chunks of at most about 1 MiB, larger ones for large arrays (the default). An array that is still
+                      empty gets chunks of about 128 KiB, as long as that takes along its first axis of length 0
   8MiB                chunks of this size, or a little less; also 500kB, 1.5GiB
   10                  chunks of 10 elements along every axis; -1 is the whole axis
   10,20               an entry an axis: chunks of 10 and 20; also [10,20]
   [[10,20,30],25]     lists of lengths and of runs [length, count], for axes that are cut unevenly
-  calendar:month      a chunk a month along axis 0, or calendar:year; the other axes are whole. When the elements are is said by
-                      a coordinate that counts in CF units, --time COORD, or by --start DATE, which is element 0, and
-                      --step 1d, in --calendar NAME. COORD is the name of an array beside the new one, or with a slash in
-                      it a NODE. The last month is declared as a whole, so that growth fills it.
-  groups:FILE         a chunk a group along axis 0; the other axes are whole. FILE is a .npy file, a JSON list, or text with a
-                      line each, of labels, one an element and sorted, or of counts, one a group: a list as long as the axis
-                      is labels, one that sums to its length is counts.
+  calendar:month      a chunk a month along axis 0, or calendar:year; the other axes are whole. The times come from
+                      a coordinate in CF units (--time COORD), or from --start, the DATE of element 0, --step and
+                      --calendar. COORD is the name of an array beside the new one; with a slash in it, it is a NODE.
+                      The last month is declared in full, and growth fills it.
+  groups:FILE         a chunk a group along axis 0; the other axes are whole. FILE is a .npy file, a JSON list, or text with
+                      one entry a line. The entries are sorted labels, one an element, if there are as many as the axis
+                      has elements; or counts, one a group, if their sum is its length.
   calendar:month,36,-1        words and lengths together, an entry an axis
   {"name": …}         a whole chunk_grid object, as it stands in metadata
   bounded:[10,20]     "zarrs.regular_bounded": the last chunks are stored only as far as the array reaches. Few programs read it.`

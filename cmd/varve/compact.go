@@ -11,13 +11,13 @@ import (
 func newCompactCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact NODE --shards",
-		Short: "Put the inner chunks of every shard in order, and give back the bytes that none of them has",
-		Long: `Put the inner chunks of every shard in order, and give back the bytes that none of them has. Elements, chunks and objects stay as
+		Short: "Put the inner chunks of every shard in order, and free the bytes that belong to none",
+		Long: `Put the inner chunks of every shard in order, and free the bytes that belong to none. Elements, chunks and objects stay as
 they are, and nothing is decoded. A shard that is in order is not written.
 
-Every shard is replaced in one step: others read and write meanwhile, and whoever stops the command leaves shards that are whole.
-A shard that is damaged is left as it is and named, after the others are done. It is so where its index leads out of it, gives an
-inner chunk a length that its codecs cannot, or gives the same bytes to several; "varve check" also decodes.`,
+Every shard is replaced in one step: others may read and write meanwhile, and stopping the command leaves no shard half
+written. A damaged shard is left as it is, and named once the others are done. It is damaged if its index points outside of it,
+gives an inner chunk a length that its codecs cannot produce, or gives the same bytes to several; varve check also decodes.`,
 		Example: `  varve compact era5.zarr/tp --shards
   varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),

@@ -24,20 +24,21 @@ func newConvertCommand() *cobra.Command {
 		Short: "Turn a node and everything below it into the other format version",
 		Long: `Turn a node and everything below it into the other format version.
 
-Without DST the nodes are converted where they are, by their documents alone: chunks stay as they are. From format 2 to 3 that is
-possible but for structs with fields of both byte orders; from 3 to 2 where all chunks of an array have one length an axis, under keys of
-format 2, and codecs that it has. All new documents are there before the first old one goes, and format 3 is read where both stand, so that another convert finishes one that was
+Without DST the nodes are converted where they are, by their documents alone: chunks stay as they are. From format 2 to 3 that
+works for all arrays but structs whose fields have different byte orders. From 3 to 2 it needs chunks of one length along each axis,
+chunk keys of format 2, and codecs that format 2 has. All new documents are there before the first old one goes, and format 3 is read where both stand, so that another convert finishes one that was
 stopped. Nobody may change the nodes meanwhile. Where documents of both formats stand beside each other, those of --to 3 win, and the others go.
 
 With DST the nodes are copied there and SRC stays. Chunks are copied as stored where that is possible, and encoded anew elsewhere.
 
 A growth policy that is stored with an array (varve help growth) is removed on the way to format 2 where regular chunks cannot follow it.
 
-_ARRAY_DIMENSIONS becomes names of dimensions and is made of them; consolidated metadata is made anew where there is some.
+The attribute _ARRAY_DIMENSIONS of format 2 and the dimension names of format 3 become each other. Consolidated metadata is
+written anew where there is some.
 
 Missing values stay what they are to xarray, which takes the fill value of format 2 for one and in format 3 the attribute _FillValue
 only. To 3, the fill value becomes the attribute as well. To 2, the attribute becomes the fill value; without one the fill value
-becomes null, and chunks that are missing are stored. --dry-run counts them. Above 10,000 chunks or 1 GiB the command asks.`,
+becomes null, and chunks that are missing are stored, full of the old fill value. --dry-run counts them. Above 10,000 chunks or 1 GiB the command asks.`,
 		Example: `  varve convert old.zarr --to 3 --dry-run
   varve convert station.zarr station-v2.zarr --to 2`,
 		Args:              arguments("SRC", "[DST]"),

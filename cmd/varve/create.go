@@ -38,16 +38,19 @@ func newCreateCommand() *cobra.Command {
 		Short: "Create an array or a group",
 		Long: `Create an array or a group.
 
-Groups above it that are missing are created, too, up to the topmost group that is there or the topmost folder whose name ends
-in .zarr. Where there is neither, as for plain/g/t2m, the node is a store of its own, and folders above it stay plain folders;
-varve create plain/g --group makes a group of one.
+Missing groups above it are created too, up to the topmost group that exists or the topmost folder whose name ends in .zarr.
+Where there is neither, as for plain/g/t2m, the node is a store of its own, and folders above it stay plain folders;
+varve create plain/g --group makes such a folder a group.
 
 ` + chunksHelp + `
 
 ` + shardsHelp + `
 
-With --overwrite what is there is removed first and the new array written then, so a failure in between leaves neither; file
-and flags are checked before. Where a group with members is removed, or an array for a group, it asks, and needs --yes elsewhere. Where the values of --from cannot be written, the new array is deleted again.`,
+` + missingHelp + `
+
+--overwrite first removes what is there and then writes the new array, so a failure in between leaves neither. File and flags
+are checked before. Before it removes a group with members, or an array for a group, it asks on a terminal and needs --yes
+elsewhere. If the values of --from cannot be written, the new array is deleted again.`,
 		Example: `  varve create era5.zarr/t2m --shape 1826,36,72 --dtype float32 --chunks '[[365,365,365,366,365],36,72]'
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
   varve create era5.zarr/daily --shape 0,36,72 --dtype float32 --chunks calendar:month --time time --grow calendar:month
@@ -66,12 +69,12 @@ and flags are checked before. Where a group with members is removed, or an array
 	checkedVar(f, &c.index, "index-location", "end", "the `END` of a shard that its index is at: start or end", oneOf("start", "end"))
 	checkedVar(f, &c.grow, "grow", "append-one", "store the `POLICY` by which axis 0 grows with the array, as calendar:month: see varve help growth", syntax(parsePolicy))
 	c.times.flags(cmd)
-	f.BoolVar(&c.listed, "list-edges", false, "where an axis has a list of chunks, list those of the others, too: for programs that refuse a bare length beside a list")
+	f.BoolVar(&c.listed, "list-edges", false, "if the chunks of one axis are listed, list those of the others too: for programs that refuse a bare length beside a list")
 	propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
 	propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	propose(cmd, "index-location", "end", "start")
-	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as metadata spells it: 0, NaN, [0, 1], 2024-05-05, base64 for bytes; zero by default, null in format 2 with dimension names; null is none there, as text it needs quotes")
+	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as metadata spells it: 0, NaN, [0, 1], 2024-05-05, base64 for bytes; zero by default, null in format 2 with dimension names; null means no fill value there; the text null needs quotes")
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", syntax(parseCompressor))
 	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", syntax(keyEncoding))

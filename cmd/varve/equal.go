@@ -15,8 +15,8 @@ func newEqualCommand() *cobra.Command {
 		Short: "Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 where they differ",
 		Long: `Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 where they differ.
 
-Groups are equal when arrays of the same names below them are; attributes and how arrays are cut and encoded are not compared.
-Values are equal when their bits are: NaN equals NaN of the same payload, and -0.0 is not 0.0.`,
+Groups are equal if they have the same arrays, by path, and these are equal. Attributes, chunks and codecs are not compared.
+Values are equal if their bits are: NaN equals NaN of the same payload, and -0.0 is not 0.0.`,
 		Example:           "  varve equal old.zarr/t2m new.zarr/t2m",
 		Args:              arguments("A", "B"),
 		ValidArgsFunction: completeNode,

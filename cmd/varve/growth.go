@@ -11,17 +11,17 @@ import (
 )
 
 // policiesText explains the growth policies in the help of commands.
-const policiesText = `A POLICY says how an axis is cut where the chunks that are there do not reach, if its chunks are listed: their lengths
-stand in a list, as varve unlock makes one. Regular chunks, which all have one length, need no policy. A chunk that reaches
-beyond the extent is filled before a new one begins.
+const policiesText = `A POLICY says which new chunks an axis gets when it outgrows its chunks. It is for axes whose chunks are listed one by one,
+as varve unlock does. Regular chunks, which all have one length, need no policy. A chunk that reaches beyond the extent is
+filled before a new one begins.
   append-one          one chunk for all that is new (the default)
   repeat-last         chunks of the length of the last one
   fixed:N             chunks of N elements
-  pattern:31,28,31    chunks of these lengths in turn, from the first one on
+  pattern:31,28,31    chunks of these lengths in turn, beginning with the first at every growth
   preplanned:[…]      all of these chunks, also beyond the extent: a JSON list of lengths and runs [length, count]
-  calendar:month      a chunk a month, or calendar:year. When the elements are is said by a coordinate that counts in CF
-                      units, --time COORD, or by --start DATE, which is element 0, and --step 1d, in --calendar NAME.
-                      COORD is the name of an array beside the one that grows, or with a slash in it a NODE.`
+  calendar:month      a chunk a month, or calendar:year. The times come from a coordinate in CF units (--time COORD), or
+                      from --start, the DATE of element 0, --step and --calendar. COORD is the name of an array
+                      beside the one that grows; with a slash in it, it is a NODE.`
 
 // policyWords begin the growth policies; those that end in ":" are followed by more.
 var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"}

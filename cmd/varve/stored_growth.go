@@ -14,8 +14,8 @@ import (
 )
 
 // storedText explains the attribute in the help of commands.
-const storedText = `The policy may be stored with the array, so that it is said once: create --grow does so, in the attribute varve:growth, as
-{"policy": "calendar:month", "time": "time"}. It holds for axis 0, or for the "axis" that it names, in append and resize without --grow.`
+const storedText = `create --grow stores the policy with the array, in the attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
+append and resize without --grow then follow it. It holds for axis 0, or for the "axis" that it names.`
 
 // storedGrowth is the value of the attribute.
 type storedGrowth struct {
