@@ -24,7 +24,8 @@ type Spec struct {
 	// Type is the data type of the elements; dtype.Of[float32]() is that of a Go type.
 	Type dtype.Type
 	// Chunks says how every axis is cut. The form decides the kind of grid: with [grid.Every] on all axes it is regular, else
-	// rectilinear. Nil chooses regular chunks of about 1 MiB and less, more for large arrays ([grid.Auto]).
+	// rectilinear. Nil chooses regular chunks of about 1 MiB and less, more for large arrays, and
+	// of one element along an axis of length 0 ([grid.Auto]): give chunks to what is to grow.
 	Chunks []grid.Cut
 	// Grid is a grid that there is already, in place of Chunks: that of another array, or one that was read ([grid.Parse]). It
 	// is kept as it is, with its name and with edges beyond the extent, and has to be of the same shape.

@@ -12,7 +12,12 @@ const (
 // Auto returns a chunk shape for an array of the given shape with elements of size bytes.
 // It follows zarr-python's rule and returns the same shapes: larger arrays get larger
 // chunks, and axes are halved in turn until a chunk has about the target size, between
-// 128 KiB and 64 MiB.
+// 128 KiB and 64 MiB. A smaller array is one chunk.
+//
+// An axis of length 0 counts as one of length 1, so its chunks have one element, as in
+// zarr-python. An array that is created empty and then grows along such an axis gets a
+// chunk for every element along it. Pass the shape that the array will have instead, as the
+// command varve does: it chooses chunks of about 128 KiB along the first empty axis.
 func Auto(shape []int64, size int64) []int64 {
 	chunk := make([]int64, len(shape))
 	total := float64(size)
