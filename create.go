@@ -166,15 +166,11 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 			return version, err
 		}
 	}
-	if err := h.checkHeld(ctx, n); err != nil {
-		return version, err
-	}
-	_, leave, err := n.enter(ctx, allTurns)
-	if err != nil {
-		return version, err
-	}
-	defer leave()
-	return publish.Remove(ctx, n.publisher(), raw, beside...)
+	err = n.removing(ctx, func() error {
+		version, err = publish.Replace(ctx, n.publisher(), raw, beside...)
+		return err
+	})
+	return version, err
 }
 
 // formatAt returns the format of the node at p, 0 where there is none.
@@ -308,13 +304,20 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 // [Reservation] of an array there, it fails with [ErrConflict], as other changes of that array do. It takes the locks of the node and
 // of all nodes below it before anything is deleted; links below it go, and what they lead to stays.
 func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error {
+	return h.DeleteIf(ctx, path, opt, nil)
+}
+
+// DeleteIf is [Hierarchy.Delete] of a node that check permits to delete. check is called once
+// all locks are held, so that it sees what will be deleted; it must not change the node or
+// those below it. Where it fails, nothing is deleted, and the error wraps its error.
+func (h *Hierarchy) DeleteIf(ctx context.Context, path string, opt *Options, check func(context.Context) error) error {
 	p, err := store.ParsePath(path)
 	if err != nil {
 		return fail("delete", path, err)
 	}
 	h = h.as(opt.orZero())
 	n := node{hierarchy: h, path: p, options: opt.orZero()}
-	return n.fail("delete", h.remove(ctx, n))
+	return n.fail("delete", h.remove(ctx, n, check))
 }
 
 // unfinished reports whether p has what a copy or a removal left that was not finished. It is no
@@ -323,7 +326,8 @@ func (h *Hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) 
 	return store.Exists(ctx, h.store, p.Key(publish.Unfinished))
 }
 
-func (h *Hierarchy) remove(ctx context.Context, n node) error {
+// remove removes a node if check, which may be nil, permits it.
+func (h *Hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
 	if err := n.writable(); err != nil {
 		return err
 	}
@@ -344,16 +348,17 @@ func (h *Hierarchy) remove(ctx context.Context, n node) error {
 	if found == 2 {
 		n.document = metadata.V2Group // or that of an array: the groups above do not mind
 	}
-	if err := h.checkHeld(ctx, n); err != nil {
-		return err
-	}
-	_, leave, err := n.enter(ctx, allTurns)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	// The groups above tell of the node as long as it may stay, as where somebody else has its lock.
-	ctx = publish.WithCheck(ctx, func(ctx context.Context) error { return h.recordMember(ctx, n, nil) })
-	_, err = publish.Remove(ctx, n.publisher(), nil)
-	return err
+	return n.removing(ctx, func() error {
+		return publish.Remove(ctx, n.publisher(), func(ctx context.Context, at publish.Node) error {
+			if check != nil {
+				if err := check(ctx); err != nil {
+					return err
+				}
+			}
+			// The groups above tell of the node until it is sure to go.
+			locked := n
+			locked.held = at.Held
+			return h.recordMember(ctx, locked, nil)
+		})
+	})
 }

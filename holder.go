@@ -3,54 +3,40 @@ package zarr
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 
-	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/store"
 )
 
-// checkHeld refuses to remove a node while it has a reservation, or one of the nodes below it has one: somebody is about to
-// publish elements there. In a store that cannot be listed only the node itself is looked at.
-func (h *Hierarchy) checkHeld(ctx context.Context, n node) error {
-	if err := n.held(ctx); err != nil {
-		return err
-	}
-	if _, err := h.OpenGroup(ctx, n.path.String(), nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil // an array, or a node that cannot be opened: nobody finds nodes below it
-	}
-	for e, err := range store.List(ctx, h.store, n.path, false) {
-		if errors.Is(err, store.ErrUnsupported) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		p, err := n.path.Join(e.Name)
-		if err != nil || !e.Dir || e.Name == own.Dir || store.CheckTree(h.store, p) != nil {
-			continue // no node, or a link: what it leads to stays
-		}
-		below := n
-		below.path = p
-		if err := h.checkHeld(ctx, below); err != nil {
+// removing runs a removal of the node while no other call of this process changes it. A reservation whose elements are
+// published already does not keep it from going: its writer crashed before it could end it, so it is ended here.
+func (n *node) removing(ctx context.Context, remove func() error) error {
+	for {
+		err := n.alone(ctx, remove)
+		var held *publish.MemberError
+		if !errors.As(err, &held) || !n.endsAt(ctx, held) {
 			return err
 		}
 	}
-	return nil
 }
 
-// held returns who holds a node, as an error. A reservation whose elements are published already is ended instead: its writer
-// died before it could do so.
-func (n node) held(ctx context.Context) error {
-	err := publish.Free(ctx, n.publisher())
-	if !errors.Is(err, publish.ErrHeld) {
-		return nil // what else may be wrong goes with the node
+// alone runs something while it has all turns at the node.
+func (n *node) alone(ctx context.Context, do func() error) error {
+	_, leave, err := n.enter(ctx, allTurns)
+	if err != nil {
+		return err
 	}
-	if a, openErr := n.hierarchy.OpenArray(ctx, n.path.String(), &n.options); openErr == nil {
-		if ended, _ := a.endPublished(ctx, ""); ended {
-			return nil
-		}
+	defer leave()
+	return do()
+}
+
+// endsAt ends the reservation of a member of the node if its elements are published, and reports whether it did.
+func (n *node) endsAt(ctx context.Context, held *publish.MemberError) bool {
+	o := n.options
+	o.Write, o.Finish = false, false // else opening the array would end it, or wait for locks
+	a, err := n.hierarchy.OpenArray(ctx, held.Path.String(), &o)
+	if err != nil {
+		return false
 	}
-	return fmt.Errorf("%q: %w", "/"+n.path.String(), err)
+	ended, err := a.endPublished(ctx, "")
+	return ended && err == nil
 }

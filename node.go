@@ -46,6 +46,8 @@ type node struct {
 	options   Options
 	owner     bool   // Close closes the store
 	document  string // name of the document that makes the node; "" is that of format 3
+
+	held *publish.Locks // of a call that changes the node and holds locks already; else nil
 }
 
 // documentName returns the name of the document that makes the node.
@@ -108,7 +110,7 @@ func (n *node) publisher() publish.Node {
 	return publish.Node{
 		Store: n.hierarchy.store, Path: n.path, Document: n.documentName(),
 		Durability: n.options.Durability, SingleWriter: n.options.SingleWriter, Limit: n.options.Limits.document(),
-		Locking: n.options.Locking,
+		Locking: n.options.Locking, Held: n.held,
 	}
 }
 

@@ -221,7 +221,7 @@ func (h *Hierarchy) refreshAll(opt Options) publish.After {
 	return func(ctx context.Context, journal store.Key, changed []publish.Node) error {
 		members := make([]node, len(changed))
 		for i, c := range changed {
-			members[i] = node{hierarchy: h, path: c.Path, options: opt, document: c.Document}
+			members[i] = node{hierarchy: h, path: c.Path, options: opt, document: c.Document, held: c.Held}
 		}
 		return h.refreshAbove(ctx, journal, members...)
 	}

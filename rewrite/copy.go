@@ -220,6 +220,5 @@ func (c *copier) movable() error {
 
 // removeSource removes the source, if it is still what was copied.
 func (c *copier) removeSource(ctx context.Context) error {
-	ctx = publish.WithCheck(ctx, c.checkUnchanged)
-	return c.src.Hierarchy.Delete(ctx, c.src.Path, c.writing())
+	return c.src.Hierarchy.DeleteIf(ctx, c.src.Path, c.writing(), c.checkUnchanged)
 }

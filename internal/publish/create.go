@@ -68,31 +68,46 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
 
 // Remove deletes everything at and below a node, documents first, so that nobody sees half of it,
-// and puts a note in their place: a removal that is interrupted can be repeated. Then it publishes
-// another document there, where that is not nil, as [Create] does. The locks of the node and of the
-// nodes below it are held all the time, so that a change of the old node and the new node do not meet.
-func Remove(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
+// and puts a note in their place: a removal that is interrupted can be repeated. The locks of the
+// node and of the nodes below it are held all the time.
+//
+// check, unless it is nil, is called once all locks are held. Where it fails, nothing is deleted.
+// It is given the node with these locks as [Node].Held, for what it changes elsewhere.
+//
+// A node that somebody holds is a [*MemberError] that wraps [ErrHeld].
+func Remove(ctx context.Context, n Node, check func(context.Context, Node) error) error {
+	return n.removed(ctx, check, func() error { return nil })
+}
+
+// Replace is [Remove], and then publishes another document at the place, as [Create] does. The
+// locks are held until that is done, so that a change of the old node does not meet the new one.
+func Replace(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
+	err = n.removed(ctx, nil, func() error {
+		version, err = Create(ctx, n, document, beside...)
+		return err
+	})
+	return version, err
+}
+
+// removed removes a node, and calls next before it lets go of the locks.
+func (n Node) removed(ctx context.Context, check func(context.Context, Node) error, next func() error) (err error) {
 	r, err := n.lockBelow(ctx)
 	if err != nil {
-		return version, err
+		return err
 	}
-	defer func() { err = errors.Join(err, r.unlock()) }()
-	if err := n.removable(ctx); err != nil {
-		return version, err
-	}
-	if err := check(ctx); err != nil {
-		return version, err
+	defer func() { err = errors.Join(err, r.locks.unlock()) }()
+	if check != nil {
+		if err := check(ctx, r.Node); err != nil {
+			return err
+		}
 	}
 	if err := n.hide(ctx); err != nil {
-		return version, err
+		return err
 	}
 	if err := r.delete(ctx); err != nil {
-		return version, err
+		return err
 	}
-	if document == nil {
-		return version, nil
-	}
-	return Create(ctx, n, document, beside...)
+	return next()
 }
 
 // hide deletes the documents of the node itself, and puts the note there. A cancelled context does
@@ -125,43 +140,31 @@ func (n Node) hide(ctx context.Context) error {
 // from values of which nobody knows.
 const Unfinished = own.Dir + "/unfinished.json"
 
-// removable returns why a node whose lock is held is not to be removed: it is a link, or somebody holds it. Whatever else is
-// pending goes with the node.
-func (n Node) removable(ctx context.Context) error {
-	if err := store.CheckTree(n.Store, n.Path); err != nil {
-		return err
-	}
-	if err := n.isPending(ctx); errors.Is(err, ErrHeld) {
-		return err
-	}
-	return nil
-}
-
-// Removable returns why [Remove] would not remove a node: that a lock cannot be had, or what keeps it then.
+// Removable returns why [Remove] would not remove a node: what is in the way, or that a lock cannot be had.
 func Removable(ctx context.Context, n Node) error {
 	r, err := n.lockBelow(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(n.removable(ctx), r.unlock())
+	return r.locks.unlock()
 }
 
-// lockIfThere takes the lock of a node that may not be there. A store that is without locks altogether does without; where
-// they only do not work, as on some network mounts, the caller has to be the only writer, unless nothing is there.
+// lockIfThere takes the lock of a node that may not be there, unless the caller holds it. A store that is without locks
+// altogether does without; where they only do not work, as on some network mounts, the caller has to be the only writer,
+// unless nothing is there.
 func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
-	unlock, err := store.Lock(store.WithLocking(ctx, n.Locking), n.Store, n.Path)
-	none := func() error { return nil }
-	if errors.Is(err, fs.ErrNotExist) {
-		return none, nil
+	unlock, err := n.lock(ctx)
+	if own := (*ownError)(nil); errors.As(err, &own) || errors.Is(err, fs.ErrNotExist) {
+		return unlockNothing, nil
 	}
 	if !errors.Is(err, store.ErrUnsupported) {
 		return unlock, err
 	}
 	if _, locks := store.As[store.Locker](n.Store); !locks || n.SingleWriter {
-		return none, nil
+		return unlockNothing, nil
 	}
 	for _, listErr := range store.List(ctx, n.Store, n.Path, false) {
 		return nil, errors.Join(listErr, fmt.Errorf("%w: %w", ErrUnsafe, err))
 	}
-	return none, nil
+	return unlockNothing, nil
 }

@@ -46,6 +46,7 @@ type Node struct {
 	Limit        int64 // most bytes of the document
 	Locking      store.Locking
 	Holder       string // who changes the node, where it may be held; see [Hold]
+	Held         *Locks // which the caller holds already; nil for none
 }
 
 // Document is the metadata document of a node at one time.
@@ -163,10 +164,19 @@ func (n Node) read(ctx context.Context) (Document, error) {
 	return Document{data, info.Version}, err
 }
 
-// keepOthersAway takes the node's lock. A store without locks is good enough where the caller is alone, or where
-// conditional writes make a fence.
+// keepOthersAway takes the node's lock, unless the caller holds it. A store without locks is good enough where the
+// caller is alone, or where conditional writes make a fence.
 func (n Node) keepOthersAway(ctx context.Context) (unlock func() error, fenced bool, err error) {
-	unlock, err = store.Lock(store.WithLocking(ctx, n.Locking), n.Store, n.Path)
+	unlock, fenced, err = n.lockOrFence(ctx)
+	if own := (*ownError)(nil); errors.As(err, &own) {
+		return unlockNothing, false, nil
+	}
+	return unlock, fenced, err
+}
+
+// lockOrFence is keepOthersAway where a lock that the caller holds is an [*ownError].
+func (n Node) lockOrFence(ctx context.Context) (unlock func() error, fenced bool, err error) {
+	unlock, err = n.lock(ctx)
 	if !errors.Is(err, store.ErrUnsupported) {
 		return unlock, false, err
 	}
@@ -177,7 +187,7 @@ func (n Node) keepOthersAway(ctx context.Context) (unlock func() error, fenced b
 	if !n.SingleWriter && !conditional {
 		return nil, false, fmt.Errorf("%w: %w", ErrUnsafe, err)
 	}
-	return func() error { return nil }, !n.SingleWriter, nil
+	return unlockNothing, !n.SingleWriter, nil
 }
 
 // batch runs work with a batch of writes and makes them durable.

@@ -491,7 +491,13 @@ func TestRemove(t *testing.T) {
 		"batch, list a, commit, batch, list a, delete a/c/0, commit, delete a/__varve/unfinished.json"
 	for document, want := range map[string]string{"": removed + ", unlock a", "new": removed + ", put-if a/zarr.json, unlock a"} {
 		r, n := prepared(t)
-		if _, err := publish.Remove(t.Context(), n, bytesOrNil(document)); err != nil {
+		err := error(nil)
+		if document == "" {
+			err = publish.Remove(t.Context(), n, nil)
+		} else {
+			_, err = publish.Replace(t.Context(), n, []byte(document))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got := r.taken(); got != want {
@@ -503,7 +509,7 @@ func TestRemove(t *testing.T) {
 	}
 	r, n := prepared(t)
 	r.fail = "put a/__varve/unfinished.json" // as on a full disk
-	if _, err := publish.Remove(t.Context(), n, nil); err != nil {
+	if err := publish.Remove(t.Context(), n, nil); err != nil {
 		t.Errorf("without a note: %v", err)
 	}
 	r.wants(t, "a/c/0", "")
@@ -512,18 +518,10 @@ func TestRemove(t *testing.T) {
 	} {
 		r, n := prepared(t)
 		r.fail = fail
-		if _, err := publish.Remove(t.Context(), n, []byte("new")); !errors.Is(err, errFault) {
+		if _, err := publish.Replace(t.Context(), n, []byte("new")); !errors.Is(err, errFault) {
 			t.Errorf("%s: error is %v", fail, err)
 		}
 		r.wants(t, "a/zarr.json", document)
 		r.isFree(t)
 	}
-}
-
-// bytesOrNil returns no document for an empty text.
-func bytesOrNil(s string) []byte {
-	if s == "" {
-		return nil
-	}
-	return []byte(s)
 }

@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -22,55 +23,91 @@ const mostHeld = 1000
 // they are in, and the arrays in the order in which [UpdateAll] takes them. Of more than mostHeld members those that come
 // last are only tried. They are locked once more while they are removed, without a wait: a writer who came meanwhile may
 // wait for the lock of the group, which is held by then.
+//
+// Nobody can reserve room in an array whose lock is held, so each member is asked for its holder under its lock.
 type removal struct {
 	Node
-	tried   []store.Path // arrays whose locks were had, and are not held
-	unlocks []func() error
+	tried []store.Path // arrays whose locks were had, and are not held
+	locks *Locks
 }
 
-// lockBelow takes the locks of a node and of all nodes below it.
+// lockBelow takes the locks of a node and of all nodes below it. It fails where somebody
+// holds one of them, or where the node's path is a link.
 func (n Node) lockBelow(ctx context.Context) (*removal, error) {
-	r := &removal{Node: n}
+	r := &removal{Node: n, locks: &Locks{outer: n.Held}}
+	r.Held = r.locks
 	arrays, groups, err := n.below(ctx)
-	if err != nil {
-		return r, err
+	if err == nil {
+		err = n.checkApart(slices.Concat(arrays, groups))
 	}
-	all := slices.Concat(arrays, groups)
-	for i, p := range all {
-		unlock, err := n.member(p).lockAmong(ctx, all[:i])
-		if err != nil {
-			return r, errors.Join(err, r.unlock())
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range slices.Concat(arrays, groups) {
+		keep := i < mostHeld || p == n.Path
+		if err := r.lockMember(ctx, p, keep); err != nil {
+			return nil, errors.Join(err, r.locks.unlock())
 		}
-		if i < mostHeld || p == n.Path {
-			r.unlocks = append(r.unlocks, unlock)
-			continue
-		}
-		if i < len(arrays) {
+		if !keep && i < len(arrays) {
 			r.tried = append(r.tried, p)
 		}
-		if err := unlock(); err != nil {
-			return r, errors.Join(err, r.unlock())
-		}
+	}
+	// A link may have come to be here while a lock was waited for.
+	if err := store.CheckTree(n.Store, n.Path); err != nil {
+		return nil, errors.Join(err, r.locks.unlock())
 	}
 	return r, nil
 }
 
-// lockAmong takes the lock of a node. One that is held may be that of one of the others which were locked before: what is
-// mounted in a store has two paths there, and nobody is to wait for himself.
-func (n Node) lockAmong(ctx context.Context, others []store.Path) (func() error, error) {
-	once := n
-	once.Locking.Timeout = -1
-	unlock, err := once.lockIfThere(ctx)
-	if !errors.Is(err, store.ErrLocked) {
-		return unlock, err
+// checkApart refuses a node that is mounted below itself, or has below it a directory that it is in: its removal would
+// remove more than is below it.
+func (n Node) checkApart(members []store.Path) error {
+	above, err := store.Identities(n.Store, n.Path)
+	if err != nil || len(above) == 0 {
+		return nil // links are refused once the locks are held
 	}
-	for _, p := range others {
-		if same, err := store.SameDirectory(n.Store, n.Path, p); same && err == nil {
-			return func() error { return nil }, nil
+	for _, p := range members {
+		id, err := store.Identify(n.Store, p)
+		if err != nil {
+			return err
+		}
+		same := func(x store.Identity) bool { return x != nil && id != nil && x.Same(id) }
+		if p != n.Path && slices.ContainsFunc(above, same) {
+			return &MemberError{p, errors.New("the node that is to be removed is this one by another name, or lies in it; unmount it first")}
 		}
 	}
-	return n.lockIfThere(ctx)
+	return nil
 }
+
+// lockMember takes the lock of a member, sees that nobody holds it, and keeps the lock or lets go of it again.
+func (r *removal) lockMember(ctx context.Context, p store.Path, keep bool) error {
+	m := r.member(p)
+	unlock, err := m.lockIfThere(ctx)
+	if err != nil {
+		return err
+	}
+	// What else may be pending goes with the node.
+	if err := m.isPending(ctx); errors.Is(err, ErrHeld) {
+		return errors.Join(&MemberError{p, err}, unlock())
+	}
+	if !keep {
+		return unlock()
+	}
+	r.locks.add(m, unlock)
+	return nil
+}
+
+// MemberError says which of the nodes that are to be removed stands against it.
+type MemberError struct {
+	Path store.Path
+	Err  error
+}
+
+// Error names the node.
+func (e *MemberError) Error() string { return fmt.Sprintf("%q: %v", "/"+e.Path.String(), e.Err) }
+
+// Unwrap returns what is wrong with it.
+func (e *MemberError) Unwrap() error { return e.Err }
 
 // Below returns the paths of a node and of the nodes below it that its removal would remove.
 func Below(ctx context.Context, n Node) ([]store.Path, error) {
@@ -82,15 +119,6 @@ func Below(ctx context.Context, n Node) ([]store.Path, error) {
 func (n Node) member(p store.Path) Node {
 	n.Path = p
 	return n
-}
-
-// unlock lets go of all locks, of groups after those of their members.
-func (r *removal) unlock() (err error) {
-	for _, unlock := range r.unlocks {
-		err = errors.Join(err, unlock())
-	}
-	r.unlocks = nil
-	return err
 }
 
 // delete deletes everything, members without a lock first.
@@ -173,24 +201,3 @@ func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool,
 
 // mostDocument is how many bytes of a document are read to learn what node it makes.
 const mostDocument = 64 << 20
-
-type checkKey struct{}
-
-// WithCheck returns a context whose [Remove] calls next, after what ctx has for that, once all locks are held and nothing is deleted yet, and deletes
-// nothing where that fails.
-func WithCheck(ctx context.Context, next func(context.Context) error) context.Context {
-	return context.WithValue(ctx, checkKey{}, func(within context.Context) error {
-		if err := check(ctx); err != nil {
-			return err
-		}
-		return next(within)
-	})
-}
-
-// check calls what [WithCheck] was given.
-func check(ctx context.Context) error {
-	if c, ok := ctx.Value(checkKey{}).(func(context.Context) error); ok {
-		return c(ctx)
-	}
-	return nil
-}

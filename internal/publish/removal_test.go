@@ -1,8 +1,12 @@
 package publish_test
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr/internal/publish"
@@ -56,7 +60,7 @@ func TestRemoveBelowLocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, remove := range map[string]func() error{
-			"Remove":    func() error { _, err := publish.Remove(t.Context(), n, nil); return err },
+			"Remove":    func() error { return publish.Remove(t.Context(), n, nil) },
 			"Removable": func() error { return publish.Removable(t.Context(), n) },
 		} {
 			if err := remove(); !errors.Is(err, store.ErrLocked) || count(t, s) != before {
@@ -66,7 +70,7 @@ func TestRemoveBelowLocks(t *testing.T) {
 		if err := unlock(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := publish.Remove(t.Context(), n, nil); err != nil || count(t, s) != 0 {
+		if err := publish.Remove(t.Context(), n, nil); err != nil || count(t, s) != 0 {
 			t.Errorf("afterwards: %v, %d values", err, count(t, s))
 		}
 		for _, p := range []string{"g", "g/deep/a", "g/a0000"} {
@@ -75,6 +79,41 @@ func TestRemoveBelowLocks(t *testing.T) {
 				t.Fatalf("%s is still locked: %v", p, err)
 			}
 			_ = unlock()
+		}
+	}
+}
+
+// mounted is a store in which directories have second names that are no links.
+type mounted struct {
+	*memory.Store
+	names map[string]string
+}
+
+type directory string
+
+func (d directory) Same(o store.Identity) bool { return d == o }
+
+func (m mounted) Resolve(dir store.Path) (store.Path, error) { return dir, nil }
+
+func (m mounted) Links(context.Context, store.Path) iter.Seq2[store.Link, error] {
+	return func(func(store.Link, error) bool) {}
+}
+
+func (m mounted) Identify(dir store.Path) (store.Identity, error) {
+	return directory(cmp.Or(m.names[dir.String()], dir.String())), nil
+}
+
+// TestRemoveMounted refuses to remove a group that is mounted below itself, or has the group that it is in below it.
+func TestRemoveMounted(t *testing.T) {
+	for _, c := range []struct{ name, is, refused string }{
+		{"g/deep", "g", `"/g/deep"`}, {"g/deep", "top", `"/g/deep"`}, {"g/deep/a", "g/a0000", ""}, {"g/deep", "other", ""},
+	} {
+		s, n := manyArrays(t, 2)
+		before := count(t, s)
+		n.Store = mounted{s, map[string]string{c.name: c.is, "": "top"}}
+		err := publish.Remove(t.Context(), n, nil)
+		if c.refused == "" && (err != nil || count(t, s) > 0) || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused) || count(t, s) != before) {
+			t.Errorf("%s is %q: %v, %d of %d values", c.name, c.is, err, count(t, s), before)
 		}
 	}
 }

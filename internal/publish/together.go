@@ -48,7 +48,7 @@ func (decidedError) Is(target error) bool { return target == ErrIncomplete }
 func UpdateAll(ctx context.Context, parts []Part, after After) (err error) {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Path.String(), b.Path.String()) })
-	t := &together{after: after}
+	t := &together{after: after, locks: new(Locks)}
 	defer func() { err = t.end(err) }()
 	for _, p := range parts {
 		if err := t.plan(ctx, p); err != nil {
@@ -72,7 +72,7 @@ func UpdateAll(ctx context.Context, parts []Part, after After) (err error) {
 // together is one run of UpdateAll.
 type together struct {
 	members []*member
-	unlocks []func() error
+	locks   *Locks
 	after   After
 	journal *journal
 	decided bool
@@ -89,25 +89,23 @@ type member struct {
 
 // end lets go of all locks.
 func (t *together) end(err error) error {
-	var unlockErrs error
-	for _, unlock := range slices.Backward(t.unlocks) {
-		unlockErrs = errors.Join(unlockErrs, unlock())
-	}
+	unlockErr := t.locks.unlock()
 	switch {
 	case t.decided && !t.done:
-		return fmt.Errorf("%w: %w", ErrDecided, errors.Join(err, unlockErrs))
+		return fmt.Errorf("%w: %w", ErrDecided, errors.Join(err, unlockErr))
 	case t.decided:
-		return incomplete(err, unlockErrs)
+		return incomplete(err, unlockErr)
 	}
-	return errors.Join(err, unlockErrs)
+	return errors.Join(err, unlockErr)
 }
 
 func (t *together) plan(ctx context.Context, p Part) error {
-	unlock, fenced, err := p.keepOthersAway(ctx)
+	p.Held = t.locks
+	unlock, fenced, err := p.lockOrFence(ctx) // two plans on one document cannot both be published
 	if err != nil {
 		return err
 	}
-	t.unlocks = append(t.unlocks, unlock)
+	t.locks.add(p.Node, unlock)
 	old, err := p.read(ctx)
 	if err != nil {
 		return err
@@ -223,15 +221,19 @@ func (n Node) undo(ctx context.Context, journal store.Key) (err error) {
 
 // redo publishes what a journal has decided.
 func (j *journal) redo(ctx context.Context, after After) (err error) {
+	locks := &Locks{outer: j.node.Held}
+	j.node.Held = locks
+	defer func() { err = errors.Join(err, locks.unlock()) }()
 	for _, p := range j.Parts {
-		unlock, _, lockErr := j.node.at(p).keepOthersAway(ctx)
-		if errors.Is(lockErr, fs.ErrNotExist) {
+		n := j.node.at(p)
+		unlock, _, err := n.keepOthersAway(ctx)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue // the node was removed since
 		}
-		if lockErr != nil {
-			return lockErr
+		if err != nil {
+			return err
 		}
-		defer func() { err = errors.Join(err, unlock()) }()
+		locks.add(n, unlock)
 	}
 	if found, err := store.Exists(ctx, j.node.Store, j.key); err != nil || !found {
 		return err // another writer has done it while we waited for the locks

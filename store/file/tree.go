@@ -3,8 +3,10 @@ package file
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -40,7 +42,7 @@ func (s *Store) CheckTree(dir store.Path) error {
 }
 
 // place returns the name without links of a directory that is to be deleted. It must not be a link itself, since a link
-// is not the only name of what it leads to.
+// is not the only name of what it leads to, nor be reached by a link in itself, which would go on the way.
 func (s *Store) place(dir string) (string, error) {
 	if dir == "." {
 		return dir, nil
@@ -49,7 +51,17 @@ func (s *Store) place(dir string) (string, error) {
 		return "", linked("deletions", dir, target)
 	}
 	parent, err := s.direct(path.Dir(dir), "deletions", s.isNode)
-	return path.Join(parent, path.Base(dir)), err
+	top := path.Join(parent, path.Base(dir))
+	if err != nil || top == dir {
+		return top, err
+	}
+	for above := path.Dir(dir); above != "."; above = path.Dir(above) {
+		real, err := s.direct(above, "deletions", s.isNode)
+		if err == nil && (real == top || strings.HasPrefix(real, top+"/")) {
+			return "", fmt.Errorf("%w: %s leads through a link in %s; name that", vfs.ErrLinked, dir, top)
+		}
+	}
+	return top, nil
 }
 
 // tree is one run of DeleteTree.

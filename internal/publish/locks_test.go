@@ -1,0 +1,104 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/file"
+)
+
+// twins returns two arrays of a store in a directory, and a function that makes the second one a link to the first. A call
+// that waits for itself gives up soon.
+func twins(t *testing.T) (a, b publish.Node, link func()) {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := file.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
+		if _, err := s.Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a = publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json", Locking: store.Locking{Timeout: 20 * time.Millisecond}}
+	b = a
+	b.Path = at(t, "b")
+	return a, b, func() {
+		t.Helper()
+		at := filepath.Join(dir, "b")
+		if err := os.RemoveAll(at); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("a", at); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+}
+
+// TestUpdateAllOfTwoNames refuses to change one node by two names, and does not wait for itself.
+func TestUpdateAllOfTwoNames(t *testing.T) {
+	a, b, link := twins(t)
+	link()
+	for names, parts := range map[string][]publish.Part{
+		`"/b" is "/a" by another name`: {{a, becomes("new")}, {b, becomes("other")}},
+		`"/a" is named twice`:          {{a, becomes("new")}, {a, becomes("other")}},
+	} {
+		err := publish.UpdateAll(t.Context(), parts, nil)
+		if err == nil || errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), names) {
+			t.Errorf("error is %v, want one with %s", err, names)
+		}
+	}
+	if raw, _, err := a.Store.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil); string(raw) != "old" || err != nil {
+		t.Errorf("the document is %q, %v", raw, err)
+	}
+}
+
+// TestRecoverOfTwoNames finishes a change of two nodes of which one has become a link to the other.
+func TestRecoverOfTwoNames(t *testing.T) {
+	a, b, link := twins(t)
+	stop := errors.New("stopped")
+	stopped := func(context.Context, store.Key, []publish.Node) error { return stop }
+	if err := publish.UpdateAll(t.Context(), []publish.Part{{a, becomes("new")}, {b, becomes("new")}}, stopped); !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	link()
+	told := 0
+	after := func(_ context.Context, _ store.Key, nodes []publish.Node) error { told += len(nodes); return nil }
+	if found, err := publish.Recover(t.Context(), a, after); !found || err != nil || told == 0 {
+		t.Errorf("%v, %v, %d nodes were told of", found, err, told)
+	}
+	if err := publish.Free(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckOfRemoval changes the node itself, by another name, in the check of its removal, which holds its lock. Then the
+// check fails, and nothing goes.
+func TestCheckOfRemoval(t *testing.T) {
+	a, b, link := twins(t)
+	link()
+	no := errors.New("no")
+	err := publish.Remove(t.Context(), a, func(ctx context.Context, n publish.Node) error {
+		b.Held = n.Held
+		return errors.Join(publish.Update(ctx, b, becomes("new")), no)
+	})
+	if !errors.Is(err, no) || errors.Is(err, store.ErrLocked) {
+		t.Errorf("error is %v", err)
+	}
+	if raw, _, err := a.Store.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil); string(raw) != "new" || err != nil {
+		t.Errorf("the document is %q, %v", raw, err)
+	}
+	b.Held = nil
+	if err := publish.Update(t.Context(), b, becomes("newer")); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
