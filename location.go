@@ -57,10 +57,15 @@ func CreateGroup(ctx context.Context, location string, attributes any, opt *Crea
 // Delete removes the node at a location with everything below it. A location that is a symbolic link, or leads through
 // one within its store, is refused: it is not the only name of what would be deleted.
 func Delete(ctx context.Context, location string, opt *Options) error {
+	return DeleteIf(ctx, location, opt, nil)
+}
+
+// DeleteIf is [Delete] of a node that check permits to delete; see [Hierarchy.DeleteIf].
+func DeleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
 	if err := refuseLink(location); err != nil {
 		return fail("delete", shown(location), err)
 	}
-	_, err := openAt(ctx, location, opt, func(h *Hierarchy, path string) (Node, error) { return nil, h.Delete(ctx, path, opt) })
+	_, err := openAt(ctx, location, opt, func(h *Hierarchy, path string) (Node, error) { return nil, h.DeleteIf(ctx, path, opt, check) })
 	if err == nil && opt.orZero().Rehearsal == nil {
 		removeEmpty(location)
 	}

@@ -70,12 +70,13 @@ func (c *conversion) run(ctx context.Context) error {
 	if err := c.survey.consolidate(c.format); err != nil {
 		return err
 	}
-	if err := c.survey.gauge(ctx, &c.Options); err != nil {
+	c.old = c.format == 2 // the groups above the destination have to be of that format, and are made so
+	if err := c.checkPlace(ctx); err != nil {
 		return err
 	}
-	c.old = c.format == 2 // the groups above the destination have to be of that format, and are made so
-	if c.DryRun {
-		return c.checkPlace(ctx)
+	// After that, since a caller may ask a person about what it finds.
+	if err := c.survey.gauge(ctx, &c.Options); err != nil || c.DryRun {
+		return err
 	}
 	if err := c.prepare(ctx); err != nil {
 		return err

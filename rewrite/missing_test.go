@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -278,6 +279,13 @@ func TestConvertManyMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := values(t, s, "")
+	taken := memory.New() // nobody is to be asked about chunks for a place that is not free
+	if _, err := zarr.On(taken).CreateGroup(t.Context(), "", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rewrite.ConvertTo(t.Context(), rewrite.Of(a), at(taken, ""), 2, nil); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("to a place that is not free: %v", err)
+	}
 	convert := map[string]func(*rewrite.Options) (rewrite.Conversion, error){
 		"in place": func(o *rewrite.Options) (rewrite.Conversion, error) {
 			return rewrite.Convert(t.Context(), rewrite.Of(a), 2, o)

@@ -134,7 +134,11 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, letGo(src, true)) }()
-	if err := f.copying().agreed(cmd, src, from, to); err != nil {
+	err = f.copying().agreed(cmd, src, from, to, f.options(cmd), func(dst rewrite.Place, opt *rewrite.Options) error {
+		_, err := rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	dst, err := f.copying().destination(ctx, to)

@@ -89,7 +89,17 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if info, err := os.Lstat(localPath(from)); f.move && err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return on(cmd.Name(), from, badArgument("it is a symbolic link; name what it leads to, or remove the link"))
 	}
-	if err := f.agreed(cmd, src, from, to); err != nil {
+	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
+	opt.SingleWriter = *f.singleWriter
+	do := rewrite.Copy
+	if f.move {
+		do = rewrite.Move
+	}
+	err = f.agreed(cmd, src, from, to, opt, func(dst rewrite.Place, opt *rewrite.Options) error {
+		_, err := do(ctx, src, dst, opt)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	dst, err := f.destination(ctx, to)
@@ -98,12 +108,6 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	if err != nil {
 		return err
-	}
-	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
-	opt.SingleWriter = *f.singleWriter
-	do := rewrite.Copy
-	if f.move {
-		do = rewrite.Move
 	}
 	p := newEstimate(cmd, "copying", 0, movedBytes)
 	stop := p.measure(ctx, from, reading(cmd))
@@ -167,8 +171,10 @@ func (f *copyFlags) copyOf(ctx context.Context, from, to string) (*zarr.Array, e
 	return zarr.CreateArray(ctx, to, a.Spec(), opt)
 }
 
-// agreed asks before --overwrite removes more than the array that an array replaces.
-func (f *copyFlags) agreed(cmd *cobra.Command, src rewrite.Place, from, to string) error {
+// agreed asks before --overwrite removes more than the array that an array replaces. do copies to a place.
+func (f *copyFlags) agreed(
+	cmd *cobra.Command, src rewrite.Place, from, to string, opt *rewrite.Options, do func(rewrite.Place, *rewrite.Options) error,
+) error {
 	if !f.overwrite || f.yes || f.dry || localPath(from) == localPath(to) {
 		return nil // of these nothing is removed
 	}
@@ -177,7 +183,28 @@ func (f *copyFlags) agreed(cmd *cobra.Command, src rewrite.Place, from, to strin
 	if err != nil && !errors.Is(err, metadata.ErrUnsupported) {
 		return nil // the copy says so
 	}
-	return mayReplace(cmd, to, isArray)
+	return mayReplace(cmd, to, isArray, func() error {
+		dst, err := locate(cmd.Context(), to, store.Read)
+		if err != nil {
+			return err
+		}
+		try := *opt
+		try.Observer, try.DryRun = nil, true
+		err = do(dst, &try)
+		if errors.Is(err, rewrite.ErrManyMissing) {
+			err = nil // that is the next question
+		}
+		_, archive := store.Driver(dst.Hierarchy.Store()).(*zip.Store) // is replaced as a whole
+		if err = errors.Join(atLocation(cmd.Name(), from, src, err), letGo(dst, true)); archive || err != nil {
+			return err
+		}
+		o := opt.Options
+		o.Write = true
+		if err := deletable(cmd, to, &o); err != nil || !f.move {
+			return err
+		}
+		return deletable(cmd, from, &o)
+	})
 }
 
 // measure counts meanwhile how many bytes there are to copy, where somebody looks.

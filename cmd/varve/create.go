@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zip"
 )
 
@@ -134,11 +136,23 @@ func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
 }
 
 // agreed asks before --overwrite removes more than the array that an array replaces.
-func (c *creation) agreed(cmd *cobra.Command, location string) error {
-	if !c.overwrite || c.yes {
+// create creates the node with given options.
+func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr.CreateOptions) error) error {
+	if !c.overwrite || c.yes || isDryRun(cmd) {
 		return nil
 	}
-	return mayReplace(cmd, location, !c.group)
+	return mayReplace(cmd, location, !c.group, func() error {
+		o := c.options(cmd)
+		if err := deletable(cmd, location, &o.Options); err != nil {
+			return err
+		}
+		// Without Overwrite it fails in the end since something is there, and a group of many chunks is not removed to find out.
+		o.Overwrite, o.Rehearsal, o.Observer = false, new(rehearsal.Ledger), nil
+		if err := create(o); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
 }
 
 func (c *creation) createGroup(cmd *cobra.Command, location string) error {
@@ -146,7 +160,11 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.agreed(cmd, location); err != nil {
+	err = c.agreed(cmd, location, func(o *zarr.CreateOptions) error {
+		_, err := zarr.CreateGroup(cmd.Context(), location, attributes, o)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	g, err := zarr.CreateGroup(cmd.Context(), location, attributes, c.options(cmd))
@@ -180,7 +198,11 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 			return err
 		}
 	}
-	if err := c.agreed(cmd, location); err != nil {
+	err = c.agreed(cmd, location, func(o *zarr.CreateOptions) error {
+		_, err := zarr.CreateArray(cmd.Context(), location, *spec, o)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	a, err := zarr.CreateArray(cmd.Context(), location, *spec, c.options(cmd))

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zip"
 )
 
@@ -32,13 +33,16 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	if err := inArchive(cmd, location); err != nil {
 		return err
 	}
+	opt := writing(cmd)
+	opt.SingleWriter = singleWriter
 	if !yes {
+		if err := deletable(cmd, location, opt); err != nil {
+			return err
+		}
 		if err := agreed(cmd, fmt.Sprintf("deletes %s and everything below it", location)); err != nil {
 			return err
 		}
 	}
-	opt := writing(cmd)
-	opt.SingleWriter = singleWriter
 	p := newTally(cmd, "removing", 0, deletions)
 	p.countBelow(cmd.Context(), location)
 	err := zarr.Delete(cmd.Context(), location, opt)
@@ -70,6 +74,24 @@ func inArchive(cmd *cobra.Command, location string) error {
 		return unsupported("a zip archive is one file, which is written once and then only read: remove that file")
 	}
 	return unsupported("a zip archive is written once and then only read: copy it to a directory and change that")
+}
+
+// errDeletable ends the removal of a node that is only asked whether it could go.
+var errDeletable = errors.New("the node can be deleted")
+
+// deletable returns why a node cannot be deleted, so that nobody is asked about a removal that would fail. It changes nothing,
+// and waits for no lock: another program may let go of it while the person thinks.
+func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
+	if isDryRun(cmd) {
+		return nil // nobody is asked
+	}
+	try := *opt
+	try.Rehearsal, try.Observer = new(rehearsal.Ledger), nil
+	err := zarr.DeleteIf(cmd.Context(), location, &try, func(context.Context) error { return errDeletable })
+	if errors.Is(err, errDeletable) {
+		return nil
+	}
+	return err
 }
 
 // halfRemoved returns the error of a removal with what to do about what it has left. That has a note

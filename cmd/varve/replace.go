@@ -11,18 +11,25 @@ import (
 )
 
 // mayReplace asks before a node is replaced that holds more than --overwrite can be taken to mean: a
-// group with something below it, or an array where something else than an array is to be.
-func mayReplace(cmd *cobra.Command, location string, byArray bool) error {
+// group with something below it, or an array where something else than an array is to be. Before it asks it calls try,
+// which says why the command would fail, and changes nothing.
+func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() error) error {
 	isArray, members, err := standing(cmd.Context(), location)
+	what := ""
 	switch {
 	case err != nil: // there is nothing to replace, or who opens it says what is wrong
 		return nil
 	case isArray && !byArray:
-		return agreed(cmd, fmt.Sprintf("deletes the array %s with its elements", location))
+		what = fmt.Sprintf("deletes the array %s with its elements", location)
 	case members > 0:
-		return agreed(cmd, fmt.Sprintf("deletes the group %s and everything below it (%s)", location, plural(members, "member")))
+		what = fmt.Sprintf("deletes the group %s and everything below it (%s)", location, plural(members, "member"))
+	default:
+		return nil
 	}
-	return nil
+	if err := try(); err != nil {
+		return err
+	}
+	return agreed(cmd, what)
 }
 
 // standing tells what node is at a location, and what a group has right below it.

@@ -99,17 +99,20 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 	if err := c.agrees(cmd, a, shape); err != nil {
 		return err
 	}
-	if lost := lostElements(before, shape); lost > 0 && !yes {
-		what := fmt.Sprintf("deletes %s of %s, which is %s and becomes %s", plural(lost, "element"), location, shapeText(before), shapeText(shape))
-		if err := agreed(cmd, what); err != nil {
-			return err
-		}
-	}
 	if opt.Grow, err = c.everywhere(cmd, p, location, a, shape); err != nil {
 		return err
 	}
 	if err := growsWithin(cmd, a, shape, opt.Grow...); err != nil {
 		return err
+	}
+	if lost := lostElements(before, shape); lost > 0 && !yes {
+		if err := (&resized{location, location, a, before, shape, *opt}).fits(cmd.Context()); err != nil {
+			return on(cmd.Name(), location, err)
+		}
+		what := fmt.Sprintf("deletes %s of %s, which is %s and becomes %s", plural(lost, "element"), location, shapeText(before), shapeText(shape))
+		if err := agreed(cmd, what); err != nil {
+			return err
+		}
 	}
 	bar := newTally(cmd, "resizing", touchedBy(a.Grid(), shape), touchedChunks)
 	err = a.Resize(cmd.Context(), shape, opt)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +109,9 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 	if err != nil {
 		return err
 	}
+	if err := c.placeGroup(cmd, arrays); err != nil {
+		return err
+	}
 	lost := int64(0)
 	for _, r := range arrays {
 		lost += lostElements(r.before, r.shape)
@@ -114,9 +120,6 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 		if err := agreed(cmd, fmt.Sprintf("deletes %s of %s of %s", plural(lost, "element"), plural(int64(len(arrays)), "array"), location)); err != nil {
 			return err
 		}
-	}
-	if err := c.placeGroup(cmd, arrays); err != nil {
-		return err
 	}
 	facts := make([]growthFacts, len(arrays))
 	for i, r := range arrays {
@@ -170,8 +173,18 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 	return arrays, nil
 }
 
-// fits returns what the grid has against the new shape, before another array is changed.
-func (r *resized) fits() error {
+// fits returns what the array has against the new shape, before another array is changed or anybody is asked.
+func (r *resized) fits(ctx context.Context) error {
+	if want := r.opt.Expect; want != nil && !slices.Equal(want, r.before) {
+		return fmt.Errorf("%w: the shape is %s and not %s", zarr.ErrConflict, shapeText(r.before), shapeText(want))
+	}
+	held, err := r.array.Reservation(ctx)
+	if err == nil {
+		return fmt.Errorf("%w: it has the reservation %s of %v, which has to be published or cancelled first", zarr.ErrConflict, held.ID(), held.Holder())
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	smaller, err := r.array.Grid().Shrunk(r.shape, r.opt.Shrink)
 	if err == nil {
 		_, err = smaller.Grown(r.shape, r.opt.Grow...)
@@ -196,7 +209,7 @@ func (c *change) placeGroup(cmd *cobra.Command, arrays []*resized) error {
 			err = growsWithin(cmd, r.array, r.shape, r.opt.Grow...)
 		}
 		if err == nil {
-			err = r.fits()
+			err = r.fits(cmd.Context())
 		}
 		if err != nil {
 			return on(cmd.Name(), r.location, err)
