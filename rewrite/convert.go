@@ -20,6 +20,9 @@ type Conversion struct {
 	Nodes  []Converted // parents first
 	Values int64       // stored values that were copied or encoded anew
 	Bytes  int64       // of values that were copied
+	// Lost counts the symbolic links below the source that lead out of its store or to nothing.
+	// [ConvertTo] leaves them out; [Convert] leaves them alone, and counts none.
+	Lost int
 }
 
 // Convert makes format 2 or 3 of the node at a place and of all nodes below it, where they are: the documents are written anew, and chunks stay

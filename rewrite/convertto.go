@@ -34,7 +34,7 @@ func ConvertTo(ctx context.Context, src, dst Place, to int, opt *Options) (Conve
 	}
 	r := c.survey.result()
 	if c.copier != nil {
-		r.Values, r.Bytes = c.report.Values, c.report.Bytes
+		r.Values, r.Bytes, r.Lost = c.report.Values, c.report.Bytes, c.report.Lost
 	}
 	if err != nil {
 		return r, wrap("convert", src.Path, err)

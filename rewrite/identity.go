@@ -22,15 +22,22 @@ func (c *copier) checkApart(ctx context.Context) error {
 	if err != nil || len(source) == 0 {
 		return err
 	}
-	if c.above, err = store.Identities(c.to, c.goal); err != nil || len(c.above) == 0 {
+	if c.above, err = store.Identities(c.to, c.goal); err != nil {
 		return err
 	}
-	if err := refused(c.relation(source)); err != nil {
-		return err
+	if len(c.above) > 0 {
+		if err := refused(c.relation(source)); err != nil {
+			return err
+		}
+		if err := c.checkReplaced(ctx, source); err != nil {
+			return err
+		}
 	}
-	if err := c.checkReplaced(ctx, source); err != nil {
-		return err
-	}
+	return c.checkLinks(ctx)
+}
+
+// checkLinks counts the links below the node that lead nowhere, wherever the destination is, and looks at the others.
+func (c *copier) checkLinks(ctx context.Context) error {
 	for link, err := range store.Links(ctx, c.from, c.at) {
 		if err != nil {
 			return err
@@ -39,6 +46,9 @@ func (c *copier) checkApart(ctx context.Context) error {
 			c.report.Lost++
 			c.lost = link.Name
 			continue
+		}
+		if len(c.above) == 0 {
+			continue // the destination is in no store that has links
 		}
 		if err := c.checkMember(link.Name, link.To); err != nil {
 			return err

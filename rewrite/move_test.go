@@ -171,3 +171,19 @@ func TestMoveByLinks(t *testing.T) {
 		})
 	}
 }
+
+// TestLostLinksElsewhere copies a node with a link to nothing to a store that has no links: it counts the link all the same, and
+// a move refuses it.
+func TestLostLinksElsewhere(t *testing.T) {
+	h, _ := linkedTree(t, map[string]string{"a/c/1": "../nothing"})
+	src := rewrite.Place{Hierarchy: h, Path: "a"}
+	for _, dry := range []bool{true, false} {
+		o := &rewrite.Options{DryRun: dry}
+		if r, err := rewrite.Copy(t.Context(), src, at(memory.New(), "new"), o); err != nil || r.Lost != 1 {
+			t.Errorf("%d links are lost, %v", r.Lost, err)
+		}
+		if _, err := rewrite.Move(t.Context(), src, at(memory.New(), "new"), o); err == nil || !strings.Contains(err.Error(), "c/1 is a symbolic link") {
+			t.Errorf("error is %v", err)
+		}
+	}
+}

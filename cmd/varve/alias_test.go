@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,8 +71,16 @@ func TestMoveOfGroup(t *testing.T) {
 // TestLostLinks says what a copy is without.
 func TestLostLinks(t *testing.T) {
 	root := aliasGroup(t, map[string]string{"g/out": "../../other.zarr"})
-	if out := must(t, "", "copy", root+"/g", root+"/new"); !strings.Contains(out, "1 symbolic link leads out of the store or to nothing: not copied") {
-		t.Error(out)
+	for _, args := range [][]string{{"copy", root + "/g", root + "/new"}, {"copy", root + "/g", root + ".zip"}, {"convert", root + "/g", root + "2.zarr", "--to", "2"}} {
+		for _, how := range [][]string{{"--dry-run"}, {"--dry-run", "--json"}, nil, {"--json", "--overwrite", "--yes"}} {
+			want := "1 symbolic link leads out of the store or to nothing: not copied"
+			if slices.Contains(how, "--json") {
+				want = `"lost_links": 1`
+			}
+			if out := must(t, "", slices.Concat(args, how)...); !strings.Contains(out, want) {
+				t.Errorf("%q: %s", slices.Concat(args, how), out)
+			}
+		}
 	}
 	if _, errs, status := execute(t, "", "copy", root+"/g", root+"/moved", "--move"); status == 0 || !strings.Contains(errs, "out is a symbolic link") {
 		t.Errorf("status %d, %s", status, errs)

@@ -30,6 +30,7 @@ chunk keys of format 2, and codecs that format 2 has. All new documents are ther
 stopped. Nobody may change the nodes meanwhile. Where documents of both formats stand beside each other, those of --to 3 win, and the others go.
 
 With DST the nodes are copied there and SRC stays. Chunks are copied as stored where that is possible, and encoded anew elsewhere.
+Symbolic links out of the store, or to nothing, are left out and counted.
 
 A growth policy that is stored with an array (varve help growth) is removed on the way to format 2 where regular chunks cannot follow it.
 
@@ -176,6 +177,7 @@ type conversionFacts struct {
 	Filled      int64            `json:"chunks_filled"` // that were missing and are stored
 	FilledBytes int64            `json:"bytes_filled"`
 	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
+	LostLinks   int              `json:"lost_links"`     // symbolic links to what the copy is without
 	Nodes       []convertedFacts `json:"nodes"`
 }
 
@@ -193,7 +195,7 @@ type convertedFacts struct {
 }
 
 func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
-	c := conversionFacts{Source: from, Destination: present(to), To: f.format(), DryRun: f.dry, Nodes: []convertedFacts{}}
+	c := conversionFacts{Source: from, Destination: present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {
 			c.Arrays++
@@ -271,7 +273,7 @@ func (c *conversionFacts) print(w io.Writer) error {
 			}
 		}
 	}
-	return errors.Join(c.printMissing(w), noteReserved(w, c.Reserved))
+	return errors.Join(c.printMissing(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved))
 }
 
 // printMissing says what becomes of missing values: of every array in a dry run, else where they are lost.

@@ -289,19 +289,20 @@ func (c *copied) print(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", printable(c.Destination),
 		plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), plural(c.Values, "stored value"), byteCount(c.Bytes), done)
-	if c.Lost > 0 {
-		_, noteErr := fmt.Fprintf(w, "  note  %s out of the store or to nothing: not copied\n", leads(c.Lost))
-		err = errors.Join(err, noteErr)
-	}
-	return errors.Join(err, noteReserved(w, c.Reserved))
+	return errors.Join(err, noteLost(w, c.Lost), noteReserved(w, c.Reserved))
 }
 
-// leads says that so many symbolic links lead to somewhere.
-func leads(n int) string {
-	if n == 1 {
-		return "1 symbolic link leads"
+// noteLost says how many symbolic links a copy is without.
+func noteLost(w io.Writer, n int) error {
+	lead := "lead"
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		lead = "leads"
 	}
-	return plural(int64(n), "symbolic link") + " lead"
+	_, err := fmt.Fprintf(w, "  note  %s %s out of the store or to nothing: not copied\n", plural(int64(n), "symbolic link"), lead)
+	return err
 }
 
 // noteReserved says how many nodes keep a name that format 3 reserves.
