@@ -14,8 +14,19 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// hostName finds a location that begins with the name of a server, without a scheme.
-var hostName = regexp.MustCompile(`^(localhost(:\d+)?|www\.[^/]+|[\w.-]+\.(com|org|net|edu|gov|io|int|earth|cloud|de|uk|fr|eu)(:\d+)?)/`)
+// server finds a name with a port, or one with dots that ends in letters, as domains do.
+var server = regexp.MustCompile(`^(localhost|[\w.-]+:\d+|[\w.-]+\.[A-Za-z]{2,})$`)
+
+// namesServer reports whether a location without a scheme seems to begin with the name of a server: not with that of a
+// file or folder that is there, or with an extension that is known here.
+func namesServer(location string) bool {
+	first, _, more := strings.Cut(location, "/")
+	if !more || !server.MatchString(first) || isThere(localPath(first)) {
+		return false
+	}
+	known := slices.Concat(netCDF, []string{".zarr", ".zip", ".npy", ".csv", ".json", ".raw", ".bin"})
+	return !slices.Contains(known, strings.ToLower(filepath.Ext(first)))
+}
 
 // placeMeant returns what may be meant by a location where nothing is, "" where nothing is known.
 func placeMeant(location string) string {
@@ -26,7 +37,7 @@ func placeMeant(location string) string {
 		return " (a shell puts the home folder in place of ~ where it stands without quotes)"
 	case filepath.Separator == '/' && strings.Contains(location, `\`):
 		return fmt.Sprintf(" (folders are separated by /, as in %s)", strings.ReplaceAll(location, `\`, "/"))
-	case hostName.MatchString(location):
+	case namesServer(location):
 		return fmt.Sprintf(" (is https://%s meant?)", location)
 	}
 	return ""

@@ -18,6 +18,7 @@ func newMistakes(t *testing.T) {
 	must(t, "", "create", "a", "--shape", "4,5", "--dtype", "int32", "--dimension-names", "lat,time", "--attributes", `{"units": "K"}`)
 	must(t, "", "create", "g", "--group")
 	must(t, "", "create", "g/t2m", "--shape", "4,5", "--dtype", "float32")
+	must(t, "", "create", "there.org/a", "--group")
 	file := func(name string, h npy.Header) string {
 		n, _ := h.Bytes()
 		data, err := os.ReadFile(npyFile(t, h, make([]byte, n)))
@@ -139,6 +140,12 @@ func TestMistakes(t *testing.T) {
 		{`info data\a.zarr`, 1, "as in data/a.zarr"},
 		{"info ~/a.zarr", 1, "in place of ~"},
 		{"info data.example.org/a.zarr", 1, "is https://data.example.org/a.zarr meant?"},
+		{"info data.example.museum/a.zarr", 1, "is https://data.example.museum/a.zarr meant?"},
+		{"info server:8080/a.zarr", 1, "is https://server:8080/a.zarr meant?"},
+		{"info nodir.zarr/a", 1, "nothing is here\n"},
+		{"info nodir.ZIP/a", 1, "nothing is here\n"},
+		{"info results.v2/a", 1, "nothing is here\n"},
+		{"info there.org/nothing", 1, "nothing is here\n"},
 		{"info https:/data.example.org/a.zarr", 1, "is https://data.example.org/a.zarr meant?"},
 		{"info file://a", 1, "file:///path has three slashes"},
 		{"info s3://bucket/a.zarr", 1, "https://bucket.s3.amazonaws.com/a.zarr"},

@@ -55,7 +55,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"attrs", "a", "frob"}, "none of get, set and unset"},
 		{[]string{"attrs", "a", "set", "k"}, "JSON is missing"},
 		{[]string{"conformance"}, "--array_path is missing"},
-		{[]string{"rm", "a"}, "--yes"},
+		{[]string{"rm", group}, "--yes"},
 		{[]string{"resize", "a", "--shape", "-1,2"}, `"-1"`},
 		{[]string{"resize", "a", "--shape", "abc"}, `"abc"`},
 		{[]string{"resize", "a", "--shape", "1,2", "--shrink", "some"}, `"some"`},
