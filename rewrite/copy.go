@@ -44,6 +44,7 @@ type Options struct {
 	// durability. Write is not needed.
 	zarr.Options
 	// Overwrite removes a node that is at the destination first. It is not one step: a crash in between leaves nothing there.
+	// A destination behind a symbolic link in its store wraps [zarr.ErrInvalidArgument] then.
 	Overwrite bool
 	// DryRun changes nothing, and counts what would be copied.
 	DryRun bool
@@ -150,7 +151,22 @@ func newCopier(ctx context.Context, src, dst Place, opt *Options) (*copier, erro
 	if c.goal, err = store.ParsePath(dst.Path); err != nil {
 		return c, err
 	}
+	if c.Overwrite {
+		// What a link leads to has another name, by which others know it: it is replaced by that only.
+		if err := direct(c.to, c.goal, "the destination"); err != nil {
+			return c, err
+		}
+	}
 	return c, c.checkApart(ctx)
+}
+
+// direct refuses a path with a symbolic link on its way, and says where it leads.
+func direct(s store.Store, p store.Path, what string) error {
+	plain, err := store.Resolve(s, p)
+	if err == nil && plain != p {
+		err = fmt.Errorf("%w: %s leads through a symbolic link; name %q, or remove the link", zarr.ErrInvalidArgument, what, "/"+plain.String())
+	}
+	return err
 }
 
 // run runs the protocol.
@@ -205,12 +221,10 @@ func (c *copier) removable(ctx context.Context) error {
 
 // movable sees that all of the source would be at the destination, and that the source has no other name.
 func (c *copier) movable() error {
-	plain, err := store.Resolve(c.from, c.at)
+	err := direct(c.from, c.at, "the path")
 	switch {
 	case err != nil:
 		return err
-	case plain != c.at:
-		return fmt.Errorf("%w: the path leads through a symbolic link; name %q, or remove the link", zarr.ErrInvalidArgument, "/"+plain.String())
 	case c.report.Lost > 0:
 		return fmt.Errorf("%w: %s is a symbolic link that leads out of the store or to nothing, and the copy would not have it; "+
 			"remove the link, or copy without removing the source", zarr.ErrInvalidArgument, c.lost)

@@ -187,3 +187,39 @@ func TestLostLinksElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestOverwriteThroughLink refuses to replace what is behind a symbolic link, and names what it leads to. A new node may be put
+// there.
+func TestOverwriteThroughLink(t *testing.T) {
+	h, _ := linkedTree(t, map[string]string{"l": "sub", "la": "sub/a", "out": "../elsewhere"})
+	src := rewrite.Place{Hierarchy: h, Path: "a"}
+	for name, do := range map[string]func(dst string, o *rewrite.Options) error{
+		"copy": func(dst string, o *rewrite.Options) error {
+			_, err := rewrite.Copy(t.Context(), src, rewrite.Place{Hierarchy: h, Path: dst}, o)
+			return err
+		},
+		"move": func(dst string, o *rewrite.Options) error {
+			_, err := rewrite.Move(t.Context(), src, rewrite.Place{Hierarchy: h, Path: dst}, o)
+			return err
+		},
+		"convert": func(dst string, o *rewrite.Options) error {
+			_, err := rewrite.ConvertTo(t.Context(), src, rewrite.Place{Hierarchy: h, Path: dst}, 3, o)
+			return err
+		},
+	} {
+		for dst, want := range map[string]string{"l/a": `name "/sub/a"`, "la": `name "/sub/a"`, "l/new": `name "/sub/new"`, "out/a": "out"} {
+			for _, dry := range []bool{true, false} {
+				err := do(dst, &rewrite.Options{Overwrite: true, DryRun: dry})
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s to %s: error is %v, want %s", name, dst, err, want)
+				}
+			}
+		}
+	}
+	if err := h.Delete(t.Context(), "sub/a", &zarr.Options{Write: true}); err != nil {
+		t.Errorf("sub/a: %v", err)
+	}
+	if _, err := rewrite.Copy(t.Context(), src, rewrite.Place{Hierarchy: h, Path: "l/a"}, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -142,7 +142,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	if err != nil {
 		return err
 	}
-	dst, err := f.copying().destination(ctx, to)
+	dst, err := f.copying().destination(cmd, to)
 	if err != nil {
 		return err
 	}

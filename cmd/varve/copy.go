@@ -86,8 +86,10 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 			_ = os.Remove(localPath(from)) // the folder of a store that is empty now; whatever is in it stays
 		}
 	}()
-	if info, err := os.Lstat(localPath(from)); f.move && err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return on(cmd.Name(), from, badArgument("it is a symbolic link; name what it leads to, or remove the link"))
+	if f.move {
+		if err := refuseLink(cmd, from); err != nil {
+			return err
+		}
 	}
 	opt := &rewrite.Options{Options: *reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
@@ -102,7 +104,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	dst, err := f.destination(ctx, to)
+	dst, err := f.destination(cmd, to)
 	if errors.Is(err, fs.ErrExist) { // an archive, of which no more than a name is looked at
 		return fmt.Errorf("%w (--overwrite replaces it)", err)
 	}
@@ -171,10 +173,24 @@ func (f *copyFlags) copyOf(ctx context.Context, from, to string) (*zarr.Array, e
 	return zarr.CreateArray(ctx, to, a.Spec(), opt)
 }
 
+// refuseLink refuses a local location that is a symbolic link, and says where it leads.
+func refuseLink(cmd *cobra.Command, location string) error {
+	target, err := os.Readlink(localPath(location))
+	if err != nil {
+		return nil // no link
+	}
+	return on(cmd.Name(), location, badArgument("it is a symbolic link to %s; name what it leads to, or remove the link", target))
+}
+
 // agreed asks before --overwrite removes more than the array that an array replaces. do copies to a place.
 func (f *copyFlags) agreed(
 	cmd *cobra.Command, src rewrite.Place, from, to string, opt *rewrite.Options, do func(rewrite.Place, *rewrite.Options) error,
 ) error {
+	if f.overwrite {
+		if err := refuseLink(cmd, to); err != nil {
+			return err
+		}
+	}
 	if !f.overwrite || f.yes || f.dry || localPath(from) == localPath(to) {
 		return nil // of these nothing is removed
 	}
@@ -333,10 +349,8 @@ func atLocation(op, location string, at rewrite.Place, err error) error {
 }
 
 // destination returns the place of the copy. A dry run makes none: one that is not there is as good as empty.
-func (f *copyFlags) destination(ctx context.Context, location string) (rewrite.Place, error) {
-	if info, err := os.Lstat(localPath(location)); f.overwrite && err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return rewrite.Place{}, on("copy", location, badArgument("it is a symbolic link; name what it leads to, or remove the link"))
-	}
+func (f *copyFlags) destination(cmd *cobra.Command, location string) (rewrite.Place, error) {
+	ctx := cmd.Context()
 	if f.overwrite && !f.dry {
 		if p, ok, err := replacedArchive(ctx, location); ok || err != nil {
 			return p, err

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,4 +30,38 @@ func TestRemoveFollowsNoLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "", "create", group+"/b", "--shape", "2", "--dtype", "int8", "--overwrite")
+}
+
+// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links: each command refuses that, and names what
+// the link leads to.
+func TestReplaceFollowsNoLink(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", group, "--group")
+	for _, name := range []string{"/a", "/real/b"} {
+		must(t, "", "create", group+name, "--shape", "4", "--dtype", "int32", "--chunks", "2")
+		must(t, "", "write", group+name, "--value", "7")
+	}
+	for name, target := range map[string]string{"way": "real", "b": "real/b"} {
+		if err := os.Symlink(target, filepath.Join(group, name)); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+	before := treeOf(t, group)
+	a := group + "/a"
+	for _, dst := range []string{group + "/way/b", group + "/b"} {
+		for _, args := range [][]string{
+			{"rm", dst, "--yes"}, {"rm", dst},
+			{"create", dst, "--shape", "2", "--dtype", "int8", "--overwrite"}, {"create", dst, "--group", "--overwrite"},
+			{"copy", a, dst, "--overwrite"}, {"copy", a, dst, "--overwrite", "--dry-run"}, {"copy", a, dst, "--overwrite", "--move"},
+			{"convert", a, dst, "--to", "3", "--overwrite", "--yes"}, {"copy", group + "/real", dst, "--overwrite"},
+		} {
+			_, errs, status := execute(t, "", args...)
+			if status != 1 || !strings.Contains(errs, "symbolic link") || !strings.Contains(errs, "real") || strings.Contains(errs, "--yes") {
+				t.Errorf("%q: status %d, %s", args, status, errs)
+			}
+		}
+	}
+	if after := treeOf(t, group); after != before {
+		t.Errorf("something has changed:\n%s\nwas\n%s", after, before)
+	}
 }
