@@ -47,8 +47,16 @@ type journalPart struct {
 	path store.Path
 }
 
-func newJournal(n Node, id string) *journal {
-	return &journal{node: n, key: n.Path.Key(journalPrefix + id + journalSuffix)}
+func newJournal(n Node, id string) (*journal, error) {
+	at, err := store.Resolve(n.Store, n.Path)
+	return &journal{node: n, key: at.Key(journalPrefix + id + journalSuffix)}, err
+}
+
+// pointer returns what the pointer of a node says of the journal. It is relative to the node's place without links, from
+// where every reader resolves it, whatever link it came by.
+func (j *journal) pointer(n Node) (pointerFile, error) {
+	at, err := store.Resolve(n.Store, n.Path)
+	return pointerFile{Journal: relative(at, j.key.String())}, err
 }
 
 func (j *journal) add(m *member) {
@@ -93,7 +101,11 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	if err != nil || p.Journal == "" {
 		return store.Key{}, p, err
 	}
-	place, err := resolve(n.Path, p.Journal)
+	at, err := store.Resolve(n.Store, n.Path)
+	if err != nil {
+		return store.Key{}, p, err
+	}
+	place, err := resolve(at, p.Journal)
 	if err != nil {
 		return store.Key{}, p, outside(n.Path.Key(pointerName), err)
 	}
@@ -219,15 +231,21 @@ func (j *journal) check() error {
 		if p.Name != "" && p.Name != metadata.V2Array {
 			return fmt.Errorf("its node %q has a document %q", p.path, p.Name)
 		}
-		found = found || p.path == j.node.Path
+		found = found || j.same(p.path, j.node.Path)
 		if i > 0 && p.path.String() <= j.Parts[i-1].path.String() {
 			return fmt.Errorf("its nodes %q and %q are not in order", j.Parts[i-1].path, p.path)
 		}
 	}
-	if !found || j.home() != j.Parts[0].path {
+	if !found || !j.same(j.home(), j.Parts[0].path) {
 		return fmt.Errorf("it is not that of node %q", j.node.Path)
 	}
 	return nil
+}
+
+// same reports whether two paths are of one node, one perhaps by a link.
+func (j *journal) same(a, b store.Path) bool {
+	same, err := store.SameDirectory(j.node.Store, a, b)
+	return same && err == nil
 }
 
 // names reports whether the pointer of one of the nodes still names the journal. Otherwise the node is another one by now.

@@ -18,7 +18,12 @@ import (
 // that waits for itself gives up soon.
 func twins(t *testing.T) (a, b publish.Node, link func()) {
 	t.Helper()
-	dir := t.TempDir()
+	return twinsIn(t, t.TempDir())
+}
+
+// twinsIn is twins in a directory that the caller knows.
+func twinsIn(t *testing.T, dir string) (a, b publish.Node, link func()) {
+	t.Helper()
 	s, err := file.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -100,5 +105,46 @@ func TestCheckOfRemoval(t *testing.T) {
 	b.Held = nil
 	if err := publish.Update(t.Context(), b, becomes("newer")); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestRecoverByLink finishes a change of two nodes, of which one was named by a link, from each of them, by each name that it
+// has. Links lie higher or deeper than what they lead to.
+func TestRecoverByLink(t *testing.T) {
+	for _, changed := range []string{"b", "l", "deep/l"} {
+		for _, found := range []string{"a", "b", "l", "deep/l"} {
+			dir := t.TempDir()
+			a, _, _ := twinsIn(t, dir)
+			for name, target := range map[string]string{"l": "b", "deep/l": "../b"} {
+				at := filepath.Join(dir, name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o777), os.Symlink(target, at)); err != nil {
+					t.Skip("no symbolic links here:", err)
+				}
+			}
+			other, by := a, a
+			other.Path, by.Path = at(t, changed), at(t, found)
+			stop := errors.New("stopped")
+			stopped := func(context.Context, store.Key, []publish.Node) error { return stop }
+			err := publish.UpdateAll(t.Context(), []publish.Part{{a, becomes("new")}, {other, becomes("new")}}, stopped)
+			if !errors.Is(err, stop) {
+				t.Fatal(err)
+			}
+			for _, key := range []string{"a/zarr.json", "b/zarr.json"} { // as if it had stopped a little earlier
+				if _, err := a.Store.(*file.Store).Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := publish.Recover(t.Context(), by, nil); err != nil {
+				t.Errorf("%s, found by %s: %v", changed, found, err)
+			}
+			for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
+				if raw, _, err := a.Store.Get(t.Context(), store.MustKey(key), store.Request{}, nil); strings.TrimSpace(string(raw)) != "new" || err != nil {
+					t.Errorf("%s, found by %s: %s is %q, %v", changed, found, key, raw, err)
+				}
+			}
+			if err := publish.Free(t.Context(), by); err != nil {
+				t.Errorf("%s, found by %s: %v", changed, found, err)
+			}
+		}
 	}
 }

@@ -125,12 +125,20 @@ func (t *together) plan(ctx context.Context, p Part) error {
 // decide writes the pointers and the journal. An error that does not wrap [ErrOutcomeUnknown] says that nothing was decided.
 func (t *together) decide(ctx context.Context) error {
 	first := t.members[0].node
-	t.journal = newJournal(first, rand.Text())
+	j, err := newJournal(first, rand.Text())
+	if err != nil {
+		return err
+	}
+	t.journal = j
 	for _, m := range t.members {
-		t.journal.add(m)
+		j.add(m)
 	}
 	for _, m := range t.members {
-		if err := m.node.point(ctx, pointerFile{Journal: relative(m.node.Path, t.journal.key.String())}); err != nil {
+		p, err := j.pointer(m.node)
+		if err == nil {
+			err = m.node.point(ctx, p)
+		}
+		if err != nil {
 			return errors.Join(err, t.retract(ctx))
 		}
 	}
@@ -139,7 +147,7 @@ func (t *together) decide(ctx context.Context) error {
 			return errors.Join(err, t.retract(ctx))
 		}
 	}
-	err := t.journal.write(ctx)
+	err = j.write(ctx)
 	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 		return errors.Join(err, t.retract(ctx))
 	}
