@@ -307,9 +307,10 @@ func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error
 	return h.DeleteIf(ctx, path, opt, nil)
 }
 
-// DeleteIf is [Hierarchy.Delete] of a node that check permits to delete. check is called once
-// all locks are held, so that it sees what will be deleted; it must not change the node or
-// those below it. Where it fails, nothing is deleted, and the error wraps its error.
+// DeleteIf is [Hierarchy.Delete] of a node that check permits to delete. check is called
+// once all locks are held, so that it sees what will be deleted; it must not change the
+// node or those below it. Where it fails, nothing is deleted, and the error wraps its
+// error.
 func (h *Hierarchy) DeleteIf(ctx context.Context, path string, opt *Options, check func(context.Context) error) error {
 	p, err := store.ParsePath(path)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"varve.dev/zarr/internal/publish"
 )
 
-// removing runs a removal of the node while no other call of this process changes it. A reservation whose elements are
-// published already does not keep it from going: its writer crashed before it could end it, so it is ended here.
+// removing runs a removal of the node while no other call of this process changes it. A
+// reservation whose elements are published already does not keep it from going: its
+// writer crashed before it could end it, so it is ended here.
 func (n *node) removing(ctx context.Context, remove func() error) error {
 	for {
 		err := n.alone(ctx, remove)
@@ -29,7 +30,8 @@ func (n *node) alone(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// endsAt ends the reservation of a member of the node if its elements are published, and reports whether it did.
+// endsAt ends the reservation of a member of the node if its elements are published, and
+// reports whether it did.
 func (n *node) endsAt(ctx context.Context, held *publish.MemberError) bool {
 	o := n.options
 	o.Write, o.Finish = false, false // else opening the array would end it, or wait for locks

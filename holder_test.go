@@ -30,8 +30,9 @@ func (c *crossing) Lock(ctx context.Context, dir store.Path) (func() error, erro
 	return c.Store.Lock(ctx, dir)
 }
 
-// TestReservedWhileRemoved reserves room in a member of a group between the moment when the group's removal begins and the
-// moment when it locks that member: the removal fails, and the member stays.
+// TestReservedWhileRemoved reserves room in a member of a group between the moment when
+// the group's removal begins and the moment when it locks that member: the removal fails,
+// and the member stays.
 func TestReservedWhileRemoved(t *testing.T) {
 	for name, remove := range map[string]func(context.Context, *zarr.Hierarchy) error{
 		"delete": func(ctx context.Context, h *zarr.Hierarchy) error {
@@ -72,8 +73,8 @@ func TestReservedWhileRemoved(t *testing.T) {
 	}
 }
 
-// TestRemovePublished removes an array, alone or with its group, whose reservation is published and not ended, as by a
-// writer that crashed in between.
+// TestRemovePublished removes an array, alone or with its group, whose reservation is
+// published and not ended, as by a writer that crashed in between.
 func TestRemovePublished(t *testing.T) {
 	for _, path := range []string{"g/a", "g"} {
 		ctx, ends := t.Context(), true
@@ -106,7 +107,8 @@ func TestRemovePublished(t *testing.T) {
 	}
 }
 
-// TestDeleteIf deletes a node only where its check agrees, which is called while the node is locked.
+// TestDeleteIf deletes a node only where its check agrees, which is called while the node
+// is locked.
 func TestDeleteIf(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	h, opt := zarr.On(s), &zarr.Options{Write: true}
@@ -130,8 +132,9 @@ func TestDeleteIf(t *testing.T) {
 	}
 }
 
-// TestDeleteThroughItself refuses a group by a path that leads through the group itself, which lists it under that path: the
-// removal would take away its own way, and wait for its own lock to change the list.
+// TestDeleteThroughItself refuses a group by a path that leads through the group itself,
+// which lists it under that path: the removal would take away its own way, and wait for
+// its own lock to change the list.
 func TestDeleteThroughItself(t *testing.T) {
 	h, dir := linkedGroup(t, nil)
 	g, err := h.CreateGroup(t.Context(), "g", nil, nil)

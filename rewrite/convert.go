@@ -20,8 +20,8 @@ type Conversion struct {
 	Nodes  []Converted // parents first
 	Values int64       // stored values that were copied or encoded anew
 	Bytes  int64       // of values that were copied
-	// Lost counts the symbolic links below the source that lead out of its store or to nothing.
-	// [ConvertTo] leaves them out; [Convert] leaves them alone, and counts none.
+	// Lost counts the symbolic links below the source that lead out of its store or to
+	// nothing. [ConvertTo] leaves them out; [Convert] leaves them alone, and counts none.
 	Lost int
 }
 

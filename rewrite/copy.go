@@ -43,8 +43,9 @@ type Options struct {
 	// Options are those with which nodes are opened where a store has to be asked for its chunks one by one, with limits, codecs and
 	// durability. Write is not needed.
 	zarr.Options
-	// Overwrite removes a node that is at the destination first. It is not one step: a crash in between leaves nothing there.
-	// A destination behind a symbolic link in its store wraps [zarr.ErrInvalidArgument] then.
+	// Overwrite removes a node that is at the destination first. It is not one step: a
+	// crash in between leaves nothing there. A destination behind a symbolic link in its
+	// store wraps [zarr.ErrInvalidArgument] then.
 	Overwrite bool
 	// DryRun changes nothing, and counts what would be copied.
 	DryRun bool
@@ -152,7 +153,8 @@ func newCopier(ctx context.Context, src, dst Place, opt *Options) (*copier, erro
 		return c, err
 	}
 	if c.Overwrite {
-		// What a link leads to has another name, by which others know it: it is replaced by that only.
+		// What a link leads to has another name, by which others know it: it is replaced
+		// by that only.
 		if err := direct(c.to, c.goal, "the destination"); err != nil {
 			return c, err
 		}

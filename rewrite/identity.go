@@ -36,7 +36,8 @@ func (c *copier) checkApart(ctx context.Context) error {
 	return c.checkLinks(ctx)
 }
 
-// checkLinks counts the links below the node that lead nowhere, wherever the destination is, and looks at the others.
+// checkLinks counts the links below the node that lead nowhere, wherever the destination
+// is, and looks at the others.
 func (c *copier) checkLinks(ctx context.Context) error {
 	for link, err := range store.Links(ctx, c.from, c.at) {
 		if err != nil {

@@ -172,8 +172,8 @@ func TestMoveByLinks(t *testing.T) {
 	}
 }
 
-// TestLostLinksElsewhere copies a node with a link to nothing to a store that has no links: it counts the link all the same, and
-// a move refuses it.
+// TestLostLinksElsewhere copies a node with a link to nothing to a store that has no
+// links: it counts the link all the same, and a move refuses it.
 func TestLostLinksElsewhere(t *testing.T) {
 	h, _ := linkedTree(t, map[string]string{"a/c/1": "../nothing"})
 	src := rewrite.Place{Hierarchy: h, Path: "a"}
@@ -188,8 +188,8 @@ func TestLostLinksElsewhere(t *testing.T) {
 	}
 }
 
-// TestOverwriteThroughLink refuses to replace what is behind a symbolic link, and names what it leads to. A new node may be put
-// there.
+// TestOverwriteThroughLink refuses to replace what is behind a symbolic link, and names
+// what it leads to. A new node may be put there.
 func TestOverwriteThroughLink(t *testing.T) {
 	h, _ := linkedTree(t, map[string]string{"l": "sub", "la": "sub/a", "out": "../elsewhere"})
 	src := rewrite.Place{Hierarchy: h, Path: "a"}

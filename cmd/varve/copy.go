@@ -182,7 +182,8 @@ func refuseLink(cmd *cobra.Command, location string) error {
 	return on(cmd.Name(), location, badArgument("it is a symbolic link to %s; name what it leads to, or remove the link", target))
 }
 
-// agreed asks before --overwrite removes more than the array that an array replaces. do copies to a place.
+// agreed asks before --overwrite removes more than the array that an array replaces. do
+// copies to a place.
 func (f *copyFlags) agreed(
 	cmd *cobra.Command, src rewrite.Place, from, to string, opt *rewrite.Options, do func(rewrite.Place, *rewrite.Options) error,
 ) error {

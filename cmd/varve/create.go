@@ -146,7 +146,8 @@ func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr
 		if err := deletable(cmd, location, &o.Options); err != nil {
 			return err
 		}
-		// Without Overwrite it fails in the end since something is there, and a group of many chunks is not removed to find out.
+		// Without Overwrite it fails in the end since something is there, and a group of
+		// many chunks is not removed to find out.
 		o.Overwrite, o.Rehearsal, o.Observer = false, new(rehearsal.Ledger), nil
 		if err := create(o); !errors.Is(err, fs.ErrExist) {
 			return err

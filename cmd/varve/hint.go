@@ -17,8 +17,9 @@ import (
 // server finds a name with a port, or one with dots that ends in letters, as domains do.
 var server = regexp.MustCompile(`^(localhost|[\w.-]+:\d+|[\w.-]+\.[A-Za-z]{2,})$`)
 
-// namesServer reports whether a location without a scheme seems to begin with the name of a server: not with that of a
-// file or folder that is there, or with an extension that is known here.
+// namesServer reports whether a location without a scheme seems to begin with the name of
+// a server: not with that of a file or folder that is there, or with an extension that is
+// known here.
 func namesServer(location string) bool {
 	first, _, more := strings.Cut(location, "/")
 	if !more || !server.MatchString(first) || isThere(localPath(first)) {

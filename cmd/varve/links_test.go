@@ -32,8 +32,8 @@ func TestRemoveFollowsNoLink(t *testing.T) {
 	must(t, "", "create", group+"/b", "--shape", "2", "--dtype", "int8", "--overwrite")
 }
 
-// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links: each command refuses that, and names what
-// the link leads to.
+// TestReplaceFollowsNoLink replaces and removes nodes by paths through symbolic links:
+// each command refuses that, and names what the link leads to.
 func TestReplaceFollowsNoLink(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")

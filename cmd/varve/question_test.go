@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr"
 )
 
-// TestQuestionsComeLast runs commands that ask before they delete, and that cannot be done: they say why, and ask nobody.
+// TestQuestionsComeLast runs commands that ask before they delete, and that cannot be
+// done: they say why, and ask nobody.
 func TestQuestionsComeLast(t *testing.T) {
 	dir := t.TempDir()
 	array, group, held := dir+"/a.zarr", dir+"/g.zarr", dir+"/h.zarr"

@@ -79,8 +79,9 @@ func inArchive(cmd *cobra.Command, location string) error {
 // errDeletable ends the removal of a node that is only asked whether it could go.
 var errDeletable = errors.New("the node can be deleted")
 
-// deletable returns why a node cannot be deleted, so that nobody is asked about a removal that would fail. It changes nothing,
-// and waits for no lock: another program may let go of it while the person thinks.
+// deletable returns why a node cannot be deleted, so that nobody is asked about a removal
+// that would fail. It changes nothing, and waits for no lock: another program may let go
+// of it while the person thinks.
 func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	if isDryRun(cmd) {
 		return nil // nobody is asked

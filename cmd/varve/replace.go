@@ -10,9 +10,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// mayReplace asks before a node is replaced that holds more than --overwrite can be taken to mean: a
-// group with something below it, or an array where something else than an array is to be. Before it asks it calls try,
-// which says why the command would fail, and changes nothing.
+// mayReplace asks before a node is replaced that holds more than --overwrite can be taken
+// to mean: a group with something below it, or an array where something else than an
+// array is to be. Before it asks it calls try, which says why the command would fail, and
+// changes nothing.
 func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() error) error {
 	isArray, members, err := standing(cmd.Context(), location)
 	what := ""

@@ -173,7 +173,8 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 	return arrays, nil
 }
 
-// fits returns what the array has against the new shape, before another array is changed or anybody is asked.
+// fits returns what the array has against the new shape, before another array is changed
+// or anybody is asked.
 func (r *resized) fits(ctx context.Context) error {
 	if want := r.opt.Expect; want != nil && !slices.Equal(want, r.before) {
 		return fmt.Errorf("%w: the shape is %s and not %s", zarr.ErrConflict, shapeText(r.before), shapeText(want))

@@ -67,20 +67,22 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 // sees them once that of format 3 is gone.
 var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
 
-// Remove deletes everything at and below a node, documents first, so that nobody sees half of it,
-// and puts a note in their place: a removal that is interrupted can be repeated. The locks of the
-// node and of the nodes below it are held all the time.
+// Remove deletes everything at and below a node, documents first, so that nobody sees
+// half of it, and puts a note in their place: a removal that is interrupted can be
+// repeated. The locks of the node and of the nodes below it are held all the time.
 //
-// check, unless it is nil, is called once all locks are held. Where it fails, nothing is deleted.
-// It is given the node with these locks as [Node].Held, for what it changes elsewhere.
+// check, unless it is nil, is called once all locks are held. Where it fails, nothing is
+// deleted. It is given the node with these locks as [Node].Held, for what it changes
+// elsewhere.
 //
 // A node that somebody holds is a [*MemberError] that wraps [ErrHeld].
 func Remove(ctx context.Context, n Node, check func(context.Context, Node) error) error {
 	return n.removed(ctx, check, func() error { return nil })
 }
 
-// Replace is [Remove], and then publishes another document at the place, as [Create] does. The
-// locks are held until that is done, so that a change of the old node does not meet the new one.
+// Replace is [Remove], and then publishes another document at the place, as [Create]
+// does. The locks are held until that is done, so that a change of the old node does not
+// meet the new one.
 func Replace(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
 	err = n.removed(ctx, nil, func() error {
 		version, err = Create(ctx, n, document, beside...)
@@ -140,7 +142,8 @@ func (n Node) hide(ctx context.Context) error {
 // from values of which nobody knows.
 const Unfinished = own.Dir + "/unfinished.json"
 
-// Removable returns why [Remove] would not remove a node: what is in the way, or that a lock cannot be had.
+// Removable returns why [Remove] would not remove a node: what is in the way, or that a
+// lock cannot be had.
 func Removable(ctx context.Context, n Node) error {
 	r, err := n.lockBelow(ctx)
 	if err != nil {
@@ -149,9 +152,9 @@ func Removable(ctx context.Context, n Node) error {
 	return r.locks.unlock()
 }
 
-// lockIfThere takes the lock of a node that may not be there, unless the caller holds it. A store that is without locks
-// altogether does without; where they only do not work, as on some network mounts, the caller has to be the only writer,
-// unless nothing is there.
+// lockIfThere takes the lock of a node that may not be there, unless the caller holds it.
+// A store that is without locks altogether does without; where they only do not work, as
+// on some network mounts, the caller has to be the only writer, unless nothing is there.
 func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
 	unlock, err := n.lock(ctx)
 	if own := (*ownError)(nil); errors.As(err, &own) || errors.Is(err, fs.ErrNotExist) {

@@ -52,8 +52,9 @@ func newJournal(n Node, id string) (*journal, error) {
 	return &journal{node: n, key: at.Key(journalPrefix + id + journalSuffix)}, err
 }
 
-// pointer returns what the pointer of a node says of the journal. It is relative to the node's place without links, from
-// where every reader resolves it, whatever link it came by.
+// pointer returns what the pointer of a node says of the journal. It is relative to the
+// node's place without links, from where every reader resolves it, whatever link it came
+// by.
 func (j *journal) pointer(n Node) (pointerFile, error) {
 	at, err := store.Resolve(n.Store, n.Path)
 	return pointerFile{Journal: relative(at, j.key.String())}, err

@@ -10,9 +10,9 @@ import (
 
 // Locks are the locks that one call holds, in the order in which it took them.
 //
-// A symbolic link or a mount gives a directory a second name. A call that wants the lock of
-// a directory twice, once by each name, would wait for itself without end. So every lock
-// that a call takes while it holds others is taken with [Node].Held set to those.
+// A symbolic link or a mount gives a directory a second name. A call that wants the lock
+// of a directory twice, once by each name, would wait for itself without end. So every
+// lock that a call takes while it holds others is taken with [Node].Held set to those.
 type Locks struct {
 	outer   *Locks // held by the caller of this call; nil for none
 	paths   []store.Path
@@ -24,8 +24,8 @@ func (l *Locks) add(n Node, unlock func() error) {
 	l.paths, l.unlocks = append(l.paths, n.Path), append(l.unlocks, unlock)
 }
 
-// unlock lets go of all locks in the order in which they were taken. A removal takes those
-// of groups last, so that no writer enters a group whose members are still locked.
+// unlock lets go of all locks in the order in which they were taken. A removal takes
+// those of groups last, so that no writer enters a group whose members are still locked.
 func (l *Locks) unlock() (err error) {
 	for _, unlock := range l.unlocks {
 		err = errors.Join(err, unlock())
@@ -56,8 +56,8 @@ func (e *ownError) Error() string {
 	return fmt.Sprintf("%q is %q by another name", "/"+e.path.String(), "/"+e.held.String())
 }
 
-// lock takes the node's lock. It returns an [*ownError] instead of waiting for a lock that
-// is among n.Held.
+// lock takes the node's lock. It returns an [*ownError] instead of waiting for a lock
+// that is among n.Held.
 func (n Node) lock(ctx context.Context) (unlock func() error, err error) {
 	ctx = store.WithLocking(ctx, n.Locking)
 	if n.Held == nil {

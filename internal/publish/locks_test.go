@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// twins returns two arrays of a store in a directory, and a function that makes the second one a link to the first. A call
-// that waits for itself gives up soon.
+// twins returns two arrays of a store in a directory, and a function that makes the
+// second one a link to the first. A call that waits for itself gives up soon.
 func twins(t *testing.T) (a, b publish.Node, link func()) {
 	t.Helper()
 	return twinsIn(t, t.TempDir())
@@ -49,7 +49,8 @@ func twinsIn(t *testing.T, dir string) (a, b publish.Node, link func()) {
 	}
 }
 
-// TestUpdateAllOfTwoNames refuses to change one node by two names, and does not wait for itself.
+// TestUpdateAllOfTwoNames refuses to change one node by two names, and does not wait for
+// itself.
 func TestUpdateAllOfTwoNames(t *testing.T) {
 	a, b, link := twins(t)
 	link()
@@ -67,7 +68,8 @@ func TestUpdateAllOfTwoNames(t *testing.T) {
 	}
 }
 
-// TestRecoverOfTwoNames finishes a change of two nodes of which one has become a link to the other.
+// TestRecoverOfTwoNames finishes a change of two nodes of which one has become a link to
+// the other.
 func TestRecoverOfTwoNames(t *testing.T) {
 	a, b, link := twins(t)
 	stop := errors.New("stopped")
@@ -86,8 +88,8 @@ func TestRecoverOfTwoNames(t *testing.T) {
 	}
 }
 
-// TestCheckOfRemoval changes the node itself, by another name, in the check of its removal, which holds its lock. Then the
-// check fails, and nothing goes.
+// TestCheckOfRemoval changes the node itself, by another name, in the check of its
+// removal, which holds its lock. Then the check fails, and nothing goes.
 func TestCheckOfRemoval(t *testing.T) {
 	a, b, link := twins(t)
 	link()
@@ -108,8 +110,9 @@ func TestCheckOfRemoval(t *testing.T) {
 	}
 }
 
-// TestRecoverByLink finishes a change of two nodes, of which one was named by a link, from each of them, by each name that it
-// has. Links lie higher or deeper than what they lead to.
+// TestRecoverByLink finishes a change of two nodes, of which one was named by a link,
+// from each of them, by each name that it has. Links lie higher or deeper than what they
+// lead to.
 func TestRecoverByLink(t *testing.T) {
 	for _, changed := range []string{"b", "l", "deep/l"} {
 		for _, found := range []string{"a", "b", "l", "deep/l"} {

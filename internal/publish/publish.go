@@ -164,8 +164,8 @@ func (n Node) read(ctx context.Context) (Document, error) {
 	return Document{data, info.Version}, err
 }
 
-// keepOthersAway takes the node's lock, unless the caller holds it. A store without locks is good enough where the
-// caller is alone, or where conditional writes make a fence.
+// keepOthersAway takes the node's lock, unless the caller holds it. A store without locks
+// is good enough where the caller is alone, or where conditional writes make a fence.
 func (n Node) keepOthersAway(ctx context.Context) (unlock func() error, fenced bool, err error) {
 	unlock, fenced, err = n.lockOrFence(ctx)
 	if own := (*ownError)(nil); errors.As(err, &own) {

@@ -24,7 +24,8 @@ const mostHeld = 1000
 // last are only tried. They are locked once more while they are removed, without a wait: a writer who came meanwhile may
 // wait for the lock of the group, which is held by then.
 //
-// Nobody can reserve room in an array whose lock is held, so each member is asked for its holder under its lock.
+// Nobody can reserve room in an array whose lock is held, so each member is asked for its
+// holder under its lock.
 type removal struct {
 	Node
 	tried []store.Path // arrays whose locks were had, and are not held
@@ -59,8 +60,8 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 	return r, nil
 }
 
-// checkApart refuses a node that is mounted below itself, or has below it a directory that it is in: its removal would
-// remove more than is below it.
+// checkApart refuses a node that is mounted below itself, or has below it a directory
+// that it is in: its removal would remove more than is below it.
 func (n Node) checkApart(members []store.Path) error {
 	above, err := store.Identities(n.Store, n.Path)
 	if err != nil || len(above) == 0 {
@@ -79,7 +80,8 @@ func (n Node) checkApart(members []store.Path) error {
 	return nil
 }
 
-// lockMember takes the lock of a member, sees that nobody holds it, and keeps the lock or lets go of it again.
+// lockMember takes the lock of a member, sees that nobody holds it, and keeps the lock or
+// lets go of it again.
 func (r *removal) lockMember(ctx context.Context, p store.Path, keep bool) error {
 	m := r.member(p)
 	unlock, err := m.lockIfThere(ctx)

@@ -103,7 +103,8 @@ func (m mounted) Identify(dir store.Path) (store.Identity, error) {
 	return directory(cmp.Or(m.names[dir.String()], dir.String())), nil
 }
 
-// TestRemoveMounted refuses to remove a group that is mounted below itself, or has the group that it is in below it.
+// TestRemoveMounted refuses to remove a group that is mounted below itself, or has the
+// group that it is in below it.
 func TestRemoveMounted(t *testing.T) {
 	for _, c := range []struct{ name, is, refused string }{
 		{"g/deep", "g", `"/g/deep"`}, {"g/deep", "top", `"/g/deep"`}, {"g/deep/a", "g/a0000", ""}, {"g/deep", "other", ""},

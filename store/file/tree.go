@@ -41,8 +41,9 @@ func (s *Store) CheckTree(dir store.Path) error {
 	return nil
 }
 
-// place returns the name without links of a directory that is to be deleted. It must not be a link itself, since a link
-// is not the only name of what it leads to, nor be reached by a link in itself, which would go on the way.
+// place returns the name without links of a directory that is to be deleted. It must not
+// be a link itself, since a link is not the only name of what it leads to, nor be reached
+// by a link in itself, which would go on the way.
 func (s *Store) place(dir string) (string, error) {
 	if dir == "." {
 		return dir, nil
