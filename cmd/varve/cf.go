@@ -181,15 +181,21 @@ func (d *decoding) isAbsent(elem []byte, value float64) bool {
 
 // attributeValue returns a user attribute, the zero Value where there is none.
 func attributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
-	all := a.Attributes()
-	if len(all) == 0 {
-		return v, nil
-	}
-	found, ok := strictjson.Parsed(all).Member(name) // of a document that was read
+	raw, ok := attributeOf(a.Attributes(), name)
 	if !ok {
 		return v, nil
 	}
-	return strictjson.Parse(found.Raw(), strictjson.Limits{})
+	return strictjson.Parse(raw, strictjson.Limits{})
+}
+
+// attributeOf returns the JSON of an attribute of a document that was read. There may be millions
+// of attributes, so they are not checked again, as [metadata.Attribute] would.
+func attributeOf(object []byte, name string) (raw []byte, ok bool) {
+	if len(object) == 0 {
+		return nil, false
+	}
+	v, ok := strictjson.Parsed(object).Member(name)
+	return v.Raw(), ok
 }
 
 // endsOfTime returns the first and the last element of an array that is a time coordinate, for people; nil for any other, and where

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/metadata"
 )
 
 // TestAttributesTakeNoMemory shows the beginning of long attributes without copies of them.
@@ -36,5 +38,33 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%.400s lacks %q", out.String(), want)
 		}
+	}
+}
+
+// TestReadersTakeNoMemory finds out who reads an array, and its missing values, without looking at
+// very many attributes anew for each program and each name.
+func TestReadersTakeNoMemory(t *testing.T) {
+	var attributes bytes.Buffer
+	attributes.WriteString(`{"_FillValue": 3`)
+	for i := range 50_000 {
+		fmt.Fprintf(&attributes, `,"%d":%d`, i, i)
+	}
+	attributes.WriteString("}")
+	doc, err := metadata.ParseArray(fmt.Appendf(nil, `{"zarr_format":3,"node_type":"array","shape":[2],"data_type":"int8",`+
+		`"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[1]}},"chunk_key_encoding":{"name":"default"},"fill_value":0,`+
+		`"codecs":[{"name":"bytes"}],"attributes":%s}`, attributes.Bytes()), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	readersOfDocument(doc, specified)
+	text := describe("a", doc).missingText()
+	runtime.ReadMemStats(&after)
+	if text != "3" {
+		t.Errorf("the missing value is %q", text)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<18 {
+		t.Errorf("%d bytes for attributes of %d", n, attributes.Len())
 	}
 }

@@ -20,11 +20,11 @@ func (f *arrayFacts) missingText() string {
 	if err != nil {
 		return ""
 	}
-	unsigned, _, _ := metadata.Attribute(f.Attributes, missing.Unsigned)
+	unsigned, _ := attributeOf(f.Attributes, missing.Unsigned)
 	var texts []string
 	for _, name := range []string{missing.FillValue, missing.Value} {
-		raw, ok, err := metadata.Attribute(f.Attributes, name)
-		if err != nil || !ok {
+		raw, ok := attributeOf(f.Attributes, name)
+		if !ok {
 			continue
 		}
 		for _, one := range missingValues(raw) {
@@ -78,11 +78,11 @@ func missingRefused(doc *metadata.Array) (reason string, wanted []byte) {
 	if err != nil {
 		return "", nil
 	}
-	raw, ok, err := metadata.Attribute(doc.Attributes, missing.FillValue)
-	if err != nil || !ok {
+	raw, ok := attributeOf(doc.Attributes, missing.FillValue)
+	if !ok {
 		return "", nil
 	}
-	unsigned, _, _ := metadata.Attribute(doc.Attributes, missing.Unsigned)
+	unsigned, _ := attributeOf(doc.Attributes, missing.Unsigned)
 	return missing.Refused(t, unsigned, raw)
 }
 

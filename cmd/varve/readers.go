@@ -40,12 +40,14 @@ func readersOf(ctx context.Context, a *zarr.Array) readers {
 func readersOfDocument(doc *metadata.Array, stored form) readers {
 	r := readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
+	asked := inquiry{doc: doc, codecs: codecs, stored: stored, named: namesDimensions(doc)}
+	asked.refusal, _ = missingRefused(doc)
 	for i := 0; i < len(programs); {
 		name := programs[i].name
 		best, text, older := untried, name, ""
 		for ; i < len(programs) && programs[i].name == name; i++ {
 			p := programs[i]
-			is, condition := p.reads(doc, codecs, stored)
+			is, condition := p.reads(&asked)
 			if !ok {
 				is = untried
 			}
@@ -74,29 +76,38 @@ func readersOfDocument(doc *metadata.Array, stored form) readers {
 	return r
 }
 
-// reads reports whether a program reads an array with such codecs, and on what condition, or why not.
-func (p program) reads(doc *metadata.Array, codecs []string, stored form) (is answer, condition string) {
-	format := doc.Format()
+// inquiry is an array that programs may or may not read. What takes a look at all attributes is
+// found out once for all programs.
+type inquiry struct {
+	doc     *metadata.Array
+	codecs  []string // as codecNames has them
+	stored  form
+	named   bool   // it names its dimensions, as xarray wants it
+	refusal string // why xarray opens no group with it, "" where it does
+}
+
+// reads reports whether a program reads an array, and on what condition, or why not.
+func (p program) reads(q *inquiry) (is answer, condition string) {
+	doc, format := q.doc, q.doc.Format()
 	does, refuses := slices.Contains(p.formats, format), knows(p.refuses, fmt.Sprint("format ", format), format)
-	for _, c := range codecs {
+	for _, c := range q.codecs {
 		does, refuses = does && knows(p.codecs, c, format), refuses || knows(p.refuses, c, format)
 	}
 	does = does && knows(p.types, doc.DataType.Name, format)
 	refuses = refuses || knows(p.refuses, doc.DataType.Name, format) || slices.Contains(doc.Shape, 0) && knows(p.refuses, "empty", format)
 	is, condition = p.readsGrid(doc.ChunkGrid)
-	refusal, _ := missingRefused(doc)
 	switch {
 	case refuses || is == refusesIt:
 		return refusesIt, ""
-	case p.named && !namesDimensions(doc):
+	case p.named && !q.named:
 		return refusesIt, " (no dimension names)"
-	case p.named && refusal != "":
-		return refusesIt, " (" + refusal + ")"
-	case stored == odd && p.accepts == lenient:
+	case p.named && q.refusal != "":
+		return refusesIt, " (" + q.refusal + ")"
+	case q.stored == odd && p.accepts == lenient:
 		return refusesIt, " (before Varve writes the document anew)"
-	case stored == reals && p.accepts == lenient:
+	case q.stored == reals && p.accepts == lenient:
 		return refusesIt, " (integers are spelled as 2.0)"
-	case stored > p.accepts || !does:
+	case q.stored > p.accepts || !does:
 		return untried, ""
 	}
 	return is, condition

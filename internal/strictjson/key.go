@@ -2,7 +2,6 @@ package strictjson
 
 import (
 	"bytes"
-	"cmp"
 	"hash/maphash"
 	"slices"
 )
@@ -10,24 +9,18 @@ import (
 // seed makes the hashes of member names unforeseeable, so that no document can make them collide.
 var seed = maphash.MakeSeed()
 
-// key is the name of a member: the hash of its unescaped text, and where it is spelled.
-// It has 8 bytes: the shortest member of a document takes hardly more.
-type key struct {
-	hash uint32
-	off  uint32 // documents have less than 2 GiB
-}
-
-// compare orders keys by hash, and those of one hash as the document has them.
-func (k key) compare(o key) int {
-	if k.hash != o.hash {
-		return cmp.Compare(k.hash, o.hash)
-	}
-	return cmp.Compare(k.off, o.off)
-}
+// key is the name of a member: above, the hash of its unescaped text, below, where it is spelled.
+// It has 8 bytes: the shortest member of a document takes hardly more. As one number it sorts twice
+// as fast as a pair: by hash, and keys of one hash as the document has them.
+type key uint64
 
 func (s *scanner) key(i, end int) key {
-	return key{uint32(maphash.Bytes(seed, s.name(i, end))), uint32(i)}
+	hash := maphash.Bytes(seed, s.name(i, end))
+	return key(hash<<32 | uint64(uint32(i))) // documents have less than 2 GiB
 }
+
+func (k key) hash() uint32 { return uint32(k >> 32) }
+func (k key) off() int     { return int(uint32(k)) }
 
 // name returns the unescaped text of the string in [i, end). It is valid until the next call.
 func (s *scanner) name(i, end int) []byte {
@@ -62,8 +55,8 @@ const fewNames = 12
 func (s *scanner) twiceAmongFew(keys []key) int {
 	for i := range keys {
 		for j := range i {
-			if keys[i].hash == keys[j].hash && s.same(keys[i], keys[j]) {
-				return int(keys[i].off)
+			if keys[i].hash() == keys[j].hash() && s.same(keys[i], keys[j]) {
+				return keys[i].off()
 			}
 		}
 	}
@@ -72,11 +65,11 @@ func (s *scanner) twiceAmongFew(keys []key) int {
 
 // twice is twiceAmongFew for any number of names, which it sorts.
 func (s *scanner) twice(keys []key) int {
-	slices.SortFunc(keys, key.compare)
+	slices.Sort(keys)
 	twice := -1
 	for i := 1; i < len(keys); i++ {
-		if s.isKnown(keys, i) && (twice < 0 || int(keys[i].off) < twice) {
-			twice = int(keys[i].off)
+		if s.isKnown(keys, i) && (twice < 0 || keys[i].off() < twice) {
+			twice = keys[i].off()
 		}
 	}
 	return twice
@@ -95,7 +88,7 @@ func (s *scanner) mayRepeat(off int) bool {
 // isKnown reports whether one of the sorted keys before i has the same text. Few different texts have one hash: some
 // thousand pairs of ten million.
 func (s *scanner) isKnown(keys []key, i int) bool {
-	for j := i - 1; j >= 0 && keys[j].hash == keys[i].hash; j-- {
+	for j := i - 1; j >= 0 && keys[j].hash() == keys[i].hash(); j-- {
 		if s.same(keys[i], keys[j]) {
 			return true
 		}
@@ -104,8 +97,8 @@ func (s *scanner) isKnown(keys []key, i int) bool {
 }
 
 func (s *scanner) same(a, b key) bool {
-	x := bytes.Clone(s.name(int(a.off), skipText(s.data, int(a.off))))
-	return bytes.Equal(x, s.name(int(b.off), skipText(s.data, int(b.off))))
+	x := bytes.Clone(s.name(a.off(), skipText(s.data, a.off())))
+	return bytes.Equal(x, s.name(b.off(), skipText(s.data, b.off())))
 }
 
 func (s *scanner) failTwice(off int) {
