@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"varve.dev/zarr/internal/checked"
 )
@@ -192,24 +193,46 @@ func (a Axis) Sizes() []Run {
 	}
 	var sizes []Run
 	if n := a.NumRuns(); n <= math.MaxInt32 {
-		sizes = make([]Run, 0, n) // to grow it would take several times as much
+		sizes = make([]Run, 0, n+1) // to grow it would take several times as much
 	}
-	left := a.extent
-	for r := range a.Edges() {
-		if left == 0 {
-			break
+	return slices.AppendSeq(sizes, a.Logical())
+}
+
+// Logical yields the runs that [Axis.Sizes] returns, without memory for all of them. It
+// yields nothing if there are too many to list.
+func (a Axis) Logical() iter.Seq[Run] {
+	return func(yield func(Run) bool) {
+		if a.listable() != nil {
+			return
 		}
-		if whole := min(r.Count, left/r.Length); whole > 0 {
-			sizes = appendRun(sizes, Run{r.Length, whole})
+		left := a.extent
+		var last Run // yielded late: a chunk that the extent clips may have the same length
+		for r := range a.Edges() {
+			whole := min(r.Count, left/r.Length)
 			left -= whole * r.Length
-			r.Count -= whole
+			if whole > 0 {
+				if last.Count > 0 && !yield(last) {
+					return
+				}
+				last = Run{r.Length, whole}
+			}
+			if whole < r.Count {
+				break // the extent ends within this run
+			}
 		}
-		// The extent ends within this run and clips its last chunk.
-		if r.Count > 0 && left > 0 {
-			sizes, left = appendRun(sizes, Run{left, 1}), 0
+		switch {
+		case left == 0:
+		case left == last.Length:
+			last.Count++
+		case last.Count > 0 && !yield(last):
+			return
+		default:
+			last = Run{left, 1}
+		}
+		if last.Count > 0 {
+			yield(last)
 		}
 	}
-	return sizes
 }
 
 // appendRun appends r, or merges it with the last run if their lengths are equal.

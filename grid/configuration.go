@@ -58,7 +58,7 @@ func (a Axis) appendShape(dst []byte) []byte {
 	if a.IsRegular() {
 		return strconv.AppendInt(dst, a.step, 10)
 	}
-	return appendRuns(dst, a.Edges())
+	return a.appendRuns(dst, a.Edges())
 }
 
 // appendEncoded appends the encoded lengths of an axis. One integer stands for all cells.
@@ -69,17 +69,35 @@ func (a Axis) appendEncoded(dst []byte) []byte {
 	case a.stored.edges == nil:
 		return strconv.AppendInt(dst, a.stored.step, 10)
 	}
-	return appendRuns(dst, a.Encoded())
+	return a.appendRuns(dst, a.Encoded())
 }
 
+// growingRuns is the number of runs up to which text may grow as it is appended. Text of more
+// would take twice its memory.
+const growingRuns = 1 << 12
+
 // appendRuns appends a list of edges and of pairs [length, count].
-func appendRuns(dst []byte, runs iter.Seq[Run]) []byte {
+func (a Axis) appendRuns(dst []byte, runs iter.Seq[Run]) []byte {
+	if a.NumRuns() > growingRuns {
+		dst = slices.Grow(dst, spelled(runs))
+	}
 	dst = append(dst, '[')
 	first := len(dst)
 	for r := range runs {
 		dst = appendEdges(separate(dst, len(dst)-first), r)
 	}
 	return append(dst, ']')
+}
+
+// spelled returns the number of bytes that appendRuns appends.
+func spelled(runs iter.Seq[Run]) int {
+	n, between := len("[]"), 0
+	var text []byte
+	for r := range runs {
+		text = appendEdges(text[:0], r)
+		n, between = n+len(text)+between, len(", ")
+	}
+	return n
 }
 
 func appendEdges(dst []byte, r Run) []byte {

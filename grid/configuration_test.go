@@ -51,3 +51,22 @@ func TestAppendListed(t *testing.T) {
 		t.Errorf("%s (%v), want %s", g.AppendListed(nil), err, want)
 	}
 }
+
+// TestLongConfiguration makes room for a long list once.
+func TestLongConfiguration(t *testing.T) {
+	var runs []grid.Run
+	for i := range int64(50_000) {
+		runs = append(runs, grid.Run{Length: 1 + i*i%997, Count: 1 + i%3})
+	}
+	g, err := grid.New([]int64{1}, grid.Runs(runs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := g.AppendConfiguration(nil)
+	if len(text) < cap(text)*9/10 {
+		t.Errorf("%d bytes in room for %d", len(text), cap(text))
+	}
+	if n := testing.AllocsPerRun(1, func() { g.AppendConfiguration(nil) }); n > 12 {
+		t.Errorf("%.0f allocations", n)
+	}
+}

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"iter"
-	"slices"
 )
 
 // stored describes the encoded lengths of an axis if they are not its edges. It is
@@ -100,7 +99,7 @@ func (a Axis) Encoded() iter.Seq[Run] {
 	case s == nil:
 		return a.Edges()
 	case s.trimmed:
-		return slices.Values(a.Sizes())
+		return a.Logical()
 	case s.edges != nil:
 		return Axis{edges: s.edges}.Edges()
 	default:

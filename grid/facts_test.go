@@ -180,6 +180,20 @@ func checkSizes(t *testing.T, f *fact, g *grid.Grid, i int) {
 	if got := g.Axis(i).Sizes(); !slices.Equal(got, want) {
 		t.Errorf("axis %d: sizes %v, want %v", i, got, want)
 	}
+	for n := range want {
+		var first []grid.Run
+		for r := range g.Axis(i).Logical() {
+			if first = append(first, r); len(first) > n {
+				break
+			}
+		}
+		if !slices.Equal(first, want[:n+1]) {
+			t.Errorf("axis %d: first sizes %v, want %v", i, first, want[:n+1])
+		}
+		if n > 8 {
+			break
+		}
+	}
 }
 
 // integers returns a list of numbers. It returns false if the list has anything else.

@@ -3,6 +3,7 @@ package grid
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 
 	"varve.dev/zarr/internal/strictjson"
@@ -199,44 +200,45 @@ func notAdded(err error, v strictjson.Value) error {
 }
 
 // mostPacked is the number of integers up to which a list is read once, into at most
-// 16 MiB. A longer list is read from its text twice.
+// 8 MiB. A longer list is read from its text twice.
 const mostPacked = 1 << 21
 
 // pack reads a list into integers. An edge is its length; a pair is its count, negated,
-// and its length. pack returns nil if the list is too long or has a fault, which
-// [spelledSource] then reports.
-func pack(list strictjson.Value) []int64 {
+// and its length. They have 32 bits, because an edge in a document may take two bytes.
+// pack returns nil if the list is too long or has longer integers, or if it has a fault,
+// which [spelledSource] then reports.
+func pack(list strictjson.Value) []int32 {
 	// A pair has one comma more than an edge, and one integer more.
 	n := bytes.Count(list.Raw(), []byte(",")) + 1
 	if n > mostPacked {
 		return nil
 	}
-	packed := make([]int64, 0, n)
+	packed := make([]int32, 0, n)
 	for _, v := range list.Elements() {
 		length, count, err := edge(v)
 		// Negative numbers would be taken for counts. spelledSource reports the fault.
-		if err != nil || length < 1 || count < 1 {
+		if err != nil || length < 1 || count < 1 || max(length, count) > math.MaxInt32 {
 			return nil
 		}
 		if v.Kind() == strictjson.Array {
-			packed = append(packed, -count)
+			packed = append(packed, int32(-count))
 		}
-		packed = append(packed, length)
+		packed = append(packed, int32(length))
 	}
 	return packed
 }
 
 // packedSource returns a source of a packed list. It reports faults as spelledSource
 // does.
-func packedSource(packed []int64, list strictjson.Value) runSource {
+func packedSource(packed []int32, list strictjson.Value) runSource {
 	return func(add func(length, count int64) error) error {
 		count, entry := int64(1), 0
 		for _, n := range packed {
 			if n < 0 {
-				count = -n
+				count = -int64(n)
 				continue
 			}
-			if err := add(n, count); err != nil {
+			if err := add(int64(n), count); err != nil {
 				return notAdded(err, list.Element(entry))
 			}
 			count, entry = 1, entry+1

@@ -63,8 +63,8 @@ func measured(source runSource) (m measure, err error) {
 }
 
 // isFlat reports whether to store one number per cell instead of three per run. It does
-// so if few cells have a neighbour of equal length.
-func (m measure) isFlat() bool { return m.runs > m.cells/2 && m.runs > 4 }
+// so if that takes less memory.
+func (m measure) isFlat() bool { return m.runs > m.cells/3 && m.runs > 4 }
 
 // gatherLengths returns 0 and the length of every cell, to be replaced by prefix sums in
 // place.

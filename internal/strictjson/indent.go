@@ -1,5 +1,7 @@
 package strictjson
 
+import "io"
+
 // AppendIndent appends the document or value raw in canonical layout: indented by two spaces, an empty container as
 // [] or {}, and an array of scalars on one line, also where some elements are arrays of at most two scalars
 // as in [10, 20, [5, 3]]. Strings and numbers stay as they are spelled. raw has to be valid: [Parse] accepts it.
@@ -11,8 +13,43 @@ func AppendIndent(dst, raw []byte) []byte {
 	return p.dst
 }
 
+// WriteIndent writes what [AppendIndent] appends, in small pieces, for a value that stands depth levels deep in
+// its document: its lines but the first are indented by so much more.
+func WriteIndent(w io.Writer, raw []byte, depth int) error {
+	p := printer{dst: make([]byte, 0, 2*pieceSize), doc: raw, to: w}
+	if i := space(raw, 0); i < len(raw) {
+		p.value(i, depth)
+	}
+	p.flush()
+	return p.err
+}
+
+// pieceSize is how many bytes a printer gathers before it writes them.
+const pieceSize = 8 << 10
+
 type printer struct {
 	dst, doc []byte
+	to       io.Writer // nil if everything stays in dst
+	err      error
+}
+
+// flush writes what is gathered. After an error it only forgets it.
+func (p *printer) flush() {
+	if p.err == nil {
+		_, p.err = p.to.Write(p.dst)
+	}
+	p.dst = p.dst[:0]
+}
+
+// text appends text of the document. A string may be nearly as long as that, so it is passed on piece by piece.
+func (p *printer) text(b []byte) {
+	for p.to != nil && len(p.dst)+len(b) > pieceSize {
+		n := min(len(b), max(0, pieceSize-len(p.dst)))
+		p.dst = append(p.dst, b[:n]...)
+		b = b[n:]
+		p.flush()
+	}
+	p.dst = append(p.dst, b...)
 }
 
 // value writes the value at i and returns the offset behind it.
@@ -31,7 +68,7 @@ func (p *printer) value(i, depth int) int {
 
 func (p *printer) scalar(i int) int {
 	end := skip(p.doc, i)
-	p.dst = append(p.dst, p.doc[i:end]...)
+	p.text(p.doc[i:end])
 	return end
 }
 

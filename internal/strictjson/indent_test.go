@@ -1,7 +1,10 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,6 +27,30 @@ func TestAppendIndent(t *testing.T) {
 		if got := string(AppendIndent([]byte(">"), []byte(doc))); got != ">"+want {
 			t.Errorf("%s: %s", doc, got)
 		}
+	}
+}
+
+// TestWriteIndent writes what AppendIndent appends, also where pieces end within strings.
+func TestWriteIndent(t *testing.T) {
+	long := `"` + strings.Repeat("é\"", 3*pieceSize) + `"`
+	numbers := "[" + strings.Repeat("1234,[5,6],", pieceSize) + "1]"
+	lines := "[" + strings.Repeat(`{"a":[]},`, pieceSize) + `{"a":{"b":[1,2,{}]}}]`
+	for _, doc := range []string{"", " 1 ", "[]", long, numbers, lines, `{"a":` + lines + `,"b":` + long + `,"c":` + numbers + "}"} {
+		for depth := range 3 {
+			var got bytes.Buffer
+			if err := WriteIndent(&got, []byte(doc), depth); err != nil {
+				t.Fatal(err)
+			}
+			want := strings.ReplaceAll(string(AppendIndent(nil, []byte(doc))), "\n", "\n"+strings.Repeat("  ", depth))
+			if got.String() != want {
+				t.Errorf("%.20q at depth %d differs: %.100q, want %.100q", doc, depth, got.String(), want)
+			}
+		}
+	}
+	r, w := io.Pipe()
+	r.CloseWithError(io.ErrClosedPipe)
+	if err := WriteIndent(w, []byte(lines), 0); err == nil {
+		t.Error("the error of the writer is lost")
 	}
 }
 
