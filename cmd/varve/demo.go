@@ -472,7 +472,7 @@ func (d *demo) draw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.facts.ChunkGrid = describeGrid(a.Grid()).ChunkGrid
+	d.facts.ChunkGrid = gridJSON(a.Grid())
 	shown := drawnArray("", a)
 	stored, err := shown.stored(d.cmd)
 	if err != nil {

@@ -21,7 +21,7 @@ type arrayFacts struct {
 	Shape          []int64           `json:"shape"`
 	DataType       json.RawMessage   `json:"data_type"`
 	FillValue      json.RawMessage   `json:"fill_value"`
-	ChunkGrid      json.RawMessage   `json:"chunk_grid"`
+	ChunkGrid      lateJSON          `json:"chunk_grid"`
 	KeyEncoding    json.RawMessage   `json:"chunk_key_encoding"`
 	Codecs         []json.RawMessage `json:"codecs"`
 	DimensionNames []*string         `json:"dimension_names"`
@@ -29,8 +29,8 @@ type arrayFacts struct {
 	IsRegular      *bool             `json:"is_regular"`
 	GridShape      []int64           `json:"grid_shape"`
 	GridCells      []int64           `json:"grid_cells"`
-	WriteSizes     [][][2]int64      `json:"write_chunk_sizes"`
-	ReadSizes      [][][2]int64      `json:"read_chunk_sizes"`
+	WriteSizes     chunkSizes        `json:"write_chunk_sizes"`
+	ReadSizes      chunkSizes        `json:"read_chunk_sizes"`
 	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
 	readers                          // null where they are not known
 	Notes          []string          `json:"notes"`
@@ -54,6 +54,7 @@ func describe(location string, doc *metadata.Array) *arrayFacts {
 	f := &arrayFacts{
 		Path: location, Kind: "array", Format: doc.Format(), Shape: doc.Shape,
 		DataType: typeJSON(doc.DataType), FillValue: doc.FillValue,
+		ChunkGrid:      func() []byte { return doc.ChunkGrid.Append(nil) },
 		KeyEncoding:    doc.ChunkKeyEncoding.Append(nil),
 		DimensionNames: doc.DimensionNames, Attributes: attributesOf(doc), Notes: []string{},
 		doc: doc, logical: -1,
@@ -78,15 +79,10 @@ func typeJSON(e metadata.Extension) json.RawMessage {
 	return e.Append(nil)
 }
 
-// addGrid adds the grid. The lengths of its chunks are listed for programs alone: they may take many
-// times as much memory as the document.
-func (f *arrayFacts) addGrid(g *grid.Grid, listed bool) {
+func (f *arrayFacts) addGrid(g *grid.Grid) {
 	regular := g.IsRegular()
 	f.grid, f.IsRegular, f.GridShape, f.GridCells = g, &regular, g.Chunks(), g.Cells()
-	if listed {
-		f.WriteSizes = runPairs(g.Sizes())
-		f.ReadSizes = f.WriteSizes
-	}
+	f.WriteSizes, f.ReadSizes = sizesOf(g), sizesOf(g)
 	for i := range g.Rank() {
 		if a := g.Axis(i); !a.IsRegular() && a.Covered() > a.Extent() {
 			f.Notes = append(f.Notes, declaredText(i, a))
@@ -104,11 +100,11 @@ func declaredText(axis int, a grid.Axis) string {
 }
 
 // addDocument adds what is known of an array that cannot be opened, and what is not.
-func (f *arrayFacts) addDocument(d *document, listed bool) {
+func (f *arrayFacts) addDocument(d *document) {
 	f.Notes = append(f.Notes, d.unknown...)
 	if d.grid != nil {
 		f.Notes = append(f.Notes, d.grid.Notes()...)
-		f.addGrid(d.grid, listed)
+		f.addGrid(d.grid)
 	}
 	if !d.decoded {
 		f.ReadSizes = nil

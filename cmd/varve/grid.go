@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/view"
 )
 
@@ -75,11 +74,11 @@ func (f *gridFlags) run(cmd *cobra.Command, args []string) error {
 
 // gridFacts is a grid as programs read it.
 type gridFacts struct {
-	IsRegular  bool            `json:"is_regular"`
-	GridShape  []int64         `json:"grid_shape"`
-	GridCells  []int64         `json:"grid_cells"`
-	ChunkSizes [][][2]int64    `json:"chunk_sizes"`
-	ChunkGrid  json.RawMessage `json:"chunk_grid"`
+	IsRegular  bool       `json:"is_regular"`
+	GridShape  []int64    `json:"grid_shape"`
+	GridCells  []int64    `json:"grid_cells"`
+	ChunkSizes chunkSizes `json:"chunk_sizes"`
+	ChunkGrid  lateJSON   `json:"chunk_grid"`
 }
 
 // located is where an element is.
@@ -100,8 +99,13 @@ type chunkFacts struct {
 }
 
 func describeGrid(g *grid.Grid) gridFacts {
-	e := metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(nil)}
-	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), runPairs(g.Sizes()), e.Append(nil)}
+	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), sizesOf(g), func() []byte { return gridJSON(g) }}
+}
+
+// gridJSON returns a grid as metadata has it.
+func gridJSON(g *grid.Grid) []byte {
+	text := strictjson.AppendQuote([]byte(`{"name":`), g.Name())
+	return append(g.AppendConfiguration(append(text, `,"configuration":`...)), '}')
 }
 
 // printFacts prints the grid for programs, with the members that were asked for.

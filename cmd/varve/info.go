@@ -51,7 +51,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts.Notes = append(facts.Notes, shadowed(cmd.Context(), a)...)
 	facts.Times = endsOfTime(cmd.Context(), a)
 	facts.readers = readersOf(cmd.Context(), a)
-	facts.addGrid(a.Grid(), wantsJSON(cmd))
+	facts.addGrid(a.Grid())
 	facts.addInner(a)
 	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a)...)
 	facts.addSize(a.Type())
@@ -73,7 +73,7 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 		return reason
 	}
 	facts := describe(location, doc.Array)
-	facts.addDocument(doc, wantsJSON(cmd))
+	facts.addDocument(doc)
 	var err error
 	if stats {
 		err = facts.countDocument(cmd, doc)

@@ -38,11 +38,9 @@ func (f *arrayFacts) addInnerGrid(g *grid.Grid, err error) {
 	if !alone {
 		return
 	}
-	sizes := g.Sizes()
-	f.ReadSizes = runPairs(sizes)
-	for i := range sizes {
-		if sizes[i] == nil && g.Axis(i).Chunks() > 0 {
-			f.ReadSizes[i] = nil
+	f.ReadSizes = sizesOf(g)
+	for i, a := range f.ReadSizes {
+		if a.Chunks() > 0 && !isListed(a) {
 			f.Notes = append(f.Notes, fmt.Sprintf("axis %d has too many inner chunks of different lengths to list them", i))
 		}
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,15 +23,36 @@ func wantsJSON(cmd *cobra.Command) bool {
 // printJSON prints v as the document on standard output. Raw JSON within v keeps its spelling.
 func printJSON(cmd *cobra.Command, v any) error { return printDocument(cmd, cmd.OutOrStdout(), v) }
 
-func writeJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+// writeJSON writes v as a document in canonical layout, with more members behind those of v.
+func writeJSON(w io.Writer, v any, more ...jsonMember) error {
+	b := bufio.NewWriterSize(&plainScreen{to: w}, 1<<16)
+	var err error
+	if object := reflect.Indirect(reflect.ValueOf(v)); object.Kind() == reflect.Struct {
+		err = writeMembers(b, object, more...)
+	} else {
+		err = writeText(b, v, more...)
+	}
+	if err != nil {
+		return err // of a short document nothing has appeared
+	}
+	return b.Flush()
+}
+
+// writeText is writeJSON for a map or a list, which is spelled as a whole first.
+func writeText(w *bufio.Writer, v any, more ...jsonMember) error {
+	text, err := encoded(v)
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(append(strictjson.AppendIndent(nil, safeJSON(bytes.TrimSpace(b.Bytes()))), '\n'))
-	return err
+	for _, m := range more {
+		if text, err = m.appendTo(text); err != nil {
+			return err
+		}
+	}
+	if err := strictjson.WriteIndent(w, text, 0); err != nil {
+		return err
+	}
+	return w.WriteByte('\n')
 }
 
 // buffered calls print with a buffer before standard output, and flushes it also after an error.

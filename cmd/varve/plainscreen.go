@@ -15,6 +15,9 @@ type plainScreen struct {
 
 // Write implements [io.Writer].
 func (s *plainScreen) Write(p []byte) (int, error) {
+	if len(s.rest) == 0 && isPlainText(p) {
+		return s.to.Write(p)
+	}
 	s.rest = append(s.rest, p...)
 	s.text = s.text[:0]
 	i := 0
@@ -35,4 +38,14 @@ func (s *plainScreen) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// isPlainText reports whether a text is lines of printable ASCII, as nearly all are.
+func isPlainText(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' && c != '\n' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -59,18 +58,11 @@ func observerOf(ctx context.Context) observe.Observer {
 
 // printDocument prints v to a stream as the JSON document of a command, with the member stats where --stats asks for it.
 func printDocument(cmd *cobra.Command, w io.Writer, v any) error {
-	stats, err := statsMember(cmd)
-	if err != nil || stats == nil {
-		return errors.Join(err, writeJSON(w, v))
+	c := counterOf(cmd.Context())
+	if c == nil {
+		return writeJSON(w, v)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	object := bytes.TrimSpace(b.Bytes())
-	return writeJSON(w, json.RawMessage(append(object[:len(object)-1], append(stats, '}')...)))
+	return writeJSON(w, v, jsonMember{"stats", c.Stats()})
 }
 
 // statsMember returns the member stats with the comma before it, nil without --stats.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -318,8 +317,7 @@ func (b *twig) printJSON(w *bufio.Writer) error {
 }
 
 func (b *twig) printJSONBelow(w *bufio.Writer, indent string) error {
-	var alone bytes.Buffer
-	err := writeJSON(&alone, struct {
+	alone, err := encoded(struct {
 		Name    string   `json:"name"`
 		Kind    *string  `json:"kind"`
 		Members []string `json:"members"`
@@ -329,7 +327,7 @@ func (b *twig) printJSONBelow(w *bufio.Writer, indent string) error {
 		return err
 	}
 	const none = `"members": []` // no name has it: quotes are escaped there
-	text := strings.ReplaceAll(strings.TrimSpace(alone.String()), "\n", "\n"+indent)
+	text := strings.ReplaceAll(string(strictjson.AppendIndent(nil, alone)), "\n", "\n"+indent)
 	before, after, _ := strings.Cut(text, none)
 	if len(b.members) == 0 {
 		before, after = text, ""

@@ -71,18 +71,6 @@ func chunksText(g *grid.Grid) string {
 	return strings.Join(parts, " | ")
 }
 
-// runPairs returns runs as JSON has them: [size, count] an entry.
-func runPairs(sizes [][]grid.Run) [][][2]int64 {
-	axes := make([][][2]int64, len(sizes))
-	for i, runs := range sizes {
-		axes[i] = make([][2]int64, len(runs))
-		for j, r := range runs {
-			axes[i][j] = [2]int64{r.Length, r.Count}
-		}
-	}
-	return axes
-}
-
 // errNoSize says that a text does not look like a size at all.
 var errNoSize = errors.New("a number with a unit is needed, as 8MiB or 500kB")
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,13 +99,12 @@ func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 
 // unlockArray unlocks one array.
 func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.UnlockOptions) (*unlocked, error) {
-	before := describeGrid(a.Grid())
+	before := gridJSON(a.Grid())
 	if err := a.Unlock(cmd.Context(), how); err != nil {
 		return nil, err
 	}
-	after := describeGrid(a.Grid())
-	changed := string(before.ChunkGrid) != string(after.ChunkGrid)
-	return &unlocked{location, changed, before.ChunkGrid, after.ChunkGrid, readersOf(cmd.Context(), a), a.Grid()}, nil
+	after := gridJSON(a.Grid())
+	return &unlocked{location, !bytes.Equal(before, after), before, after, readersOf(cmd.Context(), a), a.Grid()}, nil
 }
 
 func (u *unlocked) print(cmd *cobra.Command) error {
