@@ -40,7 +40,22 @@ type entry struct {
 	// has is a bit set of the documents in the record, by their index in recordNames. It
 	// is only used while a document of format 2 is read.
 	has   uint8
-	again []member // documents that the record already had
+	again *[]member // documents that the record already had, nil if there are none
+}
+
+// repeats returns the documents that the record already had.
+func (e *entry) repeats() []member {
+	if e.again == nil {
+		return nil
+	}
+	return *e.again
+}
+
+// addRepeat adds a document that the record already had. Hardly any entry has one, so each
+// keeps no more than a pointer: there may be millions.
+func (e *entry) addRepeat(m member) {
+	list := append(e.repeats(), m)
+	e.again = &list
 }
 
 // NewConsolidated returns the consolidated metadata of nodes, which are pairs of a path

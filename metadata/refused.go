@@ -26,7 +26,7 @@ func (c *Consolidated) sift() {
 		// Entries with the same path are neighbours. The first one keeps the others, so
 		// that all of them are written again.
 		for i++; i < len(c.order) && c.entries[c.order[i]].path == e.path; i++ {
-			e.again = append(e.again, member{e.path, c.entries[c.order[i]].raw})
+			e.addRepeat(member{e.path, c.entries[c.order[i]].raw})
 			bad[c.order[i]] = true
 		}
 		err := e.fault(array)
@@ -58,7 +58,7 @@ func (e *entry) fault(array string) error {
 		return err
 	}
 	switch {
-	case len(e.again) > 0:
+	case e.again != nil:
 		return errTwice
 	case array != "" && below(e.path, array):
 		return errBelowArray

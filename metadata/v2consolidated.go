@@ -146,7 +146,7 @@ func (e *entry) put(key, name string, document []byte) {
 	// Each document may occur once per node.
 	bit := uint8(1) << slices.Index(recordNames, name)
 	if e.has&bit != 0 {
-		e.again = append(e.again, member{key, document})
+		e.addRepeat(member{key, document})
 		return
 	}
 	w := &writer{buf: e.raw}
@@ -176,14 +176,14 @@ func (c *Consolidated) settle(own int) {
 		switch {
 		case i == own:
 			c.own = e.raw
-			if len(e.again) > 0 {
+			if e.again != nil {
 				c.refused = append(c.refused, flaw{entry{raw: []byte("{}"), again: e.again}, errTwice})
 			}
 		// Attributes without a node are kept as they are.
 		case err == nil && !e.array && !isGroup:
 			m, _ := v.Member(V2Attributes)
 			c.other = append(c.other, member{e.path + "/" + V2Attributes, m.Raw()})
-			c.other = append(c.other, e.again...)
+			c.other = append(c.other, e.repeats()...)
 		default:
 			entries = append(entries, e)
 		}
@@ -221,7 +221,7 @@ func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 	// Refused entries may come from another program, so they are kept.
 	for _, f := range c.refused {
 		w.documents(f.path+"/", f.raw)
-		w.entries(f.again)
+		w.entries(f.repeats())
 	}
 	w.entries(c.other)
 	w.buf = fmt.Appendf(w.buf, `},%q:1`, consolidatedFormat)

@@ -117,7 +117,7 @@ func (w *writer) consolidated(c *Consolidated) {
 	}
 	for _, f := range c.refused {
 		w.entry(f.path, f.raw)
-		w.entries(f.again)
+		w.entries(f.repeats())
 	}
 	w.buf = append(w.buf, '}')
 	w.kept(c.kept)
