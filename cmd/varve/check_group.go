@@ -98,7 +98,12 @@ func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string
 	if path != "" {
 		prefix, location = path+": ", sameNode(g.Path)+"/"+path
 	}
-	if stale, err = staleness(cmd.Context(), at, true); stale != nil {
+	if path == "" { // its own document is known, and may be long
+		stale, err = stalenessOf(cmd.Context(), at, at.Metadata(), true)
+	} else {
+		stale, err = staleness(cmd.Context(), at, true)
+	}
+	if stale != nil {
 		g.Stale = append(g.Stale, staleFact{location, stale})
 	}
 	for _, text := range disagreements(cmd, asStored(at, stale)) {

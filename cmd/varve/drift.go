@@ -94,17 +94,33 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 			d.Changed = append(d.Changed, path)
 		}
 	}
-	for path := range recorded.Nodes() { // in their order
-		if there.records[path] == nil && !there.stopped && (there.deep || !strings.Contains(path, "/")) {
-			d.Gone = append(d.Gone, path)
-		}
-	}
+	d.addGone(recorded, there)
 	for path := range refused {
 		if there.records[path] == nil { // however many nodes there are, it must not be in the metadata
 			d.Gone = append(d.Gone, path)
 		}
 	}
 	slices.Sort(d.Gone)
+}
+
+// addGone adds the nodes that are only in the metadata. These may be all of very many, and a list
+// that grows is there twice: they are counted first.
+func (d *drift) addGone(recorded *metadata.Consolidated, there *nodeWalk) {
+	isGone := func(path string) bool {
+		return there.records[path] == nil && !there.stopped && (there.deep || !strings.Contains(path, "/"))
+	}
+	n := 0
+	for path := range recorded.Nodes() {
+		if isGone(path) {
+			n++
+		}
+	}
+	d.Gone = slices.Grow(d.Gone, n)
+	for path := range recorded.Nodes() { // in their order
+		if isGone(path) {
+			d.Gone = append(d.Gone, path)
+		}
+	}
 }
 
 var errRefused = errors.New("an entry that fits into no tree")

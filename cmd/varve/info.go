@@ -87,7 +87,7 @@ type groupFacts struct {
 	Kind       string          `json:"kind"`
 	Format     int             `json:"zarr_format"`
 	Attributes json.RawMessage `json:"attributes"`
-	Members    []string        `json:"members"`
+	Members    namesJSON       `json:"members"`
 	Notes      []string        `json:"notes,omitempty"`
 }
 
@@ -121,7 +121,7 @@ func (f *groupFacts) addNotes(ctx context.Context, g *zarr.Group) {
 
 // infoGroup shows a group. Its members, which may be very many, are passed on one by one.
 func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
-	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes(), Members: []string{}}
+	facts := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes()}
 	stale, _ := stalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes tells why they cannot be compared
 	facts.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
 	facts.addNotes(cmd.Context(), g)
@@ -139,8 +139,12 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 		}
 	}
 	if wantsJSON(cmd) {
-		for m := range members {
-			facts.Members = append(facts.Members, m.Name())
+		facts.Members = func(yield func(string) bool) {
+			for m := range members {
+				if !yield(m.Name()) {
+					return
+				}
+			}
 		}
 		return errors.Join(printJSON(cmd, facts), bad)
 	}

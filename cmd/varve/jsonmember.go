@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"iter"
 	"reflect"
 	"strings"
 
@@ -113,6 +114,26 @@ type lateJSON func() []byte
 func (l lateJSON) MarshalJSON() ([]byte, error) { return l(), nil }
 
 func (l lateJSON) printJSON(w *bufio.Writer) error { return strictjson.WriteIndent(w, l(), 1) }
+
+// namesJSON is a list of names that are written as they are found: there may be very many.
+type namesJSON iter.Seq[string]
+
+func (n namesJSON) printJSON(w *bufio.Writer) error {
+	w.WriteByte('[') // the error of a bufio.Writer stays until the next call
+	separator := ""
+	for name := range n {
+		text, err := encoded(name)
+		if err != nil {
+			return err
+		}
+		w.WriteString(separator)
+		separator = ", "
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	return w.WriteByte(']')
+}
 
 // encoded returns v as encoding/json spells it, but for characters that matter to HTML.
 func encoded(v any) ([]byte, error) {
