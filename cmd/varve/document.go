@@ -57,7 +57,7 @@ func (d *document) understand(how zarr.Experimental) {
 	var err error
 	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.miss("data type", d.DataType.Name, err) {
 		_, err = d.dtype.ParseFill(d.FillValue)
-		d.miss("fill value", compact(d.FillValue), err)
+		d.miss("fill value", glimpse(d.FillValue), err)
 	}
 	parse := grid.ParseOptions{EncodedShapes: how.EncodedShapes}
 	if d.grid, err = parse.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {

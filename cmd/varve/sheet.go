@@ -141,7 +141,7 @@ func formatText(format int) string { return fmt.Sprintf("zarr format %d", format
 
 // fillText returns the fill value as people read it: moments and durations as such, and the null of format 2 as what it is.
 func (f *arrayFacts) fillText() string {
-	text := compact(f.doc.FillValue)
+	text := glimpse(f.doc.FillValue)
 	if t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration); err == nil {
 		elem, err := t.ParseFill(f.doc.FillValue)
 		if err == nil && (t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta) {
@@ -218,7 +218,7 @@ func extensionsText(list []metadata.Extension) string {
 		}
 		var parameters []string
 		for name, value := range v.Members() {
-			parameters = append(parameters, name+"="+shorten(strings.Trim(compact(value.Raw()), `"`), 60))
+			parameters = append(parameters, name+"="+shorten(strings.Trim(glimpse(value.Raw()), `"`), 60))
 		}
 		parts[i] += "(" + strings.Join(parameters, ", ") + ")"
 	}
@@ -264,8 +264,17 @@ func compact(raw []byte) string {
 
 // shorten cuts a text that is longer than n characters.
 func shorten(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
+	if len(s) <= n {
+		return s
+	}
+	kept, runes := 0, 0 // bytes of all characters but the last one that fits
+	for i := range s {
+		switch runes++; runes {
+		case n:
+			kept = i
+		case n + 1:
+			return s[:kept] + "…"
+		}
 	}
 	return s
 }
