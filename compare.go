@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 )
@@ -25,12 +26,19 @@ func (d *Difference) String() string {
 	return fmt.Sprintf("element %v differs: %s and %s", d.Index, d.A, d.B)
 }
 
-// comparedBytes is how much is read of either array at a time.
-const comparedBytes = 32 << 20
+const (
+	// comparedBytes is how much is read of either array at a time.
+	comparedBytes = 32 << 20
+	// comparedChunks is how many chunks are read of either array at a time, where chunks are so
+	// short: if the fill values differ, one slab may be all that has to be looked at.
+	comparedChunks = 1 << 12
+)
 
 // Compare returns where two arrays first differ in shape, data type or elements, or nil where they do not. Elements are equal
 // when their bits are, so that a NaN equals itself and -0.0 is not 0.0. How the arrays are cut, coded and described
-// makes no difference. Both are streamed, a few chunks at a time.
+// makes no difference. Both are streamed, a few chunks at a time; where most chunks of both are not stored, only
+// those that are stored in either are read. Arrays with more chunks than anybody could ask for wrap [ErrLimit] if a
+// store cannot list them.
 func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	if s, t := a.Shape(), b.Shape(); !slices.Equal(s, t) {
 		return &Difference{What: "shape", A: fmt.Sprint(s), B: fmt.Sprint(t)}, nil
@@ -38,49 +46,112 @@ func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	if s, t := a.Type(), b.Type(); s != t {
 		return &Difference{What: "data type", A: s.String(), B: t.String()}, nil
 	}
-	r, err := a.Select(nil)
+	c := &comparison{a: a, b: b, typ: a.Type()}
+	return c.run(ctx)
+}
+
+// comparison compares the elements of two arrays of one shape and type.
+type comparison struct {
+	a, b *Array
+	typ  dtype.Type
+	data [2][]byte // room for a box of either
+}
+
+// run compares the boxes that may differ, in the C order of their first elements.
+func (c *comparison) run(ctx context.Context) (*Difference, error) {
+	r, err := c.a.Select(nil)
 	if err != nil {
 		return nil, err
 	}
-	if a.Type().Variable() {
-		return compareVariable(ctx, a, b, r)
+	boxes, sparse, err := c.stored(ctx)
+	if err != nil {
+		return nil, err
 	}
-	var data [2][]byte
-	size := int64(a.Type().Size())
-	for slab := range r.Slabs(a.Grid(), size, comparedBytes) {
-		n, _ := slab.Len() // a part of what Select has counted
-		for i, array := range []*Array{a, b} {
-			data[i] = slices.Grow(data[i][:0], int(n*size))[:n*size]
-			if err := array.ReadBytes(ctx, selection.Region(slab), data[i]); err != nil {
-				return nil, err
-			}
+	if !sparse {
+		boxes = r.Slabs(c.a.Grid(), c.width(), c.slab())
+	}
+	var first *Difference
+	for box := range boxes {
+		// A tile has elements behind those of the next ones, but none before its first.
+		if first != nil && slices.Compare(corner(box), first.Index) >= 0 {
+			break
 		}
-		if !bytes.Equal(data[0], data[1]) {
-			return differenceWithin(a, slab, data), nil
+		d, err := c.within(ctx, box)
+		if err != nil {
+			return nil, err
 		}
+		if first == nil || d != nil && slices.Compare(d.Index, first.Index) < 0 {
+			first = d
+		}
+	}
+	return first, ctx.Err()
+}
+
+// corner returns the first index of a box.
+func corner(box grid.Box) []int64 {
+	index := make([]int64, len(box))
+	box.First(index)
+	return index
+}
+
+// width returns how many bytes an element takes, about.
+func (c *comparison) width() int64 {
+	if c.typ.Variable() {
+		return likelyBytes
+	}
+	return int64(c.typ.Size())
+}
+
+// slab returns how many bytes are read of either array at a time.
+func (c *comparison) slab() int64 {
+	n := int64(comparedBytes)
+	for _, g := range []*grid.Grid{c.a.Grid(), c.b.Grid()} {
+		bytes := comparedChunks * c.width()
+		for i := range g.Rank() {
+			longest := g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()})
+			bytes *= max(1, min(longest, n/bytes))
+		}
+		n = min(n, bytes)
+	}
+	return n
+}
+
+// within returns the first difference within a box.
+func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, error) {
+	if c.typ.Variable() {
+		return c.withinVariable(ctx, box)
+	}
+	n, _ := box.Len() // a part of what Select has counted
+	n *= c.width()
+	for i, array := range []*Array{c.a, c.b} {
+		c.data[i] = slices.Grow(c.data[i][:0], int(n))[:n]
+		if err := array.ReadBytes(ctx, selection.Region(box), c.data[i]); err != nil {
+			return nil, err
+		}
+	}
+	if !bytes.Equal(c.data[0], c.data[1]) {
+		return differenceWithin(c.a, box, c.data), nil
 	}
 	return nil, nil
 }
 
-// compareVariable is Compare of arrays whose elements differ in length.
-func compareVariable(ctx context.Context, a, b *Array, r *selection.Resolved) (*Difference, error) {
-	for slab := range r.Slabs(a.Grid(), likelyBytes, comparedBytes) {
-		x, err := Read[[]byte](ctx, a, selection.Region(slab))
-		if err != nil {
-			return nil, err
+// withinVariable is within for elements that differ in length.
+func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Difference, error) {
+	x, err := Read[[]byte](ctx, c.a, selection.Region(box))
+	if err != nil {
+		return nil, err
+	}
+	y, err := Read[[]byte](ctx, c.b, selection.Region(box))
+	if err != nil {
+		return nil, err
+	}
+	i := 0
+	for index := range box.Indices() {
+		if !bytes.Equal(x.Data[i], y.Data[i]) {
+			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
+			return &Difference{What: "element", Index: slices.Clone(index), A: text(x.Data[i]), B: text(y.Data[i])}, nil
 		}
-		y, err := Read[[]byte](ctx, b, selection.Region(slab))
-		if err != nil {
-			return nil, err
-		}
-		i := 0
-		for index := range slab.Indices() {
-			if !bytes.Equal(x.Data[i], y.Data[i]) {
-				text := func(elem []byte) string { return string(a.Type().AppendJSON(nil, elem)) }
-				return &Difference{What: "element", Index: slices.Clone(index), A: text(x.Data[i]), B: text(y.Data[i])}, nil
-			}
-			i++
-		}
+		i++
 	}
 	return nil, nil
 }

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"varve.dev/zarr/grid"
@@ -23,10 +25,12 @@ const (
 //
 // What it costs follows the box, not the array: directories without cells of the box are not listed, and where
 // most entries are of no interest the cells are asked for one by one.
+//
+// A box of more cells than anybody could ask for is [ErrLimit] in a store that cannot list.
 func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	n, ok := cells.Len()
-	if !ok {
-		n = manyCells
+	if !ok || n > math.MaxInt64/strangers {
+		n = math.MaxInt64 / strangers
 	}
 	return func(yield func([]int64, error) bool) {
 		if n <= fewCells {
@@ -38,9 +42,22 @@ func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 			l.seen = map[string]bool{}
 		}
 		switch err := l.list(ctx, "", 0); {
+		case errors.Is(err, store.ErrUnsupported) && n > mostChunks:
+			yield(nil, fmt.Errorf("%w: %v, and to ask for each of %v chunks takes too long", ErrLimit, err, cells.Shape()))
 		case errors.Is(err, errStrangers), errors.Is(err, store.ErrUnsupported):
 			a.probed(ctx, cells, l.seen)(yield)
 		case err != nil && !errors.Is(err, errStop):
+			yield(nil, err)
+		}
+	}
+}
+
+// Listed is [Array.Stored] that asks for no cell by itself: it lists everything, or yields the
+// error of a store that cannot list, [store.ErrUnsupported].
+func (a *Array) Listed(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
+	return func(yield func([]int64, error) bool) {
+		l := &lister{Array: a, cells: cells, yield: yield, index: make([]int64, 0, a.Grid.Rank())}
+		if err := l.list(ctx, "", 0); err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
 	}

@@ -1,0 +1,177 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+const (
+	// fewTiles is the number of tiles up to which all are compared without a look at what is stored.
+	fewTiles = 512
+	// sparseTiles is how many times as many tiles there have to be as there are with anything stored.
+	sparseTiles = 16
+	// mostTiles is how many tiles with anything stored are remembered: 128 MiB of numbers.
+	mostTiles = 1 << 24
+	// mostAsked is how many chunks of either array are asked for one by one. That takes days.
+	mostAsked = 1 << 32
+)
+
+// tiles cuts two arrays of one shape into boxes of one size, whatever their grids are. A tile
+// is about as large as a chunk, and is named by its number in C order.
+type tiles struct {
+	shape, edges, counts []int64
+}
+
+// tilesOf returns the tiles for some grids of one shape, each with at most so many elements.
+func tilesOf(most int64, grids ...*grid.Grid) *tiles {
+	t := &tiles{shape: grids[0].Shape()}
+	for i, n := range t.shape {
+		edge := int64(1)
+		for _, g := range grids {
+			edge = max(edge, min(n, g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()})))
+		}
+		t.edges = append(t.edges, edge)
+	}
+	room := max(1, most)
+	for i := len(t.edges) - 1; i >= 0; i-- {
+		t.edges[i] = min(t.edges[i], room)
+		room /= t.edges[i]
+	}
+	for i, n := range t.shape {
+		t.counts = append(t.counts, max(0, n-1)/t.edges[i]+min(1, n))
+	}
+	return t
+}
+
+// len returns the number of tiles, which is no more than that of the elements.
+func (t *tiles) len() int64 {
+	n := int64(1)
+	for _, k := range t.counts {
+		n *= k
+	}
+	return n
+}
+
+// touched yields the numbers of the tiles that a chunk has elements of.
+func (t *tiles) touched(c *grid.Chunk) iter.Seq[int64] {
+	box := make(grid.Box, len(t.edges))
+	for i, edge := range t.edges {
+		box[i] = grid.Interval{Start: c.Start[i] / edge, Stop: (c.Start[i]+c.Logical[i]-1)/edge + 1}
+	}
+	return func(yield func(int64) bool) {
+		for index := range box.Indices() {
+			number := int64(0)
+			for i, at := range index {
+				number = number*t.counts[i] + at
+			}
+			if !yield(number) {
+				return
+			}
+		}
+	}
+}
+
+// box returns the elements of a tile.
+func (t *tiles) box(number int64) grid.Box {
+	box := make(grid.Box, len(t.edges))
+	for i := len(box) - 1; i >= 0; i-- {
+		start := number % t.counts[i] * t.edges[i]
+		number /= t.counts[i]
+		box[i] = grid.Interval{Start: start, Stop: min(t.shape[i], start+t.edges[i])}
+	}
+	return box
+}
+
+// stored returns, in C order, the tiles of which either array stores anything, and whether
+// nothing else has to be compared: both have the same fill value, and few tiles are stored.
+//
+// Otherwise the arrays are compared as a whole. That ends: if the fill values differ, then no
+// later than at the first element that neither stores; else the elements are few, or at most
+// sparseTiles times what is stored.
+func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], sparse bool, err error) {
+	for range readTries {
+		x, y := c.a.state.Load(), c.b.state.Load()
+		t := tilesOf(comparedBytes/c.width(), x.grid, y.grid)
+		if t.len() <= fewTiles || c.a.options.RequireChunks || c.b.options.RequireChunks || !slices.Equal(x.fill, y.fill) {
+			return nil, false, nil
+		}
+		numbers, sparse, err := t.ofStored(ctx, x, y)
+		if errors.Is(err, store.ErrUnsupported) {
+			return nil, false, visitable(x, y)
+		}
+		if err != nil {
+			return nil, false, c.a.fail("list", err)
+		}
+		// A grid that another program has published meanwhile has chunks under other keys.
+		nowX, errX := c.a.fresh(ctx, x)
+		nowY, errY := c.b.fresh(ctx, y)
+		if err := errors.Join(errX, errY); err != nil {
+			return nil, false, c.a.fail("list", err)
+		}
+		if nowX == x && nowY == y {
+			return func(yield func(grid.Box) bool) {
+				for _, number := range numbers {
+					if !yield(t.box(number)) {
+						return
+					}
+				}
+			}, sparse, nil
+		}
+	}
+	return nil, false, c.a.fail("list", fmt.Errorf("%w while it was compared, again and again", ErrConflict))
+}
+
+// visitable refuses to ask for every chunk of arrays that have more than anybody could ask for.
+func visitable(states ...*state) error {
+	for _, s := range states {
+		if n, ok := s.grid.NumChunks(); !ok || n > mostAsked {
+			return fmt.Errorf("%w: the store cannot list what is stored, and to ask for each of %v chunks takes too long: compare parts",
+				ErrLimit, s.grid.Chunks())
+		}
+	}
+	return nil
+}
+
+var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, far from each other: compare parts", ErrLimit, mostTiles)
+
+// ofStored returns, in ascending order, the numbers of the tiles of which any of the arrays
+// stores anything. It gives up, and is false, as soon as these are not few.
+func (t *tiles) ofStored(ctx context.Context, states ...*state) (numbers []int64, few bool, err error) {
+	most := t.len() / sparseTiles
+	room := 2 * fewTiles // numbers, before those that are there twice are taken out
+	cell := grid.NewChunk(len(t.shape))
+	for _, s := range states {
+		for index, err := range s.engine.Listed(ctx, grid.BoxOf(s.grid.Chunks())) {
+			if err != nil {
+				return nil, false, err
+			}
+			s.grid.Cell(index, cell)
+			for number := range t.touched(cell) {
+				if numbers = append(numbers, number); len(numbers) < room {
+					continue
+				}
+				numbers = distinct(numbers)
+				room = max(room, 2*len(numbers))
+				if n := int64(len(numbers)); n > most {
+					return nil, false, nil
+				} else if n > mostTiles {
+					return nil, false, errScattered
+				}
+			}
+		}
+	}
+	numbers = distinct(numbers)
+	return numbers, int64(len(numbers)) <= most, nil
+}
+
+// distinct sorts numbers, and takes out those that are there already.
+func distinct(numbers []int64) []int64 {
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
