@@ -98,6 +98,20 @@ func (v View) AllEqual(elem []byte) bool {
 	return v.rowsEqual(v.Offset, 0, outer, n, elem)
 }
 
+// Repeats returns the element that all others of the view share their memory with, and
+// whether there is one. A view without elements has none.
+func (v View) Repeats() (elem []byte, ok bool) {
+	if v.empty() {
+		return nil, false
+	}
+	for i, n := range v.Shape {
+		if n > 1 && v.Strides[i] != 0 {
+			return nil, false
+		}
+	}
+	return v.Data[v.Offset : v.Offset+int64(v.Size)], true
+}
+
 func (v *View) rowsEqual(off int64, axis, outer int, n int64, elem []byte) bool {
 	if axis == outer {
 		return AllEqual(v.Data[off:off+n], elem)

@@ -174,6 +174,42 @@ func (a *planAxis) moveTo(taken int64) {
 	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.count-taken)
 }
 
+// Seeks reports whether [Plan.Seek] is for this plan: it takes whole elements, and neither a
+// mask nor points select them.
+func (p *Plan) Seeks() bool { return p.mask == nil && !p.pointed && p.windows == nil }
+
+// Seek sets part to what the selection takes from one chunk of the grid, whatever the plan
+// has visited before. It returns false if that is nothing. It must only be called if
+// [Plan.Seeks].
+func (p *Plan) Seek(chunk []int64, part *Part) bool {
+	for i := range p.axes {
+		if !p.axes[i].seek(chunk[i]) {
+			return false
+		}
+	}
+	p.fill(part)
+	return true
+}
+
+// seek moves to the first piece in a chunk, and returns false if the chunk has none.
+func (a *planAxis) seek(chunk int64) bool {
+	cell, ok := a.cut.Cell(chunk)
+	if !ok {
+		return false
+	}
+	taken := int64(0)
+	if l := a.want.list; l != nil {
+		taken = l.upTo(0, cell.Start)
+	} else if ahead := cell.Start - a.want.start; ahead > 0 {
+		taken = (ahead-1)/a.want.step + 1
+	}
+	if taken >= a.want.count {
+		return false
+	}
+	a.moveTo(taken)
+	return a.chunk == chunk
+}
+
 // nextPoints sets part to the points of the next chunk.
 func (p *Plan) nextPoints(part *Part) bool {
 	if len(p.points) == 0 {

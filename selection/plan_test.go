@@ -55,7 +55,56 @@ func TestPlanAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkPlan(t, g, r, want)
+		checkSeek(t, g, r)
 	})
+}
+
+// TestSeekList checks that a plan finds the parts of lists, in any order and with repeats.
+func TestSeekList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shape := []int64{rapid.Int64Range(1, 20).Draw(t, "n"), rapid.Int64Range(1, 20).Draw(t, "m")}
+		var sel selection.Orthogonal
+		for _, n := range shape {
+			sel = append(sel, selection.List(rapid.SliceOfN(rapid.Int64Range(0, n-1), 0, 6).Draw(t, "list")...))
+		}
+		g, err := grid.New(shape, grid.Every(rapid.Int64Range(1, 7).Draw(t, "edge")), grid.Every(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := selection.Resolve(sel, shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSeek(t, g, r)
+	})
+}
+
+// checkSeek checks that a plan seeks just the parts that it visits.
+func checkSeek(t *rapid.T, g *grid.Grid, r *selection.Resolved) {
+	visited := map[string]string{}
+	text := func(p *selection.Part) string {
+		if p.Picks != nil {
+			return fmt.Sprint(p.Part.Start, p.Step, p.Count, p.Place, p.Picks.Lists)
+		}
+		return fmt.Sprint(p.Part.Start, p.Step, p.Count, p.Place)
+	}
+	plan, part := selection.NewPlan(r, g), selection.NewPart(g.Rank())
+	for plan.Next(part) {
+		visited[fmt.Sprint(part.Chunk)] = text(part)
+	}
+	again := selection.NewPlan(r, g)
+	if !again.Seeks() {
+		t.Fatal("the plan does not seek")
+	}
+	for c := range g.All() {
+		got, is := "", again.Seek(c.Index, part)
+		if is {
+			got = text(part)
+		}
+		if want := visited[fmt.Sprint(c.Index)]; got != want {
+			t.Fatalf("chunk %v: %q, want %q", c.Index, got, want)
+		}
+	}
 }
 
 func checkPlan(t *rapid.T, g *grid.Grid, r *selection.Resolved, want [][]int64) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -28,7 +29,8 @@ type Writing struct {
 }
 
 // Write stores the elements of src, which is as [selection.Resolved.Place] shows it.
-// A chunk that the selection covers is not read.
+// A chunk that the selection covers is not read. One that is not stored is not touched where
+// src is the fill value alone.
 //
 // Several writers of one chunk take turns in this process. Where the store has conditional writes, so do those of several
 // processes, as far as they write parts of chunks; elsewhere the last one wins.
@@ -40,6 +42,12 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.Vie
 	r := a.newRun(sel.Touched(a.Grid), sel.Len())
 	next := func(w *writer) bool { return plan.Next(w.Part) }
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) }
+	if a.blanks(plan, src, how) {
+		return r.blank(ctx, plan, sel.Touched(a.Grid), how, write)
+	}
+	if n := min(plan.Chunks(), sel.Len()); n > mostChunks {
+		return fmt.Errorf("%w: %d chunks would be stored, at most %d are at a time: select a part", ErrLimit, n, int64(mostChunks))
+	}
 	if how.FirstAlone {
 		if w := r.newWriter(how); next(w) {
 			if err := write(ctx, w); err != nil {

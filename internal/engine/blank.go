@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
+)
+
+// blanks reports whether a write leaves a chunk that is not stored as it is: it stores the
+// fill value alone, which such a chunk has already. Then only stored chunks are of interest,
+// and a listing finds them where the selection touches more chunks than anybody could visit.
+func (a *Array) blanks(plan *selection.Plan, src grid.View, how Writing) bool {
+	switch {
+	case how.KeepFill || a.KeepFill: // every chunk is stored
+	case how.Valid != nil: // what lies beyond it is not the fill value yet
+	case !plan.Seeks() || plan.Chunks() <= fewCells:
+	default:
+		elem, one := src.Repeats()
+		return one && len(elem) == len(a.Fill) && grid.AllEqual(elem, a.Fill)
+	}
+	return false
+}
+
+// blank writes the fill value into the stored chunks of the box as far as the plan selects
+// their elements. A chunk that another writer stores meanwhile counts as written later.
+func (r *run) blank(
+	ctx context.Context, plan *selection.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
+) error {
+	next, stop := iter.Pull2(r.Stored(ctx, cells))
+	defer stop()
+	var failed error
+	err := each(ctx, r.workers,
+		func(w *writer) bool {
+			for {
+				index, err, more := next()
+				if err != nil {
+					failed = err
+				}
+				if !more || err != nil || plan.Seek(index, w.Part) {
+					return more && err == nil
+				}
+			}
+		},
+		func() *writer { return r.newWriter(how) }, write)
+	return errors.Join(failed, err)
+}
