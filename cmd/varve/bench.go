@@ -178,25 +178,37 @@ const (
 	mostSlabs = 1 << 12
 	leastSlab = 16 << 20 // bytes
 	mostSlab  = 1 << 30  // bytes, of one chunk
+
+	// mostRequested is how many chunks a slab has at most: every round reads one slab at least,
+	// and millions of short chunks, or of chunks that are not stored, would take minutes.
+	mostRequested = 1 << 12
 )
 
 // slabFor returns how many bytes are read at a time: enough for all processors, and no more than other commands do unless one chunk is longer.
 func slabFor(s *source) int64 {
-	g := finest(s.array)
-	chunk := width(s.stored)
-	for i := range g.Rank() {
-		axis := g.Axis(i)
-		n, ok := checked.Mul(chunk, axis.Longest(grid.Interval{Stop: axis.Chunks()}))
-		if !ok {
-			n = math.MaxInt64
-		}
-		chunk = n
-	}
+	chunk := longestChunk(finest(s.array), width(s.stored))
 	most := slabOf(s.stored)
 	if chunk >= most {
 		return min(chunk, mostSlab)
 	}
-	return max(leastSlab*most/slabBytes, min(most, 4*int64(runtime.GOMAXPROCS(0))*chunk))
+	n := max(leastSlab*most/slabBytes, min(most, 4*int64(runtime.GOMAXPROCS(0))*chunk))
+	if outer := longestChunk(s.array.Grid(), width(s.stored)); outer < n/mostRequested {
+		return outer * mostRequested
+	}
+	return n
+}
+
+// longestChunk returns the bytes of the longest chunk of a grid, whose elements have so many.
+func longestChunk(g *grid.Grid, bytes int64) int64 {
+	for i := range g.Rank() {
+		axis := g.Axis(i)
+		n, ok := checked.Mul(bytes, axis.Longest(grid.Interval{Stop: axis.Chunks()}))
+		if !ok {
+			return math.MaxInt64
+		}
+		bytes = n
+	}
+	return bytes
 }
 
 // raw repeats the requests that were noted, and decodes nothing.

@@ -159,7 +159,7 @@ func TestSlabFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := slabFor(s); n < min(chunk, mostSlab) || n > max(slabBytes, min(chunk, mostSlab)) || n < leastSlab {
+		if n := slabFor(s); n < min(chunk, mostSlab) || n > max(slabBytes, min(chunk, mostSlab)) || n < min(leastSlab, mostRequested*chunk) || n/chunk > mostRequested && chunk < leastSlab/mostRequested {
 			t.Errorf("chunks of %d bytes: slabs of %d", chunk, n)
 		}
 	}

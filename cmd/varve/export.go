@@ -46,7 +46,7 @@ the names of these dimensions, and then the name of the array, or the coordinate
 Values are read and written slab by slab, in bounded memory. A file appears once it is complete, and
 so does json of up to 16 MiB on standard output. Where reading fails later, standard output has the
 beginning, and the status says so. With --limit, longer output is refused: at once where its size is
-known before, else where it is reached.
+known before, else where it is reached. A file for which the file system has no room is refused at once, too.
 
 --decode makes of stored numbers what CF attributes say: float64 of packed ones, numbers with or without a sign as _Unsigned says,
 moments (datetime64) of times, and lengths of time (timedelta64) where the units are days or hours. Times become text where one of
@@ -99,6 +99,11 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	}
 	if err := src.affords(limitOf(cmd), f); err != nil {
 		return err
+	}
+	if !toStdout {
+		if err := src.hasRoom(output, f, freeBytes); err != nil {
+			return err
+		}
 	}
 	if header {
 		if err := src.entitle(cmd.Context()); err != nil {

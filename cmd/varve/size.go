@@ -4,6 +4,10 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"syscall"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/npy"
@@ -11,19 +15,37 @@ import (
 
 // affords refuses output that is longer than the limit, as far as that is known before it is made; 0 is no limit.
 func (s *source) affords(limit int64, f format) error {
-	least := s.bytes
+	if least := s.least(f); limit > 0 && least > limit {
+		return fmt.Errorf("%w: %s as %s has %s or more, --limit is %s; select a part (--select), or raise it",
+			zarr.ErrLimit, plural(s.resolved.Len(), "value"), f, byteCount(least), byteCount(limit))
+	}
+	return nil
+}
+
+// least returns how many bytes the values have at least in a format.
+func (s *source) least(f format) int64 {
 	switch f {
 	case csvFormat, jsonFormat:
-		least = 2 * s.resolved.Len() // a digit and what follows it
+		return 2 * min(s.resolved.Len(), math.MaxInt64/2) // a digit and what follows it
 	case npyFormat:
 		h := npy.Header{Type: s.typ, Shape: s.shape}
 		if h.Check() == nil {
-			least += int64(len(h.Append(nil)))
+			return s.bytes + int64(len(h.Append(nil)))
 		}
 	}
-	if limit > 0 && least > limit {
-		return fmt.Errorf("%w: %s as %s has %s or more, --limit is %s; select a part (--select), or raise it",
-			zarr.ErrLimit, plural(s.resolved.Len(), "value"), f, byteCount(least), byteCount(limit))
+	return s.bytes
+}
+
+// hasRoom refuses a file that the file system has no room for, rather than to fill the file
+// system first. Where the file system compresses, as much may fit after all, which a stream tries.
+func (s *source) hasRoom(file string, f format, free func(dir string) (int64, bool)) error {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil // a device or a pipe
+	}
+	least := s.least(f)
+	if room, known := free(filepath.Dir(file)); known && least > room {
+		return &kindError{fmt.Errorf("write %s: %s as %s has %s or more, and there is room for %s; select a part (--select), or write to standard output",
+			file, plural(s.resolved.Len(), "value"), f, byteCount(least), byteCount(room)), syscall.ENOSPC}
 	}
 	return nil
 }

@@ -12,6 +12,10 @@ import (
 // slabBytes is how much of an array is in memory at a time.
 const slabBytes = 128 << 20
 
+// slabChunks is how many chunks are read at a time at most, so that output begins, and progress
+// shows, where chunks have a few bytes each or are not stored.
+const slabChunks = 1 << 16
+
 // slabOf returns how many bytes of elements of a type, as width counts them, are in memory at a time.
 func slabOf(t dtype.Type) int64 {
 	if t.Variable() {
@@ -44,6 +48,9 @@ func slabToWrite(cmd *cobra.Command, a *zarr.Array, r *selection.Resolved, t dty
 // some of. So a slab is as long as all chunks side by side where a budget that nobody has chosen could have as much, and as long
 // as one chunk where there is none beside it: so much is decoded in any case.
 func (s *source) slab(least int64) int64 {
+	if chunk := longestChunk(s.array.Grid(), width(s.stored)); chunk < least/slabChunks {
+		return chunk * slabChunks
+	}
 	if s.stored.Variable() || s.typ.Variable() {
 		return least
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -98,6 +100,9 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	if err == nil && !t.IsZero() && src.typ != t {
 		err = badArgument("%s has elements of type %s, the array %s", location, src.typ, t)
 	}
+	if err == nil {
+		err = readable(cmd.Context(), a, location)
+	}
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -123,6 +128,43 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 		return a.Close()
 	}
 	return v, nil
+}
+
+const (
+	// manyChunks is how many chunks are read without a look at how many of them are stored.
+	manyChunks = 1 << 26
+	// emptyChunks is how many times as many chunks there are as are stored in an array that is
+	// hardly more than its fill value.
+	emptyChunks = 64
+)
+
+// readable refuses to read all of an array that has hardly any chunks stored among more than
+// anybody waits for: one of 10^18 chunks is made by one small document.
+func readable(ctx context.Context, a *zarr.Array, location string) error {
+	n, ok := a.Grid().NumChunks()
+	if ok && n <= manyChunks {
+		return nil
+	}
+	stored := int64(0)
+	for _, err := range a.StoredChunks(ctx) {
+		if err != nil {
+			return err
+		}
+		if stored++; ok && stored > n/emptyChunks {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s has %v chunks, of which %s stored, and every one would be looked for; "+
+		"make the array longer (varve resize), which writes nothing, and write the parts that are stored (varve export --select, varve write --select)",
+		zarr.ErrLimit, location, a.Grid().Chunks(), pluralIs(stored))
+}
+
+// pluralIs counts what is.
+func pluralIs(n int64) string {
+	if n == 1 {
+		return "1 is"
+	}
+	return fmt.Sprintf("%d are", n)
 }
 
 // nodeSlab is how many bytes of an array are read at a time on their way into another one, unless its chunks are longer.

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"varve.dev/zarr"
+)
+
+// hugeNode returns an array of 10^18 chunks, of which two are stored.
+func hugeNode(t *testing.T, shape, chunks string, stored ...string) string {
+	t.Helper()
+	node := newNode(t, "--shape", shape, "--chunks", chunks, "--dtype", "int32")
+	for _, sel := range stored {
+		must(t, "", "write", node, "--select", sel, "--value", "7")
+	}
+	return node
+}
+
+// TestHuge runs every command on arrays of so many chunks that nobody could look at each.
+func TestHuge(t *testing.T) {
+	commands := []struct {
+		args   string // NODE is the array, and DIR a directory
+		status int
+		says   string // on standard output, or on standard error after a failure
+	}{
+		{"info --stats NODE", 0, "stored      2 of"},
+		{"tree NODE", 0, "int32"},
+		{"ls NODE", 0, "int32"},
+		{"grid NODE", 0, "10^"},
+		{"cat NODE", 0, "…"},
+		{"check NODE", 0, "2 stored chunks"},
+		{"check --complete NODE", 1, "limit exceeded"},
+		{"bench NODE --seconds 0.01", 0, "Bound by"},
+		{"equal NODE NODE", 0, ""},
+		{"copy NODE DIR/copy.zarr", 0, "2 stored values"},
+		{"equal NODE DIR/copy.zarr", 0, ""},
+		{"convert NODE DIR/v2.zarr --to 2 --dry-run", 1, "missing"},
+		{"unlock NODE", 0, ""},
+		{"append NODE DIR/copy.zarr", 1, "of which 2 are stored"},
+		{"write NODE DIR/copy.zarr", 1, "of which 2 are stored"},
+		{"write NODE --value 1", 1, "select a part"},
+		{"write NODE --value 1 --dry-run", 1, "select a part"},
+		{"write NODE --value 0 --dry-run", 0, "2 chunks: 26 B"},
+		{"write NODE --value 0", 0, ""},
+		{"info --stats NODE", 0, "stored      0 of"},
+		{"resize NODE --shape SMALL --yes", 0, ""},
+	}
+	for small, node := range map[string]string{
+		"10":    hugeNode(t, "1000000000000000000", "[1]", "5", "999999999999999999"),
+		"10,10": hugeNode(t, "1000000000,1000000000", "[1,1]", "5,5", "7,999999999"),
+	} {
+		named := strings.NewReplacer("NODE", node, "DIR", t.TempDir(), "SMALL", small)
+		for _, c := range commands {
+			out, errs, status := soon(t, strings.Fields(named.Replace(c.args))...)
+			said := out
+			if c.status != 0 {
+				said = errs
+			}
+			if status != c.status || !strings.Contains(said, c.says) {
+				t.Errorf("%s: status %d, %s%s", c.args, status, out, errs)
+			}
+		}
+	}
+}
+
+// soon runs a command that is stopped where it does not end.
+func soon(t *testing.T, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var out, errs bytes.Buffer
+	status = run(ctx, args, streams{strings.NewReader(""), &out, &errs})
+	return out.String(), errs.String(), status
+}
+
+// TestHugeStream checks that the values of such an array begin to come, and end with a signal.
+func TestHugeStream(t *testing.T) {
+	node := hugeNode(t, "1000000000000000000", "[1]", "5")
+	for _, args := range [][]string{
+		{"export", node, "--format", "raw"}, {"conformance", "--array_path", node},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		out := &alarm{at: func() { cancel(&interrupt{syscall.SIGINT}) }}
+		var errs bytes.Buffer
+		if status := run(ctx, args, streams{strings.NewReader(""), out, &errs}); status != 130 {
+			t.Errorf("%q: status %d, %s", args, status, errs.String())
+		}
+	}
+}
+
+// alarm calls a function with the first bytes that are written to it.
+type alarm struct{ at func() }
+
+func (w *alarm) Write(p []byte) (int, error) {
+	w.at()
+	return len(p), nil
+}
+
+// TestHasRoom refuses a file that is longer than the room for it.
+func TestHasRoom(t *testing.T) {
+	ctx, node := t.Context(), newNode(t, "--shape", "1000", "--dtype", "int32")
+	a, err := zarr.OpenArray(ctx, node, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	s, err := newSource(ctx, a, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "x")
+	for _, c := range []struct {
+		f     format
+		room  int64
+		known bool
+		fits  bool
+	}{
+		{rawFormat, 3999, true, false}, {rawFormat, 4000, true, true}, {rawFormat, 0, false, true},
+		{npyFormat, 4000, true, false}, {csvFormat, 1999, true, false}, {csvFormat, 2000, true, true},
+	} {
+		err := s.hasRoom(file, c.f, func(string) (int64, bool) { return c.room, c.known })
+		if (err == nil) != c.fits || !c.fits && (!errors.Is(err, syscall.ENOSPC) || zarr.Kind(err) != "no-space") {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
