@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+
+	"varve.dev/zarr/store/rehearsal"
 )
 
 // kinds are the words for errors that callers branch on. The first one that applies counts.
@@ -19,7 +21,7 @@ var kinds = []struct {
 	{"corrupt", among(ErrCorrupt)},
 	{"source-changed", among(ErrSourceChanged)},
 	{"conflict", among(ErrConflict)},
-	{"limit", among(ErrLimit)},
+	{"limit", among(ErrLimit, rehearsal.ErrFull)},
 	{"overflow", among(ErrOverflow)},
 	{"no-space", isFull},
 	{"outcome-unknown", among(ErrOutcomeUnknown, ErrDurability)},

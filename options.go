@@ -57,8 +57,16 @@ type Options struct {
 	Shards Shards
 	// Observer is told of every request to the store, and of every chunk that is decoded or encoded; nil is nobody. See package observe.
 	Observer observe.Observer
-	// Rehearsal makes every change a dry run: all is done as it would be, errors included, but what is
-	// written goes to the ledger, and the store stays as it is. Nil changes the store.
+	// Rehearsal makes every change a dry run: all is done as it would be, errors included, but
+	// what is written goes to the ledger, and the store stays as it is. Nil changes the store.
+	//
+	// A dry run reads no values that it does not need. A stored chunk of 1 MiB or more, decoded,
+	// of which a write changes a part is not read: that it is written again is noted, with the
+	// bytes that it has ([rehearsal.Ledger.Unread] counts these chunks). So a dry run does not
+	// find out that such a chunk is damaged, or that it becomes nothing but fill value and would
+	// be deleted, and a later step that reads its elements fails. Of a shard, and of a chunk that
+	// is too long to be held, only what is changed is read, in a store that puts values together
+	// from their older versions.
 	Rehearsal *rehearsal.Ledger
 	// Experimental permits what is proposed but not settled.
 	Experimental Experimental

@@ -170,10 +170,17 @@ func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
 			Requests: map[string]int64{},
 		},
 	}
+	unread := d.ledger.Unread()
+	p.Read, p.Written = p.Read+unread.Stored, p.Written+unread.Stored
+	p.Decoded, p.Encoded = p.Decoded+unread.Coded, p.Encoded+unread.Coded
 	for _, o := range observe.Ops() {
 		if n := s.Of(o).Times; n > 0 && o.IsRequest() {
 			p.Requests[o.String()] = n
 		}
+	}
+	if unread.Values > 0 {
+		p.Requests[observe.Get.String()] += unread.Values
+		p.Requests[observe.PutIf.String()] += unread.Values // on the condition that nobody replaced it
 	}
 	h := sha256.New()
 	for _, c := range d.ledger.Changes() {

@@ -250,3 +250,24 @@ func TestResizeAsks(t *testing.T) {
 	empty := newNode(t, "--shape", "4,0", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "resize", empty, "--shape", "2,0")
 }
+
+// TestDryRunOfLargeChunk plans to write into a part of a chunk that a dry run does not read. The
+// plan says what is done all the same; only the length that the chunk gets is not known.
+func TestDryRunOfLargeChunk(t *testing.T) {
+	for _, compressor := range []string{"zstd:1", "none"} {
+		node := newNode(t, "--shape", "3000000", "--chunks", "2000000", "--dtype", "int8", "--compressor", compressor)
+		must(t, "", "write", node, "--value", "7")
+		args := []string{"write", node, "--select", "1999990:2000010", "--value", "8", "--json"}
+		plan := decode(t, must(t, "", append(args, "--dry-run")...))
+		done := decode(t, must(t, "", append(args, "--stats")...))
+		if plan["chunks_rewritten"] != 2.0 || plan["chunks_new"] != 0.0 {
+			t.Errorf("%s: the plan is %v", compressor, plan)
+		}
+		stats, _ := done["stats"].(map[string]any)
+		for _, name := range []string{"bytes_read", "bytes_decoded", "bytes_encoded", "requests"} {
+			if !reflect.DeepEqual(plan[name], stats[name]) {
+				t.Errorf("%s: %s: %v planned, %v done", compressor, name, plan[name], stats[name])
+			}
+		}
+	}
+}

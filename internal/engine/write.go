@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/rehearsal"
 )
 
 // Writing says how chunks are written.
@@ -83,6 +84,11 @@ func (w *writer) write(ctx context.Context, src grid.View) error {
 	if err != nil || w.overwrites(n, whole) {
 		return w.overwrite(ctx, n, err)
 	}
+	if !whole && w.Valid == nil {
+		if noted, err := w.rehearse(ctx, n); noted || err != nil {
+			return err
+		}
+	}
 	if !whole || w.Picks != nil || w.Cell.IsBoundary() {
 		return w.holding(ctx, w.writeWeight(n, whole), func() error {
 			return w.again(func() error { return w.change(ctx, n, whole) })
@@ -100,6 +106,27 @@ func (w *writer) write(ctx context.Context, src grid.View) error {
 	defer turn.unlock()
 	w.on = store.Condition{}
 	return w.put(ctx, w.Placed, n)
+}
+
+// leastRehearsed is the bytes of a decoded chunk from which on a dry run does not read it to
+// change a part of it. A shorter one costs hardly more to read than to ask for.
+const leastRehearsed = 1 << 20
+
+// rehearse notes in a dry run that the stored chunk, of n bytes, is changed in part, without
+// reading it. It returns false where the chunk is to be changed as usual.
+func (w *writer) rehearse(ctx context.Context, n int64) (noted bool, err error) {
+	if n < leastRehearsed {
+		return false, nil
+	}
+	s, dry := rehearsal.Of(w.Store)
+	if !dry {
+		return false, nil
+	}
+	coded := n
+	if w.Chain.Plain() {
+		coded = 0
+	}
+	return s.Rework(ctx, w.key, coded)
 }
 
 // holding does something with the chunk in its turn, while so many bytes of the budget are held for it. Where its elements differ in

@@ -20,6 +20,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	entries map[store.Key]*entry
 	writes  int64
+	unread  Unread
 	kept    int64       // bytes of the values in order
 	order   []store.Key // of values that may be dropped, the oldest first
 }
@@ -37,13 +38,38 @@ type entry struct {
 	data   []byte
 	was    int64 // bytes below, -1 where there is none
 	exists bool
-	kept   bool // data has the value
+	kept   bool  // data has the value
+	held   int64 // bytes in memory, of data or for part
+	// part appends bytes of a value that is not in data; nil where it was dropped.
+	part func(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
 }
+
+// Unread is what a rehearsal would have read and written, and has not, because nothing that it
+// tells depends on it ([Store.Rework]). Lengths are in bytes.
+type Unread struct {
+	Values int64 // that would be read and written again
+	Stored int64 // of them, as they are stored
+	Coded  int64 // that would be decoded, and encoded again
+}
+
+// Unread returns what was not read of the values that change.
+func (l *Ledger) Unread() Unread {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unread
+}
+
+// mostEntries is how many values a rehearsal changes. Each takes a few hundred bytes of memory.
+var mostEntries = 1 << 22
+
+// ErrFull says that a rehearsal would change more values, 2^22, than it keeps account of. Try a
+// part of the change.
+var ErrFull = errors.New("more values would change than a dry run keeps account of: try a part of the change")
 
 // mostKept is how many bytes of values are kept that are no documents.
 const mostKept = 256 << 20
 
-var errDropped = errors.New("the dry run would have to read what it wrote before, which is more than it keeps in memory")
+var errDropped = errors.New("the dry run would have to read what it wrote before, which it does not keep in memory")
 
 // Changes returns what would be different in the store, in the order of keys. Values that came and
 // went meanwhile are left out. A value that is written again counts as changed.
@@ -83,15 +109,21 @@ func (l *Ledger) find(ctx context.Context, key store.Key) (e entry, changed bool
 }
 
 // read appends what q selects to dst.
-func (e entry) read(key store.Key, q store.Request, dst []byte) ([]byte, error) {
+func (e entry) read(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, error) {
 	off, n, err := q.Resolve(e.info.Size)
-	if err == nil && !e.kept {
+	switch {
+	case err != nil:
+	case e.kept:
+		return append(dst, e.data[off:off+n]...), nil
+	case e.part != nil:
+		dst, err = e.part(ctx, off, n, dst)
+	default:
 		err = errDropped
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	return append(dst, e.data[off:off+n]...), nil
+	return dst, nil
 }
 
 // stays reports whether a value is kept whatever else is: documents, and what is put aside.
@@ -101,40 +133,47 @@ func stays(key store.Key) bool {
 }
 
 // put makes data the value of a key. The caller has the lock.
-func (l *Ledger) put(key store.Key, data []byte, was int64) store.Version {
-	l.writes++
-	v := store.MakeVersion("rehearsal-" + strconv.FormatInt(l.writes, 10))
-	l.change(key, &entry{
-		info: store.Info{Size: int64(len(data)), Version: v, Modified: time.Now()},
-		data: slices.Clone(data), was: was, exists: true, kept: true,
+func (l *Ledger) put(key store.Key, data []byte, was int64) (store.Version, error) {
+	n := int64(len(data))
+	return l.change(key, &entry{
+		info: store.Info{Size: n}, data: slices.Clone(data), was: was, exists: true, kept: true, held: n,
 	})
-	if !stays(key) {
+}
+
+// change makes e what is known of a key, and returns its version. The caller has the lock.
+func (l *Ledger) change(key store.Key, e *entry) (store.Version, error) {
+	if l.entries == nil {
+		l.entries = map[store.Key]*entry{}
+	}
+	old := l.entries[key]
+	if old == nil && len(l.entries) >= mostEntries {
+		return store.Version{}, fmt.Errorf("rehearsal: %d values: %w", mostEntries, ErrFull)
+	}
+	if e.exists {
+		l.writes++
+		e.info.Version = store.MakeVersion("rehearsal-" + strconv.FormatInt(l.writes, 10))
+		e.info.Modified = time.Now()
+	}
+	if old != nil && old.held > 0 && !stays(key) {
+		l.order = slices.DeleteFunc(l.order, func(k store.Key) bool { return k == key })
+		l.kept -= old.held
+	}
+	l.entries[key] = e
+	if e.held > 0 && !stays(key) {
 		l.order = append(l.order, key)
-		l.kept += int64(len(data))
+		l.kept += e.held
 	}
 	for l.kept > mostKept && len(l.order) > 1 {
 		l.drop(l.order[0])
 		l.order = l.order[1:]
 	}
-	return v
-}
-
-// change makes e what is known of a key.
-func (l *Ledger) change(key store.Key, e *entry) {
-	if l.entries == nil {
-		l.entries = map[store.Key]*entry{}
-	}
-	if old := l.entries[key]; old != nil && old.exists && !stays(key) && old.kept {
-		l.order = slices.DeleteFunc(l.order, func(k store.Key) bool { return k == key })
-		l.kept -= old.info.Size
-	}
-	l.entries[key] = e
+	return e.info.Version, nil
 }
 
 // drop forgets the bytes of a value.
 func (l *Ledger) drop(key store.Key) {
 	e := *l.entries[key] // who has read the entry keeps the bytes
-	e.data, e.kept = nil, false
-	l.kept -= e.info.Size
+	l.kept -= e.held
+	e.data, e.part, e.kept, e.held = nil, nil, false, 0
 	l.entries[key] = &e
 }

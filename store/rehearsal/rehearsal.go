@@ -4,7 +4,8 @@
 // errors, as one that changes the store.
 //
 // Documents and what is put aside for a moment are kept. Of other values as much is kept as fits
-// into 256 MiB, the newest last; whoever reads one that was dropped gets an error.
+// into 256 MiB, the newest last; whoever reads one that was dropped gets an error. A value that is
+// made of pieces of its older version is put together when it is read, and not before.
 package rehearsal
 
 import (
@@ -37,6 +38,20 @@ func New(s store.Store, l *Ledger) *Store {
 	return &Store{below: s, ledger: l}
 }
 
+// Of returns the rehearsal that a store is, or that it wraps, and whether there is one.
+func Of(s store.Store) (*Store, bool) {
+	for {
+		if r, ok := s.(*Store); ok {
+			return r, true
+		}
+		w, ok := s.(store.Wrapper)
+		if !ok {
+			return nil, false
+		}
+		s = w.Unwrap()
+	}
+}
+
 // Unwrap implements [store.Wrapper], so that the powers are those of the store below.
 func (s *Store) Unwrap() store.Store { return s.below }
 
@@ -58,7 +73,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 		return s.below.Get(ctx, key, q, dst)
 	}
 	if err == nil {
-		dst, err = e.read(key, q, dst)
+		dst, err = e.read(ctx, key, q, dst)
 	}
 	if err != nil {
 		return nil, store.Info{}, err
@@ -100,7 +115,7 @@ func (o object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return o.e.read(o.key, q, dst)
+	return o.e.read(ctx, o.key, q, dst)
 }
 
 // Lock implements [store.Locker]. It keeps others away within this rehearsal only.

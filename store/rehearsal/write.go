@@ -2,9 +2,7 @@ package rehearsal
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"varve.dev/zarr/store"
@@ -50,7 +48,7 @@ func (s *Store) set(ctx context.Context, key store.Key, value []byte, cond *stor
 	if err != nil {
 		return store.Version{}, err
 	}
-	return s.ledger.put(key, value, e.was), nil
+	return s.ledger.put(key, value, e.was)
 }
 
 // remove deletes the value of a key, on a condition unless that is nil.
@@ -59,7 +57,7 @@ func (s *Store) remove(ctx context.Context, key store.Key, cond *store.Condition
 	defer s.ledger.mu.Unlock()
 	e, err := s.may(ctx, key, cond)
 	if err == nil && (e.exists || e.was >= 0) {
-		s.ledger.change(key, &entry{was: e.was})
+		_, err = s.ledger.change(key, &entry{was: e.was})
 	}
 	return err
 }
@@ -77,56 +75,136 @@ func (s *Store) may(ctx context.Context, key store.Key, cond *store.Condition) (
 }
 
 // Splice implements [store.Splicer].
-func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability) (store.Version, error) {
-	return s.rewrite(ctx, key, from, d, func(old []byte) ([]byte, error) {
-		size, err := store.SplicedSize(int64(len(old)), pieces)
-		if err != nil {
-			return nil, err
-		}
-		value := make([]byte, 0, size)
-		for _, p := range pieces {
-			if p.Data == nil {
-				p.Data = old[p.Off : p.Off+p.N]
-			}
-			value = append(value, p.Data...)
-		}
-		return value, nil
-	})
+func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, _ store.Durability) (store.Version, error) {
+	pieces = slices.Clone(pieces)
+	held := int64(0)
+	for i, p := range pieces {
+		pieces[i].Data = slices.Clone(p.Data)
+		held += int64(len(p.Data))
+	}
+	return s.rewrite(ctx, key, from, held, func(old int64) (int64, error) { return store.SplicedSize(old, pieces) },
+		func(older reads) reads { return spliced(pieces, older) })
 }
 
 // Patch implements [store.Patcher].
-func (s *Store) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability) (store.Version, error) {
-	return s.rewrite(ctx, key, from, d, func(old []byte) ([]byte, error) {
-		if err := store.CheckPatches(int64(len(old)), patches); err != nil {
-			return nil, err
-		}
-		value := slices.Clone(old)
-		for _, p := range patches {
-			copy(value[p.Off:], p.Data)
-		}
-		return value, nil
-	})
+func (s *Store) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability) (store.Version, error) {
+	patches = slices.Clone(patches)
+	held := int64(0)
+	for i, p := range patches {
+		patches[i].Data = slices.Clone(p.Data)
+		held += int64(len(p.Data))
+	}
+	return s.rewrite(ctx, key, from, held, func(old int64) (int64, error) { return old, store.CheckPatches(old, patches) },
+		func(older reads) reads { return patched(patches, older) })
 }
 
-// rewrite replaces version from of a value by what change makes of it.
+// reads appends n bytes of a value from byte off on to dst.
+type reads func(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
+
+// spliced reads a value that is made of pieces.
+func spliced(pieces []store.Piece, older reads) reads {
+	return func(ctx context.Context, off, n int64, dst []byte) (_ []byte, err error) {
+		for _, p := range pieces {
+			size := p.N
+			if p.Data != nil {
+				size = int64(len(p.Data))
+			}
+			from, to := max(0, off), min(size, off+n) // within the piece
+			off -= size
+			switch {
+			case from >= to:
+				continue
+			case p.Data != nil:
+				dst = append(dst, p.Data[from:to]...)
+			default:
+				if dst, err = older(ctx, p.Off+from, to-from, dst); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return dst, nil
+	}
+}
+
+// patched reads a value of which some bytes are others.
+func patched(patches []store.Patch, older reads) reads {
+	return func(ctx context.Context, off, n int64, dst []byte) ([]byte, error) {
+		at := len(dst)
+		dst, err := older(ctx, off, n, dst)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range patches {
+			from, to := max(off, p.Off), min(off+n, p.Off+int64(len(p.Data)))
+			if from < to {
+				copy(dst[at+int(from-off):], p.Data[from-p.Off:to-p.Off])
+			}
+		}
+		return dst, nil
+	}
+}
+
+// rewrite replaces version from of a value by what change makes of it, for which it holds so many
+// bytes. The older version is read when the new one is: of a large value of which a little changes,
+// nothing is read before.
 func (s *Store) rewrite(
-	ctx context.Context, key store.Key, from store.Version, d store.Durability, change func(old []byte) ([]byte, error),
+	ctx context.Context, key store.Key, from store.Version, held int64, size func(old int64) (int64, error), change func(older reads) reads,
 ) (store.Version, error) {
-	old, info, err := s.Get(ctx, key, store.Request{}, nil)
-	if ctx.Err() != nil {
-		return store.Version{}, ctx.Err()
-	}
-	if absent := errors.Is(err, fs.ErrNotExist); absent || err == nil && info.Version != from {
-		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", key, store.ErrConflict)
-	}
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	cond := store.IfVersion(from)
+	old, err := s.may(ctx, key, &cond)
 	if err != nil {
 		return store.Version{}, err
 	}
-	value, err := change(old)
+	n, err := size(old.info.Size)
 	if err != nil {
 		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", key, err)
 	}
-	return s.PutIf(ctx, key, value, store.IfVersion(from), d)
+	older := s.reading(key, old.info)
+	if _, changed := s.ledger.entries[key]; changed {
+		older = func(ctx context.Context, off, n int64, dst []byte) ([]byte, error) {
+			return old.read(ctx, key, store.Request{Range: store.Span(off, n)}, dst)
+		}
+	}
+	return s.ledger.change(key, &entry{
+		info: store.Info{Size: n}, was: old.was, exists: true, held: held + old.held, part: change(older),
+	})
+}
+
+// reading reads the version of a value that is below.
+func (s *Store) reading(key store.Key, version store.Info) reads {
+	return func(ctx context.Context, off, n int64, dst []byte) ([]byte, error) {
+		at := len(dst)
+		dst, info, err := s.below.Get(ctx, key, store.Request{Range: store.Span(off, n)}, dst)
+		switch {
+		case err != nil:
+			return nil, err
+		case info.Version != version.Version || int64(len(dst)-at) != n:
+			return nil, fmt.Errorf("%w: another program replaced the value during the dry run", store.ErrConflict)
+		}
+		return dst, nil
+	}
+}
+
+// Rework notes that a value is read, changed in part, and written again, without reading it: of
+// the new value only that it is there is known, and its length is taken to stay. Whoever reads it
+// gets an error. It returns false, and notes nothing, where there is no such value, or where the
+// rehearsal has it in memory and could change it. coded is how many bytes would be decoded, and
+// encoded again.
+func (s *Store) Rework(ctx context.Context, key store.Key, coded int64) (noted bool, err error) {
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	e, exists, err := s.present(ctx, key)
+	if err != nil || !exists || e.kept {
+		return false, err
+	}
+	if _, err := s.ledger.change(key, &entry{info: store.Info{Size: e.info.Size}, was: e.was, exists: true}); err != nil {
+		return false, err
+	}
+	u := &s.ledger.unread
+	u.Values, u.Stored, u.Coded = u.Values+1, u.Stored+e.info.Size, u.Coded+coded
+	return true, nil
 }
 
 // Batch implements [store.Batcher].
