@@ -22,6 +22,12 @@ var errReplaced = fmt.Errorf("%w: another program has removed or replaced the ar
 // document before it deletes chunks: where the document is still there now, what was stored is removed with it later.
 //
 // That takes one small request for each write, none for each chunk. An array may have grown or shrunk.
+//
+// An array that was replaced by one of the same type, grid, keys, codecs and fill value is not
+// told apart: nothing that a store knows stays with an array while it grows and gets attributes,
+// and changes when it is created anew. The document is rewritten by all of these. The directory
+// and its inode stay where an array is overwritten in place, and file systems give the inode of
+// a removed directory to the next one at once; object stores have no directories.
 func (a *Array) confirmStored(ctx context.Context, s *state, chunks grid.Box) error {
 	first := make([]int64, len(chunks))
 	if a.options.SingleWriter || !chunks.First(first) {
