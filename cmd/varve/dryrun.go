@@ -160,19 +160,20 @@ func strategyOf(cmd *cobra.Command) string {
 
 // plan returns what the command would have done.
 func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
-	s := d.counter.Stats()
+	s, unread := d.counter.Stats(), d.ledger.Unread()
 	p := &planFacts{
 		planHead: planHead{Operation: cmd.Name(), Node: subject(cmd), Strategy: strategyOf(cmd), Guarantee: guaranteeOf(cmd)}, DryRun: true,
 		planCounts: planCounts{
 			New: new(int64), Rewritten: new(int64), Copied: new(int64), Dropped: new(int64), Documents: new(int64),
-			BytesRead: new(s.Read().Bytes), BytesDecoded: new(s.Of(observe.Decode).Bytes), BytesEncoded: new(s.Of(observe.Encode).Bytes),
-			BytesCopied: new(s.Of(observe.Copy).Bytes), BytesWritten: new(s.Written().Bytes), BytesDropped: new(int64),
-			Requests: map[string]int64{},
+			BytesRead:    new(s.Read().Bytes + unread.Stored),
+			BytesDecoded: new(s.Of(observe.Decode).Bytes + unread.Coded),
+			BytesEncoded: new(s.Of(observe.Encode).Bytes + unread.Coded),
+			BytesCopied:  new(s.Of(observe.Copy).Bytes),
+			BytesWritten: new(s.Written().Bytes + unread.Stored),
+			BytesDropped: new(int64),
+			Requests:     map[string]int64{},
 		},
 	}
-	unread := d.ledger.Unread()
-	p.Read, p.Written = p.Read+unread.Stored, p.Written+unread.Stored
-	p.Decoded, p.Encoded = p.Decoded+unread.Coded, p.Encoded+unread.Coded
 	for _, o := range observe.Ops() {
 		if n := s.Of(o).Times; n > 0 && o.IsRequest() {
 			p.Requests[o.String()] = n

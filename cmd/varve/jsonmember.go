@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/internal/strictjson"
@@ -24,8 +25,8 @@ func writeMembers(w *bufio.Writer, object reflect.Value, more ...jsonMember) err
 		w.WriteString(": ")
 		return writeMember(w, m.value)
 	}
-	for _, f := range reflect.VisibleFields(object.Type()) {
-		m, ok := memberOf(object, f)
+	for _, f := range jsonFields(object.Type(), nil) {
+		m, ok := f.memberOf(object)
 		if !ok {
 			continue
 		}
@@ -56,23 +57,46 @@ func (m jsonMember) appendTo(object []byte) ([]byte, error) {
 	return append(append(object, text...), '}'), err
 }
 
-// memberOf returns the member for a field, as encoding/json has it. It returns false for fields
-// that make none.
-func memberOf(object reflect.Value, f reflect.StructField) (m jsonMember, ok bool) {
-	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-	embedded := f.Anonymous && name == "" // its fields are members of the object
-	if embedded || name == "-" || !f.IsExported() {
-		return m, false
+// jsonField is a field that makes a member of an object.
+type jsonField struct {
+	name      string // of the member
+	omitEmpty bool
+	index     []int // as in [reflect.Value.FieldByIndex]
+}
+
+// jsonFields returns the fields of a struct type at an index of the object, and those of the
+// structs embedded in it, as encoding/json has them. Members are told apart by their own
+// names: embedded structs may have fields of one name. Two members of one name are not
+// provided for.
+func jsonFields(t reflect.Type, at []int) (fields []jsonField) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clone(at), i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			inner := f.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			fields = append(fields, jsonFields(inner, index)...)
+		case name != "-" && f.IsExported():
+			fields = append(fields, jsonField{cmp.Or(name, f.Name), options == "omitempty", index})
+		}
 	}
-	name = cmp.Or(name, f.Name)
-	v, err := object.FieldByIndexErr(f.Index)
+	return fields
+}
+
+// memberOf returns the member for a field. It returns false for a field that makes none.
+func (f jsonField) memberOf(object reflect.Value) (m jsonMember, ok bool) {
+	v, err := object.FieldByIndexErr(f.index)
 	if err != nil { // of an embedded struct that is not there
 		return m, false
 	}
-	if options == "omitempty" && isEmpty(v) {
+	if f.omitEmpty && isEmpty(v) {
 		return m, false
 	}
-	return jsonMember{name, v.Interface()}, true
+	return jsonMember{f.name, v.Interface()}, true
 }
 
 // isEmpty reports whether encoding/json leaves out a value with the option omitempty.

@@ -14,20 +14,25 @@ func TestWriteJSON(t *testing.T) {
 	type inner struct {
 		Deep string `json:"deep"`
 		Left *int   `json:"left,omitempty"`
+		New  int    `json:"inner_new"`
+	}
+	type other struct {
+		New int `json:"other_new"` // another member, though the fields have one name
 	}
 	type absent struct {
 		Never int `json:"never"`
 	}
 	type document struct {
-		Plain   string
-		Raw     json.RawMessage `json:"raw"`
-		NoRaw   json.RawMessage `json:"no_raw"`
-		inner                   // its members are the document's
-		*absent                 // and these would be, if it were there
-		Empty   []string        `json:"empty,omitempty"`
-		False   bool            `json:"false,omitempty"`
-		List    []inner         `json:"list"`
-		Hidden  int             `json:"-"`
+		Plain string
+		Raw   json.RawMessage `json:"raw"`
+		NoRaw json.RawMessage `json:"no_raw"`
+		inner                 // its members are the document's
+		other
+		*absent          // and these would be, if it were there
+		Empty   []string `json:"empty,omitempty"`
+		False   bool     `json:"false,omitempty"`
+		List    []inner  `json:"list"`
+		Hidden  int      `json:"-"`
 		secret  int
 		Last    map[string]any `json:"last"`
 	}
