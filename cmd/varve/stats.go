@@ -62,7 +62,7 @@ func printDocument(cmd *cobra.Command, w io.Writer, v any) error {
 	if c == nil {
 		return writeJSON(w, v)
 	}
-	return writeJSON(w, v, jsonMember{"stats", c.Stats()})
+	return writeJSON(w, v, jsonMember{"stats", statsFacts{c}})
 }
 
 // statsMember returns the member stats with the comma before it, nil without --stats.
@@ -71,12 +71,21 @@ func statsMember(cmd *cobra.Command) ([]byte, error) {
 	if c == nil {
 		return nil, nil
 	}
-	s := c.Stats()
-	text, err := json.Marshal(s)
+	text, err := json.Marshal(statsFacts{c})
+	return append([]byte(`, "stats": `), text...), err
+}
+
+// statsFacts are the figures of a command as programs read them. They are taken when they
+// are written: the document before them may have been read from a store meanwhile.
+type statsFacts struct{ counter *observe.Counter }
+
+// MarshalJSON implements [json.Marshaler]. Plans have bytes_written_estimate, and scripts
+// find what was written by that name, too.
+func (s statsFacts) MarshalJSON() ([]byte, error) {
+	stats := s.counter.Stats()
+	text, err := json.Marshal(stats)
 	if err != nil {
 		return nil, err
 	}
-	// Plans have bytes_written_estimate. Scripts find what was written by that name too.
-	text = fmt.Appendf(text[:len(text)-1], `,"bytes_written_estimate":%d}`, s.Written().Bytes)
-	return append([]byte(`, "stats": `), text...), nil
+	return fmt.Appendf(text[:len(text)-1], `,"bytes_written_estimate":%d}`, stats.Written().Bytes), nil
 }
