@@ -38,6 +38,7 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 	}
 	if decoded {
 		tellUndecoded(cmd, location, a)
+		tellUnmet(cmd, location, src)
 	}
 	if wantsJSON(cmd) {
 		if err := src.settle(cmd.Context()); err != nil {

@@ -88,7 +88,7 @@ func TestCatBools(t *testing.T) {
 func TestCatTimes(t *testing.T) {
 	for _, c := range []struct{ dtype, attributes, values, want string }{
 		{"int64", `{"units": "days since 2000-01-01"}`, "[0,59,366]", "[2000-01-01 2000-02-29 2001-01-01]\n"},
-		{"float32", `{"units": "days since 2000-01-01"}`, `[0.5,1,"NaN"]`, "[2000-01-01T12:00:00          2000-01-02                 nan]\n"},
+		{"float32", `{"units": "days since 2000-01-01"}`, `[0.5,1,"NaN"]`, "[2000-01-01T12:00:00          2000-01-02                 NaT]\n"},
 		{"int32", `{"units": "hours since 1900-01-01 00:00:00", "calendar": "gregorian"}`, "[24,25,-1]", "[1900-01-02T00:00:00 1900-01-02T01:00:00 1899-12-31T23:00:00]\n"},
 		{"uint8", `{"units": "minutes since 2000-1-1T06:30:00Z"}`, "[0,1,2]", "[2000-01-01T06:30:00 2000-01-01T06:31:00 2000-01-01T06:32:00]\n"},
 		{"int8", `{"units": "days since 2000-01-01", "calendar": "noleap"}`, "[0,1,2]", "[2000-01-01 2000-01-02 2000-01-03]\n"},

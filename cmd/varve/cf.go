@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"math"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/selection"
 )
@@ -17,11 +15,10 @@ import (
 // decoding is what the CF conventions make of stored numbers: another type, by way of one function.
 type decoding struct {
 	packing
-	typ    dtype.Type // of what is made
-	put    func(dst, elem []byte, value float64)
-	word   func(elem []byte, value float64) string // in place of put, where what is made is text
-	shown  func(made []byte) string                // how people see it; nil is as any of its type
-	absent [][]byte                                // elements that stand for no value
+	typ   dtype.Type // of what is made
+	put   func(dst, elem []byte, value float64)
+	word  func(elem []byte, value float64) string // in place of put, where what is made is text
+	shown func(made []byte) string                // how people see it; nil is as any of its type
 
 	// Times are text where one of them is none of datetime64: see settle.
 	says    func(elem []byte) bool // whether an element is a moment that datetime64 has
@@ -34,8 +31,9 @@ func decodeFlag(c *cobra.Command) *bool {
 }
 
 // decodingOf returns what the attributes of an array say of its numbers, nil where they say nothing (CF conventions, sections 2.5.1,
-// 4.4 and 8.1; xarray). In format 2 the fill value stands for no value, as xarray has it. Scaled numbers become float64, times
-// moments, or text where datetime64 has no such days, and lengths of time durations.
+// 4.4 and 8.1; xarray). In format 2 the fill value stands for no value, as xarray has it. Scaled numbers become float64, others with
+// a missing value floats as narrow as xarray makes them, times moments, or text where datetime64 has no such days, and lengths of
+// time durations.
 func decodingOf(a *zarr.Array) (*decoding, error) {
 	if !isNumeric(a.Type()) {
 		return nil, nil
@@ -48,9 +46,6 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 	if attribute(a, "dtype") == "bool" {
 		return d.booleans(), nil
 	}
-	if err := d.findAbsent(a); err != nil {
-		return nil, err
-	}
 	if axis, ok := timesOf(a); ok {
 		return d.moments(axis)
 	}
@@ -58,7 +53,7 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 		return d.durations(unit)
 	}
 	switch {
-	case d.scaled || d.absent != nil:
+	case d.scaled || d.masked:
 		d.floats()
 	case d.stored != a.Type():
 		d.typ = d.stored
@@ -71,6 +66,7 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 
 // booleans makes booleans of numbers: xarray stores them as int8, with an attribute that says so.
 func (d *decoding) booleans() *decoding {
+	d.absent, d.filled = nil, nil // no boolean is missing
 	d.typ = dtype.Of[bool]()
 	d.put = func(dst, _ []byte, value float64) {
 		dst[0] = 0
@@ -81,11 +77,44 @@ func (d *decoding) booleans() *decoding {
 	return d
 }
 
-// floats makes float64 of numbers.
+// floats makes floating-point numbers of numbers.
 func (d *decoding) floats() {
-	d.typ = dtype.Of[float64]()
-	d.put = func(dst, _ []byte, value float64) {
-		bits := math.Float64bits(float64(value*d.scale) + d.offset)
+	d.typ = d.floatType()
+	put := putFloat(d.typ)
+	d.put = func(dst, _ []byte, value float64) { put(dst, d.value(value)) }
+}
+
+// floatType returns the type that xarray 2026.9 makes of numbers with a missing value: the
+// narrowest that has all of them. Packed numbers become float64.
+func (d *decoding) floatType() dtype.Type {
+	switch t := d.stored; {
+	case d.scaled:
+	case t == dtype.Of[float32](), t == dtype.Of[dtype.Float16]():
+		return t
+	case !d.isFloat() && t.Size() <= 2:
+		return dtype.Of[float32]()
+	}
+	return dtype.Of[float64]()
+}
+
+// putFloat returns what sets an element of a floating-point type. All NaNs become the same one.
+func putFloat(t dtype.Type) func(dst []byte, value float64) {
+	switch t {
+	case dtype.Of[dtype.Float16]():
+		return func(dst []byte, value float64) {
+			binary.NativeEndian.PutUint16(dst, uint16(dtype.FromFloat32(float32(value))))
+		}
+	case dtype.Of[float32]():
+		return func(dst []byte, value float64) {
+			bits := math.Float32bits(float32(value))
+			if math.IsNaN(value) {
+				bits = quietNaN32
+			}
+			binary.NativeEndian.PutUint32(dst, bits)
+		}
+	}
+	return func(dst []byte, value float64) {
+		bits := math.Float64bits(value)
 		if math.IsNaN(value) {
 			bits = quietNaN
 		}
@@ -93,8 +122,11 @@ func (d *decoding) floats() {
 	}
 }
 
-// quietNaN is the NaN that metadata and NumPy mean by that name.
-const quietNaN = 0x7ff8000000000000
+// The NaNs that metadata and NumPy mean by that name.
+const (
+	quietNaN   = 0x7ff8000000000000
+	quietNaN32 = 0x7fc00000
+)
 
 // decode fills dst with what the elements of src stand for.
 func (d *decoding) decode(dst *elements, src elements) {
@@ -113,70 +145,6 @@ func (d *decoding) decode(dst *elements, src elements) {
 			d.put(dst.at(i), elem, value)
 		}
 	}
-}
-
-// findAbsent finds the elements that stand for no value. As in xarray, the fill value of an
-// array of format 2 wins over the attribute _FillValue, unless it is null.
-func (d *decoding) findAbsent(a *zarr.Array) error {
-	names := []string{missing.FillValue, missing.Value}
-	if doc := a.Metadata(); a.Format() == 2 && !doc.HasNullFill() {
-		names = names[1:]
-		d.absent = append(d.absent, a.FillValue())
-	}
-	for _, name := range names {
-		v, err := attributeValue(a, name)
-		if err != nil || v.IsZero() {
-			continue
-		}
-		list := []strictjson.Value{v}
-		if v.Kind() == strictjson.Array {
-			list = nil
-			for _, e := range v.Elements() {
-				list = append(list, e)
-			}
-		}
-		for _, e := range list {
-			elem, err := d.parseAbsent(a.Type(), name, e.Raw())
-			if err != nil {
-				return badArgument("--decode: attribute %s: %w", name, err)
-			}
-			if elem != nil {
-				d.absent = append(d.absent, elem)
-			}
-		}
-	}
-	return nil
-}
-
-// parseAbsent returns the element that an attribute says is missing, nil where it can be none. Where _Unsigned turns numbers
-// into others, _FillValue may be either number. missing_value is the one after that, as xarray has it.
-func (d *decoding) parseAbsent(t dtype.Type, name string, raw []byte) ([]byte, error) {
-	if d.stored == t {
-		return missing.Parse(t, raw)
-	}
-	made, err := missing.Parse(d.stored, raw)
-	if err == nil {
-		return made, nil
-	}
-	elem, also := missing.Parse(t, raw)
-	switch {
-	case also != nil:
-		return nil, err
-	case name == missing.Value:
-		return nil, nil
-	}
-	return elem, nil
-}
-
-// isAbsent reports whether an element, of the given value, stands for no value. Floats are
-// compared by value, as xarray does it: -0.0 is absent where 0.0 is.
-func (d *decoding) isAbsent(elem []byte, value float64) bool {
-	for _, absent := range d.absent {
-		if bytes.Equal(elem, absent) || d.isFloat() && value == d.number(absent) {
-			return true
-		}
-	}
-	return false
 }
 
 // attributeValue returns a user attribute, the zero Value where there is none.

@@ -25,7 +25,11 @@ func (s *source) text() func(elem []byte) string {
 	if err != nil {
 		return plain
 	}
+	p = p.ofCoordinate()
 	return func(elem []byte) string {
+		if !p.hasValue(elem) {
+			return "NaT"
+		}
 		if at, ok := axis.at(p.text(elem)); ok {
 			return at
 		}

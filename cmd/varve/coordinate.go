@@ -67,6 +67,7 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 	}
 	if err == nil {
 		c.packing, err = packingOf(a)
+		c.packing = c.ofCoordinate()
 	}
 	if err != nil {
 		return nil, badArgument("--time %s: %w", location, err)
@@ -83,6 +84,9 @@ func (c *coordinate) isReal() bool { return c.isFloat() || c.scaled }
 // add appends what elements in host byte order stand for to the numbers.
 func (c *coordinate) add(block []byte) error {
 	for size := c.stored.Size(); len(block) > 0; block = block[size:] {
+		if !c.hasValue(block[:size]) {
+			return badArgument("--time %s: times have to increase, and element %d has no value", c.name, c.len())
+		}
 		text := c.text(block[:size])
 		if c.isReal() {
 			v, err := strconv.ParseFloat(text, 64)

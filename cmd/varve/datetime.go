@@ -20,7 +20,7 @@ func (d *decoding) moments(axis timeAxis) (*decoding, error) {
 	if !axis.isReal() {
 		return text, nil
 	}
-	m := &decoding{packing: d.packing, absent: d.absent, instead: text}
+	m := &decoding{packing: d.packing, instead: text}
 	unit := m.momentUnit(axis)
 	var err error
 	if m.typ, err = dtype.DatetimeOf(unit.numpy, 1); err != nil {
@@ -78,7 +78,7 @@ func momentBounds(c calendar.Calendar, unit timeUnit) (first, last int64) {
 
 // dates makes text of times, as ISO 8601 writes them in their own calendar. A number that is no time stays as it is.
 func (d *decoding) dates(axis timeAxis) *decoding {
-	text := &decoding{packing: d.packing, absent: d.absent, typ: dtype.Of[string]()}
+	text := &decoding{packing: d.packing, typ: dtype.Of[string]()}
 	text.shown = func(made []byte) string { return string(made) }
 	text.word = func(elem []byte, value float64) string {
 		if math.IsNaN(value) {

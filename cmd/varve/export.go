@@ -51,8 +51,9 @@ known before, else where it is reached. A file for which the file system has no 
 --decode makes of stored numbers what CF attributes say: float64 of packed ones, numbers with or without a sign as _Unsigned says,
 moments (datetime64) of times, and lengths of time (timedelta64) where the units are days or hours. Times become text where one of
 them is a day that datetime64 has not: of another calendar, before 1582-10-15 in the standard one, or beyond the years 1 to 9999. As xarray
-does, it takes the fill value of format 2 for a missing value of numbers; in format 3 only _FillValue and missing_value are. Booleans
-and text stay as they are stored.`,
+does, it takes the fill value of format 2 for a missing value of numbers; in format 3 only _FillValue and missing_value are. Where
+there is one, numbers become NaN: float16, float32 and float64 keep their type, integers of 8 and 16 bits become float32, longer ones
+float64. Booleans and text stay as they are stored.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv
   varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv`,
@@ -93,6 +94,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	}
 	if decoded {
 		tellUndecoded(cmd, location, a)
+		tellUnmet(cmd, location, src)
 	}
 	if err := src.settle(cmd.Context()); err != nil {
 		return err

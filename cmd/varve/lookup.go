@@ -115,13 +115,20 @@ func eachText(ctx context.Context, a *zarr.Array, use func(text string) error) e
 	})
 }
 
-// textOf returns what makes text of the elements of an array: of numbers as CF unpacks them, of bytes without padding.
+// textOf returns what makes text of the elements of a coordinate: of numbers as CF unpacks them, NaN where one is missing, of bytes
+// without padding.
 func textOf(a *zarr.Array) (func(elem []byte) string, error) {
 	t := a.Type()
 	switch k := t.Kind(); {
 	case isNumeric(t):
 		p, err := packingOf(a)
-		return p.text, err
+		p = p.ofCoordinate()
+		return func(elem []byte) string {
+			if !p.hasValue(elem) {
+				return "NaN"
+			}
+			return p.text(elem)
+		}, err
 	case k == dtype.Bytes || k == dtype.Terminated:
 		return func(elem []byte) string { return string(t.TrimPadding(elem)) }, nil
 	}
@@ -187,8 +194,8 @@ func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
 	}
 }
 
-// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as CF has it. A coordinate has all its
-// values: one that equals the fill value of format 2 is one of them. Where the numbers are lengths of time, 6h is a number, too.
+// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as CF has it. Where the numbers are lengths
+// of time, 6h is a number, too.
 func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
 	s, err := newSource(ctx, c, "", false)
 	if err != nil {
@@ -198,6 +205,7 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	if err != nil {
 		return selection.Item{}, err
 	}
+	p = p.ofCoordinate()
 	o := &ordinates[float64]{
 		compare:  cmp.Compare[float64],
 		text:     func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) },
@@ -211,11 +219,11 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	}
 	err = s.blocks(ctx, func(e elements) error {
 		for i := range e.len() {
-			x := p.value(p.number(e.at(i)))
-			if math.Abs(x) > 1<<53 && !p.isFloat() {
+			x, there := p.value(p.number(e.at(i))), p.hasValue(e.at(i))
+			if there && math.Abs(x) > 1<<53 && !p.isFloat() {
 				return badArgument("%s is too large to be compared exactly; select by index", o.text(x))
 			}
-			o.add(x, !math.IsNaN(x))
+			o.add(x, there)
 		}
 		return nil
 	})

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"path"
 
 	"varve.dev/zarr"
@@ -20,7 +19,7 @@ import (
 type order struct {
 	typ       dtype.Type               // as which the stored bytes are read
 	compare   func(a, b []byte) int    // by what the values stand for
-	hasValue  func(elem []byte) bool   // false for NaN and NaT
+	hasValue  func(elem []byte) bool   // false for NaN, NaT and missing values
 	text      func(elem []byte) string // for people
 	isTime    bool
 	direction int    // 1 where the values rise, -1 where they fall, 0 before that is known
@@ -55,9 +54,11 @@ func orderOf(ctx context.Context, a *zarr.Array) *order {
 	if err != nil || !isNumeric(a.Type()) {
 		return nil
 	}
-	_, o.isTime = timesOf(a)
-	o.typ, o.compare = p.stored, p.compare()
-	o.hasValue = func(e []byte) bool { return !math.IsNaN(p.number(e)) }
+	p = p.ofCoordinate()
+	if _, o.isTime = timesOf(a); !o.isTime {
+		o.text = p.text // what a selection takes, and not what is stored
+	}
+	o.typ, o.compare, o.hasValue = p.stored, p.compare(), p.hasValue
 	return o
 }
 

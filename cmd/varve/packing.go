@@ -16,6 +16,7 @@ type packing struct {
 	number        func(elem []byte) float64
 	scale, offset float64
 	scaled        bool // there is a scale or an offset
+	mask
 }
 
 // packingOf returns how the numbers of an array are packed.
@@ -31,6 +32,9 @@ func packingOf(a *zarr.Array) (p packing, err error) {
 		scale = 1
 	}
 	p.scale, p.offset, p.scaled = scale, offset, scaled || moved
+	if err == nil {
+		p.mask = p.maskOf(a)
+	}
 	return p, err
 }
 
