@@ -28,6 +28,9 @@ day-10. Several files are appended one after the other, as if the command were r
 gets a chunk for each of them. Before the first one is appended, all are looked at as far as that can be done without reading their
 values. Where one fails, those before it stay appended, and the message says which they are.
 
+The numbers of another Zarr array are stored as they are. Where its attributes say that they mean something else than here, of other
+units or packed in another way, that is refused. One without such attributes has raw numbers.
+
 Where chunks are shards, a new one has to have whole inner chunks. With --round-up it is declared as long as that takes, and reaches
 beyond the extent until the next append fills it.
 
@@ -178,6 +181,9 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 		return err
 	}
 	defer v.close()
+	if err := v.keepsSense(g.array); err != nil {
+		return err
+	}
 	shape := g.array.Shape()
 	if err := continues(v, shape, g.axis); err != nil || v.total < 0 || hasEmptyPlanes(shape, g.axis) {
 		return err

@@ -32,6 +32,10 @@ func gained(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int
 		return nil, err
 	}
 	g := &gain{values: v}
+	if err := v.keepsSense(a); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	v.noteSense(cmd, a)
 	if err := g.measure(a.Shape(), axis, alone); err != nil {
 		return nil, errors.Join(err, g.close())
 	}

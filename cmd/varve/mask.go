@@ -50,10 +50,13 @@ func (p packing) maskOf(a *zarr.Array) (m mask) {
 		}
 	}
 	if p.stored == dtype.Of[int64]() && !p.scaled && countsTime(a) {
-		m.absent = append(m.absent, binary.NativeEndian.AppendUint64(nil, 1<<63))
+		m.absent = append(m.absent, notATime)
 	}
 	return m
 }
+
+// notATime is the number of int64 that stands for NaT, as in NumPy.
+var notATime = binary.NativeEndian.AppendUint64(nil, 1<<63)
 
 // countsTime reports whether numbers are times or lengths of time.
 func countsTime(a *zarr.Array) bool {

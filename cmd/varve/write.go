@@ -13,7 +13,8 @@ func newWriteCommand() *cobra.Command {
 		Short: "Write values from a file or standard input, or one value, into an array",
 		Long: `Write values from a file or standard input, or one value, into an array.
 
-There have to be as many values as elements are selected. FILE may also be a Zarr array. raw is C order, little endian, without a header; npy is NumPy's
+There have to be as many values as elements are selected. FILE may also be a Zarr array, whose attributes may not say that its numbers
+mean something else than here. raw is C order, little endian, without a header; npy is NumPy's
 format, whose type has to be the array's; json is nested lists of values as metadata spells fill values, the one for elements that
 differ in length. Moments and durations are numbers or text there, as "2020-05-05" and "10 s". A .npy file is read
 as one whatever it is called, unless --format says raw. Of elements that --select names twice the last value stays.
@@ -81,6 +82,10 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return unwritten(cmd, err)
 	}
 	defer v.close()
+	if err := v.keepsSense(a); err != nil {
+		return err
+	}
+	v.noteSense(cmd, a)
 	if err := pour(cmd, v, to); err != nil {
 		return err
 	}

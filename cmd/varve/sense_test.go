@@ -1,0 +1,90 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSenseKept appends and writes the numbers of other arrays where they mean the same, and
+// refuses those whose attributes say that they mean something else.
+func TestSenseKept(t *testing.T) {
+	const days = `"units": "days since 2000-01-01"`
+	for _, c := range []struct{ dtype, from, to, refused, note string }{
+		{"int16", `{}`, `{}`, "", ""},
+		{"int16", `{}`, `{"scale_factor": 0.1, "units": "K"}`, "", "taken for packed ones"},
+		{"int16", `{"long_name": "t"}`, `{"_Unsigned": "true"}`, "", "taken for packed ones"},
+		{"int16", `{}`, `{"units": "K", "_FillValue": -1}`, "", ""},
+		{"int16", `{"scale_factor": 0.1, "add_offset": 0}`, `{"scale_factor": [0.10]}`, "", ""},
+		{"int16", `{"scale_factor": 0.2}`, `{"scale_factor": 0.1}`, "scale_factor is 0.2 there and 0.1 here", ""},
+		{"int16", `{"scale_factor": 0.2}`, `{}`, "scale_factor is 0.2 there and none here", ""},
+		{"int16", `{"units": "K"}`, `{"units": "K", "add_offset": 5}`, "add_offset is none there and 5 here", ""},
+		{"int16", `{"scale_factor": "x"}`, `{"scale_factor": "x"}`, "", ""},
+		{"int16", `{"scale_factor": "x"}`, `{"scale_factor": 1.0}`, `scale_factor is "x" there and 1.0 here`, ""},
+		{"int8", `{"_Unsigned": "true"}`, `{}`, `_Unsigned is "true" there and none here`, ""},
+		{"int8", `{"_Unsigned": "false"}`, `{}`, "", ""},
+		{"int16", `{"_FillValue": -1}`, `{"missing_value": [-1, -2]}`, "", ""},
+		{"int16", `{"_FillValue": -1}`, `{"_FillValue": -2}`, "-1 stands for no value there and is a number here", ""},
+		{"int16", `{"missing_value": [-1, -2]}`, `{"_FillValue": -2}`, "-1 stands for no value there", ""},
+		{"int16", `{"units": "K"}`, `{"units": "K", "_FillValue": -2}`, "", ""},
+		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, `{}`, "", ""},
+		{"float32", `{"missing_value": -9999}`, `{"_FillValue": "AAAAAICHw8A="}`, "", ""},
+		{"int16", `{"units": "K"}`, `{"units": "degC"}`, `units is "K" there and "degC" here`, ""},
+		{"int16", `{"units": "K"}`, `{}`, "", ""},
+		{"int16", `{` + days + `}`, `{"units": "day since 2000-1-1T00:00"}`, "", ""},
+		{"int16", `{` + days + `, "calendar": "standard"}`, `{` + days + `, "calendar": "proleptic_gregorian"}`, "", ""},
+		{"int16", `{` + days + `}`, `{"units": "hours since 2000-01-01"}`, "units is", ""},
+		{"int16", `{` + days + `}`, `{"units": "days since 2000-01-02"}`, "units is", ""},
+		{"int16", `{` + days + `}`, `{` + days + `, "calendar": "noleap"}`, `calendar is none there and "noleap" here`, ""},
+		{"int64", `{` + days + `}`, `{"long_name": "t"}`, "", ""},
+		{"string", `{"units": "K"}`, `{"units": "degC"}`, "", ""},
+	} {
+		commands := []string{"append"}
+		if strings.Contains(c.from, "0.2") {
+			commands = append(commands, "write", "write --dry-run", "append --dry-run", "several", "together")
+		}
+		for _, command := range commands {
+			group := filepath.Join(t.TempDir(), "g.zarr")
+			must(t, "", "create", group, "--group")
+			from, to := group+"/from", group+"/to"
+			createNoted(t, from, "--shape", "2", "--dtype", c.dtype, "--attributes", c.from)
+			createNoted(t, to, "--shape", "2", "--dtype", c.dtype, "--attributes", c.to)
+			name, dry, _ := strings.Cut(command, " ")
+			args := []string{name, to, from}
+			switch command {
+			case "several":
+				args = []string{"append", to, from, from}
+			case "together":
+				args = []string{"append", group, "to=" + from}
+			}
+			if dry != "" {
+				args = append(args, dry)
+			}
+			before := treeOf(t, group)
+			_, errs, status := execute(t, "", args...)
+			if (status == 0) != (c.refused == "") || c.refused != "" && (treeOf(t, group) != before || !strings.Contains(errs, "varve export "+from)) {
+				t.Errorf("%s %s into %s: status %d, %s", command, c.from, c.to, status, errs)
+			}
+			if !strings.Contains(errs, c.refused) || !strings.Contains(errs, c.note) || (errs != "") != (c.refused+c.note != "") {
+				t.Errorf("%s %s into %s: %q", command, c.from, c.to, errs)
+			}
+		}
+	}
+}
+
+// TestSenseOfFormat2 takes the fill value of format 2 for a missing value, but for the zero
+// of a coordinate.
+func TestSenseOfFormat2(t *testing.T) {
+	for _, c := range []struct{ name, fill, refused string }{
+		{"t", "0", "0 stands for no value there and is a number here"},
+		{"x", "0", ""}, {"x", "-1", "-1 stands for no value there"},
+	} {
+		from, to := filepath.Join(t.TempDir(), "from.zarr", c.name), filepath.Join(t.TempDir(), "to.zarr", c.name)
+		createNoted(t, from, "--shape", "2", "--dtype", "int16", "--zarr-format", "2", "--fill", c.fill, "--dimension-names", "x", "--attributes", `{"units": "K"}`)
+		createNoted(t, to, "--shape", "2", "--dtype", "int16", "--dimension-names", "x", "--attributes", `{"units": "K"}`)
+		_, errs, status := execute(t, "", "write", to, from)
+		if (status == 0) != (c.refused == "") || !strings.Contains(errs, c.refused) {
+			t.Errorf("%s %s: status %d, %s", c.name, c.fill, status, errs)
+		}
+	}
+}
