@@ -308,7 +308,7 @@ func (c *creation) fillValue(s *zarr.Spec) error {
 		s.FillValue = []byte("null")
 		return nil
 	}
-	elem, err := s.Type.ParseText(c.fill)
+	elem, err := parseElement(s.Type, c.fill)
 	switch {
 	case err == nil:
 		s.FillValue, err = s.Type.FormatFill(elem)

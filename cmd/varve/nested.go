@@ -75,7 +75,11 @@ func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 	if k := t.Kind(); v.Kind() == strictjson.String && (k == dtype.Datetime || k == dtype.Timedelta) {
 		return t.ParseText(string(v.Raw()))
 	}
-	return t.ParseFill(v.Raw())
+	elem, err := t.ParseFill(v.Raw())
+	if err == nil {
+		err = refuseOverflow(t, elem, string(v.Raw()))
+	}
+	return elem, err
 }
 
 // appendNested appends the elements of nested lists of the given shape.
