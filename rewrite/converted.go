@@ -33,6 +33,9 @@ type Converted struct {
 	// Lost says that missing values become ordinary ones, since format 3 has no way to mark
 	// them that xarray reads: those of byte strings.
 	Lost bool
+	// Refused says that xarray opens no group of format 3 with the array, for an attribute
+	// _FillValue that no element can be. Missing says which.
+	Refused bool
 	// Growth says that the policy by which varve makes an array grow is not kept, since format 2 has regular chunks only; ""
 	// where it stays or there is none.
 	Growth string
@@ -229,7 +232,7 @@ func (m *member) translateArray(n *metadata.Array, to int, keys func(*metadata.A
 		}
 	}
 	a := keys(m.mask.array)
-	if m.Missing, m.Lost = m.mask.note, m.mask.lost; to == 2 {
+	if m.Missing, m.Lost, m.Refused = m.mask.note, m.mask.lost, m.mask.refused; to == 2 {
 		if a, err = a.ToV2(metadata.Limits{}); err != nil {
 			return err
 		}

@@ -17,7 +17,8 @@ import (
 //   - In format 3 the fill value means nothing. The attribute _FillValue is the mask, in an
 //     encoding of its own, and text has the attribute missing_value.
 //
-// So 2→3 adds the attribute. 3→2 moves the attribute into the fill value. Without one the fill
+// So 2→3 adds the attribute. A list of values, which format 2 may have, becomes its only
+// value, or the attribute missing_value where it has several. 3→2 moves the attribute into the fill value. Without one the fill
 // value of format 2 has to be null, or zeros that were written would become missing. Chunks
 // that were missing then read as something else, and are stored.
 
@@ -32,6 +33,9 @@ type mask struct {
 	said  string // what said in format 2 which value is missing
 	note  string // what becomes of missing values
 	lost  bool   // they become ordinary values
+	// refused says that xarray opens no group of format 3 with the array, for the attribute
+	// _FillValue that nothing can be made of.
+	refused bool
 }
 
 // newMask begins with the array as format 3 describes it.
@@ -70,27 +74,55 @@ func maskToV3(a *metadata.Array) (*mask, error) {
 	if m.typ.IsZero() {
 		return m, nil
 	}
+	if err := m.fromV2(a); err != nil {
+		return nil, err
+	}
+	m.refuse()
+	return m, nil
+}
+
+func (m *mask) fromV2(a *metadata.Array) error {
 	raw := m.attribute(missing.FillValue)
 	if a.HasNullFill() && raw == nil {
-		return m, nil // nothing is missing
+		return nil // nothing is missing
 	}
 	elem, err := m.typ.ParseFill(a.FillValue)
 	if m.said = "the fill value"; a.HasNullFill() {
-		elem, err = m.parse(raw)
+		list := missing.List(m.typ, raw)
+		if len(list) != 1 {
+			return m.encodeList(list)
+		}
+		elem, err = m.parse(list[0])
 		m.said = "the attribute " + missing.FillValue
 	}
 	switch {
 	case err != nil:
-		return m, nil // no reader knows what is missing; the attribute stays as it is
+		// No reader knows what is missing. The attribute stays as it is.
 	case missing.Coded(m.typ):
-		return m, m.encode(elem, raw)
+		return m.encode(elem, raw)
 	case missing.IsText(m.typ):
-		return m, m.encodeText(elem, raw)
+		return m.encodeText(elem, raw)
 	case m.typ.Kind() == dtype.Terminated || m.typ.Variable():
 		m.lost = true
 		m.note = fmt.Sprintf("the fill value %s stands for no value in format 2 and is an ordinary value in format 3: xarray has no way to say it of bytes", a.FillValue)
 	}
-	return m, nil
+	return nil
+}
+
+// refuse notes that xarray opens no group with the array, for an attribute that it passes by
+// in format 2.
+func (m *mask) refuse() {
+	raw := m.attribute(missing.FillValue)
+	if raw == nil || m.note != "" {
+		return
+	}
+	reason, _ := missing.Refused(m.typ, m.attribute(missing.Unsigned), raw)
+	if reason == "" {
+		return
+	}
+	m.refused = true
+	m.note = fmt.Sprintf("the attribute %s %s stays, and xarray opens no such group of format 3: %s; set it to a value of type %s, or unset it",
+		missing.FillValue, strictjson.Abbreviate(string(raw)), reason, m.typ)
 }
 
 // parse returns the element that the attribute _FillValue of the array stands for.
@@ -105,10 +137,20 @@ func (m *mask) encode(elem, was []byte) error {
 		return err
 	}
 	m.tell(elem, missing.FillValue)
-	if old, err := m.parse(was); was != nil && (err != nil || !bytes.Equal(old, elem)) {
+	if was != nil && !m.says(was, elem) {
 		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 pass by", strictjson.Abbreviate(string(was)))
 	}
 	return m.set(missing.FillValue, now)
+}
+
+// says reports whether an attribute has an element as its only value.
+func (m *mask) says(raw, elem []byte) bool {
+	list := missing.List(m.typ, raw)
+	if len(list) != 1 {
+		return false
+	}
+	has, err := m.parse(list[0])
+	return err == nil && bytes.Equal(has, elem)
 }
 
 // tell notes that an attribute of format 3 says which value is missing.
@@ -135,6 +177,26 @@ func (m *mask) encodeText(elem, was []byte) error {
 	}
 	m.tell(elem, missing.Value)
 	return m.set(missing.Value, now)
+}
+
+// encodeList makes a list of several values, or of none, the attribute missing_value, since
+// xarray opens no group of format 3 in which _FillValue is a list.
+func (m *mask) encodeList(list [][]byte) error {
+	now := m.attribute(missing.Value)
+	for _, value := range list {
+		if now == nil {
+			now = fmt.Appendf(nil, "[%s]", value)
+		} else if longer := listed(now, value); longer != nil {
+			now = longer
+		}
+	}
+	m.note = fmt.Sprintf("the attribute %s is a list of several values, which becomes the attribute %s", missing.FillValue, missing.Value)
+	if len(list) == 0 {
+		m.note = fmt.Sprintf("the attribute %s has no value, and is removed", missing.FillValue)
+	} else if err := m.set(missing.Value, now); err != nil {
+		return err
+	}
+	return m.unset(missing.FillValue)
 }
 
 // listed returns a list of the values that an attribute has and of one more, nil where the

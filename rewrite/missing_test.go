@@ -59,6 +59,35 @@ func TestConvertMissing(t *testing.T) {
 		},
 		"no such number": {
 			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":"none"}`, fill3: "0", attributes3: `{"_FillValue":"none"}`,
+			note: `_FillValue "none" stays, and xarray opens no such group of format 3`, fill2: "null",
+		},
+		"number as text": {
+			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":"-9999"}`, fill3: "0", attributes3: `{"_FillValue":"-9999"}`,
+			note: `_FillValue "-9999" stays, and xarray opens no such group of format 3`, fill2: "null",
+		},
+		"list of one": {
+			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":[-9999]}`, fill3: "0", attributes3: `{"_FillValue":-9999}`,
+			note: "the attribute _FillValue -9999, which", fill2: "-9999", attributes2: `{}`,
+		},
+		"list of one float": {
+			descr: `"<f4"`, fill: "null", attributes: `{"_FillValue":[-99.5]}`, fill3: "0.0", attributes3: `{"_FillValue":"AAAAAADgWMA="}`,
+			note: "the attribute _FillValue -99.5, which", fill2: "-99.5", attributes2: `{}`,
+		},
+		"list of one text": {
+			descr: `"<U4"`, fill: "null", attributes: `{"_FillValue":["x"]}`, fill3: `""`, attributes3: `{"missing_value":"x"}`,
+			note: "becomes the attribute", fill2: "null", attributes2: `{"missing_value":"x"}`,
+		},
+		"list of several": {
+			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":[-1,-2],"missing_value":-2}`, fill3: "0", attributes3: `{"missing_value":[-2,-1]}`,
+			note: "becomes the attribute missing_value", fill2: "null", attributes2: `{"missing_value":[-2,-1]}`,
+		},
+		"no value": {
+			descr: `"<f8"`, fill: "null", attributes: `{"_FillValue":null}`, fill3: "0.0", attributes3: `{}`,
+			note: "is removed", fill2: "null", attributes2: `{}`,
+		},
+		"of a moment": {
+			descr: `"<M8[s]"`, fill: "null", attributes: `{"_FillValue":0}`, fill3: "-9223372036854775808",
+			attributes3: `{"_FillValue":0}`, note: "can have no _FillValue", fill2: "-9223372036854775808",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,6 +110,12 @@ func TestConvertMissing(t *testing.T) {
 			}
 			if r.Nodes[0].Lost != (name == "bytes") {
 				t.Errorf("missing values are lost: %t", r.Nodes[0].Lost)
+			}
+			if note := r.Nodes[0].Missing; strings.HasPrefix(name, "list of one") && strings.Contains(note, "in place of") {
+				t.Errorf("the note is %q", note)
+			}
+			if r.Nodes[0].Refused != strings.Contains(r.Nodes[0].Missing, "stays") {
+				t.Errorf("xarray refuses it: %t", r.Nodes[0].Refused)
 			}
 			a := reopened(t, s, "")
 			if got, fill := compacted(a.Attributes()), compacted(a.Metadata().FillValue); got != c.attributes3 || fill != c.fill3 {

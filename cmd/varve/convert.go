@@ -191,7 +191,8 @@ type convertedFacts struct {
 	Lost        bool    `json:"missing_values_lost"`
 	Filled      int64   `json:"chunks_filled"`
 	FilledBytes int64   `json:"bytes_filled"`
-	Growth      *string `json:"growth"` // why a stored policy is removed, null where none is
+	Refused     bool    `json:"refused_by_xarray"` // for the attribute _FillValue, see missing_values
+	Growth      *string `json:"growth"`            // why a stored policy is removed, null where none is
 }
 
 func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
@@ -205,7 +206,7 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		if n.Reserved {
 			c.Reserved++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(n.Anew), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, present(n.Growth)})
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(n.Anew), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
 	switch {
@@ -276,10 +277,10 @@ func (c *conversionFacts) print(w io.Writer) error {
 	return errors.Join(c.printMissing(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved))
 }
 
-// printMissing says what becomes of missing values: of every array in a dry run, else where they are lost.
+// printMissing says what becomes of missing values: of every array in a dry run, else where they are lost or xarray reads no more of the group.
 func (c *conversionFacts) printMissing(w io.Writer) error {
 	for _, n := range c.Nodes {
-		if n.Missing == nil || !c.DryRun && !n.Lost {
+		if n.Missing == nil || !c.DryRun && !n.Lost && !n.Refused {
 			continue
 		}
 		text := *n.Missing

@@ -37,10 +37,7 @@ func (p packing) maskOf(a *zarr.Array) (m mask) {
 		if err != nil || v.IsZero() {
 			continue
 		}
-		for _, raw := range listOf(v) {
-			if string(raw) == "null" {
-				continue // xarray passes by it
-			}
+		for _, raw := range missing.List(a.Type(), v.Raw()) {
 			m.masked = true
 			if elem := p.parseAbsent(a.Type(), name, raw); elem != nil {
 				m.absent = append(m.absent, elem)
@@ -63,17 +60,6 @@ func countsTime(a *zarr.Array) bool {
 	_, ok := timesOf(a)
 	_, also := timeUnits[attribute(a, "units")]
 	return ok || also
-}
-
-// listOf returns the values of a JSON list, and any other value by itself.
-func listOf(v strictjson.Value) (list [][]byte) {
-	if v.Kind() != strictjson.Array {
-		return [][]byte{v.Raw()}
-	}
-	for _, e := range v.Elements() {
-		list = append(list, e.Raw())
-	}
-	return list
 }
 
 // parseAbsent returns the element that an attribute says is missing, nil where none can be it.

@@ -152,6 +152,26 @@ func Parse(t dtype.Type, raw []byte) ([]byte, error) {
 	return t.ParseFill(raw)
 }
 
+// List returns the values that the JSON of an attribute has for a type: the elements of a list
+// but for null, which is no value, and any other value by itself. A complex number is a list
+// of two, and no list of values here.
+func List(t dtype.Type, raw []byte) [][]byte {
+	v, err := strictjson.Parse(raw, strictjson.Limits{})
+	switch {
+	case err == nil && v.Kind() == strictjson.Null:
+		return nil
+	case err != nil || v.Kind() != strictjson.Array || t.Kind() == dtype.Complex:
+		return [][]byte{raw}
+	}
+	var list [][]byte
+	for _, e := range v.Elements() {
+		if e.Kind() != strictjson.Null {
+			list = append(list, e.Raw())
+		}
+	}
+	return list
+}
+
 // decode undoes encode.
 func decode(t dtype.Type, v strictjson.Value) (elem []byte, ok bool) {
 	text, err := v.Str()

@@ -28,6 +28,9 @@ func Refused(t dtype.Type, unsigned, raw []byte) (reason string, wanted []byte) 
 	default:
 		return "", nil
 	}
+	if list := List(t, raw); len(list) == 1 {
+		raw = list[0]
+	}
 	if elem, err := ParseSpelled(t, unsigned, raw); err == nil {
 		wanted, _ = Format(Spelled(t, unsigned), elem)
 	}
