@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/publish"
@@ -144,41 +143,24 @@ func (c *copier) put(ctx context.Context, key store.Key, value []byte) error {
 	return err
 }
 
-// makeParents creates the groups above the destination that are missing.
+// makeParents creates the groups above the destination that are missing, and enters them in the consolidated metadata
+// above them: a reader of that refuses a member whose group is not listed.
 func (c *copier) makeParents(ctx context.Context) error {
 	if c.goal.IsRoot() {
 		return nil
 	}
-	parent := c.goal.Parent()
-	if !c.old {
-		if found, err := exists(ctx, c.to, parent, "zarr.json"); found || err != nil {
-			return err
-		}
-		_, err := c.dst.Hierarchy.CreateGroup(ctx, parent.String(), nil, &zarr.CreateOptions{Options: *c.writing()})
-		if errors.Is(err, fs.ErrExist) {
-			return nil // somebody else just made it
-		}
+	parent, format, document := c.goal.Parent(), 3, "zarr.json"
+	if c.old {
+		format, document = 2, ".zgroup"
+	}
+	if found, err := exists(ctx, c.to, parent, document); found || err != nil {
 		return err
 	}
-	var missing []store.Path
-	for p := parent; ; p = p.Parent() {
-		found, err := exists(ctx, c.to, p, ".zgroup")
-		if err != nil {
-			return err
-		}
-		if !found {
-			missing = append(missing, p)
-		}
-		if p.IsRoot() {
-			break
-		}
+	_, err := c.dst.Hierarchy.CreateGroup(ctx, parent.String(), nil, &zarr.CreateOptions{Options: *c.writing(), Format: format})
+	if errors.Is(err, fs.ErrExist) {
+		return nil // somebody else just made it
 	}
-	for _, p := range slices.Backward(missing) {
-		if err := c.put(ctx, p.Key(".zgroup"), []byte(`{"zarr_format": 2}`)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // clear removes what a copy left that was not finished, documents first.

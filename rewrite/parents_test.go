@@ -1,0 +1,74 @@
+package rewrite_test
+
+import (
+	"slices"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+)
+
+// TestParentsListed puts an array into groups that are missing, of a store with consolidated metadata: that lists the groups, too, since
+// zarr-python opens no store where the group of a listed member is not.
+func TestParentsListed(t *testing.T) {
+	for format := 2; format <= 3; format++ {
+		for name, do := range map[string]func(src, dst rewrite.Place) error{
+			"copy": func(src, dst rewrite.Place) error { _, err := rewrite.Copy(t.Context(), src, dst, nil); return err },
+			"move": func(src, dst rewrite.Place) error { _, err := rewrite.Move(t.Context(), src, dst, nil); return err },
+			"convert": func(src, dst rewrite.Place) error {
+				src = at(memory.New(), "t")
+				arrayAt(t, src.Hierarchy, "t", 5-format)
+				_, err := rewrite.ConvertTo(t.Context(), src, dst, format, nil)
+				return err
+			},
+		} {
+			s := memory.New()
+			h := zarr.On(s)
+			arrayAt(t, h, "t", format)
+			g, err := h.OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+			if err == nil {
+				err = g.Consolidate(t.Context())
+			}
+			if err == nil {
+				err = do(at(s, "t"), at(s, "sub/deep/t"))
+			}
+			if err != nil {
+				t.Fatalf("format %d, %s: %v", format, name, err)
+			}
+			for _, want := range []string{"sub", "sub/deep", "sub/deep/t"} {
+				if got := membersOf(t, s); !slices.Contains(got, want) {
+					t.Errorf("format %d, %s: consolidated metadata lists %q, without %s", format, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// arrayAt creates an array of a format, and the groups above it.
+func arrayAt(t *testing.T, h *zarr.Hierarchy, path string, format int) {
+	t.Helper()
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32]()}
+	if _, err := h.CreateArray(t.Context(), path, spec, &zarr.CreateOptions{Format: format}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// membersOf returns the paths that the consolidated metadata of the root lists.
+func membersOf(t *testing.T, s store.Store) (paths []string) {
+	t.Helper()
+	g, err := zarr.On(s).OpenGroup(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := g.Metadata().Consolidated
+	if c == nil {
+		t.Fatal("the root has no consolidated metadata")
+	}
+	for path := range c.Nodes() {
+		paths = append(paths, path)
+	}
+	return paths
+}
