@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -81,8 +80,8 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	}
 	switch n := n.(type) {
 	case *zarr.Array:
-		if err = n.UpdateAttributes(cmd.Context(), change); err == nil && verb == "set" && slices.Contains([]string{missing.FillValue, missing.Unsigned}, args[0]) {
-			noteMissing(cmd, location, n)
+		if err = n.UpdateAttributes(cmd.Context(), change); err == nil {
+			noteAttribute(cmd, location, n, verb, args[0])
 		}
 	case *zarr.Group:
 		err = n.UpdateAttributes(cmd.Context(), change)
@@ -95,6 +94,20 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 		return nil
 	}
 	return showAttributes(cmd, location, nil)
+}
+
+// noteAttribute tells people what xarray makes of an array one of whose attributes was changed.
+func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key string) {
+	switch {
+	case verb == "set" && (key == missing.FillValue || key == missing.Unsigned):
+		noteMissing(cmd, location, a)
+	case key == dimensionsAttribute && a.Format() == 2:
+		if unnamed(a.Metadata()) == noNames {
+			note(cmd, location, noNames+": xarray does not open a group with such an array")
+			return
+		}
+		noteDimensions(cmd, location, a)
+	}
 }
 
 // unset removes an attribute that has to be there.

@@ -96,6 +96,7 @@ type findings struct {
 	Bad     int64       `json:"chunks_damaged"`
 	Found   []faultFact `json:"found"`           // in the order of chunks
 	Order   *string     `json:"unordered"`       // how the values of a coordinate do not follow each other, else null
+	Notes   []string    `json:"notes"`           // what keeps xarray from opening the group
 	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
 
 	Temporary []temporaryFact `json:"temporary,omitzero"` // of the array that was named; a group tells of its members' itself
@@ -168,7 +169,10 @@ func faultsText(location string, faults, missing, bad, chunks int64) string {
 func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.CheckOptions) (*findings, error) {
 	chunks, _ := a.Grid().NumChunks()
 	p := newCount(cmd, "chunks", chunks)
-	c := &findings{Path: location, Found: []faultFact{}, sharded: a.Inner() != nil}
+	c := &findings{Path: location, Found: []faultFact{}, Notes: []string{}, sharded: a.Inner() != nil}
+	if why := unnamed(a.Metadata()); why != "" && why != noNames {
+		c.Notes = append(c.Notes, why+": xarray does not open such a group")
+	}
 	how.Progress = func(_ []int64, found *codec.Check) {
 		p.add(1)
 		c.add(found)
@@ -248,6 +252,9 @@ func (c *findings) write(w *bufio.Writer) error {
 	_, err := fmt.Fprintf(w, ": %s\n", plural(c.Faults, "fault"))
 	if c.Order != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", printable(c.Path), printable(*c.Order))
+	}
+	for _, text := range c.Notes {
+		_, err = fmt.Fprintf(w, "%s  note: %s\n", printable(c.Path), printable(text))
 	}
 	writeTemporary(w, c.Temporary)
 	return err

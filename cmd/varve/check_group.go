@@ -38,6 +38,7 @@ type staleFact struct {
 // them. An array that cannot be checked does not keep it from the others: it is told, and the status is 1.
 func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.CheckOptions) error {
 	all := &groupFindings{Path: location, Arrays: []*findings{}, Differ: []string{}, Stale: []staleFact{}}
+	names := naming{}
 	stale, bad := all.addGroup(cmd, g, "")
 	for m, err := range membersThere(cmd.Context(), g, stale, true) {
 		if err != nil {
@@ -58,7 +59,11 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 		if c != nil {
 			all.add(c)
 		}
+		if a, ok := m.Node.(*zarr.Array); ok && c != nil {
+			names.add(m.Path, a, c)
+		}
 	}
+	names.note()
 	if files, err := temporaryFiles(cmd, g); err != nil {
 		bad = errors.Join(bad, err)
 	} else {
@@ -126,7 +131,7 @@ func checkMember(cmd *cobra.Command, location string, m zarr.Member, how zarr.Ch
 	if err == nil {
 		return nil, nil
 	}
-	return &findings{Path: at, Found: []faultFact{}, Error: present(oneLine(err))}, cmd.Context().Err()
+	return &findings{Path: at, Found: []faultFact{}, Notes: []string{}, Error: present(oneLine(err))}, cmd.Context().Err()
 }
 
 // add adds the findings of one array.

@@ -158,6 +158,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	if err := letGo(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
 	}
+	f.copying().noteDimensions(cmd, from, to)
 	return f.tell(cmd, from, to, r)
 }
 

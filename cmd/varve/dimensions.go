@@ -123,7 +123,7 @@ func disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 }
 
 // noteDimensions tells people where a new array differs in length from others of its group along a dimension that they
-// share. That is no reason to refuse it: the others may be made longer next.
+// share, and where it alone has no names for its dimensions. That is no reason to refuse it: the others may be made longer next.
 func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 	if a.Path() == "" {
 		return
@@ -132,6 +132,7 @@ func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 	if err != nil {
 		return // the group is none, or not to be read; the array is there all the same
 	}
+	noteUnnamed(cmd, location, a, g)
 	for _, text := range disagreements(cmd, g) {
 		for _, name := range a.DimensionNames() {
 			if name != "" && strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", name)) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,10 +87,29 @@ func missingRefused(doc *metadata.Array) (reason string, wanted []byte) {
 	return missing.Refused(t, unsigned, raw)
 }
 
-// noteMissing tells people that xarray does not open the group of an array for its attribute _FillValue, and which it reads.
+// missingIgnored returns what xarray takes for missing in an array of format 2 in place of its attribute _FillValue, "" where the
+// attribute counts: it counts only where the fill value is null (xarray 2026.9, open_store_variable in backends/zarr.py).
+func missingIgnored(a *zarr.Array) string {
+	doc := a.Metadata()
+	raw, ok, err := metadata.Attribute(doc.Attributes, missing.FillValue)
+	if doc.Format() != 2 || doc.HasNullFill() || err != nil || !ok {
+		return ""
+	}
+	if elem, err := missing.Parse(a.Type(), raw); err == nil && bytes.Equal(elem, a.FillValue()) {
+		return ""
+	}
+	return valueText(a.Type(), a.FillValue())
+}
+
+// noteMissing tells people that xarray does not open the group of an array for its attribute _FillValue, and which it reads; or that
+// it reads none in format 2, where the fill value is in its place.
 func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := missingRefused(a.Metadata())
+	fill := missingIgnored(a)
 	switch {
+	case fill != "":
+		note(cmd, location, fmt.Sprintf("xarray takes the fill value %s of format 2 for missing, and reads the attribute %s only where that is null (--fill null when it is created)",
+			shorten(fill, 60), missing.FillValue))
 	case reason == "":
 	case wanted == nil:
 		note(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -40,7 +39,7 @@ func readersOf(ctx context.Context, a *zarr.Array) readers {
 func readersOfDocument(doc *metadata.Array, stored form) readers {
 	r := readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
-	asked := inquiry{doc: doc, codecs: codecs, stored: stored, named: namesDimensions(doc)}
+	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: unnamed(doc)}
 	asked.refusal, _ = missingRefused(doc)
 	for i := 0; i < len(programs); {
 		name := programs[i].name
@@ -82,7 +81,7 @@ type inquiry struct {
 	doc     *metadata.Array
 	codecs  []string // as codecNames has them
 	stored  form
-	named   bool   // it names its dimensions, as xarray wants it
+	unnamed string // why xarray finds no names of its dimensions, "" where it does
 	refusal string // why xarray opens no group with it, "" where it does
 }
 
@@ -99,8 +98,8 @@ func (p program) reads(q *inquiry) (is answer, condition string) {
 	switch {
 	case refuses || is == refusesIt:
 		return refusesIt, ""
-	case p.named && !q.named:
-		return refusesIt, " (no dimension names)"
+	case p.named && q.unnamed != "":
+		return refusesIt, " (" + q.unnamed + ")"
 	case p.named && q.refusal != "":
 		return refusesIt, " (" + q.refusal + ")"
 	case q.stored == odd && p.accepts == lenient:
@@ -125,19 +124,6 @@ func (p program) readsGrid(grid metadata.Extension) (is answer, condition string
 		return refusesIt, ""
 	}
 	return readsIt, strings.TrimRight(p.irregular, " ")
-}
-
-// namesDimensions reports whether the document of an array names its dimensions, as xarray wants it: in format 2 with an
-// attribute, in format 3 where there are any.
-func namesDimensions(doc *metadata.Array) bool {
-	if len(doc.DimensionNames) > 0 || doc.Format() == 3 && len(doc.Shape) == 0 {
-		return true
-	}
-	if doc.Format() != 2 || len(doc.Attributes) == 0 {
-		return false
-	}
-	_, named := strictjson.Parsed(doc.Attributes).Member("_ARRAY_DIMENSIONS") // of a document that was read
-	return named
 }
 
 // knows reports whether a list has a name, for arrays of a format.

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/metadata"
+)
+
+// dimensionsAttribute is the attribute that names the dimensions of an array of format 2.
+const dimensionsAttribute = "_ARRAY_DIMENSIONS"
+
+// noNames is what unnamed says of an array that names no dimensions at all.
+const noNames = "no dimension names"
+
+// mostNeighbors is how many members of a group are looked at for one that names its dimensions.
+const mostNeighbors = 100
+
+// unnamed returns why xarray finds no name for each axis of an array with such a document, "" where it does. In format 2 names are in
+// an attribute, in format 3 in the document, where an array without axes needs none.
+func unnamed(doc *metadata.Array) string {
+	if doc.Format() == 3 {
+		if len(doc.DimensionNames) == 0 && len(doc.Shape) > 0 {
+			return noNames
+		}
+		return ""
+	}
+	raw, ok, err := metadata.Attribute(doc.Attributes, dimensionsAttribute)
+	if err != nil || !ok {
+		return noNames
+	}
+	v, err := strictjson.Parse(raw, strictjson.Limits{})
+	switch {
+	case err != nil || v.Kind() != strictjson.Array:
+		return "attribute " + dimensionsAttribute + " is no list of names"
+	case v.Len() != len(doc.Shape):
+		return fmt.Sprintf("attribute %s has %s for %s", dimensionsAttribute, plural(int64(v.Len()), "name"), plural(int64(len(doc.Shape)), "axis"))
+	}
+	return ""
+}
+
+// noteUnnamed tells people that xarray does not open the group of an array, since it does not find the names of its dimensions. Where
+// there are none, it is told only beside arrays that have some: other programs want none.
+func noteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
+	why := unnamed(a.Metadata())
+	if why == "" || why == noNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
+		return
+	}
+	if why == noNames {
+		why += ", and other arrays of its group have some"
+	}
+	note(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
+}
+
+// namedBy says how the dimensions of an array get names, "" where they do not once it is there.
+func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
+	switch {
+	case a.Format() == 2:
+		return fmt.Sprintf("; varve attrs %s set %s JSON names them", asWord(location), dimensionsAttribute)
+	case cmd.Name() == "create":
+		return "; --dimension-names names them"
+	}
+	return ""
+}
+
+// othersNamed reports whether an array right below a group, other than the one of that name, names its dimensions.
+func othersNamed(ctx context.Context, g *zarr.Group, name string) bool {
+	looked := 0
+	for m, err := range g.Members(ctx, false) {
+		if a, ok := m.Node.(*zarr.Array); err == nil && ok && m.Path != name && a.DimensionNames() != nil {
+			return true
+		}
+		if looked++; looked == mostNeighbors {
+			break
+		}
+	}
+	return false
+}
+
+// naming has the findings of the arrays of groups by whether they name their dimensions.
+type naming map[string]*neighbors
+
+// neighbors are the arrays right below one group.
+type neighbors struct {
+	named   bool
+	unnamed []*findings
+}
+
+// add adds an array at a path, of which c is what was found.
+func (n naming) add(at string, a *zarr.Array, c *findings) {
+	group := path.Dir(at)
+	if n[group] == nil {
+		n[group] = new(neighbors)
+	}
+	switch unnamed(a.Metadata()) {
+	case "":
+		n[group].named = n[group].named || a.Rank() > 0
+	case noNames:
+		n[group].unnamed = append(n[group].unnamed, c)
+	}
+}
+
+// note adds to the findings of arrays without names that others of their group have some.
+func (n naming) note() {
+	for _, g := range n {
+		for _, c := range g.unnamed {
+			if g.named {
+				c.Notes = append(c.Notes, noNames+", and other arrays of its group have some: xarray does not open such a group")
+			}
+		}
+	}
+}
