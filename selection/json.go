@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -13,7 +14,8 @@ import (
 //	{"basic": "0:10, ..., 3"}              what [Parse] reads
 //	{"orthogonal": [[0, 2, 5], "1:5", 7]}  for every axis an index, a slice, or a list
 //	                                       of integers or booleans
-//	{"orthogonal": {"time": [0, 2]}}       the same by names of axes
+//	{"orthogonal": {"time": [0, 2]}}       the same by names of axes; a [Parser] that has Lookup also
+//	                                       takes coordinate values, as 45.0 or ["2024-12-25"]
 //	{"points": [[0, 5, 7], [10, 20, 30]]}  per axis an integer or nested lists that
 //	                                       are broadcast: (0, 10), (5, 20), (7, 30)
 //	{"blocks": ["0", "1:3"]}               chunks; with "inner": true, inner chunks
@@ -156,15 +158,45 @@ func (r *jsonReader) orthogonal(v strictjson.Value) (Selection, error) {
 	return named, nil
 }
 
-// namedItem reads the entry of a named axis, which may be coordinate values.
+// namedItem reads the entry of a named axis, which may be coordinate values or a list of them.
 func (r *jsonReader) namedItem(name string, v strictjson.Value) (Item, error) {
-	text, err := v.Str()
-	if err != nil || !isValues(text) {
-		return itemOf(v)
+	switch {
+	case v.Kind() == strictjson.Array && hasValues(v):
+		return r.valueList(name, v)
+	case isValue(v):
+		return r.valueItem(name, v)
 	}
-	values, err := parseValues(text)
-	if err != nil {
-		return Item{}, v.Errorf("%w", err)
+	return itemOf(v)
+}
+
+// isValue reports whether an entry is coordinate values: text that isValues tells of, or a number with a point.
+func isValue(v strictjson.Value) bool {
+	text, err := v.Str()
+	return err == nil && isValues(text) || isReal(v)
+}
+
+// isReal reports whether a value is a number with a point or an exponent, which is no index.
+func isReal(v strictjson.Value) bool {
+	return v.Kind() == strictjson.Number && bytes.ContainsAny(v.Raw(), ".eE")
+}
+
+// hasValues reports whether a list holds anything that only a list of coordinate values may hold.
+func hasValues(list strictjson.Value) bool {
+	for _, e := range list.Elements() {
+		if e.Kind() == strictjson.String || isReal(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// valueItem returns the elements of a named axis that have the coordinate values of an entry.
+func (r *jsonReader) valueItem(name string, v strictjson.Value) (Item, error) {
+	values := &Values{Is: string(v.Raw())}
+	if text, err := v.Str(); err == nil {
+		if values, err = parseValues(text); err != nil {
+			return Item{}, v.Errorf("%w", err)
+		}
 	}
 	if r.unbound {
 		return All(), nil
@@ -173,6 +205,26 @@ func (r *jsonReader) namedItem(name string, v strictjson.Value) (Item, error) {
 		return Item{}, err
 	}
 	return r.lookup(name, *values)
+}
+
+// valueList returns the elements that have the coordinate values of a list, in its order. An index among values is refused: 30 beside
+// 45.0 is hardly meant as one.
+func (r *jsonReader) valueList(name string, v strictjson.Value) (Item, error) {
+	var list []int64
+	for _, e := range v.Elements() {
+		if !isValue(e) {
+			return Item{}, noValue(e)
+		}
+		item, err := r.valueItem(name, e)
+		if err != nil {
+			return Item{}, err
+		}
+		if item.kind != itemIndex && !r.unbound {
+			return Item{}, e.Errorf("a list holds single values; %s is a range of them", strictjson.Abbreviate(string(e.Raw())))
+		}
+		list = append(list, item.start)
+	}
+	return List(list...), nil
 }
 
 func itemsOf(v strictjson.Value) ([]Item, error) {
@@ -237,8 +289,21 @@ func listOf(v strictjson.Value) (Item, error) {
 	return List(list...), nil
 }
 
+// noValue returns the error for an entry of a list of coordinate values that is none.
+func noValue(v strictjson.Value) error {
+	raw := strictjson.Abbreviate(string(v.Raw()))
+	if v.Kind() == strictjson.String {
+		return v.Errorf("%s is no coordinate value; an index has no quotes, and a label that is a number has quotes of its own, as \"\\\"5\\\"\"", raw)
+	}
+	return v.Errorf("%s is an index in a list of coordinate values; a value is a number with a point, as 30.0, or text", raw)
+}
+
 // index reads an integer other than [Open].
 func index(v strictjson.Value) (int64, error) {
+	if isReal(v) {
+		return 0, v.Errorf("%s has a point, so it is no index; a coordinate value goes with the name of its dimension, as {\"orthogonal\": {\"lat\": [45.0]}}",
+			strictjson.Abbreviate(string(v.Raw())))
+	}
 	i, err := v.Int64()
 	if err == nil && i == Open {
 		err = v.Errorf("%d is no index", i)

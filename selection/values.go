@@ -107,6 +107,8 @@ func parseValues(text string) (*Values, error) {
 		return nil, err
 	case more != "":
 		return nil, errors.New("a range has two dots only once")
+	case !quotedTo && strings.Contains(to, ":") && !strings.ContainsAny(to, "T "): // no time of day
+		return nil, errors.New("a range of values has no step; select by indices where one is needed, as time=0:100:4")
 	case from == "" && to == "":
 		return nil, errors.New("a range has a value before or after its two dots; : is everything")
 	}

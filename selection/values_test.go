@@ -75,6 +75,45 @@ func TestLookupFails(t *testing.T) {
 	}
 }
 
+// TestValueLists looks coordinate values of JSON up, one by one, and takes no value for an index.
+func TestValueLists(t *testing.T) {
+	target := &selection.Target{Shape: []int64{5, 5}, Names: []string{"x", "y"}}
+	places := map[string]int64{"45.0": 1, "3e1": 2, "2020-02-01": 3, "5": 0}
+	p := selection.Parser{Names: []string{"x", "y"}, Lookup: func(_ string, v selection.Values) (selection.Item, error) {
+		at, ok := places[v.Is]
+		if !ok {
+			return selection.All(), nil
+		}
+		return selection.At(at), nil
+	}}
+	for text, want := range map[string][]int64{
+		`{"orthogonal": {"x": [45.0, 3e1]}}`:             {2, 5},
+		`{"orthogonal": {"x": ["2020-02-01", "\"5\""]}}`: {2, 5},
+		`{"orthogonal": {"x": 45.0}}`:                    {5},
+		`{"orthogonal": {"x": [4, 3]}}`:                  {2, 5},
+		`{"orthogonal": {"x": [45.0, 30]}}`:              nil, // 30 is an index
+		`{"orthogonal": {"x": [45.0, "5"]}}`:             nil,
+		`{"orthogonal": {"x": [45.0, "1..2"]}}`:          nil,
+		`{"orthogonal": [[1.0]]}`:                        nil, // an axis without its name has no values
+		`{"orthogonal": [1.0]}`:                          nil,
+		`{"points": [[1.0], [2]]}`:                       nil,
+		`{"blocks": [1.0]}`:                              nil,
+		"x=1..2:3":                                       nil, // no steps
+	} {
+		sel, err := p.Parse(text)
+		if (err == nil) != (want != nil) || err != nil && !errors.Is(err, selection.ErrInvalid) {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if err := selection.Syntax(text); err != nil && want != nil {
+			t.Errorf("%s: syntax: %v", text, err)
+		}
+		if r, err := target.Resolve(sel); want != nil && (err != nil || !slices.Equal(r.Shape(), want)) {
+			t.Errorf("%s: %v, want %v", text, err, want)
+		}
+	}
+}
+
 // ExampleParser selects by coordinate values, here latitudes from 90 down to -90.
 func ExampleParser() {
 	p := selection.Parser{Names: []string{"lat", "lon"}, Lookup: func(dimension string, v selection.Values) (selection.Item, error) {

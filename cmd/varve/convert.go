@@ -180,6 +180,8 @@ type conversionFacts struct {
 	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	LostLinks   int              `json:"lost_links"`     // symbolic links to what the copy is without
 	Nodes       []convertedFacts `json:"nodes"`
+
+	removed []string // nodes that --overwrite would remove, of a dry run
 }
 
 type convertedFacts struct {
@@ -210,6 +212,9 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(n.Anew), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
+	if to != "" {
+		c.removed = f.copying().removed(cmd.Context(), to)
+	}
 	switch {
 	case wantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
@@ -239,6 +244,7 @@ func (c *conversionFacts) plan(cmd *cobra.Command) (p conversionPlan, err error)
 		none := new(int64)
 		p.planCounts = planCounts{New: &c.Filled, Rewritten: none, Copied: none, Dropped: none, BytesCopied: none, BytesDecoded: none}
 	}
+	p.Removed = c.removed
 	p.Fingerprint, err = fingerprint(p)
 	return p, err
 }
@@ -261,6 +267,9 @@ func (c *conversionFacts) print(w io.Writer) error {
 		done += fmt.Sprintf(", %s already", count(int64(already)))
 	}
 	if _, err := fmt.Fprintf(w, "%s  %s and %s %s\n", printable(place), plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), done); err != nil {
+		return err
+	}
+	if err := printRemoved(w, c.removed); err != nil {
 		return err
 	}
 	for _, n := range c.Nodes {

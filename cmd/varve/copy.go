@@ -69,6 +69,8 @@ type copied struct {
 	Bytes       int64  `json:"bytes"`
 	Reserved    int    `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	Lost        int    `json:"lost_links"`     // symbolic links to what the copy is without
+
+	removed []string // nodes that --overwrite would remove, of a dry run
 }
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
@@ -105,7 +107,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	dst, err := f.destination(cmd, to)
-	if errors.Is(err, fs.ErrExist) { // an archive, of which no more than a name is looked at
+	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(localPath(to), ".zip") { // an archive, of which no more than a name is looked at
 		return fmt.Errorf("%w (--overwrite replaces it)", err)
 	}
 	if err != nil {
@@ -123,7 +125,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return atLocation(cmd.Name(), from, src, err)
 	}
 	f.noteDimensions(cmd, from, to)
-	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost}
+	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost, f.removed(ctx, to)}
 	switch {
 	case wantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
@@ -132,6 +134,14 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return printJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
+}
+
+// removed returns the nodes that --overwrite would remove at the destination of a dry run.
+func (f *copyFlags) removed(ctx context.Context, to string) []string {
+	if !f.dry || !f.overwrite {
+		return nil
+	}
+	return nodesAt(ctx, to)
 }
 
 // intoGroup adds to the error for a destination that is a group how a node is put into it.
@@ -279,6 +289,7 @@ func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
 	p.copied = c
 	p.planCounts = planCounts{
 		New: new(int64), Rewritten: new(int64), Copied: &c.Values,
+		Removed:   c.removed,
 		BytesRead: &c.Bytes, BytesCopied: &c.Bytes, BytesDecoded: new(int64), BytesEncoded: new(int64), BytesWritten: &c.Bytes,
 	}
 	gone := stage{"delete", 0}
@@ -306,7 +317,16 @@ func (c *copied) print(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", printable(c.Destination),
 		plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), plural(c.Values, "stored value"), byteCount(c.Bytes), done)
-	return errors.Join(err, noteLost(w, c.Lost), noteReserved(w, c.Reserved))
+	return errors.Join(err, printRemoved(w, c.removed), noteLost(w, c.Lost), noteReserved(w, c.Reserved))
+}
+
+// printRemoved names the nodes that --overwrite would remove, if there are any.
+func printRemoved(w io.Writer, nodes []string) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "  would remove  %s\n", removedText(nodes))
+	return err
 }
 
 // noteLost says how many symbolic links a copy is without.

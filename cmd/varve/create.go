@@ -138,6 +138,9 @@ func (c *creation) options(cmd *cobra.Command) *zarr.CreateOptions {
 // agreed asks before --overwrite removes more than the array that an array replaces.
 // create creates the node with given options.
 func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr.CreateOptions) error) error {
+	if c.overwrite {
+		wouldRemove(cmd, location)
+	}
 	if !c.overwrite || c.yes || isDryRun(cmd) {
 		return nil
 	}

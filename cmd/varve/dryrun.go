@@ -25,7 +25,8 @@ type rehearsalKey struct{}
 type dryRun struct {
 	ledger  rehearsal.Ledger
 	counter *observe.Counter
-	place   string // of the store that changes, "" before it is known
+	place   string   // of the store that changes, "" before it is known
+	removed []string // nodes that would go
 }
 
 // ledgerOf returns the ledger of a command with --dry-run, else nil.
@@ -111,6 +112,8 @@ type planFacts struct {
 	DryRun bool `json:"dry_run"`
 	planCounts
 	Result json.RawMessage `json:"result,omitempty"` // what the command would print
+
+	documentsGone int64
 }
 
 // planHead is what the plans of all commands begin with; of those that count in their own words, too.
@@ -171,6 +174,7 @@ func (d *dryRun) plan(cmd *cobra.Command) *planFacts {
 			BytesCopied:  new(s.Of(observe.Copy).Bytes),
 			BytesWritten: new(s.Written().Bytes + unread.Stored),
 			BytesDropped: new(int64),
+			Removed:      d.removed,
 			Requests:     map[string]int64{},
 		},
 	}
@@ -210,6 +214,8 @@ func (p *planFacts) add(c rehearsal.Change) {
 	switch {
 	case c.Is >= 0 && !isChunk:
 		*p.Documents++
+	case !isChunk && slices.Contains(documentNames, c.Key.Base()):
+		p.documentsGone++
 	case !isChunk:
 	case c.Is < 0:
 		*p.Dropped++
@@ -228,13 +234,20 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-13s %s\n", what, fmt.Sprintf(format, args...))
 	}
+	if len(p.Removed) > 0 {
+		line("would remove", "%s", removedText(p.Removed))
+	}
 	if *p.New+*p.Rewritten+*p.Documents == 0 && *p.BytesWritten > 0 {
-		line("would write", "no chunks and no documents; %s of notes that do not stay", byteCount(*p.BytesWritten))
+		line("would write", "nothing that stays") // notes for whoever finishes what a crash left
 	} else {
 		line("would write", "%s, %s again, %s: %s", plural(*p.New, "new chunk"), plural(*p.Rewritten, "chunk"),
 			plural(*p.Documents, "document"), byteCount(*p.BytesWritten))
 	}
-	line("would delete", "%s: %s", plural(*p.Dropped, "chunk"), byteCount(*p.BytesDropped))
+	what := plural(*p.Dropped, "chunk")
+	if p.documentsGone > 0 {
+		what += ", " + plural(p.documentsGone, "document")
+	}
+	line("would delete", "%s: %s", what, byteCount(*p.BytesDropped))
 	line("would read", "%s", byteCount(*p.BytesRead))
 	line("readers see", "%s", map[string]string{
 		"atomic": "the state before, or the one after", "loud-failure": "each chunk as it was, or as it will be, or an error",

@@ -25,6 +25,8 @@ type planCounts struct {
 	BytesWritten *int64 `json:"bytes_written_estimate"`
 	BytesDropped *int64 `json:"bytes_dropped"`
 
+	Removed []string `json:"nodes_removed,omitempty"` // by rm, or by --overwrite
+
 	Requests   map[string]int64 `json:"requests"`
 	PeakMemory *int64           `json:"peak_memory"` // no command estimates it
 	Scratch    *int64           `json:"scratch"`

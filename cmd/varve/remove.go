@@ -43,6 +43,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 			return err
 		}
 	}
+	wouldRemove(cmd, location)
 	p := newTally(cmd, "removing", 0, deletions)
 	p.countBelow(cmd.Context(), location)
 	err := zarr.Delete(cmd.Context(), location, opt)

@@ -85,7 +85,7 @@ func TestReplaceArchive(t *testing.T) {
 			t.Errorf("the folder has %v (%v)", entries, err)
 		}
 	}
-	if _, errs, status := execute(t, "", "copy", source, zip); status != 1 || !strings.Contains(errs, "remove it first") {
+	if _, errs, status := execute(t, "", "copy", source, zip); status != 1 || !strings.Contains(errs, "copy it to a directory and change that") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	same()

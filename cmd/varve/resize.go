@@ -120,8 +120,33 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 	if err != nil {
 		return err
 	}
-	noteTimes(cmd, location, before, a)
+	noteNew(cmd, location, before, a)
 	return reshapedTo(location, before, a).tell(cmd)
+}
+
+// noteNew tells people what the elements are by which an array has grown, where they may be taken for others.
+func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
+	if isCoordinate(a) {
+		noteTimes(cmd, location, before, a)
+		return
+	}
+	more := lostElements(a.Shape(), before)
+	d, err := decodingOf(a)
+	if more == 0 || err != nil || d == nil || d.absent == nil {
+		return // no element stands for a missing value
+	}
+	if fill := a.FillValue(); !d.isAbsent(fill, d.number(fill)) && !math.IsNaN(d.number(fill)) {
+		note(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", plural(more, "new element"), areOrIs(more),
+			a.Type().AppendText(nil, fill), d.meaning(a, fill)))
+	}
+}
+
+// meaning returns what an element is once it is decoded, with its units, "" where it is as it is stored.
+func (d *decoding) meaning(a *zarr.Array, elem []byte) string {
+	if !d.scaled {
+		return ""
+	}
+	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.packing.text(elem), shorten(attribute(a, "units"), 20)), " ") + " decoded"
 }
 
 // noteTimes tells people that the times by which a coordinate has grown are still to be written.

@@ -129,7 +129,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 			}
 			return err
 		}
-		noteTimes(cmd, r.location, r.before, r.array)
+		noteNew(cmd, r.location, r.before, r.array)
 		facts[i] = reshapedTo(r.name, r.before, r.array)
 	}
 	return tellAll(cmd, location, facts)

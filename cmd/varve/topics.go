@@ -100,7 +100,7 @@ and calendar ("noleap") name. A range without an element is refused, and so is a
 
 In JSON:
   {"orthogonal": [[0,2,5], "1:5", 7]}               an entry an axis: a list of indices, a slice or an index
-  {"orthogonal": {"time": "2024-12..", "lat": 3}}   axes by name, also by coordinate values
+  {"orthogonal": {"time": "2024-12..", "lat": [45.0, 30.0]}}   axes by name, also by coordinate values
   {"points": [[0,5,7], [10,20,30]]}                 three elements, (0,10), (5,20) and (7,30): a list for each axis, not for each point
   {"blocks": ["0", "1:3"]}                          chunks by their index; with "inner": true the inner chunks of shards
   {"mask": "mask.npy"}                              elements where an array of booleans in a file, of the same shape, is true

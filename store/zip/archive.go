@@ -115,7 +115,7 @@ func (a *Archive) free() error {
 	case err == nil && a.over:
 		return fmt.Errorf("%w: it is no file", fs.ErrExist)
 	case err == nil:
-		return fmt.Errorf("%w: an archive is written once; remove it first, or choose another name", fs.ErrExist)
+		return fmt.Errorf("%w: an archive is written once; copy it to a directory and change that, or choose another name", fs.ErrExist)
 	case vfs.Missing(err):
 		return nil
 	default:

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+)
+
+// mostRemoved is how many nodes a dry run names that would go.
+const mostRemoved = 10
+
+// nodesAt returns the locations of the node at a location and of all below it, none where no node is there. What cannot be
+// listed is left out: it is for the command itself to fail.
+func nodesAt(ctx context.Context, location string) (nodes []string) {
+	h, path, err := zarr.Locate(ctx, location, store.Read)
+	if err != nil {
+		return nil
+	}
+	defer closeStore(h)
+	if n, err := h.Metadata(ctx, path, nil); n == nil && err != nil {
+		return nil
+	}
+	nodes = append(nodes, sameNode(location))
+	g, err := h.OpenGroup(ctx, path, nil)
+	if err != nil {
+		return nodes // an array
+	}
+	for m := range g.Unconsolidated().Members(ctx, true) {
+		if m.Path != "" {
+			nodes = append(nodes, sameNode(location)+"/"+m.Path)
+		}
+	}
+	slices.Sort(nodes[1:])
+	return nodes
+}
+
+// removedText names nodes that would go, of many the first ones.
+func removedText(nodes []string) string {
+	shown := nodes[:min(len(nodes), mostRemoved)]
+	text := fmt.Sprintf("%s: %s", plural(int64(len(nodes)), "node"), printable(strings.Join(shown, ", ")))
+	if more := len(nodes) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %s more", count(int64(more)))
+	}
+	return text
+}
+
+// wouldRemove tells a dry run which nodes the command removes.
+func wouldRemove(cmd *cobra.Command, location string) {
+	if d, ok := cmd.Context().Value(rehearsalKey{}).(*dryRun); ok {
+		d.removed = nodesAt(cmd.Context(), location)
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRemovedNamed names in a dry run the nodes that would go.
+func TestRemovedNamed(t *testing.T) {
+	dir := t.TempDir()
+	g, other := filepath.Join(dir, "g.zarr"), filepath.Join(dir, "o.zarr")
+	must(t, "", "create", other, "--shape", "3", "--dtype", "int8")
+	for i := range 12 {
+		must(t, "", "create", fmt.Sprintf("%s/deep/a%02d", g, i), "--shape", "3", "--dtype", "int8")
+	}
+	for _, args := range [][]string{
+		{"rm", g}, {"create", g, "--group", "--overwrite"}, {"copy", other, g, "--overwrite"}, {"convert", other, g, "--to", "2", "--overwrite"},
+		{"create", g, "--shape", "3", "--dtype", "int8", "--overwrite", "--yes"},
+	} {
+		text := must(t, "", append(args, "--dry-run")...)
+		want := fmt.Sprintf("would remove  14 nodes: %s, %[1]s/deep, %[1]s/deep/a00, ", g)
+		if !strings.Contains(text, want) || !strings.Contains(text, "/deep/a07 and 4 more\n") {
+			t.Errorf("%s: %s", args, text)
+		}
+		plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
+		if nodes, _ := plan["nodes_removed"].([]any); len(nodes) != 14 || nodes[13] != g+"/deep/a11" {
+			t.Errorf("%s: %v", args, plan)
+		}
+	}
+	for _, args := range [][]string{{"copy", other, g + "/new", "--overwrite"}, {"copy", other, g + "/new"}, {"create", g + "/new", "--group"}} {
+		if text := must(t, "", append(args, "--dry-run")...); strings.Contains(text, "would remove") {
+			t.Errorf("%s: %s", args, text)
+		}
+	}
+}
+
+// TestRemovalOfNoChunks tells people what goes where no chunk is stored: documents, and no word of the notes of a removal.
+func TestRemovalOfNoChunks(t *testing.T) {
+	text := must(t, "", "rm", "--dry-run", newNode(t, "--shape", "2", "--dtype", "int8"))
+	if !strings.Contains(text, "would write   nothing that stays\n") || !strings.Contains(text, "would delete  0 chunks, 1 document: ") {
+		t.Error(text)
+	}
+}
+
+// TestNewFillNoted notes that an array grows by elements that stand for a value, though one of its values stands for none.
+func TestNewFillNoted(t *testing.T) {
+	for _, c := range []struct{ flags, want string }{
+		{`--attributes {"_FillValue":-32768,"add_offset":280.0,"units":"K"}`, "6 new elements are the fill value 0, which is 280 K decoded, not missing\n"},
+		{`--attributes {"_FillValue":-32768}`, "6 new elements are the fill value 0, not missing\n"},
+		{`--attributes {"missing_value":-1}`, "6 new elements are the fill value 0, not missing\n"},
+		{`--attributes {"_FillValue":-32768} --fill -32768`, ""},
+		{`--attributes {"add_offset":280.0}`, ""},
+		{`--attributes {"_FillValue":-1} --zarr-format 2`, ""}, // the fill value stands for no value
+		{`--attributes {"_FillValue":-1} --zarr-format 2 --fill null`, "6 new elements are the fill value 0, not missing\n"},
+	} {
+		g := filepath.Join(t.TempDir(), "g.zarr")
+		args := append([]string{"create", g + "/t", "--shape", "4,6", "--dtype", "int16"}, strings.Fields(c.flags)...)
+		if _, errs, status := execute(t, "", args...); status != 0 {
+			t.Fatal(errs)
+		}
+		wantNote(t, g, "resize g/t --shape 5,6", c.want)
+		wantNote(t, g, "resize g/t --shape 5,5 --yes", "")
+	}
+	g := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", g+"/t", "--shape", "4,6", "--dtype", "int16", "--dimension-names", "y,x", "--attributes", `{"_FillValue":-1}`)
+	if _, errs, status := execute(t, "", "resize", g, "y=5"); status != 0 || !strings.Contains(errs, "6 new elements are the fill value 0, not missing") {
+		t.Errorf("of a group: %d, %s", status, errs)
+	}
+}
+
+// TestArchiveKept sends nobody to remove an archive to which no node can be added.
+func TestArchiveKept(t *testing.T) {
+	dir := t.TempDir()
+	node, zip := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "a.zip")
+	must(t, "", "create", node+"/t", "--shape", "2", "--dtype", "int8")
+	must(t, "", "copy", node, zip)
+	for _, args := range [][]string{{"create", zip + "/q", "--shape", "2", "--dtype", "int8"}, {"copy", node + "/t", zip + "/q"}} {
+		_, errs, status := execute(t, "", args...)
+		if status != 1 || !strings.Contains(errs, "copy it to a directory and change that") || strings.Contains(errs, "remove it") || strings.Contains(errs, "--overwrite") {
+			t.Errorf("%s: %d, %s", args, status, errs)
+		}
+	}
+}
