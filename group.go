@@ -234,12 +234,12 @@ func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, erro
 	return names, nil
 }
 
-// unlisted says why what is below the group is not to be known in a store that cannot be listed.
+// unlisted returns the error for the members of the group in a store that cannot be listed.
 func (g *Group) unlisted(err error) error {
 	if g.doc.Damaged != nil {
-		return fmt.Errorf("%w; what is below the group is not to be known here, since its consolidated metadata is damaged: %w", err, g.doc.Damaged)
+		return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, and that of this group is damaged: %w", err, g.doc.Damaged)
 	}
-	return fmt.Errorf("%w; what is below a group without consolidated metadata is not to be known here: make it where the group can be written to (Group.Consolidate)", err)
+	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: make it where the group can be written to (Group.Consolidate), or open an array by its full path", err)
 }
 
 // member opens what is at p; it is false where there is no node. What is wrong with the node itself stands in the member,

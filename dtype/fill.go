@@ -181,9 +181,18 @@ func (t Type) expected() string {
 	case Datetime, Timedelta:
 		return `an integer of 64 bits, or "NaT"`
 	case Struct:
-		return "an object with a fill value for each of " + t.String()
+		return t.expectedStruct()
 	}
 	return "a data type first"
+}
+
+// expectedStruct shows an object with the fields of t, unless that is too long to be read.
+func (t Type) expectedStruct() string {
+	text := "an object with a value for each field"
+	if example := t.AppendJSON(nil, t.Default()); len(example) <= 200 {
+		return text + ", as " + string(example)
+	}
+	return text
 }
 
 func (t Type) expectedFloat() string {

@@ -95,7 +95,8 @@ func (c *copier) checkParents(ctx context.Context) error {
 			return err
 		}
 		if c.old && isNew || !c.old && isOld && !isNew {
-			return fmt.Errorf("%w: %q is of another format version than the node; convert one of them first", zarr.ErrInvalidArgument, "/"+p.String())
+			return fmt.Errorf("%w: %q in the store of the destination is of format %d, and below it goes no node of format %d: "+
+				"convert the node to format %[3]d, or choose another destination", zarr.ErrInvalidArgument, "/"+p.String(), formatOf(!c.old), formatOf(c.old))
 		}
 		isArray := false
 		if isNew {
@@ -112,6 +113,14 @@ func (c *copier) checkParents(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// formatOf returns the version of the format that is the old one, or the other.
+func formatOf(old bool) int {
+	if old {
+		return 2
+	}
+	return 3
 }
 
 // prepare makes the destination ready.
@@ -149,14 +158,14 @@ func (c *copier) makeParents(ctx context.Context) error {
 	if c.goal.IsRoot() {
 		return nil
 	}
-	parent, format, document := c.goal.Parent(), 3, "zarr.json"
+	parent, document := c.goal.Parent(), "zarr.json"
 	if c.old {
-		format, document = 2, ".zgroup"
+		document = ".zgroup"
 	}
 	if found, err := exists(ctx, c.to, parent, document); found || err != nil {
 		return err
 	}
-	_, err := c.dst.Hierarchy.CreateGroup(ctx, parent.String(), nil, &zarr.CreateOptions{Options: *c.writing(), Format: format})
+	_, err := c.dst.Hierarchy.CreateGroup(ctx, parent.String(), nil, &zarr.CreateOptions{Options: *c.writing(), Format: formatOf(c.old)})
 	if errors.Is(err, fs.ErrExist) {
 		return nil // somebody else just made it
 	}

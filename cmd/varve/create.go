@@ -57,7 +57,7 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
   varve create era5.zarr/daily --shape 0,36,72 --dtype float32 --chunks calendar:month --time time --grow calendar:month
   varve create volume.zarr --shape 25000,18000,6000 --dtype uint8 --shards 2048 --chunks 64
-  varve create era5.zarr/mask --from mask.npy --compressor gzip:5
+  varve create era5.zarr/mask --from mask.npy --dimension-names lat,lon --compressor gzip:5
   varve create names.zarr --shape 100 --dtype string --zarr-format 2
   varve create era5.zarr/soil --group --attributes '{"depth": 4}'`,
 		Args: arguments("NODE"),

@@ -138,6 +138,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 // withDimensions opens the arrays right below a group that have one of the dimensions; each is to be of some array.
 func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths []dimensionLength, opt *zarr.ResizeOptions) ([]*resized, error) {
 	var arrays []*resized
+	var known []string // the names of all dimensions
 	for m, err := range g.Unconsolidated().Members(cmd.Context(), false) {
 		if err == nil {
 			err = m.Err
@@ -159,6 +160,7 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 		if err != nil {
 			return nil, err
 		}
+		known = append(known, a.DimensionNames()...)
 		if shape, has := reshape(a, lengths); has > 0 {
 			r := &resized{m.Path, sameNode(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
 			r.opt.Expect = r.before // another writer's growth is not taken back
@@ -167,10 +169,20 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 	}
 	for _, d := range lengths {
 		if !slices.ContainsFunc(arrays, func(r *resized) bool { return slices.Contains(r.array.DimensionNames(), d.name) }) {
-			return nil, notFound("no array right below the group has the dimension %q", d.name)
+			return nil, noDimension(d.name, known)
 		}
 	}
 	return arrays, nil
+}
+
+// noDimension returns the error for a dimension that no array of a group has; known are those that they have.
+func noDimension(name string, known []string) error {
+	slices.Sort(known)
+	known = slices.DeleteFunc(slices.Compact(known), func(n string) bool { return n == "" })
+	if len(known) == 0 {
+		return notFound("no array right below the group has the dimension %q; their dimensions have no names", name)
+	}
+	return notFound("no array right below the group has the dimension %q; there are %s%s", name, shorten(strings.Join(known, ", "), 200), meant(name, known))
 }
 
 // fits returns what the array has against the new shape, before another array is changed

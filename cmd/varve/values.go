@@ -29,6 +29,8 @@ type values struct {
 	r       io.Reader
 	swapped bool     // not in host byte order
 	npy     bool     // raw data that begin as a .npy file does
+	guessed bool     // raw, since nothing says what they are
+	needed  int64    // bytes in memory, 0 where it is not known
 	words   [][]byte // in place of r, of elements that differ in length
 	file    *os.File
 	array   *zarr.Array  // a Zarr node; nil for files
@@ -75,7 +77,8 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 	}
 	switch f {
 	case rawFormat:
-		err = v.openRaw(formatName != "")
+		v.guessed = formatName == ""
+		err = v.openRaw(!v.guessed)
 	case npyFormat:
 		err = v.openNPY()
 	case jsonFormat:
@@ -183,6 +186,7 @@ func (v *values) settle(n int64) error {
 	if v.whole {
 		return nil
 	}
+	v.needed = max(0, n)
 	copied, err := v.putAside(n)
 	v.taken += copied
 	if err == nil {
@@ -215,9 +219,21 @@ func (v *values) putAside(n int64) (int64, error) {
 // broken returns the error for a file that could not be read as far as it is needed.
 func (v *values) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return badArgument("%s ends after %s", v.name, plural(v.taken, "byte"))
+		return badArgument("%s ends after %s%s", v.name, plural(v.taken, "byte"), v.lacking())
 	}
 	return fmt.Errorf("read %s: %w", v.name, err)
+}
+
+// lacking says of a stream that ends too early how many bytes are needed, and how text is read where raw data was assumed.
+func (v *values) lacking() string {
+	if v.needed == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(", %s are needed", count(v.needed))
+	if v.guessed && !v.npy {
+		text += fmt.Sprintf(" (it is taken for raw elements of type %s; --format json reads lists as text, --format npy those of NumPy)", v.typ)
+	}
+	return text
 }
 
 // next fills e with the next elements in host byte order.
