@@ -202,7 +202,8 @@ func TestProgressOfCommands(t *testing.T) {
 				t.Fatalf("status %d, shown %q, want %q in it", status, got, c.shows)
 			}
 			for line := range strings.SplitSeq(screen.String(), "\n") {
-				if left := line[strings.LastIndex(line, wiped)+len(wiped):]; strings.Contains(left, "/s") || strings.Contains(left, "left") {
+				parts := strings.Split(line, wiped)
+				if left := parts[len(parts)-1]; strings.Contains(left, "/s") || strings.Contains(left, "left") {
 					t.Errorf("a line of progress stays: %q", line)
 				}
 			}
