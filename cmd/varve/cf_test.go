@@ -154,3 +154,43 @@ func TestDecodeDurations(t *testing.T) {
 		}
 	}
 }
+
+// TestTextTimesRefused says why decoded times are text where a format has no text.
+func TestTextTimesRefused(t *testing.T) {
+	for attributes, want := range map[string]string{
+		`{"units": "days since 2000-01-01", "calendar": "360_day"}`: "datetime64 has not the days of the calendar 360_day",
+		`{"units": "days since 0001-01-01"}`:                        "one of them is a day that datetime64 has not",
+	} {
+		node := newNode(t, "--shape", "2", "--dtype", "int32", "--attributes", attributes)
+		for _, format := range []string{"npy", "raw"} {
+			_, errs, status := execute(t, "", "export", node, "--decode", "--format", format)
+			if status != 1 || !strings.Contains(errs, want) || !strings.Contains(errs, "--format json or csv has it") {
+				t.Errorf("%s: %s: status %d, %s", attributes, format, status, errs)
+			}
+		}
+	}
+}
+
+// TestUndecodedTimes says of times that stay numbers why they do, where one selects by them
+// and in info.
+func TestUndecodedTimes(t *testing.T) {
+	for units, want := range map[string]string{
+		"months since 2000-01-01": "no fixed length", "days since 2000-02-31": "2000-02-31", "days since nowhere": "nowhere",
+	} {
+		node := newCube(t, "time", "int32", `{"units": "`+units+`"}`, "[0,1,2]")
+		for _, sel := range []string{"time=2000-02", "time=2000-02..2000-03"} {
+			_, errs, status := execute(t, "", "cat", node, "--select", sel)
+			if status != 1 || !strings.Contains(errs, "its times are left as numbers: ") || !strings.Contains(errs, want) || packageName.MatchString(errs) {
+				t.Errorf("%s: %s: status %d, %s", units, sel, status, errs)
+			}
+		}
+		if out := must(t, "", "cat", node, "--select", "time=1.0"); !strings.Contains(out, "1") {
+			t.Errorf("%s: %s", units, out)
+		}
+		group, _, _ := strings.Cut(node, ".zarr")
+		out := must(t, "", "info", group+".zarr/time")
+		if !strings.Contains(out, "its times are left as numbers: ") || !strings.Contains(out, want) || packageName.MatchString(out) {
+			t.Errorf("%s: %s", units, out)
+		}
+	}
+}

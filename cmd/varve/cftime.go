@@ -62,7 +62,7 @@ func undecodedTimes(a *zarr.Array) error {
 // tellUndecoded tells people of times that --decode leaves as numbers.
 func tellUndecoded(cmd *cobra.Command, location string, a *zarr.Array) {
 	if err := undecodedTimes(a); err != nil && !wantsJSON(cmd) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", printable(location), printable(err.Error()))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", printable(location), printable(oneLine(err)))
 	}
 }
 

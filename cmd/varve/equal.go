@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -81,7 +82,7 @@ func equal(cmd *cobra.Command, locationA, locationB string) error {
 		}{d == nil, (*differenceFacts)(d)})
 	}
 	if d != nil && err == nil {
-		err = verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, d))
+		err = verdict(fmt.Sprintf("%s and %s are not equal: %s", locationA, locationB, differenceText(a, d)))
 	}
 	if err == nil {
 		confirm(cmd, "%s and %s are equal", locationA, locationB)
@@ -94,4 +95,19 @@ func compared(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, error) {
 	p := newEstimate(cmd, "comparing", 2*logicalBytes(a), decodedBytes)
 	defer p.end()
 	return zarr.Compare(cmd.Context(), a, b)
+}
+
+// differenceText says where arrays differ, with moments and durations as cat shows them.
+func differenceText(a *zarr.Array, d *zarr.Difference) string {
+	t := a.Type()
+	if k := t.Kind(); d.Index == nil || k != dtype.Datetime && k != dtype.Timedelta {
+		return d.String()
+	}
+	shown := *d
+	for _, raw := range []*string{&shown.A, &shown.B} {
+		if elem, err := t.ParseFill([]byte(*raw)); err == nil {
+			*raw = spelling(t)(elem)
+		}
+	}
+	return shown.String()
 }

@@ -24,6 +24,8 @@ type groupComparison struct {
 type arrayDiffers struct {
 	Path       string           `json:"path"`
 	Difference *differenceFacts `json:"difference"`
+
+	text string // the same for people
 }
 
 // equalGroups compares all arrays below two groups.
@@ -60,7 +62,7 @@ func (c *groupComparison) compare(cmd *cobra.Command, a, b *zarr.Group) error {
 			return err
 		}
 		if c.Compared++; d != nil {
-			c.Differ = append(c.Differ, arrayDiffers{path, (*differenceFacts)(d)})
+			c.Differ = append(c.Differ, arrayDiffers{path, (*differenceFacts)(d), differenceText(inA[path], d)})
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(inB)) {
@@ -92,7 +94,7 @@ func (c *groupComparison) text() string {
 	if len(c.Differ) > 0 {
 		first := c.Differ[0]
 		parts = append(parts, fmt.Sprintf("%d of %s differ, in %s the first: %s", len(c.Differ),
-			plural(int64(c.Compared), "array"), first.Path, (*zarr.Difference)(first.Difference)))
+			plural(int64(c.Compared), "array"), first.Path, first.text))
 	} else {
 		parts = append(parts, plural(int64(c.Compared), "array")+" of both are equal")
 	}

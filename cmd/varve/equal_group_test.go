@@ -35,3 +35,23 @@ func TestEqualGroups(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }
+
+// TestEqualTimes shows moments and durations that differ as cat does.
+func TestEqualTimes(t *testing.T) {
+	for dtype, c := range map[string][2]string{
+		"M8[s]": {`["2024-01-01","NaT"]`, "2024-01-01T00:00:00 and 1970-01-01T00:00:05"}, "m8[h]": {"[7,8]", "7 h and 5 h"},
+	} {
+		a, b := t.TempDir()+"/a.zarr", t.TempDir()+"/b.zarr"
+		for _, group := range []string{a, b} {
+			must(t, "", "create", group+"/t", "--shape", "2", "--dtype", dtype)
+			must(t, c[0], "write", group+"/t", "--format", "json")
+		}
+		must(t, "[5]", "write", b+"/t", "--select", "0:1", "--format", "json")
+		for _, member := range []string{"", "/t"} {
+			_, errs, status := execute(t, "", "equal", a+member, b+member)
+			if status != 1 || !strings.Contains(errs, "element [0] differs: "+c[1]) {
+				t.Errorf("%s%s: status %d, %s", dtype, member, status, errs)
+			}
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 )
 
 func writeRaw(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	if err := oneLength(s.typ, rawFormat); err != nil {
+	if err := s.oneLength(rawFormat); err != nil {
 		return err
 	}
 	p := newProgress(cmd, "exporting", s.bytes)
@@ -36,8 +36,20 @@ func oneLength(t dtype.Type, f format) error {
 	return badArgument("elements of type %s differ in length, which %s cannot say: --format json can", t, f)
 }
 
+// oneLength refuses texts, and says of times why they are some.
+func (s *source) oneLength(f format) error {
+	if axis, ok := timesOf(s.array); ok && s.decoding != nil && s.typ.Variable() {
+		why := "one of them is a day that datetime64 has not"
+		if !axis.isReal() {
+			why = fmt.Sprintf("datetime64 has not the days of the calendar %s", axis.Calendar())
+		}
+		return badArgument("these times are text, since %s, and %s has no text of any length: --format json or csv has it, and without --decode they are numbers", why, f)
+	}
+	return oneLength(s.typ, f)
+}
+
 func writeNPY(cmd *cobra.Command, s *source, w *bufio.Writer) error {
-	if err := oneLength(s.typ, npyFormat); err != nil {
+	if err := s.oneLength(npyFormat); err != nil {
 		return err
 	}
 	h := npy.Header{Type: s.typ, Shape: s.shape}

@@ -50,6 +50,9 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts.Notes = append(facts.Notes, a.Notes()...)
 	facts.Notes = append(facts.Notes, shadowed(cmd.Context(), a)...)
 	facts.Times = endsOfTime(cmd.Context(), a)
+	if err := undecodedTimes(a); err != nil {
+		facts.Notes = append(facts.Notes, "its times are left as numbers: "+oneLine(err))
+	}
 	facts.readers = readersOf(cmd.Context(), a)
 	facts.addGrid(a.Grid())
 	facts.addInner(a)

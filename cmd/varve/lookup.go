@@ -232,6 +232,9 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	}
 	return o.find(v, func(text string) (b span[float64], err error) {
 		x, err := p.parse(text, unit, timed)
+		if why := undecodedTimes(c); err != nil && why != nil {
+			err = badArgument("%q is no number, and its times are left as numbers: %w", text, why)
+		}
 		if err != nil {
 			return b, err
 		}

@@ -98,7 +98,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	}
 	src, err := newSource(cmd.Context(), a, "", false)
 	if err == nil && !t.IsZero() && src.typ != t {
-		err = badArgument("%s has elements of type %s, the array %s", location, src.typ, t)
+		err = badArgument("%s has elements of type %s, the array %s", location, typeText(src.typ), typeText(t))
 	}
 	if err == nil {
 		err = readable(cmd.Context(), a, location)

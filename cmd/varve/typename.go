@@ -100,3 +100,26 @@ func unknownType(text string, err error) error {
 	}
 	return err
 }
+
+// typeText returns the name of a type for people who give it values: that of NumPy where the
+// one of metadata counts bytes, <U20 for fixed_length_utf32 of 80, or names no unit.
+func typeText(t dtype.Type) string {
+	switch t.Kind() {
+	case dtype.UTF32, dtype.Terminated, dtype.Datetime, dtype.Timedelta, dtype.Raw:
+		if name, ok := t.NumPy(); ok {
+			return name
+		}
+	}
+	return t.String()
+}
+
+// astype says how NumPy converts values to a type, "" where it has none such.
+func astype(t dtype.Type) string {
+	switch _, ok := t.NumPy(); {
+	case ok:
+		return fmt.Sprintf("; convert them first, in NumPy with x.astype(%q)", typeText(t))
+	case t.Kind() == dtype.String:
+		return "; convert them first, in NumPy with x.astype(str)"
+	}
+	return ""
+}

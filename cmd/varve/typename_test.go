@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -87,4 +88,25 @@ func TestChunksWithCommas(t *testing.T) {
 func chunkGrid(t *testing.T, node string) string {
 	t.Helper()
 	return string(jsonText(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))
+}
+
+// TestTypeRefused names types as NumPy does where those of metadata count bytes or have no unit.
+func TestTypeRefused(t *testing.T) {
+	npy := filepath.Join(t.TempDir(), "x.npy")
+	source := newNode(t, "--shape", "2", "--dtype", "int16")
+	must(t, "", "export", source, "-o", npy)
+	for dtype, want := range map[string]string{
+		"U20": `the array <U20; convert them first, in NumPy with x.astype("<U20")`, "S8": `the array |S8; convert them first, in NumPy with x.astype("|S8")`,
+		"M8[s]": `the array <M8[s]; convert them first, in NumPy with x.astype("<M8[s]")`, "int32": `the array int32; convert them first, in NumPy with x.astype("int32")`,
+		"string": "the array string; convert them first, in NumPy with x.astype(str)", "bfloat16": "the array bfloat16",
+	} {
+		node := newNode(t, "--shape", "2", "--dtype", dtype)
+		for _, file := range []string{npy, source} {
+			_, errs, status := execute(t, "", "write", node, file)
+			hint, _, _ := strings.Cut(want, ";")
+			if status != 1 || file == npy && !strings.HasSuffix(errs, want+"\n") || !strings.Contains(errs, "int16, "+hint) {
+				t.Errorf("%s: status %d, %s", dtype, status, errs)
+			}
+		}
+	}
 }

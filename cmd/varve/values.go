@@ -100,7 +100,7 @@ func (v *values) openNPY() error {
 	}
 	worded := isWord(h.Type) && v.typ.Variable()
 	if !v.typ.IsZero() && v.typ != h.Type && !worded && !sameBytes(v.typ, h.Type) {
-		return badArgument("%s has elements of type %s, the array %s; convert them first, in NumPy with x.astype(%q)", v.name, h.Type, v.typ, v.typ)
+		return badArgument("%s has elements of type %s, the array %s%s", v.name, typeText(h.Type), typeText(v.typ), astype(v.typ))
 	}
 	n, ok := h.Bytes()
 	if !ok {
