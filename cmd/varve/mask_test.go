@@ -144,3 +144,21 @@ func TestDecodeFloats(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestUnwrittenMissing excuses coordinates of which nothing, or the end, was not written yet,
+// where the fill value is the missing one.
+func TestUnwrittenMissing(t *testing.T) {
+	for values, want := range map[string]string{
+		"[-1,-1,-1,-1]": "", "[3,4,-1,-1]": "",
+		"[3,-1,5,-1]": "1 element from 1 on is the fill value", "[-1,4,5,6]": "1 element from 0 on is the fill value",
+	} {
+		node := filepath.Join(t.TempDir(), "g.zarr", "t")
+		must(t, "", "create", node, "--shape", "4", "--dtype", "int32", "--fill", "-1", "--dimension-names", "t",
+			"--attributes", `{"units": "days since 2000-01-01", "_FillValue": -1}`)
+		must(t, values, "write", node, "--format", "json")
+		out, _, status := execute(t, "", "check", node)
+		if (status == 1) != (want != "") || !strings.Contains(out, want) {
+			t.Errorf("%s: status %d, %s", values, status, out)
+		}
+	}
+}

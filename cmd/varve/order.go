@@ -86,7 +86,7 @@ func (p packing) compare() func(a, b []byte) int {
 func (o *order) follow(e elements) {
 	for i := 0; i < e.len() && o.fault == ""; i++ {
 		elem := e.at(i)
-		if o.next == 0 || !bytes.Equal(elem, o.unwritten) {
+		if !bytes.Equal(elem, o.unwritten) || o.next == 0 && o.hasValue(elem) {
 			o.step(elem)
 			o.bridge(elem)
 			o.last, o.at = append(o.last[:0], elem...), o.next
