@@ -153,7 +153,13 @@ func formatFlag(c *cobra.Command, formats ...format) *string {
 	}
 	name := new(string)
 	usage := "the `FORMAT`: " + strings.Join(words, ", ") + "; by default as the extension of the file says, raw where it has none"
-	checkedVar(c.Flags(), name, "format", "", usage, oneOf(words...))
+	checkedVar(c.Flags(), name, "format", "", usage, func(s string) error {
+		err := oneOf(words...)(s)
+		if s == string(csvFormat) && err != nil {
+			err = fmt.Errorf("%w; csv is not read: in Python, numpy.loadtxt reads it and numpy.save makes npy of that (skiprows=1 and usecols of a table with a header)", err)
+		}
+		return err
+	})
 	return name
 }
 

@@ -35,7 +35,7 @@ func newGridCommand() *cobra.Command {
 	flags := c.Flags()
 	shapeFlag(c, &f.shape, "the `LENGTHS` of an array that is not stored, with --chunk-grid")
 	checkedVar(flags, &f.chunkGrid, "chunk-grid", "", "the `JSON` of the whole chunk_grid object, with --shape", syntax(parseChunkGrid))
-	checkedVar(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40: which chunk holds it", syntax(parseIntegers))
+	checkedVar(flags, &f.locate, "locate", "", "an `ELEMENT`, as 15,40 or time=15,lat=40: which chunk holds it", syntax(parseElement))
 	checkedVar(flags, &f.chunk, "chunk", "", "the index of a `CHUNK`, as 0,1: which elements it holds", syntax(parseIntegers))
 	checkedVar(flags, &f.axes, "axes", "", "the one or two `AXES` that are drawn, rows first, as 1,0 or lat,lon; by default those with the most chunks", syntax(parseTwoAxes))
 	checkedVar(flags, &f.svg, "svg", "", "write a picture to this `FILE` instead, - for standard output", fileName)
@@ -137,9 +137,13 @@ type gridDocument struct {
 
 // located returns where the element of --locate is.
 func (f *gridFlags) located(d *drawn) (*located, error) {
-	index, err := parseIntegers(f.locate)
+	element, err := parseElement(f.locate)
 	if err != nil {
 		return nil, err
+	}
+	index, err := element.index(d.names, d.grid.Rank())
+	if err != nil {
+		return nil, badArgument("--locate %s: %w", f.locate, err)
 	}
 	chunk, within, err := d.grid.Locate(index)
 	if err != nil {

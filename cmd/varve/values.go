@@ -84,7 +84,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 	case jsonFormat:
 		err = v.openJSON()
 	default:
-		err = badUsage("%s: values are not read from %s, but from raw, npy and json; in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) makes npy of csv",
+		err = badUsage("%s: values are not read from %s, but from raw, npy and json; in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) makes npy of csv (skiprows=1 and usecols of a table with a header)",
 			v.name, f, withoutExtension(v.name)+".npy", filepath.Base(v.name))
 	}
 	if err != nil {

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// element is the index of an element: in the order of the axes, or by axis.
+type element struct {
+	at   []int64
+	axes []string // numbers or names of dimensions; nil where the order counts
+}
+
+// parseElement reads an index, as 15,40, or as time=15,lat=40 in any order.
+func parseElement(text string) (e element, err error) {
+	if !strings.Contains(text, "=") {
+		e.at, err = parseIntegers(text)
+		return e, err
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		axis, number, named := strings.Cut(part, "=")
+		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if axis = strings.TrimSpace(axis); !named || err != nil || axis == "" {
+			return e, fmt.Errorf("%q is no axis with an index, as time=15", part)
+		}
+		e.at, e.axes = append(e.at, n), append(e.axes, axis)
+	}
+	return e, nil
+}
+
+// index returns the index in the order of the axes, whose dimensions have such names. Each axis has to be given once.
+func (e element) index(names []string, rank int) ([]int64, error) {
+	if e.axes == nil {
+		return e.at, nil
+	}
+	index, given := make([]int64, rank), make([]bool, rank)
+	for i, text := range e.axes {
+		axis, err := axisOf(text, names, rank)
+		switch {
+		case err != nil:
+			return nil, err
+		case axis < 0 || axis >= rank:
+			return nil, fmt.Errorf("there is no axis %s, but %s", text, plural(int64(rank), "axis"))
+		case given[axis]:
+			return nil, fmt.Errorf("axis %s is given twice", text)
+		}
+		index[axis], given[axis] = e.at[i], true
+	}
+	if missing := slices.Index(given, false); missing >= 0 {
+		text := fmt.Sprint(missing)
+		if names != nil && names[missing] != "" {
+			text = names[missing]
+		}
+		return nil, fmt.Errorf("the index along %s is missing", text)
+	}
+	return index, nil
+}
