@@ -11,10 +11,10 @@ import (
 func archive(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
+	coordinateNode(t, group+"/time", "10", "days since 2024-02-20", numbers(0, 10))
 	names := []string{"--dimension-names", "time,x"}
 	must(t, "", append([]string{"create", group + "/t2m", "--shape", "10,2", "--dtype", "int16", "--chunks", "[[4,6],2]"}, names...)...)
 	must(t, "", append([]string{"create", group + "/deep/wind", "--shape", "10,2", "--dtype", "int8", "--chunks", "[4,2]"}, names...)...)
-	coordinateNode(t, group+"/time", "10", "days since 2024-02-20", numbers(0, 10))
 	return group
 }
 

@@ -23,7 +23,7 @@ func TestTreeJSON(t *testing.T) {
 		"c": {"--shape", "10", "--dtype", "M8[s]", "--shards", "6", "--chunks", "3"},
 		"d": {"--shape", "10", "--dtype", "int8", "--chunks", "4"},
 	} {
-		must(t, "", append([]string{"create", group + "/deep/" + name}, args...)...)
+		must(t, "", append([]string{"create", "--json", group + "/deep/" + name}, args...)...)
 	}
 	if text := must(t, "", "tree", "--json", group); text != string(strictjson.AppendIndent(nil, []byte(text)))+"\n" {
 		t.Errorf("it is laid out as\n%s", text)
