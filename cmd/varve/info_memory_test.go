@@ -85,7 +85,7 @@ func TestShorten(t *testing.T) {
 	long := strings.Repeat("1", 1<<20)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	shorten(long, 100)
+	runtime.KeepAlive(shorten(long, 100))
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<16 {
 		t.Errorf("%d bytes for the beginning of a text of %d", n, len(long))
