@@ -311,7 +311,7 @@ func (c *creation) fillValue(s *zarr.Spec) error {
 		s.FillValue = []byte("null")
 		return nil
 	}
-	elem, err := parseElement(s.Type, c.fill)
+	elem, err := parseGiven(s.Type, c.fill)
 	switch {
 	case err == nil:
 		s.FillValue, err = s.Type.FormatFill(elem)

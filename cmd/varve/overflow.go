@@ -8,10 +8,10 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// parseElement is [dtype.Type.ParseText] of a value that somebody gives: it refuses a number
+// parseGiven is [dtype.Type.ParseText] of a value that somebody gives: it refuses a number
 // that is too large for a type of floats, as for one of integers. In documents such numbers
 // are infinite, as other programs read them.
-func parseElement(t dtype.Type, text string) ([]byte, error) {
+func parseGiven(t dtype.Type, text string) ([]byte, error) {
 	elem, err := t.ParseText(text)
 	if err == nil {
 		err = refuseOverflow(t, elem, text)

@@ -52,7 +52,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 		return err
 	}
 	e := elements{typ: to.Type()}
-	elem, err := parseElement(e.typ, value)
+	elem, err := parseGiven(e.typ, value)
 	if err != nil {
 		return badArgument("--value %s: %w", value, err)
 	}
