@@ -44,7 +44,7 @@ func TestQuestionsComeLast(t *testing.T) {
 		{"create " + group + "/v2 --shape 2 --dtype int8 --overwrite --zarr-format 2", "format 2 below a group of format 3"},
 		{"copy " + array + " " + dir + "/link.zarr --overwrite", "symbolic link"},
 		{"copy " + group + "/b " + group + " --overwrite", "lies in the destination"},
-		{"convert " + array + " " + group + "/v2 --to 2 --overwrite", "of another format version"},
+		{"convert " + array + " " + group + "/v2 --to 2 --overwrite", "is of format 3"},
 		{"copy " + held + " " + group + " --move --overwrite", reserved},
 		{"convert " + array + " " + held + " --to 2 --overwrite", reserved},
 		{"resize " + held + "/b --shape 2", "reservation"},
