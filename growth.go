@@ -76,8 +76,8 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	if slices.ContainsFunc(pairs(was, is), func(p [2]int64) bool { return p[1] < p[0] }) {
 		change.Reclaim = func(ctx context.Context, b store.Batch) error { return old.cut(ctx, next, g.keepStale, b) }
 	}
-	if len(trimmed) > 0 && !old.engine.Chain.TellsShapes() {
-		return nil, errUnguarded
+	if len(trimmed) > 0 && old.engine.Chain.Cuts() != nil && !old.engine.Chain.TellsShapes() {
+		return nil, errUnguarded // no shard would tell; of other chunks PutAside asks each
 	}
 	if len(trimmed) > 0 {
 		old.trim(next, trimmed, change)

@@ -13,7 +13,8 @@ type UnlockOptions struct {
 	Axes []int
 	// Trim stores the last chunk of every axis anew, without what reaches beyond the array, so that appends never write to it
 	// again. Otherwise its edge reaches beyond the extent until appends have filled it. In a store without locks nobody may write
-	// to these chunks meanwhile, since what is stored anew could be older.
+	// to these chunks meanwhile, since what is stored anew could be older. Chunks that could be read in either shape, as those
+	// of packbits without padding_encoding that take as many bytes, wrap [ErrUnsupported], and nothing changes.
 	Trim bool
 }
 

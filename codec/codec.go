@@ -122,8 +122,16 @@ type ArrayBytes interface {
 	Encode(dst []byte, src Block) ([]byte, error)
 	// Decode fills dst with the decoded form of src, which it must not change. Shape is set; where elements have
 	// a fixed width Data has the exact size, else Data and Offsets are to be appended to.
-	// A src that holds anything but exactly that many elements is ErrCorrupt.
+	// A src that holds anything but exactly that many elements is ErrCorrupt; an [Uncounted] codec says where it cannot tell.
 	Decode(dst *Block, src []byte) error
+}
+
+// Uncounted is the power of an [ArrayBytes] codec to say that it cannot always tell how many
+// elements stored bytes hold, as where several share a byte and nothing counts them.
+type Uncounted interface {
+	// Uncounted reports, after Bind, whether blocks of different numbers of elements may
+	// encode to the same number of bytes. Decode then reads one as the other.
+	Uncounted() bool
 }
 
 // Transparent is the power of an [ArrayBytes] codec whose bytes may be the elements in host byte order, unchanged.

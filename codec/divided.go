@@ -64,10 +64,39 @@ func (c *Chain) Cuts() []grid.Cut {
 	return cuts
 }
 
-// TellsShapes reports whether a stored chunk of one shape does not decode as one of another.
+// TellsShapes reports whether a stored chunk of one shape does not decode as one of another,
+// whatever the shapes are. For two that are known [Chain.Tells] may say more.
 func (c *Chain) TellsShapes() bool {
-	d, ok := c.serial.(Divider)
-	return !ok || d.Checked()
+	switch s := c.serial.(type) {
+	case Divider:
+		return s.Checked()
+	case Uncounted:
+		return !s.Uncounted()
+	}
+	return true
+}
+
+// Tells reports whether a stored chunk of the shape was does not decode as one of the shape is.
+func (c *Chain) Tells(was, is []int64) bool {
+	if c.TellsShapes() {
+		return true
+	}
+	before, fixed := c.serialSize(was)
+	after, alsoFixed := c.serialSize(is)
+	return fixed && alsoFixed && before != after
+}
+
+// serialSize returns how many bytes the array-to-bytes codec makes of a chunk, and whether
+// these are always as many.
+func (c *Chain) serialSize(shape []int64) (size int64, fixed bool) {
+	n, ok := blockBytes(shape, c.spec.Width())
+	if !ok || c.varies {
+		return 0, false
+	}
+	s := newScratch()
+	defer s.free()
+	serial := c.serialShape(s, shape)
+	return c.serial.EncodedSize(serial, c.serialBytes(serial, n))
 }
 
 // CheckGrid refuses a grid whose chunks the codecs cannot code. Errors wrap [ErrConfiguration].

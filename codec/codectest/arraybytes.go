@@ -43,6 +43,7 @@ func checkBlockBytes(c codec.ArrayBytes, s codec.Spec, shape []int64, o *Options
 		checkTransparent(c, src, encoded),
 		checkAgain(c, src, encoded),
 		checkDecode(c, s, src, encoded, o),
+		checkCounted(c, s, shape, encoded),
 		checkDamage(c, s, src, encoded, o))
 }
 
@@ -79,6 +80,28 @@ func checkDecode(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []by
 		return errors.New("decoding changes its source")
 	}
 	return same(dst, src, o)
+}
+
+// checkCounted decodes a block as one that is shorter, and as one that is longer, along each axis.
+// A divider may take one for the other where what they do not share is fill values.
+func checkCounted(c codec.ArrayBytes, s codec.Spec, shape []int64, encoded []byte) error {
+	if u, ok := c.(codec.Uncounted); ok && u.Uncounted() {
+		return nil
+	}
+	if _, divides := c.(codec.Divider); divides || slices.Contains(shape, 0) {
+		return nil
+	}
+	for i := range shape {
+		for _, more := range []int64{-1, 1} {
+			other := slices.Clone(shape)
+			other[i] += more
+			dst := emptyBlock(s.Type, other)
+			if err := c.Decode(&dst, encoded); !errors.Is(err, codec.ErrCorrupt) {
+				return fmt.Errorf("decoding as shape %d: error is %v, want ErrCorrupt of a codec that is not Uncounted", other, err)
+			}
+		}
+	}
+	return nil
 }
 
 // same compares blocks.

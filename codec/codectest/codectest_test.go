@@ -233,6 +233,21 @@ type careless struct{ raw }
 
 func (*careless) Decode(dst *codec.Block, src []byte) error { copy(dst.Data, src); return nil }
 
+// padding is raw that makes the length even, and does not say that it hides one element.
+type padding struct{ raw }
+
+func (*padding) Transparent() bool                            { return false }
+func (*padding) EncodedSize(_ []int64, n int64) (int64, bool) { return n + n%2, true }
+func (*padding) Encode(dst []byte, src codec.Block) ([]byte, error) {
+	return append(append(dst, src.Data...), make([]byte, len(src.Data)%2)...), nil
+}
+func (p *padding) Decode(dst *codec.Block, src []byte) error {
+	if n := len(dst.Data); len(src) != n+n%2 || !bytes.Equal(src[n:], make([]byte, n%2)) {
+		return codec.ErrCorrupt
+	}
+	return p.raw.Decode(dst, src[:len(dst.Data)])
+}
+
 // doubling is raw that says it takes twice as much.
 type doubling struct{ raw }
 
@@ -315,6 +330,7 @@ func (l *lossy) Decode(dst *codec.Block, src codec.Block) error {
 func TestWrongArrayCodecs(t *testing.T) {
 	for want, c := range map[string]any{
 		"error is <nil>":          &careless{},
+		"is not Uncounted":        &padding{},
 		"EncodedSize says":        &doubling{},
 		"is transparent, but":     &inverting{},
 		"not what Order says":     &still{},

@@ -178,6 +178,10 @@ func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) {
 	return checked.CeilDiv(bits, 8) + int64(c.markSize()), true
 }
 
+// Uncounted implements [codec.Uncounted]: elements of less than a byte may end in the same byte
+// as one more would, unless the number of unused bits is stored.
+func (c *coder) Uncounted() bool { return c.padding == NoPadding && c.parts*c.bits < 8 }
+
 // markSize returns the bytes of the number of unused bits.
 func (c *coder) markSize() int {
 	if c.padding == NoPadding {

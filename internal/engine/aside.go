@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"math"
@@ -24,6 +25,11 @@ import (
 
 // asideDir is the directory, within that of the array, of chunks that are put aside.
 const asideDir = own.Dir + "/aside/"
+
+// errAlike refuses to store a chunk anew in another shape where nobody could tell the old from
+// the new.
+var errAlike = fmt.Errorf("%w: the stored chunk does not tell how many elements it has, so that it could be read as the shorter one; "+
+	"keep the edges (grid.KeepEdges, no trim), or rewrite the array with codecs that count (packbits with padding_encoding \"first_byte\", an index of shards with a checksum)", codec.ErrUnsupported)
 
 // aside returns the key under which the worker's chunk is put aside.
 func (w *worker) aside() store.Key {
@@ -98,6 +104,11 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	size, err := next.begin()
 	if err != nil {
 		return err
+	}
+	// The document is not published yet. Once it is, readers and FetchAside take whatever
+	// decodes under the chunk's key for the chunk in its new shape.
+	if !w.Chain.Tells(w.Cell.Encoded, next.Cell.Encoded) {
+		return errAlike
 	}
 	return w.holding(ctx, n*int64(3+w.Chain.Buffers()), func() error { return w.copyAside(ctx, next, n, size) })
 }
