@@ -75,7 +75,8 @@ var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, me
 // deleted. It is given the node with these locks as [Node].Held, for what it changes
 // elsewhere.
 //
-// A node that somebody holds is a [*MemberError] that wraps [ErrHeld].
+// A node that somebody holds is a [*MemberError] that wraps [ErrHeld], one that is part of an
+// unfinished change of several one that wraps [ErrPending]: [Recover] comes first.
 func Remove(ctx context.Context, n Node, check func(context.Context, Node) error) error {
 	return n.removed(ctx, check, func() error { return nil })
 }

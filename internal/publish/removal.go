@@ -24,8 +24,8 @@ const mostHeld = 1000
 // last are only tried. They are locked once more while they are removed, without a wait: a writer who came meanwhile may
 // wait for the lock of the group, which is held by then.
 //
-// Nobody can reserve room in an array whose lock is held, so each member is asked for its
-// holder under its lock.
+// Nobody can reserve room in an array whose lock is held, nor begin a change of several, so
+// each member is asked under its lock whether it is held or part of an unfinished change.
 type removal struct {
 	Node
 	tried []store.Path // arrays whose locks were had, and are not held
@@ -88,8 +88,10 @@ func (r *removal) lockMember(ctx context.Context, p store.Path, keep bool) error
 	if err != nil {
 		return err
 	}
-	// What else may be pending goes with the node.
-	if err := m.isPending(ctx); errors.Is(err, ErrHeld) {
+	// The journal of a decided change may stand beside this member, and tell what other nodes
+	// are to become: to delete it would undo half of the change. A pointer that nobody can
+	// read goes with the node.
+	if err := m.isPending(ctx); errors.Is(err, ErrHeld) || errors.Is(err, ErrPending) {
 		return errors.Join(&MemberError{p, err}, unlock())
 	}
 	if !keep {
