@@ -115,6 +115,34 @@ func (d drawnArray) planes(n int64) []int64 {
 	return shape
 }
 
+// TestAppendFromItself appends an array to itself, box by box, where its last chunk is filled up
+// and so written again: the elements that are there stay as they are for whoever reads them.
+func TestAppendFromItself(t *testing.T) {
+	ctx, h := t.Context(), zarr.On(memory.New())
+	for name, cut := range map[string]grid.Cut{"regular": grid.Every(64), "listed": grid.Edges(64, 64)} {
+		spec := zarr.Spec{Shape: []int64{100, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{cut, grid.Every(2)}}
+		a := must(h.CreateArray(ctx, name, spec, nil))
+		if err := zarr.Write(ctx, a, nil, numbers(1, 300)); err != nil {
+			t.Fatal(err)
+		}
+		from := must(h.OpenArray(ctx, name, nil))
+		for range 2 {
+			src := &zarr.Source{Shape: from.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+				return from.ReadBytes(ctx, selection.Region(box), dst)
+			}}
+			small := must(h.OpenArray(ctx, name, &zarr.Options{Write: true, Budget: 1 << 10}))
+			if err := small.AppendFrom(ctx, 0, src, nil); err != nil {
+				t.Fatal(err)
+			}
+			from = must(h.OpenArray(ctx, name, nil))
+		}
+		got, err := zarr.Read[int32](ctx, from, nil)
+		if want := slices.Repeat(numbers(1, 300), 4); err != nil || !slices.Equal(got.Data, want) {
+			t.Errorf("%s: %v, other elements than appended (%v)", name, got.Shape, err)
+		}
+	}
+}
+
 // TestAppendFromIsAppend appends to equal arrays, from memory and from a source, with boxes of
 // all sizes: what is stored is the same, byte by byte.
 func TestAppendFromIsAppend(t *testing.T) {

@@ -21,8 +21,9 @@ type Source struct {
 	Shape []int64
 	// Read fills dst with the elements of a box of the block, in C order and the byte order of
 	// the host. Boxes come one at a time. Each is read once, and once more for every time that
-	// another writer publishes first. It must not change the array that grows. What goes wrong
-	// ends the operation, and nothing changes.
+	// another writer publishes first. It must not change the array that grows; it may read
+	// that array, whose elements stay as they are. What goes wrong ends the operation, and
+	// nothing changes.
 	Read func(ctx context.Context, box grid.Box, dst []byte) error
 }
 

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/store"
 )
 
 // values are elements of one type on their way into an array, in C order.
@@ -45,7 +46,7 @@ type values struct {
 // close lets go of the file or the node, and of what was set aside.
 func (v *values) close() error {
 	if v.done != nil {
-		return v.done()
+		return errors.Join(v.done(), v.aside.close())
 	}
 	if v.file == nil {
 		return v.aside.close()
@@ -179,6 +180,47 @@ func (v *values) left() (int64, bool) {
 func (v *values) provide(e elements) {
 	v.r, v.swapped, v.taken, v.whole = bytes.NewReader(e.data), false, 0, true
 	v.typ, v.words, v.total = e.typ, e.words, int64(e.len())*width(e.typ)
+}
+
+// secure makes values of the array that they are to be written to ones that are set aside before
+// anything is written: else later parts would be read where earlier ones have been replaced.
+func (v *values) secure(cmd *cobra.Command, to *zarr.Array) error {
+	if v.array == nil {
+		return nil
+	}
+	same, err := isSameArray(v.array, to)
+	if same {
+		v.whole = false
+		v.watch = func(total int64) *progress { return newProgress(cmd, "reading", total) }
+	}
+	return err
+}
+
+// isSameArray reports whether two arrays are one, perhaps by two names, as far as their stores
+// tell.
+func isSameArray(a, b *zarr.Array) (bool, error) {
+	s, t := a.Hierarchy().Store(), b.Hierarchy().Store()
+	p, err := store.ParsePath(a.Path())
+	if err != nil {
+		return false, err
+	}
+	q, err := store.ParsePath(b.Path())
+	if err != nil {
+		return false, err
+	}
+	first, err := store.Identify(s, p)
+	if err != nil {
+		return false, err
+	}
+	second, err := store.Identify(t, q)
+	if err != nil {
+		return false, err
+	}
+	if first != nil && second != nil {
+		return first.Same(second), nil
+	}
+	place := store.PlaceOf(s)
+	return place != "" && place == store.PlaceOf(t) && p == q, nil
 }
 
 // settle makes sure that n bytes are there, just as many as are needed: those of a stream it sets aside until then.

@@ -356,6 +356,29 @@ func TestWriteOfLongStreams(t *testing.T) {
 	}
 }
 
+// TestWriteOntoItself reverses an array of more than a slab by writing it onto itself, by another
+// name: no value is lost, and nothing stays in the folder of temporary files.
+func TestWriteOntoItself(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	node := newNode(t, "--shape", fmt.Sprint(slabBytes+4), "--dtype", "int8", "--chunks", fmt.Sprint(slabBytes/2), "--compressor", "none")
+	must(t, "[1,2,3]", "write", node, "--select", ":3", "--format", "json")
+	must(t, "[4,5,6]", "write", node, "--select=-3:", "--format", "json")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(node, link); err != nil {
+		link = node + "/"
+	}
+	must(t, "", "write", node, link, "--select", "::-1")
+	for part, want := range map[string]string{":4": "[6 5 4 0]\n", "-4:": "[0 3 2 1]\n"} {
+		if got := must(t, "", "cat", node, "--select="+part); got != want {
+			t.Errorf("%s is %s, want %s", part, got, want)
+		}
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestSettle(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, c := range []struct {

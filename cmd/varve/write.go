@@ -20,7 +20,8 @@ differ in length. Moments and durations are numbers or text there, as "2020-05-0
 as one whatever it is called, unless --format says raw. Of elements that --select names twice the last value stays.
 
 Values from a pipe are kept until all of them are there, in a temporary file if they have more than 16 MiB, and are written
-then, so that a stream that breaks off or goes on too long changes nothing.`,
+then, so that a stream that breaks off or goes on too long changes nothing. So are those of NODE itself, given as FILE: what is written
+first is not read again in place of what was there.`,
 		Example: `  varve write era5.zarr/t2m --select 0:24 day.npy
   varve write era5.zarr/mask --select ...,0 --value 1`,
 		Args:              arguments("NODE", "[FILE]"),
@@ -86,6 +87,9 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	v.noteSense(cmd, a)
+	if err := v.secure(cmd, a); err != nil {
+		return err
+	}
 	if err := pour(cmd, v, to); err != nil {
 		return err
 	}
