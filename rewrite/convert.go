@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -181,8 +179,10 @@ func (c *inPlace) translate(ctx context.Context) error {
 		if err == nil {
 			err = m.opens(ctx, &c.Options.Options)
 		}
-		if err == nil && m.From == 3 {
-			err = c.settled(ctx, m)
+		if err == nil {
+			if err := c.settled(ctx, m); err != nil {
+				return err // another place would not help
+			}
 		}
 		if errors.Is(err, metadata.ErrUnsupported) && !errors.Is(err, zarr.ErrUnsupported) {
 			err = fmt.Errorf("%w: %w", zarr.ErrUnsupported, err)
@@ -196,34 +196,21 @@ func (c *inPlace) translate(ctx context.Context) error {
 
 // settled refuses a node in the middle of a change.
 func (c *inPlace) settled(ctx context.Context, m *member) error {
-	n := publish.Node{Store: c.store, Path: m.path, Document: metadata.V3Node}
-	if err := publish.Pending(ctx, n, store.Key{}); err != nil {
+	if err := settled(ctx, c.store, m.path); err != nil {
 		return err
 	}
-	if m.Kind == "group" || c.to == 3 {
+	if m.Kind == "group" || m.From == 2 || c.to == 3 {
 		return nil
 	}
-	return notAside(ctx, c.store, m.path)
-}
-
-// notAside refuses an array whose chunks are partly put aside, where readers of format 2 do not look.
-func notAside(ctx context.Context, s store.Store, p store.Path) error {
-	for _, deep := range [...]bool{false, true} { // few arrays have such a directory
-		found := false
-		for e, err := range store.List(ctx, s, p, deep) {
-			if err != nil {
-				return err
-			}
-			if _, isOwn := kept(e.Name); isOwn && isData(e.Name) {
-				return fmt.Errorf("%w: a trim was not finished; whoever opens the array for writing finishes it", zarr.ErrConflict)
-			}
-			found = found || e.Dir && e.Name == own.Dir
-		}
-		if !found {
-			return nil
-		}
+	err := notAside(ctx, c.store, m.path, func() (*zarr.Array, error) {
+		o := c.Options.Options
+		o.Write = false
+		return c.hierarchy.OpenArray(ctx, m.path.String(), &o)
+	})
+	if err != nil {
+		err = fmt.Errorf("%q: %w", "/"+m.path.String(), err)
 	}
-	return nil
+	return err
 }
 
 // locked runs a step with a node while no other program of this kind changes it, in stores that have locks.

@@ -63,7 +63,11 @@ func (c *conversion) run(ctx context.Context) error {
 	}
 	for _, m := range c.survey.members {
 		m.named(c.format, c.goal)
-		if err := c.translate(ctx, m); err != nil {
+		err := settled(ctx, c.from, m.path)
+		if err == nil {
+			err = c.translate(ctx, m)
+		}
+		if err != nil {
 			return fmt.Errorf("%q: %w", "/"+m.path.String(), err)
 		}
 	}
@@ -107,9 +111,8 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 		m.why = m.opens(ctx, &c.Options.Options)
 	}
 	if m.why == nil && m.From == 3 {
-		if err := notAside(ctx, c.from, m.path); errors.Is(err, zarr.ErrConflict) {
-			return err
-		} else if err != nil && !errors.Is(err, store.ErrUnsupported) {
+		open := func() (*zarr.Array, error) { return c.src.Hierarchy.OpenArray(ctx, m.path.String(), c.reading()) }
+		if err := notAside(ctx, c.from, m.path, open); err != nil {
 			return err
 		}
 	}

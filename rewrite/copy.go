@@ -15,6 +15,11 @@
 //
 // A death before step 5 is through leaves nothing that readers see, and the note, by which another copy to the same place knows
 // that it may remove what is left. A copy is no snapshot of elements that are written meanwhile.
+//
+// A source that is part of an unfinished change of several nodes wraps [zarr.ErrConflict]: its
+// documents do not go together, and the journal stays behind. Chunks that an unfinished trim has
+// put aside are copied, and moved to their places by the next writer of the copy. Both are found
+// by their keys where the store cannot be listed.
 package rewrite
 
 import (

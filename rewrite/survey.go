@@ -81,10 +81,14 @@ func (c *copier) survey(ctx context.Context) error {
 // note takes a value for a document if it is one, and refuses a node in the middle of a change.
 func (c *copier) note(ctx context.Context, rel string) error {
 	if what, isOwn := kept(rel); isOwn {
-		if what == "pending.json" {
-			return c.settled(ctx, strings.TrimSuffix(rel, own.Dir+"/"+what))
+		if what != pendingName {
+			return nil
 		}
-		return nil
+		p, err := c.at.Join(strings.TrimSuffix(strings.TrimSuffix(rel, own.Dir+"/"+what), "/"))
+		if err != nil {
+			return err
+		}
+		return settled(ctx, c.from, p)
 	}
 	_, name := split(rel)
 	rank := slices.Index(documentNames, name)
@@ -154,13 +158,15 @@ func (c *copier) document(ctx context.Context, s store.Store, key store.Key) ([]
 	return raw, err
 }
 
-// settled refuses a node that is part of an unfinished change of several.
-func (c *copier) settled(ctx context.Context, dir string) error {
-	p, err := c.at.Join(strings.TrimSuffix(dir, "/"))
-	if err != nil {
-		return err
-	}
-	err = publish.Pending(ctx, publish.Node{Store: c.from, Path: p, Document: "zarr.json"}, store.Key{})
+// pendingName is the name of the file, among those that this program keeps for itself, that says
+// what is pending at a node.
+const pendingName = "pending.json"
+
+// settled refuses a node that is part of an unfinished change of several: the documents of the
+// nodes do not go together. The pointer is found by its key, so the store need not be listed. It
+// is looked for once the document is read, and stands until all documents are written.
+func settled(ctx context.Context, s store.Store, p store.Path) error {
+	err := publish.Pending(ctx, publish.Node{Store: s, Path: p, Document: metadata.V3Node}, store.Key{})
 	if errors.Is(err, publish.ErrPending) {
 		err = fmt.Errorf("%q: %w; whoever changes the node next finishes it", "/"+p.String(), err)
 	}
@@ -207,7 +213,15 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 			yield("", err)
 			return
 		}
-		if !c.knownOf(m.Node, m.Path+"/", yield) {
+		n := m.Node
+		if _, isArray := n.(*zarr.Array); isArray {
+			// Consolidated metadata may be older than the document, which is what is copied.
+			if n, err = c.src.Hierarchy.OpenArray(ctx, n.Path(), &o); err != nil {
+				yield("", err)
+				return
+			}
+		}
+		if !c.knownOf(n, m.Path+"/", yield) {
 			return
 		}
 	}
@@ -215,7 +229,7 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 
 // knownOf yields the keys of one node.
 func (c *copier) knownOf(n zarr.Node, dir string, yield func(string, error) bool) bool {
-	for _, name := range documentNames {
+	for _, name := range append(slices.Clip(documentNames), own.Dir+"/"+pendingName) {
 		if !yield(dir+name, nil) {
 			return false
 		}
@@ -223,6 +237,11 @@ func (c *copier) knownOf(n zarr.Node, dir string, yield func(string, error) bool
 	a, isArray := n.(*zarr.Array)
 	if !isArray {
 		return true
+	}
+	for name, err := range asides(a) {
+		if !yield(dir+name, err) || err != nil {
+			return false
+		}
 	}
 	for chunk := range a.Chunks() {
 		key, err := store.ParseKey(chunk.Key)

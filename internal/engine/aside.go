@@ -33,14 +33,20 @@ var errAlike = fmt.Errorf("%w: the stored chunk does not tell how many elements 
 
 // aside returns the key under which the worker's chunk is put aside.
 func (w *worker) aside() store.Key {
+	return w.Path.Key(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Part.Chunk))))
+}
+
+// AsideName returns the key, below the array, under which a chunk of the encoded shape is put
+// aside whose place below the array is key.
+func AsideName(shape []int64, key string) string {
 	name := []byte(asideDir)
-	for i, n := range w.Cell.Encoded {
+	for i, n := range shape {
 		if i > 0 {
 			name = append(name, 'x')
 		}
 		name = strconv.AppendInt(name, n, 10)
 	}
-	return w.Path.Key(string(w.Keys.AppendKey(append(name, '/'), w.Part.Chunk)))
+	return string(append(append(name, '/'), key...))
 }
 
 // decode reads the chunk, and w.Decoded then shows its elements. They are in room, which has just its bytes, or where room is

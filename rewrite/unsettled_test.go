@@ -1,0 +1,214 @@
+package rewrite_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// unlisted is a store that can do nothing but get values, as a web server.
+type unlisted struct{ store.Store }
+
+// dying returns a store on another one that fails for ever after the first operation that is the last.
+func dying(s *memory.Store, last func(op storetest.Op) bool) store.Store {
+	var dead atomic.Bool
+	died := errors.New("the writer is dead")
+	return storetest.Conditional(s, storetest.Hooks{
+		Before: func(context.Context, storetest.Op) error {
+			if dead.Load() {
+				return died
+			}
+			return nil
+		},
+		After: func(op storetest.Op, err error) error {
+			if err == nil && last(op) {
+				dead.Store(true)
+			}
+			return err
+		},
+	})
+}
+
+// row returns n numbers.
+func row(n int) []int32 {
+	v := make([]int32, n)
+	for i := range v {
+		v[i] = int32(1 + i)
+	}
+	return v
+}
+
+// pair stores a group of two arrays with consolidated metadata, whose writer dies right after it
+// has decided to append to both.
+func pair(t *testing.T, format int) *memory.Store {
+	t.Helper()
+	ctx, m := t.Context(), memory.New()
+	g, err := zarr.On(m).CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Format: format})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4)}}
+		a, err := g.CreateArray(ctx, name, spec, nil)
+		if err == nil {
+			err = zarr.Write(ctx, a, nil, row(4))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Consolidate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	decided := func(op storetest.Op) bool {
+		return strings.Contains(op.Key.String(), "/together-") && strings.HasPrefix(op.Name, "Put")
+	}
+	d, err := zarr.On(dying(m, decided)).OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.Append(ctx, zarr.Add("a", 0, row(4), nil), zarr.Add("b", 0, row(4), nil))
+	if !errors.Is(err, zarr.ErrDecided) && !errors.Is(err, zarr.ErrOutcomeUnknown) {
+		t.Fatalf("%v, want a change that is decided and not finished", err)
+	}
+	return m
+}
+
+// TestUnsettled copies and converts a group in the middle of a change of several arrays: it is
+// refused, also where the store cannot be listed, and once somebody has finished it, it works.
+func TestUnsettled(t *testing.T) {
+	for name, run := range map[string]func(ctx context.Context, src, dst rewrite.Place) error{
+		"copy": func(ctx context.Context, src, dst rewrite.Place) error {
+			_, err := rewrite.Copy(ctx, src, dst, nil)
+			return err
+		},
+		"to 2": func(ctx context.Context, src, dst rewrite.Place) error {
+			_, err := rewrite.ConvertTo(ctx, src, dst, 2, nil)
+			return err
+		},
+		"to 3": func(ctx context.Context, src, dst rewrite.Place) error {
+			_, err := rewrite.ConvertTo(ctx, src, dst, 3, nil)
+			return err
+		},
+	} {
+		for _, format := range []int{2, 3} {
+			for _, path := range []string{"g", "g/b"} {
+				m := pair(t, format)
+				for kind, s := range map[string]store.Store{"listed": m, "unlisted": unlisted{m}} {
+					err := run(t.Context(), at(s, path), at(memory.New(), "x"))
+					if !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "finish") {
+						t.Errorf("%s of %s, format %d, %s: %v", name, path, format, kind, err)
+					}
+				}
+				if _, err := zarr.On(m).OpenArray(t.Context(), "g/a", &zarr.Options{Write: true}); err != nil {
+					t.Fatal(err)
+				}
+				dst := memory.New()
+				if err := run(t.Context(), at(unlisted{m}, path), at(dst, "x")); err != nil {
+					t.Fatalf("%s of %s, format %d: %v", name, path, format, err)
+				}
+				copied := map[string]string{"g": "x/b", "g/b": "x"}[path]
+				wantRow(t, dst, copied, slices.Repeat(row(4), 2))
+			}
+		}
+	}
+}
+
+// TestUnsettledInPlace converts such a group where it is: it is refused, and nothing is lost.
+func TestUnsettledInPlace(t *testing.T) {
+	m := pair(t, 2)
+	if _, err := rewrite.Convert(t.Context(), at(m, ""), 3, nil); !errors.Is(err, zarr.ErrConflict) {
+		t.Errorf("%v, want %v", err, zarr.ErrConflict)
+	}
+	for _, name := range []string{"g/a", "g/b"} {
+		if _, err := zarr.On(m).OpenArray(t.Context(), name, &zarr.Options{Write: true}); err != nil {
+			t.Fatal(err)
+		}
+		wantRow(t, m, name, slices.Repeat(row(4), 2))
+	}
+}
+
+// TestUntrimmed copies and converts an array in the middle of a trim, from a store that can be
+// listed and from one that cannot: all elements are there, or it is refused.
+func TestUntrimmed(t *testing.T) {
+	ctx, m := t.Context(), memory.New()
+	g, err := zarr.On(m).CreateGroup(ctx, "g", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := zarr.Spec{Shape: []int64{6, 5}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}}
+	a, err := g.CreateArray(ctx, "a", spec, nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, row(30))
+	}
+	if err == nil {
+		err = g.Consolidate(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := func(op storetest.Op) bool {
+		if op.Key.String() != "g/a/zarr.json" || op.Name != "PutIf" {
+			return false
+		}
+		b, err := zarr.On(m).OpenArray(ctx, "g/a", nil)
+		return err == nil && !b.Grid().Axis(0).IsRegular()
+	}
+	d, err := zarr.On(dying(m, published)).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Unlock(ctx, &zarr.UnlockOptions{Trim: true}); !errors.Is(err, zarr.ErrIncomplete) {
+		t.Fatalf("%v, want a trim that is published and not finished", err)
+	}
+	for kind, s := range map[string]store.Store{"listed": m, "unlisted": unlisted{m}} {
+		for _, path := range []string{"g", "g/a"} {
+			copied := map[string]string{"g": "x/a", "g/a": "x"}[path]
+			dst := memory.New()
+			if _, err := rewrite.Copy(ctx, at(s, path), at(dst, "x"), nil); err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			wantRow(t, dst, copied, row(30))
+			if _, err := zarr.On(dst).OpenArray(ctx, copied, &zarr.Options{Write: true}); err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			for key := range values(t, dst, copied) {
+				if strings.Contains(key, "aside") {
+					t.Errorf("%s: %s of the copy stays aside", kind, key)
+				}
+			}
+			wantRow(t, dst, copied, row(30))
+			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(memory.New(), "x"), 3, nil); !errors.Is(err, zarr.ErrConflict) {
+				t.Errorf("%s, %s to format 3: %v, want %v", kind, path, err, zarr.ErrConflict)
+			}
+			old := memory.New() // its chunks are encoded anew
+			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(old, "x"), 2, nil); err != nil {
+				t.Fatalf("%s, %s to format 2: %v", kind, path, err)
+			}
+			wantRow(t, old, copied, row(30))
+		}
+	}
+}
+
+// wantRow expects elements of the array at a path.
+func wantRow(t *testing.T, s store.Store, path string, want []int32) {
+	t.Helper()
+	a, err := zarr.On(s).OpenArray(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := zarr.Read[int32](t.Context(), a, nil); err != nil || !slices.Equal(got.Data, want) {
+		t.Errorf("%s holds %v (%v), want %v", path, got.Data, err, want)
+	}
+}
