@@ -135,15 +135,19 @@ func (s *state) names() []string { return dimensionNames(s.doc) }
 
 // parse reads a document of this array; attributes is that of its attributes in format 2.
 func (a *Array) parse(data, attributes []byte, version store.Version) (s *state, err error) {
-	var doc *metadata.Array
-	if l := a.options.Limits.metadata(); a.isV2() {
-		doc, err = metadata.ParseArrayV2(data, attributes, l)
-	} else {
-		doc, err = metadata.ParseArray(data, l)
-	}
+	doc, err := a.parseDocument(data, attributes)
 	if err != nil {
 		return nil, err
 	}
 	s, err = a.bind(doc, version)
 	return s, inDocument(err)
+}
+
+// parseDocument reads what a document of this array says.
+func (a *Array) parseDocument(data, attributes []byte) (*metadata.Array, error) {
+	l := a.options.Limits.metadata()
+	if a.isV2() {
+		return metadata.ParseArrayV2(data, attributes, l)
+	}
+	return metadata.ParseArray(data, l)
 }

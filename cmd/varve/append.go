@@ -108,6 +108,7 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	if err != nil {
 		return err
 	}
+	was := interrupted(cmd, location)
 	a, err := zarr.OpenArray(cmd.Context(), location, c.options(cmd))
 	if err != nil {
 		if many, _ := isGroup(cmd, location); many {
@@ -131,6 +132,10 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	}
 	var done []appendedFile
 	var notes []string
+	if text := was.finished(a); text != "" {
+		note(cmd, location, text)
+		notes = append(notes, text)
+	}
 	for _, source := range sources {
 		file, err := g.by(cmd, source)
 		if err != nil {

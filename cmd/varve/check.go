@@ -31,8 +31,11 @@ chunks should be there, --complete lists those that are not.
 Of a group, all arrays that are stored below it are checked. Consolidated metadata that another program has left stale counts as a
 finding, too; varve consolidate makes it new.
 
---finish first completes what a killed writer left: chunks that it cut but did not move to their places, which other programs
-cannot decode until then. Nothing is changed if the writer may still be at work or the store is read-only.
+A change of several arrays that is decided and not finished is a finding: its writer was killed or is at work, and some arrays
+may be longer than others.
+
+--finish first completes what a killed writer left: such a change, and chunks that it cut but did not move to their places, which
+other programs cannot decode until then. Nothing is changed if the writer may still be at work or the store is read-only.
 
 Coordinates, arrays with one axis that has their name, are read in full. Times that run backwards or repeat are a finding, as
 where a month was appended twice; other numbers that neither rise nor fall get a line, but do not change the status. Elements at the
@@ -49,7 +52,7 @@ killed. The next command that writes here removes those of killed writers.`,
 		ValidArgsFunction: completeNode,
 	}
 	only := c.Flags().Bool("index-only", false, "look at the indexes of shards, and decode nothing")
-	finish := c.Flags().Bool("finish", false, "finish first what a writer that died has left, such as cut chunks that were not moved to their places")
+	finish := c.Flags().Bool("finish", false, "finish first what a writer that died has left: a decided change of several arrays, cut chunks that were not moved to their places")
 	complete := c.Flags().Bool("complete", false, "count chunks that are not stored as faults, where all should be")
 	dry := c.Flags().Bool("dry-run", false, "change nothing, which check never does without --finish")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -99,6 +102,8 @@ type findings struct {
 	Notes   []string    `json:"notes"`           // what keeps xarray from opening the group
 	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
 
+	Pending *pendingFact `json:"pending,omitempty"` // a change of several arrays that is not finished
+
 	Temporary []temporaryFact `json:"temporary,omitzero"` // of the array that was named; a group tells of its members' itself
 
 	sharded bool
@@ -143,10 +148,13 @@ func check(cmd *cobra.Command, location string, how zarr.CheckOptions) error {
 // verdict returns the error that says what was found, nil where that is nothing.
 func (c *findings) verdict() error {
 	text := faultsText(c.Path, c.Faults, c.Missing, c.Bad, c.Chunks)
-	switch {
-	case c.times:
-		return verdict(text + "; the times of the coordinate do not follow each other")
-	case c.Faults > 0:
+	if c.times {
+		text += "; the times of the coordinate do not follow each other"
+	}
+	if c.Pending.isFinding() {
+		text += "; a change of several arrays is not finished"
+	}
+	if c.times || c.Faults > 0 || c.Pending.isFinding() {
 		return verdict(text)
 	}
 	return nil
@@ -170,6 +178,7 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	chunks, _ := a.Grid().NumChunks()
 	p := newCount(cmd, "chunks", chunks)
 	c := &findings{Path: location, Found: []faultFact{}, Notes: []string{}, sharded: a.Inner() != nil}
+	c.Pending = pendingAt(cmd.Context(), a)
 	if why := unnamed(a.Metadata()); why != "" && why != noNames {
 		c.Notes = append(c.Notes, why+": xarray does not open such a group")
 	}
@@ -255,6 +264,9 @@ func (c *findings) write(w *bufio.Writer) error {
 	}
 	for _, text := range c.Notes {
 		_, err = fmt.Fprintf(w, "%s  note: %s\n", printable(c.Path), printable(text))
+	}
+	if c.Pending != nil {
+		_, err = fmt.Fprintf(w, "%s  %s\n", printable(c.Path), printable(c.Pending.text()))
 	}
 	writeTemporary(w, c.Temporary)
 	return err

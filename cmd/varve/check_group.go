@@ -22,6 +22,7 @@ type groupFindings struct {
 	Bad     int64       `json:"chunks_damaged"`
 	Failed  int64       `json:"arrays_not_checked"`
 	Differ  []string    `json:"dimensions"`            // along which arrays of one group differ in length
+	Pending int64       `json:"arrays_pending"`        // part of a change of several that is not finished
 	Times   int64       `json:"coordinates_unordered"` // whose times run backwards or repeat
 	Stale   []staleFact `json:"stale"`                 // consolidated metadata that does not agree with the nodes
 
@@ -77,7 +78,7 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 
 // verdict returns the error that says what was found, nil where that is nothing.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 {
+	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
@@ -89,6 +90,9 @@ func (g *groupFindings) verdict() error {
 	}
 	if g.Times > 0 {
 		text += fmt.Sprintf("; the times of %s do not follow each other", plural(g.Times, "coordinate"))
+	}
+	if g.Pending > 0 {
+		text += fmt.Sprintf("; a change of %s is not finished", plural(g.Pending, "array"))
 	}
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"
@@ -146,6 +150,9 @@ func (g *groupFindings) add(c *findings) {
 	g.Bad += c.Bad
 	if c.Error != nil {
 		g.Failed++
+	}
+	if c.Pending.isFinding() {
+		g.Pending++
 	}
 	if c.times {
 		g.Times++

@@ -62,7 +62,10 @@ func TestDecided(t *testing.T) {
 		}
 		held.Close()
 		root.Close()
-		must(t, "[3]", "append", group+"/b", "-", "--format", "json")
+		_, text, status = execute(t, "[3]", "append", group+"/b", "-", "--format", "json")
+		if status != 0 || !strings.Contains(text, "was finished first: shape [4] → [6]") {
+			t.Errorf("the next append: status %d, %s", status, text)
+		}
 		for node, want := range map[string]string{"/a": "[0,0,0,0,1,2]\n", "/b": "[0,0,0,0,1,2,3]\n"} {
 			if got := must(t, "", "export", group+node, "--format", "json"); got != want {
 				t.Errorf("%s is %s, want %s", node, got, want)

@@ -34,6 +34,7 @@ type arrayFacts struct {
 	Times          []string          `json:"times,omitempty"` // the first and the last one of a time coordinate
 	readers                          // null where they are not known
 	Notes          []string          `json:"notes"`
+	Pending        *pendingFact      `json:"pending,omitempty"`
 	*storedFacts
 
 	doc     *metadata.Array

@@ -49,6 +49,9 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts := describe(location, a.Metadata())
 	facts.Notes = append(facts.Notes, a.Notes()...)
 	facts.Notes = append(facts.Notes, shadowed(cmd.Context(), a)...)
+	if facts.Pending = pendingAt(cmd.Context(), a); facts.Pending != nil {
+		facts.Notes = append(facts.Notes, facts.Pending.text())
+	}
 	facts.Times = endsOfTime(cmd.Context(), a)
 	if err := undecodedTimes(a); err != nil {
 		facts.Notes = append(facts.Notes, "its times are left as numbers: "+oneLine(err))
@@ -128,6 +131,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	stale, _ := stalenessOf(cmd.Context(), g, g.Metadata(), false) // addNotes tells why they cannot be compared
 	facts.Notes = append(g.Notes(), shadowed(cmd.Context(), g)...)
 	facts.addNotes(cmd.Context(), g)
+	facts.Notes = append(facts.Notes, pendingBelow(cmd.Context(), location, g)...)
 	for _, text := range disagreements(cmd, asStored(g, stale)) {
 		facts.Notes = append(facts.Notes, text+": xarray does not open such a group")
 	}

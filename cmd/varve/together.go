@@ -31,6 +31,8 @@ type input struct {
 
 	expect []int64 // the length of the axis that the array has to have; nil is any
 	note   string  // about the order of a coordinate, "" for none
+
+	interrupted *interruption // that was finished when the array was opened, nil for none
 }
 
 // parseRounds reads NAME=FILE, where FILE may be a pattern and a name may stand several times, as
@@ -90,7 +92,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		return err
 	}
 	for _, in := range rounds[0] {
-		in.expect = expect
+		in.expect, in.interrupted = expect, interrupted(cmd, sameNode(location)+"/"+in.name)
 	}
 	var all []growthFacts
 	for k, inputs := range rounds {
@@ -132,6 +134,11 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
+	for _, in := range inputs {
+		if text := in.interrupted.finished(in.array); text != "" {
+			note(cmd, sameNode(location)+"/"+in.name, text)
+		}
+	}
 	total := int64(0)
 	for _, in := range inputs {
 		in.opt.RoundUp = c.roundUp
@@ -160,9 +167,12 @@ func growRound(cmd *cobra.Command, location string, inputs []*input, formatName,
 	}
 	facts = factsOf(cmd, inputs)
 	for i, in := range inputs {
+		if text := in.interrupted.finished(in.array); text != "" {
+			facts[i].Notes = append(facts[i].Notes, text)
+		}
 		if in.note != "" {
 			note(cmd, sameNode(location)+"/"+in.name, in.note)
-			facts[i].Notes = []string{in.note}
+			facts[i].Notes = append(facts[i].Notes, in.note)
 		}
 	}
 	return facts, nil

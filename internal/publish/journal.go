@@ -333,3 +333,39 @@ func (j *journal) unpoint(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Outstanding is a change of several nodes that is not finished. Its writer may be at work.
+type Outstanding struct {
+	Decided  bool         // else nothing of it is visible, and nothing will be if its writer died
+	Nodes    []store.Path // that change, where it is decided
+	Document []byte       // that the node has once it is finished, where it is decided
+}
+
+// Look returns the unfinished change that a node is part of, nil where there is none.
+func Look(ctx context.Context, n Node) (*Outstanding, error) {
+	key, _, err := n.journal(ctx)
+	if err != nil || key.IsZero() {
+		return nil, err
+	}
+	j, err := n.readJournal(ctx, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// Either it is not decided yet, or it is finished but for the pointers.
+		if key, _, err = n.journal(ctx); err != nil || key.IsZero() {
+			return nil, err
+		}
+		return &Outstanding{}, nil
+	case err != nil:
+		return nil, err
+	case j.Aborted:
+		return &Outstanding{}, nil
+	}
+	o := &Outstanding{Decided: true}
+	for _, p := range j.Parts {
+		o.Nodes = append(o.Nodes, p.path)
+		if j.same(p.path, n.Path) {
+			o.Document = []byte(p.Document)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,58 @@
+package zarr_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/storetest"
+)
+
+// TestPendingChange fails an append to two arrays before it is decided, and right after it, and
+// asks both what is pending.
+func TestPendingChange(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		for _, decided := range []bool{false, true} {
+			ctx, m, dead, died := t.Context(), memory.New(), false, errors.New("it has died")
+			h := zarr.On(storetest.Conditional(m, storetest.Hooks{
+				Before: func(_ context.Context, op storetest.Op) error {
+					dead = dead || !decided && strings.Contains(op.Key.String(), "together-")
+					if dead {
+						return died
+					}
+					return nil
+				},
+				After: func(op storetest.Op, err error) error {
+					dead = dead || err == nil && strings.Contains(op.Key.String(), "together-")
+					return err
+				},
+			}))
+			g := must(zarr.On(m).CreateGroup(ctx, "", nil, &zarr.CreateOptions{Format: format}))
+			for _, name := range []string{"a", "b"} {
+				must(g.CreateArray(ctx, name, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil))
+			}
+			g = must(h.OpenGroup(ctx, "", &zarr.Options{Write: true, Concurrency: 1}))
+			if err := g.Append(ctx, zarr.Add("a", 0, numbers(1, 3), nil), zarr.Add("b", 0, numbers(1, 3), nil)); err == nil {
+				t.Fatal("the append succeeded")
+			}
+			for _, name := range []string{"a", "b"} {
+				p, err := must(zarr.On(m).OpenArray(ctx, name, nil)).PendingChange(ctx)
+				if err != nil || p.Decided != decided || decided != slices.Equal(p.Shape, []int64{7}) || decided != slices.Equal(p.Arrays, []string{"a", "b"}) {
+					t.Errorf("format %d, decided %t: %s has %+v, %v", format, decided, name, p, err)
+				}
+			}
+			must(zarr.On(m).OpenArray(ctx, "b", &zarr.Options{Write: true}))
+			a := must(zarr.On(m).OpenArray(ctx, "b", nil))
+			if p, err := a.PendingChange(ctx); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("format %d, decided %t: once it is finished: %+v, %v", format, decided, p, err)
+			}
+		}
+	}
+}
