@@ -201,6 +201,42 @@ func TestUntrimmed(t *testing.T) {
 	}
 }
 
+// TestOlderConsolidated copies a group from a store that cannot be listed, whose consolidated
+// metadata is older than an array that has grown since: all of its chunks are copied.
+func TestOlderConsolidated(t *testing.T) {
+	ctx, m := t.Context(), memory.New()
+	g, err := zarr.On(m).CreateGroup(ctx, "", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}
+	a, err := g.CreateArray(ctx, "a", spec, nil)
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, row(4))
+	}
+	if err == nil {
+		err = g.Consolidate(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, _, err := m.Get(ctx, store.MustKey("zarr.json"), store.Request{}, nil)
+	if err == nil {
+		err = zarr.Append(ctx, a, 0, row(4), nil)
+	}
+	if err == nil {
+		_, err = m.Put(ctx, store.MustKey("zarr.json"), older, store.Flush)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := memory.New()
+	if _, err := rewrite.Copy(ctx, at(unlisted{m}, ""), at(dst, "x"), nil); err != nil {
+		t.Fatal(err)
+	}
+	wantRow(t, dst, "x/a", slices.Repeat(row(4), 2))
+}
+
 // wantRow expects elements of the array at a path.
 func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 	t.Helper()
