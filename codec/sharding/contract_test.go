@@ -17,6 +17,9 @@ func TestContract(t *testing.T) {
 // shards is the codec for chunks of any rank.
 type shards struct{ codec.ArrayBytes }
 
+// Uncounted implements [codec.Uncounted]: inner chunks have one length, whatever the extent.
+func (*shards) Uncounted() bool { return true }
+
 // Bind makes the codec for arrays of spec.
 func (s *shards) Bind(spec codec.Spec) error {
 	c := Configuration{Codecs: []metadata.Extension{{Name: "bytes", Configuration: []byte(`{"endian":"big"}`)}, {Name: "crc32c"}}}
