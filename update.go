@@ -119,7 +119,11 @@ func (a *Array) known(d publish.Document) (*state, error) {
 	if s.version == d.Version && !d.Version.IsZero() {
 		return s, nil
 	}
-	return a.parse(d.Bytes, s.doc.Attributes, d.Version)
+	attributes, err := s.doc.MarshalAttributes(a.options.Limits.metadata())
+	if err != nil {
+		return nil, err
+	}
+	return a.parse(d.Bytes, attributes, d.Version)
 }
 
 // with returns the state with another grid.

@@ -348,3 +348,32 @@ func TestReserveV2(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// TestBareNumbersStayV2 has a bare NaN in the attributes of an array that another writer
+// appends to. The document is then read anew, with the attributes that are known.
+func TestBareNumbersStayV2(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	if _, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(ctx, store.MustKey("a/.zattrs"), []byte(`{"x":NaN}`), store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	var arrays [2]*zarr.Array
+	for i := range arrays {
+		a, err := zarr.On(s).OpenArray(ctx, "a", &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrays[i] = a
+	}
+	for _, a := range arrays {
+		before := string(a.Attributes())
+		if err := zarr.Append(ctx, a, 0, numbersOf[int32](2), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(a.Attributes()); got != before || string(metadata.BareNumbers([]byte(got))) != `{"x":NaN}` {
+			t.Errorf("attributes %s, before %s", got, before)
+		}
+	}
+}

@@ -20,8 +20,8 @@ func Attribute(raw []byte, key string) (value []byte, ok bool, err error) {
 
 // SetAttribute returns a copy of the JSON object raw with the given JSON value for key.
 // An existing attribute keeps its place; a new one comes last. All else stays as it is
-// spelled. If raw is not an object or value is not one JSON value, the error wraps
-// [ErrInvalid].
+// spelled. A value that does not come from attributes goes through [PlainText] first. If
+// raw is not an object or value is not one JSON value, the error wraps [ErrInvalid].
 func SetAttribute(raw []byte, key string, value []byte) ([]byte, error) {
 	v, err := object(raw)
 	if err != nil {

@@ -134,7 +134,7 @@ func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error
 	if err := checkPath(path); err != nil {
 		return entry{}, c.entryError(path, err)
 	}
-	raw, _ = quoteNonFinite(raw)
+	raw = admit(raw)
 	n, err := c.parse(raw, l)
 	if n == nil {
 		return entry{}, c.entryError(path, err)
@@ -204,7 +204,7 @@ func (c *Consolidated) Len() int { return len(c.entries) }
 func (c *Consolidated) Nodes() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for _, i := range c.order {
-			if e := c.entries[i]; !yield(e.path, e.raw) {
+			if e := c.entries[i]; !yield(e.path, bareNonFinite(e.raw)) {
 				return
 			}
 		}
@@ -242,7 +242,7 @@ func (c *Consolidated) Raw(path string) []byte {
 	if !ok {
 		return nil
 	}
-	return c.entries[c.order[at]].raw
+	return bareNonFinite(c.entries[c.order[at]].raw)
 }
 
 // Below returns the entries below the group at path. Their paths are relative to that

@@ -33,7 +33,7 @@ func (g *Group) node() {}
 // Parse returns the node together with the error, so that it can be described. A bare NaN
 // or Infinity in attributes, as zarr-python writes it, is repaired (see [Array.Notes]).
 func Parse(data []byte, l Limits) (Node, error) {
-	n, err := parse(data, l, false)
+	n, err := parse(PlainText(data), l, false)
 	return n, located(err)
 }
 
@@ -57,7 +57,7 @@ func ParseGroup(data []byte, l Limits) (*Group, error) {
 	return g, err
 }
 
-// parse reads a document. For an entry of consolidated metadata it ignores consolidated
+// parse reads a document whose text is plain. For an entry of consolidated metadata it ignores consolidated
 // metadata within the entry.
 func parse(data []byte, l Limits, entry bool) (Node, error) {
 	limits := l.json()
@@ -124,8 +124,7 @@ func (d *document) onlyAttributesRepaired() error {
 // NodeType returns the type of the node in a zarr.json document, "array" or "group". It
 // returns "" if the document has neither.
 func NodeType(data []byte) string {
-	data, _ = quoteNonFinite(data)
-	raw, _, _ := Attribute(data, nodeType.String())
+	raw, _, _ := Attribute(admit(data), nodeType.String())
 	switch s := string(raw); s {
 	case `"array"`, `"group"`:
 		return s[1 : len(s)-1]

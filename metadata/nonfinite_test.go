@@ -109,3 +109,80 @@ func TestBareFillV2(t *testing.T) {
 		}
 	}
 }
+
+// spelledText has texts that are spelled like the strings that stand for bare numbers, and
+// bare numbers.
+const spelledText = `{"a":"\u004eaN","b":["\u002dInfinity","\u0049nfinity"],"c":NaN,"d":-Infinity}`
+
+// wantText is spelledText as it is written.
+const wantText = `{"a":"NaN","b":["-Infinity","Infinity"],"c":NaN,"d":-Infinity}`
+
+// noSpace removes white space between the tokens of a document.
+func noSpace(doc []byte) string {
+	return strings.NewReplacer(" ", "", "\n", "").Replace(string(doc))
+}
+
+// TestTextStaysText has texts in the spelling that stands for bare numbers.
+func TestTextStaysText(t *testing.T) {
+	doc := []byte(nanDocument(`"\u004eaN"`, spelledText))
+	a, err := metadata.ParseArray(doc, metadata.Limits{})
+	if err != nil || string(a.FillValue) != `"NaN"` {
+		t.Fatal(a, err)
+	}
+	if out, err := a.Marshal(metadata.Limits{}); err != nil || !strings.Contains(noSpace(out), wantText) || !strings.Contains(noSpace(out), `"fill_value":"NaN"`) {
+		t.Errorf("%v, %s", err, out)
+	}
+	object, err := metadata.ParseAttributesV2([]byte(spelledText), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := metadata.MarshalAttributesV2(object, metadata.Limits{}); err != nil || noSpace(out) != wantText {
+		t.Errorf("format 2: %v, %s", err, out)
+	}
+	if got := string(metadata.PlainText([]byte(`{"x":"\"\u004eaN","\\u004eaN":"u\u004eaN"}`))); got != `{"x":"\"NaN","\\u004eaN":"u\u004eaN"}` {
+		t.Errorf("plain text %s", got)
+	}
+}
+
+// TestTextStaysTextConsolidated has such texts in consolidated metadata of both formats,
+// which is taken apart and put together again.
+func TestTextStaysTextConsolidated(t *testing.T) {
+	v2 := []byte(`{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":"<f4","fill_value":"\u004eaN","order":"C","filters":null,"compressor":null}`)
+	record, err := metadata.RecordV2(metadata.V2Array, v2, []byte(spelledText), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := metadata.RecordV2(metadata.V2Group, []byte(`{"zarr_format":2}`), []byte(spelledText), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := func(doc []byte) func(func(string, []byte) bool) {
+		return func(yield func(string, []byte) bool) { yield("x", doc) }
+	}
+	c2, err := metadata.NewConsolidatedV2(own, pair(record), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c3, err := metadata.NewConsolidated(pair([]byte(nanDocument(`"\u004eaN"`, spelledText))), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*metadata.Consolidated{c2.WithOwn(c2.Own()), c3} {
+		if c, err = c.WithAll(c.Nodes(), metadata.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Entry("x", metadata.Limits{})
+		if err != nil || noSpace(metadata.BareNumbers(n.(*metadata.Array).Attributes)) != wantText {
+			t.Errorf("%v, %+v", err, n)
+		}
+		if !strings.Contains(noSpace(c.Raw("x")), wantText) {
+			t.Errorf("raw %s", c.Raw("x"))
+		}
+	}
+	out, err := c2.Marshal(metadata.Limits{})
+	if again, againErr := metadata.ParseConsolidatedV2(out, metadata.Limits{}); err != nil || againErr != nil || strings.Count(noSpace(out), wantText) != 2 {
+		t.Errorf("%v, %v, %s", err, againErr, out)
+	} else if same, err := again.Marshal(metadata.Limits{}); err != nil || string(same) != string(out) {
+		t.Errorf("%v, %s", err, same)
+	}
+}

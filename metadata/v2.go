@@ -34,6 +34,11 @@ const (
 // Infinity in attributes or as a fill value, and the fill value 0 of elements that are
 // not numbers.
 func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
+	return parseV2(name, PlainText(document), PlainText(attributes), l)
+}
+
+// parseV2 is ParseV2 for documents whose text is plain.
+func parseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	object, found, err := attributesV2(attributes, l)
 	if err != nil {
 		return nil, under(err, strictjson.Token(V2Attributes))
@@ -187,7 +192,7 @@ func (g *Group) MarshalAttributes(l Limits) ([]byte, error) {
 // ParseAttributesV2 parses the document [V2Attributes] of a node of format 2. It returns
 // the object as it is spelled, except for the repairs of [ParseV2].
 func ParseAttributesV2(data []byte, l Limits) (object []byte, err error) {
-	object, _, err = attributesV2(data, l)
+	object, _, err = attributesV2(PlainText(data), l)
 	if err != nil {
 		err = under(err, strictjson.Token(V2Attributes))
 	}

@@ -16,12 +16,11 @@ import (
 // document is not JSON, the error wraps [ErrInvalid].
 func RecordV2(name string, document, attributes []byte, l Limits) ([]byte, error) {
 	w := &writer{buf: []byte{'{'}, limits: l}
-	w.first(name).raw(document)
+	w.first(name).raw(PlainText(document))
 	if attributes != nil {
-		quoted, _ := quoteNonFinite(attributes)
-		w.named(V2Attributes).raw(quoted)
+		w.named(V2Attributes).raw(admit(attributes))
 	}
-	return append(w.buf, '}'), w.err
+	return bareNonFinite(append(w.buf, '}')), w.err
 }
 
 // Record returns the entry of the array in consolidated metadata: its document, or in
@@ -53,7 +52,7 @@ func parseRecord(raw []byte, l Limits) (Node, error) {
 	attributes, _ := v.Member(V2Attributes)
 	for _, name := range [...]string{V2Array, V2Group} {
 		if m, ok := v.Member(name); ok {
-			return ParseV2(name, m.Raw(), attributes.Raw(), l)
+			return parseV2(name, m.Raw(), attributes.Raw(), l)
 		}
 	}
 	return nil, v.Errorf("there is neither %s nor %s", V2Array, V2Group)
@@ -67,8 +66,7 @@ const consolidatedFormat = "zarr_consolidated_format"
 // Unknown keys are kept. Keys that are illegal or repeated, and nodes below an array, are
 // refused one by one; see [Consolidated.Refused].
 func ParseConsolidatedV2(data []byte, l Limits) (*Consolidated, error) {
-	data, _ = quoteNonFinite(data)
-	root, err := strictjson.Parse(data, l.consolidated("/metadata"))
+	root, err := strictjson.Parse(admit(data), l.consolidated("/metadata"))
 	if err == nil && root.Kind() != strictjson.Object {
 		err = root.Errorf("document must be an object, got %s", root.Kind())
 	}
@@ -194,17 +192,17 @@ func (c *Consolidated) settle(own int) {
 // NewConsolidatedV2 is [NewConsolidated] for records of a group of format 2. own is the
 // record of the group itself.
 func NewConsolidatedV2(own []byte, nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
-	return (&Consolidated{v2: true, own: own}).with(nodes, l)
+	return (&Consolidated{v2: true, own: admit(own)}).with(nodes, l)
 }
 
 // Own returns the record of the group itself, or nil if there is none. It is for format
 // 2.
-func (c *Consolidated) Own() []byte { return c.own }
+func (c *Consolidated) Own() []byte { return bareNonFinite(c.own) }
 
 // WithOwn returns a copy of c with another record of the group itself.
 func (c *Consolidated) WithOwn(record []byte) *Consolidated {
 	b := c.copy(c.entries, c.order)
-	b.own = record
+	b.own = admit(record)
 	return b
 }
 

@@ -2,17 +2,45 @@ package metadata
 
 import (
 	"bytes"
+	"slices"
 )
 
 // nonFinite lists the numbers that Python's json module writes although JSON does not
 // have them, each with the string that replaces it while it is parsed. These strings have
-// an escape that no other program writes, so that they are recognised when the document
-// is written again. Longer numbers come first where one contains another.
+// an escape that is not needed, so that they are recognised when the document is written
+// again. A document from outside may have such a string too, as text: plainText replaces
+// it first. Longer numbers come first where one contains another.
 var nonFinite = [...]struct{ bare, quoted []byte }{
 	{[]byte("-Infinity"), []byte(`"\u002dInfinity"`)},
 	{[]byte("Infinity"), []byte(`"\u0049nfinity"`)},
 	{[]byte("NaN"), []byte(`"\u004eaN"`)},
 }
+
+// admit returns JSON from outside as it is kept here: text is plain, and bare non-finite
+// numbers are strings. It must see a document only once, because the strings of a document
+// that was admitted would become text.
+func admit(raw []byte) []byte {
+	raw, _ = quoteNonFinite(PlainText(raw))
+	return raw
+}
+
+// PlainText returns JSON in which every string is text: where one is spelled like those
+// that stand for a bare NaN or Infinity (see [Array.Attributes]), it takes the usual
+// spelling. It is for JSON that was not read by this package, and for JSON that goes to
+// other programs.
+func PlainText(raw []byte) []byte {
+	for _, f := range nonFinite {
+		// After an escaped quote, too, the replacement says the same.
+		if bytes.Contains(raw, f.quoted) {
+			raw = bytes.ReplaceAll(raw, f.quoted, slices.Concat([]byte{'"'}, f.bare, []byte{'"'}))
+		}
+	}
+	return raw
+}
+
+// BareNumbers returns attributes with a bare NaN or Infinity where one was read, for
+// people: the result is not JSON then.
+func BareNumbers(raw []byte) []byte { return bareNonFinite(raw) }
 
 // quoteNonFinite returns a copy of a document with strings in place of bare non-finite
 // numbers. If there are none, it returns the document itself and false. The document need
@@ -46,10 +74,7 @@ func quoteNonFinite(raw []byte) (out []byte, found bool) {
 // string is refused.
 func quoteFill(raw []byte) (out []byte, found bool) {
 	out, found = quoteNonFinite(raw)
-	for _, f := range nonFinite {
-		out = bytes.ReplaceAll(out, f.quoted, append(append([]byte{'"'}, f.bare...), '"'))
-	}
-	return out, found
+	return PlainText(out), found
 }
 
 // textLength returns the length in bytes of the JSON string at the start of doc,

@@ -74,7 +74,9 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 		return err
 	}
 	defer n.Close()
-	change := func(object []byte) ([]byte, error) { return metadata.SetAttribute(object, args[0], []byte(args[1])) }
+	change := func(object []byte) ([]byte, error) {
+		return metadata.SetAttribute(object, args[0], metadata.PlainText([]byte(args[1])))
+	}
 	if verb == "unset" {
 		change = func(object []byte) ([]byte, error) { return unset(object, args[0]) }
 	}
@@ -132,7 +134,8 @@ func noAttribute(object []byte, key string, err error) error {
 	return notFound("there is no attribute %q%s", key, meant(key, names))
 }
 
-// showAttributes prints all attributes, or the one named, as JSON.
+// showAttributes prints all attributes, or the one named, as JSON. People see a bare NaN as it is
+// stored.
 func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 	opt := reading(cmd)
 	opt.Rehearsal = ledgerOf(cmd.Context()) // where attributes were set for a dry run
@@ -151,6 +154,12 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 			return noAttribute(n.Attributes(), keys[0], err)
 		}
 	}
-	_, err = cmd.OutOrStdout().Write(append(strictjson.AppendIndent(nil, safeJSON(value)), '\n'))
+	text := strictjson.AppendIndent(nil, safeJSON(value))
+	if wantsJSON(cmd) {
+		text = metadata.PlainText(text)
+	} else {
+		text = metadata.BareNumbers(text)
+	}
+	_, err = cmd.OutOrStdout().Write(append(text, '\n'))
 	return err
 }

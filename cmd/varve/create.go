@@ -381,7 +381,7 @@ func parseAttributes(text string) (json.RawMessage, error) {
 	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
 		err = fmt.Errorf("%w (is {%s: %s} meant?)", err, jsonText(name), jsonText(value))
 	}
-	return v.Raw(), err
+	return metadata.PlainText(v.Raw()), err
 }
 
 // keyEncoding returns the chunk key encoding that a name and a separator stand for.

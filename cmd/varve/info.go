@@ -153,6 +153,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 				}
 			}
 		}
+		facts.Attributes = metadata.PlainText(facts.Attributes)
 		return errors.Join(printJSON(cmd, facts), bad)
 	}
 	err := buffered(cmd, func(w *bufio.Writer) error { return facts.print(w, members) })

@@ -52,9 +52,10 @@ func (s *sheet) attributes(object []byte) {
 func glimpse(raw []byte) string {
 	const enough = 4 << 10 // bytes to find 100 characters in that are no white space, nearly always
 	if len(raw) > enough {
-		return shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(raw[:enough])), " "), ""), 100)
+		begin := metadata.BareNumbers(raw[:enough])
+		return shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(begin)), " "), ""), 100)
 	}
-	return shorten(compact(raw), 100)
+	return shorten(string(metadata.BareNumbers([]byte(compact(raw)))), 100)
 }
 
 // print prints the sheet.
@@ -93,6 +94,7 @@ func (s *sheet) pass(w io.Writer) error {
 // print shows the array for people or for programs.
 func (f *arrayFacts) print(cmd *cobra.Command) error {
 	if wantsJSON(cmd) {
+		f.Attributes = metadata.PlainText(f.Attributes)
 		return printJSON(cmd, f)
 	}
 	s := sheet{title: "array " + f.Path}
