@@ -109,6 +109,12 @@ func (f *floatFormat) parse(text string) (bits uint64, ok bool) {
 		}
 		return f.round(d)
 	}
+	// The longest text of a number, with every character escaped. A hostile document may
+	// have megabytes.
+	const most = len(`""`) + (len("0x")+16)*len(`\u0000`)
+	if len(text) > most {
+		return 0, false
+	}
 	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 	if err != nil {
 		return 0, false

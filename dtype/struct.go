@@ -29,6 +29,7 @@ var noFields unique.Handle[field]
 // together with its fill value.
 const (
 	maxFields    = 4096
+	maxFieldName = 1024 // bytes
 	maxNested    = 16
 	maxFixedSize = 1 << 20 // bytes per element
 )
@@ -37,7 +38,8 @@ const (
 // (zarr-extensions, "struct"). It ignores their offsets. It returns an error that wraps
 // [ErrInvalid] if there is no field, if a field has no name or the name of another, or if
 // its type has variable length. It returns an error that wraps [ErrUnsupported] for more
-// than 4096 fields, 1 MiB per element, or 16 levels of nested structs.
+// than 4096 fields, a name of more than 1024 bytes, 1 MiB per element, or 16 levels of
+// nested structs.
 func StructOf(fields ...Field) (Type, error) {
 	if len(fields) == 0 {
 		return Type{}, fmt.Errorf("%w: a struct needs a field", ErrInvalid)
@@ -79,6 +81,8 @@ func (f Field) check(seen map[string]bool) error {
 	switch {
 	case f.Name == "":
 		return fmt.Errorf("%w: a struct has a field without a name", ErrInvalid)
+	case len(f.Name) > maxFieldName:
+		return fmt.Errorf("%w: field %s of a struct: a name of more than %d bytes", ErrUnsupported, excerpt(f.Name), maxFieldName)
 	case seen[f.Name]:
 		return fmt.Errorf("%w: a struct has two fields named %s", ErrInvalid, excerpt(f.Name))
 	case f.Type.size == 0:

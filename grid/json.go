@@ -34,7 +34,7 @@ func Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
 	cuts := o.reader(name)
 	if cuts == nil && name != rectangularName {
-		return nil, fmt.Errorf("%w: chunk grid %q", ErrUnsupported, name)
+		return nil, fmt.Errorf("%w: chunk grid %q", ErrUnsupported, strictjson.Abbreviate(name))
 	}
 	if configuration == nil {
 		return nil, invalid("chunk grid %q needs a configuration", name)
@@ -91,7 +91,7 @@ func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 	}
 	kind, shapes, encoded := m[0], m[1], m[2]
 	if name, err := kind.Str(); err != nil || name != "inline" {
-		return nil, fmt.Errorf("%w: %w", ErrUnsupported, kind.Errorf("kind %s of a rectilinear grid; only \"inline\" is defined", kind.Raw()))
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, kind.Errorf("kind %s of a rectilinear grid; only \"inline\" is defined", kind.Brief()))
 	}
 	cuts, err := axisCuts(shapes, shapeCut)
 	if err != nil || encoded.IsZero() {
@@ -125,7 +125,7 @@ func members(v strictjson.Value, required int, names ...string) ([]strictjson.Va
 	for name, value := range v.Named() {
 		i := slices.IndexFunc(names, func(n string) bool { return n == string(name) })
 		if i < 0 {
-			return nil, located(value, "unknown member %q of the configuration, which has %q", name, names)
+			return nil, located(value, "unknown member %q of the configuration, which has %q", strictjson.Abbreviate(name), names)
 		}
 		found[i] = value
 	}
@@ -196,7 +196,7 @@ func spelledSource(list strictjson.Value) runSource {
 
 // notAdded adds the position of v in the document to err.
 func notAdded(err error, v strictjson.Value) error {
-	return fmt.Errorf("%w at %w", err, v.Errorf("%s", v.Raw()))
+	return fmt.Errorf("%w at %w", err, v.Errorf("%s", v.Brief()))
 }
 
 // mostPacked is the number of integers up to which a list is read once, into at most

@@ -124,3 +124,17 @@ func ExampleAxis_Resized() {
 	fmt.Println(b.Sizes(), err)
 	// Output: [{1 1} {2 1} {3 1} {4 1}] <nil>
 }
+
+// TestParseLongTexts has names and texts of a megabyte, of which errors quote the beginning.
+func TestParseLongTexts(t *testing.T) {
+	long := strings.Repeat("z", 1<<20)
+	for _, c := range [][2]string{
+		{long, `{}`}, {"regular", `{"` + long + `":[2]}`}, {"regular", `{"chunk_shape":["` + long + `"]}`}, {"regular", `{"chunk_shape":"` + long + `"}`},
+		{"rectilinear", `{"kind":"` + long + `","chunk_shapes":[2]}`}, {"rectilinear", `{"kind":"inline","chunk_shapes":[["` + long + `"]]}`},
+		{"rectilinear", `{"kind":"inline","chunk_shapes":[[` + strings.Repeat("1", 1<<20) + `]]}`},
+	} {
+		if _, err := grid.Parse([]int64{4}, c[0], []byte(c[1])); err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%.60s: %.2000v", c, err)
+		}
+	}
+}

@@ -12,9 +12,10 @@ import (
 // encoding, codec or storage transformer with its configuration (zarr-specs v3.1 core,
 // "Extension points").
 type Extension struct {
-	// Name is the registered name or URL.
+	// Name is the registered name or URL, of at most 256 bytes.
 	Name string
-	// Configuration is a JSON object as it was spelled, nil if there is none.
+	// Configuration is a JSON object as it was spelled, nil if there is none. Texts in it
+	// have at most 64 KiB.
 	Configuration []byte
 	// Optional is set if the document has "must_understand": false.
 	Optional bool
@@ -71,6 +72,8 @@ func extensionObject(v strictjson.Value) (e Extension, err error) {
 		case "configuration":
 			if e.Configuration = m.Raw(); m.Kind() != strictjson.Object {
 				err = m.Errorf("configuration must be an object, got %s", m.Kind())
+			} else {
+				err = checkTexts(m)
 			}
 		case "must_understand":
 			var must bool
@@ -89,12 +92,36 @@ func extensionObject(v strictjson.Value) (e Extension, err error) {
 	return e, nil
 }
 
+// extensionName reads the name of an extension, in format 2 the id of a codec.
 func extensionName(v strictjson.Value) (string, error) {
 	name, err := v.Str()
-	if err == nil && name == "" {
-		err = v.Errorf("name must not be empty")
+	switch {
+	case err != nil:
+		return "", err
+	case name == "":
+		return "", v.Errorf("name must not be empty")
+	case len(name) > maxName:
+		return "", v.Errorf("a name must have at most %d bytes, and %q has %d", maxName, strictjson.Abbreviate(name), len(name))
 	}
-	return name, err
+	return name, nil
+}
+
+// checkTexts returns an error if there is a text or a name of more than maxText bytes in a
+// configuration.
+func checkTexts(v strictjson.Value) error {
+	raw := v.Raw()
+	for len(raw) > maxText {
+		i := bytes.IndexByte(raw, '"')
+		if i < 0 {
+			break
+		}
+		n := textLength(raw[i:])
+		if n > maxText {
+			return v.Errorf("a text of %d bytes, more than %d: %s", n, maxText, strictjson.Abbreviate(raw[i:i+n]))
+		}
+		raw = raw[i+n:]
+	}
+	return nil
 }
 
 // MarshalJSON returns what [Extension.Append] appends.

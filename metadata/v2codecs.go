@@ -264,14 +264,13 @@ func codecV2(v strictjson.Value) (id string, members []member, err error) {
 	if v.Kind() != strictjson.Object {
 		return "", nil, v.Errorf("a codec must be an object, got %s", v.Kind())
 	}
+	if err := checkTexts(v); err != nil {
+		return "", nil, err
+	}
 	for name, m := range v.Members() {
 		switch {
 		case name == "id":
-			id, err = m.Str()
-			if err == nil && id == "" {
-				err = m.Errorf("id must not be empty")
-			}
-			if err != nil {
+			if id, err = extensionName(m); err != nil {
 				return "", nil, err
 			}
 		case m.Kind() != strictjson.Null: // null means missing

@@ -97,7 +97,7 @@ func (c *Consolidated) readV2(root strictjson.Value) error {
 		return root.Errorf("it must have %q and an object %q", consolidatedFormat, "metadata")
 	}
 	if n, err := format.Int64(); err != nil || n != 1 {
-		return format.Errorf("%w", unsupportedf("layout %s; only 1 is known here", strictjson.Abbreviate(string(format.Raw()))))
+		return format.Errorf("%w", unsupportedf("layout %s; only 1 is known here", format.Brief()))
 	}
 	c.gather(nodes)
 	return nil

@@ -147,7 +147,7 @@ func structOf(v strictjson.Value, fields []dtype.Field) (dtype.Type, error) {
 // field reads a list of a name, a type, and the shape if the field is an array.
 func (s *structV2) field(v strictjson.Value) (f dtype.Field, err error) {
 	if v.Kind() != strictjson.Array || v.Len() < 2 || v.Len() > 3 {
-		return f, v.Errorf("a field must be a list of a name, a type and at most a shape, got %s", strictjson.Abbreviate(string(v.Raw())))
+		return f, v.Errorf("a field must be a list of a name, a type and at most a shape, got %s", v.Brief())
 	}
 	before := *s
 	for i, e := range v.Elements() {

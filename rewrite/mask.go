@@ -138,7 +138,7 @@ func (m *mask) encode(elem, was []byte) error {
 	}
 	m.tell(elem, missing.FillValue)
 	if was != nil && !m.says(was, elem) {
-		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 pass by", strictjson.Abbreviate(string(was)))
+		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 pass by", strictjson.Abbreviate(was))
 	}
 	return m.set(missing.FillValue, now)
 }
@@ -227,7 +227,7 @@ func (m *mask) fill(elem []byte) string {
 	if err != nil {
 		return m.typ.String()
 	}
-	return strictjson.Abbreviate(string(raw))
+	return strictjson.Abbreviate(raw)
 }
 
 // maskToV2 translates an array of format 3.

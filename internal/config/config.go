@@ -17,8 +17,11 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
+// mostText bounds the bytes of a text in a configuration. They are words, and messages quote them.
+const mostText = 1 << 10
+
 // Decode stores the members of the JSON object raw in the fields of the struct that dst points to, by their json tag.
-// A nil raw is an object without members. A member that no field is tagged with, or that is null, is an error;
+// A nil raw is an object without members. A member that no field is tagged with, or that is null, is an error, and so is a text of more than 1,024 bytes;
 // a field without a member keeps its value.
 func Decode(raw []byte, dst any) error {
 	if raw == nil {
@@ -42,9 +45,12 @@ func Decode(raw []byte, dst any) error {
 		}
 		switch {
 		case i == len(tags) || tags[i] == "":
-			return fmt.Errorf("unknown member %q; %s", name, listed(tags))
+			return fmt.Errorf("unknown member %q; %s", strictjson.Abbreviate(name), listed(tags))
 		case m.Kind() == strictjson.Null:
 			return fmt.Errorf("member %q is null; leave it out instead", name)
+		}
+		if m.Kind() == strictjson.String && len(m.Raw()) > mostText {
+			return fmt.Errorf("member %q is a text of %d bytes, more than the %d that one may have: %s", name, len(m.Raw()), mostText, m.Brief())
 		}
 		if err := set(fields.Field(i).Addr().Interface(), m); err != nil {
 			return fmt.Errorf("member %q: %w", name, err)
@@ -112,7 +118,11 @@ func set(field any, v strictjson.Value) error {
 			return nil
 		}
 	}
-	return json.Unmarshal(v.Raw(), field)
+	err := json.Unmarshal(v.Raw(), field)
+	if err != nil && len(v.Raw()) > mostText { // the message may quote all of it
+		return errors.New(strictjson.Abbreviate(err.Error()))
+	}
+	return err
 }
 
 // Int is an integer that may be spelled as a number without a fraction, as some writers do: 5.0 is 5.
@@ -120,6 +130,9 @@ type Int int64
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (n *Int) UnmarshalJSON(text []byte) error {
+	if len(text) > mostText {
+		return fmt.Errorf("%s is not an integer of 64 bits", strictjson.Abbreviate(text))
+	}
 	if v, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		*n = Int(v)
 		return nil
@@ -127,7 +140,7 @@ func (n *Int) UnmarshalJSON(text []byte) error {
 	const exact = 1 << 53 // beyond it a float64 may stand for several integers
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || v != math.Trunc(v) || math.Abs(v) > exact {
-		return fmt.Errorf("%s is not an integer", text)
+		return fmt.Errorf("%s is not an integer", strictjson.Abbreviate(text))
 	}
 	*n = Int(v)
 	return nil

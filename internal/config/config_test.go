@@ -109,3 +109,23 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"order": [1e2]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) { _ = Decode(raw, &sample{}) })
 }
+
+// TestDecodeLong has names, texts and numbers of a megabyte, of which errors quote the beginning.
+func TestDecodeLong(t *testing.T) {
+	long := strings.Repeat("1", 1<<20)
+	var dst struct {
+		Level Int     `json:"level"`
+		Name  string  `json:"name"`
+		Flag  bool    `json:"flag"`
+		Order []Int   `json:"order"`
+		Real  float32 `json:"real"`
+	}
+	for _, raw := range []string{
+		`{"` + long + `": 1}`, `{"name": "` + long + `"}`, `{"level": "` + long + `"}`, `{"level": ` + long + `}`, `{"order": [` + long + `]}`,
+		`{"level": 1` + long + `.0}`, `{"real": ` + long + `}`,
+	} {
+		if err := Decode([]byte(raw), &dst); err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "111...111") {
+			t.Errorf("%.30s: %.2000v", raw, err)
+		}
+	}
+}

@@ -65,11 +65,15 @@ func Prefix(err error, pointer string) error {
 }
 
 // Abbreviate returns s for use in a message: in full where it is short, else its beginning and end.
-// Control characters are escaped.
-func Abbreviate(s string) string {
+// Control characters are escaped. A document may have megabytes of text at any place, so every text of one that a message
+// quotes passes through here, unless its length is bounded.
+func Abbreviate[T ~string | ~[]byte](text T) string {
 	const most = 256
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most/2], "") + "..." + strings.ToValidUTF8(s[len(s)-most/2:], "")
+	var s string
+	if len(text) > most {
+		s = strings.ToValidUTF8(string(text[:most/2]), "") + "..." + strings.ToValidUTF8(string(text[len(text)-most/2:]), "")
+	} else {
+		s = string(text)
 	}
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		s = strconv.Quote(s)

@@ -104,6 +104,6 @@ func (s *scanner) same(a, b key) bool {
 func (s *scanner) failTwice(off int) {
 	end := skipText(s.data, off)
 	value := space(s.data, end) + 1
-	name := Abbreviate(string(s.name(off, end)))
+	name := Abbreviate(s.name(off, end))
 	s.err = &Error{pointer(s.data, value), int64(off), because(ErrDuplicate, "member %q is given twice (byte %d)", name, off)}
 }

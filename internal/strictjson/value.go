@@ -212,5 +212,5 @@ func (v Value) not(want Kind) error {
 	return v.Errorf("%w", because(ErrKind, "must be %s, got %s", want, v.Kind()))
 }
 
-// brief returns the spelling of v for a message.
-func (v Value) brief() string { return Abbreviate(string(v.Raw())) }
+// Brief returns the spelling of v for a message, see [Abbreviate].
+func (v Value) Brief() string { return Abbreviate(v.Raw()) }
