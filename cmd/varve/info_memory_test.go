@@ -91,3 +91,35 @@ func TestShorten(t *testing.T) {
 		t.Errorf("%d bytes for the beginning of a text of %d", n, len(long))
 	}
 }
+
+// TestLongTextsAreCut shows names and texts of a megabyte to people by their beginning.
+func TestLongTextsAreCut(t *testing.T) {
+	long := strings.Repeat("z", 1<<20)
+	s := sheet{title: "x"}
+	s.add(long, long)
+	s.attributes([]byte(`{"` + long + `": 1}`))
+	s.add("codecs", extensionsText([]metadata.Extension{{Name: "x", Configuration: []byte(`{"` + long + `":"` + long + `"}`)}}))
+	f := arrayFacts{doc: &metadata.Array{DataType: metadata.Extension{Name: "x", Configuration: []byte("{}")}}, DataType: []byte(`{"name":"` + long + `"}`)}
+	s.add("data type", f.typeText())
+	var out bytes.Buffer
+	if err := s.print(&out); err != nil || out.Len() > 20<<10 || strings.Count(out.String(), "…") < 5 {
+		t.Errorf("%v, %d bytes: %.5000s", err, out.Len(), out.String())
+	}
+}
+
+// TestManyMissingValues looks at the first of very many missing values.
+func TestManyMissingValues(t *testing.T) {
+	var list strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&list, "%d,", i)
+	}
+	doc := &metadata.Array{DataType: metadata.Extension{Name: "int32"}, Attributes: []byte(`{"missing_value":[` + list.String() + `0]}`)}
+	f := arrayFacts{doc: doc, Attributes: doc.Attributes}
+	if text := f.missingText(); !strings.HasPrefix(text, "0, 1, 2,") || !strings.HasSuffix(text, "98, 99, …") {
+		t.Errorf("missing values %.1000s", text)
+	}
+	few := arrayFacts{doc: doc, Attributes: []byte(`{"_FillValue":5,"missing_value":[5,-1]}`)}
+	if text := few.missingText(); text != "5, -1" {
+		t.Errorf("missing values %s", text)
+	}
+}

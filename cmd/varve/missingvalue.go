@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
+
+// shownMissing is how many missing values of an attribute are looked at: a list may have millions.
+const shownMissing = 100
 
 // missingText returns the elements that attributes say stand for no value, as people read them: _FillValue of floats is base64 in
 // format 3. It is "" where there are none, and what cannot be read is left to the attributes themselves.
@@ -28,33 +32,51 @@ func (f *arrayFacts) missingText() string {
 		if !ok {
 			continue
 		}
-		for _, one := range missingValues(raw) {
+		n := 0
+		for one := range missingValues(raw) {
+			if n++; n > shownMissing {
+				texts = append(texts, "…")
+				break
+			}
 			elem, err := missing.ParseSpelled(t, unsigned, one)
 			if err != nil {
 				continue
 			}
-			if text := valueText(t, elem); !slices.Contains(texts, text) {
-				texts = append(texts, shorten(text, 60))
+			if text := shorten(valueText(t, elem), 60); !slices.Contains(texts, text) {
+				texts = append(texts, text)
 			}
 		}
 	}
 	return strings.Join(texts, ", ")
 }
 
-// missingValues returns the elements of a JSON list, and any other value by itself. A list of two texts is a complex number.
-func missingValues(raw []byte) [][]byte {
-	v, err := strictjson.Parse(raw, strictjson.Limits{})
-	if err != nil || v.Kind() != strictjson.Array {
-		return [][]byte{raw}
-	}
-	var list [][]byte
-	for _, e := range v.Elements() {
-		if e.Kind() == strictjson.String && v.Len() == 2 {
-			return [][]byte{raw}
+// missingValues yields the elements of a JSON list, and any other value by itself. A list of two texts is a complex number.
+func missingValues(raw []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		v, err := strictjson.Parse(raw, strictjson.Limits{})
+		if err != nil || v.Kind() != strictjson.Array || isPairOfTexts(v) {
+			yield(raw)
+			return
 		}
-		list = append(list, e.Raw())
+		for _, e := range v.Elements() {
+			if !yield(e.Raw()) {
+				return
+			}
+		}
 	}
-	return list
+}
+
+// isPairOfTexts reports whether a list has two elements, and one of them is a text.
+func isPairOfTexts(list strictjson.Value) bool {
+	if list.Len() != 2 {
+		return false
+	}
+	for _, e := range list.Elements() {
+		if e.Kind() == strictjson.String {
+			return true
+		}
+	}
+	return false
 }
 
 // valueText returns an element as metadata spells it, without quotes; times as dates.

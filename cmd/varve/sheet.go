@@ -28,8 +28,11 @@ type sheet struct {
 	width int    // of the labels of what was passed on
 }
 
+// longestLine bounds the characters of a line: texts of a document may have megabytes.
+const longestLine = 4 << 10
+
 func (s *sheet) add(label, value string) {
-	s.lines = append(s.lines, [2]string{printable(label), printable(value)})
+	s.lines = append(s.lines, [2]string{printable(shorten(label, 100)), printable(shorten(value, longestLine))})
 }
 
 // shownAttributes is how many user attributes people are shown; attrs shows all.
@@ -43,7 +46,7 @@ func (s *sheet) attributes(object []byte) {
 			s.add("", fmt.Sprintf("… %s more", count(int64(v.Len()-i))))
 			return
 		}
-		s.add(label("attributes", i), name+": "+glimpse(value.Raw()))
+		s.add(label("attributes", i), shorten(name, longestLine)+": "+glimpse(value.Raw()))
 		i++
 	}
 }
@@ -135,6 +138,9 @@ func (f *arrayFacts) typeText() string {
 	if f.doc.DataType.Configuration == nil {
 		return f.doc.DataType.Name
 	}
+	if len(f.DataType) > longestLine {
+		return glimpse(f.DataType)
+	}
 	return compact(f.DataType)
 }
 
@@ -220,7 +226,7 @@ func extensionsText(list []metadata.Extension) string {
 		}
 		var parameters []string
 		for name, value := range v.Members() {
-			parameters = append(parameters, name+"="+shorten(strings.Trim(glimpse(value.Raw()), `"`), 60))
+			parameters = append(parameters, shorten(name, 60)+"="+shorten(strings.Trim(glimpse(value.Raw()), `"`), 60))
 		}
 		parts[i] += "(" + strings.Join(parameters, ", ") + ")"
 	}
@@ -243,7 +249,7 @@ func memberText(m zarr.Member) string {
 	if !ok {
 		return text
 	}
-	text = fmt.Sprintf("%s  %s  %s", m.Name(), a.Type(), shapeText(a.Shape()))
+	text = fmt.Sprintf("%s  %s  %s", m.Name(), shorten(a.Type().String(), longestLine), shapeText(a.Shape()))
 	if a.Rank() == 0 {
 		return text
 	}
