@@ -37,6 +37,9 @@ func lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Va
 	case dtype.Int, dtype.Uint, dtype.Float:
 		if u, ok := unitsOf(c); ok {
 			item, err = timesBetween(ctx, c, u, v)
+		} else if why := undecodedTimes(c); why != nil {
+			// A year would be taken for a number of the units.
+			err = badArgument("its times cannot be selected by value: %w; select by index, as %s=0:10", why, dimension)
 		} else {
 			item, err = numbersBetween(ctx, c, v)
 		}
