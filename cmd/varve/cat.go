@@ -41,6 +41,9 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 		tellUnmet(cmd, location, src)
 	}
 	if wantsJSON(cmd) {
+		if err := src.affords(limitOf(cmd), jsonFormat); err != nil {
+			return err
+		}
 		if err := src.settle(cmd.Context()); err != nil {
 			return err
 		}

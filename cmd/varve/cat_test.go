@@ -105,3 +105,23 @@ func TestCatTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestCatTooManyBytes shows the ends of an array with more bytes than 64 bits count. All of them are refused.
+func TestCatTooManyBytes(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "b.zarr")
+	must(t, "", "create", a, "--shape", "9223372036854775807", "--dtype", "int32", "--chunks", "1000")
+	must(t, "", "create", b, "--shape", "4", "--dtype", "int32")
+	if got := must(t, "", "cat", a); got != "[0 0 0 … 0 0 0]\n" {
+		t.Errorf("cat: %s", got)
+	}
+	for _, args := range [][]string{{"cat", a, "--json"}, {"export", a, "-o", filepath.Join(dir, "x.npy")}, {"export", a, "-o", filepath.Join(dir, "x.csv")}, {"write", b, a}} {
+		if _, stderr, status := execute(t, "", args...); status != 1 || !strings.Contains(stderr, "64 bits") {
+			t.Errorf("%s: status %d, %s", args, status, stderr)
+		}
+	}
+	must(t, "", "create", a, "--overwrite", "--yes", "--shape", "9223372036854775806", "--dtype", "int8", "--chunks", "1000")
+	if _, stderr, status := execute(t, "", "export", a, "-o", filepath.Join(dir, "x.csv"), "--limit", "1GiB"); status != 1 || !strings.Contains(stderr, "limit") {
+		t.Errorf("export of bytes: status %d, %s", status, stderr)
+	}
+}

@@ -7,10 +7,8 @@ import (
 	"math"
 	"time"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/checked"
 )
 
 // moments makes times of numbers: datetime64, or text where that has not all of their days. It has no 30th of February,
@@ -127,9 +125,6 @@ func (s *source) undecoded() *source {
 func (s *source) becomeText() error {
 	s.decoding = s.decoding.instead
 	s.typ = s.decoding.typ
-	var ok bool
-	if s.bytes, ok = checked.Mul(s.resolved.Len(), max(width(s.stored), width(s.typ))); !ok {
-		return zarr.ErrOverflow
-	}
+	s.measure()
 	return nil
 }

@@ -15,6 +15,9 @@ import (
 
 // affords refuses output that is longer than the limit, as far as that is known before it is made; 0 is no limit.
 func (s *source) affords(limit int64, f format) error {
+	if s.bytes == tooMany {
+		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, plural(s.resolved.Len(), "value"))
+	}
 	if least := s.least(f); limit > 0 && least > limit {
 		return fmt.Errorf("%w: %s as %s has %s or more, --limit is %s; select a part (--select), or raise it",
 			zarr.ErrLimit, plural(s.resolved.Len(), "value"), f, byteCount(least), byteCount(limit))
@@ -26,11 +29,12 @@ func (s *source) affords(limit int64, f format) error {
 func (s *source) least(f format) int64 {
 	switch f {
 	case csvFormat, jsonFormat:
-		return 2 * min(s.resolved.Len(), math.MaxInt64/2) // a digit and what follows it
+		n := s.resolved.Len()
+		return n + min(n, tooMany-n) // a digit and what follows it
 	case npyFormat:
 		h := npy.Header{Type: s.typ, Shape: s.shape}
 		if h.Check() == nil {
-			return s.bytes + int64(len(h.Append(nil)))
+			return s.bytes + min(int64(len(h.Append(nil))), tooMany-s.bytes)
 		}
 	}
 	return s.bytes

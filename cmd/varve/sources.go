@@ -97,16 +97,19 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 		return nil, err
 	}
 	src, err := newSource(cmd.Context(), a, "", false)
-	if err == nil && !t.IsZero() && src.typ != t {
+	switch {
+	case err != nil:
+	case !t.IsZero() && src.typ != t:
 		err = badArgument("%s has elements of type %s, the array %s", location, typeText(src.typ), typeText(t))
-	}
-	if err == nil {
+	case src.bytes == tooMany:
+		err = fmt.Errorf("%w: the bytes of %s", zarr.ErrOverflow, location)
+	default:
 		err = readable(cmd.Context(), a, location)
 	}
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	v = &values{typ: src.typ, shape: src.shape, total: src.resolved.Len() * width(src.typ), whole: true, name: location}
+	v = &values{typ: src.typ, shape: src.shape, total: src.bytes, whole: true, name: location}
 	if src.typ.Variable() { // text is in memory as a whole, as that of a file is
 		defer a.Close()
 		all := elements{typ: src.typ}

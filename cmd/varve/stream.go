@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -21,7 +22,7 @@ type source struct {
 	decoding *decoding  // nil where that is the same
 	resolved *selection.Resolved
 	shape    []int64   // of the selection
-	bytes    int64     // in memory
+	bytes    int64     // in memory, tooMany if they are more than 64 bits count
 	headings []heading // an axis, for CSV; nil where there are to be none
 }
 
@@ -46,11 +47,19 @@ func sourceOf(v *zarr.View, decoded bool) (s *source, err error) {
 	if s.decoding != nil {
 		s.typ = s.decoding.typ
 	}
+	s.measure()
+	return s, nil
+}
+
+// tooMany stands for more bytes than 64 bits count.
+const tooMany = math.MaxInt64
+
+// measure counts the bytes of the elements. That they may be too many to count does not matter where only the ends are read.
+func (s *source) measure() {
 	var ok bool
 	if s.bytes, ok = checked.Mul(s.resolved.Len(), max(width(s.stored), width(s.typ))); !ok {
-		return nil, zarr.ErrOverflow
+		s.bytes = tooMany
 	}
-	return s, nil
 }
 
 // reader reads blocks of a source. The memory is reused.
