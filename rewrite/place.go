@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
@@ -59,9 +60,14 @@ func (c *copier) look(ctx context.Context) (state, error) {
 			return s.state, err
 		}
 	}
-	for _, err := range store.List(ctx, c.to, c.goal, false) {
+	for e, err := range store.List(ctx, c.to, c.goal, true) {
 		if errors.Is(err, store.ErrUnsupported) {
 			break
+		}
+		// A crash before the first note is complete leaves the directory of the note, without
+		// values, or the file of a lock.
+		if _, name := split(e.Name); err == nil && own.Is(name) {
+			continue
 		}
 		return something, err
 	}
