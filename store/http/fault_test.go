@@ -350,3 +350,12 @@ func TestSecretsStay(t *testing.T) {
 		t.Errorf("%q, want %q", seen, want)
 	}
 }
+
+// TestNoLength tells why a value is refused that ends with the connection: not all values are
+// text or chunks, in which a cut would be found later.
+func TestNoLength(t *testing.T) {
+	s := open(t, serve(t, wrap(fixture(), hijack("HTTP/1.0 200 OK\r\n\r\n0123456789"))), remote.Options{Attempts: 1})
+	if _, _, err := get(t, s, key, store.Request{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "would look whole") {
+		t.Errorf("%v", err)
+	}
+}

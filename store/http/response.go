@@ -53,7 +53,8 @@ func plain(r *http.Response) error {
 // delimited refuses a body that would look the same were it cut: one of HTTP/1 that ends when the connection does.
 func delimited(r *http.Response) error {
 	if r.ContentLength < 0 && r.ProtoMajor < 2 && len(r.TransferEncoding) == 0 {
-		return fmt.Errorf("%w: the server does not say how long the value is", store.ErrUnsupported)
+		return fmt.Errorf("%w: the server does not say how long the value is and ends it by closing the connection,"+
+			" so that a value that was cut would look whole; Content-Length or HTTP/1.1 with chunks is needed", store.ErrUnsupported)
 	}
 	return nil
 }
