@@ -53,6 +53,9 @@ func newDocument(root strictjson.Value) (*document, error) {
 	}
 	d := &document{root: root}
 	for name, v := range root.Named() {
+		if len(name) > maxText {
+			return nil, root.Errorf("a member has a name of %d bytes, more than %d: %s", len(name), maxText, strictjson.Abbreviate(name))
+		}
 		if i := slices.IndexFunc(fieldNames[:], func(f string) bool { return f == string(name) }); i >= 0 {
 			d.fields[i] = v
 		} else {

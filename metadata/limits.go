@@ -23,7 +23,8 @@ const (
 	// one for each place that adds where it is, so that a name of many megabytes would
 	// take a multiple of the document.
 	maxName = 256
-	// maxText bounds the bytes of a text within a configuration, for the same reason.
+	// maxText bounds the bytes of a text within a configuration, and of the name of a member
+	// that the specification does not name, for the same reason.
 	// Configurations themselves may be long: they have lists of chunk sizes.
 	maxText = 64 << 10
 )

@@ -13,11 +13,11 @@ import (
 func TestLongTexts(t *testing.T) {
 	const document = `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":{"name":"TYPE"},"chunk_grid":{"name":"regularGRID","configuration":` +
 		`{"chunk_shape":[2]}},"chunk_key_encoding":{"name":"defaultKEYS","configuration":{"separator":"/"}},"fill_value":0,` +
-		`"codecs":[{"name":"bytesCODEC","configuration":{"endian":"little","list":[{"KEY":"TEXT"}]}}],"storage_transformers":["TRANSFORMER"]}`
+		`"codecs":[{"name":"bytesCODEC","configuration":{"endian":"little","list":[{"KEY":"TEXT"}]}}],"storage_transformers":["TRANSFORMER"],"MEMBER":{"must_understand":false}}`
 	const v2 = `{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":"<f4","fill_value":0,"order":"C","filters":[{"id":"FILTER"}],"compressor":{"id":"ID","x":"VALUE"}}`
 	long := strings.Repeat("z", 1<<20)
 	for word, document := range map[string]string{
-		"TYPE": document, "GRID": document, "KEYS": document, "CODEC": document, "TRANSFORMER": document, "KEY\"": document, "TEXT": document,
+		"TYPE": document, "GRID": document, "KEYS": document, "CODEC": document, "TRANSFORMER": document, "KEY\"": document, "MEMBER": document, "TEXT": document,
 		"FILTER": v2, "ID": v2, "VALUE": v2,
 	} {
 		read := func(text string) error {
