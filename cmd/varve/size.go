@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"syscall"
