@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"varve.dev/zarr"
@@ -37,9 +38,6 @@ func lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Va
 	case dtype.Int, dtype.Uint, dtype.Float:
 		if u, ok := unitsOf(c); ok {
 			item, err = timesBetween(ctx, c, u, v)
-		} else if why := undecodedTimes(c); why != nil {
-			// A year would be taken for a number of the units.
-			err = badArgument("its times cannot be selected by value: %w; select by index, as %s=0:10", why, dimension)
 		} else {
 			item, err = numbersBetween(ctx, c, v)
 		}
@@ -235,8 +233,9 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	}
 	return o.find(v, func(text string) (b span[float64], err error) {
 		x, err := p.parse(text, unit, timed)
-		if why := undecodedTimes(c); err != nil && why != nil {
-			err = badArgument("%q is no number, and its times are left as numbers: %w", text, why)
+		// A whole number may be meant as a year.
+		if why := undecodedTimes(c); why != nil && (err != nil || !strings.Contains(text, ".")) {
+			err = badArgument("its times are left as numbers: %w; select by index, or by a number with a point", why)
 		}
 		if err != nil {
 			return b, err

@@ -43,7 +43,7 @@ func checkBlockBytes(c codec.ArrayBytes, s codec.Spec, shape []int64, o *Options
 		checkTransparent(c, src, encoded),
 		checkAgain(c, src, encoded),
 		checkDecode(c, s, src, encoded, o),
-		checkCounted(c, s, src, encoded),
+		checkCounted(c, s, src, encoded, o),
 		checkDamage(c, s, src, encoded, o))
 }
 
@@ -83,10 +83,9 @@ func checkDecode(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []by
 }
 
 // checkCounted decodes a block as one that is shorter, and as one that is longer, along each
-// axis. Where that is no error, as of blocks that say their own shape, the elements that are
-// in both have to be the same: then nobody is misled. A divider may take one for the other where what they do not share is fill
+// axis. Of a codec that cuts, the elements that are in both have to be the same. A divider may take one for the other where what they do not share is fill
 // values.
-func checkCounted(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte) error {
+func checkCounted(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte, o *Options) error {
 	if u, ok := c.(codec.Uncounted); ok && u.Uncounted() {
 		return nil
 	}
@@ -99,7 +98,7 @@ func checkCounted(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []b
 			other[i] += more
 			dst := emptyBlock(s.Type, other)
 			err := c.Decode(&dst, encoded)
-			if err == nil && src.Offsets == nil && sharedElements(src, dst, i) {
+			if err == nil && o.Cuts && sharedElements(src, dst, i) {
 				continue
 			}
 			if !errors.Is(err, codec.ErrCorrupt) {

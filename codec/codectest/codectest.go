@@ -34,6 +34,8 @@ type Options struct {
 	Largest int
 	// Memory: the bytes that decoding takes however few it decodes to, of a codec on a library that keeps nothing between calls.
 	Memory int
+	// Cuts: the encoded form has a shape of its own, and is cut or padded to the one that it is decoded as.
+	Cuts bool
 	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take, and the first of them is what a
 	// [codec.Binder] is bound to. Nil means several of every rank up to 4.
 	Specs []codec.Spec

@@ -60,7 +60,7 @@ func TestContract(t *testing.T) {
 				if len(compressors) > 0 && name != "uint16" {
 					continue
 				}
-				o := &codectest.Options{Specs: []codec.Spec{{Type: typ, Fill: make([]byte, typ.Size()), Rank: rank}}}
+				o := &codectest.Options{Cuts: true, Specs: []codec.Spec{{Type: typ, Fill: make([]byte, typ.Size()), Rank: rank}}}
 				codectest.Run(t, func() any {
 					c, err := New(extension(rank, compressors...).Configuration)
 					if err != nil {
