@@ -1,0 +1,58 @@
+// Release makes a release of all modules of the repository: a commit whose modules require one
+// another by version, and a tag for each of them.
+//
+//	go run ./tools/release [-proxy DIR] v0.1.0
+//
+// On the main branch, modules find one another by replace directives, so that a change of
+// several modules builds in a clone without go.work. The go command refuses to install a
+// program from a module that has such directives. So a release is a commit beside the
+// branch: it drops them, and it is reached by its tags alone. Nothing is pushed.
+//
+// With -proxy, the modules are also written to a folder in the layout of the GOPROXY
+// protocol, from which the go command downloads them as from a server.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"golang.org/x/mod/semver"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	proxy := flag.String("proxy", "", "also write the modules to this folder, for GOPROXY=file://DIR")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./tools/release [-proxy DIR] VERSION")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	version := flag.Arg(0)
+	if flag.NArg() != 1 || semver.Canonical(version) != version {
+		flag.Usage()
+		return fmt.Errorf("%q is not one version such as v0.1.0", flag.Args())
+	}
+	tree, err := openWorktree(".")
+	if err != nil {
+		return err
+	}
+	modules, err := readModules(tree.root)
+	if err != nil {
+		return err
+	}
+	r := &release{worktree: tree, version: version, modules: modules, sums: map[string][]string{}}
+	if err := r.make(); err != nil {
+		return err
+	}
+	if *proxy != "" {
+		return r.serve(*proxy)
+	}
+	return nil
+}
