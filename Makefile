@@ -8,7 +8,7 @@ COMMIT = $(shell git describe --always --dirty=-modified --abbrev=12 --exclude '
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra cmd/varve interop bench otel
 
-.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross processors mutants soak release-test clean
+.PHONY: help demo build test check unit fuzz interop benchmarks bench bench-full bench-growth bench-options beside cross processors mutants soak wheel release-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -76,6 +76,9 @@ cross: ## build and vet for other systems and processors
 
 processors: ## tests with 32 bits, without assembly, and under QEMU on s390x (big endian) and arm64
 	@sh .ci/processors
+
+wheel: build ## a Python wheel that carries build/varve, tried in a new virtual environment
+	@sh .ci/wheel test
 
 release-test: ## make a release in a temporary clone and install it from an empty module cache
 	@sh .ci/release

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// project is the name on the Python package index, where `varve` is another project.
+const project = "varve-zarr"
+
+// licence is that of the repository, by its SPDX name.
+const licence = "Apache-2.0"
+
+// wheel is what a wheel is made of. See
+// https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
+type wheel struct {
+	version  string // by PEP 440
+	platform string // compressed platform tags
+	system   string // GOOS
+	binary   []byte
+	readme   []byte
+}
+
+// base returns the beginning of the wheel's name and of the folders in it.
+func (w *wheel) base() string { return strings.ReplaceAll(project, "-", "_") + "-" + w.version }
+
+// name returns the file name of the wheel.
+func (w *wheel) name() string { return w.base() + "-py3-none-" + w.platform + ".whl" }
+
+// program returns the file name of the command.
+func (w *wheel) program() string {
+	if w.system == "windows" {
+		return "varve.exe"
+	}
+	return "varve"
+}
+
+// write writes the wheel. RECORD, which lists all files with their hashes, comes last.
+func (w *wheel) write(to io.Writer) error {
+	z := zip.NewWriter(to)
+	var record strings.Builder
+	add := func(name string, mode fs.FileMode, data []byte) error {
+		sum := sha256.Sum256(data)
+		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", name, base64.RawURLEncoding.EncodeToString(sum[:]), len(data))
+		return addFile(z, name, mode, data)
+	}
+	info := w.base() + ".dist-info/"
+	if err := add(w.base()+".data/scripts/"+w.program(), 0o755, w.binary); err != nil {
+		return err
+	}
+	if err := add(info+"METADATA", 0o644, w.metadata()); err != nil {
+		return err
+	}
+	if err := add(info+"WHEEL", 0o644, w.tags()); err != nil {
+		return err
+	}
+	record.WriteString(info + "RECORD,,\n")
+	if err := addFile(z, info+"RECORD", 0o644, []byte(record.String())); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// epoch is the oldest time that a zip archive can say. All files have it, so that a wheel
+// can be reproduced.
+var epoch = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+func addFile(z *zip.Writer, name string, mode fs.FileMode, data []byte) error {
+	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: epoch}
+	h.SetMode(mode)
+	f, err := z.CreateHeader(h)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return err
+}
+
+// metadata returns METADATA. See
+// https://packaging.python.org/en/latest/specifications/core-metadata/.
+func (w *wheel) metadata() []byte {
+	return fmt.Appendf(nil, `Metadata-Version: 2.4
+Name: %s
+Version: %s
+Summary: The varve command: Zarr arrays with chunks that follow the data
+License-Expression: %s
+Project-URL: Documentation, https://pkg.go.dev/varve.dev/zarr
+Keywords: zarr,rectilinear,chunks,array
+Requires-Python: >=3.8
+Description-Content-Type: text/markdown
+
+%s`, project, w.version, licence, w.readme)
+}
+
+// tags returns WHEEL. Platform tags that the name compresses have a line each.
+func (w *wheel) tags() []byte {
+	text := "Wheel-Version: 1.0\nGenerator: varve.dev/zarr/tools/wheel\nRoot-Is-Purelib: false\n"
+	for platform := range strings.SplitSeq(w.platform, ".") {
+		text += "Tag: py3-none-" + platform + "\n"
+	}
+	return []byte(text)
+}
