@@ -211,18 +211,6 @@ func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
 	return c.most(serial, decoded, len(c.bytes))
 }
 
-// Room returns about how many bytes the encoded form of the elements of v takes, at most if they are of one width.
-func (c *Chain) Room(v grid.View) int64 {
-	if !c.varies {
-		return c.MaxEncoded(v.Shape, v.ElementBytes())
-	}
-	size := likelySize(v)
-	for _, b := range c.bytes {
-		size = b.MaxEncoded(size)
-	}
-	return size
-}
-
 // gaps is how many bytes of no use a chunk of inner chunks may have that is compressed as a whole.
 const gaps = 64 << 10
 
@@ -405,31 +393,37 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	serial := block.Data
-	if !c.plain {
-		size := int64(0)
-		if c.varies {
-			size = likelySize(src)
-			if !c.divides {
-				var elements *budget.Buffer
-				block, elements = s.varying(block)
-				defer elements.Put()
-			}
-		} else {
-			size, _ = c.serial.EncodedSize(block.Shape, int64(len(block.Data)))
-		}
-		if len(c.bytes) == 0 {
-			out, err := c.serial.Encode(dst, block)
-			return out, c.failSerial(err)
-		}
-		b := budget.Get(size)
-		defer b.Put()
-		if b.B, err = c.serial.Encode(b.B, block); err != nil {
-			return nil, c.failSerial(err)
-		}
-		serial = b.B
+	switch {
+	case c.plain:
+		return c.encodeBytes(dst, block.Data, nil)
+	case len(c.bytes) == 0:
+		out, err := c.encodeSerial(s, dst, block)
+		return out, c.failSerial(err)
 	}
-	return c.encodeBytes(dst, serial)
+	serial := budget.Get(c.serialSize(src, block))
+	if serial.B, err = c.encodeSerial(s, serial.B, block); err != nil {
+		serial.Put()
+		return nil, c.failSerial(err)
+	}
+	return c.encodeBytes(dst, serial.B, serial)
+}
+
+// serialSize returns about how many bytes the array-to-bytes codec makes of a block of the
+// elements of src, at most if they are of one width.
+func (c *Chain) serialSize(src grid.View, block Block) int64 {
+	if c.varies {
+		return likelySize(src)
+	}
+	size, _ := c.serial.EncodedSize(block.Shape, int64(len(block.Data)))
+	return size
+}
+
+// encodeSerial appends what the array-to-bytes codec makes of a block to dst.
+func (c *Chain) encodeSerial(s *scratch, dst []byte, block Block) ([]byte, error) {
+	if c.varies && !c.divides {
+		return c.encodeVarying(s, dst, block)
+	}
+	return c.serial.Encode(dst, block)
 }
 
 // encodeArrays returns the block that the array-to-bytes codec is given, and a buffer to put back.
@@ -489,27 +483,36 @@ func bytesOf(v grid.View) int64 {
 	return n
 }
 
-func (c *Chain) encodeBytes(dst, src []byte) ([]byte, error) {
-	if len(c.bytes) == 0 {
+// encodeBytes appends what the bytes codecs make of src to dst. It puts the buffer of src
+// back, which may be nil.
+func (c *Chain) encodeBytes(dst, src []byte, own *budget.Buffer) ([]byte, error) {
+	last := len(c.bytes) - 1
+	if last < 0 {
+		defer own.Put()
 		return append(dst, src...), nil
 	}
-	var free *budget.Buffer
-	for i, b := range c.bytes {
-		if i == len(c.bytes)-1 {
-			out, err := b.Encode(dst, src)
-			free.Put()
-			return out, c.failBytes(i, err)
-		}
+	src, own, err := c.encodeSteps(src, own, last)
+	defer own.Put()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.bytes[last].Encode(dst, src)
+	return out, c.failBytes(last, err)
+}
+
+// encodeSteps returns what the first n bytes codecs make of src, and the buffer that it is
+// in. Each step puts back the buffer of the one before, the first that of src.
+func (c *Chain) encodeSteps(src []byte, own *budget.Buffer, n int) ([]byte, *budget.Buffer, error) {
+	for i, b := range c.bytes[:n] {
 		next := budget.Get(b.MaxEncoded(int64(len(src))))
 		out, err := b.Encode(next.B, src)
-		free.Put()
-		if err != nil {
-			next.Put()
-			return nil, c.failBytes(i, err)
+		own.Put()
+		if own = next; err != nil {
+			return nil, own, c.failBytes(i, err)
 		}
-		free, src = next, out
+		src = out
 	}
-	return src, nil
+	return src, own, nil
 }
 
 func (c *Chain) fail(place int, err error) error {

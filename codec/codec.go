@@ -168,6 +168,14 @@ type Overwriter interface {
 	DecodeInPlace(dst *Block, src []byte) error
 }
 
+// HeapEncoder is the power of an [ArrayBytes] codec of elements that differ in length to
+// encode them from where they are, so that the chain does not put them in a row first.
+type HeapEncoder interface {
+	// EncodeHeap appends to dst what Encode does. src has references in Data, and a Heap in
+	// place of Offsets.
+	EncodeHeap(dst []byte, src Block) ([]byte, error)
+}
+
 // Binder is the power of a [BytesBytes] codec that has to know what its bytes stand for, as one has that moves the bytes of
 // elements around.
 type Binder interface {

@@ -296,15 +296,52 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 	}
 }
 
-// varying returns the elements that a block refers to, one behind the other, in the buffer that is to be put back.
-func (s *scratch) varying(b Block) (Block, *budget.Buffer) {
+// EncodeNew is [Chain.Encode] to a buffer that the caller puts back, also after an error.
+//
+// Elements that differ in length are long beside their references, so each step takes its
+// memory when it begins, and gives back that of the step before. If last is set, that goes
+// for the elements of src, too: neither they nor any others in their heap may be used again.
+func (c *Chain) EncodeNew(src grid.View, last bool) ([]byte, *budget.Buffer, error) {
+	if !c.varies {
+		b := budget.Get(c.MaxEncoded(src.Shape, src.ElementBytes()))
+		out, err := c.Encode(b.B, src)
+		return out, b, err
+	}
+	serial, own, err := c.encodeText(src)
+	if err != nil {
+		return nil, own, err
+	}
+	if last {
+		src.Heap.Release()
+	}
+	return c.encodeSteps(serial, own, len(c.bytes))
+}
+
+// encodeText returns what the array-to-bytes codec makes of elements that differ in length,
+// and the buffer that it is in.
+func (c *Chain) encodeText(src grid.View) ([]byte, *budget.Buffer, error) {
+	s := newScratch()
+	defer s.free()
+	block, free, err := c.encodeArrays(s, src)
+	defer free.Put()
+	if err != nil {
+		return nil, nil, err
+	}
+	own := budget.Get(likelySize(src))
+	out, err := c.encodeSerial(s, own.B, block)
+	return out, own, c.failSerial(err)
+}
+
+// encodeVarying appends what a codec that is no [Divider] makes of the elements that a block
+// refers to.
+func (c *Chain) encodeVarying(s *scratch, dst []byte, b Block) ([]byte, error) {
+	if serial, ok := c.serial.(HeapEncoder); ok {
+		return serial.EncodeHeap(dst, b)
+	}
 	s.length[0], s.stride[0] = int64(len(b.Data))/grid.RefSize, grid.RefSize
 	v := grid.View{Data: b.Data, Shape: s.length[:], Strides: s.stride[:], Size: grid.RefSize, Heap: b.Heap}
-	if data, offsets, ok := v.InPage(append(s.offsets[:0], 0)); ok {
-		s.offsets = offsets
-		return Block{Shape: b.Shape, Data: data, Offsets: offsets}, nil
-	}
 	data := budget.Get(v.ElementBytes())
+	defer data.Put()
 	data.B, s.offsets = v.AppendElements(data.B, append(s.offsets[:0], 0))
-	return Block{Shape: b.Shape, Data: data.B, Offsets: s.offsets}, data
+	return c.serial.Encode(dst, Block{Shape: b.Shape, Data: data.B, Offsets: s.offsets})
 }

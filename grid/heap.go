@@ -160,7 +160,9 @@ func (h *Heap) Lend(page interface{ Put() }) {
 	h.lent = append(h.lent, page)
 }
 
-// Release gives the pages that were lent back to their pool. Neither the heap nor any of its elements is to be used any more.
+// Release gives the pages that were lent back to their pool, and lets go of all others. The
+// elements of the heap must not be used any more, nor those of heaps that it shares pages
+// with.
 func (h *Heap) Release() {
 	if h == nil {
 		return
@@ -171,6 +173,7 @@ func (h *Heap) Release() {
 		p.Put()
 	}
 	h.lent = nil
+	clear((*h.all.Load())[1:])
 }
 
 // apart reports whether references into one heap mean nothing in the other.
@@ -326,28 +329,4 @@ func (h *Heap) share(refs []byte, from *Heap) bool {
 		h.put(refs[i:], numbers[page], off, n)
 	}
 	return true
-}
-
-// InPage returns what [View.AppendElements] appends where the elements follow each other in one page
-// already, as those of a block do that was made or decoded as a whole: data is that part of the page,
-// which the caller must not modify, and the end of each element is appended to offsets, which has the
-// start of the first one.
-func (v View) InPage(offsets []int64) (data []byte, ends []int64, ok bool) {
-	all := *v.Heap.all.Load()
-	in, first, next := 0, 0, 0
-	for ref := range v.elements {
-		page, off, n := loadRef(ref)
-		switch {
-		case n == 0:
-		case page == 0, in != 0 && (page != in || off != next):
-			return nil, offsets, false
-		case in == 0:
-			in, first = page, off
-			next = off + n
-		default:
-			next = off + n
-		}
-		offsets = append(offsets, int64(next-first))
-	}
-	return all[in][first:next:next], offsets, true
 }

@@ -2,7 +2,6 @@ package grid_test
 
 import (
 	"bytes"
-	"slices"
 	"testing"
 
 	"varve.dev/zarr/grid"
@@ -47,29 +46,24 @@ func TestSharedPages(t *testing.T) {
 	}
 }
 
-// TestInPage finds elements that follow each other in one page, and no others, and returns what
-// AppendElements does.
-func TestInPage(t *testing.T) {
-	for name, c := range map[string]struct {
-		order []int // of elements 0 to 4, of which 1 is empty and 3 the fill value; 5 is in another page
-		ok    bool
-	}{
-		"none": {nil, true}, "empty": {[]int{1, 1}, true}, "in order": {[]int{0, 1, 2}, true}, "from the second": {[]int{1, 2}, true},
-		"backwards": {[]int{2, 0}, false}, "twice": {[]int{0, 0}, false}, "fill value": {[]int{2, 3, 4}, false}, "a gap": {[]int{0, 4}, false},
-		"two pages": {[]int{0, 5}, false}, "one of two": {[]int{5, 1}, true},
-	} {
-		h := grid.NewHeap([]byte("fill"))
-		refs := make([]byte, 6*grid.RefSize)
-		h.Add(refs, []byte("abcdefillgh"), []int64{0, 2, 2, 5, 9, 11})
-		h.Add(refs[5*grid.RefSize:], []byte("cdx"), []int64{0, 3})
-		v := grid.View{Shape: []int64{int64(len(c.order))}, Strides: []int64{grid.RefSize}, Size: grid.RefSize, Heap: h}
-		for _, i := range c.order {
-			v.Data = append(v.Data, refs[i*grid.RefSize:][:grid.RefSize]...)
-		}
-		want, ends := v.AppendElements(nil, []int64{0})
-		got, offsets, ok := v.InPage([]int64{0})
-		if ok != c.ok || ok && (!bytes.Equal(got, want) || !slices.Equal(offsets, ends)) {
-			t.Errorf("%s: %q %v (%t), want %q %v", name, got, offsets, ok, want, ends)
-		}
+// page counts how often it is put back.
+type page struct{ put int }
+
+func (p *page) Put() { p.put++ }
+
+// TestRelease gives the pages that were lent back, once, and keeps none but the fill value.
+func TestRelease(t *testing.T) {
+	h, lent := grid.NewHeap([]byte("fill")), new(page)
+	h.Within(100).Add(make([]byte, grid.RefSize), []byte("text"), []int64{0, 4})
+	h.Lend(lent)
+	for range 2 {
+		h.Release()
 	}
+	if n := h.Len(); n != 4 || lent.put != 1 {
+		t.Errorf("%d bytes are kept, the page was put back %d times", n, lent.put)
+	}
+	if got := h.Bytes(h.Fill()); string(got) != "fill" {
+		t.Errorf("the fill value is %q", got)
+	}
+	(*grid.Heap)(nil).Release()
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
 )
 
 func checkArrayBytes(newCodec func() any, s codec.Spec, o *Options) error {
@@ -42,6 +43,7 @@ func checkBlockBytes(c codec.ArrayBytes, s codec.Spec, shape []int64, o *Options
 		checkEncodedSize(c, src, len(encoded)),
 		checkTransparent(c, src, encoded),
 		checkAgain(c, src, encoded),
+		checkHeap(c, s, src, encoded),
 		checkDecode(c, s, src, encoded, o),
 		checkCounted(c, s, src, encoded, o),
 		checkDamage(c, s, src, encoded, o))
@@ -66,6 +68,31 @@ func checkAgain(c codec.ArrayBytes, src codec.Block, encoded []byte) error {
 	again, err := c.Encode(nil, src)
 	if err == nil && !bytes.Equal(again, encoded) {
 		err = errors.New("encoding again gives other bytes")
+	}
+	return err
+}
+
+// checkHeap encodes the elements from a heap, where they are in no order, and where the fill
+// value is an element like any other.
+func checkHeap(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte) error {
+	e, ok := c.(codec.HeapEncoder)
+	if !ok {
+		return nil
+	}
+	n := len(src.Offsets) - 1
+	if n > 0 { // the fill value has a page of its own
+		s.Fill = src.Data[src.Offsets[n/2]:src.Offsets[n/2+1]]
+	}
+	b := codec.Block{Shape: src.Shape, Data: make([]byte, n*grid.RefSize), Heap: s.Heap()}
+	for i := n - 1; i >= 0; i-- {
+		elem := src.Data[src.Offsets[i]:src.Offsets[i+1]]
+		if !b.Heap.Add(b.Data[i*grid.RefSize:][:grid.RefSize], elem, []int64{0, int64(len(elem))}) {
+			return fmt.Errorf("element %d has %d bytes", i, len(elem))
+		}
+	}
+	got, err := e.EncodeHeap([]byte(prefix), b)
+	if err == nil && !bytes.Equal(got, append([]byte(prefix), encoded...)) {
+		err = errors.New("encoding from a heap gives other bytes")
 	}
 	return err
 }

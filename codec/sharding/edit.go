@@ -350,6 +350,7 @@ func (d *editor) encodeOver(dst []byte, p *selection.Piece, src []byte, touched 
 		p.Scatter()
 	}
 	dst, err = d.append(dst, p.Decoded)
+	p.Decoded.Heap.Release() // the next inner chunk is decoded in the same memory
 	return dst, true, err
 }
 

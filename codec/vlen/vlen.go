@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
@@ -97,6 +98,25 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 		if int64(len(elem)) > math.MaxUint32 {
 			return dst, fmt.Errorf("%w: %s: element %d has %d bytes", codec.ErrLimit, c.name, i, len(elem))
 		}
+		dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(elem))), elem...)
+	}
+	return dst, nil
+}
+
+// EncodeHeap implements [codec.HeapEncoder].
+func (c *coder) EncodeHeap(dst []byte, src codec.Block) ([]byte, error) {
+	n, size := len(src.Data)/grid.RefSize, 0
+	if int64(n) > math.MaxUint32 {
+		return dst, fmt.Errorf("%w: %s: a chunk of %d elements", codec.ErrLimit, c.name, n)
+	}
+	for i := range n {
+		size += len(src.Heap.Bytes(src.Data[i*grid.RefSize:]))
+	}
+	dst = slices.Grow(dst, prefix*(n+1)+size)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
+	for i := range n {
+		// The heap holds no element of 4 GiB or more: its references have 32 bits for a length.
+		elem := src.Heap.Bytes(src.Data[i*grid.RefSize:])
 		dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(elem))), elem...)
 	}
 	return dst, nil

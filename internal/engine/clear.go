@@ -65,7 +65,7 @@ func (w *writer) claim(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return w.put(ctx, w.Decoded, n)
+		return w.putDecoded(ctx, n)
 	})
 }
 
@@ -112,6 +112,6 @@ func (w *writer) clear(ctx context.Context) error {
 			return err
 		}
 		w.on = store.IfVersion(w.info.Version)
-		return w.put(ctx, w.Decoded, n)
+		return w.putDecoded(ctx, n)
 	})
 }

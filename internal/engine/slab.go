@@ -158,9 +158,8 @@ func (w *worker) encodeChunk(ctx context.Context, s *Slab, part grid.Part, n int
 	}
 	w.cores.Enter()
 	defer w.cores.Leave()
-	b := budget.Get(w.Chain.Room(v))
+	out, b, err := w.encoded(ctx, v, n, false)
 	defer b.Put()
-	out, err := w.encoded(ctx, b.B, v, n)
 	if err != nil {
 		return nil, err
 	}

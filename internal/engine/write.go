@@ -181,7 +181,7 @@ func (w *writer) change(ctx context.Context, n int64, whole bool) error {
 		return err
 	}
 	w.Scatter()
-	return w.put(ctx, w.Decoded, n)
+	return w.putDecoded(ctx, n)
 }
 
 // writeWeight returns the bytes that writing a chunk takes besides the caller's memory.
@@ -257,6 +257,17 @@ func (w *writer) clearTail() bool {
 
 // put stores the elements that v shows as the chunk, n bytes decoded.
 func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
+	return w.putView(ctx, v, n, false)
+}
+
+// putDecoded stores the decoded chunk, n bytes. Its elements must not be used any more: where
+// they differ in length, their memory serves the last steps of encoding.
+func (w *writer) putDecoded(ctx context.Context, n int64) error {
+	return w.putView(ctx, w.Decoded, n, true)
+}
+
+// putView is put of elements that nobody uses again if last is set.
+func (w *writer) putView(ctx context.Context, v grid.View, n int64, last bool) error {
 	if w.deletes() && v.AllEqual(w.Fill) {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
 			return err
@@ -268,23 +279,23 @@ func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
 	if w.Chain.Divided() {
 		return w.putDivided(ctx, v, n)
 	}
-	encoded := budget.Get(w.Chain.Room(v))
-	defer encoded.Put()
 	w.cores.Enter()
-	value, err := w.encoded(ctx, encoded.B, v, n)
+	value, buffer, err := w.encoded(ctx, v, n, last)
 	w.cores.Leave()
+	defer buffer.Put()
 	if err != nil {
 		return err
 	}
 	return w.store(ctx, value)
 }
 
-// encoded appends the encoded form of the chunk, n bytes decoded, to dst. The caller holds a core.
-func (w *worker) encoded(ctx context.Context, dst []byte, v grid.View, n int64) ([]byte, error) {
+// encoded returns the encoded form of the chunk, n bytes decoded, and the buffer that it is
+// in; see [codec.Chain.EncodeNew]. The caller holds a core.
+func (w *worker) encoded(ctx context.Context, v grid.View, n int64, last bool) ([]byte, *budget.Buffer, error) {
 	start := observe.Start(w.Observer)
-	value, err := w.Chain.Encode(dst, v)
+	value, buffer, err := w.Chain.EncodeNew(v, last)
 	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
-	return value, err
+	return value, buffer, err
 }
 
 // putPlain stores a chunk that is not encoded, from where it is if its elements stand in C order.
