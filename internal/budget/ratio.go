@@ -27,17 +27,32 @@ const (
 	spare      = 1.25
 	spareFew   = 4
 	spareBytes = 4 << 10
+	// spareReady is how many bytes are made ready at most because few values were seen.
+	spareReady = 1 << 20
 )
 
 // Expect returns how many bytes to expect of a value encoded: somewhat more than was seen so far, and no more than most. Where nothing was
 // seen it is first.
 func (r *Ratio) Expect(decoded, first, most int64) int64 {
+	return r.expect(decoded, first, most, math.Inf(1))
+}
+
+// Ready returns how many bytes to make ready for an encoded value. That is what [Ratio.Expect]
+// returns for short ones. Memory for several times a long one costs more than to make room
+// for one that is longer still.
+func (r *Ratio) Ready(decoded, first, most int64) int64 {
+	return r.expect(decoded, first, most, spareReady)
+}
+
+// expect returns what to expect, with at most few bytes for want of other values.
+func (r *Ratio) expect(decoded, first, most int64, few float64) int64 {
 	seen := r.seen.Load()
 	if seen == 0 {
 		return first
 	}
-	ratio, times := math.Float64frombits(r.bits.Load()), spare+spareFew/float64(seen)
-	if likely := times*ratio*float64(decoded) + spareBytes; likely < float64(most) {
+	likely := math.Float64frombits(r.bits.Load()) * float64(decoded)
+	likely = spare*likely + min(few, spareFew/float64(seen)*likely) + spareBytes
+	if likely < float64(most) {
 		return int64(likely)
 	}
 	return most

@@ -136,6 +136,13 @@ func TestRatio(t *testing.T) {
 	if few, many := one.Expect(1<<20, 0, 1<<20), r.Expect(1<<20, 0, 1<<20); few < 4*many {
 		t.Errorf("%d bytes after one value, %d after many: little more to spare", few, many)
 	}
+	// One value says what to expect of the next, but not to make room for five of them.
+	if n := one.Ready(100<<20, 0, 1<<40); n < 10<<20*5/4 || n > 14<<20 {
+		t.Errorf("%d bytes are made ready after one value of %d", n, 10<<20)
+	}
+	if few, ready := one.Expect(1<<20, 0, 1<<20), one.Ready(1<<20, 0, 1<<20); few != ready {
+		t.Errorf("%d bytes of a short value are made ready, %d expected", ready, few)
+	}
 	var short Ratio
 	short.Learn(18, 2)
 	if n := short.Expect(1<<20, 1<<20, 1<<20); n != spareBytes {

@@ -77,7 +77,7 @@ func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error)
 
 // fetchTo reads a stored chunk of n decoded bytes that has at most so many.
 func (w *worker) fetchTo(ctx context.Context, s *stored, n, most int64) (err error) {
-	s.buffer = budget.Get(min(most, w.ratio.Expect(n, firstBuffer, most)))
+	s.buffer = budget.Get(min(most, w.ratio.Ready(n, firstBuffer, most)))
 	s.data, err = w.fetch(ctx, most, s.buffer.B)
 	w.ratio.Learn(int64(len(s.data)), n)
 	return err
