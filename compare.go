@@ -135,23 +135,26 @@ func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, err
 	return nil, nil
 }
 
-// withinVariable is within for elements that differ in length.
+// withinVariable is within for elements that differ in length. They are compared where they
+// were decoded, and their memory serves the next box.
 func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Difference, error) {
-	x, err := Read[[]byte](ctx, c.a, selection.Region(box))
+	x, err := c.a.elements(ctx, box)
 	if err != nil {
 		return nil, err
 	}
-	y, err := Read[[]byte](ctx, c.b, selection.Region(box))
+	defer x.heap.Release()
+	y, err := c.b.elements(ctx, box)
 	if err != nil {
 		return nil, err
 	}
-	i := 0
+	defer y.heap.Release()
+	at := 0
 	for index := range box.Indices() {
-		if !bytes.Equal(x.Data[i], y.Data[i]) {
+		if p, q := x.heap.Bytes(x.data[at:]), y.heap.Bytes(y.data[at:]); !bytes.Equal(p, q) {
 			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
-			return &Difference{What: "element", Index: slices.Clone(index), A: text(x.Data[i]), B: text(y.Data[i])}, nil
+			return &Difference{What: "element", Index: slices.Clone(index), A: text(p), B: text(q)}, nil
 		}
-		i++
+		at += grid.RefSize
 	}
 	return nil, nil
 }

@@ -68,6 +68,15 @@ func roomFor[T dtype.Element](a *Array, r *selected, values []T) elements {
 	return r.room(a.options.Limits.block())
 }
 
+// elements reads a box of elements that differ in length, without making values of them.
+func (a *Array) elements(ctx context.Context, box grid.Box) (e elements, err error) {
+	err = a.read(ctx, selection.Region(box), nil, true, func(r *selected) (grid.View, error) {
+		e = r.room(a.options.Limits.block())
+		return r.view(e)
+	})
+	return e, a.fail("read", err)
+}
+
 // ReadBytes reads the selected elements of an array of any type of fixed width into dst, which has room for just them: in C order and
 // in the byte order of the host. Fields of structs that are selected follow each other without gaps. After an error dst may hold anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {

@@ -112,7 +112,7 @@ func TestMemoryOfText(t *testing.T) {
 	racing.Skip(t)
 	const letters, chunks = 24 << 20, 12
 	// MiB: the text, what was tried before, the result, and what a pool keeps.
-	most := float64(6 * letters >> 20)
+	most := float64(5 * letters >> 20)
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
 	one := func(ctx context.Context, a *zarr.Array) error {
 		for i := range int64(chunks) {
