@@ -400,7 +400,7 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 		out, err := c.encodeSerial(s, dst, block)
 		return out, c.failSerial(err)
 	}
-	serial := budget.Get(c.serialSize(src, block))
+	serial := budget.Get(c.likelySerialSize(src, block))
 	if serial.B, err = c.encodeSerial(s, serial.B, block); err != nil {
 		serial.Put()
 		return nil, c.failSerial(err)
@@ -408,9 +408,9 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 	return c.encodeBytes(dst, serial.B, serial)
 }
 
-// serialSize returns about how many bytes the array-to-bytes codec makes of a block of the
+// likelySerialSize returns about how many bytes the array-to-bytes codec makes of a block of the
 // elements of src, at most if they are of one width.
-func (c *Chain) serialSize(src grid.View, block Block) int64 {
+func (c *Chain) likelySerialSize(src grid.View, block Block) int64 {
 	if c.varies {
 		return likelySize(src)
 	}

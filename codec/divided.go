@@ -81,14 +81,14 @@ func (c *Chain) Tells(was, is []int64) bool {
 	if c.TellsShapes() {
 		return true
 	}
-	before, fixed := c.serialSize(was)
-	after, alsoFixed := c.serialSize(is)
+	before, fixed := c.sizeOfShape(was)
+	after, alsoFixed := c.sizeOfShape(is)
 	return fixed && alsoFixed && before != after
 }
 
-// serialSize returns how many bytes the array-to-bytes codec makes of a chunk, and whether
+// sizeOfShape returns how many bytes the array-to-bytes codec makes of a chunk, and whether
 // these are always as many.
-func (c *Chain) serialSize(shape []int64) (size int64, fixed bool) {
+func (c *Chain) sizeOfShape(shape []int64) (size int64, fixed bool) {
 	n, ok := blockBytes(shape, c.spec.Width())
 	if !ok || c.varies {
 		return 0, false
