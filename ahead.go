@@ -6,15 +6,18 @@ import (
 )
 
 const (
-	// batchesAhead is how many of the things that are opened at a time make a batch, so that few wait for the last of it.
+	// batchesAhead is how many of the things that are opened at a time make a batch, so
+	// that few wait for the last of it.
 	batchesAhead = 4
-	// bytesAhead is how many bytes a batch may come to: when it has so many, no more is opened for it.
+	// bytesAhead is how many bytes a batch may come to: when it has so many, no more is
+	// opened for it.
 	bytesAhead = 1 << 20
 )
 
-// inBatches calls open for the numbers below n, several at a time, and then yield with what it returned, in order, until that is false. It
-// reports whether yield never was. Batches begin short, since a caller may want the first few only, and while yield runs nothing else does.
-// open also returns how many bytes of memory its result takes.
+// inBatches calls open for the numbers below n, several at a time, and then yield with
+// what it returned, in order, until that is false. It reports whether yield never was.
+// Batches begin short, since a caller may want the first few only, and while yield runs
+// nothing else does. open also returns how many bytes of memory its result takes.
 func inBatches[T any](n, atATime int, open func(i int) (v T, bytes int), yield func(T) bool) bool {
 	atATime = min(atATime, n)
 	longest := min(n, atATime*batchesAhead)
@@ -36,7 +39,8 @@ func inBatches[T any](n, atATime int, open func(i int) (v T, bytes int), yield f
 	return true
 }
 
-// batch opens as many results as have their place in the memory that there is for a batch, the first in any case, and returns how many.
+// batch opens as many results as have their place in the memory that there is for a
+// batch, the first in any case, and returns how many.
 func batch[T any](results []T, atATime int, open func(i int) (v T, bytes int)) int {
 	var claimed, taken atomic.Int64
 	work := func() {

@@ -11,8 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInBatches compares with a loop: all results come in order, as far as they are wanted; nothing is opened twice, while a result is
-// looked at, or far ahead of it, and no more at a time than may be.
+// TestInBatches compares with a loop: all results come in order, as far as they are
+// wanted; nothing is opened twice, while a result is looked at, or far ahead of it, and
+// no more at a time than may be.
 func TestInBatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, atATime := rapid.IntRange(0, 200).Draw(t, "n"), rapid.IntRange(1, 9).Draw(t, "at a time")
@@ -55,7 +56,8 @@ func TestInBatches(t *testing.T) {
 	})
 }
 
-// TestInBatchesOverlap opens what takes a second each, of a clock that jumps: several seconds pass at once.
+// TestInBatchesOverlap opens what takes a second each, of a clock that jumps: several
+// seconds pass at once.
 func TestInBatchesOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, atATime = 127, 8

@@ -10,19 +10,23 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// AppendOptions says how an array grows by elements. A nil *AppendOptions means the zero AppendOptions.
+// AppendOptions says how an array grows by elements. A nil *AppendOptions means the zero
+// AppendOptions.
 type AppendOptions struct {
-	// Grow says which edges an axis with listed edges gets where the ones it has do not reach. The zero value is
-	// [grid.AppendOne]: one edge for what is appended.
+	// Grow says which edges an axis with listed edges gets where the ones it has do not
+	// reach. The zero value is [grid.AppendOne]: one edge for what is appended.
 	Grow grid.Growth
-	// RoundUp lengthens the last new edge to whole inner chunks where chunks are shards. Its end lies beyond the extent then, and is filled
-	// by the next append. Otherwise a shard that inner chunks do not divide is refused.
+	// RoundUp lengthens the last new edge to whole inner chunks where chunks are shards.
+	// Its end lies beyond the extent then, and is filled by the next append. Otherwise a
+	// shard that inner chunks do not divide is refused.
 	RoundUp bool
-	// Expect is the shape that the array has to have before; nil stands for any. An array of another shape wraps
-	// [ErrConflict], so that an append which is repeated, because nobody knew how it ended, is not done twice.
+	// Expect is the shape that the array has to have before; nil stands for any. An array
+	// of another shape wraps [ErrConflict], so that an append which is repeated, because
+	// nobody knew how it ended, is not done twice.
 	Expect []int64
-	// Planes is how many indices the axis gains; 0 leaves it to src, whose length tells. Only an array that is empty along
-	// another axis needs it, as one of shape (3, 0): its planes have no elements, so no src tells how many there are.
+	// Planes is how many indices the axis gains; 0 leaves it to src, whose length tells.
+	// Only an array that is empty along another axis needs it, as one of shape (3, 0):
+	// its planes have no elements, so no src tells how many there are.
 	Planes int64
 }
 
@@ -33,14 +37,16 @@ func (o *AppendOptions) orZero() AppendOptions {
 	return *o
 }
 
-// Append grows the array along an axis by the elements of src, which is in C order and as long as the array along all other
-// axes. On an axis with listed edges it writes new chunks and the document and reads nothing, once
-// edges that reach beyond the extent are filled. A regular axis fills its last chunk first.
+// Append grows the array along an axis by the elements of src, which is in C order and as
+// long as the array along all other axes. On an axis with listed edges it writes new
+// chunks and the document and reads nothing, once edges that reach beyond the extent are
+// filled. A regular axis fills its last chunk first.
 //
-// Readers see the array without the new elements, or with all of them. Several programs may append to an array in a store
-// with locks or with conditional writes: each appends behind the others. One that is overtaken again and again
-// gives up with [ErrConflict]; without either power the error wraps [ErrUnsafeConcurrentWrite].
-// A policy that does not go with the axis wraps [ErrInvalidArgument].
+// Readers see the array without the new elements, or with all of them. Several programs
+// may append to an array in a store with locks or with conditional writes: each appends
+// behind the others. One that is overtaken again and again gives up with [ErrConflict];
+// without either power the error wraps [ErrUnsafeConcurrentWrite]. A policy that does not
+// go with the axis wraps [ErrInvalidArgument].
 func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
 	e, err := elementsOf(a, src)
 	if err == nil {
@@ -49,7 +55,8 @@ func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, o
 	return a.fail("append", err)
 }
 
-// AppendBytes is [Append] for an array of any type: src has the elements in the byte order of the host.
+// AppendBytes is [Append] for an array of any type: src has the elements in the byte
+// order of the host.
 func (a *Array) AppendBytes(ctx context.Context, axis int, src []byte, opt *AppendOptions) error {
 	return a.fail("append", a.append(ctx, axis, gain{elements: elements{typ: a.Type(), data: src}}, opt.orZero()))
 }
@@ -111,7 +118,8 @@ func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error
 	return &growth{grid: g, region: region, gain: more}, nil
 }
 
-// unexpected is the conflict of an array that is not as its writer expects. To try again is of no use.
+// unexpected is the conflict of an array that is not as its writer expects. To try again
+// is of no use.
 type unexpected struct{ is, want []int64 }
 
 func (u *unexpected) Error() string {
@@ -128,7 +136,8 @@ func (s *state) expect(shape []int64) error {
 	return nil
 }
 
-// planes returns how many indices along the axis a number of bytes fills, which is how many are said, unless that is 0.
+// planes returns how many indices along the axis a number of bytes fills, which is how
+// many are said, unless that is 0.
 func (s *state) planes(axis, bytes int, said int64) (int64, error) {
 	shape := s.grid.Shape()
 	shape[axis] = 1

@@ -115,8 +115,9 @@ func (d drawnArray) planes(n int64) []int64 {
 	return shape
 }
 
-// TestAppendFromItself appends an array to itself, box by box, where its last chunk is filled up
-// and so written again: the elements that are there stay as they are for whoever reads them.
+// TestAppendFromItself appends an array to itself, box by box, where its last chunk is
+// filled up and so written again: the elements that are there stay as they are for
+// whoever reads them.
 func TestAppendFromItself(t *testing.T) {
 	ctx, h := t.Context(), zarr.On(memory.New())
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(64), "listed": grid.Edges(64, 64)} {
@@ -143,8 +144,8 @@ func TestAppendFromItself(t *testing.T) {
 	}
 }
 
-// TestAppendFromIsAppend appends to equal arrays, from memory and from a source, with boxes of
-// all sizes: what is stored is the same, byte by byte.
+// TestAppendFromIsAppend appends to equal arrays, from memory and from a source, with
+// boxes of all sizes: what is stored is the same, byte by byte.
 func TestAppendFromIsAppend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, d := context.Background(), drawArray(t)
@@ -170,7 +171,8 @@ func TestAppendFromIsAppend(t *testing.T) {
 	})
 }
 
-// TestAppendTogetherFrom appends to two arrays of a group, one from memory and one from a source.
+// TestAppendTogetherFrom appends to two arrays of a group, one from memory and one from a
+// source.
 func TestAppendTogetherFrom(t *testing.T) {
 	ctx, h := t.Context(), zarr.On(memory.New())
 	g, err := h.CreateGroup(ctx, "g", nil, nil)
@@ -291,9 +293,9 @@ func (b brokenAt) ReadAt(p []byte, off int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, off)
 }
 
-// TestAppendFromBroken appends what breaks off at any place. The array stays as it is, no chunk is
-// left, and the message says where the source broke off. So does what wraps a conflict: that
-// of another array is none of this one.
+// TestAppendFromBroken appends what breaks off at any place. The array stays as it is, no
+// chunk is left, and the message says where the source broke off. So does what wraps a
+// conflict: that of another array is none of this one.
 func TestAppendFromBroken(t *testing.T) {
 	ctx, data := t.Context(), int32Bytes(numbers(7, 40))
 	for at := int64(0); at < int64(len(data)); at += 10 {
@@ -334,8 +336,8 @@ func TestAppendFromBroken(t *testing.T) {
 	}
 }
 
-// TestAppendFromOvertaken appends from a source while another program appends to the array, in a
-// store without locks: the source is read once more, and both are there.
+// TestAppendFromOvertaken appends from a source while another program appends to the
+// array, in a store without locks: the source is read once more, and both are there.
 func TestAppendFromOvertaken(t *testing.T) {
 	for name, spec := range map[string]zarr.Spec{"listed": edges(2, 3), "regular": every(5, 4), "beyond": within(edges(2, 9), 5)} {
 		ctx, s := t.Context(), storetest.Conditional(memory.New(), storetest.Hooks{})
@@ -393,8 +395,8 @@ func TestAppendFromAnother(t *testing.T) {
 	}
 }
 
-// TestAppendFromMemory appends far more than there is memory for. Boxes of the last axis, whose rows
-// are apart in the source, take no more.
+// TestAppendFromMemory appends far more than there is memory for. Boxes of the last axis,
+// whose rows are apart in the source, take no more.
 func TestAppendFromMemory(t *testing.T) {
 	racing.Skip(t)
 	const budget, most = 8 << 20, 40.0 // MiB: a box, what pools keep, and what encoding takes

@@ -17,8 +17,9 @@ import (
 // archiveSuffix is how the names of zip archives end.
 const archiveSuffix = ".zip"
 
-// archiveOn returns the path of the zip archive that a path leads to or into: the first that is named so, and is a file or, where
-// one is to be created, nothing yet. It is "" where there is none.
+// archiveOn returns the path of the zip archive that a path leads to or into: the first
+// that is named so, and is a file or, where one is to be created, nothing yet. It is ""
+// where there is none.
 func archiveOn(dir string, access store.Access) string {
 	found := ""
 	if !strings.Contains(dir, archiveSuffix) {
@@ -36,8 +37,8 @@ func archiveOn(dir string, access store.Access) string {
 	return found
 }
 
-// storeNotes says in what respects the store of a node was read in one of several ways, as an
-// archive with two members of one name.
+// storeNotes says in what respects the store of a node was read in one of several ways,
+// as an archive with two members of one name.
 func (n *node) storeNotes() []string {
 	if s, ok := store.Driver(n.hierarchy.store).(*zip.Store); ok {
 		return s.Notes()

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestArchive writes into a zip archive, appends before it is closed, and reads from it on this machine and on a web server.
+// TestArchive writes into a zip archive, appends before it is closed, and reads from it
+// on this machine and on a web server.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

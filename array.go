@@ -17,16 +17,18 @@ import (
 
 // Array is a node that holds elements: a large block cut into chunks.
 //
-// An Array may be used from several goroutines at once, also while it grows: a call works on a state that was published, whole.
-// Within this process writers of one chunk take turns, and a change of the extent waits for the writes that have begun.
-// In several processes the last writer of a chunk wins; changes of the extent take turns with each other, and with writes to
-// the chunks at the border.
+// An Array may be used from several goroutines at once, also while it grows: a call works
+// on a state that was published, whole. Within this process writers of one chunk take
+// turns, and a change of the extent waits for the writes that have begun. In several
+// processes the last writer of a chunk wins; changes of the extent take turns with each
+// other, and with writes to the chunks at the border.
 type Array struct {
 	node
 	state atomic.Pointer[state]
 }
 
-// state is an array as one document describes it. All but the time for which it is confirmed never changes.
+// state is an array as one document describes it. All but the time for which it is
+// confirmed never changes.
 type state struct {
 	version store.Version // of the document, zero where it is not known
 	doc     *metadata.Array
@@ -55,7 +57,8 @@ func (a *Array) bind(doc *metadata.Array, version store.Version) (*state, error)
 	return a.bindGrid(doc, nil, version)
 }
 
-// bindGrid is bind with the grid that the document describes, nil where that is still to be read.
+// bindGrid is bind with the grid that the document describes, nil where that is still to
+// be read.
 func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Version) (*state, error) {
 	s := &state{doc: doc, grid: g, version: version}
 	var err error
@@ -93,8 +96,8 @@ func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Versio
 	return s, nil
 }
 
-// chain returns the codecs of a state: those that the array has, with what they have learned about its chunks, as long as
-// nothing about them is different.
+// chain returns the codecs of a state: those that the array has, with what they have
+// learned about its chunks, as long as nothing about them is different.
 func (a *Array) chain(s *state) (*codec.Chain, error) {
 	now := a.state.Load()
 	if now != nil && now.typ == s.typ && bytes.Equal(now.fill, s.fill) && now.grid.Rank() == s.grid.Rank() &&
@@ -119,7 +122,8 @@ func (a *Array) Grid() *grid.Grid { return a.state.Load().grid }
 // Type returns the data type of the elements.
 func (a *Array) Type() dtype.Type { return a.state.Load().typ }
 
-// FillValue returns the element that stands where nothing was written, in host byte order.
+// FillValue returns the element that stands where nothing was written, in host byte
+// order.
 func (a *Array) FillValue() []byte { return bytes.Clone(a.state.Load().fill) }
 
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
@@ -128,7 +132,8 @@ func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attr
 // Metadata returns the document that describes the array. It is not to be changed.
 func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
 
-// DimensionNames returns the name of every axis, "" for an axis without one. It is nil where the array names none.
+// DimensionNames returns the name of every axis, "" for an axis without one. It is nil
+// where the array names none.
 func (a *Array) DimensionNames() []string { return a.state.Load().names() }
 
 func (s *state) names() []string { return dimensionNames(s.doc) }

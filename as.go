@@ -12,17 +12,21 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Real is the constraint of Go types of real numbers, which numbers of other types can be converted to and from when that is asked for.
+// Real is the constraint of Go types of real numbers, which numbers of other types can be
+// converted to and from when that is asked for.
 type Real interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// ReadAs is [Read] with the numbers converted to T: integers of any width to integers, where every value fits; integers and floats of
-// any width to float32 and float64, rounded to the nearest, ties to even. So small floats are read as float32, exactly. A value that T
-// cannot hold, such as 300 for a uint8, or 1e300 for a float32, wraps [ErrInvalidArgument], and the message names the first.
-// Floats are not read as integers, and nothing that is no real number is converted.
+// ReadAs is [Read] with the numbers converted to T: integers of any width to integers,
+// where every value fits; integers and floats of any width to float32 and float64,
+// rounded to the nearest, ties to even. So small floats are read as float32, exactly. A
+// value that T cannot hold, such as 300 for a uint8, or 1e300 for a float32, wraps
+// [ErrInvalidArgument], and the message names the first. Floats are not read as integers,
+// and nothing that is no real number is converted.
 //
-// What is large is read in parts of some 32 MiB, one after the other: they may be of different moments where somebody writes meanwhile.
+// What is large is read in parts of some 32 MiB, one after the other: they may be of
+// different moments where somebody writes meanwhile.
 func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	if native[T](typeOf(from, sel)) {
 		return Read[T](ctx, from, sel)
@@ -38,7 +42,8 @@ func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection)
 	return b, nil
 }
 
-// typeOf returns the data type of what is selected, the zero Type where that is not known.
+// typeOf returns the data type of what is selected, the zero Type where that is not
+// known.
 func typeOf(from Elements, sel selection.Selection) dtype.Type {
 	a, sel, err := from.of(sel)
 	if err != nil {
@@ -97,8 +102,8 @@ func misfit(r *selected, place int, elem []byte, to dtype.Type) error {
 	return badArgument("element %d of the selection, %s, does not fit %s", number.Index(r.Shape(), place), r.typ.AppendText(nil, elem), to)
 }
 
-// WriteAs is [Write] of numbers that are converted from T to the type of the array, by the rules of [ReadAs]. Every value is looked at
-// before one is stored.
+// WriteAs is [Write] of numbers that are converted from T to the type of the array, by
+// the rules of [ReadAs]. Every value is looked at before one is stored.
 func WriteAs[T Real](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	if native[T](typeOf(to, sel)) {
 		return Write(ctx, to, sel, src)
@@ -122,7 +127,8 @@ func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src
 	if int64(len(src)) != r.Len() {
 		return badArgument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
 	}
-	// A part at a time, twice: what does not fit must not be found when half of it is stored.
+	// A part at a time, twice: what does not fit must not be found when half of it is
+	// stored.
 	room := make([]byte, min(r.Len()*r.size(), convertedBytes+r.size()))
 	step := len(room) / int(r.size())
 	for from := 0; from < len(src); from += step {
@@ -147,7 +153,8 @@ func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src
 	return nil
 }
 
-// conversion returns what turns numbers of one type into those of another. It returns the index of the first that has no counterpart, or -1.
+// conversion returns what turns numbers of one type into those of another. It returns the
+// index of the first that has no counterpart, or -1.
 func conversion(from, to dtype.Type) (func(dst, src []byte) int, error) {
 	source, known := number.Of(from)
 	target, wanted := number.Of(to)

@@ -279,7 +279,8 @@ func TestReadAsAllocates(t *testing.T) {
 	}
 }
 
-// TestReadTellsOthers points from a Read of another type to what makes that type of the elements.
+// TestReadTellsOthers points from a Read of another type to what makes that type of the
+// elements.
 func TestReadTellsOthers(t *testing.T) {
 	a := arrayOf(t, must(dtype.Parse("float16", nil)), []int64{1})
 	if _, err := zarr.Read[float32](t.Context(), a, nil); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "; ReadAs and WriteAs convert numbers") {

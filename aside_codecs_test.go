@@ -18,8 +18,9 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestTrimPacked makes the last chunks of arrays shorter whose codecs store several elements in
-// a byte. Where the old chunk could be read as the new one it is refused, and nothing changes.
+// TestTrimPacked makes the last chunks of arrays shorter whose codecs store several
+// elements in a byte. Where the old chunk could be read as the new one it is refused, and
+// nothing changes.
 func TestTrimPacked(t *testing.T) {
 	pack := func(p packbits.Padding) metadata.Extension { return packbits.Extension(&packbits.Options{Padding: p}) }
 	clipped := func(inner metadata.Extension) []metadata.Extension {

@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestShrinkWhatIsAside shrinks an array whose last chunk a program that died has put aside in a shorter shape, and lets it grow again: no
-// old value comes back.
+// TestShrinkWhatIsAside shrinks an array whose last chunk a program that died has put
+// aside in a shorter shape, and lets it grow again: no old value comes back.
 func TestShrinkWhatIsAside(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2)}} {
 		ctx, m := t.Context(), memory.New()
@@ -63,8 +63,9 @@ func TestShrinkWhatIsAside(t *testing.T) {
 	}
 }
 
-// TestFaultWhileMoving lets one of several chunks that are cut fail to be moved to its place: the others are there, the error
-// says what is left, and the next opening for writing moves it.
+// TestFaultWhileMoving lets one of several chunks that are cut fail to be moved to its
+// place: the others are there, the error says what is left, and the next opening for
+// writing moves it.
 func TestFaultWhileMoving(t *testing.T) {
 	ctx, m := t.Context(), memory.New()
 	spec := zarr.Spec{
@@ -117,8 +118,8 @@ func TestFaultWhileMoving(t *testing.T) {
 	read()
 }
 
-// TestTrimRefused trims shards whose indexes have no checksum, so that an old shard could be
-// read as a shorter one: it is refused, and nothing changes.
+// TestTrimRefused trims shards whose indexes have no checksum, so that an old shard could
+// be read as a shorter one: it is refused, and nothing changes.
 func TestTrimRefused(t *testing.T) {
 	spec := edges(8, 8)
 	spec.Codecs = []metadata.Extension{must(sharding.Extension(sharding.Configuration{

@@ -12,8 +12,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// UpdateAttributes publishes attributes that change makes of the newest ones. Both are JSON objects; spelling and order are
-// kept as change returns them. See [metadata.SetAttribute] and [metadata.UnsetAttribute]. The array is locked while change
+// UpdateAttributes publishes attributes that change makes of the newest ones. Both are
+// JSON objects; spelling and order are kept as change returns them. See
+// [metadata.SetAttribute] and [metadata.UnsetAttribute]. The array is locked while change
 // runs, so change must not itself change the array.
 func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if a.isV2() {
@@ -38,8 +39,8 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 	return a.fail("set attributes", err)
 }
 
-// UpdateAttributes publishes attributes that change makes of the newest ones, as [Array.UpdateAttributes] does.
-// The group itself shows them when it is opened again.
+// UpdateAttributes publishes attributes that change makes of the newest ones, as
+// [Array.UpdateAttributes] does. The group itself shows them when it is opened again.
 func (g *Group) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if err := g.writable(); err != nil {
 		return g.fail("set attributes", err)
@@ -76,7 +77,8 @@ func (g *Group) updateAttributes(ctx context.Context, change func(object []byte)
 	})
 }
 
-// publishAttributes publishes attributes of a node of format 2, which have a document of their own, and returns them.
+// publishAttributes publishes attributes of a node of format 2, which have a document of
+// their own, and returns them.
 func (n *node) publishAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) (object []byte, err error) {
 	at, l := n.publisher(), n.options.Limits.metadata()
 	at.Document = metadata.V2Attributes
@@ -104,7 +106,8 @@ func (n *node) publishAttributes(ctx context.Context, change func(object []byte)
 	return object, err
 }
 
-// beginAttributes writes the document of the attributes for a node that has none, which is then to be changed.
+// beginAttributes writes the document of the attributes for a node that has none, which
+// is then to be changed.
 func (n *node) beginAttributes(ctx context.Context, at publish.Node) error {
 	if _, err := store.Stat(ctx, n.hierarchy.store, n.key()); err != nil {
 		return err // there is no such node any more
@@ -141,8 +144,8 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 	}
 }
 
-// refreshGroup makes consolidated metadata agree with the documents of a group: that of the groups above, and in format 2 its own,
-// which has a copy of them too.
+// refreshGroup makes consolidated metadata agree with the documents of a group: that of
+// the groups above, and in format 2 its own, which has a copy of them too.
 func (h *Hierarchy) refreshGroup(ctx context.Context, n node) error {
 	var err error
 	if n.isV2() {

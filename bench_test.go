@@ -19,7 +19,8 @@ func plain() []metadata.Extension { return []metadata.Extension{zarrbytes.Extens
 
 func packed() []metadata.Extension { return append(plain(), zstd.Extension(0, false)) }
 
-// BenchmarkSmallChunks reads 10,000 chunks of 10×10 float32 from memory: what a chunk costs besides its bytes.
+// BenchmarkSmallChunks reads 10,000 chunks of 10×10 float32 from memory: what a chunk
+// costs besides its bytes.
 func BenchmarkSmallChunks(b *testing.B) {
 	ctx := context.Background()
 	for _, bench := range []struct {
@@ -120,7 +121,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend appends one element, in a chunk of its own, to an array that has few chunks or many.
+// BenchmarkAppend appends one element, in a chunk of its own, to an array that has few
+// chunks or many.
 func BenchmarkAppend(b *testing.B) {
 	ctx := context.Background()
 	for _, chunks := range []int64{10, 1_000_000} {

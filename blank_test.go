@@ -87,7 +87,8 @@ func TestFillHugeUnlocked(t *testing.T) {
 	}
 }
 
-// TestFillSparse checks that the fill value is written where it is selected, and nowhere else.
+// TestFillSparse checks that the fill value is written where it is selected, and nowhere
+// else.
 func TestFillSparse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := []int64{40, 39}

@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// twoHandles opens an array of ten elements in chunks of a hundred twice, as two programs do that share a directory.
+// twoHandles opens an array of ten elements in chunks of a hundred twice, as two programs
+// do that share a directory.
 func twoHandles(t *testing.T) (a, b *zarr.Array) {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
@@ -43,7 +44,8 @@ func twoHandles(t *testing.T) (a, b *zarr.Array) {
 	return handles[0], handles[1]
 }
 
-// TestWriteBesideAppend writes to the chunk that another handle appends to: what was appended stays.
+// TestWriteBesideAppend writes to the chunk that another handle appends to: what was
+// appended stays.
 func TestWriteBesideAppend(t *testing.T) {
 	ctx := context.Background()
 	a, b := twoHandles(t)
@@ -116,7 +118,8 @@ func (b *blocking) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 	return b.Store.Stat(ctx, key)
 }
 
-// TestStoresDoNotWaitForEachOther writes to an array while another store with one of the same path does not answer.
+// TestStoresDoNotWaitForEachOther writes to an array while another store with one of the
+// same path does not answer.
 func TestStoresDoNotWaitForEachOther(t *testing.T) {
 	ctx := context.Background()
 	slow := &blocking{memory.New(), make(chan struct{})}

@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// largeShard makes an array of one shard that is large enough to be spliced, with inner chunks of 4 KiB, and fills it.
+// largeShard makes an array of one shard that is large enough to be spliced, with inner
+// chunks of 4 KiB, and fills it.
 func largeShard(t testing.TB, s store.Store) (*zarr.Array, []uint8) {
 	t.Helper()
 	ctx := context.Background()
@@ -36,7 +37,8 @@ func largeShard(t testing.TB, s store.Store) (*zarr.Array, []uint8) {
 	return a, data
 }
 
-// TestWriteAfterCachedIndex writes to a shard whose index is cached, as it is and after another writer has replaced the shard.
+// TestWriteAfterCachedIndex writes to a shard whose index is cached, as it is and after
+// another writer has replaced the shard.
 func TestWriteAfterCachedIndex(t *testing.T) {
 	ctx := context.Background()
 	for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace} {
@@ -71,8 +73,8 @@ func TestWriteAfterCachedIndex(t *testing.T) {
 	}
 }
 
-// TestDeadBytesAreBounded rewrites an inner chunk many times in a shard that new inner chunks
-// are put behind: its dead bytes do not outgrow the others.
+// TestDeadBytesAreBounded rewrites an inner chunk many times in a shard that new inner
+// chunks are put behind: its dead bytes do not outgrow the others.
 func TestDeadBytesAreBounded(t *testing.T) {
 	s, spec := memory.New(), every(8, 8)
 	spec.Codecs, spec.InnerChunks = plain(), []grid.Cut{grid.Every(2)}

@@ -11,19 +11,24 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// CheckOptions says how a shard is checked. A nil *CheckOptions means the zero CheckOptions.
+// CheckOptions says how a shard is checked. A nil *CheckOptions means the zero
+// CheckOptions.
 type CheckOptions struct {
-	// IndexOnly looks at indexes alone, those of nested shards too, and decodes no inner chunk.
+	// IndexOnly looks at indexes alone, those of nested shards too, and decodes no inner
+	// chunk.
 	IndexOnly bool
-	// Complete makes it a fault, which wraps [fs.ErrNotExist], that a chunk of the grid is not stored. It is for
-	// arrays whose chunks are all stored ([Options].StoreFill). [Array.CheckShards] yields such faults at the end.
+	// Complete makes it a fault, which wraps [fs.ErrNotExist], that a chunk of the grid
+	// is not stored. It is for arrays whose chunks are all stored ([Options].StoreFill).
+	// [Array.CheckShards] yields such faults at the end.
 	Complete bool
-	// KeepGoing makes it a fault that the store fails to read a shard, for want of permission or because of an error of
-	// I/O, and goes on with the others. More than 100 such shards in a row are an error: the store cannot be read at all.
-	// Without it the first is an error. It is for [Array.CheckShards].
+	// KeepGoing makes it a fault that the store fails to read a shard, for want of
+	// permission or because of an error of I/O, and goes on with the others. More than
+	// 100 such shards in a row are an error: the store cannot be read at all. Without it
+	// the first is an error. It is for [Array.CheckShards].
 	KeepGoing bool
-	// Progress is called by [Array.CheckShards] for every stored shard that was looked at, for one at a time and before its faults are
-	// yielded. Neither index nor result is to be changed.
+	// Progress is called by [Array.CheckShards] for every stored shard that was looked
+	// at, for one at a time and before its faults are yielded. Neither index nor result
+	// is to be changed.
 	Progress func(shard []int64, found *codec.Check)
 }
 
@@ -37,11 +42,13 @@ type ShardFault struct {
 // Error returns which shard it is, and what is wrong with it.
 func (f ShardFault) Error() string { return fmt.Sprintf("chunk %v (%s): %v", f.Shard, f.Key, f.Fault) }
 
-// CheckShard looks for faults in one stored shard: whether its index can be read, every inner chunk is in the shard, outside
-// of the index, has its bytes for itself, and decodes; the same within nested shards. What is wrong is told in the result
-// and is no error; nor are dead bytes, which are counted. A chunk that is no shard is decoded.
+// CheckShard looks for faults in one stored shard: whether its index can be read, every
+// inner chunk is in the shard, outside of the index, has its bytes for itself, and
+// decodes; the same within nested shards. What is wrong is told in the result and is no
+// error; nor are dead bytes, which are counted. A chunk that is no shard is decoded.
 //
-// A shard that is not stored wraps [fs.ErrNotExist]. Everything is read from one version of the shard, with [Options].Budget.
+// A shard that is not stored wraps [fs.ErrNotExist]. Everything is read from one version
+// of the shard, with [Options].Budget.
 func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions) (*codec.Check, error) {
 	if opt == nil {
 		opt = &CheckOptions{}
@@ -64,12 +71,13 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 	return nil, a.fail("check", fmt.Errorf("%w while it was looked at, again and again", ErrConflict))
 }
 
-// mostUnread is how many shards in a row [CheckOptions].KeepGoing takes for faults of their own. Beyond that the store
-// is at fault, and each of its shards would be told.
+// mostUnread is how many shards in a row [CheckOptions].KeepGoing takes for faults of
+// their own. Beyond that the store is at fault, and each of its shards would be told.
 const mostUnread = 100
 
-// CheckShards looks for faults in all stored shards, as [Array.CheckShard] does, several at a time, and yields each, shards in
-// no order. An error, which ends it, is not a fault of a shard but what kept it from going on.
+// CheckShards looks for faults in all stored shards, as [Array.CheckShard] does, several
+// at a time, and yields each, shards in no order. An error, which ends it, is not a fault
+// of a shard but what kept it from going on.
 func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[ShardFault, error] {
 	if opt == nil {
 		opt = &CheckOptions{}
@@ -113,8 +121,8 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 	}
 }
 
-// missing yields the chunks that are not stored, as faults. Where another program changes the array meanwhile, it
-// looks again, for chunks may come and go with their grid.
+// missing yields the chunks that are not stored, as faults. Where another program changes
+// the array meanwhile, it looks again, for chunks may come and go with their grid.
 func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
 	return func(yield func(ShardFault, error) bool) {
 		s := a.state.Load()
@@ -145,7 +153,8 @@ func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
 	}
 }
 
-// recheck looks at a shard with faults again, if another program has changed the array meanwhile: then it may be as it should.
+// recheck looks at a shard with faults again, if another program has changed the array
+// meanwhile: then it may be as it should.
 func (a *Array) recheck(ctx context.Context, s *state, index []int64, found *codec.Check, opt *CheckOptions) (*codec.Check, error) {
 	now, err := a.fresh(ctx, s)
 	if err != nil || now == s {

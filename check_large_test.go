@@ -18,7 +18,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestMemoryOfLargeChunks checks chunks that are long once they are decoded, one at a time: the memory of one serves the next.
+// TestMemoryOfLargeChunks checks chunks that are long once they are decoded, one at a
+// time: the memory of one serves the next.
 func TestMemoryOfLargeChunks(t *testing.T) {
 	if racing.Detector {
 		t.Skip("a lot of decoding")

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// indexed returns an array of shards of n inner chunks, of which every entry of the index is the same, and which have no other bytes.
+// indexed returns an array of shards of n inner chunks, of which every entry of the index
+// is the same, and which have no other bytes.
 func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *zarr.Array {
 	t.Helper()
 	s := memory.New()
@@ -42,8 +43,9 @@ func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *z
 	return a
 }
 
-// TestMemoryOfHostileIndexes checks shards with an index that is nothing but faults: it takes little more than the index as it is
-// stored and as it is read, however many faults there are, and tells the first of them.
+// TestMemoryOfHostileIndexes checks shards with an index that is nothing but faults: it
+// takes little more than the index as it is stored and as it is read, however many faults
+// there are, and tells the first of them.
 func TestMemoryOfHostileIndexes(t *testing.T) {
 	racing.Skip(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // garbage is not what is looked for
@@ -69,7 +71,8 @@ func TestMemoryOfHostileIndexes(t *testing.T) {
 				}
 			})
 			t.Logf("%.0f MiB, %d faults told", used, faults)
-			// The index as it is stored and as it is read, of 8 MiB each, the order of its entries, and some of them to be looked at.
+			// The index as it is stored and as it is read, of 8 MiB each, the order of
+			// its entries, and some of them to be looked at.
 			if most := 6.0 * 16 * n / (1 << 20); used > most || faults != shards*1001 {
 				t.Errorf("%.0f MiB, want %.0f at most; %d faults are told", used, most, faults)
 			}

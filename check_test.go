@@ -52,7 +52,8 @@ func damage(t *testing.T, s store.Store, key string, change func([]byte) []byte)
 	}
 }
 
-// TestCheckShards looks at an array whose shards have dead bytes, which are no faults, and then at one with damaged shards.
+// TestCheckShards looks at an array whose shards have dead bytes, which are no faults,
+// and then at one with damaged shards.
 func TestCheckShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
@@ -168,7 +169,8 @@ func TestCheckChunks(t *testing.T) {
 	}
 }
 
-// TestCheckAfterOthers looks at an array that another program has given another grid meanwhile: what is right for that is no fault.
+// TestCheckAfterOthers looks at an array that another program has given another grid
+// meanwhile: what is right for that is no fault.
 func TestCheckAfterOthers(t *testing.T) {
 	ctx := context.Background()
 	s := memory.New()
@@ -207,8 +209,8 @@ func flipByte(s *memory.Store, key string, at int) error {
 	return err
 }
 
-// TestCheckUnreadable has chunks that the store fails to read: an error, or with KeepGoing faults
-// unless there are too many in a row.
+// TestCheckUnreadable has chunks that the store fails to read: an error, or with
+// KeepGoing faults unless there are too many in a row.
 func TestCheckUnreadable(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()

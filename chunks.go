@@ -18,7 +18,8 @@ type Chunk struct {
 	Key string // in the store
 }
 
-// Chunks yields every chunk in C order, stored or not. The chunk is reused: clone what is kept.
+// Chunks yields every chunk in C order, stored or not. The chunk is reused: clone what is
+// kept.
 func (a *Array) Chunks() iter.Seq[Chunk] {
 	s := a.state.Load()
 	return func(yield func(Chunk) bool) {
@@ -30,7 +31,8 @@ func (a *Array) Chunks() iter.Seq[Chunk] {
 	}
 }
 
-// StoredChunks yields the indices of the chunks that are stored, in no order. The slice is reused.
+// StoredChunks yields the indices of the chunks that are stored, in no order. The slice
+// is reused.
 func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 	s := a.state.Load()
 	return func(yield func([]int64, error) bool) {
@@ -42,7 +44,8 @@ func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 	}
 }
 
-// ChunkInfo returns the bytes that a chunk takes in the store. A chunk that is not stored wraps [fs.ErrNotExist].
+// ChunkInfo returns the bytes that a chunk takes in the store. A chunk that is not stored
+// wraps [fs.ErrNotExist].
 func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error) {
 	s := a.state.Load()
 	if err := s.isChunk(index); err != nil {
@@ -52,8 +55,8 @@ func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error
 	return info, a.fail("stat chunk", err)
 }
 
-// ReadChunk returns the elements of one chunk in its encoded shape: C order, host byte order, with what lies beyond the array.
-// A chunk that is not stored is the fill value.
+// ReadChunk returns the elements of one chunk in its encoded shape: C order, host byte
+// order, with what lies beyond the array. A chunk that is not stored is the fill value.
 func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	return a.readChunk(ctx, func(s *state) ([]byte, engine.Suspicion, error) {
 		n, err := s.chunkBytes(index)
@@ -86,8 +89,9 @@ func (a *Array) readChunk(ctx context.Context, read func(*state) ([]byte, engine
 	return nil, a.fail("read chunk", fmt.Errorf("%w while it was read, again and again", ErrConflict))
 }
 
-// WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk] returns them. A chunk that another
-// program has cut in another way, or that holds more or less of the array by now, wraps [ErrConflict].
+// WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk]
+// returns them. A chunk that another program has cut in another way, or that holds more
+// or less of the array by now, wraps [ErrConflict].
 func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) error {
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *state, b store.Batch) error {
 		n, err := s.chunkBytes(index)
@@ -104,7 +108,8 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 	}))
 }
 
-// ReadEncodedChunk returns the bytes of one chunk as they are stored. A chunk that is not stored wraps [fs.ErrNotExist].
+// ReadEncodedChunk returns the bytes of one chunk as they are stored. A chunk that is not
+// stored wraps [fs.ErrNotExist].
 func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
 	s := a.state.Load()
 	if err := s.isChunk(index); err != nil {
@@ -115,7 +120,8 @@ func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 }
 
 // WriteEncodedChunk stores bytes as one chunk, as [Array.ReadEncodedChunk] returns them.
-// Bytes that do not decode to the chunk's encoded shape wrap [ErrCorrupt] and are not stored.
+// Bytes that do not decode to the chunk's encoded shape wrap [ErrCorrupt] and are not
+// stored.
 func (a *Array) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *state, b store.Batch) error {
 		return s.engine.WriteEncoded(ctx, index, data, b)

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// firstTouched returns the index along an axis of the first chunk that growing along it touches.
+// firstTouched returns the index along an axis of the first chunk that growing along it
+// touches.
 func (s *state) firstTouched(axis int) int64 {
 	a := s.grid.Axis(axis)
 	last, ok := a.Cell(a.Chunks() - 1)
@@ -21,15 +22,16 @@ func (s *state) firstTouched(axis int) int64 {
 	return a.Chunks()
 }
 
-// witness returns the index of the chunk that everybody puts first who makes the array grow along an axis.
+// witness returns the index of the chunk that everybody puts first who makes the array
+// grow along an axis.
 func (s *state) witness(axis int) []int64 {
 	index := make([]int64, s.grid.Rank())
 	index[axis] = s.firstTouched(axis)
 	return index
 }
 
-// guarded reports whether only who makes the array grow along the axis can put a chunk of the next state: who makes it grow along
-// another one has another witness.
+// guarded reports whether only who makes the array grow along the axis can put a chunk of
+// the next state: who makes it grow along another one has another witness.
 func (s *state) guarded(next *state, axis int, key store.Key) bool {
 	name, ok := strings.CutPrefix("/"+key.String(), strings.TrimSuffix("/"+next.engine.Path.String(), "/")+"/")
 	index, parsed := next.engine.Keys.ParseKey(name, s.grid.Rank(), nil)
@@ -39,11 +41,13 @@ func (s *state) guarded(next *state, axis int, key store.Key) bool {
 	return ok && parsed
 }
 
-// mostClaimed is how many chunks of fill values may be stored while an array grows without elements, where the store
-// has no locks to keep those away who write the same chunks.
+// mostClaimed is how many chunks of fill values may be stored while an array grows
+// without elements, where the store has no locks to keep those away who write the same
+// chunks.
 const mostClaimed = 1 << 16
 
-// tooManyClaimed is the [ErrUnsafeConcurrentWrite] of a change that has to store more chunks of fill values than is reasonable.
+// tooManyClaimed is the [ErrUnsafeConcurrentWrite] of a change that has to store more
+// chunks of fill values than is reasonable.
 type tooManyClaimed struct{}
 
 func (tooManyClaimed) Error() string {
@@ -53,9 +57,10 @@ func (tooManyClaimed) Error() string {
 
 func (tooManyClaimed) Is(target error) bool { return target == ErrUnsafeConcurrentWrite }
 
-// claim is expose where only a fence keeps others away: every chunk that the new region touches is written, so that nobody who
-// planned on the old document can write it later. The witnesses of all axes that grow come first. With keepStale, chunks
-// that the array has already stay as they are.
+// claim is expose where only a fence keeps others away: every chunk that the new region
+// touches is written, so that nobody who planned on the old document can write it later.
+// The witnesses of all axes that grow come first. With keepStale, chunks that the array
+// has already stay as they are.
 func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
 	kept := grid.BoxOf(next.grid.Chunks())
 	var boxes []grid.Box
@@ -90,7 +95,8 @@ func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.
 	}
 	how := engine.Writing{Batch: b, Valid: s.grid.Shape(), KeepFill: true}
 	for _, cells := range boxes {
-		// Readers still know the chunks that there are, so these keep their shape, even if another axis is trimmed.
+		// Readers still know the chunks that there are, so these keep their shape, even
+		// if another axis is trimmed.
 		there, old := slices.Clone(cells), grid.BoxOf(s.grid.Chunks())
 		for i := range there {
 			there[i] = there[i].Intersect(old[i])

@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// claimGrids are arrays of two axes, whose last chunks are full or reach beyond the array.
+// claimGrids are arrays of two axes, whose last chunks are full or reach beyond the
+// array.
 var claimGrids = []Spec{
 	{Shape: []int64{4, 4}, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
 	{Shape: []int64{3, 4}, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
@@ -23,8 +24,8 @@ var claimGrids = []Spec{
 	{Shape: []int64{5, 4}, Chunks: []grid.Cut{grid.Edges(2, 4, 3), grid.Edges(3, 3)}},
 }
 
-// appended returns the chunks that an append of n planes along an axis puts, and the state
-// of the array before it.
+// appended returns the chunks that an append of n planes along an axis puts, and the
+// state of the array before it.
 func appended(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *state) {
 	t.Helper()
 	var mutex sync.Mutex
@@ -53,8 +54,8 @@ func appended(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *
 	return put, old
 }
 
-// TestWitness sees that every append along an axis puts the witness of that axis, and that
-// no append along another axis puts a chunk that the witness guards.
+// TestWitness sees that every append along an axis puts the witness of that axis, and
+// that no append along another axis puts a chunk that the witness guards.
 func TestWitness(t *testing.T) {
 	for i, spec := range claimGrids {
 		for axis := range 2 {

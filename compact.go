@@ -10,11 +10,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// CompactOptions says how shards are compacted. A nil *CompactOptions means the zero CompactOptions.
+// CompactOptions says how shards are compacted. A nil *CompactOptions means the zero
+// CompactOptions.
 type CompactOptions struct {
-	// DryRun only looks: the report is that of a call without it, and nothing is written. An array that was opened to be read will do.
+	// DryRun only looks: the report is that of a call without it, and nothing is written.
+	// An array that was opened to be read will do.
 	DryRun bool
-	// Progress is called for every stored shard that was looked at, for one at a time. The index is reused: clone what is kept.
+	// Progress is called for every stored shard that was looked at, for one at a time.
+	// The index is reused: clone what is kept.
 	Progress func(shard []int64)
 }
 
@@ -26,20 +29,23 @@ type CompactReport struct {
 	After   int64
 }
 
-// CompactShards puts every stored shard in order: its inner chunks one behind the other as [Options].Shards.Order says, and no
-// byte that belongs to none of them. Inner chunks are taken over as they are encoded; nothing is decoded, also where an inner chunk
-// is a shard itself. Elements, grid and which shards are stored stay as they are.
+// CompactShards puts every stored shard in order: its inner chunks one behind the other
+// as [Options].Shards.Order says, and no byte that belongs to none of them. Inner chunks
+// are taken over as they are encoded; nothing is decoded, also where an inner chunk is a
+// shard itself. Elements, grid and which shards are stored stay as they are.
 //
-// A shard that is in order costs its index, one or two requests, and is not written. Any other is replaced in one step,
-// and only if it is still the version that was read, as far as the store can tell; else it is looked at anew. In a
-// store that puts values together ([store.Splicer]) the bytes do not pass through the program; in others a shard is read and
-// fits into memory, and one that is larger than [Options.Budget] is processed alone. Whoever stops it, at any time, leaves
-// shards that are whole, in order or not; another call goes on.
+// A shard that is in order costs its index, one or two requests, and is not written. Any
+// other is replaced in one step, and only if it is still the version that was read, as
+// far as the store can tell; else it is looked at anew. In a store that puts values
+// together ([store.Splicer]) the bytes do not pass through the program; in others a shard
+// is read and fits into memory, and one that is larger than [Options.Budget] is processed
+// alone. Whoever stops it, at any time, leaves shards that are whole, in order or not;
+// another call goes on.
 //
-// A shard is left as it is whose index leads out of it, gives an inner chunk a length that its codecs
-// cannot, or gives bytes to several. The other shards are done, and the error, which wraps [ErrCorrupt],
-// names the first few by key and inner chunk. An array whose chunks are no shards, or are compressed as a
-// whole, is [ErrUnsupported].
+// A shard is left as it is whose index leads out of it, gives an inner chunk a length
+// that its codecs cannot, or gives bytes to several. The other shards are done, and the
+// error, which wraps [ErrCorrupt], names the first few by key and inner chunk. An array
+// whose chunks are no shards, or are compressed as a whole, is [ErrUnsupported].
 func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (CompactReport, error) {
 	if opt == nil {
 		opt = &CompactOptions{}
@@ -75,7 +81,8 @@ func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report C
 	return report, err
 }
 
-// untilFresh does something with the newest state, and does it anew where it finds damage and the state is not the newest any more.
+// untilFresh does something with the newest state, and does it anew where it finds damage
+// and the state is not the newest any more.
 func (a *Array) untilFresh(ctx context.Context, s *state, do func(s *state, shared bool) error) error {
 	for range writeTries {
 		now, err := a.fresh(ctx, s)
@@ -117,7 +124,8 @@ func (a *Array) compactState(ctx context.Context, s *state, opt CompactOptions) 
 	return done, errors.Join(damaged, err)
 }
 
-// add adds what was done when the shards were looked at again: they are what they have become.
+// add adds what was done when the shards were looked at again: they are what they have
+// become.
 func (r *CompactReport) add(done engine.Compacted) {
 	saved := r.Before - r.After
 	r.Shards, r.After = done.Chunks, done.After

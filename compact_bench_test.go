@@ -13,7 +13,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// manyInner makes an array of one shard of 64³ inner chunks of 4³ bytes that are not compressed, 16 MiB.
+// manyInner makes an array of one shard of 64³ inner chunks of 4³ bytes that are not
+// compressed, 16 MiB.
 func manyInner(b *testing.B, s store.Store) {
 	b.Helper()
 	ctx := context.Background()
@@ -33,8 +34,9 @@ func manyInner(b *testing.B, s store.Store) {
 	}
 }
 
-// BenchmarkCompactShards puts a shard of 262,144 inner chunks in order: one that is so already, one that is in another order, which
-// moves every inner chunk, and a check of all of them.
+// BenchmarkCompactShards puts a shard of 262,144 inner chunks in order: one that is so
+// already, one that is in another order, which moves every inner chunk, and a check of
+// all of them.
 func BenchmarkCompactShards(b *testing.B) {
 	ctx := context.Background()
 	local, err := file.Open(b.TempDir(), &file.Options{Create: true})

@@ -26,7 +26,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// sharded is a spec of shards of listed lengths along an axis of 12, in a plane of 4 rows.
+// sharded is a spec of shards of listed lengths along an axis of 12, in a plane of 4
+// rows.
 func sharded() zarr.Spec {
 	return zarr.Spec{
 		Shape: []int64{4, 11}, Type: dtype.Of[int32](), Codecs: plain(),
@@ -39,7 +40,8 @@ func appendingShards() *zarr.Options {
 	return &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: codec.Append}}
 }
 
-// fragmented makes the array "g/a" of a spec and writes to it until all its shards have dead bytes. It returns its elements.
+// fragmented makes the array "g/a" of a spec and writes to it until all its shards have
+// dead bytes. It returns its elements.
 func fragmented(t testing.TB, s store.Store, spec zarr.Spec) []int32 {
 	t.Helper()
 	ctx := context.Background()
@@ -94,8 +96,8 @@ func shardBytes(t *testing.T, a *zarr.Array) (n, shards int64) {
 	return n, shards
 }
 
-// TestCompactShards compacts shards with dead bytes in stores of all kinds. A trial says the same beforehand and changes nothing,
-// and a second call has nothing to do.
+// TestCompactShards compacts shards with dead bytes in stores of all kinds. A trial says
+// the same beforehand and changes nothing, and a second call has nothing to do.
 func TestCompactShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
@@ -162,7 +164,8 @@ func (l *requestLog) on(s store.Store) store.Store {
 	}})
 }
 
-// TestCompactRequests counts what compacting costs a far store: a shard in order one read of its index, any other one more, and a write.
+// TestCompactRequests counts what compacting costs a far store: a shard in order one read
+// of its index, any other one more, and a write.
 func TestCompactRequests(t *testing.T) {
 	ctx := context.Background()
 	m := memory.New()
@@ -272,7 +275,8 @@ func TestCompactWithoutChecksum(t *testing.T) {
 	}
 }
 
-// TestCompactAfterOthers compacts with an array that was opened before another program gave it another grid.
+// TestCompactAfterOthers compacts with an array that was opened before another program
+// gave it another grid.
 func TestCompactAfterOthers(t *testing.T) {
 	ctx := context.Background()
 	for _, s := range []store.Store{memory.New(), conditional(memory.New())} {
@@ -307,7 +311,8 @@ func TestCompactAfterOthers(t *testing.T) {
 	}
 }
 
-// TestCompactWhileOthersWrite compacts again and again while others write to the inner chunks of the same shards: nothing is lost.
+// TestCompactWhileOthersWrite compacts again and again while others write to the inner
+// chunks of the same shards: nothing is lost.
 func TestCompactWhileOthersWrite(t *testing.T) {
 	ctx := context.Background()
 	for _, s := range []store.Store{memory.New(), conditional(memory.New()), file.On(vfs.NewDisk(), nil)} {
@@ -347,8 +352,9 @@ func TestCompactWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// TestCrashCompact stops the machine before every operation of a compaction, and looks at every image that a power cut may leave:
-// the elements are there, and another call puts all shards in order and leaves nothing of the dead one. Inner chunks go through memory,
+// TestCrashCompact stops the machine before every operation of a compaction, and looks at
+// every image that a power cut may leave: the elements are there, and another call puts
+// all shards in order and leaves nothing of the dead one. Inner chunks go through memory,
 // or from file to file where the budget is too small.
 func TestCrashCompact(t *testing.T) {
 	oneByOne(t)
@@ -366,7 +372,8 @@ func TestCrashCompact(t *testing.T) {
 	}
 }
 
-// crashCompact stops a compaction before its operation n. It is false where that comes to its end before.
+// crashCompact stops a compaction before its operation n. It is false where that comes to
+// its end before.
 func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 	t.Helper()
 	ctx, disk := context.Background(), vfs.NewDisk()

@@ -29,16 +29,18 @@ func (d *Difference) String() string {
 const (
 	// comparedBytes is how much is read of either array at a time.
 	comparedBytes = 32 << 20
-	// comparedChunks is how many chunks are read of either array at a time, where chunks are so
-	// short: if the fill values differ, one slab may be all that has to be looked at.
+	// comparedChunks is how many chunks are read of either array at a time, where chunks
+	// are so short: if the fill values differ, one slab may be all that has to be looked
+	// at.
 	comparedChunks = 1 << 12
 )
 
-// Compare returns where two arrays first differ in shape, data type or elements, or nil where they do not. Elements are equal
-// when their bits are, so that a NaN equals itself and -0.0 is not 0.0. How the arrays are cut, coded and described
-// makes no difference. Both are streamed, a few chunks at a time; where most chunks of both are not stored, only
-// those that are stored in either are read. Arrays with more chunks than anybody could ask for wrap [ErrLimit] if a
-// store cannot list them.
+// Compare returns where two arrays first differ in shape, data type or elements, or nil
+// where they do not. Elements are equal when their bits are, so that a NaN equals itself
+// and -0.0 is not 0.0. How the arrays are cut, coded and described makes no difference.
+// Both are streamed, a few chunks at a time; where most chunks of both are not stored,
+// only those that are stored in either are read. Arrays with more chunks than anybody
+// could ask for wrap [ErrLimit] if a store cannot list them.
 func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	if s, t := a.Shape(), b.Shape(); !slices.Equal(s, t) {
 		return &Difference{What: "shape", A: fmt.Sprint(s), B: fmt.Sprint(t)}, nil
@@ -135,8 +137,8 @@ func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, err
 	return nil, nil
 }
 
-// withinVariable is within for elements that differ in length. They are compared where they
-// were decoded, and their memory serves the next box.
+// withinVariable is within for elements that differ in length. They are compared where
+// they were decoded, and their memory serves the next box.
 func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Difference, error) {
 	x, err := c.a.elements(ctx, box)
 	if err != nil {
@@ -159,7 +161,8 @@ func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Differe
 	return nil, nil
 }
 
-// likelyBytes is how many bytes an element that may have any number of them is taken to have.
+// likelyBytes is how many bytes an element that may have any number of them is taken to
+// have.
 const likelyBytes = 64
 
 // differenceWithin finds the first difference of two blocks that differ.

@@ -28,7 +28,8 @@ const roleVariable = "VARVE_TEST_ROLE"
 // roles are the parts, each given the arguments of the child.
 var roles = map[string]func(args []string) error{"append": appendInChild, "change": changeInChild}
 
-// TestMain runs the tests, or the part of a child, and expects no goroutine to outlive the tests.
+// TestMain runs the tests, or the part of a child, and expects no goroutine to outlive
+// the tests.
 func TestMain(m *testing.M) {
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
@@ -60,7 +61,8 @@ func child(t *testing.T, role string, args ...string) *exec.Cmd {
 // batchRows is the number of rows of one append.
 const batchRows = 3
 
-// batchOf returns the elements that a writer's append number seq adds: each names writer, number and row.
+// batchOf returns the elements that a writer's append number seq adds: each names writer,
+// number and row.
 func batchOf(writer, seq int) []int32 {
 	rows := make([]int32, batchRows)
 	for i := range rows {
@@ -69,7 +71,8 @@ func batchOf(writer, seq int) []int32 {
 	return rows
 }
 
-// checkBatches expects whole appends, those of each writer in their order. It returns how many each writer has.
+// checkBatches expects whole appends, those of each writer in their order. It returns how
+// many each writer has.
 func checkBatches(rows []int32) (map[int]int, error) {
 	next := map[int]int{}
 	for i := 0; i < len(rows); i += batchRows {
@@ -82,10 +85,12 @@ func checkBatches(rows []int32) (map[int]int, error) {
 	return next, nil
 }
 
-// growing are arrays to append to: with listed edges, and with chunks that take no whole number of appends.
+// growing are arrays to append to: with listed edges, and with chunks that take no whole
+// number of appends.
 var growing = map[string]zarr.Spec{"edges": edges(batchRows), "regular": every(batchRows, 4)}
 
-// onStores runs a test on each kind of array that grows, in memory and in a directory. The array has one append of writer 0.
+// onStores runs a test on each kind of array that grows, in memory and in a directory.
+// The array has one append of writer 0.
 func onStores(t *testing.T, run func(t *testing.T, h *zarr.Hierarchy)) {
 	for kind, spec := range growing {
 		for name, newStore := range map[string]func(t *testing.T) store.Store{
@@ -123,7 +128,8 @@ func startArray(t *testing.T, h *zarr.Hierarchy, spec zarr.Spec) {
 	}
 }
 
-// opened returns the array, flushed instead of synced: what other programs see is the same.
+// opened returns the array, flushed instead of synced: what other programs see is the
+// same.
 func opened(ctx context.Context, h *zarr.Hierarchy) (*zarr.Array, error) {
 	return h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Durability: store.Flush})
 }
@@ -158,7 +164,8 @@ func watch(ctx context.Context, h *zarr.Hierarchy, done <-chan struct{}, check f
 	}
 }
 
-// TestConcurrentAppends appends from many goroutines, some to one open array and some to their own, while others read.
+// TestConcurrentAppends appends from many goroutines, some to one open array and some to
+// their own, while others read.
 func TestConcurrentAppends(t *testing.T) {
 	const writers, appends = 6, 8
 	onStores(t, func(t *testing.T, h *zarr.Hierarchy) {
@@ -193,7 +200,8 @@ func TestConcurrentAppends(t *testing.T) {
 	})
 }
 
-// sharedOrOwn returns the shared array to every second writer, and one that is opened now to the others.
+// sharedOrOwn returns the shared array to every second writer, and one that is opened now
+// to the others.
 func sharedOrOwn(ctx context.Context, h *zarr.Hierarchy, shared *zarr.Array, writer int) (*zarr.Array, error) {
 	if writer%2 == 0 {
 		return opened(ctx, h)
@@ -231,7 +239,8 @@ func wantBatches(t *testing.T, h *zarr.Hierarchy, writers, appends int) {
 	}
 }
 
-// TestConcurrentWrites writes every element of an array from a goroutine of its own, so that the writers of a chunk take turns.
+// TestConcurrentWrites writes every element of an array from a goroutine of its own, so
+// that the writers of a chunk take turns.
 func TestConcurrentWrites(t *testing.T) {
 	onStores(t, func(t *testing.T, h *zarr.Hierarchy) {
 		shared, err := opened(t.Context(), h)
@@ -260,8 +269,9 @@ func TestConcurrentWrites(t *testing.T) {
 	})
 }
 
-// TestConcurrentResizes grows and shrinks an array from many goroutines while others append to it and read it. The first rows
-// are never cut: every state has them, and beyond them nothing but whole appends, what is left of them, and fill value.
+// TestConcurrentResizes grows and shrinks an array from many goroutines while others
+// append to it and read it. The first rows are never cut: every state has them, and
+// beyond them nothing but whole appends, what is left of them, and fill value.
 func TestConcurrentResizes(t *testing.T) {
 	onStores(t, func(t *testing.T, h *zarr.Hierarchy) {
 		check := func(rows []int32) error {
@@ -355,7 +365,8 @@ func TestProcessesAppend(t *testing.T) {
 	}
 }
 
-// startChild starts a process and waits until it is ready. The function that it returns lets it begin.
+// startChild starts a process and waits until it is ready. The function that it returns
+// lets it begin.
 func startChild(t *testing.T, c *exec.Cmd) (begin func() error) {
 	t.Helper()
 	in, err := c.StdinPipe()

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// container returns the place of the consolidated metadata of the group at a path above the node: in format 3 the document of the
-// group, in format 2 one of its own.
+// container returns the place of the consolidated metadata of the group at a path above
+// the node: in format 3 the document of the group, in format 2 one of its own.
 func (n node) container(p store.Path) node {
 	if n.path = p; n.isV2() {
 		n.document = metadata.V2Consolidated
@@ -22,7 +22,8 @@ func (n node) container(p store.Path) node {
 	return n
 }
 
-// record returns the document with which consolidated metadata is told of a change of the node.
+// record returns the document with which consolidated metadata is told of a change of the
+// node.
 func (n *node) record(ctx context.Context) (raw []byte, err error) {
 	raw, format, err := n.hierarchy.record(ctx, n.path, n.options.Limits)
 	if err == nil && format != n.Format() {
@@ -31,7 +32,8 @@ func (n *node) record(ctx context.Context) (raw []byte, err error) {
 	return raw, err
 }
 
-// recordMember tells the groups above a node that have consolidated metadata what its record is now; nil is none.
+// recordMember tells the groups above a node that have consolidated metadata what its
+// record is now; nil is none.
 func (h *Hierarchy) recordMember(ctx context.Context, n node, raw []byte) error {
 	for p := n.path; !p.IsRoot(); {
 		p = p.Parent()
@@ -51,9 +53,10 @@ func inside(group, p store.Path) string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.String(), group.String()), "/")
 }
 
-// refreshAbove makes the consolidated metadata of the groups above some nodes agree with the documents that these have now: one
-// change of each group. Groups that do not list a node stay as they are. journal is that of the change
-// that the nodes are part of, if they are.
+// refreshAbove makes the consolidated metadata of the groups above some nodes agree with
+// the documents that these have now: one change of each group. Groups that do not list a
+// node stay as they are. journal is that of the change that the nodes are part of, if
+// they are.
 func (h *Hierarchy) refreshAbove(ctx context.Context, journal store.Key, members ...node) error {
 	groups := map[store.Key][]node{}
 	for _, m := range members {
@@ -75,8 +78,9 @@ func (h *Hierarchy) refreshAbove(ctx context.Context, journal store.Key, members
 	return nil
 }
 
-// refreshed returns the consolidated metadata of a group in which the entries of some nodes agree with their documents. A document
-// counts only while its node is part of no other change of several: that one has perhaps not published all of them.
+// refreshed returns the consolidated metadata of a group in which the entries of some
+// nodes agree with their documents. A document counts only while its node is part of no
+// other change of several: that one has perhaps not published all of them.
 func (h *Hierarchy) refreshed(
 	ctx context.Context, c *metadata.Consolidated, group store.Path, journal store.Key, members []node,
 ) (*metadata.Consolidated, error) {
@@ -100,7 +104,8 @@ func (h *Hierarchy) refreshed(
 	return c, nil
 }
 
-// pendingMember says that a member of a group is part of an unfinished change of several nodes.
+// pendingMember says that a member of a group is part of an unfinished change of several
+// nodes.
 type pendingMember struct {
 	member node
 	err    error
@@ -109,7 +114,8 @@ type pendingMember struct {
 func (p *pendingMember) Error() string { return p.err.Error() }
 func (p *pendingMember) Unwrap() error { return p.err }
 
-// notPending refuses a node that is part of an unfinished change of several nodes with another journal.
+// notPending refuses a node that is part of an unfinished change of several nodes with
+// another journal.
 func (n node) notPending(ctx context.Context, journal store.Key) error {
 	err := publish.Pending(ctx, n.publisher(), journal)
 	if errors.Is(err, publish.ErrPending) {
@@ -118,7 +124,8 @@ func (n node) notPending(ctx context.Context, journal store.Key) error {
 	return err
 }
 
-// finishMember finishes the change of several nodes that err is about, if it is about one. The error stays.
+// finishMember finishes the change of several nodes that err is about, if it is about
+// one. The error stays.
 func finishMember(ctx context.Context, err error) error {
 	var p *pendingMember
 	if errors.As(err, &p) {
@@ -128,7 +135,8 @@ func finishMember(ctx context.Context, err error) error {
 	return err
 }
 
-// changeConsolidated publishes a change of consolidated metadata, if there is some and the change is one.
+// changeConsolidated publishes a change of consolidated metadata, if there is some and
+// the change is one.
 func (h *Hierarchy) changeConsolidated(
 	ctx context.Context, n node, change func(*metadata.Consolidated) (*metadata.Consolidated, error),
 ) error {
@@ -152,7 +160,8 @@ func (h *Hierarchy) changeConsolidated(
 	return retry(ctx, func() error { return finishMember(ctx, publish.Update(ctx, n.publisher(), plan)) })
 }
 
-// replan returns the document of a container after a change of its consolidated metadata, nil where nothing changes.
+// replan returns the document of a container after a change of its consolidated metadata,
+// nil where nothing changes.
 func (n node) replan(document []byte, change func(*metadata.Consolidated) (*metadata.Consolidated, error)) ([]byte, error) {
 	l := n.options.Limits.metadata()
 	if n.isV2() {
@@ -180,12 +189,15 @@ func (n node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 	return g.WithConsolidated(c).Marshal(l)
 }
 
-// Consolidate stores a copy of the documents of all nodes below the group in the group's own document, or in format 2 beside it
-// in one of its own, so that a reader who uses it learns of all of them at once. Nodes that this package creates, changes and removes
-// keep it up to date; after other programs have changed a node it has to be made anew. The group itself shows it when it is opened
-// again. Nodes of the other format are left out.
+// Consolidate stores a copy of the documents of all nodes below the group in the group's
+// own document, or in format 2 beside it in one of its own, so that a reader who uses it
+// learns of all of them at once. Nodes that this package creates, changes and removes
+// keep it up to date; after other programs have changed a node it has to be made anew.
+// The group itself shows it when it is opened again. Nodes of the other format are left
+// out.
 //
-// Source: zarr-python 3.4.1, whose form it has ("consolidated_metadata", kind "inline"; ".zmetadata").
+// Source: zarr-python 3.4.1, whose form it has ("consolidated_metadata", kind "inline";
+// ".zmetadata").
 func (g *Group) Consolidate(ctx context.Context) error {
 	if err := g.writable(); err != nil {
 		return g.fail("consolidate", err)
@@ -212,8 +224,8 @@ func (g *Group) Consolidate(ctx context.Context) error {
 	}))
 }
 
-// consolidate returns the document that has the consolidated metadata of the group: in format 3 that of the group, which is now
-// as given.
+// consolidate returns the document that has the consolidated metadata of the group: in
+// format 3 that of the group, which is now as given.
 func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error) {
 	l := g.options.Limits.metadata()
 	var failed error
@@ -239,7 +251,8 @@ func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error
 	return doc.WithConsolidated(c).Marshal(l)
 }
 
-// documents yields paths and records of all nodes of the group's format below the group, as they are stored.
+// documents yields paths and records of all nodes of the group's format below the group,
+// as they are stored.
 func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, []byte] {
 	plain := &Group{node: g.node, doc: g.doc.WithConsolidated(nil)}
 	plain.options.Write = false // whoever opens to write finishes the changes of dead writers, and that would take a lock that is held
@@ -268,7 +281,8 @@ func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, 
 	}
 }
 
-// withMember returns consolidated metadata that has another record at path, and nothing of what was below it.
+// withMember returns consolidated metadata that has another record at path, and nothing
+// of what was below it.
 func withMember(c *metadata.Consolidated, path string, raw []byte, l Limits) (*metadata.Consolidated, error) {
 	b := c.Without(path)
 	var gone []string

@@ -33,8 +33,8 @@ func listed(t *testing.T, s store.Store, path string) *zarr.Array {
 	return nil
 }
 
-// TestConsolidatedFollows changes arrays below groups that have consolidated metadata, its own and zarr-python's: the groups show
-// the same as the arrays after every change.
+// TestConsolidatedFollows changes arrays below groups that have consolidated metadata,
+// its own and zarr-python's: the groups show the same as the arrays after every change.
 func TestConsolidatedFollows(t *testing.T) {
 	own := memory.New()
 	if _, err := zarr.On(own).CreateArray(t.Context(), "deep/two", every(6, 4), nil); err != nil {
@@ -111,7 +111,8 @@ func described(a *zarr.Array) string {
 	return strings.Join(strings.Fields(fmt.Sprint(a.Shape(), a.Grid().Name(), string(a.Grid().AppendConfiguration(nil)), string(a.Attributes()))), "")
 }
 
-// TestConsolidatedStays leaves groups alone that have no consolidated metadata, or none of the array.
+// TestConsolidatedStays leaves groups alone that have no consolidated metadata, or none
+// of the array.
 func TestConsolidatedStays(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	h := zarr.On(s)

@@ -42,7 +42,8 @@ func within(s zarr.Spec, shape ...int64) zarr.Spec {
 	return s
 }
 
-// raw returns the spec without a codec that would tell chunks of another shape from their own.
+// raw returns the spec without a codec that would tell chunks of another shape from their
+// own.
 func raw(s zarr.Spec) zarr.Spec {
 	s.Codecs = plain()
 	return s
@@ -118,7 +119,8 @@ func becomes(grid string, shape ...int64) func(state) []state {
 	return func(old state) []state { return []state{old.resized(shape...).cut(grid)} }
 }
 
-// appended expects more elements behind those that are there, and a grid unless that is "".
+// appended expects more elements behind those that are there, and a grid unless that is
+// "".
 func appended(data []int32, grid string) func(state) []state {
 	return func(old state) []state {
 		return []state{{[]int64{old.shape[0] + int64(len(data))}, slices.Concat(old.data, data), grid}}

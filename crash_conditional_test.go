@@ -16,7 +16,8 @@ import (
 
 var errNoAnswer = errors.New("no answer")
 
-// interruption is what happens to a writer at its operation n: it dies before or after, or hears nothing and lives on.
+// interruption is what happens to a writer at its operation n: it dies before or after,
+// or hears nothing and lives on.
 type interruption struct {
 	name      string
 	done      bool // the operation is done
@@ -45,9 +46,11 @@ func (i *interruption) hooks() storetest.Hooks {
 // happened reports whether the writer came so far.
 func (i *interruption) happened() bool { return i.operation.Load() > i.n }
 
-// TestCrashConditional interrupts every change at every operation on a store that has conditional writes but no locks: the writer
-// dies before or after it, or its answer is lost. Readers from before and from afterwards see the old array or the new one, whole,
-// and a change that failed for good is not there. The next writer can make the array grow.
+// TestCrashConditional interrupts every change at every operation on a store that has
+// conditional writes but no locks: the writer dies before or after it, or its answer is
+// lost. Readers from before and from afterwards see the old array or the new one, whole,
+// and a change that failed for good is not there. The next writer can make the array
+// grow.
 func TestCrashConditional(t *testing.T) {
 	oneByOne(t)
 	points := interruptAll(t, crashCases)
@@ -78,7 +81,8 @@ func interruptAll(t *testing.T, cases []crashCase) (points int) {
 	return points
 }
 
-// interrupt runs a change that is interrupted, and looks at what is there then. It is false where the change was done before.
+// interrupt runs a change that is interrupted, and looks at what is there then. It is
+// false where the change was done before.
 func (c *crashCase) interrupt(t *testing.T, i *interruption) bool {
 	t.Helper()
 	ctx, s := context.Background(), memory.New()
@@ -134,7 +138,8 @@ func (c *crashCase) prepareIn(t *testing.T, h *zarr.Hierarchy) state {
 	return state{c.spec.Shape, data, string(a.Grid().AppendConfiguration(nil))}
 }
 
-// growOn makes the array grow over whatever is left, first without elements and then with some.
+// growOn makes the array grow over whatever is left, first without elements and then with
+// some.
 func growOn(t *testing.T, h *zarr.Hierarchy, got state, label string) {
 	t.Helper()
 	ctx := context.Background()

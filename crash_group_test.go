@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// groupCase is a change of a group, which holds a time and a value that grow together, and knows their documents.
+// groupCase is a change of a group, which holds a time and a value that grow together,
+// and knows their documents.
 type groupCase struct {
 	name string
 	run  func(ctx context.Context, g *zarr.Group) error
@@ -25,8 +26,9 @@ type groupCase struct {
 // datasetRows is how many rows the arrays have before.
 const datasetRows = 5
 
-// newDataset returns a disk with a group and its arrays: "time" with listed edges, "value" with chunks of two rows and two
-// columns, "deep/mask" with an edge that reaches beyond.
+// newDataset returns a disk with a group and its arrays: "time" with listed edges,
+// "value" with chunks of two rows and two columns, "deep/mask" with an edge that reaches
+// beyond.
 func newDataset(t *testing.T, consolidate bool) *vfs.Disk {
 	t.Helper()
 	ctx := context.Background()
@@ -89,8 +91,8 @@ func openDataset(ctx context.Context, disk vfs.FS) (*zarr.Group, error) {
 	return zarr.On(file.On(disk, nil)).OpenGroup(ctx, "g", &zarr.Options{Write: true, Concurrency: 1})
 }
 
-// snapshot returns how many rows each array has for a reader who uses the group's consolidated metadata where it is,
-// and expects them to have the right elements.
+// snapshot returns how many rows each array has for a reader who uses the group's
+// consolidated metadata where it is, and expects them to have the right elements.
 func snapshot(t *testing.T, disk *vfs.Disk, label string) map[string]int {
 	t.Helper()
 	ctx := context.Background()
@@ -123,7 +125,8 @@ func wantRows(t *testing.T, a *zarr.Array, path string, n int, label string) {
 	}
 }
 
-// each expects all arrays to have one of the numbers of rows, and all the same where they have to, which is returned.
+// each expects all arrays to have one of the numbers of rows, and all the same where they
+// have to, which is returned.
 func (c *groupCase) each(t *testing.T, rows map[string]int, same bool, label string) int {
 	t.Helper()
 	for path, n := range rows {
@@ -134,7 +137,8 @@ func (c *groupCase) each(t *testing.T, rows map[string]int, same bool, label str
 	return rows["time"]
 }
 
-// check looks at an image and opens all arrays for writing. Then all can be appended to, which it tries where goOn is set.
+// check looks at an image and opens all arrays for writing. Then all can be appended to,
+// which it tries where goOn is set.
 func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn bool, label string) {
 	t.Helper()
 	ctx := context.Background()
@@ -175,8 +179,9 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 	}
 }
 
-// TestCrashTogether stops the machine before every operation of a change of several arrays. Readers of the group's metadata
-// always see all arrays before the change, or all after it; once the arrays were opened for writing, so does everybody.
+// TestCrashTogether stops the machine before every operation of a change of several
+// arrays. Readers of the group's metadata always see all arrays before the change, or all
+// after it; once the arrays were opened for writing, so does everybody.
 func TestCrashTogether(t *testing.T) {
 	oneByOne(t)
 	points, images := 0, 0
@@ -216,8 +221,8 @@ func TestCrashTogether(t *testing.T) {
 	}
 }
 
-// TestCrashTogetherAndBack makes one array what it was before a change whose writer died, and then opens the others: what the
-// dead writer had decided is not done twice.
+// TestCrashTogetherAndBack makes one array what it was before a change whose writer died,
+// and then opens the others: what the dead writer had decided is not done twice.
 func TestCrashTogetherAndBack(t *testing.T) {
 	oneByOne(t)
 	ctx := context.Background()

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// reserve makes room for two parts, fills them in the wrong order, and publishes or cancels them.
+// reserve makes room for two parts, fills them in the wrong order, and publishes or
+// cancels them.
 func reserve(cancel bool) func(context.Context, *zarr.Hierarchy) error {
 	return change(func(ctx context.Context, a *zarr.Array) error {
 		r, err := a.Reserve(ctx, 0, 4, 2)
@@ -43,7 +44,8 @@ func fillParts(ctx context.Context, r *zarr.Reservation) error {
 	return zarr.WritePart(ctx, r, 0, numbers(9, 4))
 }
 
-// settle ends the reservation that a dead writer may have left: by finishing its work, or by giving the room back.
+// settle ends the reservation that a dead writer may have left: by finishing its work, or
+// by giving the room back.
 func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 	t.Helper()
 	ctx := context.Background()
@@ -70,8 +72,9 @@ func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 	}
 }
 
-// TestCrashReserve stops the machine before every operation of a reservation from its beginning to its end. Readers see nothing of
-// it, or all. Another program finds what it left, and finishes or cancels it.
+// TestCrashReserve stops the machine before every operation of a reservation from its
+// beginning to its end. Readers see nothing of it, or all. Another program finds what it
+// left, and finishes or cancels it.
 func TestCrashReserve(t *testing.T) {
 	oneByOne(t)
 	points, images := 0, 0
@@ -112,8 +115,8 @@ func TestCrashReserve(t *testing.T) {
 	}
 }
 
-// TestReserveBeyond refuses a reservation behind edges that reach beyond the array: its parts would begin within a chunk that
-// has elements, or in cells of other lengths.
+// TestReserveBeyond refuses a reservation behind edges that reach beyond the array: its
+// parts would begin within a chunk that has elements, or in cells of other lengths.
 func TestReserveBeyond(t *testing.T) {
 	ctx := t.Context()
 	for name, spec := range map[string]zarr.Spec{"part": within(edges(2, 4), 3), "cells": within(edges(3, 2, 2), 3)} {
@@ -135,7 +138,8 @@ func TestReserveBeyond(t *testing.T) {
 	}
 }
 
-// TestPublishAgain publishes a reservation whose end was not heard of: it succeeds, and so does whoever comes later.
+// TestPublishAgain publishes a reservation whose end was not heard of: it succeeds, and
+// so does whoever comes later.
 func TestPublishAgain(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	a, err := zarr.On(s).CreateArray(ctx, "a", edges(1, 4, 3), nil)

@@ -19,7 +19,8 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// crashCase is a change of an array in a group, and what a reader may find at any time of it.
+// crashCase is a change of an array in a group, and what a reader may find at any time of
+// it.
 type crashCase struct {
 	name   string
 	spec   zarr.Spec // of the array before; without a type there is none
@@ -80,7 +81,8 @@ func (s state) isMixOf(a, b state) bool {
 	return true
 }
 
-// prepare returns a disk that holds the case's array, durably, with the numbers from 1 on.
+// prepare returns a disk that holds the case's array, durably, with the numbers from 1
+// on.
 func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, state) {
 	t.Helper()
 	ctx := context.Background()
@@ -136,15 +138,16 @@ func lookAgain(t *testing.T, a *zarr.Array, label string) state {
 // long reports whether tests that try many states are to try more of them.
 func long() bool { return os.Getenv("VARVE_LONG") != "" }
 
-// oneByOne skips a test that does one thing after another, many times over, under the race detector: it has nothing to find there
-// and takes ten times as long.
+// oneByOne skips a test that does one thing after another, many times over, under the
+// race detector: it has nothing to find there and takes ten times as long.
 func oneByOne(t *testing.T) {
 	t.Helper()
 	racing.Skip(t)
 	t.Parallel() // to each other
 }
 
-// randomImages is how many images are drawn for every point besides those that every power cut is tried with.
+// randomImages is how many images are drawn for every point besides those that every
+// power cut is tried with.
 func randomImages() int {
 	if long() {
 		return 30
@@ -152,10 +155,12 @@ func randomImages() int {
 	return 4
 }
 
-// TestCrash stops the machine before every operation on the file system, and looks at every image that a power cut may
-// leave: the old state or the new one, whole, and the new one once the call has returned. So do readers that were opened
-// before the change, and those that come while it stands still. Whoever opens the array for writing then leaves nothing of
-// the dead writer, and can make the array grow, which is tried on every fifth image, or on all; what it grows by is fill value.
+// TestCrash stops the machine before every operation on the file system, and looks at
+// every image that a power cut may leave: the old state or the new one, whole, and the
+// new one once the call has returned. So do readers that were opened before the change,
+// and those that come while it stands still. Whoever opens the array for writing then
+// leaves nothing of the dead writer, and can make the array grow, which is tried on every
+// fifth image, or on all; what it grows by is fill value.
 func TestCrash(t *testing.T) {
 	oneByOne(t)
 	points, images := crashAll(t, crashCases)
@@ -165,7 +170,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crashAll stops changes before every operation, and looks at the images. It returns how many there were.
+// crashAll stops changes before every operation, and looks at the images. It returns how
+// many there were.
 func crashAll(t *testing.T, cases []crashCase) (points, images int) {
 	t.Helper()
 	for _, c := range cases {
@@ -203,8 +209,9 @@ func reader(t *testing.T, disk *vfs.Disk) *zarr.Array {
 	return a
 }
 
-// checkReaders reads from the disk as it stands when the writer stops: with a reader that was opened before it began, and with a
-// new one. Both are asked again after the next writer.
+// checkReaders reads from the disk as it stands when the writer stops: with a reader that
+// was opened before it began, and with a new one. Both are asked again after the next
+// writer.
 func (c *crashCase) checkReaders(t *testing.T, disk *vfs.Disk, early *zarr.Array, old state, done bool, label string) {
 	t.Helper()
 	late := reader(t, disk)
@@ -231,7 +238,8 @@ func (c *crashCase) check(t *testing.T, image *vfs.Disk, old state, done, goOn b
 	}
 }
 
-// expectOne expects one of the states that the array may be in, the last one where the call has returned.
+// expectOne expects one of the states that the array may be in, the last one where the
+// call has returned.
 func (c *crashCase) expectOne(t *testing.T, got, old state, done bool, label string) {
 	t.Helper()
 	states := append([]state{old}, c.expect(old)...)
@@ -248,7 +256,8 @@ func (c *crashCase) expectOne(t *testing.T, got, old state, done bool, label str
 	}
 }
 
-// growOver makes the array grow over whatever is left, first without elements and then with some.
+// growOver makes the array grow over whatever is left, first without elements and then
+// with some.
 func growOver(t *testing.T, disk *vfs.Disk, got state, label string) {
 	t.Helper()
 	ctx := context.Background()
@@ -260,8 +269,8 @@ func growOver(t *testing.T, disk *vfs.Disk, got state, label string) {
 	growOn(t, h, got, label)
 }
 
-// wantTidy expects nothing to be left of what dead writers kept for themselves, but the note of a
-// removal where no node is any more: it says that the rest may go.
+// wantTidy expects nothing to be left of what dead writers kept for themselves, but the
+// note of a removal where no node is any more: it says that the rest may go.
 func wantTidy(t *testing.T, h *zarr.Hierarchy, label string) {
 	t.Helper()
 	for e, err := range store.List(context.Background(), h.Store(), store.Path{}, true) {
@@ -279,8 +288,8 @@ func wantTidy(t *testing.T, h *zarr.Hierarchy, label string) {
 	}
 }
 
-// TestFaults fails every operation on the file system once, as a full disk and a broken one do: the error says so,
-// and the array is the old one or the new one.
+// TestFaults fails every operation on the file system once, as a full disk and a broken
+// one do: the error says so, and the array is the old one or the new one.
 func TestFaults(t *testing.T) {
 	oneByOne(t)
 	faults := faultAll(t, crashCases)

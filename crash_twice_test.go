@@ -14,7 +14,8 @@ import (
 // crashedTwice are the changes after which the next writer has something to finish.
 var crashedTwice = []string{"trim exactly, raw", "trim a plane exactly", "unlock and trim"}
 
-// imagesOf yields the images of a power cut that leaves nothing unsynced, and of one that leaves everything. Each may be had anew.
+// imagesOf yields the images of a power cut that leaves nothing unsynced, and of one that
+// leaves everything. Each may be had anew.
 func imagesOf(disk *vfs.Disk) map[string]func() *vfs.Disk {
 	images := map[string]func() *vfs.Disk{}
 	for label := range disk.Images(0, 0) {
@@ -33,7 +34,8 @@ func imagesOf(disk *vfs.Disk) map[string]func() *vfs.Disk {
 	return images
 }
 
-// TestCrashTwice stops the machine in a change, and the next writer again while it finishes what the first one left.
+// TestCrashTwice stops the machine in a change, and the next writer again while it
+// finishes what the first one left.
 func TestCrashTwice(t *testing.T) {
 	oneByOne(t)
 	ctx, images := context.Background(), 0

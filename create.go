@@ -19,11 +19,12 @@ import (
 // CreateOptions says how nodes are created. The nodes are open for writing.
 type CreateOptions struct {
 	Options
-	// Format is the version of the Zarr format in which nodes are stored, 2 or 3. 0 is that of the group above, and 3 where there is
-	// none. Below a group nodes have its format.
+	// Format is the version of the Zarr format in which nodes are stored, 2 or 3. 0 is
+	// that of the group above, and 3 where there is none. Below a group nodes have its
+	// format.
 	Format int
-	// Overwrite removes what is at the path first, with all nodes below it. It is not one step: a crash in between leaves
-	// nothing at the path.
+	// Overwrite removes what is at the path first, with all nodes below it. It is not one
+	// step: a crash in between leaves nothing at the path.
 	Overwrite bool
 }
 
@@ -36,8 +37,9 @@ func (o *CreateOptions) orZero() CreateOptions {
 	return c
 }
 
-// CreateArray creates an array at path, and the groups above it that are missing. Nothing but its document is written:
-// every element is the fill value. A path where something is wraps [fs.ErrExist].
+// CreateArray creates an array at path, and the groups above it that are missing. Nothing
+// but its document is written: every element is the fill value. A path where something is
+// wraps [fs.ErrExist].
 func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt *CreateOptions) (*Array, error) {
 	o := opt.orZero()
 	p, err := store.ParsePath(path)
@@ -72,8 +74,9 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 	return a, nil
 }
 
-// CreateGroup creates a group at path, and the groups above it that are missing. attributes is anything that encodes to a JSON
-// object, nil for none. A path where a node is wraps [fs.ErrExist].
+// CreateGroup creates a group at path, and the groups above it that are missing.
+// attributes is anything that encodes to a JSON object, nil for none. A path where a node
+// is wraps [fs.ErrExist].
 func (h *Hierarchy) CreateGroup(ctx context.Context, path string, attributes any, opt *CreateOptions) (*Group, error) {
 	o := opt.orZero()
 	p, err := store.ParsePath(path)
@@ -107,7 +110,8 @@ func newGroup(base node, attributes []byte, format int) *Group {
 	return &Group{node: base, doc: doc}
 }
 
-// create publishes the documents of a new node once the groups above it are there and its place is free.
+// create publishes the documents of a new node once the groups above it are there and its
+// place is free.
 func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *above, overwrite bool) (version store.Version, err error) {
 	h.sweep(ctx)
 	raw, beside, err := documents(doc, n.options.Limits)
@@ -138,7 +142,8 @@ func (h *Hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *a
 	return version, nil
 }
 
-// documents returns the documents of a new node: the one that makes it, and in format 2 that of the attributes, where there are some.
+// documents returns the documents of a new node: the one that makes it, and in format 2
+// that of the attributes, where there are some.
 func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, err error) {
 	if raw, err = doc.Marshal(l.metadata()); err != nil || doc.Format() == 3 {
 		return raw, nil, err
@@ -150,8 +155,8 @@ func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, 
 	return raw, beside, err
 }
 
-// replace removes what is at a node's place and publishes another document there. A place without a node is only
-// replaced if nothing is there but what is left of an array.
+// replace removes what is at a node's place and publishes another document there. A place
+// without a node is only replaced if nothing is there but what is left of an array.
 func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
 	found, err := h.formatAt(ctx, n.path)
 	if err != nil {
@@ -202,7 +207,8 @@ func (h *Hierarchy) checkRemains(ctx context.Context, p store.Path) error {
 	return nil
 }
 
-// isRemains reports whether a name may be that of chunks, of the directory that holds them, or of what a change puts aside.
+// isRemains reports whether a name may be that of chunks, of the directory that holds
+// them, or of what a change puts aside.
 func isRemains(name string) bool {
 	return name == "c" || name == own.Dir || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
 }
@@ -213,7 +219,8 @@ type above struct {
 	format  int          // of the node
 }
 
-// lookAbove reads the groups above a node, which is to have the given format, or theirs where that is 0.
+// lookAbove reads the groups above a node, which is to have the given format, or theirs
+// where that is 0.
 func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
 	if format != 0 && format != 2 && format != 3 {
 		return nil, badArgument("format %d; there are 2 and 3", format)
@@ -276,7 +283,8 @@ func (h *Hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 	return nil
 }
 
-// checkFree refuses a place where a node is, and for an array one where anything is: old chunks would become its own.
+// checkFree refuses a place where a node is, and for an array one where anything is: old
+// chunks would become its own.
 func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
 	found, err := h.formatAt(ctx, n.path)
 	if err != nil {
@@ -300,9 +308,11 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 	return nil
 }
 
-// Delete removes the node at path with everything below it. A path without a node wraps [fs.ErrNotExist]. As long as there is a
-// [Reservation] of an array there, it fails with [ErrConflict], as other changes of that array do. It takes the locks of the node and
-// of all nodes below it before anything is deleted; links below it go, and what they lead to stays.
+// Delete removes the node at path with everything below it. A path without a node wraps
+// [fs.ErrNotExist]. As long as there is a [Reservation] of an array there, it fails with
+// [ErrConflict], as other changes of that array do. It takes the locks of the node and of
+// all nodes below it before anything is deleted; links below it go, and what they lead to
+// stays.
 func (h *Hierarchy) Delete(ctx context.Context, path string, opt *Options) error {
 	return h.DeleteIf(ctx, path, opt, nil)
 }
@@ -321,8 +331,8 @@ func (h *Hierarchy) DeleteIf(ctx context.Context, path string, opt *Options, che
 	return n.fail("delete", h.remove(ctx, n, check))
 }
 
-// unfinished reports whether p has what a copy or a removal left that was not finished. It is no
-// node, but it can be removed like one.
+// unfinished reports whether p has what a copy or a removal left that was not finished.
+// It is no node, but it can be removed like one.
 func (h *Hierarchy) unfinished(ctx context.Context, p store.Path) (bool, error) {
 	return store.Exists(ctx, h.store, p.Key(publish.Unfinished))
 }

@@ -58,8 +58,8 @@ func TestNothingBeyond(t *testing.T) {
 	}
 }
 
-// reaching looks at the chunks of a plane, which are not encoded, and returns how many reach
-// beyond its extent.
+// reaching looks at the chunks of a plane, which are not encoded, and returns how many
+// reach beyond its extent.
 func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach int) {
 	t.Helper()
 	shape := a.Shape()
@@ -162,8 +162,8 @@ func TestShorterInPlace(t *testing.T) {
 	}
 }
 
-// TestCompactEmptyShard compacts a shard that has no inner chunk, but dead bytes: it stays
-// stored, since an array may say that a missing shard is damage.
+// TestCompactEmptyShard compacts a shard that has no inner chunk, but dead bytes: it
+// stays stored, since an array may say that a missing shard is damage.
 func TestCompactEmptyShard(t *testing.T) {
 	s, spec := memory.New(), every(4, 4)
 	spec.Codecs = []metadata.Extension{must(sharding.Extension(sharding.Configuration{

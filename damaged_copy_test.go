@@ -32,7 +32,8 @@ func withArray(t *testing.T, format int) (*memory.Store, *zarr.Hierarchy) {
 	return s, h
 }
 
-// readGood walks over a group, reads its array "good", and returns the paths of all members and the errors on the way.
+// readGood walks over a group, reads its array "good", and returns the paths of all
+// members and the errors on the way.
 func readGood(t *testing.T, g *zarr.Group) (paths []string, errs []error) {
 	t.Helper()
 	for m, err := range g.Members(t.Context(), true) {
@@ -52,8 +53,9 @@ func readGood(t *testing.T, g *zarr.Group) (paths []string, errs []error) {
 	return paths, errs
 }
 
-// TestDamagedCopyV2 opens groups of format 2 whose consolidated metadata is no such document: they are read without it and say so,
-// nodes below are changed and created, and Consolidate mends it.
+// TestDamagedCopyV2 opens groups of format 2 whose consolidated metadata is no such
+// document: they are read without it and say so, nodes below are changed and created, and
+// Consolidate mends it.
 func TestDamagedCopyV2(t *testing.T) {
 	for _, damaged := range []string{
 		"{", "", "[]", "null", "{}", `{"metadata":[],"zarr_consolidated_format":1}`, "\xff", strings.Repeat("[", 1000),
@@ -94,8 +96,9 @@ func TestDamagedCopyV2(t *testing.T) {
 	}
 }
 
-// TestLaterLayoutV2 opens a group whose consolidated metadata is laid out in a way that is not known: it is read without, and a change
-// below it says that the copy is not up to date, for others may know it.
+// TestLaterLayoutV2 opens a group whose consolidated metadata is laid out in a way that
+// is not known: it is read without, and a change below it says that the copy is not up to
+// date, for others may know it.
 func TestLaterLayoutV2(t *testing.T) {
 	s, h := withArray(t, 2)
 	put(t, s, ".zmetadata", `{"metadata":{},"zarr_consolidated_format":2}`)
@@ -111,7 +114,8 @@ func TestLaterLayoutV2(t *testing.T) {
 	}
 }
 
-// TestDamagedCopyRemote opens such a group over http, where nothing can be listed: the error says why that would be needed.
+// TestDamagedCopyRemote opens such a group over http, where nothing can be listed: the
+// error says why that would be needed.
 func TestDamagedCopyRemote(t *testing.T) {
 	s, _ := withArray(t, 2)
 	put(t, s, ".zmetadata", "{")
@@ -142,8 +146,9 @@ func TestDamagedCopyRemote(t *testing.T) {
 	}
 }
 
-// TestRefusedEntries lists groups of both formats with an entry that must not be in consolidated metadata: it is an error of its own,
-// the sound ones are read, and Consolidate mends it.
+// TestRefusedEntries lists groups of both formats with an entry that must not be in
+// consolidated metadata: it is an error of its own, the sound ones are read, and
+// Consolidate mends it.
 func TestRefusedEntries(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, path := range []string{"../b", "/etc", "good/below", "twice", "", "a/../../b", `..\\b`} {

@@ -12,8 +12,9 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestDecidedIsNotRepeated lets others rewrite a document, as with a fence, as often as a decided change of two arrays tries
-// to publish it. The call ends and says so; it does not begin anew, and so has the elements twice.
+// TestDecidedIsNotRepeated lets others rewrite a document, as with a fence, as often as a
+// decided change of two arrays tries to publish it. The call ends and says so; it does
+// not begin anew, and so has the elements twice.
 func TestDecidedIsNotRepeated(t *testing.T) {
 	ctx, decided, hindered := t.Context(), false, 0
 	h := zarr.On(storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {

@@ -14,8 +14,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestFewDescriptors appends many chunks and reads them while the process may open few files: it works, or is an error
-// that says so, and the array is as it was or as it is meant to be.
+// TestFewDescriptors appends many chunks and reads them while the process may open few
+// files: it works, or is an error that says so, and the array is as it was or as it is
+// meant to be.
 func TestFewDescriptors(t *testing.T) {
 	ctx := t.Context()
 	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Of[int32](), Codecs: plain(), Chunks: []grid.Cut{grid.Every(1)}}

@@ -17,8 +17,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// mostSiblings is how many members of a group are compared that has no consolidated metadata. Their documents are read one
-// by one, which a group of thousands should not cost every append.
+// mostSiblings is how many members of a group are compared that has no consolidated
+// metadata. Their documents are read one by one, which a group of thousands should not
+// cost every append.
 const mostSiblings = 1000
 
 // extents are the lengths of an array and the names that it has for them.
@@ -35,7 +36,8 @@ type reshaping struct {
 	alone bool // whatever its siblings do
 }
 
-// disagreement says that a change would leave arrays of a group that differ in length along a dimension they share.
+// disagreement says that a change would leave arrays of a group that differ in length
+// along a dimension they share.
 type disagreement struct {
 	path   store.Path // of the array that changes
 	axis   int
@@ -72,12 +74,15 @@ func someOf(texts []string, between string) string {
 
 func (d *disagreement) Unwrap() error { return ErrInvalidArgument }
 
-// CheckDimensions returns an error that wraps [ErrInvalidArgument] where the array, if it had the given shape, would differ in
-// length from others of its group along a dimension that they share by name, and that changes. [Append] and [Array.Resize]
-// do not ask: whoever wants arrays to agree calls it before, or grows them together with [Group.Append], which does.
+// CheckDimensions returns an error that wraps [ErrInvalidArgument] where the array, if it
+// had the given shape, would differ in length from others of its group along a dimension
+// that they share by name, and that changes. [Append] and [Array.Resize] do not ask:
+// whoever wants arrays to agree calls it before, or grows them together with
+// [Group.Append], which does.
 //
-// It compares the arrays right below the same group, but no levels of a pyramid (attribute multiscales). Where the group has no consolidated metadata,
-// it reads the documents of the first 1,000 members and of coordinates of these names.
+// It compares the arrays right below the same group, but no levels of a pyramid
+// (attribute multiscales). Where the group has no consolidated metadata, it reads the
+// documents of the first 1,000 members and of coordinates of these names.
 func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
 		return a.fail("compare", badArgument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
@@ -86,10 +91,12 @@ func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	return checkShared(ctx, "check dimensions", []reshaping{{array: a, after: after}})
 }
 
-// agreementTries is how often lengths are read again that differ and move, while another writer makes arrays grow.
+// agreementTries is how often lengths are read again that differ and move, while another
+// writer makes arrays grow.
 const agreementTries = 20
 
-// checkShared refuses changes after which arrays of one group would not agree along a dimension.
+// checkShared refuses changes after which arrays of one group would not agree along a
+// dimension.
 func checkShared(ctx context.Context, op string, changes []reshaping) error {
 	for _, c := range changes {
 		if c.alone {
@@ -102,8 +109,9 @@ func checkShared(ctx context.Context, op string, changes []reshaping) error {
 	return nil
 }
 
-// check compares one change with its siblings. Another writer's change of several arrays becomes visible array by array, so
-// lengths that differ are looked at again until they rest.
+// check compares one change with its siblings. Another writer's change of several arrays
+// becomes visible array by array, so lengths that differ are looked at again until they
+// rest.
 func (c reshaping) check(ctx context.Context, changes []reshaping) error {
 	names := c.changing()
 	if len(names) == 0 || c.array.path.IsRoot() {
@@ -135,7 +143,8 @@ func (c reshaping) check(ctx context.Context, changes []reshaping) error {
 	return &grid.AxisError{Axis: d.axis, Err: d}
 }
 
-// pause waits for a moment, in which another writer's change of several arrays may come to its end.
+// pause waits for a moment, in which another writer's change of several arrays may come
+// to its end.
 func pause(ctx context.Context) error {
 	select {
 	case <-time.After(longestPause / 2):
@@ -158,7 +167,8 @@ func (c reshaping) changing() (names []string) {
 	return names
 }
 
-// disagrees compares the array as it will be with the others as they will be, nil where all agree.
+// disagrees compares the array as it will be with the others as they will be, nil where
+// all agree.
 func (c reshaping) disagrees(changes []reshaping, siblings []extents) *disagreement {
 	s := c.array.state.Load()
 	was := s.grid.Shape()
@@ -211,8 +221,9 @@ func (a *Array) siblings(ctx context.Context, names []string) (found []extents, 
 	return found, err
 }
 
-// arrays calls use with the documents of the arrays right below the group: those of consolidated metadata, or else as many
-// as are read one by one, coordinates of the given names first.
+// arrays calls use with the documents of the arrays right below the group: those of
+// consolidated metadata, or else as many as are read one by one, coordinates of the given
+// names first.
 func (g *Group) arrays(ctx context.Context, names []string, use func(store.Path, *metadata.Array)) error {
 	c := g.doc.Consolidated
 	if c == nil && !g.listed {
@@ -259,7 +270,8 @@ func rank(names []string, name string) int {
 	return 1
 }
 
-// recorded calls use with the arrays right below the group that consolidated metadata describes.
+// recorded calls use with the arrays right below the group that consolidated metadata
+// describes.
 func (g *Group) recorded(c *metadata.Consolidated, use func(store.Path, *metadata.Array)) {
 	for path := range c.Nodes() {
 		if strings.Contains(path, "/") {
@@ -276,14 +288,16 @@ func (g *Group) recorded(c *metadata.Consolidated, use func(store.Path, *metadat
 	}
 }
 
-// arrayAt returns the document of the array at p as far as it can be described, nil where there is none.
+// arrayAt returns the document of the array at p as far as it can be described, nil where
+// there is none.
 func (h *Hierarchy) arrayAt(ctx context.Context, p store.Path, l Limits) *metadata.Array {
 	s, _ := h.load(ctx, p, l) // a damaged neighbour is for check to tell, and keeps nobody from an append
 	doc, _ := s.doc.(*metadata.Array)
 	return doc
 }
 
-// again reads anew the lengths of the arrays that change and of those that differ, once what a dead writer began is finished.
+// again reads anew the lengths of the arrays that change and of those that differ, once
+// what a dead writer began is finished.
 func (a *Array) again(ctx context.Context, changes []reshaping, siblings, differ []extents) ([]extents, error) {
 	for _, c := range changes {
 		if err := c.array.Refresh(ctx); err != nil {
@@ -294,13 +308,15 @@ func (a *Array) again(ctx context.Context, changes []reshaping, siblings, differ
 		return slices.ContainsFunc(differ, func(d extents) bool { return d.path == e.path })
 	})
 	for _, d := range differ {
-		// What the array is like does not matter, and one that cannot be opened has a document all the same.
+		// What the array is like does not matter, and one that cannot be opened has a
+		// document all the same.
 		_, _ = a.hierarchy.OpenArray(ctx, d.path.String(), &a.options)
 	}
 	return append(now, a.hierarchy.extentsOf(ctx, differ, a.options.Limits)...), ctx.Err()
 }
 
-// extentsOf returns the lengths of arrays as their documents have them now, without those that are gone.
+// extentsOf returns the lengths of arrays as their documents have them now, without those
+// that are gone.
 func (h *Hierarchy) extentsOf(ctx context.Context, arrays []extents, l Limits) (now []extents) {
 	for _, e := range arrays {
 		if doc := h.arrayAt(ctx, e.path, l); doc != nil {
@@ -310,7 +326,8 @@ func (h *Hierarchy) extentsOf(ctx context.Context, arrays []extents, l Limits) (
 	return now
 }
 
-// isPyramid reports whether a group holds levels of resolution, whose dimensions have one name and differ in length on purpose.
+// isPyramid reports whether a group holds levels of resolution, whose dimensions have one
+// name and differ in length on purpose.
 func isPyramid(attributes []byte) bool {
 	var a struct {
 		Multiscales json.RawMessage `json:"multiscales"`

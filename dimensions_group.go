@@ -17,9 +17,10 @@ type differences struct{ error }
 func (d differences) Unwrap() error        { return d.error }
 func (d differences) Is(target error) bool { return target == ErrInvalidMetadata }
 
-// CheckDimensions returns an error that wraps [ErrInvalidMetadata] where arrays right below the group differ in length along
-// a dimension that they share by name; it joins one for every such dimension. Other programs, as xarray, do not open such a
-// group. Levels of a pyramid (attribute multiscales) may differ.
+// CheckDimensions returns an error that wraps [ErrInvalidMetadata] where arrays right
+// below the group differ in length along a dimension that they share by name; it joins
+// one for every such dimension. Other programs, as xarray, do not open such a group.
+// Levels of a pyramid (attribute multiscales) may differ.
 //
 // What is compared is that of [Array.CheckDimensions].
 func (g *Group) CheckDimensions(ctx context.Context) error {
@@ -48,7 +49,8 @@ func (g *Group) CheckDimensions(ctx context.Context) error {
 	return nil // they move all the time, as those of a group to which others append
 }
 
-// differing returns the arrays that have a dimension along which arrays differ in length, and an error for each such dimension.
+// differing returns the arrays that have a dimension along which arrays differ in length,
+// and an error for each such dimension.
 func differing(arrays []extents) (involved []extents, found error) {
 	byName := map[string]map[int64][]string{} // names of arrays by dimension and length
 	for _, e := range arrays {
@@ -81,7 +83,8 @@ func differing(arrays []extents) (involved []extents, found error) {
 	return involved, differences{errors.Join(errs...)}
 }
 
-// lengthsText says which arrays have which length: length 3 in t2m, u10 and length 4 in time.
+// lengthsText says which arrays have which length: length 3 in t2m, u10 and length 4 in
+// time.
 func lengthsText(in map[int64][]string) string {
 	var parts []string
 	for _, length := range slices.Sorted(maps.Keys(in)) {

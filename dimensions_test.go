@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// dataset creates a group with two fields and their coordinates, all of which name their dimensions.
+// dataset creates a group with two fields and their coordinates, all of which name their
+// dimensions.
 func dataset(t *testing.T, s store.Store, format int) *zarr.Group {
 	t.Helper()
 	ctx, h, opt := t.Context(), zarr.On(s), &zarr.CreateOptions{Format: format}
@@ -129,7 +130,8 @@ func TestCheckDimensions(t *testing.T) {
 	}
 }
 
-// TestDimensionsOfPyramids grows one level of resolution: such arrays differ in length on purpose.
+// TestDimensionsOfPyramids grows one level of resolution: such arrays differ in length on
+// purpose.
 func TestDimensionsOfPyramids(t *testing.T) {
 	for _, attributes := range []string{`{"multiscales": []}`, `{"ome": {"multiscales": [{}]}}`} {
 		g := dataset(t, memory.New(), 3)
@@ -146,8 +148,9 @@ func TestDimensionsOfPyramids(t *testing.T) {
 	}
 }
 
-// TestDimensionsWhileOthersAppend has several writers append to all arrays of one group: none is told that lengths differ, though
-// a change of several arrays shows array by array.
+// TestDimensionsWhileOthersAppend has several writers append to all arrays of one group:
+// none is told that lengths differ, though a change of several arrays shows array by
+// array.
 func TestDimensionsWhileOthersAppend(t *testing.T) {
 	for name, s := range map[string]store.Store{"conditional": conditional(memory.New()), "local": file.On(vfs.NewDisk(), nil)} {
 		g := dataset(t, s, 3)
@@ -170,7 +173,8 @@ func TestDimensionsWhileOthersAppend(t *testing.T) {
 	}
 }
 
-// appendDay appends to all arrays that have the dimension time, as a program of its own would.
+// appendDay appends to all arrays that have the dimension time, as a program of its own
+// would.
 func appendDay(ctx context.Context, s store.Store) error {
 	g, err := zarr.On(s).OpenGroup(ctx, "g", &zarr.Options{Write: true})
 	if err != nil {

@@ -40,7 +40,8 @@ func native[T dtype.Element](t dtype.Type) bool {
 	return t == dtype.Of[T]()
 }
 
-// converted reports whether values of T stand for elements of t that are something else in memory.
+// converted reports whether values of T stand for elements of t that are something else
+// in memory.
 func converted[T dtype.Element](t dtype.Type) bool {
 	var zero T
 	switch any(zero).(type) {
@@ -65,7 +66,8 @@ func checkElement[T dtype.Element](t dtype.Type) error {
 	return badArgument("the elements are %s, not %T%s", t, zero, otherwise(t, any(zero)))
 }
 
-// otherwise says what reads and writes elements of t as values of another type, if anything does.
+// otherwise says what reads and writes elements of t as values of another type, if
+// anything does.
 func otherwise(t dtype.Type, value any) string {
 	switch value.(type) {
 	case int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64:
@@ -86,8 +88,8 @@ func elementsOf[T dtype.Element](a *Array, values []T) (elements, error) {
 	return elementsAs(s.typ, s.engine.Heap, values)
 }
 
-// elementsAs returns the memory of values as elements of t: their own where they are that as they stand. Those that differ in length
-// are in a heap like the empty one given.
+// elementsAs returns the memory of values as elements of t: their own where they are that
+// as they stand. Those that differ in length are in a heap like the empty one given.
 func elementsAs[T dtype.Element](t dtype.Type, empty *grid.Heap, values []T) (elements, error) {
 	e := elements{typ: t}
 	switch {
@@ -110,7 +112,8 @@ func elementsAs[T dtype.Element](t dtype.Type, empty *grid.Heap, values []T) (el
 	return e, nil
 }
 
-// setElements makes elems what values stand for. It returns the number of the first that stands for none.
+// setElements makes elems what values stand for. It returns the number of the first that
+// stands for none.
 func setElements(t dtype.Type, elems []byte, values any) (int, error) {
 	size := t.Size()
 	switch values := values.(type) {
@@ -254,7 +257,8 @@ func (e elements) strings(values []string) {
 	}
 }
 
-// byteStrings sets values to the bytes of the elements, each with memory of its own that ends with it.
+// byteStrings sets values to the bytes of the elements, each with memory of its own that
+// ends with it.
 func (e elements) byteStrings(values [][]byte) {
 	if e.heap == nil {
 		size := e.typ.Size()
@@ -272,7 +276,8 @@ func (e elements) byteStrings(values [][]byte) {
 	}
 }
 
-// shares reports whether the elements are most of what their heap has, so that it may as well be kept with them.
+// shares reports whether the elements are most of what their heap has, so that it may as
+// well be kept with them.
 func (e elements) shares() bool {
 	v := grid.View{Data: e.data, Shape: []int64{int64(len(e.data) / grid.RefSize)}, Strides: []int64{grid.RefSize}, Size: grid.RefSize, Heap: e.heap}
 	return v.ElementBytes() >= e.heap.Len()/2

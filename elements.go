@@ -11,13 +11,15 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Elements is what selections are read from and written to: an [*Array], or a [*View] of one.
+// Elements is what selections are read from and written to: an [*Array], or a [*View] of
+// one.
 type Elements interface {
 	// Type returns the data type of the elements.
 	Type() dtype.Type
 	// Shape returns the length of every axis in elements.
 	Shape() []int64
-	// DimensionNames returns the name of every axis, "" for an axis without one, and nil where none has one.
+	// DimensionNames returns the name of every axis, "" for an axis without one, and nil
+	// where none has one.
 	DimensionNames() []string
 	// of returns the array, and what a selection of the elements selects of it.
 	of(sel selection.Selection) (*Array, selection.Selection, error)
@@ -32,7 +34,8 @@ type selected struct {
 	heap *grid.Heap // an empty one, where elements differ in length
 }
 
-// accepts refuses data types that the values which a caller has cannot be of; nil takes any.
+// accepts refuses data types that the values which a caller has cannot be of; nil takes
+// any.
 type accepts func(dtype.Type) error
 
 // exactly accepts one data type.
@@ -45,7 +48,8 @@ func exactly(want dtype.Type) accepts {
 	}
 }
 
-// resolve binds a selection to the array, if the data type of what it selects is one that the caller accepts.
+// resolve binds a selection to the array, if the data type of what it selects is one that
+// the caller accepts.
 func (s *state) resolve(sel selection.Selection, takes accepts) (*selected, error) {
 	r, err := s.target().Resolve(sel)
 	if err != nil && (takes == nil || takes(s.typ) == nil) {
@@ -80,7 +84,8 @@ func (s *state) target() *selection.Target {
 	return t
 }
 
-// through returns the type of what lists of fields make of a type, and which bytes they take.
+// through returns the type of what lists of fields make of a type, and which bytes they
+// take.
 func through(t dtype.Type, fields [][]string) (dtype.Type, []grid.Window, error) {
 	windows := []grid.Window{{Size: int64(t.Size())}}
 	for _, names := range fields {
@@ -121,7 +126,8 @@ func take(t dtype.Type, names []string) (dtype.Type, []grid.Window, error) {
 	return packed, windows, nil
 }
 
-// appendThrough appends where the bytes of w come from that are bytes of what windows make.
+// appendThrough appends where the bytes of w come from that are bytes of what windows
+// make.
 func appendThrough(dst, windows []grid.Window, w grid.Window) []grid.Window {
 	for _, of := range windows {
 		from, to := max(w.From, of.To), min(w.From+w.Size, of.To+of.Size)
@@ -135,12 +141,14 @@ func appendThrough(dst, windows []grid.Window, w grid.Window) []grid.Window {
 // size returns the bytes of an element in memory.
 func (r *selected) size() int64 { return int64(codec.Spec{Type: r.typ}.Width()) }
 
-// room returns memory for what is selected, all of it zero or empty. Elements that differ in length may have so many bytes together.
+// room returns memory for what is selected, all of it zero or empty. Elements that differ
+// in length may have so many bytes together.
 func (r *selected) room(most int64) elements {
 	return elements{r.typ, make([]byte, r.Len()*r.size()), r.heap.New().Limited(most)}
 }
 
-// view shows memory that holds a block of the selected elements in C order, as plans see it.
+// view shows memory that holds a block of the selected elements in C order, as plans see
+// it.
 func (r *selected) view(e elements) (grid.View, error) {
 	size := r.size()
 	if r.typ.Variable() && e.heap == nil {
@@ -173,7 +181,8 @@ func (r *selected) one(e elements) (grid.View, error) {
 	return r.strided(e, make([]int64, len(r.Shape())))
 }
 
-// strided shows memory in which the selected elements lie strides apart, counted in elements.
+// strided shows memory in which the selected elements lie strides apart, counted in
+// elements.
 func (r *selected) strided(e elements, strides []int64) (grid.View, error) {
 	shape, size := r.Shape(), r.size()
 	if len(strides) != len(shape) {

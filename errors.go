@@ -17,40 +17,51 @@ import (
 	"varve.dev/zarr/store/zip"
 )
 
-// The errors that callers branch on, found with [errors.Is]. Not found is [fs.ErrNotExist], already there is
-// [fs.ErrExist], no access is [fs.ErrPermission], and a cancelled context is [context.Canceled].
+// The errors that callers branch on, found with [errors.Is]. Not found is
+// [fs.ErrNotExist], already there is [fs.ErrExist], no access is [fs.ErrPermission], and
+// a cancelled context is [context.Canceled].
 var (
-	// ErrInvalidMetadata says that a document breaks the specification. Repair the document, or write the node anew.
+	// ErrInvalidMetadata says that a document breaks the specification. Repair the
+	// document, or write the node anew.
 	ErrInvalidMetadata = metadata.ErrInvalid
-	// ErrUnsupported says that something may be valid but is not known here: a data type, codec, grid, extension or
-	// format version, or a power that the store lacks. The message names it; a codec can be registered.
+	// ErrUnsupported says that something may be valid but is not known here: a data type,
+	// codec, grid, extension or format version, or a power that the store lacks. The
+	// message names it; a codec can be registered.
 	ErrUnsupported = errors.New("not supported")
-	// ErrInvalidArgument says that the caller asked for what cannot be: a selection outside the array,
-	// a number of values that does not match, a bad shape. Nothing was changed.
+	// ErrInvalidArgument says that the caller asked for what cannot be: a selection
+	// outside the array, a number of values that does not match, a bad shape. Nothing was
+	// changed.
 	ErrInvalidArgument = errors.New("invalid argument")
-	// ErrCorrupt says that stored bytes do not decode to what the metadata promises. Restore the chunk, or write it anew.
+	// ErrCorrupt says that stored bytes do not decode to what the metadata promises.
+	// Restore the chunk, or write it anew.
 	ErrCorrupt = codec.ErrCorrupt
 	// ErrChecksum is the ErrCorrupt of a checksum that does not match.
 	ErrChecksum error = codec.ErrChecksum
-	// ErrConflict says that another writer published first, or holds the array by a reservation, or that it is not as was
-	// expected; nothing of this change is visible. Look at the array, then try again.
+	// ErrConflict says that another writer published first, or holds the array by a
+	// reservation, or that it is not as was expected; nothing of this change is visible.
+	// Look at the array, then try again.
 	ErrConflict = store.ErrConflict
-	// ErrSourceChanged says that what is copied, converted or appended changed meanwhile, and that no copy is there, and nothing appended. Repeat it.
-	// It is an ErrConflict, too.
+	// ErrSourceChanged says that what is copied, converted or appended changed meanwhile,
+	// and that no copy is there, and nothing appended. Repeat it. It is an ErrConflict,
+	// too.
 	ErrSourceChanged error = sourceChanged{}
-	// ErrLocked says that another writer holds a lock and that [Options.Locking] set an end to waiting for it. Nothing was
-	// changed; the [store.LockError] says who holds it. Try again, or end the program that hangs.
+	// ErrLocked says that another writer holds a lock and that [Options.Locking] set an
+	// end to waiting for it. Nothing was changed; the [store.LockError] says who holds
+	// it. Try again, or end the program that hangs.
 	ErrLocked = store.ErrLocked
-	// ErrIncomplete says that a change was published, and that removing what it left behind failed. Do not repeat the change.
+	// ErrIncomplete says that a change was published, and that removing what it left
+	// behind failed. Do not repeat the change.
 	ErrIncomplete = publish.ErrIncomplete
-	// ErrDecided says that a change of several arrays was decided and not finished, because the caller gave up or a lock was
-	// not had in time. Not all of it is visible yet, and whoever changes one of the arrays next finishes it. Do not repeat
-	// the change. It is an ErrIncomplete, too.
+	// ErrDecided says that a change of several arrays was decided and not finished,
+	// because the caller gave up or a lock was not had in time. Not all of it is visible
+	// yet, and whoever changes one of the arrays next finishes it. Do not repeat the
+	// change. It is an ErrIncomplete, too.
 	ErrDecided = publish.ErrDecided
-	// ErrOutcomeUnknown says that nobody can tell whether a change was published. Look at the node before it is repeated.
+	// ErrOutcomeUnknown says that nobody can tell whether a change was published. Look at
+	// the node before it is repeated.
 	ErrOutcomeUnknown = publish.ErrOutcomeUnknown
-	// ErrUnsafeConcurrentWrite says that the store cannot keep other writers away from a change that needs it.
-	// Set [Options.SingleWriter] if there are none.
+	// ErrUnsafeConcurrentWrite says that the store cannot keep other writers away from a
+	// change that needs it. Set [Options.SingleWriter] if there are none.
 	ErrUnsafeConcurrentWrite = publish.ErrUnsafe
 	// ErrReadOnly says that a node was opened for reading only. Set [Options.Write].
 	ErrReadOnly = errors.New("opened for reading only (set Options.Write)")
@@ -58,8 +69,8 @@ var (
 	ErrOverflow = grid.ErrOverflow
 	// ErrLimit says that something is larger than [Limits] allow.
 	ErrLimit = engine.ErrLimit
-	// ErrDurability says that the system could not promise that written bytes survive a power cut.
-	// The store takes no more writes; open it anew and check.
+	// ErrDurability says that the system could not promise that written bytes survive a
+	// power cut. The store takes no more writes; open it anew and check.
 	ErrDurability = store.ErrDurability
 )
 
@@ -80,7 +91,8 @@ type Error struct {
 	Err   error
 }
 
-// Error returns operation, node and reason in one line. The reason names key, chunk, axis and codec where they apply.
+// Error returns operation, node and reason in one line. The reason names key, chunk, axis
+// and codec where they apply.
 func (e *Error) Error() string {
 	path := e.Path
 	if path == "" {
@@ -140,7 +152,8 @@ func (e *fileError) Error() string {
 
 func (e *fileError) Unwrap() error { return e.err }
 
-// inFile says in which document an error is. One that asks for more than is known here is about the node.
+// inFile says in which document an error is. One that asks for more than is known here is
+// about the node.
 func inFile(key store.Key, err error) error {
 	if err == nil || errors.Is(err, metadata.ErrUnsupported) {
 		return err
@@ -148,7 +161,8 @@ func inFile(key store.Key, err error) error {
 	return &fileError{key.String(), err}
 }
 
-// inDocument says that err is about values that stand in a document, not about an argument.
+// inDocument says that err is about values that stand in a document, not about an
+// argument.
 func inDocument(err error) error {
 	if err == nil {
 		return nil

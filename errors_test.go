@@ -41,7 +41,8 @@ func small(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr.Arra
 	return a
 }
 
-// expect is what an error has to be: a kind, the words that it has to say, and the axis or key that it has to name.
+// expect is what an error has to be: a kind, the words that it has to say, and the axis
+// or key that it has to name.
 func expect(t *testing.T, err, is error, kind string, words ...string) {
 	t.Helper()
 	if !errors.Is(err, is) {
@@ -180,7 +181,8 @@ func TestWhatIsThereInstead(t *testing.T) {
 	}
 }
 
-// TestDamagedChunks expects damage to name key, chunk and codec, and never to read as fill value.
+// TestDamagedChunks expects damage to name key, chunk and codec, and never to read as
+// fill value.
 func TestDamagedChunks(t *testing.T) {
 	ctx := context.Background()
 	for _, tt := range []struct {

@@ -12,8 +12,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// The sea on a HEALPix grid: cells are sorted by their parent, and each parent is a chunk, however many of its cells are
-// water. Who wants the surroundings of a place reads one chunk.
+// The sea on a HEALPix grid: cells are sorted by their parent, and each parent is a
+// chunk, however many of its cells are water. Who wants the surroundings of a place reads
+// one chunk.
 func Example_parents() {
 	ctx := context.Background()
 	parents := []int64{17, 17, 17, 17, 18, 18, 21, 21, 21} // of every cell
@@ -38,8 +39,8 @@ func Example_parents() {
 	// parent 21 is a/c/2 with [7 8 9]
 }
 
-// The human genome (GRCh38) as one axis, a chunk for each chromosome: more elements than 32 bits can number. What is not
-// written takes no room.
+// The human genome (GRCh38) as one axis, a chunk for each chromosome: more elements than
+// 32 bits can number. What is not written takes no room.
 func Example_chromosomes() {
 	ctx := context.Background()
 	cut, bases, err := grid.Counts([]int64{
@@ -64,8 +65,9 @@ func Example_chromosomes() {
 	// stored: [23] <nil>
 }
 
-// The domains of a model are wider at the border. With the domains as chunks, all processes write at the same time,
-// and four can share the work of 25 without any two of them touching one chunk.
+// The domains of a model are wider at the border. With the domains as chunks, all
+// processes write at the same time, and four can share the work of 25 without any two of
+// them touching one chunk.
 func Example_domains() {
 	ctx := context.Background()
 	domains := grid.Edges(10, 8, 8, 8, 10)

@@ -24,8 +24,8 @@ func created(ctx context.Context, spec zarr.Spec) *zarr.Array {
 	return a
 }
 
-// A reanalysis has a chunk for every year. The days of the present year come one by one: each is a chunk of its own, so that
-// no append reads or writes any of the others.
+// A reanalysis has a chunk for every year. The days of the present year come one by one:
+// each is a chunk of its own, so that no append reads or writes any of the others.
 func Example_daysOntoYears() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
@@ -42,8 +42,8 @@ func Example_daysOntoYears() {
 	// Output: [26400 18 36] {"kind": "inline", "chunk_shapes": [[[8760, 3], [24, 5]], 18, 36]}
 }
 
-// Daily output of a climate model without leap years, one chunk a month. The files that it comes in have any length: a month
-// that has begun is filled by the next append.
+// Daily output of a climate model without leap years, one chunk a month. The files that
+// it comes in have any length: a month that has begun is filled by the next append.
 func Example_monthsOfAModel() {
 	ctx := context.Background()
 	days, err := calendar.ParseSteps("1850-01-01", "1d", "noleap")
@@ -69,7 +69,8 @@ func Example_monthsOfAModel() {
 	// 150 days in 5 months; of the last, 30 days of 31
 }
 
-// Every start of a forecast is a chunk, whatever its number of members: nothing is padded to the largest ensemble.
+// Every start of a forecast is a chunk, whatever its number of members: nothing is padded
+// to the largest ensemble.
 func Example_ensembles() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
@@ -94,8 +95,8 @@ func Example_ensembles() {
 	// [{22 53} {0 3}] [31 3] 31 <nil>
 }
 
-// Three instruments deliver batches of different lengths. Each writes its part when it has it, none waits for another, and
-// readers see all of them at once.
+// Three instruments deliver batches of different lengths. Each writes its part when it
+// has it, none waits for another, and readers see all of them at once.
 func ExampleArray_Reserve() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(2)}})
@@ -123,8 +124,8 @@ func ExampleArray_Reserve() {
 	// after [8] [0 0 10 11 12 20 30 31] [{2 1} {3 1} {1 1} {2 1}] <nil>
 }
 
-// All variables of a group grow together with their time coordinate, or none does. Who reads the group by its
-// consolidated metadata never finds one without the other.
+// All variables of a group grow together with their time coordinate, or none does. Who
+// reads the group by its consolidated metadata never finds one without the other.
 func ExampleGroup_Append() {
 	ctx := context.Background()
 	h := zarr.On(memory.New())
@@ -170,8 +171,8 @@ func ExampleGroup_Append() {
 	// time [30]
 }
 
-// An archive with chunks of 30 days wants to go on with a chunk a day. Unlocked by its document alone, it fills its last chunk
-// of 30 and then takes every append as a chunk.
+// An archive with chunks of 30 days wants to go on with a chunk a day. Unlocked by its
+// document alone, it fills its last chunk of 30 and then takes every append as a chunk.
 func ExampleArray_Unlock() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{Shape: []int64{89}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(30)}})
@@ -190,7 +191,8 @@ func ExampleArray_Unlock() {
 	// rectilinear [{30 3} {1 2}]
 }
 
-// A file that is longer than memory is appended as a whole or not at all: it is read chunk by chunk while it is stored.
+// A file that is longer than memory is appended as a whole or not at all: it is read
+// chunk by chunk while it is stored.
 func ExampleArray_AppendFrom() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})

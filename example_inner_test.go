@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// Two shards of different length are cut into inner chunks of two elements, which are had one by one.
+// Two shards of different length are cut into inner chunks of two elements, which are had
+// one by one.
 func ExampleArray_Inner() {
 	ctx := context.Background()
 	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{

@@ -30,7 +30,8 @@ func table() *zarr.Array {
 	return a
 }
 
-// Elements are selected along every axis by itself, point by point, where a mask is true, or chunk by chunk.
+// Elements are selected along every axis by itself, point by point, where a mask is true,
+// or chunk by chunk.
 func ExampleRead_selections() {
 	a := table()
 	mask := selection.Mask{Shape: a.Shape(), Data: make([]bool, 20)}
@@ -55,7 +56,8 @@ func ExampleRead_selections() {
 	// [1 2] [30 31] <nil>
 }
 
-// A view is worked out from indices; elements are read at the end, and written through it.
+// A view is worked out from indices; elements are read at the end, and written through
+// it.
 func ExampleArray_View() {
 	ctx := context.Background()
 	a := table()

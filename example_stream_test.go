@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// A microscope delivers plane after plane. A shard has 32 of them, in inner chunks of 8, and is stored once, when they are all there.
-// A checkpoint makes what there is visible before.
+// A microscope delivers plane after plane. A shard has 32 of them, in inner chunks of 8,
+// and is stored once, when they are all there. A checkpoint makes what there is visible
+// before.
 func ExampleArray_Stream() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
@@ -43,7 +44,8 @@ func ExampleArray_Stream() {
 	// written 75 visible 75 [75 256 256]
 }
 
-// A model writes an axis with listed edges. What is left at the end has an edge of its own, which is rounded up to whole inner chunks.
+// A model writes an axis with listed edges. What is left at the end has an edge of its
+// own, which is rounded up to whole inner chunks.
 func ExampleStream_Close() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{

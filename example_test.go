@@ -18,7 +18,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// Three months of daily fields, and one more day: only its chunk and the document are written.
+// Three months of daily fields, and one more day: only its chunk and the document are
+// written.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "varve")

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// An array of format 2 is created and made to grow as any other. How it is stored is described as format 3 would.
+// An array of format 2 is created and made to grow as any other. How it is stored is
+// described as format 3 would.
 func ExampleSpec_format2() {
 	ctx := context.Background()
 	h := zarr.On(memory.New())
@@ -34,7 +35,8 @@ func ExampleSpec_format2() {
 	// zstd {"level":0,"checksum":false}
 }
 
-// A hierarchy is created in one call: documents are written in one batch, parents first, and groups between are added.
+// A hierarchy is created in one call: documents are written in one batch, parents first,
+// and groups between are added.
 func ExampleHierarchy_CreateHierarchy() {
 	ctx := context.Background()
 	h := zarr.On(memory.New())

@@ -33,7 +33,8 @@ func Example_text() {
 	// Output: ["Zürich" "Oslo" "?" "Reykjavík"] <nil>
 }
 
-// Moments, as NumPy's datetime64 has them: as times of Go, or as the numbers that are stored.
+// Moments, as NumPy's datetime64 has them: as times of Go, or as the numbers that are
+// stored.
 func Example_times() {
 	ctx := context.Background()
 	hours, err := dtype.DatetimeOf("h", 1)

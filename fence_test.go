@@ -44,7 +44,8 @@ func (c content) resized(shape ...int64) content {
 	return next
 }
 
-// appended returns the content with more elements at the end of an axis, and false where they do not fit.
+// appended returns the content with more elements at the end of an axis, and false where
+// they do not fit.
 func (c content) appended(axis int, data []int32) (content, bool) {
 	added := slices.Clone(c.shape)
 	added[axis] = 1
@@ -84,7 +85,8 @@ func offset(at, shape []int64) (i int64, ok bool) {
 	return i, true
 }
 
-// deed is what one program does to the array, and what it makes of its content where that can be; nil for a reader.
+// deed is what one program does to the array, and what it makes of its content where that
+// can be; nil for a reader.
 type deed struct {
 	name  string
 	do    func(ctx context.Context, a *zarr.Array, saw func(zarr.Block[int32])) error
@@ -168,8 +170,9 @@ func fateOf(err error, died bool) fate {
 	return undone
 }
 
-// reachable calls see with every content that the array may have had while some of the deeds were done in any order, until see
-// returns true. whole tells that all were done that have to be.
+// reachable calls see with every content that the array may have had while some of the
+// deeds were done in any order, until see returns true. whole tells that all were done
+// that have to be.
 func reachable(c content, deeds []deed, fates []fate, see func(c content, whole bool) bool) bool {
 	whole := !slices.Contains(fates, done)
 	if see(c, whole) {
@@ -194,7 +197,8 @@ type chooser struct {
 	fault func(kinds int) int // 0 is none
 }
 
-// randomly makes random choices, and a fault in one of twelve operations as long as there may be one.
+// randomly makes random choices, and a fault in one of twelve operations as long as there
+// may be one.
 func randomly(r *rand.Rand) chooser {
 	return chooser{r.IntN, func(kinds int) int {
 		if r.IntN(12) > 0 {
@@ -253,8 +257,9 @@ func (s *scene) set(inner storetest.ObjectStore) error {
 	return err
 }
 
-// stallTime is how long a run may take before its programs are taken to wait for each other, because two of their keys
-// happen to share a turn in this process. Such a run says nothing.
+// stallTime is how long a run may take before its programs are taken to wait for each
+// other, because two of their keys happen to share a turn in this process. Such a run
+// says nothing.
 const stallTime = 3 * time.Second
 
 // theatre is where scenes are played, one at a time.
@@ -300,12 +305,14 @@ func (p *theatre) play(s *scene, b bounds, by chooser) (storetest.Trace, error) 
 	return r.stepper.Trace(), r.judge()
 }
 
-// neverWritten is quiet about the group above the array, and about journals that are not there.
+// neverWritten is quiet about the group above the array, and about journals that are not
+// there.
 func neverWritten(name string) bool {
 	return name == "zarr.json" || name == ".zmetadata" || strings.HasPrefix(name, "a/__varve/")
 }
 
-// drive steps the programs until all have ended, as [storetest.Stepper.Finish] does, with faults.
+// drive steps the programs until all have ended, as [storetest.Stepper.Finish] does, with
+// faults.
 func (r *run) drive(b bounds, by chooser) {
 	last := -1
 	for {
@@ -335,7 +342,8 @@ func (r *run) drive(b bounds, by chooser) {
 	}
 }
 
-// hasFence reports whether a program is about to write a chunk right after it has written, or looked at, the document.
+// hasFence reports whether a program is about to write a chunk right after it has
+// written, or looked at, the document.
 func (r *run) hasFence(i int) bool {
 	trace := r.stepper.Trace()
 	op, ok := r.stepper.Next(i)
@@ -364,8 +372,8 @@ func (r *run) turn(i, kind int) {
 	}
 }
 
-// judge sees whether what is there is what the programs were told, whether readers saw what was published, and whether the array
-// can be appended to.
+// judge sees whether what is there is what the programs were told, whether readers saw
+// what was published, and whether the array can be appended to.
 func (r *run) judge() error {
 	fates := make([]fate, len(r.deeds))
 	var told []string
@@ -400,8 +408,9 @@ func (r *run) judge() error {
 	return r.goOn(is)
 }
 
-// permits tells what a program may be told that is no fault of the store's: a region that has gone, others who were always
-// first. Programs that wait for their turns here do so whatever pauses they make, so that these do not help them to get on.
+// permits tells what a program may be told that is no fault of the store's: a region that
+// has gone, others who were always first. Programs that wait for their turns here do so
+// whatever pauses they make, so that these do not help them to get on.
 func (r *run) permits(err error) bool {
 	if errors.Is(err, zarr.ErrConflict) {
 		overtaken.Add(1)
@@ -483,13 +492,15 @@ func (r *run) goOn(is content) error {
 	return nil
 }
 
-// stores are what the programs share: with versions that never come again, and with hashes.
+// stores are what the programs share: with versions that never come again, and with
+// hashes.
 var stores = map[string]func() storetest.ObjectStore{
 	"counted": func() storetest.ObjectStore { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
 	"hashed":  func() storetest.ObjectStore { return storetest.Conditional(newHashed(), storetest.Hooks{}) },
 }
 
-// explore runs the scene in every order within the bounds, at most so often as most says. It returns how often it ran.
+// explore runs the scene in every order within the bounds, at most so often as most says.
+// It returns how often it ran.
 func (p *theatre) explore(t *testing.T, s *scene, b bounds, most int) (runs int) {
 	storetest.Explore(func(choose func(int) int) bool {
 		trace, err := p.play(s, b, chooser{choose, choose})
@@ -555,9 +566,10 @@ func board(rows, columns int64) zarr.Spec {
 	return s
 }
 
-// TestFence lets three programs change one array in a store without locks: in every order with one interrupt, in every
-// order with one fault, and in random orders with and without faults. Whatever happens, the array holds what was said to
-// be done, once and whole, and nothing of what was said to have failed.
+// TestFence lets three programs change one array in a store without locks: in every order
+// with one interrupt, in every order with one fault, and in random orders with and
+// without faults. Whatever happens, the array holds what was said to be done, once and
+// whole, and nothing of what was said to have failed.
 func TestFence(t *testing.T) {
 	oneByOne(t)
 	all, most, times := []bounds{{1, 0}, {0, 1}}, 100, 20

@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// fencedCases are calls on the array "a" of a store without locks, and all that they may ask of it.
+// fencedCases are calls on the array "a" of a store without locks, and all that they may
+// ask of it.
 var fencedCases = []struct {
 	name string
 	spec zarr.Spec
@@ -30,8 +31,9 @@ var fencedCases = []struct {
 	{"shrink", every(8, 4), "", resizeTo(4), "1 DeleteIf chunk, 2 Get document, 1 Get journal, 2 PutIf document, 1 Stat chunk"},
 }
 
-// TestFencedOperations counts what calls ask of a store without locks. An append to listed edges puts its chunks and the
-// document, and gets the document and the journal; the second document is that of the group, which might have consolidated metadata.
+// TestFencedOperations counts what calls ask of a store without locks. An append to
+// listed edges puts its chunks and the document, and gets the document and the journal;
+// the second document is that of the group, which might have consolidated metadata.
 func TestFencedOperations(t *testing.T) {
 	for _, tt := range fencedCases {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// splicing is a store without locks that splices and patches. What grows an array there can do neither.
+// splicing is a store without locks that splices and patches. What grows an array there
+// can do neither.
 type splicing struct {
 	storetest.ObjectStore
 	memory *memory.Store

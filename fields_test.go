@@ -46,7 +46,8 @@ var fieldCases = []struct {
 	{[][]string{{"count", "seen"}, {"seen"}, {"value", "flag"}}, []int{3, 4, 5, 6, 7, 8, 9, 10, 2}},
 }
 
-// TestFields reads and writes fields of structs through selections of every kind, in chunks and in shards.
+// TestFields reads and writes fields of structs through selections of every kind, in
+// chunks and in shards.
 func TestFields(t *testing.T) {
 	typ := station(t)
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2), grid.Every(3)}} {
@@ -118,7 +119,8 @@ func (m *model) fields(c chosen, list []int) []byte {
 	return data
 }
 
-// TestFieldsTyped reads a field as the Go type that it has, as a view and filled with one value.
+// TestFieldsTyped reads a field as the Go type that it has, as a view and filled with one
+// value.
 func TestFieldsTyped(t *testing.T) {
 	ctx := t.Context()
 	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{Shape: []int64{5}, Type: station(t)}, nil)

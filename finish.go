@@ -8,10 +8,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// finish finishes what a writer that died has left, for a node that is opened for reading ([Options].Finish), and reports whether
-// there was anything to try. It waits for nobody, and what it cannot do is left to the next writer: reading does without.
+// finish finishes what a writer that died has left, for a node that is opened for reading
+// ([Options].Finish), and reports whether there was anything to try. It waits for nobody,
+// and what it cannot do is left to the next writer: reading does without.
 //
-// Only a lock that is free tells that the writer is dead. Where a store has none it may be at work, and would have to begin anew.
+// Only a lock that is free tells that the writer is dead. Where a store has none it may
+// be at work, and would have to begin anew.
 func (a *Array) finish(ctx context.Context) bool {
 	if _, locks := store.As[store.Locker](a.hierarchy.store); !locks || a.hierarchy.ledger != nil {
 		return false

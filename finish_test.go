@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// dyingAt is a store above another one whose program dies before its write with a number, counted from 0.
+// dyingAt is a store above another one whose program dies before its write with a number,
+// counted from 0.
 func dyingAt(m *memory.Store, number int) (s store.Store, died func() bool) {
 	var mu sync.Mutex // chunks are moved several at a time
 	dead := false
@@ -57,8 +58,9 @@ func valuesOf(t *testing.T, m *memory.Store) map[string]string {
 	return all
 }
 
-// cutBy makes an array of two rows of chunks, and lets a program that cuts the last exactly die before its write with a number. It returns what
-// is stored then, and whether it died.
+// cutBy makes an array of two rows of chunks, and lets a program that cuts the last
+// exactly die before its write with a number. It returns what is stored then, and whether
+// it died.
 func cutBy(t *testing.T, inner []grid.Cut, number int) (*memory.Store, bool) {
 	t.Helper()
 	m := memory.New()
@@ -83,8 +85,10 @@ func cutBy(t *testing.T, inner []grid.Cut, number int) (*memory.Store, bool) {
 	return m, died()
 }
 
-// TestFinish lets a program that cuts chunks exactly die before each of its writes. Opening for reading shows the right elements and changes nothing,
-// unless it may finish what was left: then every chunk is as other programs expect it. Where that cannot be, reading goes on.
+// TestFinish lets a program that cuts chunks exactly die before each of its writes.
+// Opening for reading shows the right elements and changes nothing, unless it may finish
+// what was left: then every chunk is as other programs expect it. Where that cannot be,
+// reading goes on.
 func TestFinish(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2), grid.Every(1)}} {
 		t.Run(name, func(t *testing.T) {

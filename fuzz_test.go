@@ -13,7 +13,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// The bounds of what is done with an array of a fuzzer: elements read of it, and memory in bytes that reading takes.
+// The bounds of what is done with an array of a fuzzer: elements read of it, and memory
+// in bytes that reading takes.
 const (
 	fuzzElements = 1 << 12
 	fuzzMemory   = 64 << 20
@@ -55,7 +56,8 @@ func someChunk(z fs.FS, dir string) (chunk []byte) {
 	return chunk
 }
 
-// FuzzArray opens an array of format 3 whose document is any bytes, and reads elements of chunks that are any bytes.
+// FuzzArray opens an array of format 3 whose document is any bytes, and reads elements of
+// chunks that are any bytes.
 func FuzzArray(f *testing.F) {
 	seedDocuments(f, "zarr.json", func(document, _, chunk []byte) { f.Add(document, chunk) })
 	f.Fuzz(func(t *testing.T, document, chunk []byte) {
@@ -71,7 +73,8 @@ func FuzzArrayV2(f *testing.F) {
 	})
 }
 
-// FuzzPending opens an array for writing beside which there are any notes of other writers, and writes to it.
+// FuzzPending opens an array for writing beside which there are any notes of other
+// writers, and writes to it.
 func FuzzPending(f *testing.F) {
 	const document = `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},` +
 		`"chunk_key_encoding":{"name":"default"},"fill_value":0,"codecs":[{"name":"bytes"}]}`
@@ -96,7 +99,8 @@ func FuzzPending(f *testing.F) {
 	})
 }
 
-// readHostile opens an array and reads its first elements, if it is one. All that is asked for is to end soon, in little memory.
+// readHostile opens an array and reads its first elements, if it is one. All that is
+// asked for is to end soon, in little memory.
 func readHostile(t *testing.T, documents map[string][]byte, chunk []byte) {
 	t.Helper()
 	ctx, s := context.Background(), memory.New()

@@ -16,14 +16,17 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// checksums are the codecs that guard every byte of a chunk if they come last in its chain.
+// checksums are the codecs that guard every byte of a chunk if they come last in its
+// chain.
 var checksums = []string{
 	"crc32c", "numcodecs.crc32", "numcodecs.crc32c", "numcodecs.adler32", "numcodecs.fletcher32", "numcodecs.jenkins_lookup3",
 }
 
-// TestGoldenFlips changes bytes of the stored chunks of every golden array, one at a time, and reads the array: some of
-// each array, or with VARVE_LONG every byte. A chain that ends in a checksum has to report each change, with key, chunk and codec. Other chains may decode the
-// change to other elements, as nothing guards them, but they neither panic nor fail without saying where.
+// TestGoldenFlips changes bytes of the stored chunks of every golden array, one at a
+// time, and reads the array: some of each array, or with VARVE_LONG every byte. A chain
+// that ends in a checksum has to report each change, with key, chunk and codec. Other
+// chains may decode the change to other elements, as nothing guards them, but they
+// neither panic nor fail without saying where.
 func TestGoldenFlips(t *testing.T) {
 	racing.Skip(t)
 	const short, most = 4 << 10, 150 // bytes of a chunk, and flips of one array
@@ -100,7 +103,8 @@ func (f *flipped) chunks(short int) []store.Key {
 	return keys
 }
 
-// flipAll changes bytes of all chunks of at most short bytes, most of them unless the test is a long one.
+// flipAll changes bytes of all chunks of at most short bytes, most of them unless the
+// test is a long one.
 func (f *flipped) flipAll(t *testing.T, short, most int) (flips int) {
 	t.Helper()
 	keys, total := f.chunks(short), 0

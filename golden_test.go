@@ -20,7 +20,8 @@ import (
 	"varve.dev/zarr/store/iofs"
 )
 
-// golden is a row of the manifest of testdata/stores.zip: arrays that zarr-python 3.4.1 wrote.
+// golden is a row of the manifest of testdata/stores.zip: arrays that zarr-python 3.4.1
+// wrote.
 type golden struct {
 	Shape           []int64
 	ZarrFormat      int       `json:"zarr_format"`
@@ -53,8 +54,8 @@ func readJSON(t testing.TB, fsys fs.FS, name string, v any) {
 	}
 }
 
-// TestGolden reads every array of the archive, bit for bit, but for one whose codec takes codec/extra: the error says so. With it the
-// command reads that one, too.
+// TestGolden reads every array of the archive, bit for bit, but for one whose codec takes
+// codec/extra: the error says so. With it the command reads that one, too.
 func TestGolden(t *testing.T) {
 	z := openZip(t, "stores.zip")
 	var manifest struct{ Cases map[string]golden }

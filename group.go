@@ -24,9 +24,10 @@ type Group struct {
 	listed bool // consolidated metadata is not used
 }
 
-// Unconsolidated returns the group as one that uses no consolidated metadata. Its Members and CheckDimensions list the
-// store and read the documents of the nodes, also where another program has left the consolidated metadata stale. In a
-// store that cannot be listed Members fails with [store.ErrUnsupported]. Closing g closes the store of both.
+// Unconsolidated returns the group as one that uses no consolidated metadata. Its Members
+// and CheckDimensions list the store and read the documents of the nodes, also where
+// another program has left the consolidated metadata stale. In a store that cannot be
+// listed Members fails with [store.ErrUnsupported]. Closing g closes the store of both.
 func (g *Group) Unconsolidated() *Group {
 	u := &Group{node: g.node, doc: g.doc.WithConsolidated(nil), listed: true}
 	u.owner = false
@@ -54,16 +55,16 @@ func (g *Group) OpenGroup(ctx context.Context, path string, opt *Options) (*Grou
 	return below(g, path, opt, func(path string, opt *Options) (*Group, error) { return g.hierarchy.OpenGroup(ctx, path, opt) })
 }
 
-// CreateArray creates an array below the group; see [Hierarchy.CreateArray]. Nil options are those of the group, which has
-// to be open for writing.
+// CreateArray creates an array below the group; see [Hierarchy.CreateArray]. Nil options
+// are those of the group, which has to be open for writing.
 func (g *Group) CreateArray(ctx context.Context, path string, spec Spec, opt *CreateOptions) (*Array, error) {
 	return within(g, path, opt, func(path string, opt *CreateOptions) (*Array, error) {
 		return g.hierarchy.CreateArray(ctx, path, spec, opt)
 	})
 }
 
-// CreateGroup creates a group below the group; see [Hierarchy.CreateGroup]. Nil options are those of the group, which has
-// to be open for writing.
+// CreateGroup creates a group below the group; see [Hierarchy.CreateGroup]. Nil options
+// are those of the group, which has to be open for writing.
 func (g *Group) CreateGroup(ctx context.Context, path string, attributes any, opt *CreateOptions) (*Group, error) {
 	return within(g, path, opt, func(path string, opt *CreateOptions) (*Group, error) {
 		return g.hierarchy.CreateGroup(ctx, path, attributes, opt)
@@ -101,7 +102,8 @@ func below[N any](g *Group, path string, opt *Options, open func(string, *Option
 type Member struct {
 	Path string // relative to the group that was listed
 	Kind string // "array" or "group"; "" where the document is too damaged to tell
-	// Node is the opened node; nil where Err says why it cannot be opened, as with a data type that is not known.
+	// Node is the opened node; nil where Err says why it cannot be opened, as with a data
+	// type that is not known.
 	Node Node
 	Err  error
 }
@@ -109,13 +111,16 @@ type Member struct {
 // Name returns the last segment of the path.
 func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
 
-// Members yields the nodes one level down, or all nodes below the group where deep is set, parents first and each level
-// in alphabetical order. Consolidated metadata is used where the group has it, or a group above in a store that cannot list, and
-// may be older than the nodes are: a member that is written to looks again, [Array.Refresh] does so at once. An entry of it that is
-// damaged is an error; so is, behind all others, one that must not be there: at a path that is not legal, listed twice or below an
-// array. The sequence goes on after it.
-// Members are opened some at a time, at most [Options.Concurrency], a little ahead of the sequence, but not while the caller looks at one.
-// A node that is there but cannot be opened is a Member with an Err. An error of the store, and the end of ctx, end the sequence.
+// Members yields the nodes one level down, or all nodes below the group where deep is
+// set, parents first and each level in alphabetical order. Consolidated metadata is used
+// where the group has it, or a group above in a store that cannot list, and may be older
+// than the nodes are: a member that is written to looks again, [Array.Refresh] does so at
+// once. An entry of it that is damaged is an error; so is, behind all others, one that
+// must not be there: at a path that is not legal, listed twice or below an array. The
+// sequence goes on after it. Members are opened some at a time, at most
+// [Options.Concurrency], a little ahead of the sequence, but not while the caller looks
+// at one. A node that is there but cannot be opened is a Member with an Err. An error of
+// the store, and the end of ctx, end the sequence.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
 		return g.consolidated(ctx, c, deep)
@@ -125,8 +130,8 @@ func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error]
 	}
 }
 
-// recordedAbove returns what the consolidated metadata of the nearest group above that has some says of the nodes below g; nil where
-// no group has any, or it does not know g.
+// recordedAbove returns what the consolidated metadata of the nearest group above that
+// has some says of the nodes below g; nil where no group has any, or it does not know g.
 func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, error) {
 	for p := g.path; !p.IsRoot(); {
 		p = p.Parent()
@@ -183,7 +188,8 @@ type met struct {
 	err    error // of the store
 }
 
-// meet opens what has a name in a directory, if it is a node. It also returns about how many bytes of memory that takes.
+// meet opens what has a name in a directory, if it is a node. It also returns about how
+// many bytes of memory that takes.
 func (g *Group) meet(ctx context.Context, dir store.Path, name string) (m met, bytes int) {
 	var err error
 	if m.path, err = dir.Join(name); err != nil {
@@ -207,8 +213,8 @@ func weight(doc metadata.Node) int {
 	return 0
 }
 
-// openers returns how many members are opened at a time. Opening to write may finish what others began on several nodes, so that is done
-// one by one.
+// openers returns how many members are opened at a time. Opening to write may finish what
+// others began on several nodes, so that is done one by one.
 func (g *Group) openers() int {
 	if g.options.Write {
 		return 1
@@ -234,7 +240,8 @@ func (g *Group) directories(ctx context.Context, dir store.Path) ([]string, erro
 	return names, nil
 }
 
-// unlisted returns the error for the members of the group in a store that cannot be listed.
+// unlisted returns the error for the members of the group in a store that cannot be
+// listed.
 func (g *Group) unlisted(err error) error {
 	if g.doc.Damaged != nil {
 		return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, and that of this group is damaged: %w", err, g.doc.Damaged)
@@ -242,8 +249,8 @@ func (g *Group) unlisted(err error) error {
 	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: make it where the group can be written to (Group.Consolidate), or open an array by its full path", err)
 }
 
-// member opens what is at p; it is false where there is no node. What is wrong with the node itself stands in the member,
-// any other error is one of the store.
+// member opens what is at p; it is false where there is no node. What is wrong with the
+// node itself stands in the member, any other error is one of the store.
 func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, err error) {
 	m.Path = strings.TrimPrefix(strings.TrimPrefix(p.String(), g.path.String()), "/")
 	n, err := g.hierarchy.open(ctx, p, g.options)
@@ -297,7 +304,8 @@ func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep
 	}
 }
 
-// refused returns the member for an entry that must not be there. Its path is told by the error only where it may leave the group.
+// refused returns the member for an entry that must not be there. Its path is told by the
+// error only where it may leave the group.
 func (g *Group) refused(path string) (m Member) {
 	if _, err := g.path.Join(path); err == nil {
 		m.Path = path

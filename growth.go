@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// growth is a change of the extents or of the edges, with elements for the new region where it is appended to.
+// growth is a change of the extents or of the edges, with elements for the new region
+// where it is appended to.
 type growth struct {
 	grid      *grid.Grid
 	region    grid.Box
@@ -23,7 +24,8 @@ type growth struct {
 	complete  *Reservation // whose parts have to be written
 }
 
-// change publishes a change that plan makes of the newest state. Where another writer publishes first, it plans again.
+// change publishes a change that plan makes of the newest state. Where another writer
+// publishes first, it plans again.
 func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) error {
 	_, leave, err := a.enter(ctx, allTurns)
 	if err != nil {
@@ -115,7 +117,8 @@ func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch
 	return s.engine.Write(ctx, r, view, how)
 }
 
-// deleteNew deletes what is stored under the keys of the chunks that s has and the other state has not.
+// deleteNew deletes what is stored under the keys of the chunks that s has and the other
+// state has not.
 func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) error {
 	for cells := range grid.BoxOf(s.grid.Chunks()).Subtract(grid.BoxOf(other.grid.Chunks())) {
 		if err := s.engine.Delete(ctx, cells, b); err != nil {
@@ -125,8 +128,9 @@ func (s *state) deleteNew(ctx context.Context, other *state, b store.Batch) erro
 	return nil
 }
 
-// expose makes sure that the elements which the next state adds are the fill value: what an older writer left in
-// cut chunks is cleared, unless that is to be kept, and what a writer that died left under the keys of new chunks is deleted.
+// expose makes sure that the elements which the next state adds are the fill value: what
+// an older writer left in cut chunks is cleared, unless that is to be kept, and what a
+// writer that died left under the keys of new chunks is deleted.
 func (s *state) expose(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
 	if publish.Fenced(b) {
 		return s.claim(ctx, next, keepStale, b)
@@ -142,8 +146,8 @@ func (s *state) expose(ctx context.Context, next *state, keepStale bool, b store
 	return nil
 }
 
-// cutBy returns the chunks of s at the end of every axis that its extent cuts, where that is of interest for
-// the extents in s and in another state.
+// cutBy returns the chunks of s at the end of every axis that its extent cuts, where that
+// is of interest for the extents in s and in another state.
 func (s *state) cutBy(other *state, interests func(here, there int64) bool) []grid.Box {
 	var boxes []grid.Box
 	for i := range s.grid.Rank() {
@@ -159,8 +163,9 @@ func (s *state) cutBy(other *state, interests func(here, there int64) bool) []gr
 	return boxes
 }
 
-// cut deletes the chunks that the next state does not have any more, and clears what it cut off from others. That state is
-// published, and what stays does no harm: a growth over it deletes or clears it first.
+// cut deletes the chunks that the next state does not have any more, and clears what it
+// cut off from others. That state is published, and what stays does no harm: a growth
+// over it deletes or clears it first.
 func (s *state) cut(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
 	err := s.deleteNew(ctx, next, b)
 	if err == nil && !keepStale {

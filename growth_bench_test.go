@@ -60,8 +60,9 @@ func benchStores(b *testing.B) map[string]func() store.Store {
 	}
 }
 
-// BenchmarkShrinkByOne takes the last of 10^7 chunks off: listed edges, each of another length than its neighbours, and runs.
-// zarr-python 3.4.1 takes 17 to 20 s and gigabytes for either.
+// BenchmarkShrinkByOne takes the last of 10^7 chunks off: listed edges, each of another
+// length than its neighbours, and runs. zarr-python 3.4.1 takes 17 to 20 s and gigabytes
+// for either.
 func BenchmarkShrinkByOne(b *testing.B) {
 	ctx := context.Background()
 	const chunks = int64(1e7)
@@ -82,8 +83,9 @@ func BenchmarkShrinkByOne(b *testing.B) {
 	}
 }
 
-// BenchmarkAppendToEdges appends a chunk to 10^6 explicit random edges. The document has 4 MB, and is written once.
-// zarr-python 3.4.1 takes 471 ms to resize such an array by one.
+// BenchmarkAppendToEdges appends a chunk to 10^6 explicit random edges. The document has
+// 4 MB, and is written once. zarr-python 3.4.1 takes 471 ms to resize such an array by
+// one.
 func BenchmarkAppendToEdges(b *testing.B) {
 	ctx := context.Background()
 	for name, newStore := range benchStores(b) {
@@ -98,7 +100,8 @@ func BenchmarkAppendToEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkPublishEdges writes a document of the same size and nothing else: the floor of the append.
+// BenchmarkPublishEdges writes a document of the same size and nothing else: the floor of
+// the append.
 func BenchmarkPublishEdges(b *testing.B) {
 	ctx := context.Background()
 	for name, newStore := range benchStores(b) {
@@ -120,7 +123,8 @@ func BenchmarkPublishEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkPointOfEdges reads one element of 10^6 explicit random edges. zarr-python 3.4.1 takes 30 to 39 ms.
+// BenchmarkPointOfEdges reads one element of 10^6 explicit random edges. zarr-python
+// 3.4.1 takes 30 to 39 ms.
 func BenchmarkPointOfEdges(b *testing.B) {
 	ctx := context.Background()
 	a := withEdges(b, memory.New(), randomEdges(1e6))
@@ -136,7 +140,8 @@ func BenchmarkPointOfEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenEdges opens an array with 10^6 explicit random edges. zarr-python 3.4.1 takes 711 ms.
+// BenchmarkOpenEdges opens an array with 10^6 explicit random edges. zarr-python 3.4.1
+// takes 711 ms.
 func BenchmarkOpenEdges(b *testing.B) {
 	ctx := context.Background()
 	for name, newStore := range benchStores(b) {
@@ -152,8 +157,8 @@ func BenchmarkOpenEdges(b *testing.B) {
 	}
 }
 
-// BenchmarkMonths opens, looks up and appends to daily data of 80 years in chunks of months, 960 edges.
-// A lookup took 50 ns in the prototype that the reference measured.
+// BenchmarkMonths opens, looks up and appends to daily data of 80 years in chunks of
+// months, 960 edges. A lookup took 50 ns in the prototype that the reference measured.
 func BenchmarkMonths(b *testing.B) {
 	ctx := context.Background()
 	steps := must(calendar.ParseSteps("1945-01-01", "1d", "standard"))
@@ -198,7 +203,8 @@ func BenchmarkMonths(b *testing.B) {
 	})
 }
 
-// BenchmarkAppendTogether appends a row to ten arrays of a group with consolidated metadata.
+// BenchmarkAppendTogether appends a row to ten arrays of a group with consolidated
+// metadata.
 func BenchmarkAppendTogether(b *testing.B) {
 	ctx := context.Background()
 	for name, newStore := range benchStores(b) {

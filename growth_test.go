@@ -14,8 +14,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// growthCases are appends to an array of int32 that has the numbers from 1 on: the grid that is stored afterwards, the
-// chunks that were written, and what was read besides the document.
+// growthCases are appends to an array of int32 that has the numbers from 1 on: the grid
+// that is stored afterwards, the chunks that were written, and what was read besides the
+// document.
 var growthCases = []struct {
 	name   string
 	before zarr.Spec
@@ -98,7 +99,8 @@ func sameJSON(a, b string) bool {
 	return strip(a) == strip(b)
 }
 
-// TestResizeGrows grows axes without elements: no chunk is written, and both axes are cut as they should be.
+// TestResizeGrows grows axes without elements: no chunk is written, and both axes are cut
+// as they should be.
 func TestResizeGrows(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -138,7 +140,8 @@ func TestResizeGrows(t *testing.T) {
 	}
 }
 
-// TestGrowthRefused makes changes that cannot be: nothing is changed, and the message says what to do.
+// TestGrowthRefused makes changes that cannot be: nothing is changed, and the message
+// says what to do.
 func TestGrowthRefused(t *testing.T) {
 	more := func(how grid.Growth) func(context.Context, *zarr.Array) error { return appending(numbers(1, 4), how) }
 	for _, tt := range []struct {
@@ -193,7 +196,8 @@ func TestGrowthRefused(t *testing.T) {
 	}
 }
 
-// TestBoundedGrowth opens the grid of another program, whose last chunk is as long as what it holds. It grows once it is unlocked.
+// TestBoundedGrowth opens the grid of another program, whose last chunk is as long as
+// what it holds. It grows once it is unlocked.
 func TestBoundedGrowth(t *testing.T) {
 	ctx, s := t.Context(), newTally()
 	a, err := zarr.On(s).CreateArray(ctx, "a", raw(edges(4, 2)), nil)

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// past is a store that says of all chunks that they were written long ago, and of the document that it never changes:
-// readers of it have no guard.
+// past is a store that says of all chunks that they were written long ago, and of the
+// document that it never changes: readers of it have no guard.
 type past struct{ *memory.Store }
 
 func (p past) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -82,7 +82,8 @@ func (e *eras) append(ctx context.Context) error {
 	return err
 }
 
-// merge makes one chunk of the last ones, in place, as a program without manners does: first the chunk, then the document.
+// merge makes one chunk of the last ones, in place, as a program without manners does:
+// first the chunk, then the document.
 func (e *eras) merge(ctx context.Context) error {
 	if len(e.edges) < 3 {
 		return nil
@@ -181,10 +182,10 @@ func littleEndian(v []int32) []byte {
 	return out
 }
 
-// TestGuard lets an array go through random appends and merges of its last chunks in place, so that keys come to mean other
-// places, and readers keep what they have opened at any time. None reads what is elsewhere, and none fails but while a merge is
-// under way.
-// Readers without the times of chunks do read what is elsewhere.
+// TestGuard lets an array go through random appends and merges of its last chunks in
+// place, so that keys come to mean other places, and readers keep what they have opened
+// at any time. None reads what is elsewhere, and none fails but while a merge is under
+// way. Readers without the times of chunks do read what is elsewhere.
 func TestGuard(t *testing.T) {
 	oneByOne(t)
 	histories := 3000
@@ -214,8 +215,9 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardTrimmed shrinks an array by whole edges and appends again, so that keys come to mean other places.
-// A reader of the first state reads what is there now, also where that is less.
+// TestGuardTrimmed shrinks an array by whole edges and appends again, so that keys come
+// to mean other places. A reader of the first state reads what is there now, also where
+// that is less.
 func TestGuardTrimmed(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	spec := edges(2, 1, 1, 1)

@@ -28,11 +28,13 @@ type GroupSpec struct {
 func (Spec) isNodeSpec()      {}
 func (GroupSpec) isNodeSpec() {}
 
-// CreateHierarchy creates nodes by their paths, and the groups above them that are missing, and returns those that were asked for.
-// All are of one format: that of the options, of the specs, or of a group above, and 3 where none says. Nothing is written unless all
-// can be: specs are valid, and every place is free, where something is wraps [fs.ErrExist]. Then the documents are written in one
-// batch, parents first, and made durable once; a crash in between leaves the first of them. The consolidated metadata of the groups
-// above is changed once.
+// CreateHierarchy creates nodes by their paths, and the groups above them that are
+// missing, and returns those that were asked for. All are of one format: that of the
+// options, of the specs, or of a group above, and 3 where none says. Nothing is written
+// unless all can be: specs are valid, and every place is free, where something is wraps
+// [fs.ErrExist]. Then the documents are written in one batch, parents first, and made
+// durable once; a crash in between leaves the first of them. The consolidated metadata of
+// the groups above is changed once.
 func (h *Hierarchy) CreateHierarchy(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
 	c := &creation{hierarchy: h.as(opt.orZero().Options), options: opt.orZero(), nodes: map[store.Path]Node{}, specs: map[store.Path]NodeSpec{}, above: map[store.Path]metadata.Node{}}
 	for _, path := range slices.Sorted(maps.Keys(nodes)) {
@@ -59,8 +61,8 @@ func (h *Hierarchy) CreateHierarchy(ctx context.Context, nodes map[string]NodeSp
 	return created, nil
 }
 
-// CreateHierarchy creates nodes below the group; see [Hierarchy.CreateHierarchy]. Nil options are those of the group, which has
-// to be open for writing.
+// CreateHierarchy creates nodes below the group; see [Hierarchy.CreateHierarchy]. Nil
+// options are those of the group, which has to be open for writing.
 func (g *Group) CreateHierarchy(ctx context.Context, nodes map[string]NodeSpec, opt *CreateOptions) (map[string]Node, error) {
 	if err := g.writable(); err != nil {
 		return nil, g.fail("create", err)
@@ -112,7 +114,8 @@ func (c *creation) base(p store.Path) node {
 	return node{hierarchy: c.hierarchy, path: p, options: c.options.Options}
 }
 
-// look reads the groups above all that is to be created, and finds those that are missing.
+// look reads the groups above all that is to be created, and finds those that are
+// missing.
 func (c *creation) look(ctx context.Context) error {
 	for p := range c.specs {
 		for !p.IsRoot() {

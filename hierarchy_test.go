@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// members lists what is below a node: its kind and path, and "!" where it cannot be opened.
+// members lists what is below a node: its kind and path, and "!" where it cannot be
+// opened.
 func members(t *testing.T, h *zarr.Hierarchy, path string, deep bool) []string {
 	t.Helper()
 	g, err := h.OpenGroup(context.Background(), path, nil)
@@ -84,7 +85,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestConsolidated creates and deletes nodes below a group with consolidated metadata, which follows.
+// TestConsolidated creates and deletes nodes below a group with consolidated metadata,
+// which follows.
 func TestConsolidated(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.On(copyStore(t, "group_consolidated.zarr"))
@@ -116,7 +118,8 @@ func TestConsolidated(t *testing.T) {
 	}
 }
 
-// TestUnconsolidated lists the nodes that are there, and compares their dimensions, where consolidated metadata is stale.
+// TestUnconsolidated lists the nodes that are there, and compares their dimensions, where
+// consolidated metadata is stale.
 func TestUnconsolidated(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.On(copyStore(t, "group_consolidated.zarr"))
@@ -158,7 +161,8 @@ func TestUnconsolidated(t *testing.T) {
 	}
 }
 
-// TestMembersEnd ends a listing of consolidated metadata, which asks the store for nothing.
+// TestMembersEnd ends a listing of consolidated metadata, which asks the store for
+// nothing.
 func TestMembersEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -219,7 +223,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestCreateOverRemains refuses a place that holds old chunks, which would become elements of the new array.
+// TestCreateOverRemains refuses a place that holds old chunks, which would become
+// elements of the new array.
 func TestCreateOverRemains(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.On(memory.New())

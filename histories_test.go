@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// history is a row of testdata/histories.zip: what an array went through in zarr-python 3.4.1.
+// history is a row of testdata/histories.zip: what an array went through in zarr-python
+// 3.4.1.
 type history struct {
 	ID        string
 	DataType  string          `json:"data_type"`
@@ -103,9 +104,9 @@ func (h *history) spec(t *testing.T) zarr.Spec {
 	return s
 }
 
-// TestHistories replays every history: shape, stored grid, chunk sizes and elements agree after every step, and a step that
-// zarr-python refuses is refused.
-// Where zarr-python lets old values come back, what a clean array holds is expected.
+// TestHistories replays every history: shape, stored grid, chunk sizes and elements agree
+// after every step, and a step that zarr-python refuses is refused. Where zarr-python
+// lets old values come back, what a clean array holds is expected.
 func TestHistories(t *testing.T) {
 	oneByOne(t)
 	steps, stale := 0, 0
@@ -130,11 +131,13 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// clearedByAppend is the history in which an append fills a part of a chunk that holds old values. Appends have no option
-// to keep what lies behind them, so that a clean array is what it leads to.
+// clearedByAppend is the history in which an append fills a part of a chunk that holds
+// old values. Appends have no option to keep what lies behind them, so that a clean array
+// is what it leads to.
 const clearedByAppend = "h009"
 
-// TestStaleHistories replays them keeping what is stale, and expects what zarr-python holds, old values included.
+// TestStaleHistories replays them keeping what is stale, and expects what zarr-python
+// holds, old values included.
 func TestStaleHistories(t *testing.T) {
 	oneByOne(t)
 	stale := 0

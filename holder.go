@@ -12,9 +12,9 @@ import (
 // reservation whose elements are published already does not keep it from going: its
 // writer crashed before it could end it, so it is ended here.
 //
-// A change of several nodes whose writer crashed is finished, or undone, before anything is
-// deleted: its journal may stand below the node, and is all that others have of their new
-// elements.
+// A change of several nodes whose writer crashed is finished, or undone, before anything
+// is deleted: its journal may stand below the node, and is all that others have of their
+// new elements.
 func (n *node) removing(ctx context.Context, remove func() error) error {
 	for {
 		err := n.alone(ctx, remove)
@@ -32,7 +32,8 @@ func (n *node) removing(ctx context.Context, remove func() error) error {
 	}
 }
 
-// settle finishes, or undoes, the change of several nodes that the one at a path is part of.
+// settle finishes, or undoes, the change of several nodes that the one at a path is part
+// of.
 func (n *node) settle(ctx context.Context, p store.Path) error {
 	m := node{hierarchy: n.hierarchy, path: p, options: n.options, document: n.document, held: n.held}
 	return retry(ctx, func() error {

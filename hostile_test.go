@@ -20,7 +20,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// hostileCase is a row of the manifest of testdata/hostile.zip: stores made byte by byte to hurt a reader.
+// hostileCase is a row of the manifest of testdata/hostile.zip: stores made byte by byte
+// to hurt a reader.
 type hostileCase struct {
 	ID        string
 	Path      string
@@ -37,11 +38,13 @@ type hostileCase struct {
 	Setup     []struct{ Symlink, Target string }
 }
 
-// patience is how many times longer than the manifest allows a case may take on a machine that does other things, too.
+// patience is how many times longer than the manifest allows a case may take on a machine
+// that does other things, too.
 const patience = 20
 
-// repaired are cases whose manifest asks for an error, and which are read with a note all the
-// same: other programs write them, they can mean one thing only, and decoding does not need them.
+// repaired are cases whose manifest asks for an error, and which are read with a note all
+// the same: other programs write them, they can mean one thing only, and decoding does
+// not need them.
 var repaired = map[string]string{
 	"fill_int_null": "null", "fill_bool_null": "null", "fill_string_null": "null", "fill_bool_number": "0 was read as false",
 }
@@ -58,8 +61,8 @@ func (c *hostileCase) checkRepaired(t *testing.T, dir string) {
 	}
 }
 
-// TestHostile opens and reads every hostile store: what is to be refused ends in an error of a known kind within the bounds
-// on memory and time, what only looks bad is read.
+// TestHostile opens and reads every hostile store: what is to be refused ends in an error
+// of a known kind within the bounds on memory and time, what only looks bad is read.
 func TestHostile(t *testing.T) {
 	dir := t.TempDir()
 	z := openZip(t, "hostile.zip")
@@ -200,7 +203,8 @@ func (c *hostileCase) read(ctx context.Context, a *zarr.Array) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// checkMessage expects an error to say in one line of bearable length what was done where.
+// checkMessage expects an error to say in one line of bearable length what was done
+// where.
 func checkMessage(t *testing.T, err error) {
 	t.Helper()
 	text := err.Error()

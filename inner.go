@@ -11,12 +11,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Inner is the inner chunks of an array whose chunks are shards, seen as chunks of the array: their indices count over all shards.
-// They are what is best read at a time; what is best written at a time is a shard.
+// Inner is the inner chunks of an array whose chunks are shards, seen as chunks of the
+// array: their indices count over all shards. They are what is best read at a time; what
+// is best written at a time is a shard.
 type Inner struct{ a *Array }
 
-// Inner returns the inner chunks of the array, nil where its chunks are no shards, or are compressed as a whole so that inner
-// chunks cannot be had by themselves.
+// Inner returns the inner chunks of the array, nil where its chunks are no shards, or are
+// compressed as a whole so that inner chunks cannot be had by themselves.
 func (a *Array) Inner() *Inner {
 	if !a.state.Load().engine.Chain.Divided() {
 		return nil
@@ -30,7 +31,8 @@ type InnerChunk struct {
 	Shard []int64 // index of the chunk that it is stored in
 }
 
-// Grid returns how the array is cut into inner chunks. Lists of lengths that would be too long to keep wrap [ErrUnsupported].
+// Grid returns how the array is cut into inner chunks. Lists of lengths that would be too
+// long to keep wrap [ErrUnsupported].
 func (n *Inner) Grid() (*grid.Grid, error) {
 	g, err := n.a.state.Load().inner()
 	return g, n.a.fail("inner chunks", err)
@@ -39,7 +41,8 @@ func (n *Inner) Grid() (*grid.Grid, error) {
 // inner returns the grid of inner chunks.
 func (s *state) inner() (*grid.Grid, error) { return s.grid.Divided(s.engine.Chain.Inner()...) }
 
-// Chunks yields every inner chunk in C order, stored or not. The chunk is reused: clone what is kept.
+// Chunks yields every inner chunk in C order, stored or not. The chunk is reused: clone
+// what is kept.
 func (n *Inner) Chunks() iter.Seq2[InnerChunk, error] {
 	return func(yield func(InnerChunk, error) bool) {
 		s := n.a.state.Load()
@@ -57,7 +60,8 @@ func (n *Inner) Chunks() iter.Seq2[InnerChunk, error] {
 	}
 }
 
-// ReadChunk returns the elements of one inner chunk in its encoded shape, as [Array.ReadChunk] does for a chunk.
+// ReadChunk returns the elements of one inner chunk in its encoded shape, as
+// [Array.ReadChunk] does for a chunk.
 func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	return n.a.readChunk(ctx, func(s *state) ([]byte, engine.Suspicion, error) {
 		at, err := s.innerAt(index)
@@ -77,7 +81,8 @@ func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	})
 }
 
-// WriteChunk stores the elements of one inner chunk in its encoded shape. The rest of its shard stays as it is stored.
+// WriteChunk stores the elements of one inner chunk in its encoded shape. The rest of its
+// shard stays as it is stored.
 func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) error {
 	return n.write(ctx, index, func(s *state, at innerAt, b store.Batch) error {
 		size, err := s.engine.ChunkBytes(at.part.Count)
@@ -94,7 +99,8 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 	})
 }
 
-// ReadEncodedChunk returns the bytes of one inner chunk as they are stored. One that is not stored wraps [fs.ErrNotExist].
+// ReadEncodedChunk returns the bytes of one inner chunk as they are stored. One that is
+// not stored wraps [fs.ErrNotExist].
 func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
 	s := n.a.state.Load()
 	at, err := s.innerAt(index)
@@ -105,8 +111,9 @@ func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 	return data, n.a.fail("read chunk", err)
 }
 
-// WriteEncodedChunk stores bytes as one inner chunk, as [Inner.ReadEncodedChunk] returns them. Bytes that do not decode to its
-// encoded shape wrap [ErrCorrupt] and are not stored.
+// WriteEncodedChunk stores bytes as one inner chunk, as [Inner.ReadEncodedChunk] returns
+// them. Bytes that do not decode to its encoded shape wrap [ErrCorrupt] and are not
+// stored.
 func (n *Inner) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
 	return n.write(ctx, index, func(s *state, at innerAt, b store.Batch) error {
 		return s.engine.WriteEncodedInner(ctx, at.shard, at.within, data, b)
@@ -160,7 +167,8 @@ func (s *state) innerAt(index []int64) (innerAt, error) {
 	return at, nil
 }
 
-// writable refuses shards that have more inner chunks than are read: nothing could be written to them.
+// writable refuses shards that have more inner chunks than are read: nothing could be
+// written to them.
 func (s *state) writable(most int64) error {
 	inner := s.engine.Chain.Inner()
 	n := int64(1)

@@ -20,7 +20,8 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// killStep is one change of an array of one axis: an append of rows, another extent, or new values from a row on.
+// killStep is one change of an array of one axis: an append of rows, another extent, or
+// new values from a row on.
 type killStep struct {
 	op string
 	at int64   // the new extent, or the first row that is written
@@ -65,7 +66,8 @@ func (s killStep) after(rows []int32) []int32 {
 	return next
 }
 
-// changeInChild changes the array in a directory for as long as it lives, and says after each change that it is made.
+// changeInChild changes the array in a directory for as long as it lives, and says after
+// each change that it is made.
 func changeInChild(args []string) error {
 	ctx := context.Background()
 	s, err := file.Open(args[0], nil)
@@ -92,9 +94,10 @@ func changeInChild(args []string) error {
 	}
 }
 
-// TestKill kills a process again and again while it changes an array. What is found is the state after the last change that it
-// told of, or after the one that it was at, whole; only a write may be there in part, chunk by chunk. The next
-// process goes on from there.
+// TestKill kills a process again and again while it changes an array. What is found is
+// the state after the last change that it told of, or after the one that it was at,
+// whole; only a write may be there in part, chunk by chunk. The next process goes on from
+// there.
 func TestKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows keeps files that a killed process had open locked for a while")
@@ -132,7 +135,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killChild kills a process some time after it began with its first change, and returns how many it told of.
+// killChild kills a process some time after it began with its first change, and returns
+// how many it told of.
 func killChild(t *testing.T, dir string, seed uint64, life time.Duration) (made int) {
 	t.Helper()
 	c := child(t, "change", dir, strconv.FormatUint(seed, 10))
@@ -159,7 +163,8 @@ func killChild(t *testing.T, dir string, seed uint64, life time.Duration) (made 
 	return made
 }
 
-// nothingLeft opens the array for writing, and expects that it removes the temporary files of whoever was killed.
+// nothingLeft opens the array for writing, and expects that it removes the temporary
+// files of whoever was killed.
 func nothingLeft(t *testing.T, h *zarr.Hierarchy) {
 	t.Helper()
 	if _, err := h.OpenArray(t.Context(), "g/a", &zarr.Options{Write: true}); err != nil {
@@ -171,8 +176,8 @@ func nothingLeft(t *testing.T, h *zarr.Hierarchy) {
 	}
 }
 
-// afterKill repeats the changes in memory, and expects the array to be as it was after those that were told of,
-// or after one more. It returns the rows that are there.
+// afterKill repeats the changes in memory, and expects the array to be as it was after
+// those that were told of, or after one more. It returns the rows that are there.
 func afterKill(t *testing.T, h *zarr.Hierarchy, rows []int32, seed uint64, made int) []int32 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// kinds are the words for errors that callers branch on. The first one that applies counts.
+// kinds are the words for errors that callers branch on. The first one that applies
+// counts.
 var kinds = []struct {
 	name string
 	is   func(error) bool
@@ -36,9 +37,11 @@ var kinds = []struct {
 	{"canceled", isCanceled},
 }
 
-// Kind returns one word for what is wrong: not-found, exists, invalid-metadata, unsupported, invalid-argument, corrupt,
-// checksum, conflict, source-changed, decided, outcome-unknown, overflow, limit, permission, no-space, timeout, locked, canceled, or io for
-// everything else. Of several errors that are one it names what says most: an interrupt only where nothing else went wrong.
+// Kind returns one word for what is wrong: not-found, exists, invalid-metadata,
+// unsupported, invalid-argument, corrupt, checksum, conflict, source-changed, decided,
+// outcome-unknown, overflow, limit, permission, no-space, timeout, locked, canceled, or
+// io for everything else. Of several errors that are one it names what says most: an
+// interrupt only where nothing else went wrong.
 func Kind(err error) string {
 	for _, k := range kinds {
 		if k.is(err) {
@@ -53,7 +56,8 @@ func among(targets ...error) func(error) bool {
 	return func(err error) bool { return isAny(err, targets) }
 }
 
-// Windows has numbers of its own for a full disk, which package syscall does not translate.
+// Windows has numbers of its own for a full disk, which package syscall does not
+// translate.
 const (
 	windowsHandleDiskFull = syscall.Errno(39)
 	windowsDiskFull       = syscall.Errno(112)
@@ -78,8 +82,9 @@ func isTimeout(err error) bool {
 	return errors.As(err, &late) && late.Timeout() && !errors.As(err, &number)
 }
 
-// isCanceled reports whether an error is an interrupt and nothing else. What the first failure of several goroutines stops is
-// interrupted, too, so that an interrupt beside another error is none.
+// isCanceled reports whether an error is an interrupt and nothing else. What the first
+// failure of several goroutines stops is interrupted, too, so that an interrupt beside
+// another error is none.
 func isCanceled(err error) bool {
 	switch e := err.(type) {
 	case interface{ Unwrap() []error }:

@@ -33,8 +33,8 @@ func TestKnownIndexLacksInner(t *testing.T) {
 	}
 }
 
-// TestIndexAfterWrite counts what is asked for after a write by one who knew the index. What
-// was known of the shard before is forgotten, so no request is lost on it.
+// TestIndexAfterWrite counts what is asked for after a write by one who knew the index.
+// What was known of the shard before is forgotten, so no request is lost on it.
 func TestIndexAfterWrite(t *testing.T) {
 	reads := 0
 	s := storetest.Conditional(memory.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {

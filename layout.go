@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// layout says where the fields of packed elements have their places in a struct of Go. It is made once a call.
+// layout says where the fields of packed elements have their places in a struct of Go. It
+// is made once a call.
 type layout struct {
 	elem  int // bytes of an element
 	size  int // bytes of the Go struct
@@ -125,7 +126,8 @@ func (l *layout) array(t dtype.Type, g reflect.Type, at int, offset uintptr, nam
 	return nil
 }
 
-// isArray reports whether the fields of a struct are named by the numbers of the elements of an array.
+// isArray reports whether the fields of a struct are named by the numbers of the elements
+// of an array.
 func isArray(t dtype.Type, n int) bool {
 	fields := t.Fields()
 	for i, f := range fields {
@@ -201,7 +203,8 @@ func (l *layout) join() {
 	l.moves = joined
 }
 
-// load sets structs to elements. It returns the number of the first that cannot be, and why.
+// load sets structs to elements. It returns the number of the first that cannot be, and
+// why.
 func (l *layout) load(dst memory, elems []byte) (int, error) {
 	for _, m := range l.moves {
 		for i := range dst.number {
@@ -256,7 +259,8 @@ func (m *move) load(place unsafe.Pointer, elem []byte) bool {
 	return true
 }
 
-// store sets elements, which are zero, to structs. It returns the number of the first that cannot be, and why.
+// store sets elements, which are zero, to structs. It returns the number of the first
+// that cannot be, and why.
 func (l *layout) store(elems []byte, src memory) (int, error) {
 	for _, m := range l.moves {
 		for i := range src.number {

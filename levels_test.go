@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestLevelsV2 reads arrays of format 2 whose levels no compressor has, and grows them. What decodes them needs no level.
+// TestLevelsV2 reads arrays of format 2 whose levels no compressor has, and grows them.
+// What decodes them needs no level.
 func TestLevelsV2(t *testing.T) {
 	for name, c := range map[string]struct{ usual, odd, note string }{
 		"gzip":  {`"id":"gzip","level":1`, `"id":"gzip","level":100`, "level 100"},

@@ -10,16 +10,18 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Spec returns the description of an array like this one, without its elements: of the same shape, data type, grid, shards and
-// codecs, fill value, chunk keys, dimension names, attributes and format. To create it elsewhere makes an array that differs in
-// nothing but its elements; what is to differ can be changed before. Members of the document that are not known are not kept.
+// Spec returns the description of an array like this one, without its elements: of the
+// same shape, data type, grid, shards and codecs, fill value, chunk keys, dimension
+// names, attributes and format. To create it elsewhere makes an array that differs in
+// nothing but its elements; what is to differ can be changed before. Members of the
+// document that are not known are not kept.
 func (a *Array) Spec() Spec {
 	s := a.state.Load()
 	return spec(s.document(), s.typ, s.grid, s.engine.Keys)
 }
 
-// SpecOf is [Array.Spec] for the metadata of an array. A data type, grid or key encoding that is not known wraps [ErrUnsupported], one that is
-// not valid [ErrInvalidMetadata].
+// SpecOf is [Array.Spec] for the metadata of an array. A data type, grid or key encoding
+// that is not known wraps [ErrUnsupported], one that is not valid [ErrInvalidMetadata].
 func SpecOf(doc *metadata.Array) (Spec, error) {
 	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
 	if err != nil {
@@ -53,7 +55,8 @@ func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEnco
 	}
 }
 
-// dimensionNames returns the name of every axis, "" for an axis without one, and nil where a document names none.
+// dimensionNames returns the name of every axis, "" for an axis without one, and nil
+// where a document names none.
 func dimensionNames(doc *metadata.Array) []string {
 	if doc.DimensionNames == nil {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// linkedGroup makes a group with the arrays a and b, of six rows each, and symbolic links.
+// linkedGroup makes a group with the arrays a and b, of six rows each, and symbolic
+// links.
 func linkedGroup(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "g.zarr")
@@ -56,7 +57,8 @@ func sixRows(t *testing.T, h *zarr.Hierarchy) {
 	}
 }
 
-// TestDeletionFollowsNoLink removes, replaces and copies over an array that has symbolic links to another one.
+// TestDeletionFollowsNoLink removes, replaces and copies over an array that has symbolic
+// links to another one.
 func TestDeletionFollowsNoLink(t *testing.T) {
 	links := map[string]string{"a/link": "../b", "a/chunks": "../b/c", "a/one": "../b/c/1"}
 	for name, remove := range map[string]func(h *zarr.Hierarchy, dir string) error{
@@ -101,8 +103,8 @@ func TestDeleteThroughLink(t *testing.T) {
 	sixRows(t, h)
 }
 
-// TestShrinkFollowsNoLink shrinks an array whose chunk directory is a link to that of another one, and one that was
-// opened by the name of a link.
+// TestShrinkFollowsNoLink shrinks an array whose chunk directory is a link to that of
+// another one, and one that was opened by the name of a link.
 func TestShrinkFollowsNoLink(t *testing.T) {
 	h, _ := linkedGroup(t, map[string]string{"a/c": "../b/c", "latest": "b"})
 	a, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
@@ -122,8 +124,9 @@ func TestShrinkFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestShrinkFollowsNoLinkToNode shrinks an array whose chunk directory is a link to another array that has its chunks right
-// beside its document, and deletes its chunks by writing fill values. The other one keeps all of them.
+// TestShrinkFollowsNoLinkToNode shrinks an array whose chunk directory is a link to
+// another array that has its chunks right beside its document, and deletes its chunks by
+// writing fill values. The other one keeps all of them.
 func TestShrinkFollowsNoLinkToNode(t *testing.T) {
 	h, dir := linkedGroup(t, nil)
 	spec := edges(1, 2, 3)
@@ -152,7 +155,8 @@ func TestShrinkFollowsNoLinkToNode(t *testing.T) {
 	sixRows(t, h)
 }
 
-// TestCircularLinks lists and consolidates a group whose symbolic links lead back to it, and to each other.
+// TestCircularLinks lists and consolidates a group whose symbolic links lead back to it,
+// and to each other.
 func TestCircularLinks(t *testing.T) {
 	h, dir := linkedGroup(t, nil)
 	for _, name := range []string{"", "x", "y", "x/z"} {
@@ -187,8 +191,9 @@ func TestCircularLinks(t *testing.T) {
 	}
 }
 
-// TestWriteFollowsNoLink changes an array whose chunk directory or document is a symbolic link to that of another
-// array, whose lock the write does not hold. Nothing of the other one changes, and values are read through the link.
+// TestWriteFollowsNoLink changes an array whose chunk directory or document is a symbolic
+// link to that of another array, whose lock the write does not hold. Nothing of the other
+// one changes, and values are read through the link.
 func TestWriteFollowsNoLink(t *testing.T) {
 	write := func(a *zarr.Array) error { return zarr.Write(t.Context(), a, nil, numbers(11, 6)) }
 	for name, c := range map[string]struct {
@@ -225,7 +230,8 @@ func TestWriteFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestWriteThroughLinkToNode writes to an array by the name of a link to it, and makes a node below a link.
+// TestWriteThroughLinkToNode writes to an array by the name of a link to it, and makes a
+// node below a link.
 func TestWriteThroughLinkToNode(t *testing.T) {
 	h, _ := linkedGroup(t, map[string]string{"latest": "b", "sub": "real"})
 	if _, err := h.CreateArray(t.Context(), "real/x", edges(4), nil); err != nil {

@@ -18,7 +18,8 @@ import (
 
 func init() { store.Register("file", openLocal) }
 
-// openLocal opens the store of a path, or of a file:// URL: a directory, or a zip archive.
+// openLocal opens the store of a path, or of a file:// URL: a directory, or a zip
+// archive.
 func openLocal(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	dir, err := localPath(location)
 	if err != nil {
@@ -41,8 +42,9 @@ func openLocal(ctx context.Context, location string, access store.Access) (store
 	return s, path, nil
 }
 
-// rootOf returns the directory of the store that the node at dir is in, or is to be in, and the path of the node there. The node's own
-// directory is the store's most of the time, and then opening it tells whether it is there.
+// rootOf returns the directory of the store that the node at dir is in, or is to be in,
+// and the path of the node there. The node's own directory is the store's most of the
+// time, and then opening it tells whether it is there.
 func rootOf(dir string, access store.Access) (root string, path store.Path, err error) {
 	if access == store.Create {
 		root = newRoot(dir)
@@ -97,7 +99,8 @@ func isDirectory(dir string) error {
 // isNode reports whether a directory has a document that makes it a node.
 func isNode(dir string) bool { return vfs.HasFile(dir, nodeDocuments...) }
 
-// topmost returns the highest directory that is reached from dir through parents that are nodes.
+// topmost returns the highest directory that is reached from dir through parents that are
+// nodes.
 func topmost(dir string) string {
 	for parent := filepath.Dir(dir); parent != dir && isNode(parent); parent = filepath.Dir(dir) {
 		dir = parent
@@ -124,8 +127,8 @@ func newRoot(dir string) string {
 	return root
 }
 
-// refuseLink refuses a local node that is a symbolic link, or that is reached through one within its store: below the
-// topmost directory that is a node or is named like one.
+// refuseLink refuses a local node that is a symbolic link, or that is reached through one
+// within its store: below the topmost directory that is a node or is named like one.
 func refuseLink(location string) error {
 	if scheme, _, isURL := strings.Cut(location, "://"); isURL && scheme != "file" {
 		return nil
@@ -161,7 +164,8 @@ func localDir(location string) (dir string, ok bool) {
 	return dir, err == nil && (!strings.Contains(location, "://") || strings.HasPrefix(location, "file://"))
 }
 
-// plainPathError takes the path off an error of the operating system, since the location is said anyway.
+// plainPathError takes the path off an error of the operating system, since the location
+// is said anyway.
 func plainPathError(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

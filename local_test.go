@@ -28,7 +28,8 @@ func makeArrays(t *testing.T, dir string, locations ...string) {
 	}
 }
 
-// TestStoreOfLocation creates nodes where there is nothing, and tells which directory became the store by the path in it.
+// TestStoreOfLocation creates nodes where there is nothing, and tells which directory
+// became the store by the path in it.
 func TestStoreOfLocation(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

@@ -15,29 +15,35 @@ import (
 	"varve.dev/zarr/store/zip"
 )
 
-// Open opens the node at a location: a path of the file system, a file:// URL, an http:// or https:// URL, which is read only
-// ([varve.dev/zarr/store/http]), or a URL whose scheme a driver has registered ([varve.dev/zarr/store.Register]). A name that ends in .zip is a zip archive with a store in it, and what follows is a path in
-// that, as in era5.zip/t2m. In the file system the store is the topmost directory that is reached
-// through parents which are nodes themselves, so that era5.zarr/t2m is the node t2m of the store era5.zarr; symbolic links that
-// lead out of it are not followed.
-// A location without a node wraps [fs.ErrNotExist] and says what is there instead.
+// Open opens the node at a location: a path of the file system, a file:// URL, an http://
+// or https:// URL, which is read only ([varve.dev/zarr/store/http]), or a URL whose
+// scheme a driver has registered ([varve.dev/zarr/store.Register]). A name that ends in
+// .zip is a zip archive with a store in it, and what follows is a path in that, as in
+// era5.zip/t2m. In the file system the store is the topmost directory that is reached
+// through parents which are nodes themselves, so that era5.zarr/t2m is the node t2m of
+// the store era5.zarr; symbolic links that lead out of it are not followed. A location
+// without a node wraps [fs.ErrNotExist] and says what is there instead.
 func Open(ctx context.Context, location string, opt *Options) (Node, error) {
 	return openAt(ctx, location, opt, func(h *Hierarchy, path string) (Node, error) { return h.Open(ctx, path, opt) })
 }
 
-// OpenArray is [Open] for an array. A group there is an error that wraps [ErrInvalidArgument].
+// OpenArray is [Open] for an array. A group there is an error that wraps
+// [ErrInvalidArgument].
 func OpenArray(ctx context.Context, location string, opt *Options) (*Array, error) {
 	return openAt(ctx, location, opt, func(h *Hierarchy, path string) (*Array, error) { return h.OpenArray(ctx, path, opt) })
 }
 
-// OpenGroup is [Open] for a group. An array there is an error that wraps [ErrInvalidArgument].
+// OpenGroup is [Open] for a group. An array there is an error that wraps
+// [ErrInvalidArgument].
 func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, error) {
 	return openAt(ctx, location, opt, func(h *Hierarchy, path string) (*Group, error) { return h.OpenGroup(ctx, path, opt) })
 }
 
-// CreateArray creates an array at a location; see [Hierarchy.CreateArray]. Where no parent is a node, the store is the
-// topmost directory of the location whose name ends in ".zarr", or else the node's own. A name that ends in .zip makes an
-// archive, which is written once and appears whole when the node is closed ([varve.dev/zarr/store/zip.Archive]).
+// CreateArray creates an array at a location; see [Hierarchy.CreateArray]. Where no
+// parent is a node, the store is the topmost directory of the location whose name ends in
+// ".zarr", or else the node's own. A name that ends in .zip makes an archive, which is
+// written once and appears whole when the node is closed
+// ([varve.dev/zarr/store/zip.Archive]).
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
 	// A spec that cannot be must not leave a directory behind.
 	if spec.Format == 0 {
@@ -49,13 +55,15 @@ func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOpt
 	return createAt(ctx, location, opt, func(h *Hierarchy, path string) (*Array, error) { return h.CreateArray(ctx, path, spec, opt) })
 }
 
-// CreateGroup creates a group at a location; see [Hierarchy.CreateGroup] and [CreateArray].
+// CreateGroup creates a group at a location; see [Hierarchy.CreateGroup] and
+// [CreateArray].
 func CreateGroup(ctx context.Context, location string, attributes any, opt *CreateOptions) (*Group, error) {
 	return createAt(ctx, location, opt, func(h *Hierarchy, path string) (*Group, error) { return h.CreateGroup(ctx, path, attributes, opt) })
 }
 
-// Delete removes the node at a location with everything below it. A location that is a symbolic link, or leads through
-// one within its store, is refused: it is not the only name of what would be deleted.
+// Delete removes the node at a location with everything below it. A location that is a
+// symbolic link, or leads through one within its store, is refused: it is not the only
+// name of what would be deleted.
 func Delete(ctx context.Context, location string, opt *Options) error {
 	return DeleteIf(ctx, location, opt, nil)
 }
@@ -106,7 +114,8 @@ func createAt[N Node](
 	return in(ctx, location, store.Create, "create", create)
 }
 
-// rehearse opens the store that a node is to be created in, or one that is not there, for a dry run.
+// rehearse opens the store that a node is to be created in, or one that is not there, for
+// a dry run.
 func rehearse(ctx context.Context, location string, l *rehearsal.Ledger) (h *Hierarchy, path string, err error) {
 	h, path, err = locate(ctx, location, store.Read, "create")
 	dir, isLocal := localDir(location)
@@ -127,7 +136,8 @@ func rehearse(ctx context.Context, location string, l *rehearsal.Ledger) (h *Hie
 	return h, path, err
 }
 
-// rehearsedAt opens the directory of a store that may not be there yet, in place of another one.
+// rehearsedAt opens the directory of a store that may not be there yet, in place of
+// another one.
 func rehearsedAt(ctx context.Context, root string, other *Hierarchy, l *rehearsal.Ledger) (*Hierarchy, error) {
 	if other != nil {
 		if c, ok := other.store.(io.Closer); ok {
@@ -141,7 +151,8 @@ func rehearsedAt(ctx context.Context, root string, other *Hierarchy, l *rehearsa
 	return h, err
 }
 
-// in opens the store of a location and does something in it. The store is closed where no node comes of that.
+// in opens the store of a location and does something in it. The store is closed where no
+// node comes of that.
 func in[N Node](
 	ctx context.Context, location string, access store.Access, op string, do func(*Hierarchy, string) (N, error),
 ) (n N, err error) {
@@ -167,8 +178,9 @@ func done[N Node](h *Hierarchy, path string, do func(*Hierarchy, string) (N, err
 	return n, err
 }
 
-// Locate opens the store of a location and returns the hierarchy in it with the path of the node that the location names, which
-// may be missing. It is for what is neither [Open] nor to create a node; the caller closes the store, where it can be closed.
+// Locate opens the store of a location and returns the hierarchy in it with the path of
+// the node that the location names, which may be missing. It is for what is neither
+// [Open] nor to create a node; the caller closes the store, where it can be closed.
 func Locate(ctx context.Context, location string, access store.Access) (h *Hierarchy, path string, err error) {
 	return locate(ctx, location, access, "open")
 }
@@ -186,7 +198,8 @@ func locate(ctx context.Context, location string, access store.Access, op string
 	return h, p.String(), nil
 }
 
-// shown returns a location as messages show it: a URL without what is secret, and with the names that its nodes have.
+// shown returns a location as messages show it: a URL without what is secret, and with
+// the names that its nodes have.
 func shown(location string) string {
 	if !strings.Contains(location, "://") {
 		return location

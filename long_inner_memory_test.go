@@ -30,8 +30,9 @@ func noisy(n int) []float32 {
 	return values
 }
 
-// TestMemoryOfLongInnerChunks writes a shard of two long inner chunks, slab by slab, with a budget that is less than either. To
-// encode one takes memory for its stored form, once, and none is left behind on the way.
+// TestMemoryOfLongInnerChunks writes a shard of two long inner chunks, slab by slab, with
+// a budget that is less than either. To encode one takes memory for its stored form,
+// once, and none is left behind on the way.
 func TestMemoryOfLongInnerChunks(t *testing.T) {
 	racing.Skip(t)
 	const inner = 72 << 20 / 4
@@ -61,8 +62,9 @@ func TestMemoryOfLongInnerChunks(t *testing.T) {
 	}
 }
 
-// writeInTwo writes values twice, one behind the other, and measures the memory that it takes. Nothing is collected meanwhile, so
-// that whatever is taken counts, and pools keep what they have.
+// writeInTwo writes values twice, one behind the other, and measures the memory that it
+// takes. Nothing is collected meanwhile, so that whatever is taken counts, and pools keep
+// what they have.
 func writeInTwo(t *testing.T, a *zarr.Array, values []float32) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	n := int64(len(values))
@@ -73,7 +75,8 @@ func writeInTwo(t *testing.T, a *zarr.Array, values []float32) {
 			}
 		}
 	})
-	// The room for the stored form of each, up to a quarter more than that as pools have it, and the tables of the encoder.
+	// The room for the stored form of each, up to a quarter more than that as pools have
+	// it, and the tables of the encoder.
 	most := 2*1.25*float64(n*4>>20) + 40
 	t.Logf("%.0f MiB for inner chunks of %d MiB", used, n*4>>20)
 	if used > most {

@@ -19,7 +19,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestLongText reads text that takes far more memory than its stored form has bytes: how much, no document tells.
+// TestLongText reads text that takes far more memory than its stored form has bytes: how
+// much, no document tells.
 func TestLongText(t *testing.T) {
 	racing.Skip(t)
 	ctx := t.Context()
@@ -48,7 +49,8 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// TestLimitOfText refuses a block of text that has more bytes than a block may have, before all of it is in memory.
+// TestLimitOfText refuses a block of text that has more bytes than a block may have,
+// before all of it is in memory.
 func TestLimitOfText(t *testing.T) {
 	ctx := t.Context()
 	s := memory.New()

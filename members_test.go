@@ -11,8 +11,9 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestMembersAhead walks a tree of nodes, damaged nodes and what is no node, with members opened one by one and several at a time: the
-// sequence is the same, in directories and in consolidated metadata.
+// TestMembersAhead walks a tree of nodes, damaged nodes and what is no node, with members
+// opened one by one and several at a time: the sequence is the same, in directories and
+// in consolidated metadata.
 func TestMembersAhead(t *testing.T) {
 	ctx := t.Context()
 	s := memory.New()
@@ -67,7 +68,8 @@ func membersOf(t *testing.T, h *zarr.Hierarchy, opt zarr.Options) (list []string
 	return list
 }
 
-// TestMembersCanceled ends the context while members are looked at: the sequence ends with that, though more of them are open.
+// TestMembersCanceled ends the context while members are looked at: the sequence ends
+// with that, though more of them are open.
 func TestMembersCanceled(t *testing.T) {
 	h := zarr.On(memory.New())
 	nodes := map[string]zarr.NodeSpec{"": zarr.GroupSpec{}}

@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// peakMiB returns the most memory that the process has had since resetPeak, in MiB; 0 where the system does not tell.
+// peakMiB returns the most memory that the process has had since resetPeak, in MiB; 0
+// where the system does not tell.
 func peakMiB() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -38,7 +39,8 @@ func resetPeak() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600)
 }
 
-// BenchmarkGiB reads and writes 1 GiB of uint16 in chunks of 128³, and in shards of 256³ with inner chunks of 64³, in a local store. overhead-MiB is the peak memory of the
+// BenchmarkGiB reads and writes 1 GiB of uint16 in chunks of 128³, and in shards of 256³
+// with inner chunks of 64³, in a local store. overhead-MiB is the peak memory of the
 // process besides the block of elements itself; the budget in force is part of it.
 func BenchmarkGiB(b *testing.B) {
 	if testing.Short() {

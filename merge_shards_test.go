@@ -13,8 +13,9 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestMergeShards makes one shard of three, row by row, from their inner chunks as they are encoded, and reads it as an array whose
-// grid has the longer shard: what zarr-python reads as well.
+// TestMergeShards makes one shard of three, row by row, from their inner chunks as they
+// are encoded, and reads it as an array whose grid has the longer shard: what zarr-python
+// reads as well.
 func TestMergeShards(t *testing.T) {
 	ctx := context.Background()
 	spec := zarr.Spec{

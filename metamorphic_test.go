@@ -23,7 +23,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// variant is one of several arrays that go through the same history: how it is cut, stored and grown is its own affair.
+// variant is one of several arrays that go through the same history: how it is cut,
+// stored and grown is its own affair.
 type variant struct {
 	name   string
 	h      *zarr.Hierarchy
@@ -125,7 +126,8 @@ func (v *variant) append(ctx context.Context, axis int, planes []int64, data []b
 	return v.orAppendOne(ctx, axis, planes[axis], data, v.a.AppendBytes(ctx, axis, data, opt))
 }
 
-// orAppendOne appends with the default policy where a plan does not go with the edges that are there.
+// orAppendOne appends with the default policy where a plan does not go with the edges
+// that are there.
 func (v *variant) orAppendOne(ctx context.Context, axis int, planes int64, data []byte, err error) error {
 	if errors.Is(err, zarr.ErrInvalidArgument) {
 		return v.a.AppendBytes(ctx, axis, data, &zarr.AppendOptions{Planes: planes})
@@ -133,7 +135,8 @@ func (v *variant) orAppendOne(ctx context.Context, axis int, planes int64, data 
 	return err
 }
 
-// resize gives the array another shape with the variant's policies where they go with its axes.
+// resize gives the array another shape with the variant's policies where they go with its
+// axes.
 func (v *variant) resize(ctx context.Context, shape []int64) error {
 	err := v.a.Resize(ctx, shape, &zarr.ResizeOptions{Grow: []grid.Growth{v.grow}, Shrink: v.shrink})
 	if errors.Is(err, zarr.ErrInvalidArgument) {
@@ -146,7 +149,8 @@ func (v *variant) resize(ctx context.Context, shape []int64) error {
 	return err
 }
 
-// cannotTrim reports whether an error is that of shards without a checksum, which keep their shape.
+// cannotTrim reports whether an error is that of shards without a checksum, which keep
+// their shape.
 func (v *variant) cannotTrim(err error) bool {
 	return errors.Is(err, zarr.ErrUnsupported) && strings.Contains(err.Error(), "no checksum")
 }
@@ -186,8 +190,9 @@ func compareAs(t *rapid.T, name string, a *zarr.Array, m *model) {
 	}
 }
 
-// TestMetamorphic takes arrays of different grids, policies, codecs, keys, options and stores through one history: after every
-// step all have the same shape and the same elements, which do not depend on how an array is cut.
+// TestMetamorphic takes arrays of different grids, policies, codecs, keys, options and
+// stores through one history: after every step all have the same shape and the same
+// elements, which do not depend on how an array is cut.
 func TestMetamorphic(t *testing.T) {
 	oneByOne(t)
 	rapid.Check(t, func(t *rapid.T) {

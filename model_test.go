@@ -184,8 +184,8 @@ func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
 	return chain
 }
 
-// drawShards draws a chain whose chunks are shards of inner chunks that are coded by another chain. Where they do not divide
-// the shards, the last are clipped.
+// drawShards draws a chain whose chunks are shards of inner chunks that are coded by
+// another chain. Where they do not divide the shards, the last are clipped.
 func drawShards(t *rapid.T, rank int, chain []metadata.Extension) []metadata.Extension {
 	c := sharding.Configuration{Codecs: chain, AtStart: rapid.Bool().Draw(t, "at start"), Inner: []grid.Cut{}}
 	for range rank {
@@ -234,7 +234,8 @@ func drawOptions(t *rapid.T) zarr.Options {
 	}
 }
 
-// drawValues draws elements; few different bytes, so that whole chunks come to be the fill value.
+// drawValues draws elements; few different bytes, so that whole chunks come to be the
+// fill value.
 func drawValues(t *rapid.T, a *zarr.Array, n int64) []byte {
 	typ := a.Type()
 	if rapid.IntRange(0, 4).Draw(t, "all fill") == 0 {
@@ -267,7 +268,8 @@ func drawSelection(t *rapid.T, shape []int64) (selection.Basic, [3][]int64) {
 	return items, [3][]int64{start, n, step}
 }
 
-// TestModel runs random sequences of writes, reads, appends and resizes against an array without chunks.
+// TestModel runs random sequences of writes, reads, appends and resizes against an array
+// without chunks.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()

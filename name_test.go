@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// underscored puts a tree with names that begin with "__" into a store, as zarr-python and
-// anndata write it, and beside them what Varve keeps for itself.
+// underscored puts a tree with names that begin with "__" into a store, as zarr-python
+// and anndata write it, and beside them what Varve keeps for itself.
 func underscored(t *testing.T, format int) *zarr.Hierarchy {
 	t.Helper()
 	s := memory.New()
@@ -34,8 +34,9 @@ func underscored(t *testing.T, format int) *zarr.Hierarchy {
 	return zarr.On(s)
 }
 
-// TestUnderscores sees that names with two underscores are those of nodes: they are listed,
-// opened and consolidated. Format 3 reserves them, so they come with a note there.
+// TestUnderscores sees that names with two underscores are those of nodes: they are
+// listed, opened and consolidated. Format 3 reserves them, so they come with a note
+// there.
 func TestUnderscores(t *testing.T) {
 	ctx := t.Context()
 	want := []string{"__x", "obs", "obs/__categories", "obs/__categories/cell", "plain"}
@@ -76,7 +77,8 @@ func TestUnderscores(t *testing.T) {
 	}
 }
 
-// TestUnderscoresCreated creates nodes of such names: format 2 has them, format 3 does not.
+// TestUnderscoresCreated creates nodes of such names: format 2 has them, format 3 does
+// not.
 func TestUnderscoresCreated(t *testing.T) {
 	ctx := t.Context()
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32]()}

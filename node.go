@@ -16,20 +16,24 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// documentName is the name of the metadata document of a node (zarr-specs v3 core, "Metadata document").
+// documentName is the name of the metadata document of a node (zarr-specs v3 core,
+// "Metadata document").
 const documentName = metadata.V3Node
 
 // Node is an [*Array] or a [*Group].
 type Node interface {
 	// Path returns the place of the node in its store; the root is "".
 	Path() string
-	// Attributes returns the user attributes as a JSON object, spelled as they are stored.
+	// Attributes returns the user attributes as a JSON object, spelled as they are
+	// stored.
 	Attributes() []byte
 	// Format returns the version of the format in which the node is stored: 2 or 3.
 	Format() int
-	// Notes says in what respects the node was not read as it is stored: one sentence each.
+	// Notes says in what respects the node was not read as it is stored: one sentence
+	// each.
 	Notes() []string
-	// Shadowed returns the names of the documents of format 2 that stand beside a node of format 3, which is read in their place.
+	// Shadowed returns the names of the documents of format 2 that stand beside a node of
+	// format 3, which is read in their place.
 	Shadowed(ctx context.Context) ([]string, error)
 	// Hierarchy returns the tree that the node is in.
 	Hierarchy() *Hierarchy
@@ -78,8 +82,8 @@ func (n *node) Path() string { return n.path.String() }
 // Hierarchy returns the tree that the node is in.
 func (n *node) Hierarchy() *Hierarchy { return n.hierarchy }
 
-// Close lets go of the store where opening the node by its location opened it. It need not be called:
-// the runtime closes what is forgotten.
+// Close lets go of the store where opening the node by its location opened it. It need
+// not be called: the runtime closes what is forgotten.
 func (n *node) Close() error {
 	if c, ok := store.As[io.Closer](n.hierarchy.store); ok && n.owner {
 		return c.Close()
@@ -125,7 +129,8 @@ type Hierarchy struct {
 // On returns the hierarchy in a store.
 func On(s store.Store) *Hierarchy { return &Hierarchy{store: s} }
 
-// Store returns the store of the hierarchy. Where that is observed it is wrapped, and [store.Driver] returns the one below.
+// Store returns the store of the hierarchy. Where that is observed it is wrapped, and
+// [store.Driver] returns the one below.
 func (h *Hierarchy) Store() store.Store { return h.store }
 
 // name returns the place of a node for people.
@@ -139,7 +144,8 @@ func (h *Hierarchy) name(p store.Path) string {
 	return strings.TrimSuffix(h.location, "/") + "/" + p.String()
 }
 
-// Open opens the node at path. A path without a node wraps [fs.ErrNotExist] and says what is there instead.
+// Open opens the node at path. A path without a node wraps [fs.ErrNotExist] and says what
+// is there instead.
 func (h *Hierarchy) Open(ctx context.Context, path string, opt *Options) (Node, error) {
 	p, err := store.ParsePath(path)
 	if err != nil {
@@ -152,7 +158,8 @@ func (h *Hierarchy) Open(ctx context.Context, path string, opt *Options) (Node, 
 	return n, nil
 }
 
-// OpenArray opens the array at path. A group there is an error that wraps [ErrInvalidArgument].
+// OpenArray opens the array at path. A group there is an error that wraps
+// [ErrInvalidArgument].
 func (h *Hierarchy) OpenArray(ctx context.Context, path string, opt *Options) (*Array, error) {
 	n, err := h.Open(ctx, path, opt)
 	if err != nil {
@@ -165,7 +172,8 @@ func (h *Hierarchy) OpenArray(ctx context.Context, path string, opt *Options) (*
 	return a, nil
 }
 
-// OpenGroup opens the group at path. An array there is an error that wraps [ErrInvalidArgument].
+// OpenGroup opens the group at path. An array there is an error that wraps
+// [ErrInvalidArgument].
 func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*Group, error) {
 	n, err := h.Open(ctx, path, opt)
 	if err != nil {
@@ -224,7 +232,8 @@ func (h *Hierarchy) sweep(ctx context.Context) {
 	}
 }
 
-// node returns the node that documents describe; the version is that of the document that makes it.
+// node returns the node that documents describe; the version is that of the document that
+// makes it.
 func (h *Hierarchy) node(p store.Path, doc metadata.Node, version store.Version, opt Options) (Node, error) {
 	base := node{hierarchy: h, path: p, options: opt, document: doc.Document()}
 	switch doc := doc.(type) {
@@ -240,7 +249,8 @@ func (h *Hierarchy) node(p store.Path, doc metadata.Node, version store.Version,
 	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
 }
 
-// errNoNode says that there is no node at a path. Finding out what is there instead takes a listing, so that is left to [Hierarchy.explained].
+// errNoNode says that there is no node at a path. Finding out what is there instead takes
+// a listing, so that is left to [Hierarchy.explained].
 var errNoNode error = notFound("no Zarr node here")
 
 // explained returns err, or what stands at the path where it says that no node does.

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// TestSingleWriterWithoutLocks changes nodes in a directory on a file system that has no locks: whoever says that nobody
-// else writes can, and nobody else.
+// TestSingleWriterWithoutLocks changes nodes in a directory on a file system that has no
+// locks: whoever says that nobody else writes can, and nobody else.
 func TestSingleWriterWithoutLocks(t *testing.T) {
 	for _, lacks := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, errors.ErrUnsupported} {
 		for _, format := range []int{2, 3} {

@@ -57,7 +57,8 @@ func sumOf(events []observe.Event) (bytes int64, keys []string) {
 	return bytes, slices.Compact(keys)
 }
 
-// TestObserver checks that an observer is told of just what is done, for chunks that are stored in any way.
+// TestObserver checks that an observer is told of just what is done, for chunks that are
+// stored in any way.
 func TestObserver(t *testing.T) {
 	ctx, ten := t.Context(), []grid.Cut{grid.Every(10)}
 	for name, c := range map[string]struct {
@@ -116,7 +117,8 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// TestObservedEverywhere checks that all that is reached from an observed node is observed, once.
+// TestObservedEverywhere checks that all that is reached from an observed node is
+// observed, once.
 func TestObservedEverywhere(t *testing.T) {
 	ctx, first, second := t.Context(), new(seenEvents), new(seenEvents)
 	m := memory.New()
@@ -187,7 +189,8 @@ func TestObservedShard(t *testing.T) {
 	}
 }
 
-// TestObserverTakesNoMemory checks that reading makes no more allocations for being observed.
+// TestObserverTakesNoMemory checks that reading makes no more allocations for being
+// observed.
 func TestObserverTakesNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx := t.Context()

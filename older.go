@@ -8,13 +8,13 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Forms of documents that programs wrote before, or beside, the specified ones stand in three
-// tables: of chunk grids in package grid, of codecs in package codec, and of all else in package
-// metadata. They are read with a note each. A document that is written again is written as it
-// is specified.
+// Forms of documents that programs wrote before, or beside, the specified ones stand in
+// three tables: of chunk grids in package grid, of codecs in package codec, and of all
+// else in package metadata. They are read with a note each. A document that is written
+// again is written as it is specified.
 
-// Notes says in what respects the array was not read as it is stored, because another program
-// wrote it so, and what is unusual about its name: one sentence each.
+// Notes says in what respects the array was not read as it is stored, because another
+// program wrote it so, and what is unusual about its name: one sentence each.
 func (a *Array) Notes() []string {
 	s := a.state.Load()
 	notes := slices.Concat(s.grid.Notes(), s.doc.Notes(), a.nameNotes())
@@ -24,15 +24,16 @@ func (a *Array) Notes() []string {
 	return append(notes, a.storeNotes()...)
 }
 
-// Notes says in what respects the group was not read as it is stored, because another program
-// wrote it so, and what is unusual about its name: one sentence each.
+// Notes says in what respects the group was not read as it is stored, because another
+// program wrote it so, and what is unusual about its name: one sentence each.
 func (g *Group) Notes() []string {
 	return slices.Concat(g.doc.Notes(), g.storeNotes(), g.nameNotes())
 }
 
-// specifiedCodecs returns codecs as they are specified, and as they stand where they cannot be
-// bound: whoever makes an array of them is told. strict is why no array may be created with
-// them, though they are read. Another spelling of what is specified is no reason.
+// specifiedCodecs returns codecs as they are specified, and as they stand where they
+// cannot be bound: whoever makes an array of them is told. strict is why no array may be
+// created with them, though they are read. Another spelling of what is specified is no
+// reason.
 func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtype.Type, fill []byte, rank int) (specified []metadata.Extension, strict error) {
 	elem, err := t.ParseFill(fill)
 	if err != nil {

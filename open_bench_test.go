@@ -20,7 +20,8 @@ func variable(format int) zarr.Spec {
 	}
 }
 
-// BenchmarkOpenLocal opens and closes an array in a directory of this machine by its path, as one of two formats.
+// BenchmarkOpenLocal opens and closes an array in a directory of this machine by its
+// path, as one of two formats.
 func BenchmarkOpenLocal(b *testing.B) {
 	ctx := context.Background()
 	for _, format := range []int{3, 2} {
@@ -47,7 +48,8 @@ func BenchmarkOpenLocal(b *testing.B) {
 	}
 }
 
-// BenchmarkMembers opens a group of a thousand arrays and all of them, each from its own document or all from that of the group.
+// BenchmarkMembers opens a group of a thousand arrays and all of them, each from its own
+// document or all from that of the group.
 func BenchmarkMembers(b *testing.B) {
 	ctx := context.Background()
 	const arrays = 1000

@@ -107,7 +107,8 @@ func (s *tally) Lock(ctx context.Context, dir store.Path) (func() error, error) 
 
 func (s *tally) Batch(context.Context, store.Durability) (store.Batch, error) { return tallied{s}, nil }
 
-// tallied is a batch whose values are counted like others. Beginning and end cost nothing.
+// tallied is a batch whose values are counted like others. Beginning and end cost
+// nothing.
 type tallied struct{ s *tally }
 
 func (b tallied) Put(ctx context.Context, key store.Key, value []byte) error {
@@ -127,8 +128,8 @@ func lattice() zarr.Spec {
 	}
 }
 
-// republish is what a change of an array in the root group asks for. The group might have consolidated metadata, and a writer
-// might have died and left a journal.
+// republish is what a change of an array in the root group asks for. The group might have
+// consolidated metadata, and a writer might have died and left a journal.
 const republish = "2 get document, 1 get journal, 1 lock, 1 publish document"
 
 // operationCases are calls on the array "a", and all that they may ask of the store.
@@ -217,7 +218,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestOpenOperations opens an array and reads an element of it: one document and one chunk.
+// TestOpenOperations opens an array and reads an element of it: one document and one
+// chunk.
 func TestOpenOperations(t *testing.T) {
 	ctx, s := t.Context(), newTally()
 	a, err := zarr.On(s).CreateArray(ctx, "g/a", lattice(), nil)
@@ -249,8 +251,8 @@ func TestOpenOperations(t *testing.T) {
 	}
 }
 
-// TestAppendCost appends to arrays of ten chunks and of a million: the store is asked the same, and the bytes differ by the
-// digits of the document.
+// TestAppendCost appends to arrays of ten chunks and of a million: the store is asked the
+// same, and the bytes differ by the digits of the document.
 func TestAppendCost(t *testing.T) {
 	type cost struct {
 		ops     string

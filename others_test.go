@@ -23,8 +23,9 @@ type otherArray struct {
 	ReadOnly     bool `json:"read_only"`
 }
 
-// TestOthers reads what other programs wrote, tells what is not as it is specified, changes it and
-// appends to it: then the document is as it is specified, and the elements are the same.
+// TestOthers reads what other programs wrote, tells what is not as it is specified,
+// changes it and appends to it: then the document is as it is specified, and the elements
+// are the same.
 func TestOthers(t *testing.T) {
 	dir := t.TempDir()
 	z := openZip(t, "others.zip")
@@ -81,8 +82,9 @@ func (f *otherArray) check(t *testing.T, location string, notes []string) {
 	}
 }
 
-// change sets attributes, appends a plane and takes it away again. The array that was read first
-// publishes all of it, so that its documents are compared with those that it has published.
+// change sets attributes, appends a plane and takes it away again. The array that was
+// read first publishes all of it, so that its documents are compared with those that it
+// has published.
 func (f *otherArray) change(t *testing.T, location string) {
 	t.Helper()
 	ctx := t.Context()

@@ -40,8 +40,9 @@ type patching struct {
 	store.Opener
 }
 
-// TestOverwriteAgainstWhole writes random parts of chunks that are held as a whole, and of chunks that are larger than the limit or than
-// the budget: the stored bytes are the same, in both byte orders and orders of axes, and chunks of fill values are deleted.
+// TestOverwriteAgainstWhole writes random parts of chunks that are held as a whole, and
+// of chunks that are larger than the limit or than the budget: the stored bytes are the
+// same, in both byte orders and orders of axes, and chunks of fill values are deleted.
 func TestOverwriteAgainstWhole(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -173,7 +174,8 @@ func compareStored(t *rapid.T, s store.Store, key string) {
 	}
 }
 
-// longChunk makes an array of one chunk of n float32 that is stored, and opens it with a limit of 1 MiB.
+// longChunk makes an array of one chunk of n float32 that is stored, and opens it with a
+// limit of 1 MiB.
 func longChunk(t *testing.T, n int64, codecs ...metadata.Extension) (*zarr.Array, string) {
 	t.Helper()
 	dir := t.TempDir() + "/a.zarr"
@@ -200,8 +202,9 @@ func reopened(t *testing.T, dir string, limit int64) *zarr.Array {
 	return a
 }
 
-// TestMemoryOfHugeChunks writes parts of a chunk of 64 MiB whose limit is 1 MiB, and checks it, in memory that does not follow the
-// chunk: with a checksum behind the elements it is checked, but not written.
+// TestMemoryOfHugeChunks writes parts of a chunk of 64 MiB whose limit is 1 MiB, and
+// checks it, in memory that does not follow the chunk: with a checksum behind the
+// elements it is checked, but not written.
 func TestMemoryOfHugeChunks(t *testing.T) {
 	racing.Skip(t)
 	const n = 64 << 20 / 4
@@ -287,8 +290,9 @@ func TestHugeChunkRefused(t *testing.T) {
 	}
 }
 
-// TestOverwriteBeside has another writer change a chunk after this one has looked which version there is: both changes are there,
-// and a chunk that the other has not filled is not deleted.
+// TestOverwriteBeside has another writer change a chunk after this one has looked which
+// version there is: both changes are there, and a chunk that the other has not filled is
+// not deleted.
 func TestOverwriteBeside(t *testing.T) {
 	for name, values := range map[string][]int16{"values": {5, 6}, "fill values": {0, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -342,7 +346,8 @@ func (s *interrupted) Open(ctx context.Context, key store.Key) (store.Object, er
 	return o, err
 }
 
-// TestCheckInRanges damages chunks that are checked in ranges, everywhere: what is found is what reading them as a whole says.
+// TestCheckInRanges damages chunks that are checked in ranges, everywhere: what is found
+// is what reading them as a whole says.
 func TestCheckInRanges(t *testing.T) {
 	racing.Skip(t)
 	const n = 9<<20 + 3 // bytes: three ranges

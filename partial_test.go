@@ -72,7 +72,8 @@ func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr
 	return a
 }
 
-// TestPartsOfChunks reads parts of large chunks without the rest: the elements are those of a read of everything.
+// TestPartsOfChunks reads parts of large chunks without the rest: the elements are those
+// of a read of everything.
 func TestPartsOfChunks(t *testing.T) {
 	near, far := &meter{Store: memory.New()}, afar{&meter{Store: memory.New()}}
 	for name, a := range map[string]*zarr.Array{
@@ -123,8 +124,9 @@ type afar struct{ *meter }
 
 func (afar) Open() {} // no [store.Opener]
 
-// TestPartsCostWhatTheyTouch counts what is read of a chunk of 2.4 MB with rows of 20 kB, and what of one of 420 kB with rows of 1,400 bytes,
-// near and from afar: what lies between wanted elements is read where that is cheaper than to ask once more.
+// TestPartsCostWhatTheyTouch counts what is read of a chunk of 2.4 MB with rows of 20 kB,
+// and what of one of 420 kB with rows of 1,400 bytes, near and from afar: what lies
+// between wanted elements is read where that is cheaper than to ask once more.
 func TestPartsCostWhatTheyTouch(t *testing.T) {
 	ctx := context.Background()
 	for _, tt := range []struct {
@@ -172,7 +174,8 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 	}
 }
 
-// TestFarSpansSideBySide reads rows of a chunk that are far apart from a store that takes a second for every request.
+// TestFarSpansSideBySide reads rows of a chunk that are far apart from a store that takes
+// a second for every request.
 func TestFarSpansSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -227,7 +230,8 @@ func longArray(t testing.TB, s store.Store) *zarr.Array {
 	return a
 }
 
-// TestHugeChunk reads from a stored chunk that is larger than the limit for decoded chunks.
+// TestHugeChunk reads from a stored chunk that is larger than the limit for decoded
+// chunks.
 func TestHugeChunk(t *testing.T) {
 	ctx := context.Background()
 	s := memory.New()

@@ -17,8 +17,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// That something lies under the keys of a part does not say that the part was written: an append that died may have left it,
-// or may leave it still. So there is a mark for each part, which is stored after its chunks.
+// That something lies under the keys of a part does not say that the part was written: an
+// append that died may have left it, or may leave it still. So there is a mark for each
+// part, which is stored after its chunks.
 
 // partsDir is the directory, within that of the array, of the marks of all reservations.
 const partsDir = own.Dir + "/parts/"
@@ -35,8 +36,8 @@ func (r *Reservation) markWritten(ctx context.Context, part int) error {
 	return err
 }
 
-// release removes the marks and ends the reservation. Whoever finds it in between ends it, if it was published, or finds no part
-// written: the chunks are gone then as well.
+// release removes the marks and ends the reservation. Whoever finds it in between ends
+// it, if it was published, or finds no part written: the chunks are gone then as well.
 func (r *Reservation) release(ctx context.Context) error {
 	err := r.array.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		for part := range r.Parts() {
@@ -52,7 +53,8 @@ func (r *Reservation) release(ctx context.Context) error {
 	return publish.Release(ctx, r.publisher())
 }
 
-// check looks whether all parts are written, and all their chunks stored, in the grid that the array has with them.
+// check looks whether all parts are written, and all their chunks stored, in the grid
+// that the array has with them.
 func (r *Reservation) check(ctx context.Context, s *state, g *grid.Grid) error {
 	region := r.region(s)
 	end := &region[r.note.Axis]
@@ -74,7 +76,8 @@ func (r *Reservation) check(ctx context.Context, s *state, g *grid.Grid) error {
 	return nil
 }
 
-// checkPart looks whether all chunks of a part are stored. Those of one that is not written do not count.
+// checkPart looks whether all chunks of a part are stored. Those of one that is not
+// written do not count.
 func (s *state) checkPart(ctx context.Context, part int, cells grid.Box, written bool) (err error) {
 	for index := range cells.Indices() {
 		key := s.engine.Key(index)

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestPendingChange fails an append to two arrays before it is decided, and right after it, and
-// asks both what is pending.
+// TestPendingChange fails an append to two arrays before it is decided, and right after
+// it, and asks both what is pending.
 func TestPendingChange(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, decided := range []bool{false, true} {

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// notes are files beside an array that no writer has left there: what they name must not be touched.
+// notes are files beside an array that no writer has left there: what they name must not
+// be touched.
 var notes = map[string]string{
 	"a document":      `{"journal": "../b/zarr.json"}`,
 	"its document":    `{"journal": "zarr.json"}`,
@@ -44,8 +45,8 @@ var journals = map[string]string{
 	"b/__varve/together-elsewhere.json": `{"parts": [{"path": "../a"}, {"path": ""}]}`,
 }
 
-// TestDamagedNotes opens arrays beside which somebody has left notes that make no sense: this is an error that names the file, at
-// once, and nothing is changed.
+// TestDamagedNotes opens arrays beside which somebody has left notes that make no sense:
+// this is an error that names the file, at once, and nothing is changed.
 func TestDamagedNotes(t *testing.T) {
 	for name, note := range notes {
 		for kind, open := range map[string]func() store.Store{
@@ -111,8 +112,8 @@ func soon(t *testing.T, do func() error) error {
 	}
 }
 
-// TestForeignJournal opens an array beside which a journal stands that names another array as well: that one, whose own note
-// names no journal, is left alone.
+// TestForeignJournal opens an array beside which a journal stands that names another
+// array as well: that one, whose own note names no journal, is left alone.
 func TestForeignJournal(t *testing.T) {
 	s := memory.New()
 	h := zarr.On(s)
@@ -136,9 +137,9 @@ func TestForeignJournal(t *testing.T) {
 	}
 }
 
-// TestOtherJournalAmongThem finishes a change of several arrays of which one points to another
-// journal by now, as one does that was made anew, or that is damaged. That one is left to
-// whoever opens it: its lock is held, so nobody may wait for it.
+// TestOtherJournalAmongThem finishes a change of several arrays of which one points to
+// another journal by now, as one does that was made anew, or that is damaged. That one is
+// left to whoever opens it: its lock is held, so nobody may wait for it.
 func TestOtherJournalAmongThem(t *testing.T) {
 	const other = `{"journal":"../a/__varve/together-OTHER.json"}`
 	finished := 0
@@ -179,8 +180,9 @@ func TestOtherJournalAmongThem(t *testing.T) {
 	}
 }
 
-// TestConsolidateAfterDeath consolidates a group in which a writer died at any time of a change
-// of several arrays: that is finished or undone first, and nobody waits for a lock of its own.
+// TestConsolidateAfterDeath consolidates a group in which a writer died at any time of a
+// change of several arrays: that is finished or undone first, and nobody waits for a lock
+// of its own.
 func TestConsolidateAfterDeath(t *testing.T) {
 	for n := 1; ; n++ {
 		died := halfway(t, n, true)

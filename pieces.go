@@ -16,7 +16,8 @@ import (
 // Piece is what a selection takes from one chunk.
 type Piece[T dtype.Element] struct {
 	Block[T]
-	// From is what the piece is of the array: who writes to it writes to the same elements.
+	// From is what the piece is of the array: who writes to it writes to the same
+	// elements.
 	From *selection.Resolved
 	// To is where the piece belongs in the block that the whole selection makes.
 	To *selection.Resolved
@@ -25,7 +26,8 @@ type Piece[T dtype.Element] struct {
 	bare  bool // the values are moved as bytes
 }
 
-// Into moves the piece to its place in a block of all that is selected, which is in C order.
+// Into moves the piece to its place in a block of all that is selected, which is in C
+// order.
 func (p Piece[T]) Into(dst []T) error {
 	n := int64(1)
 	for _, l := range p.whole {
@@ -53,13 +55,16 @@ func (p Piece[T]) move(dst []T) error {
 // largePiece is the bytes of a shard from which on its inner chunks are pieces.
 const largePiece = 64 << 20
 
-// pieceBudget is how many bytes of pieces are read ahead where [Options.Budget] says nothing.
+// pieceBudget is how many bytes of pieces are read ahead where [Options.Budget] says
+// nothing.
 const pieceBudget = 64 << 20
 
-// Pieces yields the selected elements chunk by chunk, in C order of the chunks, each decoded once: so that a selection is worked
-// through which memory could not hold. Chunks that are large shards are taken inner chunk by inner chunk. A few pieces are
-// read ahead, as many as the budget allows ([Options.Budget]); whoever breaks off leaves nothing running. A piece is the reader's
-// to keep. For blocks in C order, as files want them, see [Array.Slabs].
+// Pieces yields the selected elements chunk by chunk, in C order of the chunks, each
+// decoded once: so that a selection is worked through which memory could not hold. Chunks
+// that are large shards are taken inner chunk by inner chunk. A few pieces are read
+// ahead, as many as the budget allows ([Options.Budget]); whoever breaks off leaves
+// nothing running. A piece is the reader's to keep. For blocks in C order, as files want
+// them, see [Array.Slabs].
 //
 // The pieces are of the array as it is when the loop begins. An error ends it.
 func Pieces[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) iter.Seq2[Piece[T], error] {
@@ -81,7 +86,8 @@ type pending[T dtype.Element] struct {
 	done  chan error
 }
 
-// readPieces reads pieces ahead and hands them out in order. It returns an error that nobody was told.
+// readPieces reads pieces ahead and hands them out in order. It returns an error that
+// nobody was told.
 func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
 	s := a.state.Load()
 	r, err := s.resolve(sel, checkElement[T])

@@ -26,7 +26,8 @@ var empties = map[string]zarr.Spec{
 	"three axes":  {Shape: []int64{3, 0, 7}, Chunks: []grid.Cut{grid.Edges(3), grid.Every(4), grid.Every(7)}},
 }
 
-// TestAppendPlanesWithoutElements appends two planes to arrays that are empty along another axis, which has them grow all the same.
+// TestAppendPlanesWithoutElements appends two planes to arrays that are empty along
+// another axis, which has them grow all the same.
 func TestAppendPlanesWithoutElements(t *testing.T) {
 	for name, spec := range empties {
 		for kind, s := range map[string]store.Store{"memory": memory.New(), "conditional": conditional(memory.New()), "local": file.On(vfs.NewDisk(), nil)} {
@@ -70,7 +71,8 @@ func appendNothing(t *testing.T, a *zarr.Array, opt *zarr.AppendOptions) error {
 	return a.AppendBytes(t.Context(), 0, nil, opt)
 }
 
-// fillsLater lets the empty axis grow: all planes are there then, and hold the fill value.
+// fillsLater lets the empty axis grow: all planes are there then, and hold the fill
+// value.
 func fillsLater(t *testing.T, a *zarr.Array) {
 	t.Helper()
 	shape := a.Shape()
@@ -87,7 +89,8 @@ func fillsLater(t *testing.T, a *zarr.Array) {
 	}
 }
 
-// TestPlanesSaid has numbers of planes that contradict the elements, and planes that nobody counts.
+// TestPlanesSaid has numbers of planes that contradict the elements, and planes that
+// nobody counts.
 func TestPlanesSaid(t *testing.T) {
 	ctx := t.Context()
 	h := zarr.On(memory.New())

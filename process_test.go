@@ -18,8 +18,9 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// process is an object store as one of several programs has it. Within a program writers of one place take turns, so each has
-// what all share under a name of its own: everything at "program…/x" is at "x". What lies outside is not there.
+// process is an object store as one of several programs has it. Within a program writers
+// of one place take turns, so each has what all share under a name of its own: everything
+// at "program…/x" is at "x". What lies outside is not there.
 type process struct {
 	direct, stepped storetest.ObjectStore
 	begun           atomic.Bool           // before, no operation waits for its turn
@@ -30,7 +31,8 @@ type process struct {
 // programPrefix begins the names under which programs have what they share.
 const programPrefix = "program"
 
-// inside returns the name that all programs know something by, and false for what lies outside.
+// inside returns the name that all programs know something by, and false for what lies
+// outside.
 func inside(name string) (string, bool) {
 	first, rest, _ := strings.Cut(name, "/")
 	return rest, strings.HasPrefix(first, programPrefix)
@@ -125,8 +127,8 @@ func (p *process) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2
 	return p.stepped.List(ctx, to, deep)
 }
 
-// hashed is an object store whose versions are hashes of the values, as ETags may be: the same bytes have the same version
-// again.
+// hashed is an object store whose versions are hashes of the values, as ETags may be: the
+// same bytes have the same version again.
 type hashed struct {
 	*memory.Store
 	mu *sync.Mutex // makes conditions one step

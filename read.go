@@ -12,11 +12,13 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Read returns the selected elements as a new block; a nil selection is the whole array. T has to be the Go type of the
-// data type of what is selected: converting is the caller's business.
+// Read returns the selected elements as a new block; a nil selection is the whole array.
+// T has to be the Go type of the data type of what is selected: converting is the
+// caller's business.
 //
-// Errors are of type [*Error]. They wrap [ErrInvalidArgument] where T or the selection does not fit, and [ErrCorrupt]
-// where a chunk cannot be decoded, which is never read as fill value.
+// Errors are of type [*Error]. They wrap [ErrInvalidArgument] where T or the selection
+// does not fit, and [ErrCorrupt] where a chunk cannot be decoded, which is never read as
+// fill value.
 func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	var b Block[T]
 	var e elements
@@ -40,8 +42,8 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 	return b, nil
 }
 
-// ReadInto is [Read] into the caller's slice, which has room for just the selected elements, in C order.
-// After an error the slice may hold anything.
+// ReadInto is [Read] into the caller's slice, which has room for just the selected
+// elements, in C order. After an error the slice may hold anything.
 func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T) error {
 	var e elements
 	a, sel, err := from.of(sel)
@@ -60,7 +62,8 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 	return a.fail("read", err)
 }
 
-// roomFor returns memory for what is selected: that of the caller's values where they are the elements as they stand.
+// roomFor returns memory for what is selected: that of the caller's values where they are
+// the elements as they stand.
 func roomFor[T dtype.Element](a *Array, r *selected, values []T) elements {
 	if native[T](r.typ) {
 		return elements{typ: r.typ, data: bytesOf(values)}
@@ -77,8 +80,10 @@ func (a *Array) elements(ctx context.Context, box grid.Box) (e elements, err err
 	return e, a.fail("read", err)
 }
 
-// ReadBytes reads the selected elements of an array of any type of fixed width into dst, which has room for just them: in C order and
-// in the byte order of the host. Fields of structs that are selected follow each other without gaps. After an error dst may hold anything.
+// ReadBytes reads the selected elements of an array of any type of fixed width into dst,
+// which has room for just them: in C order and in the byte order of the host. Fields of
+// structs that are selected follow each other without gaps. After an error dst may hold
+// anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
 	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (grid.View, error) {
 		return r.view(elements{typ: r.typ, data: dst})
@@ -88,15 +93,18 @@ func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []by
 // readTries is how often a read begins anew because the array was changed under it.
 const readTries = 16
 
-// grownLooks is how often a read begins anew where the array seems to have grown and nothing else.
+// grownLooks is how often a read begins anew where the array seems to have grown and
+// nothing else.
 const grownLooks = 3
 
-// read fills what room shows for a selection with its elements. A chunk that is not stored, that is newer than the state
-// which the read began with, or that does not decode may be one that another program has deleted, or written for another grid:
-// where the document is newer too, the read begins anew. Where all that has changed is that the array has grown behind the
-// chunks that were read, that is done [grownLooks] times: it may also have shrunk and grown again, but an array to which others
-// append all the time has to be read at last. Chunks are written before the document that describes them, so one that is not newer than
-// a document is what that document says.
+// read fills what room shows for a selection with its elements. A chunk that is not
+// stored, that is newer than the state which the read began with, or that does not decode
+// may be one that another program has deleted, or written for another grid: where the
+// document is newer too, the read begins anew. Where all that has changed is that the
+// array has grown behind the chunks that were read, that is done [grownLooks] times: it
+// may also have shrunk and grown again, but an array to which others append all the time
+// has to be read at last. Chunks are written before the document that describes them, so
+// one that is not newer than a document is what that document says.
 func (a *Array) read(
 	ctx context.Context, sel selection.Selection, takes accepts, zeroed bool, room func(*selected) (grid.View, error),
 ) error {
@@ -141,7 +149,8 @@ func (a *Array) read(
 	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
 }
 
-// readTo reads what is selected to its place. Where that is one piece of memory, it is all going to be filled.
+// readTo reads what is selected to its place. Where that is one piece of memory, it is
+// all going to be filled.
 func (s *state) readTo(ctx context.Context, r *selected, view grid.View, zeroed bool) (engine.Suspicion, error) {
 	if data, whole := view.Bytes(); whole {
 		pages.Large(data)
@@ -150,7 +159,8 @@ func (s *state) readTo(ctx context.Context, r *selected, view grid.View, zeroed 
 	return s.engine.Read(ctx, r.Resolved, view, engine.Reading{Zeroed: zeroed, Since: s.since()})
 }
 
-// grewTo reports whether the array has only grown from s to now as far as these chunks are concerned: each is still the same cell.
+// grewTo reports whether the array has only grown from s to now as far as these chunks
+// are concerned: each is still the same cell.
 func (s *state) grewTo(now *state, chunks grid.Box) bool {
 	for i, n := range now.grid.Shape() {
 		if i >= s.grid.Rank() || n < s.grid.Axis(i).Extent() {
@@ -160,7 +170,8 @@ func (s *state) grewTo(now *state, chunks grid.Box) bool {
 	return s.engine.Keys == now.engine.Keys && s.typ == now.typ && s.grid.SameCells(now.grid, chunks)
 }
 
-// Select returns what a selection means for the array as it is: its shape and how many elements it has.
+// Select returns what a selection means for the array as it is: its shape and how many
+// elements it has.
 func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
 	r, err := a.state.Load().resolve(sel, nil)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestReadme builds the program that the README opens with, runs it on such an array as the demo leaves, and expects the
-// output that its last comment promises.
+// TestReadme builds the program that the README opens with, runs it on such an array as
+// the demo leaves, and expects the output that its last comment promises.
 func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

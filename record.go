@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Record makes the consolidated metadata of the groups above the node at path agree with what is there now, at the path and
-// below it. Changes that are made by way of this package do so themselves; Record is for those who put documents into the store in
+// Record makes the consolidated metadata of the groups above the node at path agree with
+// what is there now, at the path and below it. Changes that are made by way of this
+// package do so themselves; Record is for those who put documents into the store in
 // another way, as a copy does. Groups without consolidated metadata stay as they are.
 func (h *Hierarchy) Record(ctx context.Context, path string, opt *Options) error {
 	p, err := store.ParsePath(path)
@@ -32,7 +33,8 @@ func (h *Hierarchy) Record(ctx context.Context, path string, opt *Options) error
 	return nil
 }
 
-// recordAll tells the groups above a node of its format what there is now at the node's place and below it.
+// recordAll tells the groups above a node of its format what there is now at the node's
+// place and below it.
 func (h *Hierarchy) recordAll(ctx context.Context, n node) error {
 	raw, format, err := h.record(ctx, n.path, n.options.Limits)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +56,8 @@ func (h *Hierarchy) recordAll(ctx context.Context, n node) error {
 	return nil
 }
 
-// withNode returns consolidated metadata that has the record of a node at a path, and those of the nodes below it.
+// withNode returns consolidated metadata that has the record of a node at a path, and
+// those of the nodes below it.
 func (h *Hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidated, path string, raw []byte) (*metadata.Consolidated, error) {
 	c, err := withMember(c, path, raw, n.options.Limits)
 	if err != nil || raw == nil {

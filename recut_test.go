@@ -17,7 +17,8 @@ import (
 // program is the store as one program has it, which takes no turns with others.
 type program struct{ storetest.ObjectStore }
 
-// TestWriteAfterRecut writes with an array that was opened before another program cut its chunks in another way.
+// TestWriteAfterRecut writes with an array that was opened before another program cut its
+// chunks in another way.
 func TestWriteAfterRecut(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
 		for form, spec := range map[string]zarr.Spec{"raw": raw(edges(4, 4, 2)), "compressed": edges(4, 4, 2)} {
@@ -55,8 +56,9 @@ func TestWriteAfterRecut(t *testing.T) {
 	}
 }
 
-// TestWriteChunkAfterRecut writes a chunk, and an inner chunk of it, with an array that was opened before another program cut the
-// chunk in another way: shorter, or as long but from another element on.
+// TestWriteChunkAfterRecut writes a chunk, and an inner chunk of it, with an array that
+// was opened before another program cut the chunk in another way: shorter, or as long but
+// from another element on.
 func TestWriteChunkAfterRecut(t *testing.T) {
 	values := []byte{1, 0, 0, 0, 2, 0, 0, 0}
 	for name, write := range map[string]func(context.Context, *zarr.Array) error{
@@ -91,8 +93,8 @@ func TestWriteChunkAfterRecut(t *testing.T) {
 	}
 }
 
-// TestRecutMeanwhile cuts the last chunk in another way after another program has looked at the document, and before it reads the
-// chunk to append to it, or to write to it.
+// TestRecutMeanwhile cuts the last chunk in another way after another program has looked
+// at the document, and before it reads the chunk to append to it, or to write to it.
 func TestRecutMeanwhile(t *testing.T) {
 	for name, act := range map[string]func(context.Context, *zarr.Array) error{
 		"append": func(ctx context.Context, a *zarr.Array) error { return zarr.Append(ctx, a, 0, numbers(7, 3), nil) },

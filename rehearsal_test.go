@@ -21,7 +21,8 @@ import (
 	"varve.dev/zarr/store/rehearsal"
 )
 
-// TestRehearsal checks changes that are only tried: they are told, later steps see them, and nothing is there in the end.
+// TestRehearsal checks changes that are only tried: they are told, later steps see them,
+// and nothing is there in the end.
 func TestRehearsal(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "new.zarr")
@@ -53,7 +54,8 @@ func TestRehearsal(t *testing.T) {
 	}
 }
 
-// TestRehearsalOfPart writes a part of a large chunk in a dry run, which does not read the rest.
+// TestRehearsalOfPart writes a part of a large chunk in a dry run, which does not read
+// the rest.
 func TestRehearsalOfPart(t *testing.T) {
 	ctx := t.Context()
 	const n = 4 << 20

@@ -16,7 +16,8 @@ func init() {
 	store.Register("https", openRemote)
 }
 
-// openRemote opens what a web server offers: the store of a URL, or the zip archive that it leads to or into.
+// openRemote opens what a web server offers: the store of a URL, or the zip archive that
+// it leads to or into.
 func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	archive, rel := http.Split(http.Reveal(ctx, location), archiveSuffix)
 	u, err := url.Parse(archive)

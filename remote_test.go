@@ -18,7 +18,8 @@ import (
 	remote "varve.dev/zarr/store/http"
 )
 
-// publishArrays creates a group of arrays of several kinds in a directory and returns it, and what each array holds.
+// publishArrays creates a group of arrays of several kinds in a directory and returns it,
+// and what each array holds.
 func publishArrays(t *testing.T, consolidate bool) (dir string, values map[string][]int32) {
 	t.Helper()
 	dir = t.TempDir() + "/x.zarr"
@@ -99,7 +100,8 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// TestRemoteBelow lists a group that has no consolidated metadata of its own by that of the group above, in both formats.
+// TestRemoteBelow lists a group that has no consolidated metadata of its own by that of
+// the group above, in both formats.
 func TestRemoteBelow(t *testing.T) {
 	t.Parallel()
 	for _, format := range []int{2, 3} {
@@ -194,7 +196,8 @@ func TestRemoteErrors(t *testing.T) {
 	}
 }
 
-// TestRemoteMissingChunks sees that chunks for which a server says 403 are the fill value only to who believes it.
+// TestRemoteMissingChunks sees that chunks for which a server says 403 are the fill value
+// only to who believes it.
 func TestRemoteMissingChunks(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

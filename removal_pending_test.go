@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// TestRemovalFinishes stops the machine before every third operation of a change of several arrays,
-// and then removes or replaces one of them. The others have all of the change or nothing of it,
-// also where the journal was stored beside the one that went.
+// TestRemovalFinishes stops the machine before every third operation of a change of
+// several arrays, and then removes or replaces one of them. The others have all of the
+// change or nothing of it, also where the journal was stored beside the one that went.
 func TestRemovalFinishes(t *testing.T) {
 	oneByOne(t)
 	ctx := context.Background()

@@ -21,8 +21,9 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// huge is a store in memory that seems to hold a value of eight bytes under the key of every chunk; those that are deleted are
-// not stored one by one. It counts what it is asked for.
+// huge is a store in memory that seems to hold a value of eight bytes under the key of
+// every chunk; those that are deleted are not stored one by one. It counts what it is
+// asked for.
 type huge struct {
 	*memory.Store
 	mu    sync.Mutex
@@ -103,7 +104,8 @@ func newHuge(t testing.TB, shape []int64, cuts ...grid.Cut) (*huge, *zarr.Array)
 	return s, a
 }
 
-// TestShrinkByOne takes one chunk off arrays of up to 10^15: the store is asked the same few things for all, and lists nothing.
+// TestShrinkByOne takes one chunk off arrays of up to 10^15: the store is asked the same
+// few things for all, and lists nothing.
 func TestShrinkByOne(t *testing.T) {
 	for _, chunks := range []int64{10, 1e7, 1e15} {
 		for name, cut := range map[string]grid.Cut{"listed": grid.Runs(grid.Run{Length: 2, Count: chunks}), "regular": grid.Every(2)} {
@@ -121,8 +123,8 @@ func TestShrinkByOne(t *testing.T) {
 	}
 }
 
-// TestSparseShrink shrinks and grows an array of 10^18 cells of which three are stored, by most of them and back: the store
-// is asked for what is stored, not for what could be.
+// TestSparseShrink shrinks and grows an array of 10^18 cells of which three are stored,
+// by most of them and back: the store is asked for what is stored, not for what could be.
 func TestSparseShrink(t *testing.T) {
 	const cells = int64(1e18)
 	for name, cut := range map[string]grid.Cut{"listed": grid.Runs(grid.Run{Length: 2, Count: cells}), "regular": grid.Every(2)} {
@@ -168,7 +170,8 @@ func TestSparseShrink(t *testing.T) {
 	}
 }
 
-// TestSlabListing removes a slab of an array with many chunks in a directory: no other directory is opened.
+// TestSlabListing removes a slab of an array with many chunks in a directory: no other
+// directory is opened.
 func TestSlabListing(t *testing.T) {
 	ctx, disk := t.Context(), vfs.NewDisk()
 	var mu sync.Mutex
@@ -219,9 +222,10 @@ func TestSlabListing(t *testing.T) {
 	}
 }
 
-// TestRemovalAgain fails a removal, and the replacement of a group, at every operation. What is left
-// is the node as it was, or can be removed, or replaced, by doing it again. Only where the note of
-// the removal cannot be written is the rest taken for the files of somebody else.
+// TestRemovalAgain fails a removal, and the replacement of a group, at every operation.
+// What is left is the node as it was, or can be removed, or replaced, by doing it again.
+// Only where the note of the removal cannot be written is the rest taken for the files of
+// somebody else.
 func TestRemovalAgain(t *testing.T) {
 	ctx := t.Context()
 	hierarchy := func(fsys vfs.FS) *zarr.Hierarchy { return zarr.On(file.On(fsys, nil)) }
@@ -283,8 +287,9 @@ func TestRemovalAgain(t *testing.T) {
 	}
 }
 
-// TestRefusedRemoval shrinks an array whose old chunks cannot be deleted. The error tells that it has the new shape and what stays;
-// repeating it does nothing. As long as a chunk cannot be deleted the array does not grow over it, and no old value comes back.
+// TestRefusedRemoval shrinks an array whose old chunks cannot be deleted. The error tells
+// that it has the new shape and what stays; repeating it does nothing. As long as a chunk
+// cannot be deleted the array does not grow over it, and no old value comes back.
 func TestRefusedRemoval(t *testing.T) {
 	for name, kept := range map[string]string{"chunk": "a/c/2", "chunks": "a/c/1"} {
 		t.Run(name, func(t *testing.T) {

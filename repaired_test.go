@@ -20,9 +20,9 @@ const repairedDocument = `{"zarr_format":3,"node_type":"array","shape":[3,2],"da
 	"codecs":[{"name":"transpose","configuration":{"order":"F"}},{"name":"endian","configuration":{"endian":"little"}},
 	{"name":"zstd","configuration":{"level":100,"checksum":false}}]}`
 
-// TestRepairedGrows appends to a document that is repaired, in stores without locks, by two who
-// opened it before it was written as it is specified. The second one finds another document
-// than it has read and goes on with that.
+// TestRepairedGrows appends to a document that is repaired, in stores without locks, by
+// two who opened it before it was written as it is specified. The second one finds
+// another document than it has read and goes on with that.
 func TestRepairedGrows(t *testing.T) {
 	for name, newStore := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -69,9 +69,9 @@ func TestRepairedGrows(t *testing.T) {
 	}
 }
 
-// TestStrictCodecs refuses to create arrays with codecs that are read only because there are such
-// arrays, and writes other spellings as they are specified. An array like one that was repaired
-// is as it is specified.
+// TestStrictCodecs refuses to create arrays with codecs that are read only because there
+// are such arrays, and writes other spellings as they are specified. An array like one
+// that was repaired is as it is specified.
 func TestStrictCodecs(t *testing.T) {
 	ctx, h := t.Context(), zarr.On(memory.New())
 	pair, err := dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int16]()}, dtype.Field{Name: "b", Type: dtype.Of[float32]()})

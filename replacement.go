@@ -12,22 +12,26 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// errReplaced is the error of a write whose array is gone, or another one. It is not tried again: the values were meant
-// for the array that was there.
+// errReplaced is the error of a write whose array is gone, or another one. It is not
+// tried again: the values were meant for the array that was there.
 var errReplaced = fmt.Errorf("%w: another program has removed or replaced the array meanwhile", ErrConflict)
 
-// confirmStored makes sure that the chunks which were stored last belong to the array that was written to. A writer
-// may be delayed for so long, by a slow disk or a signal, that another program has removed the array meanwhile, or
-// created another one at its place. Nothing keeps that program away, since a plain write takes no lock. But it deletes the
-// document before it deletes chunks: where the document is still there now, what was stored is removed with it later.
+// confirmStored makes sure that the chunks which were stored last belong to the array
+// that was written to. A writer may be delayed for so long, by a slow disk or a signal,
+// that another program has removed the array meanwhile, or created another one at its
+// place. Nothing keeps that program away, since a plain write takes no lock. But it
+// deletes the document before it deletes chunks: where the document is still there now,
+// what was stored is removed with it later.
 //
-// That takes one small request for each write, none for each chunk. An array may have grown or shrunk.
+// That takes one small request for each write, none for each chunk. An array may have
+// grown or shrunk.
 //
-// An array that was replaced by one of the same type, grid, keys, codecs and fill value is not
-// told apart: nothing that a store knows stays with an array while it grows and gets attributes,
-// and changes when it is created anew. The document is rewritten by all of these. The directory
-// and its inode stay where an array is overwritten in place, and file systems give the inode of
-// a removed directory to the next one at once; object stores have no directories.
+// An array that was replaced by one of the same type, grid, keys, codecs and fill value
+// is not told apart: nothing that a store knows stays with an array while it grows and
+// gets attributes, and changes when it is created anew. The document is rewritten by all
+// of these. The directory and its inode stay where an array is overwritten in place, and
+// file systems give the inode of a removed directory to the next one at once; object
+// stores have no directories.
 func (a *Array) confirmStored(ctx context.Context, s *state, chunks grid.Box) error {
 	first := make([]int64, len(chunks))
 	if a.options.SingleWriter || !chunks.First(first) {
@@ -50,8 +54,9 @@ func (a *Array) confirmStored(ctx context.Context, s *state, chunks grid.Box) er
 	return nil
 }
 
-// changedFor returns what is different about an array for chunks that were stored for the state s, "" where they mean the same
-// in the state now. A chunk that is not in the array any more, because it shrank, means nothing.
+// changedFor returns what is different about an array for chunks that were stored for the
+// state s, "" where they mean the same in the state now. A chunk that is not in the array
+// any more, because it shrank, means nothing.
 func (s *state) changedFor(now *state, chunks grid.Box) string {
 	switch {
 	case s.typ != now.typ:

@@ -19,10 +19,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Reservation is room behind the end of an array that several writers, goroutines or programs, fill at one time, each its
-// own parts. Nobody sees the elements before [Reservation.Publish], which makes all of them visible by one write of the
-// document. As long as there is a reservation nobody else can change the array's document: they fail with [ErrConflict].
-// A reservation outlives the program that made it, until it is published or cancelled.
+// Reservation is room behind the end of an array that several writers, goroutines or
+// programs, fill at one time, each its own parts. Nobody sees the elements before
+// [Reservation.Publish], which makes all of them visible by one write of the document. As
+// long as there is a reservation nobody else can change the array's document: they fail
+// with [ErrConflict]. A reservation outlives the program that made it, until it is
+// published or cancelled.
 type Reservation struct {
 	array  *Array
 	holder string
@@ -38,9 +40,10 @@ type reservationNote struct {
 	By store.Holder `json:"by,omitzero"` // who made it
 }
 
-// Reserve makes room behind the end of an axis, a part for each length, in elements. An axis with listed edges gets an edge for
-// each part, published at once, so that every writer knows its chunks; it must not have edges beyond its extent. On a
-// regular axis the parts have to begin where chunks do, so that no two writers share one.
+// Reserve makes room behind the end of an axis, a part for each length, in elements. An
+// axis with listed edges gets an edge for each part, published at once, so that every
+// writer knows its chunks; it must not have edges beyond its extent. On a regular axis
+// the parts have to begin where chunks do, so that no two writers share one.
 func (a *Array) Reserve(ctx context.Context, axis int, lengths ...int64) (*Reservation, error) {
 	r, err := a.reserve(ctx, axis, lengths)
 	return r, a.fail("reserve", err)
@@ -75,7 +78,8 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	return r, nil
 }
 
-// hold makes the reservation the holder of the array as it is now, once what a dead writer left is finished.
+// hold makes the reservation the holder of the array as it is now, once what a dead
+// writer left is finished.
 func (r *Reservation) hold(ctx context.Context, axis int, lengths []int64) error {
 	a := r.array
 	if _, err := a.endPublished(ctx, ""); err != nil {
@@ -114,8 +118,8 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 	return publish.Hold(ctx, r.publisher(), raw)
 }
 
-// Reservation returns the reservation that the array has, as another program finds it. Without one the error wraps
-// [fs.ErrNotExist].
+// Reservation returns the reservation that the array has, as another program finds it.
+// Without one the error wraps [fs.ErrNotExist].
 func (a *Array) Reservation(ctx context.Context) (*Reservation, error) {
 	r, err := a.reservation(ctx)
 	if err == nil && r == nil {
@@ -161,8 +165,9 @@ func (n reservationNote) check(rank int) error {
 	return nil
 }
 
-// endPublished ends a reservation whose elements were published by a writer who died before it could end it, and
-// reports whether there was such a one. A holder that is not "" is the only one of interest.
+// endPublished ends a reservation whose elements were published by a writer who died
+// before it could end it, and reports whether there was such a one. A holder that is not
+// "" is the only one of interest.
 func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
 	r, err := a.reservation(ctx)
 	if err != nil || r == nil || holder != "" && r.holder != holder {
@@ -229,14 +234,16 @@ const reservationPrefix = "reservation "
 // ID returns what tells the reservation from every other.
 func (r *Reservation) ID() string { return strings.TrimPrefix(r.holder, reservationPrefix) }
 
-// Holder returns which process made the reservation, and when. It may have ended since, without having published or
-// cancelled: then another one can, with what [Array.Reservation] returns.
+// Holder returns which process made the reservation, and when. It may have ended since,
+// without having published or cancelled: then another one can, with what
+// [Array.Reservation] returns.
 func (r *Reservation) Holder() store.Holder { return r.note.By }
 
 // Parts returns the number of parts.
 func (r *Reservation) Parts() int { return len(r.note.Lengths) }
 
-// Region returns the elements of a part, numbered as they will be in the array; nil where there is no such part.
+// Region returns the elements of a part, numbered as they will be in the array; nil where
+// there is no such part.
 func (r *Reservation) Region(part int) grid.Box {
 	if part < 0 || part >= r.Parts() {
 		return nil
@@ -261,8 +268,9 @@ func (r *Reservation) region(s *state) grid.Box {
 	return box
 }
 
-// WritePart stores the elements of a part, in C order. Any number of goroutines and programs may write parts at one time, in any
-// order, and each part as often as is needed.
+// WritePart stores the elements of a part, in C order. Any number of goroutines and
+// programs may write parts at one time, in any order, and each part as often as is
+// needed.
 func WritePart[T dtype.Element](ctx context.Context, r *Reservation, part int, src []T) error {
 	e, err := elementsOf(r.array, src)
 	if err == nil {
@@ -271,7 +279,8 @@ func WritePart[T dtype.Element](ctx context.Context, r *Reservation, part int, s
 	return r.array.fail("write part", err)
 }
 
-// WritePartBytes is [WritePart] for an array of any type: src has the elements in the byte order of the host.
+// WritePartBytes is [WritePart] for an array of any type: src has the elements in the
+// byte order of the host.
 func (r *Reservation) WritePartBytes(ctx context.Context, part int, src []byte) error {
 	return r.array.fail("write part", r.write(ctx, part, elements{typ: r.array.Type(), data: src}))
 }
@@ -326,8 +335,9 @@ func (r *Reservation) write(ctx context.Context, part int, e elements) error {
 	return r.markWritten(ctx, part)
 }
 
-// Publish makes the elements of all parts visible by one write of the document, and ends the reservation. Where a chunk
-// was not written, the error wraps [fs.ErrNotExist] and names it; nothing is visible then, and the reservation goes on.
+// Publish makes the elements of all parts visible by one write of the document, and ends
+// the reservation. Where a chunk was not written, the error wraps [fs.ErrNotExist] and
+// names it; nothing is visible then, and the reservation goes on.
 func (r *Reservation) Publish(ctx context.Context) error {
 	err := r.end(ctx, "publish", func(s *state) (*growth, error) {
 		g, err := r.grown(s)
@@ -341,7 +351,8 @@ func (r *Reservation) Publish(ctx context.Context) error {
 	return err
 }
 
-// Cancel gives the room back: what was written is deleted, edges that were added are removed, and the reservation ends.
+// Cancel gives the room back: what was written is deleted, edges that were added are
+// removed, and the reservation ends.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	return r.end(ctx, "cancel", func(s *state) (*growth, error) {
 		filled, err := r.grown(s)
@@ -375,7 +386,8 @@ type room struct {
 	region grid.Box
 }
 
-// vacate deletes the chunks of a room. Where others cannot be kept away, they are left to be overwritten.
+// vacate deletes the chunks of a room. Where others cannot be kept away, they are left to
+// be overwritten.
 func (s *state) vacate(ctx context.Context, r *room, b store.Batch) error {
 	cells, err := s.roomOf(r)
 	if err != nil || publish.Fenced(b) {

@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestReserve fills parts at one time, from two programs, in stores with and without locks: nothing is visible before all is.
+// TestReserve fills parts at one time, from two programs, in stores with and without
+// locks: nothing is visible before all is.
 func TestReserve(t *testing.T) {
 	locked := memory.New()
 	for name, s := range map[string]store.Store{"locks": locked, "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
@@ -83,7 +84,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestCancelReservation gives room back: the edges are gone, and what was written never shows.
+// TestCancelReservation gives room back: the edges are gone, and what was written never
+// shows.
 func TestCancelReservation(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}}
@@ -123,8 +125,8 @@ func TestCancelReservation(t *testing.T) {
 	}
 }
 
-// TestReserveLeftovers has chunks of others under the keys of a part, from before the reservation and after it: the part is
-// not written, and they never show.
+// TestReserveLeftovers has chunks of others under the keys of a part, from before the
+// reservation and after it: the part is not written, and they never show.
 func TestReserveLeftovers(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
 		ctx := t.Context()
@@ -157,7 +159,8 @@ func TestReserveLeftovers(t *testing.T) {
 	}
 }
 
-// TestReservedArray says who holds an array to all who want to change it, and to one who has given it back that it has.
+// TestReservedArray says who holds an array to all who want to change it, and to one who
+// has given it back that it has.
 func TestReservedArray(t *testing.T) {
 	ctx, h := t.Context(), zarr.On(memory.New())
 	a, err := h.CreateArray(ctx, "g/a", edges(2), nil)
@@ -196,7 +199,8 @@ func TestReservedArray(t *testing.T) {
 	}
 }
 
-// TestCancelKeepsOtherAxes gives back what was reserved and nothing else, also where another program took no notice of it.
+// TestCancelKeepsOtherAxes gives back what was reserved and nothing else, also where
+// another program took no notice of it.
 func TestCancelKeepsOtherAxes(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	spec := zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(4), grid.Edges(2, 3, 4)}}
@@ -249,7 +253,8 @@ func TestReadBeyond(t *testing.T) {
 	}
 }
 
-// TestGroupAppendDimensions refuses to make arrays that share a dimension grow by different lengths.
+// TestGroupAppendDimensions refuses to make arrays that share a dimension grow by
+// different lengths.
 func TestGroupAppendDimensions(t *testing.T) {
 	ctx := t.Context()
 	g, err := zarr.On(memory.New()).CreateGroup(ctx, "g", nil, nil)
@@ -272,8 +277,9 @@ func TestGroupAppendDimensions(t *testing.T) {
 	}
 }
 
-// TestRemoveReserved removes and replaces an array with a reservation, alone and with the group that it is in: nothing changes
-// and the error says who holds it. Once it is cancelled all of that works.
+// TestRemoveReserved removes and replaces an array with a reservation, alone and with the
+// group that it is in: nothing changes and the error says who holds it. Once it is
+// cancelled all of that works.
 func TestRemoveReserved(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
 		t.Run(name, func(t *testing.T) {

@@ -8,29 +8,36 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// ResizeOptions says how the extents of an array change. A nil *ResizeOptions means the zero ResizeOptions.
+// ResizeOptions says how the extents of an array change. A nil *ResizeOptions means the
+// zero ResizeOptions.
 type ResizeOptions struct {
-	// Grow says which edges axes with listed edges get where the ones they have do not reach; see [grid.Grid.Grown] for
-	// what one policy means for several axes. The zero value is [grid.AppendOne].
+	// Grow says which edges axes with listed edges get where the ones they have do not
+	// reach; see [grid.Grid.Grown] for what one policy means for several axes. The zero
+	// value is [grid.AppendOne].
 	Grow []grid.Growth
-	// RoundUp lengthens the last new edge of every axis to whole inner chunks; see [AppendOptions].
+	// RoundUp lengthens the last new edge of every axis to whole inner chunks; see
+	// [AppendOptions].
 	RoundUp bool
-	// Shrink says what becomes of listed edges beyond the extent, also where the extent stays. The zero value is [grid.KeepEdges].
-	// While [grid.TrimExact] stores last chunks anew in a store without locks, nobody may write to them.
+	// Shrink says what becomes of listed edges beyond the extent, also where the extent
+	// stays. The zero value is [grid.KeepEdges]. While [grid.TrimExact] stores last
+	// chunks anew in a store without locks, nobody may write to them.
 	Shrink grid.Shrink
-	// KeepStale leaves what chunks hold beyond the extent, so that old values come back when the array grows again with it: what
-	// zarr-python does. Chunks that lie wholly beyond the extent are deleted all the same.
+	// KeepStale leaves what chunks hold beyond the extent, so that old values come back
+	// when the array grows again with it: what zarr-python does. Chunks that lie wholly
+	// beyond the extent are deleted all the same.
 	KeepStale bool
-	// Expect is the shape that the array has to have before; nil stands for any. Another one wraps [ErrConflict].
+	// Expect is the shape that the array has to have before; nil stands for any. Another
+	// one wraps [ErrConflict].
 	Expect []int64
 }
 
-// Resize changes the extents of the array. Elements within both shapes stay. What an array grows by is the fill value, whatever
-// it held before it once shrank; chunks that it shrinks by are deleted after readers have been told. What it costs
-// follows what is added and removed, not the array.
+// Resize changes the extents of the array. Elements within both shapes stay. What an
+// array grows by is the fill value, whatever it held before it once shrank; chunks that
+// it shrinks by are deleted after readers have been told. What it costs follows what is
+// added and removed, not the array.
 //
-// Errors are those of [Append]. In a store without locks new chunks of fill values are stored; more than 65,536 of them
-// wrap [ErrUnsafeConcurrentWrite].
+// Errors are those of [Append]. In a store without locks new chunks of fill values are
+// stored; more than 65,536 of them wrap [ErrUnsafeConcurrentWrite].
 func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) error {
 	var o ResizeOptions
 	if opt != nil {
@@ -73,7 +80,8 @@ func (s *state) regridded(shape []int64, opt ResizeOptions) (*grid.Grid, error) 
 	return smaller.Grown(shape, s.policies(opt)...)
 }
 
-// refused adds to what is wrong with new shards, which have no whole number of inner chunks, what would do.
+// refused adds to what is wrong with new shards, which have no whole number of inner
+// chunks, what would do.
 func (s *state) refused(err error, shape []int64, opt ResizeOptions) error {
 	would := func(opt ResizeOptions) bool {
 		g, err := s.regridded(shape, opt)
@@ -109,7 +117,8 @@ func (s *state) policies(opt ResizeOptions) []grid.Growth {
 	return policies
 }
 
-// sameEdges reports whether two grids, one of which has come of the other by growing or shrinking, are cut in the same way.
+// sameEdges reports whether two grids, one of which has come of the other by growing or
+// shrinking, are cut in the same way.
 func sameEdges(a, b *grid.Grid) bool {
 	if a.Name() != b.Name() {
 		return false

@@ -8,7 +8,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// innerStep returns the length of the inner chunks along an axis, 1 where there are none, or where they do not have to divide shards.
+// innerStep returns the length of the inner chunks along an axis, 1 where there are none,
+// or where they do not have to divide shards.
 func (s *state) innerStep(axis int) int64 {
 	inner := s.engine.Chain.Cuts() // also of shards that are compressed as a whole
 	if inner == nil {
@@ -21,7 +22,8 @@ func (s *state) innerStep(axis int) int64 {
 	return a.Step()
 }
 
-// rounded returns a policy that rounds the last shard along an axis up to whole inner chunks, if that is asked for.
+// rounded returns a policy that rounds the last shard along an axis up to whole inner
+// chunks, if that is asked for.
 func (s *state) rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	if n := s.innerStep(axis); up && n > 1 {
 		return g.RoundedUp(n)
@@ -29,8 +31,8 @@ func (s *state) rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	return g
 }
 
-// fits refuses a grid whose new shards have no whole number of inner chunks, and says what would do under the same policy instead
-// of count elements.
+// fits refuses a grid whose new shards have no whole number of inner chunks, and says
+// what would do under the same policy instead of count elements.
 func (s *state) fits(g *grid.Grid, axis int, count int64, policy grid.Growth) error {
 	err := s.engine.Chain.CheckGrid(g)
 	if err == nil {
@@ -57,7 +59,8 @@ func (s *state) fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 	return &grid.AxisError{Axis: axis, Err: err}
 }
 
-// growsBy reports whether an axis can grow by a length under a policy, so that all shards have whole inner chunks.
+// growsBy reports whether an axis can grow by a length under a policy, so that all shards
+// have whole inner chunks.
 func (s *state) growsBy(axis int, length int64, policy grid.Growth) bool {
 	shape := s.grid.Shape()
 	shape[axis] += length

@@ -65,7 +65,8 @@ func TestPickedPartsOfChunks(t *testing.T) {
 	}
 }
 
-// TestPointsCostWhatTheyTouch counts the bytes that are read of a chunk of 420 kB for points and lists.
+// TestPointsCostWhatTheyTouch counts the bytes that are read of a chunk of 420 kB for
+// points and lists.
 func TestPointsCostWhatTheyTouch(t *testing.T) {
 	ctx := context.Background()
 	m := &meter{Store: memory.New()}
@@ -95,8 +96,9 @@ func TestPointsCostWhatTheyTouch(t *testing.T) {
 	}
 }
 
-// TestSparsePoints reads 100,000 points of as many chunks, the first of them twice: each chunk is asked for once, in the order of the
-// grid, within a few hundred bytes of memory a point for everything.
+// TestSparsePoints reads 100,000 points of as many chunks, the first of them twice: each
+// chunk is asked for once, in the order of the grid, within a few hundred bytes of memory
+// a point for everything.
 func TestSparsePoints(t *testing.T) {
 	racing.Skip(t)
 	ctx := context.Background()
@@ -180,7 +182,8 @@ func (s *noted) check(t *testing.T, what string, n int) {
 	s.gets = slices.Grow(s.gets[:0], n)
 }
 
-// TestShardedPoints counts what is read and written of shards for lists and points: the index, and inner chunks that hold what is selected.
+// TestShardedPoints counts what is read and written of shards for lists and points: the
+// index, and inner chunks that hold what is selected.
 func TestShardedPoints(t *testing.T) {
 	ctx := context.Background()
 	m := &meter{Store: memory.New()}
@@ -227,7 +230,8 @@ func TestShardedPoints(t *testing.T) {
 	}
 }
 
-// TestCoveredChunks writes lists, points and a mask that have all elements of chunks: these are not read before.
+// TestCoveredChunks writes lists, points and a mask that have all elements of chunks:
+// these are not read before.
 func TestCoveredChunks(t *testing.T) {
 	ctx := context.Background()
 	all := selection.Mask{Shape: []int64{6, 4}, Data: slices.Repeat([]bool{true}, 24)}

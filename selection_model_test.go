@@ -18,7 +18,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// chosen is a block of elements by their numbers in an array in C order: what a selection means in plain numbers.
+// chosen is a block of elements by their numbers in an array in C order: what a selection
+// means in plain numbers.
 type chosen struct{ shape, at []int64 }
 
 func everyElement(shape []int64) chosen {
@@ -110,7 +111,8 @@ func drawItems(t *rapid.T, shape []int64, listed bool) (items []selection.Item, 
 	return items, lists, drop
 }
 
-// drawSlice draws a slice with a step as Go's and Python's are, one beyond the axis now and then.
+// drawSlice draws a slice with a step as Go's and Python's are, one beyond the axis now
+// and then.
 func drawSlice(t *rapid.T, n int64) (selection.Item, []int64) {
 	step := rapid.SampledFrom([]int64{1, 1, 2, 3, 7, -1, -1, -2, -5}).Draw(t, "step")
 	bound := rapid.OneOf(rapid.Just(int64(selection.Open)), rapid.Int64Range(-n-2, n+2))
@@ -242,8 +244,9 @@ func (c chosen) transposed(axes []int) chosen {
 	return out
 }
 
-// TestSelectionModel reads and writes random selections of every kind, by themselves and through views of views, of random arrays,
-// and expects what the same indices mean in an array without chunks.
+// TestSelectionModel reads and writes random selections of every kind, by themselves and
+// through views of views, of random arrays, and expects what the same indices mean in an
+// array without chunks.
 func TestSelectionModel(t *testing.T) {
 	types := []dtype.Type{
 		dtype.Of[int32](), dtype.Of[int32](), dtype.Of[uint8](), dtype.Of[int16](), dtype.Of[float64](), dtype.Of[complex128](),
@@ -362,7 +365,8 @@ func checkChosen(t *rapid.T, a *zarr.Array, m *model, v *zarr.View, c chosen) {
 	}
 }
 
-// checkTyped reads the view as a block, into strided memory, and piece by piece, and writes it piece by piece.
+// checkTyped reads the view as a block, into strided memory, and piece by piece, and
+// writes it piece by piece.
 func checkTyped(t *rapid.T, m *model, v *zarr.View, c chosen) {
 	ctx := context.Background()
 	want := int32sOf(m.chosen(c))

@@ -131,8 +131,8 @@ func inMemory(t testing.TB, fsys fs.FS) store.Store {
 	return s
 }
 
-// TestSelections reads and writes every selection that zarr-python and NumPy were asked for. What uses a codec or a format that is not
-// there is left out.
+// TestSelections reads and writes every selection that zarr-python and NumPy were asked
+// for. What uses a codec or a format that is not there is left out.
 func TestSelections(t *testing.T) {
 	oneByOne(t)
 	z := openZip(t, "selections.zip")

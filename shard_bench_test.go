@@ -18,7 +18,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// cube returns an array of one shard of n³ inner chunks of 4³ bytes that are not compressed, and elements for it.
+// cube returns an array of one shard of n³ inner chunks of 4³ bytes that are not
+// compressed, and elements for it.
 func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	b.Helper()
 	side := 4 * n
@@ -36,7 +37,8 @@ func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	return a, data
 }
 
-// BenchmarkShard codes many small inner chunks of one shard: all of them, one of them, and one element.
+// BenchmarkShard codes many small inner chunks of one shard: all of them, one of them,
+// and one element.
 func BenchmarkShard(b *testing.B) {
 	ctx := context.Background()
 	for _, n := range []int64{16, 32, 64} {
@@ -131,8 +133,9 @@ func BenchmarkSmallShards(b *testing.B) {
 	}
 }
 
-// BenchmarkRandomInner reads random inner chunks of 64³ from shards of 256³ uint16 on disk. overhead-MiB is the peak memory of the
-// process beside what it had before, the slices that are read to among it: 0.5 MiB a reader.
+// BenchmarkRandomInner reads random inner chunks of 64³ from shards of 256³ uint16 on
+// disk. overhead-MiB is the peak memory of the process beside what it had before, the
+// slices that are read to among it: 0.5 MiB a reader.
 func BenchmarkRandomInner(b *testing.B) {
 	ctx := context.Background()
 	s := openStore(b, b.TempDir())
@@ -184,7 +187,8 @@ func BenchmarkRandomInner(b *testing.B) {
 	}
 }
 
-// BenchmarkTinyInner reads random inner chunks of 4³ from one shard of 128³: what there is besides to move 128 bytes.
+// BenchmarkTinyInner reads random inner chunks of 4³ from one shard of 128³: what there
+// is besides to move 128 bytes.
 func BenchmarkTinyInner(b *testing.B) {
 	ctx := context.Background()
 	s := openStore(b, b.TempDir())

@@ -28,8 +28,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// Many writers change one shard of inner chunks of two numbers. Every update has an inner chunk of its own, which shows that it was
-// made, and counts in one that all share.
+// Many writers change one shard of inner chunks of two numbers. Every update has an inner
+// chunk of its own, which shows that it was made, and counts in one that all share.
 const (
 	shardWriters = 16
 	shardUpdates = 60
@@ -54,7 +54,8 @@ type updater struct {
 	retries int // that its calls take at most where they fail; the same is written again
 }
 
-// run makes the updates, each a number in an inner chunk of its own and one more in the counter, which has to be as it was left.
+// run makes the updates, each a number in an inner chunk of its own and one more in the
+// counter, which has to be as it was left.
 func (u *updater) run(ctx context.Context) error {
 	counter := selection.Box{{int64(u.writer), int64(u.writer) + 1}}
 	for i := range u.updates {
@@ -99,7 +100,8 @@ func (u *updater) try(do func() error) (err error) {
 	return err
 }
 
-// checkUpdates reads the array: whatever updates there are are whole, and all of those up to the counters are there.
+// checkUpdates reads the array: whatever updates there are are whole, and all of those up
+// to the counters are there.
 func checkUpdates(ctx context.Context, a *zarr.Array, updates int, complete bool) error {
 	b, err := zarr.Read[int32](ctx, a, nil)
 	if err != nil {
@@ -173,8 +175,9 @@ func sometimes(op storetest.Op, names ...string) error {
 	return nil
 }
 
-// repeating is an object store that repeats writes which got no answer, as clients of object stores do by themselves. One that
-// was made all the same then meets its own trace.
+// repeating is an object store that repeats writes which got no answer, as clients of
+// object stores do by themselves. One that was made all the same then meets its own
+// trace.
 type repeating struct{ storetest.ObjectStore }
 
 func (r repeating) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
@@ -186,8 +189,8 @@ func (r repeating) PutIf(ctx context.Context, key store.Key, value []byte, c sto
 	return v, err
 }
 
-// TestConcurrentShard lets sixteen programs change one shard of an object store, with every strategy, while things go wrong: no update is lost
-// and none is made twice.
+// TestConcurrentShard lets sixteen programs change one shard of an object store, with
+// every strategy, while things go wrong: no update is lost and none is made twice.
 func TestConcurrentShard(t *testing.T) {
 	for strategy, how := range strategies {
 		for mix, hooks := range faultMixes {
@@ -259,8 +262,9 @@ func watchUpdates(t *testing.T, writers *errgroup.Group, s store.Store, updates 
 	}
 }
 
-// TestConcurrentShardInMemory lets sixteen goroutines change a shard in a store with all powers, which overwrites values in place, while
-// others read: writers of one process take turns.
+// TestConcurrentShardInMemory lets sixteen goroutines change a shard in a store with all
+// powers, which overwrites values in place, while others read: writers of one process
+// take turns.
 func TestConcurrentShardInMemory(t *testing.T) {
 	for strategy, how := range strategies {
 		t.Run(strategy, func(t *testing.T) {
@@ -278,8 +282,9 @@ func TestConcurrentShardInMemory(t *testing.T) {
 	}
 }
 
-// TestConcurrentShardInFiles lets sixteen goroutines change a shard in a directory, through stores of their own. Each third knows the array by
-// another name, so that only what the store says keeps them apart, as with programs.
+// TestConcurrentShardInFiles lets sixteen goroutines change a shard in a directory,
+// through stores of their own. Each third knows the array by another name, so that only
+// what the store says keeps them apart, as with programs.
 func TestConcurrentShardInFiles(t *testing.T) {
 	for strategy, how := range strategies {
 		t.Run(strategy, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// shards returns the spec with chunks that are cut into inner chunks of n elements along every axis.
+// shards returns the spec with chunks that are cut into inner chunks of n elements along
+// every axis.
 func shards(s zarr.Spec, n int64) zarr.Spec {
 	for range s.Shape {
 		s.InnerChunks = append(s.InnerChunks, grid.Every(n))
@@ -96,7 +97,8 @@ func shardCases(name string, how codec.Strategy) []crashCase {
 	return cases
 }
 
-// allShardCases are those of every strategy; of the unusual ones, where not all are wanted, only writes and an append.
+// allShardCases are those of every strategy; of the unusual ones, where not all are
+// wanted, only writes and an append.
 func allShardCases(all bool) []crashCase {
 	var cases []crashCase
 	for name, how := range strategies {

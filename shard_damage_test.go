@@ -17,8 +17,9 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// rotten is an object store that gives out one value damaged, as a disk does that forgets bits: size and version stay what they
-// were when it was written, unless bytes are missing.
+// rotten is an object store that gives out one value damaged, as a disk does that forgets
+// bits: size and version stay what they were when it was written, unless bytes are
+// missing.
 type rotten struct {
 	storetest.ObjectStore
 	key  store.Key
@@ -68,8 +69,9 @@ func (s *goldenShard) readers(t *testing.T) *rottenReaders {
 	return r
 }
 
-// try reads the shard while it is damaged: all of it, and an element of the inner chunk hurt, -1 where that is nobody knows, and
-// one of another. blind says that readers who need the index have to fail.
+// try reads the shard while it is damaged: all of it, and an element of the inner chunk
+// hurt, -1 where that is nobody knows, and one of another. blind says that readers who
+// need the index have to fail.
 func (r *rottenReaders) try(t *testing.T, damaged []byte, hurt int, blind bool, label string) (failed int) {
 	t.Helper()
 	r.store.data = nil
@@ -98,8 +100,8 @@ func (r *rottenReaders) try(t *testing.T, damaged []byte, hurt int, blind bool, 
 	return failed
 }
 
-// check reads a box: the elements are right, or of the inner chunk hurt if nothing tells, or there is an error that says what
-// is wrong. It returns how many reads failed.
+// check reads a box: the elements are right, or of the inner chunk hurt if nothing tells,
+// or there is an error that says what is wrong. It returns how many reads failed.
 func (r *rottenReaders) check(t *testing.T, a *zarr.Array, box selection.Box, hurt int, blind bool, label string) int {
 	t.Helper()
 	want := r.goldenArray.whole.elements(box)
@@ -132,8 +134,8 @@ func (s *goldenShard) checkError(t *testing.T, err error, hurt int, blind bool, 
 	}
 }
 
-// compare compares elements of a box with what was stored, but for an inner chunk that nothing guards. There is never the fill value
-// in its place.
+// compare compares elements of a box with what was stored, but for an inner chunk that
+// nothing guards. There is never the fill value in its place.
 func (s *goldenShard) compare(t *testing.T, got []byte, box selection.Box, hurt int, label string) {
 	t.Helper()
 	want := s.whole.elements(box)
@@ -158,7 +160,8 @@ func (s *goldenShard) compare(t *testing.T, got []byte, box selection.Box, hurt 
 	}
 }
 
-// someShards returns the shards that are damaged: the first and the last of every array, or all.
+// someShards returns the shards that are damaged: the first and the last of every array,
+// or all.
 func someShards(t *testing.T, do func(t *testing.T, s *goldenShard)) {
 	for name := range goldenShards {
 		t.Run(name, func(t *testing.T) {
@@ -192,8 +195,8 @@ func TestShardFlips(t *testing.T) {
 	}
 }
 
-// TestShardCuts reads golden shards that end after every number of bytes. Where the index is at the start, inner chunks before the
-// end are still there.
+// TestShardCuts reads golden shards that end after every number of bytes. Where the index
+// is at the start, inner chunks before the end are still there.
 func TestShardCuts(t *testing.T) {
 	oneByOne(t)
 	cuts := 0
@@ -238,8 +241,8 @@ func (r *rottenReaders) tryCut(t *testing.T, data []byte, label string) {
 	}
 }
 
-// tryBlind reads a shard whose last bytes are taken for its index, because there is no checksum: whatever they say is read, or leads
-// out of the shard.
+// tryBlind reads a shard whose last bytes are taken for its index, because there is no
+// checksum: whatever they say is read, or leads out of the shard.
 func (r *rottenReaders) tryBlind(t *testing.T, data []byte, label string) {
 	t.Helper()
 	r.store.data = data
@@ -265,8 +268,9 @@ func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name strin
 	}
 }
 
-// TestShardFlipsAndWrites changes parts of damaged golden shards in every way: what was there before is there afterwards, and what
-// could not be read before cannot be read afterwards, unless it was overwritten. A write of the whole shard heals it.
+// TestShardFlipsAndWrites changes parts of damaged golden shards in every way: what was
+// there before is there afterwards, and what could not be read before cannot be read
+// afterwards, unless it was overwritten. A write of the whole shard heals it.
 func TestShardFlipsAndWrites(t *testing.T) {
 	oneByOne(t)
 	every := 127
@@ -357,8 +361,8 @@ func (w *damagedWrite) run(t *testing.T) (failed int) {
 	return failed
 }
 
-// heal writes the whole shard. Where others may make the array grow, and there are no locks, a chunk at its border is looked at even so:
-// there the chunk as such is written.
+// heal writes the whole shard. Where others may make the array grow, and there are no
+// locks, a chunk at its border is looked at even so: there the chunk as such is written.
 func (w *damagedWrite) heal(t *testing.T) error {
 	t.Helper()
 	a := w.open(t)

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// goldenShards are the arrays of testdata/stores.zip whose chunks are shards and whose codecs there are, and whether a checksum
-// guards every byte of their inner chunks.
+// goldenShards are the arrays of testdata/stores.zip whose chunks are shards and whose
+// codecs there are, and whether a checksum guards every byte of their inner chunks.
 var goldenShards = map[string]bool{
 	"shard_basic": false, "shard_3d_boundary": true, "shard_index_start": false, "shard_index_no_crc": false, "shard_index_big_endian": true,
 	"shard_missing_inner": false, "shard_nested": true, "shard_partial_nested": false, "rect_shards": false, "rect_shards_zstd_missing": false,
@@ -38,7 +38,8 @@ type goldenArray struct {
 	crc     bool // the index has one
 }
 
-// loadGolden reads an array of shards from the archive, and its elements while it is sound.
+// loadGolden reads an array of shards from the archive, and its elements while it is
+// sound.
 func loadGolden(t testing.TB, name string) *goldenArray {
 	t.Helper()
 	sub, err := fs.Sub(openZip(t, "stores.zip"), name+".zarr")
@@ -153,7 +154,8 @@ func (s *goldenShard) entry(k int) (off, n int, stored bool) {
 	return int(o), int(l), o != 1<<64-1
 }
 
-// owner returns the inner chunk that byte i is of, or of whose entry it is where the index has no checksum; -1 where there is none.
+// owner returns the inner chunk that byte i is of, or of whose entry it is where the
+// index has no checksum; -1 where there is none.
 func (s *goldenShard) owner(i int) int {
 	from, to := s.indexSpan()
 	if i >= from && i < to {

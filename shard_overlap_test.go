@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// paired is an object store whose first range of a shard comes when a second one is asked for.
+// paired is an object store whose first range of a shard comes when a second one is asked
+// for.
 type paired struct {
 	far
 	ranges  atomic.Int64
@@ -38,7 +39,8 @@ func (p *paired) Get(ctx context.Context, key store.Key, q store.Request, dst []
 	return p.far.Get(ctx, key, q, dst)
 }
 
-// TestRangesOverlap shows that of a shard larger than the budget one range is read while another is decoded.
+// TestRangesOverlap shows that of a shard larger than the budget one range is read while
+// another is decoded.
 func TestRangesOverlap(t *testing.T) {
 	ctx := context.Background()
 	p := &paired{far: newFar(), second: make(chan struct{}), waiting: t}

@@ -34,7 +34,8 @@ func (m *meddler) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return out, info, err
 }
 
-// pinSpec is one shard of 64 numbers in inner chunks of eight. fixed says that these are always as long, checksum that the index has one.
+// pinSpec is one shard of 64 numbers in inner chunks of eight. fixed says that these are
+// always as long, checksum that the index has one.
 func pinSpec(fixed, checksum bool) zarr.Spec {
 	codecs := plain()
 	if !fixed {
@@ -77,7 +78,8 @@ func (p *pinned) write(t *testing.T, from, to int64, v int32, how zarr.Shards) {
 	}
 }
 
-// rewrites are what happens to a shard behind a reader's back: those of the same size, shorter, longer, and none.
+// rewrites are what happens to a shard behind a reader's back: those of the same size,
+// shorter, longer, and none.
 var rewrites = map[string]func(t *testing.T, p *pinned, i int32){
 	"the same size": func(t *testing.T, p *pinned, i int32) { p.write(t, 0, 8, 1000*(i+2), zarr.Shards{}) },
 	"shrinks": func(t *testing.T, p *pinned, i int32) {
@@ -95,7 +97,8 @@ var rewrites = map[string]func(t *testing.T, p *pinned, i int32){
 	},
 }
 
-// TestShardRewrittenWhileRead rewrites a shard after every single request of a reader, once: it reads one version or the other.
+// TestShardRewrittenWhileRead rewrites a shard after every single request of a reader,
+// once: it reads one version or the other.
 func TestShardRewrittenWhileRead(t *testing.T) {
 	runs := 0
 	for _, fixed := range []bool{true, false} {
@@ -106,7 +109,8 @@ func TestShardRewrittenWhileRead(t *testing.T) {
 						runs++
 						p := newPinned(t, pinSpec(fixed, true), zarr.Shards{Gap: -1})
 						p.write(t, 0, 8, 1, zarr.Shards{})
-						// Inner chunks 4 and 6: no neighbours, so that they take two ranges.
+						// Inner chunks 4 and 6: no neighbours, so that they take two
+						// ranges.
 						read := func() []int32 {
 							b, err := zarr.Read[int32](t.Context(), p.reader, selection.Basic{selection.Stepped(32, 64, 16)})
 							if err != nil {
@@ -142,7 +146,8 @@ func TestShardRewrittenWhileRead(t *testing.T) {
 	t.Logf("%d runs", runs)
 }
 
-// TestShardDeletedWhileRead deletes a shard after every single request of a reader: it reads the old elements or the fill value.
+// TestShardDeletedWhileRead deletes a shard after every single request of a reader: it
+// reads the old elements or the fill value.
 func TestShardDeletedWhileRead(t *testing.T) {
 	for _, warm := range []bool{false, true} {
 		for n := 0; ; n++ {
@@ -180,7 +185,8 @@ func TestShardDeletedWhileRead(t *testing.T) {
 	}
 }
 
-// TestShardRewrittenForever rewrites a shard after every request: in the end the reader says so.
+// TestShardRewrittenForever rewrites a shard after every request: in the end the reader
+// says so.
 func TestShardRewrittenForever(t *testing.T) {
 	p := newPinned(t, pinSpec(true, true), zarr.Shards{Gap: -1})
 	p.write(t, 0, 8, 1, zarr.Shards{})
@@ -199,8 +205,9 @@ func TestShardRewrittenForever(t *testing.T) {
 	}
 }
 
-// TestStaleIndex changes a shard, of which a reader and writer knows the index, in every way, and goes on with it: what is read is
-// new, and what is written does not undo what others wrote.
+// TestStaleIndex changes a shard, of which a reader and writer knows the index, in every
+// way, and goes on with it: what is read is new, and what is written does not undo what
+// others wrote.
 func TestStaleIndex(t *testing.T) {
 	for strategy, how := range strategies {
 		for _, checksum := range []bool{true, false} {
@@ -230,8 +237,9 @@ func TestStaleIndex(t *testing.T) {
 	}
 }
 
-// TestStaleTail writes the fill value over the last inner chunk that is stored, and then a shorter form of another, on every kind of store. A
-// writer that does not cut the object would leave the old index at its end.
+// TestStaleTail writes the fill value over the last inner chunk that is stored, and then
+// a shorter form of another, on every kind of store. A writer that does not cut the
+// object would leave the old index at its end.
 func TestStaleTail(t *testing.T) {
 	for strategy, how := range strategies {
 		for kind, newStore := range map[string]func() store.Store{
@@ -286,8 +294,8 @@ func TestStaleTail(t *testing.T) {
 	}
 }
 
-// TestStaleIndexOfLargeShards is [TestStaleIndex] for shards of which only the index is read where that is possible, in all kinds
-// of stores, with two programs that take turns.
+// TestStaleIndexOfLargeShards is [TestStaleIndex] for shards of which only the index is
+// read where that is possible, in all kinds of stores, with two programs that take turns.
 func TestStaleIndexOfLargeShards(t *testing.T) {
 	const inner, n = 40_000, 400_000
 	for strategy, how := range strategies {

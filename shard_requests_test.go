@@ -94,8 +94,9 @@ func (f far) DeleteIf(ctx context.Context, key store.Key, v store.Version) error
 	return f.ObjectStore.DeleteIf(ctx, key, v)
 }
 
-// requestCases are the operations of the table, on an array of ten bytes with inner chunks of two, in regular shards of four, and in
-// listed ones of four, two and four. python is the number of requests of zarr-python 3.4.1.
+// requestCases are the operations of the table, on an array of ten bytes with inner
+// chunks of two, in regular shards of four, and in listed ones of four, two and four.
+// python is the number of requests of zarr-python 3.4.1.
 var requestCases = []struct {
 	name    string
 	run     func(ctx context.Context, a *zarr.Array) error
@@ -181,8 +182,9 @@ func tenBytes(t *testing.T, s store.Store, shards grid.Cut, empty bool) *zarr.Ar
 	return a
 }
 
-// TestShardRequests counts the requests to an object store, beside those of zarr-python. There are never more, but where Varve sees to
-// it that elements which are cut off do not come back.
+// TestShardRequests counts the requests to an object store, beside those of zarr-python.
+// There are never more, but where Varve sees to it that elements which are cut off do not
+// come back.
 func TestShardRequests(t *testing.T) {
 	t.Logf("| operation | regular shards: Varve | zarr-python | listed shards: Varve | zarr-python |")
 	for _, tt := range requestCases {
@@ -211,8 +213,8 @@ func TestShardRequests(t *testing.T) {
 	}
 }
 
-// largeShards returns an array of two shards of 4 MiB, of which the second is missing, with inner chunks of 64 KiB that are not
-// compressed, as one who just came has it.
+// largeShards returns an array of two shards of 4 MiB, of which the second is missing,
+// with inner chunks of 64 KiB that are not compressed, as one who just came has it.
 func largeShards(t *testing.T, s store.Store, atStart bool, opt zarr.Options) *zarr.Array {
 	t.Helper()
 	h := zarr.On(s)
@@ -233,7 +235,8 @@ func largeShards(t *testing.T, s store.Store, atStart bool, opt zarr.Options) *z
 	return a
 }
 
-// readInner reads an element of each of some inner chunks, which follow each other in the given distance.
+// readInner reads an element of each of some inner chunks, which follow each other in the
+// given distance.
 func readInner(first, step, n int64) func(context.Context, *zarr.Array) error {
 	return func(ctx context.Context, a *zarr.Array) error {
 		const inner = 16 << 10
@@ -247,7 +250,8 @@ func readInner(first, step, n int64) func(context.Context, *zarr.Array) error {
 	}
 }
 
-// TestLargeShardRequests counts the requests that reads of large shards take, where the index is not known and where it is.
+// TestLargeShardRequests counts the requests that reads of large shards take, where the
+// index is not known and where it is.
 func TestLargeShardRequests(t *testing.T) {
 	for _, tt := range []struct {
 		name       string

@@ -26,7 +26,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestInnerGrids writes and reads shards whose inner chunks have several lengths: the proposal in docs/sharding.md.
+// TestInnerGrids writes and reads shards whose inner chunks have several lengths: the
+// proposal in docs/sharding.md.
 func TestInnerGrids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -69,7 +70,8 @@ func TestInnerGrids(t *testing.T) {
 	})
 }
 
-// checkInner reads every inner chunk by itself, decoded and encoded, and expects what the array has there.
+// checkInner reads every inner chunk by itself, decoded and encoded, and expects what the
+// array has there.
 func checkInner(t *rapid.T, a *zarr.Array, m *model) {
 	ctx := context.Background()
 	inner := a.Inner()
@@ -144,7 +146,8 @@ func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr
 	return a
 }
 
-// TestOverhang has an axis that its shards reach beyond, because inner chunks divide them and not the extent.
+// TestOverhang has an axis that its shards reach beyond, because inner chunks divide them
+// and not the extent.
 func TestOverhang(t *testing.T) {
 	ctx := context.Background()
 	a := shardedAxis(t, 95, grid.Edges(60, 40), 10)
@@ -165,7 +168,8 @@ func TestOverhang(t *testing.T) {
 	}
 }
 
-// TestRoundUp appends what inner chunks do not divide: refused with the lengths that would do, or rounded up when asked.
+// TestRoundUp appends what inner chunks do not divide: refused with the lengths that
+// would do, or rounded up when asked.
 func TestRoundUp(t *testing.T) {
 	ctx := context.Background()
 	a := shardedAxis(t, 95, grid.Edges(60, 40), 10)
@@ -233,7 +237,8 @@ func TestRefusedLengths(t *testing.T) {
 	}
 }
 
-// TestRefusedShapes says what else would do where an array cannot have a shape, or be trimmed to the one it has.
+// TestRefusedShapes says what else would do where an array cannot have a shape, or be
+// trimmed to the one it has.
 func TestRefusedShapes(t *testing.T) {
 	a := shardedAxis(t, 100, grid.Edges(60, 40), 10)
 	resize := func(n int64, opt zarr.ResizeOptions) error { return a.Resize(t.Context(), []int64{n}, &opt) }
@@ -260,7 +265,8 @@ func TestRefusedShapes(t *testing.T) {
 	}
 }
 
-// TestRoundUpHidden appends to shards that are compressed as a whole: their inner chunks cannot be had, but have to be whole.
+// TestRoundUpHidden appends to shards that are compressed as a whole: their inner chunks
+// cannot be had, but have to be whole.
 func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
 	shards := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{zarrbytes.Extension("little")}}))
@@ -309,7 +315,8 @@ func (u unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.S
 	return u.m.List(ctx, dir, deep)
 }
 
-// TestSharedWriters asks a store that cannot compare versions for writers that do not lose each other's inner chunks.
+// TestSharedWriters asks a store that cannot compare versions for writers that do not
+// lose each other's inner chunks.
 func TestSharedWriters(t *testing.T) {
 	ctx := context.Background()
 	spec := zarr.Spec{

@@ -124,8 +124,8 @@ func wantFault(t *testing.T, err error, label string) {
 	}
 }
 
-// change makes a change. A success means that it is made; after an error the array is the old
-// one or the new one, and only a write of several chunks may be there in part.
+// change makes a change. A success means that it is made; after an error the array is the
+// old one or the new one, and only a write of several chunks may be there in part.
 func (f *faulty) change(t *testing.T, label string) {
 	t.Helper()
 	s := nextKillStep(f.r, int64(len(f.rows)))
@@ -163,7 +163,8 @@ func (f *faulty) annotate(t *testing.T, n int, label string) {
 	f.attr = attr
 }
 
-// read reads some of the array, by the array that is open or by a new one: right, or an error.
+// read reads some of the array, by the array that is open or by a new one: right, or an
+// error.
 func (f *faulty) read(t *testing.T, label string) {
 	t.Helper()
 	a := f.array
@@ -219,9 +220,10 @@ func (f *faulty) history(t *testing.T, label string) {
 	}
 }
 
-// TestSoakFaults lets the operations of a store fail at random, reads and writes, locks and
-// lists, several times within one call, through random histories of an array. What says that it
-// has succeeded has; what is read is right; and what fails says so and leaves old or new.
+// TestSoakFaults lets the operations of a store fail at random, reads and writes, locks
+// and lists, several times within one call, through random histories of an array. What
+// says that it has succeeded has; what is read is right; and what fails says so and
+// leaves old or new.
 func TestSoakFaults(t *testing.T) {
 	oneByOne(t)
 	want, faults, runs := soaked(t, 400, 40_000), 0, 0

@@ -27,8 +27,8 @@ func init() { roles["acknowledge"] = acknowledgeInChild }
 // mostAppends is how many appends [batchOf] has numbers for.
 const mostAppends = 9999
 
-// acknowledgeInChild appends to the array in a directory for as long as it lives, and tells
-// of each append once it is made.
+// acknowledgeInChild appends to the array in a directory for as long as it lives, and
+// tells of each append once it is made.
 func acknowledgeInChild(args []string) error {
 	s, err := file.Open(args[0], nil)
 	if err != nil {
@@ -55,8 +55,9 @@ func acknowledgeInChild(args []string) error {
 	return fmt.Errorf("writer %d lived for %d appends", writer, mostAppends)
 }
 
-// doom is what happens to a writer: after so many appends it is stopped for a while, where
-// stopAt is not negative, and after so many it is killed, perhaps while it is stopped.
+// doom is what happens to a writer: after so many appends it is stopped for a while,
+// where stopAt is not negative, and after so many it is killed, perhaps while it is
+// stopped.
 type doom struct {
 	stopAt, killAt int
 	before, pause  time.Duration // from the acknowledgement on; of the stop

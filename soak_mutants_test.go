@@ -46,7 +46,8 @@ func newSample(name string, files map[string][]byte) *sample {
 // mostSampled is the most bytes of a store that is taken as a sample.
 const mostSampled = 256 << 10
 
-// below returns the files of a folder, or the file of that name; nil where there is too much.
+// below returns the files of a folder, or the file of that name; nil where there is too
+// much.
 func below(t *testing.T, z fs.FS, dir string) map[string][]byte {
 	t.Helper()
 	files, size := map[string][]byte{}, 0
@@ -111,8 +112,9 @@ func contents(t *testing.T, s store.Store) map[string][]byte {
 	return files
 }
 
-// halfway returns a group whose writer died after n requests of a change of two arrays, with
-// pointers and journals of it, and the note of a reservation; nil where it did not die.
+// halfway returns a group whose writer died after n requests of a change of two arrays,
+// with pointers and journals of it, and the note of a reservation; nil where it did not
+// die.
 func halfway(t *testing.T, n int, consolidated bool) *sample {
 	t.Helper()
 	ctx, m := t.Context(), memory.New()
@@ -153,7 +155,8 @@ func appendToBoth(ctx context.Context, h *zarr.Hierarchy) error {
 		zarr.Addition{Path: "a", Data: rows(1), Type: dtype.Of[int32]()}, zarr.Addition{Path: "b", Data: rows(2), Type: dtype.Of[int32]()})
 }
 
-// samples returns all stores of the test data, some as archives, and such as dead writers leave.
+// samples returns all stores of the test data, some as archives, and such as dead writers
+// leave.
 func samples(t *testing.T) (all []*sample) {
 	t.Helper()
 	add := func(name string, files map[string][]byte) {
@@ -399,9 +402,10 @@ func (e *explorer) change(a *zarr.Array) {
 	e.note(a.Resize(e.ctx, shape, nil))
 }
 
-// TestSoakMutants changes bytes of stores: of documents, consolidated metadata, chunks, indexes
-// of shards, archives, and notes and journals of dead writers. Whoever opens, reads, checks and
-// changes what that makes gets an error or elements, soon, in little memory, and never a panic.
+// TestSoakMutants changes bytes of stores: of documents, consolidated metadata, chunks,
+// indexes of shards, archives, and notes and journals of dead writers. Whoever opens,
+// reads, checks and changes what that makes gets an error or elements, soon, in little
+// memory, and never a panic.
 func TestSoakMutants(t *testing.T) {
 	racing.Skip(t) // and not beside others, whose memory would count
 	all := samples(t)

@@ -21,9 +21,9 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// together is two arrays that many goroutines use at once. The board has fixed chunks, each
-// written whole with one number, and rows behind them that come and go. The log only grows, by
-// batches that say whose they are.
+// together is two arrays that many goroutines use at once. The board has fixed chunks,
+// each written whole with one number, and rows behind them that come and go. The log only
+// grows, by batches that say whose they are.
 type together struct {
 	h          *zarr.Hierarchy
 	board, log *zarr.Array // that all share
@@ -107,7 +107,8 @@ func (w *together) step(ctx context.Context, r *rand.Rand, me int) error {
 	return err
 }
 
-// readAll reads the board: every fixed chunk has one number, and what is behind has been appended or is the fill value.
+// readAll reads the board: every fixed chunk has one number, and what is behind has been
+// appended or is the fill value.
 func (w *together) readAll(ctx context.Context, a *zarr.Array) error {
 	b, err := zarr.Read[int32](ctx, a, nil)
 	if err != nil {
@@ -166,8 +167,8 @@ func soundShards(ctx context.Context, a *zarr.Array) error {
 	return nil
 }
 
-// appendBatch appends the next batch of a writer, through a stream where that is wanted. A
-// stream that another one has overtaken has published nothing.
+// appendBatch appends the next batch of a writer, through a stream where that is wanted.
+// A stream that another one has overtaken has published nothing.
 func (w *together) appendBatch(ctx context.Context, a *zarr.Array, me int, stream bool) error {
 	w.mu.Lock()
 	seq := w.next[me]
@@ -216,7 +217,8 @@ func (w *together) rows(ctx context.Context) ([]int32, error) {
 	return b.Data, err
 }
 
-// run lets goroutines do so many operations, and expects every batch of the log to be there once.
+// run lets goroutines do so many operations, and expects every batch of the log to be
+// there once.
 func (w *together) run(t *testing.T, count int64, seed uint64) {
 	t.Helper()
 	const people = 24
@@ -251,9 +253,9 @@ func (w *together) run(t *testing.T, count int64, seed uint64) {
 	t.Logf("%d operations; %d rows in the log, %d batches by streams, which were overtaken %d times", count, len(rows), w.streamed.Load(), w.conflicts.Load())
 }
 
-// TestSoakTogether lets 24 goroutines read, write, append, resize, stream, check and change
-// attributes of the same arrays at once, by arrays that they share and by their own. It is for
-// the race detector, and holds without it.
+// TestSoakTogether lets 24 goroutines read, write, append, resize, stream, check and
+// change attributes of the same arrays at once, by arrays that they share and by their
+// own. It is for the race detector, and holds without it.
 func TestSoakTogether(t *testing.T) {
 	const kinds, perRound = 9, 1500 // of arrays and stores; operations on one array
 	operations := soaked(t, 1800, 72_000) / kinds

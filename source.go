@@ -14,30 +14,31 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// Source is a block of elements that is read box by box while it is stored, so that memory
-// need not hold all of it: a file, another array, or whatever computes elements.
+// Source is a block of elements that is read box by box while it is stored, so that
+// memory need not hold all of it: a file, another array, or whatever computes elements.
 type Source struct {
 	// Shape is that of the block.
 	Shape []int64
-	// Read fills dst with the elements of a box of the block, in C order and the byte order of
-	// the host. Boxes come one at a time. Each is read once, and once more for every time that
-	// another writer publishes first. It must not change the array that grows; it may read
-	// that array, whose elements stay as they are. What goes wrong ends the operation, and
-	// nothing changes.
+	// Read fills dst with the elements of a box of the block, in C order and the byte
+	// order of the host. Boxes come one at a time. Each is read once, and once more for
+	// every time that another writer publishes first. It must not change the array that
+	// grows; it may read that array, whose elements stay as they are. What goes wrong
+	// ends the operation, and nothing changes.
 	Read func(ctx context.Context, box grid.Box, dst []byte) error
 }
 
-// SourceAt returns a source of the given shape whose elements stand in C order in r, from its
-// beginning, in the byte order of the host. What an [io.SectionReader] shows may be a part of a file.
+// SourceAt returns a source of the given shape whose elements stand in C order in r, from
+// its beginning, in the byte order of the host. What an [io.SectionReader] shows may be a
+// part of a file.
 func SourceAt(r io.ReaderAt, shape ...int64) *Source {
 	f := &sourceFile{r, slices.Clone(shape)}
 	return &Source{Shape: f.shape, Read: f.read}
 }
 
-// AppendFrom is [Append] of what src has, whose shape along all other axes is that of the array.
-// It is read in boxes of whole chunks, shards where chunks are shards, so that it takes
-// memory for one chunk, or for as many as fit into half of [Options.Budget], besides that
-// budget. [AppendOptions.Planes] is not needed.
+// AppendFrom is [Append] of what src has, whose shape along all other axes is that of the
+// array. It is read in boxes of whole chunks, shards where chunks are shards, so that it
+// takes memory for one chunk, or for as many as fit into half of [Options.Budget],
+// besides that budget. [AppendOptions.Planes] is not needed.
 //
 // Elements that differ in length wrap [ErrInvalidArgument]: [Append] takes them.
 func (a *Array) AppendFrom(ctx context.Context, axis int, src *Source, opt *AppendOptions) error {

@@ -13,7 +13,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// foreign are arrays of zarr-python that was told to shrink, or that have edges beyond the array, with what it left there.
+// foreign are arrays of zarr-python that was told to shrink, or that have edges beyond
+// the array, with what it left there.
 var foreign = []string{
 	"rect_after_shrink", "rect_shrink_then_grow", "rect_overhang_last", "rect_overhang_many_chunks", "rect_2d", "rect_daily_tail",
 	"grid_regular_1d_boundary", "grid_regular_3d_boundary", "grid_regular_chunk_larger_than_array",
@@ -34,8 +35,8 @@ func allBytes(t *testing.T, a *zarr.Array) *model {
 	return m
 }
 
-// TestForeignTails makes arrays of zarr-python grow into their last chunks and beyond: what it left there does not come back,
-// unless that is asked for.
+// TestForeignTails makes arrays of zarr-python grow into their last chunks and beyond:
+// what it left there does not come back, unless that is asked for.
 func TestForeignTails(t *testing.T) {
 	ctx, back := t.Context(), 0
 	for _, name := range foreign {
@@ -80,7 +81,8 @@ func TestForeignTails(t *testing.T) {
 	}
 }
 
-// TestLeftovers grows over a chunk that an append which died left behind, in every way that there is: it never becomes visible.
+// TestLeftovers grows over a chunk that an append which died left behind, in every way
+// that there is: it never becomes visible.
 func TestLeftovers(t *testing.T) {
 	grow := map[string]func(ctx context.Context, a *zarr.Array) error{
 		"resize":           resizing(nil, 6),

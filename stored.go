@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// nodeDocuments are the documents that make a node, in the order in which they are looked for.
+// nodeDocuments are the documents that make a node, in the order in which they are looked
+// for.
 var nodeDocuments = []string{metadata.V3Node, metadata.V2Array, metadata.V2Group}
 
 // stored is a node as its documents describe it.
@@ -20,8 +21,8 @@ type stored struct {
 	version store.Version // of the document that makes the node
 }
 
-// load reads the documents of the node at p: those of format 3 where both are there. A doc with an error can be described only.
-// A place without a node is errNoNode.
+// load reads the documents of the node at p: those of format 3 where both are there. A
+// doc with an error can be described only. A place without a node is errNoNode.
 func (h *Hierarchy) load(ctx context.Context, p store.Path, l Limits) (s stored, err error) {
 	data, info, err := h.document(ctx, p, documentName, l)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +67,8 @@ func (h *Hierarchy) document(ctx context.Context, p store.Path, name string, l L
 	return data, info, err
 }
 
-// attributes returns the document that has the attributes of a node of format 2, nil where it has none.
+// attributes returns the document that has the attributes of a node of format 2, nil
+// where it has none.
 func (h *Hierarchy) attributes(ctx context.Context, p store.Path, l Limits) ([]byte, error) {
 	data, _, err := h.document(ctx, p, metadata.V2Attributes, l)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,8 +77,9 @@ func (h *Hierarchy) attributes(ctx context.Context, p store.Path, l Limits) ([]b
 	return data, err
 }
 
-// withConsolidated returns a group of format 2 with its consolidated metadata, if it has some. It is only a copy of what is stored
-// elsewhere: where it is damaged the group is read without.
+// withConsolidated returns a group of format 2 with its consolidated metadata, if it has
+// some. It is only a copy of what is stored elsewhere: where it is damaged the group is
+// read without.
 func (h *Hierarchy) withConsolidated(ctx context.Context, p store.Path, g *metadata.Group, l Limits) (metadata.Node, error) {
 	data, _, err := h.document(ctx, p, metadata.V2Consolidated, l)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +94,8 @@ func (h *Hierarchy) withConsolidated(ctx context.Context, p store.Path, g *metad
 	return g, nil
 }
 
-// record returns what consolidated metadata has of the node at p, as it is stored, and the format of the node.
+// record returns what consolidated metadata has of the node at p, as it is stored, and
+// the format of the node.
 func (h *Hierarchy) record(ctx context.Context, p store.Path, l Limits) (raw []byte, format int, err error) {
 	raw, _, err = h.document(ctx, p, documentName, l)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -115,8 +119,9 @@ func (h *Hierarchy) record(ctx context.Context, p store.Path, l Limits) (raw []b
 	return nil, 0, err
 }
 
-// Metadata returns the metadata of the node at path without opening it. What it asks for need not be known here: a node that
-// is returned with an error, which wraps [ErrUnsupported], can be described. A path without a node wraps [fs.ErrNotExist].
+// Metadata returns the metadata of the node at path without opening it. What it asks for
+// need not be known here: a node that is returned with an error, which wraps
+// [ErrUnsupported], can be described. A path without a node wraps [fs.ErrNotExist].
 func (h *Hierarchy) Metadata(ctx context.Context, path string, opt *Options) (metadata.Node, error) {
 	p, err := store.ParsePath(path)
 	if err != nil {
@@ -127,7 +132,8 @@ func (h *Hierarchy) Metadata(ctx context.Context, path string, opt *Options) (me
 	return s.doc, fail("open", h.name(p), h.explained(ctx, p, err))
 }
 
-// nodeType returns the type of a node that cannot be opened, as far as its documents tell.
+// nodeType returns the type of a node that cannot be opened, as far as its documents
+// tell.
 func (h *Hierarchy) nodeType(ctx context.Context, p store.Path, opt Options) string {
 	data, _, err := h.document(ctx, p, documentName, opt.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +154,9 @@ func (h *Hierarchy) nodeTypeV2(ctx context.Context, p store.Path) string {
 	return ""
 }
 
-// Shadowed returns the names of the documents of format 2 that stand beside a node of format 3, which is read in their
-// place: a program that knows format 2 only sees another node there.
+// Shadowed returns the names of the documents of format 2 that stand beside a node of
+// format 3, which is read in their place: a program that knows format 2 only sees another
+// node there.
 func (n *node) Shadowed(ctx context.Context) ([]string, error) {
 	if n.isV2() {
 		return nil, nil

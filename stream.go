@@ -11,23 +11,30 @@ import (
 	"varve.dev/zarr/internal/engine"
 )
 
-// StreamOptions says how planes are gathered to chunks. A nil *StreamOptions means the zero StreamOptions.
+// StreamOptions says how planes are gathered to chunks. A nil *StreamOptions means the
+// zero StreamOptions.
 type StreamOptions struct {
-	// Grow says which edges an axis with listed edges gets where the ones it has do not reach. The zero value, [grid.AppendOne],
-	// means edges of Every planes here, or if that is 0 as long as the last one that there is; when the stream is closed, an edge
+	// Grow says which edges an axis with listed edges gets where the ones it has do not
+	// reach. The zero value, [grid.AppendOne], means edges of Every planes here, or if
+	// that is 0 as long as the last one that there is; when the stream is closed, an edge
 	// that nobody has seen yet is as long as what is left.
 	Grow grid.Growth
-	// Every is how many planes become visible at a time: at least so many, up to the end of a chunk. Where that is shorter than a chunk
-	// is long, such a chunk is stored several times. 0 publishes every chunk along the axis as soon as it is full.
+	// Every is how many planes become visible at a time: at least so many, up to the end
+	// of a chunk. Where that is shorter than a chunk is long, such a chunk is stored
+	// several times. 0 publishes every chunk along the axis as soon as it is full.
 	Every int64
-	// Budget is the most bytes of planes that are held from call to call, as they are and encoded, but one plane at least. 0 stands
-	// for 1 GiB, within half of Go's memory limit. What does not fit is published before its chunk is full, which then is stored
-	// several times: [StreamStats] has how often. Encoding and storing take [Options.Budget] besides.
+	// Budget is the most bytes of planes that are held from call to call, as they are and
+	// encoded, but one plane at least. 0 stands for 1 GiB, within half of Go's memory
+	// limit. What does not fit is published before its chunk is full, which then is
+	// stored several times: [StreamStats] has how often. Encoding and storing take
+	// [Options.Budget] besides.
 	Budget int64
-	// RoundUp lets the last listed edge reach beyond the extent when the stream is closed, to whole inner chunks. Otherwise
-	// [Stream.Close] refuses a last chunk that they do not divide.
+	// RoundUp lets the last listed edge reach beyond the extent when the stream is
+	// closed, to whole inner chunks. Otherwise [Stream.Close] refuses a last chunk that
+	// they do not divide.
 	RoundUp bool
-	// Expect is the shape that the array has to have before; nil stands for any. Another one wraps [ErrConflict].
+	// Expect is the shape that the array has to have before; nil stands for any. Another
+	// one wraps [ErrConflict].
 	Expect []int64
 }
 
@@ -38,17 +45,21 @@ type StreamStats struct {
 	Early        int64 // how often because the budget did not hold more of them
 }
 
-// Stream appends planes along one axis as they come, and stores every chunk once, when it is full: a microscope or a model makes plane
-// after plane, while a shard has many. It is for one goroutine at a time; the array may be used by others meanwhile.
+// Stream appends planes along one axis as they come, and stores every chunk once, when it
+// is full: a microscope or a model makes plane after plane, while a shard has many. It is
+// for one goroutine at a time; the array may be used by others meanwhile.
 //
-// Planes are held until they fill a layer of inner chunks. That is encoded, and held until the shards are full; then these are
-// stored, and become visible by one write of the document. Chunks that are no shards are held as they are. [Stream.Checkpoint] makes
-// visible what there is before. A program that dies loses the planes which were not published, at most; a stream that is opened
-// then goes on where the array ends, and fills its last chunk.
+// Planes are held until they fill a layer of inner chunks. That is encoded, and held
+// until the shards are full; then these are stored, and become visible by one write of
+// the document. Chunks that are no shards are held as they are. [Stream.Checkpoint] makes
+// visible what there is before. A program that dies loses the planes which were not
+// published, at most; a stream that is opened then goes on where the array ends, and
+// fills its last chunk.
 //
-// Nobody is kept away meanwhile. A stream whose array somebody else made longer, or cut in another way, fails with [ErrConflict] and
-// stays so. After other errors, as those of a store that cannot be reached, what was written is still held: [Stream.Next]
-// is the plane to go on with.
+// Nobody is kept away meanwhile. A stream whose array somebody else made longer, or cut
+// in another way, fails with [ErrConflict] and stays so. After other errors, as those of
+// a store that cannot be reached, what was written is still held: [Stream.Next] is the
+// plane to go on with.
 type Stream struct {
 	array  *Array
 	axis   int
@@ -80,10 +91,12 @@ type openLayer struct {
 	most   int64     // planes for which there may be room
 }
 
-// Stream begins to append planes along an axis, from its end on. It reads nothing but the document.
+// Stream begins to append planes along an axis, from its end on. It reads nothing but the
+// document.
 //
-// An axis with listed edges but no chunk yet needs [StreamOptions.Every] or a policy. Edges that inner chunks do not divide,
-// a policy that does not go with the axis, and planes without elements wrap [ErrInvalidArgument].
+// An axis with listed edges but no chunk yet needs [StreamOptions.Every] or a policy.
+// Edges that inner chunks do not divide, a policy that does not go with the axis, and
+// planes without elements wrap [ErrInvalidArgument].
 func (a *Array) Stream(ctx context.Context, axis int, opt *StreamOptions) (*Stream, error) {
 	var o StreamOptions
 	if opt != nil {
@@ -174,8 +187,9 @@ func (s *Stream) measure() error {
 	return nil
 }
 
-// WritePlanes appends planes, which stand in src in C order: as many as it has, with all elements of the other axes. They are
-// visible once they are published ([StreamOptions], [Stream.Checkpoint]); src may be used again at once.
+// WritePlanes appends planes, which stand in src in C order: as many as it has, with all
+// elements of the other axes. They are visible once they are published ([StreamOptions],
+// [Stream.Checkpoint]); src may be used again at once.
 func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error {
 	e, err := elementsOf(s.array, src)
 	if err == nil {
@@ -184,13 +198,15 @@ func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error
 	return s.array.fail("stream", err)
 }
 
-// WriteBytes is [WritePlanes] for an array of any type: src has the elements in the byte order of the host.
+// WriteBytes is [WritePlanes] for an array of any type: src has the elements in the byte
+// order of the host.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
 	return s.array.fail("stream", s.write(ctx, elements{typ: s.base.typ, data: src}))
 }
 
-// Checkpoint publishes all planes that were written so far, so that they are visible, and as durable as [Options.Durability] says. A
-// chunk that is not full is stored with what there is of it, and once more when it is. A listed edge is then as long as planned.
+// Checkpoint publishes all planes that were written so far, so that they are visible, and
+// as durable as [Options.Durability] says. A chunk that is not full is stored with what
+// there is of it, and once more when it is. A listed edge is then as long as planned.
 func (s *Stream) Checkpoint(ctx context.Context) error {
 	err := s.usable()
 	if err == nil {
@@ -199,8 +215,9 @@ func (s *Stream) Checkpoint(ctx context.Context) error {
 	return s.array.fail("stream", err)
 }
 
-// Close publishes all planes that were written so far and ends the stream. Where it fails, the planes are still held, and
-// it may be called again. A stream that is not closed needs nothing, but loses what was not published.
+// Close publishes all planes that were written so far and ends the stream. Where it
+// fails, the planes are still held, and it may be called again. A stream that is not
+// closed needs nothing, but loses what was not published.
 func (s *Stream) Close(ctx context.Context) error {
 	if s.closed {
 		return nil
@@ -215,10 +232,12 @@ func (s *Stream) Close(ctx context.Context) error {
 	return s.array.fail("stream", err)
 }
 
-// Next returns the index of the first plane that was not written yet: those before it are held or published.
+// Next returns the index of the first plane that was not written yet: those before it are
+// held or published.
 func (s *Stream) Next() int64 { return s.next }
 
-// Published returns the index of the first plane that is not published yet, which is the extent of the axis.
+// Published returns the index of the first plane that is not published yet, which is the
+// extent of the axis.
 func (s *Stream) Published() int64 { return s.grid.Axis(s.axis).Extent() }
 
 // Stats returns what the stream has done and what it holds.

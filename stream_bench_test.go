@@ -64,9 +64,11 @@ func (b meteredBatch) Delete(ctx context.Context, key store.Key) error {
 func (b meteredBatch) Commit(context.Context) error { return nil }
 func (b meteredBatch) Discard()                     {}
 
-// BenchmarkStream writes 128 images of 512×512 uint16 (64 MiB) plane by plane to shards of 64, with zstd: as a stream, within the
-// budgets of two layers and of one, with a checkpoint after every eighth image, by appends of one image, and of 64. puts are values
-// that are written, documents included; stored is how often every encoded byte is; peak-MiB is what a stream held.
+// BenchmarkStream writes 128 images of 512×512 uint16 (64 MiB) plane by plane to shards
+// of 64, with zstd: as a stream, within the budgets of two layers and of one, with a
+// checkpoint after every eighth image, by appends of one image, and of 64. puts are
+// values that are written, documents included; stored is how often every encoded byte is;
+// peak-MiB is what a stream held.
 func BenchmarkStream(b *testing.B) {
 	const side, planes, total = 512, 64, 128
 	data := make([]uint16, 0, total*side*side)

@@ -19,8 +19,8 @@ func shardsOf8(extent int64) zarr.Spec {
 	return s
 }
 
-// streamed is a change that writes so many rows at a time from the number behind the array's on, and makes a checkpoint after
-// each where that is negative.
+// streamed is a change that writes so many rows at a time from the number behind the
+// array's on, and makes a checkpoint after each where that is negative.
 func streamed(opt *zarr.StreamOptions, strategy codec.Strategy, rows ...int32) func(context.Context, *zarr.Hierarchy) error {
 	return func(ctx context.Context, h *zarr.Hierarchy) error {
 		a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: strategy}})
@@ -57,7 +57,8 @@ func reaches(extents ...int64) func(state) []state {
 	}
 }
 
-// crashStreams are streams of every kind: a crash loses what was not published, and nothing else.
+// crashStreams are streams of every kind: a crash loses what was not published, and
+// nothing else.
 var crashStreams = []crashCase{
 	{name: "stream", spec: shardsOf8(0), run: streamed(nil, codec.Rewrite, slices.Repeat([]int32{1}, 18)...), expect: reaches(8, 16, 18)},
 	{name: "stream behind part of a shard", spec: shardsOf8(5), run: streamed(nil, codec.Rewrite, 2, 3, 3), expect: reaches(8, 13)},

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// images is the spec of an empty stack of 16-bit images, in shards of so many, and inner chunks of a quarter of that.
+// images is the spec of an empty stack of 16-bit images, in shards of so many, and inner
+// chunks of a quarter of that.
 func images(side, planes int64) zarr.Spec {
 	return zarr.Spec{
 		Shape: []int64{0, side, side}, Type: dtype.Of[uint16](), Codecs: packed(),
@@ -34,8 +35,9 @@ func image(side int64, bits int, seed uint64) []uint16 {
 	return data
 }
 
-// TestStreamMemory streams images that hardly become smaller to a local store, within budgets of shards and of layers: the stream
-// holds no more than that, as far as it says and as far as the heap does.
+// TestStreamMemory streams images that hardly become smaller to a local store, within
+// budgets of shards and of layers: the stream holds no more than that, as far as it says
+// and as far as the heap does.
 func TestStreamMemory(t *testing.T) {
 	racing.Skip(t)
 	const side, planes = 128, 16 // 32 KiB and 512 KiB
@@ -111,7 +113,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestStreamLongChunk fills a chunk for which there is not as much room at first, along an axis that is not the first.
+// TestStreamLongChunk fills a chunk for which there is not as much room at first, along
+// an axis that is not the first.
 func TestStreamLongChunk(t *testing.T) {
 	const row, planes = 1 << 20, 12
 	a, err := zarr.On(memory.New()).CreateArray(t.Context(), "a", zarr.Spec{

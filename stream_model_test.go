@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// drawStreamSpec draws an array with at least one axis, of which the first has planes with elements.
+// drawStreamSpec draws an array with at least one axis, of which the first has planes
+// with elements.
 func drawStreamSpec(t *rapid.T) (zarr.Spec, int) {
 	s := drawSpec(t)
 	if len(s.Shape) == 0 {
@@ -31,7 +32,8 @@ func drawStreamSpec(t *rapid.T) (zarr.Spec, int) {
 	return s, axis
 }
 
-// drawStream draws how an array is streamed to. It never asks for what the axis does not take.
+// drawStream draws how an array is streamed to. It never asks for what the axis does not
+// take.
 func drawStream(t *rapid.T, a grid.Axis) *zarr.StreamOptions {
 	o := &zarr.StreamOptions{
 		Every:   rapid.SampledFrom([]int64{0, 0, 1, 2, 3, 7, 12}).Draw(t, "every"),
@@ -46,7 +48,8 @@ func drawStream(t *rapid.T, a grid.Axis) *zarr.StreamOptions {
 	return o
 }
 
-// streamModel is an array that is streamed to, and what it is to hold: what was published, and what was written.
+// streamModel is an array that is streamed to, and what it is to hold: what was
+// published, and what was written.
 type streamModel struct {
 	h    *zarr.Hierarchy
 	opt  zarr.Options
@@ -57,8 +60,9 @@ type streamModel struct {
 	visible, written *model
 }
 
-// TestStreamModel writes drawn planes to streams with drawn options, to arrays of every kind in stores with locks and without,
-// and makes checkpoints, closes, or just leaves them. What is visible is what the stream says, and nothing else.
+// TestStreamModel writes drawn planes to streams with drawn options, to arrays of every
+// kind in stores with locks and without, and makes checkpoints, closes, or just leaves
+// them. What is visible is what the stream says, and nothing else.
 func TestStreamModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var s store.Store = memory.New()

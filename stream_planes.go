@@ -43,7 +43,8 @@ func (s *Stream) cut(v grid.View, from, to int64) grid.View {
 	return v.Sub(box)
 }
 
-// take takes some of the planes, from the first on, and returns how many: up to where something is due, or to the end of the layer.
+// take takes some of the planes, from the first on, and returns how many: up to where
+// something is due, or to the end of the layer.
 func (s *Stream) take(ctx context.Context, v grid.View) (int64, error) {
 	if err := s.settle(ctx); err != nil { // what could not be done at the end of the last call
 		return 0, err
@@ -75,8 +76,8 @@ func (s *Stream) slab(v grid.View) *engine.Slab {
 	return &engine.Slab{Axis: s.axis, Start: s.next, Stop: s.next + v.Shape[s.axis], Planes: v}
 }
 
-// takeLayer takes planes that are just a layer. They are encoded from where they are, or stored at once where that is due or the
-// budget does not hold them.
+// takeLayer takes planes that are just a layer. They are encoded from where they are, or
+// stored at once where that is due or the budget does not hold them.
 func (s *Stream) takeLayer(ctx context.Context, v grid.View) error {
 	slab := s.slab(v)
 	if s.open.buffer != nil && !s.fits(v.Shape[s.axis]) {
@@ -94,7 +95,8 @@ func (s *Stream) takeLayer(ctx context.Context, v grid.View) error {
 	return nil
 }
 
-// hold copies as many planes as there is room for in the layer that ends at stop, and returns how many.
+// hold copies as many planes as there is room for in the layer that ends at stop, and
+// returns how many.
 func (s *Stream) hold(ctx context.Context, v grid.View, stop int64) (int64, error) {
 	if s.open.count == 0 {
 		if err := s.makeRoom(ctx, stop-s.next); err != nil {
@@ -112,7 +114,8 @@ func (s *Stream) hold(ctx context.Context, v grid.View, stop int64) (int64, erro
 	return n, s.settle(ctx)
 }
 
-// makeRoom prepares a layer of which so many planes are missing. What is held is published if there is no room otherwise.
+// makeRoom prepares a layer of which so many planes are missing. What is held is
+// published if there is no room otherwise.
 func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 	first := max(1, firstRoom/s.plane)
 	most := planes
@@ -135,7 +138,8 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 	return nil
 }
 
-// firstRoom is for how many bytes there is room at first: a long chunk may never be filled.
+// firstRoom is for how many bytes there is room at first: a long chunk may never be
+// filled.
 const firstRoom = 16 << 20
 
 // room shows the buffer as so many planes.
@@ -210,7 +214,8 @@ func (s *Stream) encoded() int64 {
 // held returns how many bytes the stream holds.
 func (s *Stream) held() int64 { return s.encoded() + int64(cap(s.open.buffer)) + s.text() }
 
-// text returns how many bytes the elements of the open layer have that differ in length: besides the buffer, which refers to them.
+// text returns how many bytes the elements of the open layer have that differ in length:
+// besides the buffer, which refers to them.
 func (s *Stream) text() int64 {
 	if s.open.count == 0 || s.open.view.Heap == nil {
 		return 0
@@ -218,7 +223,8 @@ func (s *Stream) text() int64 {
 	return s.open.view.Heap.Len()
 }
 
-// fits reports whether the budget holds so many planes more, if they do not become smaller.
+// fits reports whether the budget holds so many planes more, if they do not become
+// smaller.
 func (s *Stream) fits(planes int64) bool { return planes <= (s.opt.Budget-s.held())/s.plane }
 
 // note keeps the most that was held.
@@ -232,7 +238,8 @@ func (s *Stream) untilDue(chunk grid.Interval) int64 {
 	return s.Published() + s.opt.Every - s.next // what was due before is done
 }
 
-// isDue reports whether all planes before plane p, which are planned, are to be published.
+// isDue reports whether all planes before plane p, which are planned, are to be
+// published.
 func (s *Stream) isDue(p int64) bool {
 	news := p - s.Published()
 	if news <= 0 {
@@ -247,7 +254,8 @@ func (s *Stream) isDue(p int64) bool {
 	return false
 }
 
-// lastDue returns the last plane, up to limit, before which all are to be published at once if they are there; 0 where there is none.
+// lastDue returns the last plane, up to limit, before which all are to be published at
+// once if they are there; 0 where there is none.
 func (s *Stream) lastDue(limit int64) int64 {
 	axis := s.planned.grid.Axis(s.axis)
 	k, _, _ := axis.Locate(limit - 1)

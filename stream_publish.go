@@ -41,8 +41,8 @@ func (s *Stream) plan(limit int64) error {
 	return err
 }
 
-// grown returns the grid of the array with planes up to an extent. It grows from what it was when the stream began, so that a
-// policy goes on where it was.
+// grown returns the grid of the array with planes up to an extent. It grows from what it
+// was when the stream began, so that a policy goes on where it was.
 func (s *Stream) grown(extent int64) (*grid.Grid, error) {
 	return s.grow(s.base.grid, extent, s.policy)
 }
@@ -84,7 +84,8 @@ func (s *Stream) publishEarly(ctx context.Context, more *engine.Slab, early bool
 	return err
 }
 
-// publish stores the planes that are held, and more that follow them, and makes them visible.
+// publish stores the planes that are held, and more that follow them, and makes them
+// visible.
 func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) error {
 	slabs := slices.Clone(s.slabs)
 	if s.open.count > 0 {
@@ -121,7 +122,8 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	return err
 }
 
-// overtaken is the conflict of a stream whose array somebody else has changed. To try again is of no use.
+// overtaken is the conflict of a stream whose array somebody else has changed. To try
+// again is of no use.
 type overtaken struct {
 	*unexpected
 	axis int
@@ -152,7 +154,8 @@ func (s *Stream) unchanged(now *state) error {
 	return o
 }
 
-// sameExtension reports whether two extensions say the same but for white space, which a document has where it is read again.
+// sameExtension reports whether two extensions say the same but for white space, which a
+// document has where it is read again.
 func sameExtension(a, b metadata.Extension) bool {
 	var x, y bytes.Buffer
 	if a.Configuration == nil || b.Configuration == nil || json.Compact(&x, a.Configuration) != nil || json.Compact(&y, b.Configuration) != nil {

@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// stack is the spec of an empty stack of planes of 4×6 elements, in shards of 8 planes and 4×3 elements, of which
-// an inner chunk has 2 planes and 2×3.
+// stack is the spec of an empty stack of planes of 4×6 elements, in shards of 8 planes
+// and 4×3 elements, of which an inner chunk has 2 planes and 2×3.
 func stack() zarr.Spec {
 	return zarr.Spec{
 		Shape: []int64{0, 4, 6}, Type: dtype.Of[int32](), Codecs: plain(),
@@ -28,7 +28,8 @@ func stack() zarr.Spec {
 	}
 }
 
-// listedStack is a stack whose shards have the given numbers of planes, and more at the end.
+// listedStack is a stack whose shards have the given numbers of planes, and more at the
+// end.
 func listedStack(planes ...int64) zarr.Spec {
 	s := stack()
 	for _, n := range planes {
@@ -89,7 +90,8 @@ func wantNumbers(t *testing.T, s store.Store, planes int32) *zarr.Array {
 	return a
 }
 
-// TestStreamOperations counts what streams ask of the store: every shard is put once, unless there is a reason.
+// TestStreamOperations counts what streams ask of the store: every shard is put once,
+// unless there is a reason.
 func TestStreamOperations(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -131,8 +133,9 @@ func TestStreamOperations(t *testing.T) {
 	}
 }
 
-// TestStreamGoesOn closes a stream within a layer of a shard and opens another one: the shard is read once and stored once more,
-// and what the first one could not know is filled.
+// TestStreamGoesOn closes a stream within a layer of a shard and opens another one: the
+// shard is read once and stored once more, and what the first one could not know is
+// filled.
 func TestStreamGoesOn(t *testing.T) {
 	s := newTally()
 	_, stream := streaming(t, s, stack(), nil)
@@ -160,8 +163,9 @@ func TestStreamGoesOn(t *testing.T) {
 	wantNumbers(t, s, 19)
 }
 
-// TestStreamGrowth streams to listed edges: a policy goes on from one publication to the next, and the last edge is as long as what
-// is left, unless a checkpoint has promised more.
+// TestStreamGrowth streams to listed edges: a policy goes on from one publication to the
+// next, and the last edge is as long as what is left, unless a checkpoint has promised
+// more.
 func TestStreamGrowth(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -203,7 +207,8 @@ func TestStreamGrowth(t *testing.T) {
 	}
 }
 
-// TestStreamLastChunk closes a stream whose last shard would not hold whole inner chunks: that is refused, and nothing is lost.
+// TestStreamLastChunk closes a stream whose last shard would not hold whole inner chunks:
+// that is refused, and nothing is lost.
 func TestStreamLastChunk(t *testing.T) {
 	s := memory.New()
 	_, stream := streaming(t, s, listedStack(8), nil)
@@ -274,8 +279,8 @@ func TestStreamRefused(t *testing.T) {
 	}
 }
 
-// TestStreamOvertaken changes the array while a stream is open: the stream ends with a conflict that says why, and nothing of it is
-// visible.
+// TestStreamOvertaken changes the array while a stream is open: the stream ends with a
+// conflict that says why, and nothing of it is visible.
 func TestStreamOvertaken(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -327,8 +332,8 @@ func TestStreamOvertaken(t *testing.T) {
 	}
 }
 
-// TestStreamAgain fails every operation of a stream once: what was written before is still held, and the stream goes on with the plane
-// that it names.
+// TestStreamAgain fails every operation of a stream once: what was written before is
+// still held, and the stream goes on with the plane that it names.
 func TestStreamAgain(t *testing.T) {
 	broken := errors.New("broken")
 	for n := 0; ; n++ {
@@ -401,8 +406,9 @@ func TestStreamInnerGrid(t *testing.T) {
 	}
 }
 
-// TestConcurrentStreams lets several programs stream to one array, each of which opens a new stream where another one was first: what
-// they write in one go is there once, in one piece.
+// TestConcurrentStreams lets several programs stream to one array, each of which opens a
+// new stream where another one was first: what they write in one go is there once, in one
+// piece.
 func TestConcurrentStreams(t *testing.T) {
 	const writers, batches, rows = 4, 12, 3
 	for name, open := range map[string]func() store.Store{

@@ -8,14 +8,17 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// ReadStrided is [Read] into memory of another layout than C order: the element at index i of the selected block goes to
-// dst[Σ i[k]*strides[k]]. There is a stride for every axis of the block, in elements and not negative (to turn an axis round, select
-// it with a negative step). The rest of dst stays as it is. So a plane of a larger block, or a column of a table, is filled in
-// place:
+// ReadStrided is [Read] into memory of another layout than C order: the element at index
+// i of the selected block goes to dst[Σ i[k]*strides[k]]. There is a stride for every
+// axis of the block, in elements and not negative (to turn an axis round, select it with
+// a negative step). The rest of dst stays as it is. So a plane of a larger block, or a
+// column of a table, is filled in place:
 //
 //	zarr.ReadStrided(ctx, a, sel, table[column:], []int64{columns})
 //
-// Text, byte strings, times and durations come in C order only. Strides that put several elements to one place wrap [ErrInvalidArgument]. After an error dst may hold anything at its places.
+// Text, byte strings, times and durations come in C order only. Strides that put several
+// elements to one place wrap [ErrInvalidArgument]. After an error dst may hold anything
+// at its places.
 func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T, strides []int64) error {
 	a, sel, err := from.of(sel)
 	if err != nil {
@@ -29,8 +32,9 @@ func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel select
 	}))
 }
 
-// WriteStrided is [Write] of memory of another layout than C order, as [ReadStrided] describes it. A stride may be 0: the same
-// elements are written all along that axis, as NumPy broadcasts them.
+// WriteStrided is [Write] of memory of another layout than C order, as [ReadStrided]
+// describes it. A stride may be 0: the same elements are written all along that axis, as
+// NumPy broadcasts them.
 func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T, strides []int64) error {
 	a, sel, err := to.of(sel)
 	if err != nil {

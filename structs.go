@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// ReadStructs returns the shape of a selection of structs, and its elements in C order as structs of Go. Every field of the elements
-// belongs to a field of T that has its name in a tag:
+// ReadStructs returns the shape of a selection of structs, and its elements in C order as
+// structs of Go. Every field of the elements belongs to a field of T that has its name in
+// a tag:
 //
 //	type Station struct {
 //		ID   int32      `zarr:"id"`
@@ -23,13 +24,16 @@ import (
 //		} `zarr:"at"`
 //	}
 //
-// Order and gaps of the fields of T are its own. A field of T has the Go type of the element's field, or one made of it;
-// float32 takes floats of fewer bits too, time.Time and time.Duration moments and durations, string fixed text, and []byte or an
-// array of just as many bytes what is raw. An array takes a struct with as many fields "0", "1" and so on, which is what fields of format 2
-// that are arrays are. To read some fields only, select them ([selection.Fields]).
+// Order and gaps of the fields of T are its own. A field of T has the Go type of the
+// element's field, or one made of it; float32 takes floats of fewer bits too, time.Time
+// and time.Duration moments and durations, string fixed text, and []byte or an array of
+// just as many bytes what is raw. An array takes a struct with as many fields "0", "1"
+// and so on, which is what fields of format 2 that are arrays are. To read some fields
+// only, select them ([selection.Fields]).
 //
-// A T that does not fit wraps [ErrInvalidArgument] and says which field, and so does a moment that no time.Time or time.Duration can hold.
-// What is large is read in parts, as [ReadAs] does.
+// A T that does not fit wraps [ErrInvalidArgument] and says which field, and so does a
+// moment that no time.Time or time.Duration can hold. What is large is read in parts, as
+// [ReadAs] does.
 func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Selection) (shape []int64, values []T, err error) {
 	a, sel, err := from.of(sel)
 	if err == nil {
@@ -73,9 +77,10 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 	return r.Shape(), values, nil
 }
 
-// WriteStructs stores structs of Go, of which src has just as many as are selected, in C order, as the selected elements. Fields are
-// matched as [ReadStructs] says. All values are looked at before one is stored: text that is too long, or a time that does not fit, wraps
-// [ErrInvalidArgument] and says where.
+// WriteStructs stores structs of Go, of which src has just as many as are selected, in C
+// order, as the selected elements. Fields are matched as [ReadStructs] says. All values
+// are looked at before one is stored: text that is too long, or a time that does not fit,
+// wraps [ErrInvalidArgument] and says where.
 func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {

@@ -19,7 +19,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// observation has a field of every kind, in another order and with other gaps than the elements.
+// observation has a field of every kind, in another order and with other gaps than the
+// elements.
 type observation struct {
 	Note    string `zarr:"note"`
 	Ignored int
@@ -262,7 +263,8 @@ func TestZeroTimeIsNaT(t *testing.T) {
 	}
 }
 
-// TestValuesAllocate allocates nothing for an element of fixed width, but for the memory of text and of byte slices.
+// TestValuesAllocate allocates nothing for an element of fixed width, but for the memory
+// of text and of byte slices.
 func TestValuesAllocate(t *testing.T) {
 	ctx := context.Background()
 	const n = 20_000

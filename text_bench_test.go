@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// BenchmarkText reads and writes 200,000 names of stations, which are about 16 bytes each, whole and one of every hundred.
+// BenchmarkText reads and writes 200,000 names of stations, which are about 16 bytes
+// each, whole and one of every hundred.
 func BenchmarkText(b *testing.B) {
 	const count = 200_000
 	text := make([]string, count)

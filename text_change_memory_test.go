@@ -21,7 +21,8 @@ import (
 // longBytes is how many bytes the elements of a chunk of longElements have.
 const longBytes = 32 << 20
 
-// longElements returns elements that fill a long chunk, and that hardly compress if noisy.
+// longElements returns elements that fill a long chunk, and that hardly compress if
+// noisy.
 func longElements(noisy bool) [][]byte {
 	const each = 8 << 10
 	data := make([]byte, longBytes)
@@ -34,7 +35,8 @@ func longElements(noisy bool) [][]byte {
 	return slices.Collect(slices.Chunk(data, each))
 }
 
-// elementsInOne returns an array that stores the values as one chunk, or as one inner chunk.
+// elementsInOne returns an array that stores the values as one chunk, or as one inner
+// chunk.
 func elementsInOne(t *testing.T, values [][]byte, sharded bool) *zarr.Array {
 	t.Helper()
 	typ, n := must(dtype.Parse("bytes", nil)), int64(len(values))
@@ -56,8 +58,8 @@ func elementsInOne(t *testing.T, values [][]byte, sharded bool) *zarr.Array {
 }
 
 // TestMemoryOfChangedText changes one element of a long chunk. The elements are in memory
-// as they are decoded and as the first codec encodes them, and the stored form in place of
-// the former. Noisy chunks add the stored form that is read, and what the store keeps.
+// as they are decoded and as the first codec encodes them, and the stored form in place
+// of the former. Noisy chunks add the stored form that is read, and what the store keeps.
 func TestMemoryOfChangedText(t *testing.T) {
 	racing.Skip(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(5)) // garbage is not what is looked for

@@ -24,7 +24,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// runs returns a zstd frame that does not say how long it is: a chunk of one text of n letters, in 4 bytes for 128 KiB.
+// runs returns a zstd frame that does not say how long it is: a chunk of one text of n
+// letters, in 4 bytes for 128 KiB.
 func runs(n int) []byte {
 	const most = 128 << 10
 	frame := binary.LittleEndian.AppendUint32(nil, 0xFD2FB528)
@@ -46,7 +47,8 @@ func runs(n int) []byte {
 	return frame
 }
 
-// bombs returns an array of one text a chunk, of so many letters each, which are stored in few bytes; inner chunks have a shard each.
+// bombs returns an array of one text a chunk, of so many letters each, which are stored
+// in few bytes; inner chunks have a shard each.
 func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *zarr.Array {
 	t.Helper()
 	ctx, s := t.Context(), memory.New()
@@ -106,8 +108,9 @@ func heapMiB(do func()) float64 {
 	return float64(peak-before) / (1 << 20)
 }
 
-// TestMemoryOfText decodes many chunks of text that is far longer than what is stored of it. One at a time is decoded of those that
-// take more than the budget, and more at a time only within it.
+// TestMemoryOfText decodes many chunks of text that is far longer than what is stored of
+// it. One at a time is decoded of those that take more than the budget, and more at a
+// time only within it.
 func TestMemoryOfText(t *testing.T) {
 	racing.Skip(t)
 	const letters, chunks = 24 << 20, 12
@@ -151,7 +154,8 @@ func TestMemoryOfText(t *testing.T) {
 	}
 }
 
-// TestLimitsOfText refuses text that has more bytes than a chunk, or a block, may have, without taking memory for all of it.
+// TestLimitsOfText refuses text that has more bytes than a chunk, or a block, may have,
+// without taking memory for all of it.
 func TestLimitsOfText(t *testing.T) {
 	racing.Skip(t)
 	ctx := t.Context()

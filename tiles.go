@@ -12,23 +12,28 @@ import (
 )
 
 const (
-	// fewTiles is the number of tiles up to which all are compared without a look at what is stored.
+	// fewTiles is the number of tiles up to which all are compared without a look at what
+	// is stored.
 	fewTiles = 512
-	// sparseTiles is how many times as many tiles there have to be as there are with anything stored.
+	// sparseTiles is how many times as many tiles there have to be as there are with
+	// anything stored.
 	sparseTiles = 16
-	// mostTiles is how many tiles with anything stored are remembered: 128 MiB of numbers.
+	// mostTiles is how many tiles with anything stored are remembered: 128 MiB of
+	// numbers.
 	mostTiles = 1 << 24
-	// mostAsked is how many chunks of either array are asked for one by one. That takes days.
+	// mostAsked is how many chunks of either array are asked for one by one. That takes
+	// days.
 	mostAsked = 1 << 32
 )
 
-// tiles cuts two arrays of one shape into boxes of one size, whatever their grids are. A tile
-// is about as large as a chunk, and is named by its number in C order.
+// tiles cuts two arrays of one shape into boxes of one size, whatever their grids are. A
+// tile is about as large as a chunk, and is named by its number in C order.
 type tiles struct {
 	shape, edges, counts []int64
 }
 
-// tilesOf returns the tiles for some grids of one shape, each with at most so many elements.
+// tilesOf returns the tiles for some grids of one shape, each with at most so many
+// elements.
 func tilesOf(most int64, grids ...*grid.Grid) *tiles {
 	t := &tiles{shape: grids[0].Shape()}
 	for i, n := range t.shape {
@@ -88,12 +93,13 @@ func (t *tiles) box(number int64) grid.Box {
 	return box
 }
 
-// stored returns, in C order, the tiles of which either array stores anything, and whether
-// nothing else has to be compared: both have the same fill value, and few tiles are stored.
+// stored returns, in C order, the tiles of which either array stores anything, and
+// whether nothing else has to be compared: both have the same fill value, and few tiles
+// are stored.
 //
-// Otherwise the arrays are compared as a whole. That ends: if the fill values differ, then no
-// later than at the first element that neither stores; else the elements are few, or at most
-// sparseTiles times what is stored.
+// Otherwise the arrays are compared as a whole. That ends: if the fill values differ,
+// then no later than at the first element that neither stores; else the elements are few,
+// or at most sparseTiles times what is stored.
 func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], sparse bool, err error) {
 	for range readTries {
 		x, y := c.a.state.Load(), c.b.state.Load()
@@ -108,7 +114,8 @@ func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], spar
 		if err != nil {
 			return nil, false, c.a.fail("list", err)
 		}
-		// A grid that another program has published meanwhile has chunks under other keys.
+		// A grid that another program has published meanwhile has chunks under other
+		// keys.
 		nowX, errX := c.a.fresh(ctx, x)
 		nowY, errY := c.b.fresh(ctx, y)
 		if err := errors.Join(errX, errY); err != nil {
@@ -127,7 +134,8 @@ func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], spar
 	return nil, false, c.a.fail("list", fmt.Errorf("%w while it was compared, again and again", ErrConflict))
 }
 
-// visitable refuses to ask for every chunk of arrays that have more than anybody could ask for.
+// visitable refuses to ask for every chunk of arrays that have more than anybody could
+// ask for.
 func visitable(states ...*state) error {
 	for _, s := range states {
 		if n, ok := s.grid.NumChunks(); !ok || n > mostAsked {
@@ -140,8 +148,8 @@ func visitable(states ...*state) error {
 
 var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, far from each other: compare parts", ErrLimit, mostTiles)
 
-// ofStored returns, in ascending order, the numbers of the tiles of which any of the arrays
-// stores anything. It gives up, and is false, as soon as these are not few.
+// ofStored returns, in ascending order, the numbers of the tiles of which any of the
+// arrays stores anything. It gives up, and is false, as soon as these are not few.
 func (t *tiles) ofStored(ctx context.Context, states ...*state) (numbers []int64, few bool, err error) {
 	most := t.len() / sparseTiles
 	room := 2 * fewTiles // numbers, before those that are there twice are taken out

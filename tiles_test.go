@@ -93,7 +93,8 @@ func TestCompareHuge(t *testing.T) {
 	}
 }
 
-// TestCompareSparse checks that the arrays of which little is stored are compared like all others.
+// TestCompareSparse checks that the arrays of which little is stored are compared like
+// all others.
 func TestCompareSparse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := []int64{40, 39}
@@ -137,7 +138,8 @@ func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return u.s.Get(ctx, key, q, dst)
 }
 
-// TestHugeUnlisted checks that nobody begins to ask for chunks one by one where that would never end.
+// TestHugeUnlisted checks that nobody begins to ask for chunks one by one where that
+// would never end.
 func TestHugeUnlisted(t *testing.T) {
 	ctx, s := endless(t), memory.New()
 	spec := zarr.Spec{Shape: []int64{quintillion}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(1)}}

@@ -18,11 +18,13 @@ type Addition struct {
 	Axis int
 	Data []byte // elements in C order and the byte order of the host, as for [Array.AppendBytes]
 	Type dtype.Type
-	// From stands in place of Data where memory need not hold it all, as for [Array.AppendFrom].
+	// From stands in place of Data where memory need not hold it all, as for
+	// [Array.AppendFrom].
 	From *Source
 	// Options say how the array grows; nil stands for the zero AppendOptions.
 	Options *AppendOptions
-	// Alone lets the array differ afterwards in length from others of its group that have the dimension, too.
+	// Alone lets the array differ afterwards in length from others of its group that have
+	// the dimension, too.
 	Alone bool
 
 	values func(*Array) (elements, error) // in place of Data, where they differ in memory from array to array
@@ -33,12 +35,15 @@ func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Ad
 	return Addition{Path: path, Axis: axis, Options: opt, values: func(a *Array) (elements, error) { return elementsOf(a, src) }}
 }
 
-// Append grows several arrays of the group together, as all variables along a dimension with their coordinate: all of them
-// or none, whenever a writer dies. Readers who use the group's consolidated metadata see the arrays without the new elements
-// or all of them with; others may see one array grow before another. The arrays grow as [Append] makes them.
+// Append grows several arrays of the group together, as all variables along a dimension
+// with their coordinate: all of them or none, whenever a writer dies. Readers who use the
+// group's consolidated metadata see the arrays without the new elements or all of them
+// with; others may see one array grow before another. The arrays grow as [Append] makes
+// them.
 //
-// Arrays right below one group that name a dimension alike have to agree along it afterwards, those that do not grow included:
-// see [Array.CheckDimensions]. Otherwise the error wraps [ErrInvalidArgument], unless the Addition says Alone.
+// Arrays right below one group that name a dimension alike have to agree along it
+// afterwards, those that do not grow included: see [Array.CheckDimensions]. Otherwise the
+// error wraps [ErrInvalidArgument], unless the Addition says Alone.
 //
 // An Addition of Data without Type has elements of the array's own.
 func (g *Group) Append(ctx context.Context, additions ...Addition) error {
@@ -59,8 +64,8 @@ func (g *Group) Append(ctx context.Context, additions ...Addition) error {
 	return g.fail("append", g.append(ctx, arrays, additions))
 }
 
-// checkDistinct refuses two names of one array, of which one may be a link: a call would wait for ever for a lock that it
-// has itself.
+// checkDistinct refuses two names of one array, of which one may be a link: a call would
+// wait for ever for a lock that it has itself.
 func checkDistinct(arrays []*Array) error {
 	known := make([]store.Identity, len(arrays))
 	first := map[store.Path]int{}
@@ -132,8 +137,9 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	})
 }
 
-// checkDimensions returns how the arrays change. It refuses additions after which arrays that share a dimension, in whatever
-// group, and are of one length along it, would not be so any more.
+// checkDimensions returns how the arrays change. It refuses additions after which arrays
+// that share a dimension, in whatever group, and are of one length along it, would not be
+// so any more.
 func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error) {
 	type length struct {
 		path      string
@@ -196,7 +202,8 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	}, nil
 }
 
-// enterAll waits for all turns at every array, in the order of their places so that nobody waits in a circle.
+// enterAll waits for all turns at every array, in the order of their places so that
+// nobody waits in a circle.
 func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
 	var leaves []func()
@@ -227,8 +234,9 @@ func (h *Hierarchy) refreshAll(opt Options) publish.After {
 	}
 }
 
-// finishOthers finishes, or undoes, what a writer who died had begun: a change of several arrays, this one among them, or
-// the end of a reservation. The array then has the state that this leads to.
+// finishOthers finishes, or undoes, what a writer who died had begun: a change of several
+// arrays, this one among them, or the end of a reservation. The array then has the state
+// that this leads to.
 func (a *Array) finishOthers(ctx context.Context) error {
 	found, err := a.finishTogether(ctx)
 	if !found || err != nil {
@@ -241,8 +249,9 @@ func (a *Array) finishOthers(ctx context.Context) error {
 	return err
 }
 
-// finishTogether finishes, or undoes, a change of several nodes, this one among them, whose writer died. It reports whether
-// there was one, or whether somebody holds the node.
+// finishTogether finishes, or undoes, a change of several nodes, this one among them,
+// whose writer died. It reports whether there was one, or whether somebody holds the
+// node.
 func (n *node) finishTogether(ctx context.Context) (found bool, err error) {
 	if found, err = publish.Recover(ctx, n.publisher(), n.hierarchy.refreshAll(n.options)); err != nil {
 		err = &othersError{err}
@@ -250,7 +259,8 @@ func (n *node) finishTogether(ctx context.Context) (found bool, err error) {
 	return found, err
 }
 
-// othersError is what went wrong with a change of other writers. What became of that says nothing of one's own.
+// othersError is what went wrong with a change of other writers. What became of that says
+// nothing of one's own.
 type othersError struct{ err error }
 
 func (o *othersError) Error() string {

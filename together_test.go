@@ -25,7 +25,8 @@ type pair struct{ x, y []int32 }
 
 func (p pair) equal(q pair) bool { return slices.Equal(p.x, q.x) && slices.Equal(p.y, q.y) }
 
-// joint is what one program does to a group with the arrays x, of regular chunks, and y, of listed edges.
+// joint is what one program does to a group with the arrays x, of regular chunks, and y,
+// of listed edges.
 type joint struct {
 	name string
 	do   func(ctx context.Context, g *zarr.Group, saw func(pair)) error
@@ -106,7 +107,8 @@ func setPair(s store.Store) (pair, error) {
 	return p, err
 }
 
-// possible calls see with every pair that some of the programs may have made in any order, until it returns true.
+// possible calls see with every pair that some of the programs may have made in any
+// order, until it returns true.
 func possible(p pair, acts []joint, fates []fate, see func(p pair, whole bool) bool) bool {
 	if see(p, !slices.Contains(fates, done)) {
 		return true
@@ -185,8 +187,8 @@ func (r *run) jointFates(acts []joint) (fates []fate, told []string, err error) 
 	return fates, told, err
 }
 
-// judgeJoint sees that every look showed what was published, also one before the next program has come, and that this one finds all
-// arrays grown or none.
+// judgeJoint sees that every look showed what was published, also one before the next
+// program has come, and that this one finds all arrays grown or none.
 func judgeJoint(s store.Store, place string, was pair, acts []joint, fates []fate, saw []pair) error {
 	ctx := context.Background()
 	g, err := zarr.On(s).OpenGroup(ctx, place, &zarr.Options{Write: true, Concurrency: 1})
@@ -250,8 +252,9 @@ var jointScenes = [][]joint{
 	{both(101, 102), single(301), both(201)},
 }
 
-// TestFenceTogether lets programs append to both arrays of a group, and to one of them, in a store without locks, in many orders
-// and with faults. Both arrays have grown or none, and who reads the consolidated metadata never sees one without the other.
+// TestFenceTogether lets programs append to both arrays of a group, and to one of them,
+// in a store without locks, in many orders and with faults. Both arrays have grown or
+// none, and who reads the consolidated metadata never sees one without the other.
 func TestFenceTogether(t *testing.T) {
 	oneByOne(t)
 	most, times := 40, 20
@@ -302,8 +305,8 @@ func TestFenceTogether(t *testing.T) {
 	rarely(t, runs.Load())
 }
 
-// mortal is a store with locks that dies with one operation: before it, or after it so that only the answer is lost. A lock that
-// was held is free then.
+// mortal is a store with locks that dies with one operation: before it, or after it so
+// that only the answer is lost. A lock that was held is free then.
 type mortal struct {
 	*memory.Store
 	left    int  // operations until then
@@ -373,8 +376,8 @@ func (b mortalBatch) PutIf(ctx context.Context, key store.Key, value []byte, c s
 func (b mortalBatch) Commit(context.Context) error { return nil }
 func (b mortalBatch) Discard()                     {}
 
-// TestLockedTogether kills a program that appends to both arrays of a group in a store with locks before and after every
-// operation, and loses every answer.
+// TestLockedTogether kills a program that appends to both arrays of a group in a store
+// with locks before and after every operation, and loses every answer.
 func TestLockedTogether(t *testing.T) {
 	points := 0
 	for _, m := range []mortal{{}, {after: true}, {revives: true}, {after: true, revives: true}} {
@@ -406,8 +409,9 @@ func TestLockedTogether(t *testing.T) {
 	}
 }
 
-// TestBesideTogether lets a program that has appended to x tell the group so just when another one has published a longer x, and not
-// yet y: the consolidated metadata never shows the one without the other.
+// TestBesideTogether lets a program that has appended to x tell the group so just when
+// another one has published a longer x, and not yet y: the consolidated metadata never
+// shows the one without the other.
 func TestBesideTogether(t *testing.T) {
 	inner := stores["counted"]()
 	if _, err := setPair(inner); err != nil {

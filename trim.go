@@ -10,11 +10,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// errUnguarded refuses to store chunks anew in another shape where nobody could tell the old from the new.
+// errUnguarded refuses to store chunks anew in another shape where nobody could tell the
+// old from the new.
 var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so that an old shard could be read as a shorter one; keep the edges as they are (grid.KeepEdges, no trim)", ErrUnsupported)
 
-// trimmed returns the chunks that both states have, in the next one with a shorter edge: at the end of an axis whose last edge
-// is cut at the extent. No chunk is in two boxes.
+// trimmed returns the chunks that both states have, in the next one with a shorter edge:
+// at the end of an axis whose last edge is cut at the extent. No chunk is in two boxes.
 func (s *state) trimmed(next *state) []grid.Box {
 	var boxes []grid.Box
 	if slices.Contains(s.grid.Shape(), 0) {
@@ -36,8 +37,8 @@ func (s *state) trimmed(next *state) []grid.Box {
 	return boxes
 }
 
-// trim adds to a change that the chunks of the boxes are stored anew: put aside before the document is published, and moved to
-// their places after it.
+// trim adds to a change that the chunks of the boxes are stored anew: put aside before
+// the document is published, and moved to their places after it.
 func (s *state) trim(next *state, boxes []grid.Box, change *publish.Change) {
 	valid := s.grid.Shape()
 	for i, n := range next.grid.Shape() {
@@ -69,8 +70,9 @@ func (s *state) trim(next *state, boxes []grid.Box, change *publish.Change) {
 	change.Tidy = next.tidyAside
 }
 
-// fetchAside moves the chunks that are put aside to their places, several at a time: until then other programs do not decode them. A
-// fault of one does not keep it from the others: what stays aside is not what they expect under its key.
+// fetchAside moves the chunks that are put aside to their places, several at a time:
+// until then other programs do not decode them. A fault of one does not keep it from the
+// others: what stays aside is not what they expect under its key.
 func (s *state) fetchAside(ctx context.Context, b store.Batch) error {
 	return stillAside(s.engine.FetchAside(ctx, b))
 }
@@ -97,7 +99,8 @@ func (s *state) tidyAside(ctx context.Context, b store.Batch) error {
 	return nil
 }
 
-// recover finishes, or undoes, what a writer that died has left: a change of several arrays, and chunks that it put aside.
+// recover finishes, or undoes, what a writer that died has left: a change of several
+// arrays, and chunks that it put aside.
 func (a *Array) recover(ctx context.Context) error {
 	if err := retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
 		return err
@@ -121,7 +124,8 @@ func (a *Array) recover(ctx context.Context) error {
 	return a.moveAside(ctx)
 }
 
-// moveAside moves the chunks that are put aside to their places. The caller has all turns.
+// moveAside moves the chunks that are put aside to their places. The caller has all
+// turns.
 func (a *Array) moveAside(ctx context.Context) error {
 	return a.update(ctx, func(s *state) (*publish.Change, *state, error) {
 		return &publish.Change{Reclaim: s.fetchAside, Tidy: s.tidyAside}, s, nil

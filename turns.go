@@ -12,14 +12,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Within this process, calls that change one array take turns: any number of writes, or one change of its extent. The turns
-// of an array are always taken before the lock of its store, which does the same between processes, and are waited for as long
-// as that.
+// Within this process, calls that change one array take turns: any number of writes, or
+// one change of its extent. The turns of an array are always taken before the lock of its
+// store, which does the same between processes, and are waited for as long as that.
 
 // allTurns is what a change of the extent takes; a write takes one.
 const allTurns = 1 << 30
 
-// place is an array of a store, whatever it is wrapped in. A store that cannot be compared shares its turns with others.
+// place is an array of a store, whatever it is wrapped in. A store that cannot be
+// compared shares its turns with others.
 type place struct {
 	store any
 	path  store.Path
@@ -49,12 +50,14 @@ func placeOf(s store.Store, p store.Path) place {
 	return place{s, p}
 }
 
-// enter waits for n of all turns at the node, and returns the function that gives them back.
+// enter waits for n of all turns at the node, and returns the function that gives them
+// back.
 func (n *node) enter(ctx context.Context, count int64) (t *turns, leave func(), err error) {
 	return n.enterBy(count, func(queue *semaphore.Weighted) error { return n.await(ctx, queue, count) })
 }
 
-// await takes so much of a queue once it is there. The wait ends as the options say, like that for a lock of the store.
+// await takes so much of a queue once it is there. The wait ends as the options say, like
+// that for a lock of the store.
 func (n *node) await(ctx context.Context, queue *semaphore.Weighted, count int64) error {
 	if ctx.Err() == nil && queue.TryAcquire(count) {
 		return nil
@@ -98,8 +101,9 @@ func (n *node) enterAtOnce(count int64) (leave func(), entered bool) {
 	return leave, err == nil
 }
 
-// hold takes the lock of the store for the writes of this process, so that no other one makes the array grow or shrink.
-// A store without locks is taken as it is, and locked is false.
+// hold takes the lock of the store for the writes of this process, so that no other one
+// makes the array grow or shrink. A store without locks is taken as it is, and locked is
+// false.
 func (t *turns) hold(ctx context.Context, n *node) (release func() error, locked bool, err error) {
 	if err := n.await(ctx, t.gate, 1); err != nil {
 		return nil, false, err

@@ -19,7 +19,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestStoreThatCannotBeCompared writes to a store whose type can be compared, but not its value: a wrapper of one with functions.
+// TestStoreThatCannotBeCompared writes to a store whose type can be compared, but not its
+// value: a wrapper of one with functions.
 func TestStoreThatCannotBeCompared(t *testing.T) {
 	s := struct{ storetest.ObjectStore }{storetest.Conditional(memory.New(), storetest.Hooks{})}
 	a, err := zarr.On(s).CreateArray(t.Context(), "", every(6, 4), nil)
@@ -136,8 +137,9 @@ func TestLockIsShared(t *testing.T) {
 	}
 }
 
-// TestTurnsEnd waits for a write of this process that hangs: a write of the same chunk, and an append. Each ends with its
-// context, and when it has waited as long as its options permit.
+// TestTurnsEnd waits for a write of this process that hangs: a write of the same chunk,
+// and an append. Each ends with its context, and when it has waited as long as its
+// options permit.
 func TestTurnsEnd(t *testing.T) {
 	hangs, release := make(chan bool), make(chan bool)
 	var hanging atomic.Bool

@@ -7,19 +7,23 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// UnlockOptions says how axes become lists. A nil *UnlockOptions means the zero UnlockOptions.
+// UnlockOptions says how axes become lists. A nil *UnlockOptions means the zero
+// UnlockOptions.
 type UnlockOptions struct {
 	// Axes are the numbers of the axes, -1 for the last one; nil stands for all.
 	Axes []int
-	// Trim stores the last chunk of every axis anew, without what reaches beyond the array, so that appends never write to it
-	// again. Otherwise its edge reaches beyond the extent until appends have filled it. In a store without locks nobody may write
-	// to these chunks meanwhile, since what is stored anew could be older. Chunks that could be read in either shape, as those
-	// of packbits without padding_encoding that take as many bytes, wrap [ErrUnsupported], and nothing changes.
+	// Trim stores the last chunk of every axis anew, without what reaches beyond the
+	// array, so that appends never write to it again. Otherwise its edge reaches beyond
+	// the extent until appends have filled it. In a store without locks nobody may write
+	// to these chunks meanwhile, since what is stored anew could be older. Chunks that
+	// could be read in either shape, as those of packbits without padding_encoding that
+	// take as many bytes, wrap [ErrUnsupported], and nothing changes.
 	Trim bool
 }
 
-// Unlock lists the chunk lengths of axes that have one length, so that the array can grow by any length: a regular grid
-// becomes a rectilinear one, by its document alone. Listed axes stay as they are, but for what Trim asks for.
+// Unlock lists the chunk lengths of axes that have one length, so that the array can grow
+// by any length: a regular grid becomes a rectilinear one, by its document alone. Listed
+// axes stay as they are, but for what Trim asks for.
 func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 	var o UnlockOptions
 	if opt != nil {

@@ -59,8 +59,8 @@ var unlocks = []struct {
 	{"no axes", []int64{}, []grid.Cut{}, nil, "", ""},
 }
 
-// TestUnlock lists the chunks of arrays: the elements stay, no chunk is touched but those that are trimmed, and appends to a
-// trimmed array write new chunks only.
+// TestUnlock lists the chunks of arrays: the elements stay, no chunk is touched but those
+// that are trimmed, and appends to a trimmed array write new chunks only.
 func TestUnlock(t *testing.T) {
 	for _, tt := range unlocks {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,7 +111,8 @@ func TestUnlock(t *testing.T) {
 	}
 }
 
-// TestUnlockThenAppend appends to an unlocked array: its last chunk is filled, and after that never written again.
+// TestUnlockThenAppend appends to an unlocked array: its last chunk is filled, and after
+// that never written again.
 func TestUnlockThenAppend(t *testing.T) {
 	for _, fenced := range []bool{false, true} {
 		for _, trim := range []bool{false, true} {

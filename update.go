@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// changeTries is how often a change is planned anew because another writer published first.
+	// changeTries is how often a change is planned anew because another writer published
+	// first.
 	changeTries = 32
 	// longestPause is the longest time between two tries.
 	longestPause = 50 * time.Millisecond
@@ -38,8 +39,9 @@ func retry(ctx context.Context, do func() error) (err error) {
 	return fmt.Errorf("%w; gave up after %d tries", err, changeTries)
 }
 
-// update publishes a change that plan makes of the newest state, and the state that it leads to. Where another writer publishes
-// first it plans again, and where one died it finishes what that one had begun.
+// update publishes a change that plan makes of the newest state, and the state that it
+// leads to. Where another writer publishes first it plans again, and where one died it
+// finishes what that one had begun.
 func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Change, *state, error)) error {
 	if err := a.writable(); err != nil {
 		return err
@@ -68,8 +70,8 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 	return err
 }
 
-// planned returns the plan on a document that is made on the state which it describes. Once the change is published, the array
-// has the state that it leads to.
+// planned returns the plan on a document that is made on the state which it describes.
+// Once the change is published, the array has the state that it leads to.
 func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) func(publish.Document) (*publish.Change, error) {
 	return func(d publish.Document) (*publish.Change, error) {
 		now := time.Now()
@@ -94,8 +96,8 @@ func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) 
 	}
 }
 
-// become gives the array its next state. In format 2 attributes, which have a document of their own, may have changed meanwhile: they
-// are those of the present state.
+// become gives the array its next state. In format 2 attributes, which have a document of
+// their own, may have changed meanwhile: they are those of the present state.
 func (a *Array) become(next *state) {
 	if !a.isV2() {
 		a.state.Store(next)
@@ -112,8 +114,9 @@ func (a *Array) become(next *state) {
 	}
 }
 
-// known returns the state that a document describes: the present one where it is of that version.
-// In format 2 the attributes, which have a document of their own, are those that are known.
+// known returns the state that a document describes: the present one where it is of that
+// version. In format 2 the attributes, which have a document of their own, are those that
+// are known.
 func (a *Array) known(d publish.Document) (*state, error) {
 	s := a.state.Load()
 	if s.version == d.Version && !d.Version.IsZero() {
@@ -139,7 +142,8 @@ func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
 	return a.bindGrid(doc.Resized(g.Shape(), ext), g, store.Version{})
 }
 
-// document returns the document of the state as it is written: with a chunk grid and codecs that are specified, whatever was read.
+// document returns the document of the state as it is written: with a chunk grid and
+// codecs that are specified, whatever was read.
 func (s *state) document() *metadata.Array {
 	ext := s.doc.ChunkGrid
 	switch {
@@ -153,7 +157,8 @@ func (s *state) document() *metadata.Array {
 	return doc
 }
 
-// gridExtension returns how the grid stands in a document, where that has been about so many bytes.
+// gridExtension returns how the grid stands in a document, where that has been about so
+// many bytes.
 func gridExtension(g *grid.Grid, bytes int) metadata.Extension {
 	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(make([]byte, 0, bytes+64))}
 }

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestConsolidatedFollowsV2 changes nodes below groups of format 2 that have consolidated metadata: the groups show the same as the
-// nodes after every change.
+// TestConsolidatedFollowsV2 changes nodes below groups of format 2 that have consolidated
+// metadata: the groups show the same as the nodes after every change.
 func TestConsolidatedFollowsV2(t *testing.T) {
 	for name, s := range map[string]store.Store{"memory": memory.New(), "fenced": storetest.Conditional(memory.New(), storetest.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,8 @@ func TestConsolidatedFollowsV2(t *testing.T) {
 	}
 }
 
-// TestConsolidatedNeighboursV2 lists groups whose consolidated metadata has a damaged array and one that is not known: the others are read.
+// TestConsolidatedNeighboursV2 lists groups whose consolidated metadata has a damaged
+// array and one that is not known: the others are read.
 func TestConsolidatedNeighboursV2(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	h := zarr.On(s)
@@ -113,7 +114,8 @@ func TestConsolidatedNeighboursV2(t *testing.T) {
 	}
 }
 
-// TestStaleV2 reads an array through consolidated metadata that is older than the array is.
+// TestStaleV2 reads an array through consolidated metadata that is older than the array
+// is.
 func TestStaleV2(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	h := zarr.On(s)
@@ -142,7 +144,8 @@ func TestStaleV2(t *testing.T) {
 	}
 }
 
-// TestCreateHierarchy creates many nodes at once, in both formats, below groups with consolidated metadata.
+// TestCreateHierarchy creates many nodes at once, in both formats, below groups with
+// consolidated metadata.
 func TestCreateHierarchy(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		ctx, s := t.Context(), memory.New()
@@ -224,7 +227,8 @@ func TestSpecOf(t *testing.T) {
 	}
 }
 
-// canonicalDocument returns the document of an array of format 3, without what has to be the same only in meaning.
+// canonicalDocument returns the document of an array of format 3, without what has to be
+// the same only in meaning.
 func canonicalDocument(t *testing.T, a *zarr.Array) string {
 	t.Helper()
 	raw, err := a.Metadata().Marshal(metadata.Limits{})

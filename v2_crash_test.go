@@ -42,13 +42,15 @@ var crashCasesV2 = []crashCase{
 	{name: "shrink to nothing", spec: asV2(every(9, 4)), run: resize(0), expect: becomes("", 0)},
 }
 
-// annotated returns the spec in format 2 with attributes, which have a document of their own.
+// annotated returns the spec in format 2 with attributes, which have a document of their
+// own.
 func annotated(s zarr.Spec) zarr.Spec {
 	s.Attributes = map[string]int{"k": 1}
 	return asV2(s)
 }
 
-// TestCrashV2 stops the machine before every operation of changes in format 2, as [TestCrash] does.
+// TestCrashV2 stops the machine before every operation of changes in format 2, as
+// [TestCrash] does.
 func TestCrashV2(t *testing.T) {
 	oneByOne(t)
 	points, images := crashAll(t, crashCasesV2)
@@ -58,7 +60,8 @@ func TestCrashV2(t *testing.T) {
 	}
 }
 
-// TestCrashConditionalV2 interrupts changes in format 2 on a store with conditional writes, as [TestCrashConditional] does.
+// TestCrashConditionalV2 interrupts changes in format 2 on a store with conditional
+// writes, as [TestCrashConditional] does.
 func TestCrashConditionalV2(t *testing.T) {
 	oneByOne(t)
 	points := interruptAll(t, crashCasesV2)
@@ -78,7 +81,8 @@ func TestFaultsV2(t *testing.T) {
 	}
 }
 
-// TestFenceV2 lets three programs change one array of format 2 in a store without locks, as [TestFence] does.
+// TestFenceV2 lets three programs change one array of format 2 in a store without locks,
+// as [TestFence] does.
 func TestFenceV2(t *testing.T) {
 	oneByOne(t)
 	most, times := 40, 8
@@ -114,8 +118,9 @@ func TestFenceV2(t *testing.T) {
 	}
 }
 
-// TestCreateCrashV2 stops the machine before every operation of the creation of an array of format 2: there is none, or one with all of its
-// attributes, and it can be created afterwards.
+// TestCreateCrashV2 stops the machine before every operation of the creation of an array
+// of format 2: there is none, or one with all of its attributes, and it can be created
+// afterwards.
 func TestCreateCrashV2(t *testing.T) {
 	oneByOne(t)
 	ctx := context.Background()
@@ -146,8 +151,9 @@ func TestCreateCrashV2(t *testing.T) {
 	}
 }
 
-// TestTogetherCrashV2 stops the machine before every operation of an append to two arrays of a group of format 2: afterwards, once the group is
-// written to again, both have the new elements or none has, and the group's consolidated metadata says the same.
+// TestTogetherCrashV2 stops the machine before every operation of an append to two arrays
+// of a group of format 2: afterwards, once the group is written to again, both have the
+// new elements or none has, and the group's consolidated metadata says the same.
 func TestTogetherCrashV2(t *testing.T) {
 	oneByOne(t)
 	ctx := context.Background()

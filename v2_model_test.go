@@ -58,8 +58,9 @@ func drawSpecV2(t *rapid.T) zarr.Spec {
 	return s
 }
 
-// TestModelV2 runs random sequences of writes, appends, resizes and changes of attributes of an array of format 2 against an array
-// without chunks. Its description in format 3 and back makes the same array.
+// TestModelV2 runs random sequences of writes, appends, resizes and changes of attributes
+// of an array of format 2 against an array without chunks. Its description in format 3
+// and back makes the same array.
 func TestModelV2(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()

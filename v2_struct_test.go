@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// mixed is an element of format 2 of which fields have byte orders of their own, and one is an array.
+// mixed is an element of format 2 of which fields have byte orders of their own, and one
+// is an array.
 type mixed struct {
 	A int16 `zarr:"a"`
 	B struct {
@@ -37,7 +38,8 @@ func mixedV2(t *testing.T) *memory.Store {
 	return s
 }
 
-// TestFieldOrdersV2 reads, writes and grows structs of format 2 whose fields have byte orders of their own.
+// TestFieldOrdersV2 reads, writes and grows structs of format 2 whose fields have byte
+// orders of their own.
 func TestFieldOrdersV2(t *testing.T) {
 	ctx, s := t.Context(), mixedV2(t)
 	a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true})

@@ -135,7 +135,8 @@ func TestV2Cannot(t *testing.T) {
 	}
 }
 
-// TestFormats creates nodes below groups of both formats: they have the format of the group unless another one is asked for, which is refused.
+// TestFormats creates nodes below groups of both formats: they have the format of the
+// group unless another one is asked for, which is refused.
 func TestFormats(t *testing.T) {
 	ctx, h := t.Context(), zarr.On(memory.New())
 	for _, format := range []int{2, 3} {
@@ -206,8 +207,9 @@ func TestShadowed(t *testing.T) {
 	}
 }
 
-// TestAttributesV2 changes the attributes of nodes of format 2: numbers keep their spelling, a document that was missing is made, and what is
-// not JSON stays as Python wrote it.
+// TestAttributesV2 changes the attributes of nodes of format 2: numbers keep their
+// spelling, a document that was missing is made, and what is not JSON stays as Python
+// wrote it.
 func TestAttributesV2(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	h := zarr.On(s)
@@ -244,7 +246,8 @@ func TestAttributesV2(t *testing.T) {
 	}
 }
 
-// TestRefreshV2 sees what another program has published: more elements, and other attributes.
+// TestRefreshV2 sees what another program has published: more elements, and other
+// attributes.
 func TestRefreshV2(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	a, err := zarr.On(s).CreateArray(ctx, "a", asV2(every(6, 4)), nil)
@@ -280,7 +283,8 @@ func TestMetadataOf(t *testing.T) {
 	}
 }
 
-// TestAttributesBesideAppendsV2 changes attributes while the array grows: neither is lost, in the store or in what the array shows.
+// TestAttributesBesideAppendsV2 changes attributes while the array grows: neither is
+// lost, in the store or in what the array shows.
 func TestAttributesBesideAppendsV2(t *testing.T) {
 	ctx, h := t.Context(), zarr.On(memory.New())
 	a, err := h.CreateArray(ctx, "a", asV2(every(0, 4)), nil)
@@ -318,7 +322,8 @@ func TestAttributesBesideAppendsV2(t *testing.T) {
 	}
 }
 
-// TestReserveV2 writes parts of an array of format 2 that nobody sees before they are published.
+// TestReserveV2 writes parts of an array of format 2 that nobody sees before they are
+// published.
 func TestReserveV2(t *testing.T) {
 	ctx, h := t.Context(), zarr.On(memory.New())
 	a, err := h.CreateArray(ctx, "a", asV2(every(4, 4)), nil)

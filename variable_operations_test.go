@@ -26,7 +26,8 @@ func someWords(from, n int) []string {
 	return list
 }
 
-// textArrays returns arrays of text, cut in several ways, each with the 24 words of someWords.
+// textArrays returns arrays of text, cut in several ways, each with the 24 words of
+// someWords.
 func textArrays(t *testing.T) map[string]*zarr.Array {
 	ctx := context.Background()
 	m := map[string]*zarr.Array{}
@@ -282,7 +283,8 @@ func TestTextInParts(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestTextOfGroups appends to an array of text and one of numbers together, and makes arrays alike.
+// TestTextOfGroups appends to an array of text and one of numbers together, and makes
+// arrays alike.
 func TestTextOfGroups(t *testing.T) {
 	ctx := t.Context()
 	h := zarr.On(memory.New())

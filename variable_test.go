@@ -20,10 +20,12 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// words are elements that differ in length. In the model each is a byte, the number of it.
+// words are elements that differ in length. In the model each is a byte, the number of
+// it.
 var words = []string{"", "a", "é", "longer text", "\x00", "a\x00", string(bytes.Repeat([]byte("word "), 100))}
 
-// TestModelOfText runs random sequences of changes against an array of text that is not cut into chunks.
+// TestModelOfText runs random sequences of changes against an array of text that is not
+// cut into chunks.
 func TestModelOfText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -146,7 +148,8 @@ func TestModelOfText(t *testing.T) {
 	})
 }
 
-// TestPicksOfText reads and writes text one by one in shards, whose inner chunks are in memory in another order than in the array.
+// TestPicksOfText reads and writes text one by one in shards, whose inner chunks are in
+// memory in another order than in the array.
 func TestPicksOfText(t *testing.T) {
 	ctx := context.Background()
 	for _, order := range [][]int{{0, 1}, {1, 0}} {

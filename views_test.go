@@ -80,7 +80,8 @@ func TestViewErrors(t *testing.T) {
 	}
 }
 
-// TestViewAndGrowth makes views of an array that grows and shrinks: they stay what they were, as long as their elements are there.
+// TestViewAndGrowth makes views of an array that grows and shrinks: they stay what they
+// were, as long as their elements are there.
 func TestViewAndGrowth(t *testing.T) {
 	ctx := t.Context()
 	a := block432(t, memory.New())
@@ -147,7 +148,8 @@ func TestStridedErrors(t *testing.T) {
 	}
 }
 
-// slowGets is a store that counts how many values are read at one time, and fails when it is told to.
+// slowGets is a store that counts how many values are read at one time, and fails when it
+// is told to.
 type slowGets struct {
 	*memory.Store
 	now, most, gets atomic.Int64
@@ -166,8 +168,9 @@ func (s *slowGets) Get(ctx context.Context, key store.Key, q store.Request, dst 
 	return s.Store.Get(ctx, key, q, dst)
 }
 
-// TestPiecesEnd breaks off loops over pieces, by leaving, by cancelling and by an error of the store: nothing goes on, little was read ahead, and
-// an error is told once. That no goroutine is left is seen by the package's TestMain.
+// TestPiecesEnd breaks off loops over pieces, by leaving, by cancelling and by an error
+// of the store: nothing goes on, little was read ahead, and an error is told once. That
+// no goroutine is left is seen by the package's TestMain.
 func TestPiecesEnd(t *testing.T) {
 	s := &slowGets{Store: memory.New()}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -255,7 +258,8 @@ func TestPiecesBudget(t *testing.T) {
 	}
 }
 
-// TestConcurrentPoints has several writers of points in the same chunks and shards of one store with conditional writes: none is lost.
+// TestConcurrentPoints has several writers of points in the same chunks and shards of one
+// store with conditional writes: none is lost.
 func TestConcurrentPoints(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(5)}} {
 		t.Run(name, func(t *testing.T) {

@@ -13,12 +13,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Write stores src, which has just the selected elements in C order, as the selected elements; a nil selection is the whole
-// array. Chunks that the selection covers are not read first. When it returns, the elements are as durable as
-// [Options.Durability] says; when it fails, every chunk holds its old or its new elements. Where another program has removed
-// or replaced the array meanwhile, the error wraps [ErrConflict].
+// Write stores src, which has just the selected elements in C order, as the selected
+// elements; a nil selection is the whole array. Chunks that the selection covers are not
+// read first. When it returns, the elements are as durable as [Options.Durability] says;
+// when it fails, every chunk holds its old or its new elements. Where another program has
+// removed or replaced the array meanwhile, the error wraps [ErrConflict].
 //
-// Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or the number of values does not fit.
+// Errors are of type [*Error]; they wrap [ErrInvalidArgument] where T, the selection or
+// the number of values does not fit.
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
@@ -33,7 +35,8 @@ func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Sele
 	return a.fail("write", err)
 }
 
-// WriteBytes is [Write] for an array of any type of fixed width: src has the elements in the byte order of the host.
+// WriteBytes is [Write] for an array of any type of fixed width: src has the elements in
+// the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
 	return a.fail("write", a.writeView(ctx, sel, nil, func(r *selected) (grid.View, error) {
 		return r.source(elements{typ: r.typ, data: src})
@@ -51,14 +54,16 @@ func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selec
 	return a.fail("fill", err)
 }
 
-// FillBytes is [Fill] for an array of any type of fixed width: elem is one element in the byte order of the host.
+// FillBytes is [Fill] for an array of any type of fixed width: elem is one element in the
+// byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
 	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *selected) (elements, error) {
 		return elements{typ: r.typ, data: elem}, nil
 	}))
 }
 
-// manyPoints is how many points are written at a time where one value stands for all: their order takes memory.
+// manyPoints is how many points are written at a time where one value stands for all:
+// their order takes memory.
 const manyPoints = 1 << 22
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
@@ -124,9 +129,10 @@ func (a *Array) writeView(
 	return write(s, false)
 }
 
-// forWriting returns the newest state, and whether a selection touches its border; there [Array.withoutGrowth] looks for the newest
-// one. Another program may have cut the array in another way: under a key that has another chunk now, one of the old length
-// would be damage.
+// forWriting returns the newest state, and whether a selection touches its border; there
+// [Array.withoutGrowth] looks for the newest one. Another program may have cut the array
+// in another way: under a key that has another chunk now, one of the old length would be
+// damage.
 func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes accepts) (s *state, border bool, err error) {
 	s = a.state.Load()
 	r, err := s.resolve(sel, takes)
@@ -143,8 +149,9 @@ func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes a
 	return now, now.atBorder(r.Resolved), nil
 }
 
-// withoutGrowth runs write with the newest state while no other program can make the array grow or shrink. In a store without
-// locks others can: shared tells write to read whatever it does not own.
+// withoutGrowth runs write with the newest state while no other program can make the
+// array grow or shrink. In a store without locks others can: shared tells write to read
+// whatever it does not own.
 func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write func(s *state, shared bool) error) error {
 	release, locked, err := t.hold(ctx, &a.node)
 	if err != nil {
@@ -165,11 +172,13 @@ func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write fun
 	return errors.Join(err, release())
 }
 
-// writeTries is how often a write at the border is done anew because others changed the array meanwhile.
+// writeTries is how often a write at the border is done anew because others changed the
+// array meanwhile.
 const writeTries = 32
 
-// atBorder reports whether a selection touches chunks that reach beyond the array. Another program may have made the
-// array grow into them, and what it stored there must not be taken for leftovers.
+// atBorder reports whether a selection touches chunks that reach beyond the array.
+// Another program may have made the array grow into them, and what it stored there must
+// not be taken for leftovers.
 func (s *state) atBorder(r *selection.Resolved) bool {
 	for i, touched := range r.Touched(s.grid) {
 		a := s.grid.Axis(i)
@@ -180,7 +189,8 @@ func (s *state) atBorder(r *selection.Resolved) bool {
 	return s.version.IsZero()
 }
 
-// checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody could read them again.
+// checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody
+// could read them again.
 func checkValues(e elements) error {
 	if e.typ.Variable() {
 		if e.heap == nil {
@@ -202,7 +212,8 @@ func (s *state) check(e elements) error {
 	return nil
 }
 
-// errVariable says that elements which differ in length are no bytes one behind the other.
+// errVariable says that elements which differ in length are no bytes one behind the
+// other.
 func errVariable(t dtype.Type) error {
 	return badArgument("elements of %s differ in length: they are read and written as values of Go, string or []byte", t)
 }

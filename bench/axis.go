@@ -65,7 +65,8 @@ type scale struct {
 	ticks     []float64 // that have a label
 }
 
-// fit returns the scale that values have room on. Without any that are above zero there is no scale.
+// fit returns the scale that values have room on. Without any that are above zero there
+// is no scale.
 func (u unit) fit(values []float64) (s scale) {
 	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !(v > 0) || math.IsInf(v, 0) })
 	if len(values) == 0 {
@@ -90,7 +91,8 @@ func twos(low, high float64) (s scale) {
 	return s
 }
 
-// tens begins and ends at 1, 2 or 5 times a power of ten, and has its ticks there if it is short, otherwise at powers of ten alone.
+// tens begins and ends at 1, 2 or 5 times a power of ten, and has its ticks there if it
+// is short, otherwise at powers of ten alone.
 func tens(low, high float64) (s scale) {
 	var steps []float64
 	for e := int(math.Floor(math.Log10(low))); math.Pow10(e) <= 10*high; e++ {

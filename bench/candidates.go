@@ -16,10 +16,12 @@ type candidate struct {
 	name    string
 	program []string // what the request is appended to
 	adjust  func(*protocol.Request)
-	// command returns the arguments of a program that does not know the protocol, nil where it has no such operation. What it prints
-	// is then the elements, if they are needed at all.
+	// command returns the arguments of a program that does not know the protocol, nil
+	// where it has no such operation. What it prints is then the elements, if they are
+	// needed at all.
 	command func(row, protocol.Request) []string
-	// bound is set where the program does not read Zarr: it shows what the machine can do.
+	// bound is set where the program does not read Zarr: it shows what the machine can
+	// do.
 	bound bool
 	ours  bool
 }

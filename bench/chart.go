@@ -22,7 +22,8 @@ type curve struct {
 	marks []mark
 }
 
-// mark is a place of a curve, how far its runs reach, and how far they lie from each other as [figures] have it.
+// mark is a place of a curve, how far its runs reach, and how far they lie from each
+// other as [figures] have it.
 type mark struct{ x, y, least, most, spread float64 }
 
 // Where things are, in pixels.
@@ -170,7 +171,8 @@ func (s *sheet) curve(c curve) {
 	fmt.Fprintf(s, `/><path d="%s" fill="%s"/></g>`+"\n", marks.String(), p.colour)
 }
 
-// names writes beside the field what each curve is called, with a line from its last mark.
+// names writes beside the field what each curve is called, with a line from its last
+// mark.
 func (s *sheet) names(curves []curve) {
 	ends := slices.Clone(curves)
 	last := func(c curve) mark { return c.marks[len(c.marks)-1] }
@@ -187,10 +189,12 @@ func (s *sheet) names(curves []curve) {
 	}
 }
 
-// apart moves places that increase as little as it takes until they are a gap apart, between low and high if there is room.
+// apart moves places that increase as little as it takes until they are a gap apart,
+// between low and high if there is room.
 func apart(places []float64, gap, low, high float64) []float64 {
 	out := slices.Clone(places)
-	// Those that are too close make a block around the middle of where they want to be; a block that reaches into the next joins it.
+	// Those that are too close make a block around the middle of where they want to be; a
+	// block that reaches into the next joins it.
 	type block struct {
 		sum float64 // of where each wants the block to begin
 		n   int

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// sampleChart has a curve that goes straight from corner to corner, one whose end is near, and one that ends early.
+// sampleChart has a curve that goes straight from corner to corner, one whose end is
+// near, and one that ends early.
 func sampleChart() chart {
 	return chart{"Read <all> & more", axis{"chunks", counted}, axis{"time", timed}, []curve{
 		{"varve", []mark{{100, 1e-3, 1e-3, 1e-3, 0}, {1000, 1e-2, 5e-3, 2e-2, 0}, {10_000, 1e-1, 1e-1, 1e-1, 0}}},
@@ -77,7 +78,8 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestWords checks that no words of a chart overlap others or leave it; letters are taken to be as wide as those of common fonts.
+// TestWords checks that no words of a chart overlap others or leave it; letters are taken
+// to be as wide as those of common fonts.
 func TestWords(t *testing.T) {
 	var e element
 	if err := xml.Unmarshal(sampleChart().svg(), &e); err != nil {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCache takes the files of a folder out of the cache of the system. Others keep what they have of it, and names stay known.
+// dropCache takes the files of a folder out of the cache of the system. Others keep what
+// they have of it, and names stay known.
 func dropCache(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

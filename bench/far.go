@@ -18,7 +18,8 @@ const (
 	bandwidth = 200e6 // bytes a second, of all requests together
 )
 
-// far serves a folder as a store far away would be: every request waits, and all share the way.
+// far serves a folder as a store far away would be: every request waits, and all share
+// the way.
 type far struct {
 	url             string
 	server          *http.Server
@@ -90,8 +91,9 @@ func (s *slow) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// ideal returns how long it takes at least to read the document and then all chunks, n requests at a time: a request waits for the latency
-// and then its bytes go through the way, one after another.
+// ideal returns how long it takes at least to read the document and then all chunks, n
+// requests at a time: a request waits for the latency and then its bytes go through the
+// way, one after another.
 func ideal(dir string, n int, latency time.Duration, bandwidth float64) (float64, error) {
 	var lengths []int64
 	err := filepath.WalkDir(filepath.Join(dir, "c"), func(_ string, e fs.DirEntry, err error) error {
@@ -115,7 +117,8 @@ func ideal(dir string, n int, latency time.Duration, bandwidth float64) (float64
 	return schedule(begin, lengths, n, latency.Seconds(), bandwidth), nil
 }
 
-// schedule lets n requests fly at a time from begin on, and returns when the last one has ended.
+// schedule lets n requests fly at a time from begin on, and returns when the last one has
+// ended.
 func schedule(begin float64, lengths []int64, n int, latency, bandwidth float64) float64 {
 	free := make([]float64, max(n, 1)) // when each of n may begin another request
 	for i := range free {

@@ -122,7 +122,8 @@ func (c curve) cell(x float64, u unit) string {
 	return "–"
 }
 
-// notes say who has no figures and why, once for all places where the reason is the same. That the limit has none says nothing.
+// notes say who has no figures and why, once for all places where the reason is the same.
+// That the limit has none says nothing.
 func (g grown) notes() (all []string) {
 	for _, p := range g.Places {
 		for _, r := range p.Results {

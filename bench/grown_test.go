@@ -45,7 +45,8 @@ func TestGrowthMarkdown(t *testing.T) {
 	}
 }
 
-// TestGrowthSave checks that figures that were written draw the same tables and plots again.
+// TestGrowthSave checks that figures that were written draw the same tables and plots
+// again.
 func TestGrowthSave(t *testing.T) {
 	first, second := filepath.Join(t.TempDir(), "new", "G.md"), filepath.Join(t.TempDir(), "G.md")
 	if err := sampleGrowth().save(first); err != nil {
@@ -65,7 +66,8 @@ func TestGrowthSave(t *testing.T) {
 	}
 }
 
-// TestGrowthDrawn checks that tables and plots beside this test are those of the figures beside them.
+// TestGrowthDrawn checks that tables and plots beside this test are those of the figures
+// beside them.
 func TestGrowthDrawn(t *testing.T) {
 	g, err := readGrowth("GROWTH.json")
 	if err != nil {

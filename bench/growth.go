@@ -52,7 +52,8 @@ func readGrowth(name string) (*growth, error) {
 	return g, nil
 }
 
-// measureSeries runs all series. Their data sets are large, so those of a question go before the next one begins.
+// measureSeries runs all series. Their data sets are large, so those of a question go
+// before the next one begins.
 func measureSeries(ctx context.Context, s settings, all []series, found []candidate) (done []grown, err error) {
 	b, err := newBench(s)
 	if err != nil {

@@ -64,7 +64,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestSeries checks that series have names of their own, that data sets of one name are the same, and how far the numbers go.
+// TestSeries checks that series have names of their own, that data sets of one name are
+// the same, and how far the numbers go.
 func TestSeries(t *testing.T) {
 	for _, z := range sizes {
 		seen, sets, last := map[string]bool{}, map[string]string{}, ""
@@ -88,7 +89,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestSpecs checks sizes: of arrays, chunks and inner chunks, and how many chunks there are.
+// TestSpecs checks sizes: of arrays, chunks and inner chunks, and how many chunks there
+// are.
 func TestSpecs(t *testing.T) {
 	size := func(sides []int64, element int64) int64 {
 		for _, n := range sides {

@@ -29,8 +29,9 @@ const (
 	drop = "drop" // it goes to the null device
 )
 
-// start runs a program in a process of its own below another one that is small: a process that is forked begins with the peak of
-// the one that it was forked from, and this one may have made data sets.
+// start runs a program in a process of its own below another one that is small: a process
+// that is forked begins with the peak of the one that it was forked from, and this one
+// may have made data sets.
 func start(ctx context.Context, limit time.Duration, mode string, program []string) (l launch, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -49,7 +50,8 @@ func start(ctx context.Context, limit time.Duration, mode string, program []stri
 	return l, json.Unmarshal(out, &l)
 }
 
-// launched is the process between: arguments are the time limit, the mode, the program and its arguments.
+// launched is the process between: arguments are the time limit, the mode, the program
+// and its arguments.
 func launched(args []string) int {
 	limit, err := time.ParseDuration(args[0])
 	if err != nil {
@@ -92,8 +94,8 @@ func watch(ctx context.Context, mode string, program []string) (l launch) {
 	return l
 }
 
-// last returns the last line of what a program said before it failed, or of Node the line that has the error, but not more than fits in
-// a table.
+// last returns the last line of what a program said before it failed, or of Node the line
+// that has the error, but not more than fits in a table.
 func last(messages string, err error) string {
 	found := err.Error()
 	for line := range strings.Lines(messages) {

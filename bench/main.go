@@ -1,5 +1,6 @@
-// Bench measures Varve beside other implementations of Zarr, and beside what the machine can do: the same work on the same stores, in
-// turn, in one run, each answer checked. See PERFORMANCE.md.
+// Bench measures Varve beside other implementations of Zarr, and beside what the machine
+// can do: the same work on the same stores, in turn, in one run, each answer checked. See
+// PERFORMANCE.md.
 package main
 
 import (
@@ -115,7 +116,8 @@ func run(ctx context.Context, args []string) error {
 	return save(s.out, report)
 }
 
-// offer reports whether there is anything to run. With -list it prints what there is instead.
+// offer reports whether there is anything to run. With -list it prints what there is
+// instead.
 func offer[T any](s settings, all []T, name func(T) (id, title string), found []candidate, missing []string) (run bool, err error) {
 	if s.list {
 		for _, v := range all {

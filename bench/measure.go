@@ -70,7 +70,8 @@ func newBench(s settings) (*bench, error) {
 	return b, err
 }
 
-// measure runs one row: everybody once to check the answer and to warm up, then all in turn.
+// measure runs one row: everybody once to check the answer and to warm up, then all in
+// turn.
 func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measured, err error) {
 	w, err := b.prepare(ctx, r)
 	if err != nil {

@@ -62,7 +62,8 @@ var allOptions = []option{
 	},
 }
 
-// tryouts are the rows that options are tried with: their names begin with those of the options. Reading is tried here and from afar.
+// tryouts are the rows that options are tried with: their names begin with those of the
+// options. Reading is tried here and from afar.
 func tryouts(z size) []row {
 	all := protocol.Request{Work: protocol.ReadAll}
 	rows := []row{
@@ -107,7 +108,8 @@ func optionOf(id string) option {
 	return allOptions[slices.IndexFunc(allOptions, func(o option) bool { return o.id == question(id) })]
 }
 
-// try measures options. There is less to read than beside other programs, so that it takes minutes.
+// try measures options. There is less to read than beside other programs, so that it
+// takes minutes.
 func try(ctx context.Context, s settings) error {
 	s.size.planes, s.size.inner, s.size.days = 2, 200, 30
 	rows := tryouts(s.size)

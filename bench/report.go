@@ -20,7 +20,8 @@ type report struct {
 // tables are what was measured, as they are spelled and as the figures that they are of.
 type tables interface{ markdown(w io.Writer) }
 
-// save writes the tables to a file and the figures beside it, or the tables to standard output.
+// save writes the tables to a file and the figures beside it, or the tables to standard
+// output.
 func save(name string, t tables) error {
 	var text bytes.Buffer
 	t.markdown(&text)
@@ -79,8 +80,9 @@ is the peak of the process. A command does not tell its work from its start. All
 bytes, or decodes the same frames, without Zarr.
 `
 
-// overview is one table of all rows: the median of each candidate, and how many times as long as Varve the fastest other library takes,
-// and as many seconds of all cores the one that takes the fewest.
+// overview is one table of all rows: the median of each candidate, and how many times as
+// long as Varve the fastest other library takes, and as many seconds of all cores the one
+// that takes the fewest.
 func (r *report) overview(w io.Writer) {
 	if len(r.Rows) == 0 {
 		return

@@ -161,7 +161,8 @@ func chosen(z size, patterns []string) []row {
 	return slices.DeleteFunc(all, func(r row) bool { return !named(r.id, patterns) })
 }
 
-// named says whether one of the patterns is the name, matches it or is what it begins with.
+// named says whether one of the patterns is the name, matches it or is what it begins
+// with.
 func named(id string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		match, _ := path.Match(p, id)

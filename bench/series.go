@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// series is the same work again and again, of which one number grows: it shows how the cost grows with it.
+// series is the same work again and again, of which one number grows: it shows how the
+// cost grows with it.
 type series struct {
 	id, title string
 	across    axis // what grows
@@ -65,7 +66,8 @@ var reaches = map[string]reach{
 	},
 }
 
-// growers are the candidates of the series unless others are asked for, so that lines can be told apart.
+// growers are the candidates of the series unless others are asked for, so that lines can
+// be told apart.
 var growers = []string{"varve", "zarrs", "tensorstore", "zarr-python-fused", "limit"}
 
 // What axes show.
@@ -81,7 +83,8 @@ var (
 	throughput   = axis{"GB/s", rated}
 )
 
-// allSeries returns what is asked of all: those about the same number stand together and may share data sets.
+// allSeries returns what is asked of all: those about the same number stand together and
+// may share data sets.
 func allSeries(z reach) []series {
 	return slices.Concat(z.counting(), []series{z.listing()}, z.cutting(), z.lengthening(), z.flights())
 }
@@ -176,7 +179,8 @@ func cellsOf(n, bytes int64) set {
 	}}
 }
 
-// emptyOf has n chunks one behind the other, none of which is stored, so that planes can be appended to many copies of it.
+// emptyOf has n chunks one behind the other, none of which is stored, so that planes can
+// be appended to many copies of it.
 func emptyOf(n, bytes int64) set {
 	side := near(bytes/4, 2)
 	return set{name: fmt.Sprint("empty-", n), values: since(n), empty: true, spec: zarr.Spec{
@@ -184,8 +188,8 @@ func emptyOf(n, bytes int64) set {
 	}}
 }
 
-// blockOf is an array of uint16 in chunks that are as near to cubes as can be; inner is 0 where they are no shards. All sizes are
-// bytes.
+// blockOf is an array of uint16 in chunks that are as near to cubes as can be; inner is 0
+// where they are no shards. All sizes are bytes.
 func blockOf(name string, bytes, chunk, inner int64, codecs []metadata.Extension) set {
 	spec := zarr.Spec{Shape: near(bytes/2, 3), Type: dtype.Of[uint16](), Chunks: every(near(chunk/2, 3)...), Codecs: codecs}
 	if inner > 0 {
@@ -194,7 +198,8 @@ func blockOf(name string, bytes, chunk, inner int64, codecs []metadata.Extension
 	return set{name: name, values: uint16s, spec: spec}
 }
 
-// near returns the sides of a box of n elements, a power of two, of which none is more than twice as long as another.
+// near returns the sides of a box of n elements, a power of two, of which none is more
+// than twice as long as another.
 func near(n int64, rank int) []int64 {
 	e, sides := bits.Len64(uint64(n))-1, make([]int64, rank)
 	for k := range sides {

@@ -42,7 +42,8 @@ func every(lengths ...int64) (cuts []grid.Cut) {
 	return cuts
 }
 
-// thrice cuts three axes at the same edges, each time turned by one, so that chunks are no cubes.
+// thrice cuts three axes at the same edges, each time turned by one, so that chunks are
+// no cubes.
 func thrice(edges []int64) (cuts []grid.Cut) {
 	for k := range 3 {
 		k %= len(edges)
@@ -116,7 +117,8 @@ func otherSets(z size) []set {
 // opened is what arrays have in common that are opened and have no chunks.
 var opened = zarr.Spec{Type: dtype.Of[uint8](), FillValue: []byte("7"), Codecs: packed()}
 
-// listedOf has n edges of 1 to 9 along its first axis, in an order that no run or period shortens.
+// listedOf has n edges of 1 to 9 along its first axis, in an order that no run or period
+// shortens.
 func listedOf(name string, n int64) set {
 	edges, extent := make([]int64, n), int64(0)
 	for i := range edges {
@@ -203,7 +205,8 @@ func (s set) write(ctx context.Context, dir string) error {
 	return nil
 }
 
-// corners returns the first element of a selection that is a box, and the one behind its last.
+// corners returns the first element of a selection that is a box, and the one behind its
+// last.
 func corners(a *zarr.Array, sel selection.Selection) (begin, end []int64, err error) {
 	r, err := a.Select(sel)
 	if err != nil {

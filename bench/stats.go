@@ -14,7 +14,8 @@ type figures struct {
 	Bytes    int64   // of elements
 }
 
-// median returns the middle of values, or the mean of the two in the middle; 0 where there are none.
+// median returns the middle of values, or the mean of the two in the middle; 0 where
+// there are none.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -40,7 +41,8 @@ func gather(runs []sample) (f figures) {
 	return f
 }
 
-// spread is how far runs lie from each other: half of the distance between the fastest and the slowest, as a part of the median.
+// spread is how far runs lie from each other: half of the distance between the fastest
+// and the slowest, as a part of the median.
 func (f figures) spread() float64 {
 	if f.Median == 0 {
 		return 0

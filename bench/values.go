@@ -5,10 +5,12 @@ import (
 	"math"
 )
 
-// values puts the elements of a box, from begin to before end, into dst, in C order and little endian.
+// values puts the elements of a box, from begin to before end, into dst, in C order and
+// little endian.
 type values func(begin, end []int64, dst []byte)
 
-// rows calls f for every row of a box along its last axis, with the index of its first element and its place in dst.
+// rows calls f for every row of a box along its last axis, with the index of its first
+// element and its place in dst.
 func rows(begin, end []int64, size int64, dst []byte, f func(at []int64, row []byte)) {
 	last := len(begin) - 1
 	n := size * (end[last] - begin[last])
@@ -24,7 +26,8 @@ func rows(begin, end []int64, size int64, dst []byte, f func(at []int64, row []b
 	}
 }
 
-// base is the part of a value that is the same for a row: those of zarr_benchmarks are g2 + g1²/32 + g0³.
+// base is the part of a value that is the same for a row: those of zarr_benchmarks are g2
+// + g1²/32 + g0³.
 func base(at []int64) int64 {
 	var b int64
 	if n := len(at); n > 1 {

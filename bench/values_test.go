@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestValues checks that a part has the values that the whole has there, and one value that zarr_benchmarks tells.
+// TestValues checks that a part has the values that the whole has there, and one value
+// that zarr_benchmarks tells.
 func TestValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    values

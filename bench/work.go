@@ -55,7 +55,8 @@ func (b *bench) prepare(ctx context.Context, r row) (w *work, err error) {
 	return w, err
 }
 
-// places writes the regions or points of the work to a file, and remembers what is to be found there.
+// places writes the regions or points of the work to a file, and remembers what is to be
+// found there.
 func (w *work) places() (err error) {
 	name := filepath.Join(w.scratch, "places")
 	shape := w.data.spec.Shape
@@ -183,7 +184,8 @@ func (w *work) verify(ctx context.Context, q protocol.Request, a protocol.Answer
 	return nil
 }
 
-// written selects what has to be looked at: of an array that was empty the planes behind its last chunk, and that chunk.
+// written selects what has to be looked at: of an array that was empty the planes behind
+// its last chunk, and that chunk.
 func (w *work) written(shape []int64) selection.Selection {
 	if !w.data.empty {
 		return nil

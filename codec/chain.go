@@ -22,7 +22,8 @@ func (e *Error) Error() string { return fmt.Sprintf("codec %d (%s): %v", e.Place
 // Unwrap returns what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Chain codes the chunks of one array. It does not change, but for what it learned of them, and may be used from several goroutines at once.
+// Chain codes the chunks of one array. It does not change, but for what it learned of
+// them, and may be used from several goroutines at once.
 type Chain struct {
 	names  []string
 	spec   Spec
@@ -45,8 +46,9 @@ type Chain struct {
 	now     []metadata.Extension // the codecs as they are specified, nil without repairs
 }
 
-// NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors are of type [*Error] and wrap
-// [ErrUnsupported] for an unknown codec and [ErrConfiguration] for a chain that cannot be.
+// NewChain makes the codecs that exts describe and binds them to arrays of spec. Errors
+// are of type [*Error] and wrap [ErrUnsupported] for an unknown codec and
+// [ErrConfiguration] for a chain that cannot be.
 func NewChain(r *Registry, exts []metadata.Extension, spec Spec) (*Chain, error) {
 	return (&Environment{Registry: r}).NewChain(exts, spec)
 }
@@ -114,7 +116,8 @@ func (c *Chain) add(made any, spec *Spec) error {
 	return fmt.Errorf("codec: %T is no codec", made)
 }
 
-// permutation returns the order of axes that the codecs make of a decoded array, nil where one does more than reorder.
+// permutation returns the order of axes that the codecs make of a decoded array, nil
+// where one does more than reorder.
 func permutation(arrays []ArrayArray, rank int) []int {
 	order := make([]int, rank)
 	for i := range order {
@@ -137,8 +140,8 @@ func permutation(arrays []ArrayArray, rank int) []int {
 // Repairs returns how codecs were read whose metadata is not as it is specified.
 func (c *Chain) Repairs() []Repair { return slices.Clone(c.repairs) }
 
-// Specified returns the codecs exts, which are those that the chain was made of, as they are
-// specified: exts itself without repairs.
+// Specified returns the codecs exts, which are those that the chain was made of, as they
+// are specified: exts itself without repairs.
 func (c *Chain) Specified(exts []metadata.Extension) []metadata.Extension {
 	if c.now == nil {
 		return exts
@@ -149,7 +152,8 @@ func (c *Chain) Specified(exts []metadata.Extension) []metadata.Extension {
 // Names returns the names of the codecs in the order of the metadata.
 func (c *Chain) Names() []string { return c.names }
 
-// Plain reports whether stored bytes are the elements of a chunk in C order and host byte order, with nothing to decode.
+// Plain reports whether stored bytes are the elements of a chunk in C order and host byte
+// order, with nothing to decode.
 func (c *Chain) Plain() bool {
 	return c.plain && len(c.bytes) == 0 && c.inOrder && !c.spec.Type.HasBool()
 }
@@ -165,8 +169,9 @@ func (c *Chain) HasChecksum() bool {
 	})
 }
 
-// Buffers returns how many buffers of about the size of a decoded chunk are in use at one time while a chunk is decoded, or
-// while one in C order is encoded, besides what comes in and what goes out.
+// Buffers returns how many buffers of about the size of a decoded chunk are in use at one
+// time while a chunk is decoded, or while one in C order is encoded, besides what comes
+// in and what goes out.
 func (c *Chain) Buffers() int {
 	n := 0
 	for _, b := range c.bytes {
@@ -189,7 +194,8 @@ func (c *Chain) Buffers() int {
 	return n
 }
 
-// widest returns how many times as long as an element its encoded form gets at most, rounded up.
+// widest returns how many times as long as an element its encoded form gets at most,
+// rounded up.
 func (c *Chain) widest() int {
 	n := 1
 	for _, s := range c.specs {
@@ -198,7 +204,8 @@ func (c *Chain) widest() int {
 	return n
 }
 
-// MaxEncoded returns the most bytes that a chunk of the given shape may take in a store; longer objects are corrupt.
+// MaxEncoded returns the most bytes that a chunk of the given shape may take in a store;
+// longer objects are corrupt.
 func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
 	s := newScratch()
 	defer s.free()
@@ -211,10 +218,12 @@ func (c *Chain) MaxEncoded(shape []int64, decoded int64) int64 {
 	return c.most(serial, decoded, len(c.bytes))
 }
 
-// gaps is how many bytes of no use a chunk of inner chunks may have that is compressed as a whole.
+// gaps is how many bytes of no use a chunk of inner chunks may have that is compressed as
+// a whole.
 const gaps = 64 << 10
 
-// most returns the most bytes that the array-to-bytes codec and the first n bytes codecs make of an array of that shape.
+// most returns the most bytes that the array-to-bytes codec and the first n bytes codecs
+// make of an array of that shape.
 func (c *Chain) most(shape []int64, decoded int64, n int) int64 {
 	size, _ := c.serial.EncodedSize(shape, decoded)
 	if c.divides && len(c.bytes) > 0 {
@@ -226,7 +235,8 @@ func (c *Chain) most(shape []int64, decoded int64, n int) int64 {
 	return size
 }
 
-// serialShape returns the shape of the arrays that the array-to-bytes codec is given for chunks of a shape. It may be in the memory of s.
+// serialShape returns the shape of the arrays that the array-to-bytes codec is given for
+// chunks of a shape. It may be in the memory of s.
 func (c *Chain) serialShape(s *scratch, shape []int64) []int64 {
 	switch {
 	case c.inOrder:
@@ -241,7 +251,8 @@ func (c *Chain) serialShape(s *scratch, shape []int64) []int64 {
 	return s.shapes[len(c.arrays)]
 }
 
-// serialBytes returns the bytes of an array of that shape, where those of the decoded one are given.
+// serialBytes returns the bytes of an array of that shape, where those of the decoded one
+// are given.
 func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
 	n, ok := blockBytes(serial, c.specs[len(c.arrays)].Width())
 	if !ok {
@@ -250,9 +261,10 @@ func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
 	return n
 }
 
-// Decode decodes the stored bytes src of a chunk into v: the caller sets Data, which has just as many bytes as the chunk's
-// elements, Shape, the encoded shape of the chunk, Size, and Heap where elements differ in length; Decode sets Strides, in the memory it has.
-// They are those of C order unless codecs reordered axes. Errors wrap [ErrCorrupt].
+// Decode decodes the stored bytes src of a chunk into v: the caller sets Data, which has
+// just as many bytes as the chunk's elements, Shape, the encoded shape of the chunk,
+// Size, and Heap where elements differ in length; Decode sets Strides, in the memory it
+// has. They are those of C order unless codecs reordered axes. Errors wrap [ErrCorrupt].
 func (c *Chain) Decode(v *grid.View, src []byte) error {
 	c.setStrides(v)
 	if c.inOrder && !c.varies {
@@ -266,7 +278,8 @@ func (c *Chain) Decode(v *grid.View, src []byte) error {
 	return c.decodeSerial(s, Block{Shape: c.serialShape(s, v.Shape), Data: v.Data, Heap: v.Heap}, src)
 }
 
-// setStrides makes v show a chunk whose axes the codecs only reordered: those of C order where they did not, or did more.
+// setStrides makes v show a chunk whose axes the codecs only reordered: those of C order
+// where they did not, or did more.
 func (c *Chain) setStrides(v *grid.View) {
 	if c.InOrder() {
 		v.Strides = grid.AppendStrides(v.Strides[:0], v.Shape, v.Size)
@@ -292,7 +305,8 @@ func (c *Chain) appendPermuted(dst, shape []int64) []int64 {
 	return dst
 }
 
-// decodeSerial turns stored bytes into the block that the last array codec made. Elements of one width need no scratch.
+// decodeSerial turns stored bytes into the block that the last array codec made. Elements
+// of one width need no scratch.
 func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
 	switch {
 	case c.varies:
@@ -311,7 +325,8 @@ func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
 	return c.checkSerial(out, dst.Shape, int64(len(dst.Data)))
 }
 
-// checkSerial refuses bytes that are not the elements of a chunk, of which there have to be n bytes.
+// checkSerial refuses bytes that are not the elements of a chunk, of which there have to
+// be n bytes.
 func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
 	if int64(len(data)) != n {
 		return c.failSerial(fmt.Errorf("%w: %d bytes, its shape %d takes %d", ErrCorrupt, len(data), shape, n))
@@ -335,8 +350,8 @@ func (c *Chain) decodeBlock(dst Block, src []byte) error {
 	return c.failSerial(c.serial.Decode(&s.block, serial))
 }
 
-// decodeBytes undoes the bytes codecs. The last step goes to dst where it is given, else to a buffer that the caller
-// puts back; without bytes codecs src is returned.
+// decodeBytes undoes the bytes codecs. The last step goes to dst where it is given, else
+// to a buffer that the caller puts back; without bytes codecs src is returned.
 func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte) ([]byte, *budget.Buffer, error) {
 	var last *budget.Buffer
 	for i := len(c.bytes) - 1; i >= 0; i-- {
@@ -377,7 +392,8 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 	return src, last, nil
 }
 
-// Encode appends the encoded form of the elements that src shows, a chunk in its encoded shape, to dst.
+// Encode appends the encoded form of the elements that src shows, a chunk in its encoded
+// shape, to dst.
 func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 	if c.plain && c.order != nil && len(c.bytes) == 0 {
 		if c.inOrder {
@@ -408,8 +424,8 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 	return c.encodeBytes(dst, serial.B, serial)
 }
 
-// likelySerialSize returns about how many bytes the array-to-bytes codec makes of a block of the
-// elements of src, at most if they are of one width.
+// likelySerialSize returns about how many bytes the array-to-bytes codec makes of a block
+// of the elements of src, at most if they are of one width.
 func (c *Chain) likelySerialSize(src grid.View, block Block) int64 {
 	if c.varies {
 		return likelySize(src)
@@ -426,7 +442,8 @@ func (c *Chain) encodeSerial(s *scratch, dst []byte, block Block) ([]byte, error
 	return c.serial.Encode(dst, block)
 }
 
-// encodeArrays returns the block that the array-to-bytes codec is given, and a buffer to put back.
+// encodeArrays returns the block that the array-to-bytes codec is given, and a buffer to
+// put back.
 func (c *Chain) encodeArrays(s *scratch, src grid.View) (Block, *budget.Buffer, error) {
 	if c.order == nil {
 		return c.encodeBlocks(s, src)
@@ -440,7 +457,8 @@ func (c *Chain) encodeArrays(s *scratch, src grid.View) (Block, *budget.Buffer, 
 	return Block{Shape: v.Shape, Data: data, Heap: v.Heap}, free, nil
 }
 
-// reordered returns v with its axes in the order of the encoded array; their numbers are appended to room.
+// reordered returns v with its axes in the order of the encoded array; their numbers are
+// appended to room.
 func (c *Chain) reordered(v grid.View, room []int64) grid.View {
 	for _, axis := range c.order {
 		room = append(room, v.Shape[axis])
@@ -452,7 +470,8 @@ func (c *Chain) reordered(v grid.View, room []int64) grid.View {
 	return v
 }
 
-// gather returns the elements of v in C order: its own bytes where they are, else a copy in a buffer to put back.
+// gather returns the elements of v in C order: its own bytes where they are, else a copy
+// in a buffer to put back.
 func gather(v grid.View) ([]byte, *budget.Buffer) {
 	if data, ok := v.Bytes(); ok {
 		return data, nil
@@ -500,8 +519,8 @@ func (c *Chain) encodeBytes(dst, src []byte, own *budget.Buffer) ([]byte, error)
 	return out, c.failBytes(last, err)
 }
 
-// encodeSteps returns what the first n bytes codecs make of src, and the buffer that it is
-// in. Each step puts back the buffer of the one before, the first that of src.
+// encodeSteps returns what the first n bytes codecs make of src, and the buffer that it
+// is in. Each step puts back the buffer of the one before, the first that of src.
 func (c *Chain) encodeSteps(src []byte, own *budget.Buffer, n int) ([]byte, *budget.Buffer, error) {
 	for i, b := range c.bytes[:n] {
 		next := budget.Get(b.MaxEncoded(int64(len(src))))
@@ -522,7 +541,8 @@ func (c *Chain) fail(place int, err error) error {
 	return &Error{c.names[place], place, err}
 }
 
-// Fixed returns the bytes of every stored chunk of the given shape with n bytes of elements, and whether they are the same for all.
+// Fixed returns the bytes of every stored chunk of the given shape with n bytes of
+// elements, and whether they are the same for all.
 func (c *Chain) Fixed(shape []int64, n int64) (size int64, fixed bool) {
 	if c.varies {
 		return c.MaxEncoded(shape, n), false

@@ -37,8 +37,9 @@ func (b broken) EncodedShape(dst, shape []int64) ([]int64, error) {
 func (broken) Encode(*codec.Block, codec.Block) error { return errBroken }
 func (broken) Decode(*codec.Block, codec.Block) error { return errBroken }
 
-// opaque returns a registry of the known codecs in wrappers that show none of their further powers, so that a chain
-// has to take the plain way. It also has codecs that are good for nothing.
+// opaque returns a registry of the known codecs in wrappers that show none of their
+// further powers, so that a chain has to take the plain way. It also has codecs that are
+// good for nothing.
 func opaque() *codec.Registry {
 	r := new(codec.Registry)
 	for _, name := range codec.Default.Names() {
@@ -75,7 +76,8 @@ func newChain(t testing.TB, r *codec.Registry, spec codec.Spec, exts ...metadata
 	return c
 }
 
-// wantPlace expects an error that names a codec and its place; an empty name is an error of the whole chain.
+// wantPlace expects an error that names a codec and its place; an empty name is an error
+// of the whole chain.
 func wantPlace(t *testing.T, err, is error, name string, place int) {
 	t.Helper()
 	if !errors.Is(err, is) {
@@ -184,7 +186,8 @@ func TestChainFacts(t *testing.T) {
 	}
 }
 
-// pair is one chain made of codecs that show all their powers, and made of the same codecs that hide them.
+// pair is one chain made of codecs that show all their powers, and made of the same
+// codecs that hide them.
 type pair struct {
 	fast, slow *codec.Chain
 	typ        dtype.Type
@@ -248,7 +251,8 @@ func (p *pair) spread(data []byte) grid.View {
 	return v
 }
 
-// decode returns the elements in C order. The memory that they are decoded to holds other bytes before.
+// decode returns the elements in C order. The memory that they are decoded to holds other
+// bytes before.
 func (p *pair) decode(c *codec.Chain, src []byte) ([]byte, error) {
 	before := slices.Clone(src)
 	v := grid.View{Data: bytes.Repeat([]byte{0xa5}, int(p.bytes())), Shape: p.shape, Size: p.typ.Size()}
@@ -263,8 +267,8 @@ func (p *pair) decode(c *codec.Chain, src []byte) ([]byte, error) {
 	return out, nil
 }
 
-// TestFastChains draws chains and elements: chains that go through strides, read in place and write in place
-// give the bytes and the elements that plain ones do.
+// TestFastChains draws chains and elements: chains that go through strides, read in place
+// and write in place give the bytes and the elements that plain ones do.
 func TestFastChains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPair(t)
@@ -289,8 +293,8 @@ func TestFastChains(t *testing.T) {
 	})
 }
 
-// TestChainDamage cuts, extends and alters stored bytes: another length is an error in every chain, and whatever else
-// was done, fast and plain chains agree on it.
+// TestChainDamage cuts, extends and alters stored bytes: another length is an error in
+// every chain, and whatever else was done, fast and plain chains agree on it.
 func TestChainDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPair(t)
@@ -313,7 +317,8 @@ func TestChainDamage(t *testing.T) {
 	})
 }
 
-// TestDecodeAllocations records how many allocations a chain needs for a small chunk once its pools are filled.
+// TestDecodeAllocations records how many allocations a chain needs for a small chunk once
+// its pools are filled.
 func TestDecodeAllocations(t *testing.T) {
 	racing.Skip(t)
 	little := zarrbytes.Extension("little")
@@ -343,8 +348,9 @@ func TestDecodeAllocations(t *testing.T) {
 	}
 }
 
-// TestEncodeAllocations shows that small chunks take no memory besides that of the bytes they are encoded to, in any order of axes and
-// behind codecs that make other arrays of them.
+// TestEncodeAllocations shows that small chunks take no memory besides that of the bytes
+// they are encoded to, in any order of axes and behind codecs that make other arrays of
+// them.
 func TestEncodeAllocations(t *testing.T) {
 	racing.Skip(t)
 	little := zarrbytes.Extension("little")
@@ -360,7 +366,8 @@ func TestEncodeAllocations(t *testing.T) {
 	}
 }
 
-// TestTextAllocations shows that chunks of text take, however many elements they have, no memory but that in which the elements stay.
+// TestTextAllocations shows that chunks of text take, however many elements they have, no
+// memory but that in which the elements stay.
 func TestTextAllocations(t *testing.T) {
 	racing.Skip(t)
 	text := must(dtype.Parse("string", nil))

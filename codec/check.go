@@ -14,17 +14,20 @@ import (
 
 // Fault is something that is wrong with a stored chunk.
 type Fault struct {
-	// Inner leads to the inner chunk that it is in: its index in the chunk, the index of an inner chunk of that, and so on. It is
-	// empty where nothing can be said of inner chunks because the index of the chunk itself is damaged, or there are none.
+	// Inner leads to the inner chunk that it is in: its index in the chunk, the index of
+	// an inner chunk of that, and so on. It is empty where nothing can be said of inner
+	// chunks because the index of the chunk itself is damaged, or there are none.
 	Inner [][]int64
-	// Off and Len are the bytes that it is about, counted from the start of the stored chunk. Where an index leads out of the
-	// chunk they are what it says, at most 2^63-1.
+	// Off and Len are the bytes that it is about, counted from the start of the stored
+	// chunk. Where an index leads out of the chunk they are what it says, at most 2^63-1.
 	Off, Len int64
-	// Shared tells that the bytes belong to another inner chunk as well, and that nothing else is wrong. Readers do not mind;
-	// a writer that overwrites them would change both. To compact the chunk mends it.
+	// Shared tells that the bytes belong to another inner chunk as well, and that nothing
+	// else is wrong. Readers do not mind; a writer that overwrites them would change
+	// both. To compact the chunk mends it.
 	Shared bool
-	// Err says what is wrong. It wraps [ErrCorrupt], or [ErrLimit] where what is stored is too large to be looked at, unless the
-	// bytes are only shared. A check of many chunks that goes on behind one that the store fails to read tells that error.
+	// Err says what is wrong. It wraps [ErrCorrupt], or [ErrLimit] where what is stored
+	// is too large to be looked at, unless the bytes are only shared. A check of many
+	// chunks that goes on behind one that the store fails to read tells that error.
 	Err error
 }
 
@@ -60,7 +63,8 @@ func (c *Check) Add(f Fault) {
 	c.Faults = append(c.Faults, f)
 }
 
-// AddInner adds what was found out about the inner chunk at index, whose bytes begin at off.
+// AddInner adds what was found out about the inner chunk at index, whose bytes begin at
+// off.
 func (c *Check) AddInner(index []int64, off int64, of *Check) {
 	c.Dead += of.Dead
 	for _, f := range of.Faults {
@@ -71,12 +75,15 @@ func (c *Check) AddInner(index []int64, off int64, of *Check) {
 	c.More += of.More
 }
 
-// Check looks for faults in a stored chunk of a shape. Of a chunk of inner chunks it looks at the index and at those of nested
-// inner chunks: whether they decode, and whether every inner chunk is in the chunk, outside of the index, and has its bytes
-// for itself. If deep, it decodes every inner chunk too. A chunk without inner chunks is decoded, if deep.
+// Check looks for faults in a stored chunk of a shape. Of a chunk of inner chunks it
+// looks at the index and at those of nested inner chunks: whether they decode, and
+// whether every inner chunk is in the chunk, outside of the index, and has its bytes for
+// itself. If deep, it decodes every inner chunk too. A chunk without inner chunks is
+// decoded, if deep.
 //
-// What is wrong with the chunk is no error but told in the result. A chunk that is not stored is [fs.ErrNotExist], one that is
-// replaced meanwhile [store.ErrConflict]. For a source that is [Stored] the caller holds a core.
+// What is wrong with the chunk is no error but told in the result. A chunk that is not
+// stored is [fs.ErrNotExist], one that is replaced meanwhile [store.ErrConflict]. For a
+// source that is [Stored] the caller holds a core.
 func (c *Chain) Check(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*Check, error) {
 	if !c.Divided() {
 		return c.checkWhole(ctx, w, shape, src, deep)

@@ -10,22 +10,24 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Summer is the power of a [Trimmer] to check its bytes as they come, so that they need not be in memory together.
+// Summer is the power of a [Trimmer] to check its bytes as they come, so that they need
+// not be in memory together.
 type Summer interface {
 	Trimmer
 	// Sum begins to check the bytes of one stored chunk.
 	Sum() Sum
 }
 
-// Sum checks the bytes of one stored chunk, which Add takes in their order and in pieces of any length. Err, once all were
-// added, is that of Trim.
+// Sum checks the bytes of one stored chunk, which Add takes in their order and in pieces
+// of any length. Err, once all were added, is that of Trim.
 type Sum interface {
 	Add(data []byte)
 	Err() error
 }
 
-// CheckedInRanges reports whether a stored chunk is looked at in ranges, so that none is too large to be checked: its elements stand
-// one behind the other, and nothing follows but one checksum that adds them up.
+// CheckedInRanges reports whether a stored chunk is looked at in ranges, so that none is
+// too large to be checked: its elements stand one behind the other, and nothing follows
+// but one checksum that adds them up.
 func (c *Chain) CheckedInRanges() bool {
 	if !c.elementwise() || len(c.bytes) > 1 {
 		return false
@@ -42,10 +44,12 @@ func (c *Chain) summer() Summer {
 	return s
 }
 
-// CheckRange is how many bytes of a stored chunk are read at a time where it is checked in ranges.
+// CheckRange is how many bytes of a stored chunk are read at a time where it is checked
+// in ranges.
 const CheckRange = 4 << 20
 
-// checkLength says what is wrong with the length of a stored chunk, nil where it has just the bytes that its shape takes.
+// checkLength says what is wrong with the length of a stored chunk, nil where it has just
+// the bytes that its shape takes.
 func (c *Chain) checkLength(shape []int64, size int64) error {
 	n, ok := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
 	if !ok {
@@ -57,7 +61,8 @@ func (c *Chain) checkLength(shape []int64, size int64) error {
 	return nil
 }
 
-// checkRanges is checkWhole of a chunk of n bytes of elements, of which a range is held at a time.
+// checkRanges is checkWhole of a chunk of n bytes of elements, of which a range is held
+// at a time.
 func (c *Chain) checkRanges(ctx context.Context, shape []int64, n int64, src Source, deep bool) (*Check, error) {
 	_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	if err != nil {
@@ -77,7 +82,8 @@ func (c *Chain) checkRanges(ctx context.Context, shape []int64, n int64, src Sou
 	return out, nil
 }
 
-// addUp reads a stored chunk of so many bytes, of which the first n are elements, range after range, and returns what is wrong with it.
+// addUp reads a stored chunk of so many bytes, of which the first n are elements, range
+// after range, and returns what is wrong with it.
 func (c *Chain) addUp(ctx context.Context, n, size int64, src Source) error {
 	var sum Sum
 	if s := c.summer(); s != nil {

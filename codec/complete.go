@@ -15,8 +15,8 @@ type Completer interface {
 }
 
 // Complete returns the codecs exts, of which the chain was made, as they are specified,
-// in their plain spelling and with the members that writers may leave out ([Completer]). So
-// chains that differ only in what is spelled out become equal.
+// in their plain spelling and with the members that writers may leave out ([Completer]).
+// So chains that differ only in what is spelled out become equal.
 func (c *Chain) Complete(exts []metadata.Extension) []metadata.Extension {
 	full := slices.Clone(c.Specified(exts))
 	for i := range full {

@@ -13,44 +13,54 @@ import (
 type Edit struct {
 	// Shape is the encoded shape of the chunk.
 	Shape []int64
-	// Part of the chunk becomes Values, which are as [Part.Into] is. Values without data change nothing.
+	// Part of the chunk becomes Values, which are as [Part.Into] is. Values without data
+	// change nothing.
 	grid.Part
 	Values grid.View
-	// Encoded becomes the stored form of the inner chunk at Index, where that is not nil. It is not looked into.
+	// Encoded becomes the stored form of the inner chunk at Index, where that is not nil.
+	// It is not looked into.
 	Index   []int64
 	Encoded []byte
-	// Insets are put in after that: the inner chunks that they store become those of the chunk, as they are encoded.
+	// Insets are put in after that: the inner chunks that they store become those of the
+	// chunk, as they are encoded.
 	Insets []Inset
-	// Keep is what stays of the stored chunk besides; all else becomes the fill value. Nil keeps everything.
+	// Keep is what stays of the stored chunk besides; all else becomes the fill value.
+	// Nil keeps everything.
 	Keep grid.Box
 	// KeepFill stores inner chunks that hold only the fill value.
 	KeepFill bool
-	// Compact stores the inner chunks in order and without any other bytes, whatever the strategy. What is so already is the same.
+	// Compact stores the inner chunks in order and without any other bytes, whatever the
+	// strategy. What is so already is the same.
 	Compact bool
 	// Anew makes a new version even where nothing changes.
 	Anew bool
-	// Splices says that the store puts values together from their older version, so that bytes which stay need not be read.
+	// Splices says that the store puts values together from their older version, so that
+	// bytes which stay need not be read.
 	Splices bool
 	// Patches says that the store overwrites bytes of a value in place, safely.
 	Patches bool
 }
 
-// Inset is a stored chunk of the same codecs that becomes a part of a longer one, so that a chunk can be encoded bit by bit. Where
-// it stores nothing, the longer one stays as it is.
+// Inset is a stored chunk of the same codecs that becomes a part of a longer one, so that
+// a chunk can be encoded bit by bit. Where it stores nothing, the longer one stays as it
+// is.
 type Inset struct {
 	Start []int64 // where it begins in the longer chunk, at a border of inner chunks, in elements
 	Shape []int64 // its encoded shape, cut into inner chunks just as that place is
 	Chunk Stored  // what is made of the edit keeps pieces of it
 }
 
-// PartialEncoder is the power of an [ArrayBytes] codec to change a part of a chunk without coding the rest of it.
+// PartialEncoder is the power of an [ArrayBytes] codec to change a part of a chunk
+// without coding the rest of it.
 type PartialEncoder interface {
-	// EncodePart returns the stored form of a chunk after the edit. src is the chunk as it is stored; nil where none is, or
-	// where nothing of it stays. The caller releases what it gets.
+	// EncodePart returns the stored form of a chunk after the edit. src is the chunk as
+	// it is stored; nil where none is, or where nothing of it stays. The caller releases
+	// what it gets.
 	EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Edited, error)
 }
 
-// Edited is the stored form of a chunk in pieces: new bytes, and bytes of the version that it replaces.
+// Edited is the stored form of a chunk in pieces: new bytes, and bytes of the version
+// that it replaces.
 type Edited struct {
 	Pieces  []store.Piece
 	Patches []store.Patch    // in place of pieces: what is overwritten in the stored value
@@ -70,7 +80,8 @@ func (e *Edited) Release() {
 	*e = Edited{}
 }
 
-// AppendTo appends the whole value to dst. It is for values that need nothing which was not read.
+// AppendTo appends the whole value to dst. It is for values that need nothing which was
+// not read.
 func (e *Edited) AppendTo(dst []byte) []byte {
 	for _, p := range e.Pieces {
 		if p.Data == nil {

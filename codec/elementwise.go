@@ -12,16 +12,19 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Elementwise is the power of an [ArrayBytes] codec that codes every element by itself: what it makes of a block are its
-// elements in C order, each in as many bytes as it has in memory. So some elements of a stored chunk can be overwritten.
+// Elementwise is the power of an [ArrayBytes] codec that codes every element by itself:
+// what it makes of a block are its elements in C order, each in as many bytes as it has
+// in memory. So some elements of a stored chunk can be overwritten.
 type Elementwise interface {
 	PartialDecoder
-	// Elementwise reports, after Bind, whether it does. Encode may then be given the memory of its source to write to.
+	// Elementwise reports, after Bind, whether it does. Encode may then be given the
+	// memory of its source to write to.
 	Elementwise() bool
 }
 
-// Elementwise reports whether stored chunks are their elements one behind the other, in the order of axes that the codecs make,
-// so that some of them can be overwritten without the others ([Chain.Overwrite]).
+// Elementwise reports whether stored chunks are their elements one behind the other, in
+// the order of axes that the codecs make, so that some of them can be overwritten without
+// the others ([Chain.Overwrite]).
 func (c *Chain) Elementwise() bool { return c.elementwise() && len(c.bytes) == 0 }
 
 // elementwise is Elementwise whatever follows the array-to-bytes codec.
@@ -30,11 +33,13 @@ func (c *Chain) elementwise() bool {
 	return ok && e.Elementwise() && c.order != nil
 }
 
-// Overwrite changes a part of a chunk that is stored: new bytes are made for the values alone, and all else stays as it is.
-// Of the edit it takes the shape, the part, which has no lists or points, the values, KeepFill, Splices and Patches, one of
-// which has to be there. It is for chains that are [Chain.Elementwise].
+// Overwrite changes a part of a chunk that is stored: new bytes are made for the values
+// alone, and all else stays as it is. Of the edit it takes the shape, the part, which has
+// no lists or points, the values, KeepFill, Splices and Patches, one of which has to be
+// there. It is for chains that are [Chain.Elementwise].
 //
-// A chunk that is not stored is [fs.ErrNotExist], one that has not just the bytes of its elements is [ErrCorrupt].
+// A chunk that is not stored is [fs.ErrNotExist], one that has not just the bytes of its
+// elements is [ErrCorrupt].
 func (c *Chain) Overwrite(ctx context.Context, w *Work, e Edit, src Source) (*Edited, error) {
 	o, err := c.newOverwriter(ctx, e, src)
 	if err != nil {
@@ -243,8 +248,9 @@ func (o *overwriter) finish(splices bool) {
 	}
 }
 
-// emptyBut reports whether a stored chunk has nothing but the fill value outside of the part of an edit: then it has as many other
-// elements as the part has. It is read bit by bit, and no further than needed.
+// emptyBut reports whether a stored chunk has nothing but the fill value outside of the
+// part of an edit: then it has as many other elements as the part has. It is read bit by
+// bit, and no further than needed.
 func (c *Chain) emptyBut(ctx context.Context, w *Work, e Edit, src Source) (bool, error) {
 	within, err := c.unfilled(ctx, w, e.Shape, e.Part, e.Part.Len(), src)
 	if err != nil {
@@ -258,7 +264,8 @@ func (c *Chain) emptyBut(ctx context.Context, w *Work, e Edit, src Source) (bool
 	return n == within, err
 }
 
-// unfilled counts the elements of a part of a stored chunk that are not the fill value, up to more than so many.
+// unfilled counts the elements of a part of a stored chunk that are not the fill value,
+// up to more than so many.
 func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part grid.Part, most int64, src Source) (n int64, err error) {
 	cuts := make([]grid.Cut, len(shape))
 	for i, length := range shape {

@@ -6,12 +6,14 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Environment is what codecs have in common with the program that uses them: where their own codecs come from, what it
-// permits, and how it wants parts of chunks to be read and written. Nothing of it is stored. The zero Environment is useful.
+// Environment is what codecs have in common with the program that uses them: where their
+// own codecs come from, what it permits, and how it wants parts of chunks to be read and
+// written. Nothing of it is stored. The zero Environment is useful.
 type Environment struct {
 	// Registry has the codecs; nil stands for [Default].
 	Registry *Registry
-	// Unaligned permits inner chunks that do not divide their shards, and inner grids of several lengths.
+	// Unaligned permits inner chunks that do not divide their shards, and inner grids of
+	// several lengths.
 	Unaligned bool
 	// Inner is the most inner chunks of a shard; 0 stands for 2^24.
 	Inner int64
@@ -21,7 +23,8 @@ type Environment struct {
 	Order Order
 	// Strategy says how a stored shard is changed.
 	Strategy Strategy
-	// IndexCache is the most bytes of shard indexes that are kept for later reads; 0 stands for 16 MiB, below 0 keeps none.
+	// IndexCache is the most bytes of shard indexes that are kept for later reads; 0
+	// stands for 16 MiB, below 0 keeps none.
 	IndexCache int64
 }
 
@@ -31,7 +34,8 @@ type Nester interface {
 	Nest(env *Environment) error
 }
 
-// Order is an order in which the inner chunks of a shard are stored. All readers take any.
+// Order is an order in which the inner chunks of a shard are stored. All readers take
+// any.
 type Order uint8
 
 // The orders that are written.
@@ -41,27 +45,32 @@ const (
 	Fortran              // the first axis counts fastest
 )
 
-// Strategy is a way to change some inner chunks of a stored shard. Every one publishes the shard in one step.
+// Strategy is a way to change some inner chunks of a stored shard. Every one publishes
+// the shard in one step.
 type Strategy uint8
 
 // The strategies.
 const (
-	// Rewrite stores the shard anew: inner chunks that do not change are taken over as they are encoded, in order and
-	// without gaps. It costs the bytes of the shard, read and written.
+	// Rewrite stores the shard anew: inner chunks that do not change are taken over as
+	// they are encoded, in order and without gaps. It costs the bytes of the shard, read
+	// and written.
 	Rewrite Strategy = iota
-	// Append stores new inner chunks and a new index behind all that the shard has, which stays as dead bytes until the
-	// shard is compacted. Where the store can put values together from their older version ([store.Splicer]), it costs
-	// the index and the new bytes; elsewhere as much as Rewrite.
+	// Append stores new inner chunks and a new index behind all that the shard has, which
+	// stays as dead bytes until the shard is compacted. Where the store can put values
+	// together from their older version ([store.Splicer]), it costs the index and the new
+	// bytes; elsewhere as much as Rewrite.
 	Append
-	// InPlace overwrites inner chunks whose encoded length does not change where they are, in stores that can do that
-	// safely ([store.Patcher]), at the cost of the new bytes and, if its checksums are not to be trusted, the index.
-	// Otherwise it is Rewrite.
+	// InPlace overwrites inner chunks whose encoded length does not change where they
+	// are, in stores that can do that safely ([store.Patcher]), at the cost of the new
+	// bytes and, if its checksums are not to be trusted, the index. Otherwise it is
+	// Rewrite.
 	InPlace
 )
 
-// NewChain makes the codecs that exts describe and binds them to arrays of spec. Forms that
-// older programs wrote are read, too; see [Chain.Repairs]. Errors are of type [*Error] and wrap
-// [ErrUnsupported] for an unknown codec and [ErrConfiguration] for a chain that cannot be.
+// NewChain makes the codecs that exts describe and binds them to arrays of spec. Forms
+// that older programs wrote are read, too; see [Chain.Repairs]. Errors are of type
+// [*Error] and wrap [ErrUnsupported] for an unknown codec and [ErrConfiguration] for a
+// chain that cannot be.
 func (e *Environment) NewChain(exts []metadata.Extension, spec Spec) (*Chain, error) {
 	c := &Chain{spec: spec, specs: []Spec{spec}, limit: e.Chunk}
 	if c.limit <= 0 {

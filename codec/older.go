@@ -17,8 +17,8 @@ import (
 type Repair struct {
 	// Note is one sentence for the reader of the array.
 	Note string
-	// Strict is why no array may be created with such metadata. It is nil for another spelling
-	// of what is specified.
+	// Strict is why no array may be created with such metadata. It is nil for another
+	// spelling of what is specified.
 	Strict error
 }
 
@@ -32,16 +32,17 @@ type Repairer interface {
 // olderForm is a form of codec metadata that is read, but not written.
 type olderForm struct {
 	source string
-	// read returns the codec as it is specified, with a note. The note is "" where e does not
-	// have the form.
+	// read returns the codec as it is specified, with a note. The note is "" where e does
+	// not have the form.
 	read func(e metadata.Extension, spec Spec) (now metadata.Extension, note string)
 	// strict says that arrays may not be created so.
 	strict bool
 }
 
-// older has the forms of codecs that programs have written before, or beside, the specified
-// ones. A codec that is refused is looked for here; the first form that it has reads it.
-// Package grid has the same for chunk grids, package metadata for the rest of a document.
+// older has the forms of codecs that programs have written before, or beside, the
+// specified ones. A codec that is refused is looked for here; the first form that it has
+// reads it. Package grid has the same for chunk grids, package metadata for the rest of a
+// document.
 var older = []olderForm{
 	{
 		source: "drafts of zarr-specs v3; zarr-python 3 and zarrs read it",
@@ -63,7 +64,8 @@ var older = []olderForm{
 	},
 }
 
-// readOlder returns the codec that an older form stands for. err is why the codec was refused.
+// readOlder returns the codec that an older form stands for. err is why the codec was
+// refused.
 func readOlder(e metadata.Extension, spec Spec, err error) (now metadata.Extension, r Repair, ok bool) {
 	if !errors.Is(err, ErrConfiguration) && !errors.Is(err, ErrUnsupported) {
 		return e, r, false
@@ -90,8 +92,8 @@ func readEndian(e metadata.Extension, _ Spec) (metadata.Extension, string) {
 	return metadata.Extension{Name: "bytes", Configuration: e.Configuration}, `the codec "endian" of older documents was read as "bytes"`
 }
 
-// readNoEndian reads numbers of several bytes without a byte order, where all writers that
-// leave it out store the same one.
+// readNoEndian reads numbers of several bytes without a byte order, where all writers
+// that leave it out store the same one.
 func readNoEndian(e metadata.Extension, spec Spec) (metadata.Extension, string) {
 	var c struct {
 		Endian *string `json:"endian"`
@@ -131,9 +133,9 @@ type levels struct {
 	least, most int64
 }
 
-// levelsOf has the codecs whose level means nothing to decoding, by all names. "gzip" and "blosc"
-// of format 3 are not among them: the specification sets their ranges, other programs keep
-// them, and stores that were made to hurt a reader have others.
+// levelsOf has the codecs whose level means nothing to decoding, by all names. "gzip" and
+// "blosc" of format 3 are not among them: the specification sets their ranges, other
+// programs keep them, and stores that were made to hurt a reader have others.
 var levelsOf = map[string]levels{
 	"zstd": zstdLevels, "numcodecs.zstd": zstdLevels,
 	"numcodecs.gzip": deflateLevels, "numcodecs.zlib": deflateLevels, "zlib": deflateLevels,

@@ -53,7 +53,8 @@ func numcodec(id, members string) string {
 	return `[` + littleBytes + `,{"name":"numcodecs.` + id + `","configuration":{` + members + `}}]`
 }
 
-// TestOlderForms reads codecs as programs wrote them, says so, and knows how they are specified.
+// TestOlderForms reads codecs as programs wrote them, says so, and knows how they are
+// specified.
 func TestOlderForms(t *testing.T) {
 	pair, text := typeOf(t, "struct", pairFields), typeOf(t, "fixed_length_utf32", `{"length_bytes":12}`)
 	number := dtype.Of[int16]()

@@ -6,16 +6,19 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// RangeDecoder is the power of a [BytesBytes] codec to decode some of the bytes with less work than all of them.
+// RangeDecoder is the power of a [BytesBytes] codec to decode some of the bytes with less
+// work than all of them.
 type RangeDecoder interface {
-	// DecodeRange fills dst with the bytes from off on of what src decodes to. The caller knows that these are size bytes, and that
-	// dst is among them. A src that decodes to any other number of bytes is [ErrCorrupt]; damage that does not change the
-	// wanted bytes may go unnoticed.
+	// DecodeRange fills dst with the bytes from off on of what src decodes to. The caller
+	// knows that these are size bytes, and that dst is among them. A src that decodes to
+	// any other number of bytes is [ErrCorrupt]; damage that does not change the wanted
+	// bytes may go unnoticed.
 	DecodeRange(dst, src []byte, off, size int64) error
 }
 
-// ranger returns the codec that can decode a range of a chunk, nil where the chain has none: elements are stored as they are,
-// then by that codec, and after it nothing but checksums follow.
+// ranger returns the codec that can decode a range of a chunk, nil where the chain has
+// none: elements are stored as they are, then by that codec, and after it nothing but
+// checksums follow.
 func (c *Chain) ranger() RangeDecoder {
 	if !c.plain || c.order == nil || len(c.bytes) == 0 {
 		return nil
@@ -29,8 +32,9 @@ func (c *Chain) ranger() RangeDecoder {
 	return r
 }
 
-// DecodeWithin is [Chain.Decode] of a chunk of which nothing but a part is wanted. The part has at least one element and lies within the
-// chunk; what the others become is not defined, and damage that does not change the part may go unnoticed.
+// DecodeWithin is [Chain.Decode] of a chunk of which nothing but a part is wanted. The
+// part has at least one element and lies within the chunk; what the others become is not
+// defined, and damage that does not change the part may go unnoticed.
 func (c *Chain) DecodeWithin(v *grid.View, part grid.Part, src []byte) (err error) {
 	if c.ranges == nil {
 		return c.Decode(v, src)
@@ -56,7 +60,8 @@ func (c *Chain) DecodeWithin(v *grid.View, part grid.Part, src []byte) (err erro
 	return nil
 }
 
-// spanOf returns where the first and the last element of a part begin, in units of the strides of a block of that shape.
+// spanOf returns where the first and the last element of a part begin, in units of the
+// strides of a block of that shape.
 func spanOf(part grid.Part, shape, strides []int64) (first, last int64) {
 	if part.Picks != nil && part.Picks.Points != nil {
 		return spanOfPoints(part.Picks.Points, shape, strides)

@@ -9,21 +9,24 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Factory makes a codec from its configuration, a JSON object or nil where the metadata has none.
-// It returns an [ArrayArray], [ArrayBytes] or [BytesBytes]. A configuration with an unknown member is refused
-// with an error that wraps [ErrConfiguration].
+// Factory makes a codec from its configuration, a JSON object or nil where the metadata
+// has none. It returns an [ArrayArray], [ArrayBytes] or [BytesBytes]. A configuration
+// with an unknown member is refused with an error that wraps [ErrConfiguration].
 type Factory func(configuration []byte) (any, error)
 
-// Registry maps names to codecs. The zero Registry is empty. It may be used from several goroutines at once.
+// Registry maps names to codecs. The zero Registry is empty. It may be used from several
+// goroutines at once.
 type Registry struct {
 	mu     sync.RWMutex
 	byName map[string]Factory
 }
 
-// Default is the registry that arrays use unless told otherwise. Importing a codec's package registers it here.
+// Default is the registry that arrays use unless told otherwise. Importing a codec's
+// package registers it here.
 var Default = new(Registry)
 
-// Register adds a codec to the default registry. It panics where the name is taken: two packages then claim one name.
+// Register adds a codec to the default registry. It panics where the name is taken: two
+// packages then claim one name.
 func Register(name string, f Factory) { Default.Register(name, f) }
 
 // Register adds a codec under a name; it panics where the name is taken.
@@ -46,8 +49,9 @@ func (r *Registry) Names() []string {
 	return slices.Sorted(maps.Keys(r.byName))
 }
 
-// New makes the codec that ext describes. An unknown name wraps [ErrUnsupported], whatever must_understand says:
-// bytes that went through an unknown codec cannot be understood.
+// New makes the codec that ext describes. An unknown name wraps [ErrUnsupported],
+// whatever must_understand says: bytes that went through an unknown codec cannot be
+// understood.
 func (r *Registry) New(ext metadata.Extension) (any, error) {
 	made, err := r.make(ext)
 	if err != nil {

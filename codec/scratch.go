@@ -2,7 +2,8 @@ package codec
 
 import "sync"
 
-// scratch is what coding one chunk takes besides the memory of its bytes. It is used again.
+// scratch is what coding one chunk takes besides the memory of its bytes. It is used
+// again.
 type scratch struct {
 	numbers        []int64 // of shapes
 	shapes         [][]int64
@@ -15,7 +16,8 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func newScratch() *scratch { return scratches.Get().(*scratch) }
 
-// free gives s back; nothing that it holds may be used any more. The memory of other owners is let go of.
+// free gives s back; nothing that it holds may be used any more. The memory of other
+// owners is let go of.
 func (s *scratch) free() {
 	clear(s.shapes)
 	s.block = Block{}

@@ -44,7 +44,8 @@ func (c *Chain) decodeArrays(s *scratch, v *grid.View, src []byte) error {
 	return nil
 }
 
-// encodeBlocks returns the block that the array-to-bytes codec is given, and a buffer to put back.
+// encodeBlocks returns the block that the array-to-bytes codec is given, and a buffer to
+// put back.
 func (c *Chain) encodeBlocks(s *scratch, src grid.View) (Block, *budget.Buffer, error) {
 	if err := c.shapes(s, src.Shape); err != nil {
 		return Block{}, nil, err
@@ -68,7 +69,8 @@ func (c *Chain) encodeBlocks(s *scratch, src grid.View) (Block, *budget.Buffer, 
 	return block, free, nil
 }
 
-// block returns room for an array of a shape as the first n array codecs make it, and the buffer to put back.
+// block returns room for an array of a shape as the first n array codecs make it, and the
+// buffer to put back.
 func (c *Chain) block(shape []int64, n int) (Block, *budget.Buffer, error) {
 	size, ok := blockBytes(shape, c.specs[n].Width())
 	if !ok || size > c.mostBetween() {
@@ -78,7 +80,8 @@ func (c *Chain) block(shape []int64, n int) (Block, *budget.Buffer, error) {
 	return Block{Shape: shape, Data: b.Bytes(size)}, b, nil
 }
 
-// mostBetween returns the most bytes of an array between two codecs: some codecs make numbers longer.
+// mostBetween returns the most bytes of an array between two codecs: some codecs make
+// numbers longer.
 func (c *Chain) mostBetween() int64 { return c.limit * int64(c.widest()) }
 
 // blockBytes returns the bytes of an array, and whether that fits.
@@ -90,7 +93,8 @@ func blockBytes(shape []int64, width int) (int64, bool) {
 	return checked.Mul(n, int64(width))
 }
 
-// shapes sets s.shapes to the shape of the array before each array codec, and after the last.
+// shapes sets s.shapes to the shape of the array before each array codec, and after the
+// last.
 func (c *Chain) shapes(s *scratch, shape []int64) (err error) {
 	s.numbers, s.shapes = s.numbers[:0], append(s.shapes[:0], shape)
 	for i, a := range c.arrays {

@@ -13,8 +13,9 @@ import (
 	"varve.dev/zarr/internal/clock"
 )
 
-// BenchmarkTransposed encodes chunks in C order with transposed axes, and decodes them to a block in C order, beside copying
-// the bytes once. Decoding copies them to memory of its own before, as a codec that decompresses does.
+// BenchmarkTransposed encodes chunks in C order with transposed axes, and decodes them to
+// a block in C order, beside copying the bytes once. Decoding copies them to memory of
+// its own before, as a codec that decompresses does.
 func BenchmarkTransposed(b *testing.B) {
 	for _, name := range []string{"uint8", "uint16", "float32", "float64", "complex128"} {
 		for _, side := range []int64{64, 1000, 1024} {

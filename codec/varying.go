@@ -11,11 +11,13 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Elements that differ in length, as text does: inside of a chain, and wherever else they are moved about, they are references to a
-// heap; codecs that turn them into bytes see the elements themselves.
+// Elements that differ in length, as text does: inside of a chain, and wherever else they
+// are moved about, they are references to a heap; codecs that turn them into bytes see
+// the elements themselves.
 
-// decodeVarying turns stored bytes into references, for which dst has room, and adds what they refer to to its heap.
-// Elements that take more bytes than the heap has room for are [ErrRoom].
+// decodeVarying turns stored bytes into references, for which dst has room, and adds what
+// they refer to to its heap. Elements that take more bytes than the heap has room for are
+// [ErrRoom].
 func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 	count, ok := checked.Product(dst.Shape...)
 	if !ok || !c.divides && count > int64(len(dst.Data)) {
@@ -74,7 +76,8 @@ func (c *Chain) room(h *grid.Heap) room {
 	return room{left, most}
 }
 
-// tooMuchText says that elements of n bytes do not fit into the room, which others may get more of unless it is the limit.
+// tooMuchText says that elements of n bytes do not fit into the room, which others may
+// get more of unless it is the limit.
 func tooMuchText(n int64, r room, limit int64) error {
 	if r.left < limit {
 		return &roomError{n, r}
@@ -94,8 +97,8 @@ func (e *roomError) Error() string {
 
 func (e *roomError) Is(target error) bool { return target == ErrRoom }
 
-// CheckRoom returns an [ErrRoom] where a heap has more bytes than there are to be in it: who limited it may give it more room, as
-// [Chain.Grow] does.
+// CheckRoom returns an [ErrRoom] where a heap has more bytes than there are to be in it:
+// who limited it may give it more room, as [Chain.Grow] does.
 func CheckRoom(h *grid.Heap) error {
 	if !h.Full() {
 		return nil
@@ -104,10 +107,12 @@ func CheckRoom(h *grid.Heap) error {
 	return &roomError{most + 1, room{0, most}}
 }
 
-// leastInPlace is how many bytes a buffer has that may become a page of a heap. Shorter ones are used again.
+// leastInPlace is how many bytes a buffer has that may become a page of a heap. Shorter
+// ones are used again.
 const leastInPlace = 256 << 10
 
-// fills reports whether data is in the buffer and takes so much of it that a heap may keep all of it.
+// fills reports whether data is in the buffer and takes so much of it that a heap may
+// keep all of it.
 func fills(b *budget.Buffer, data []byte) bool {
 	if b == nil || len(data) < leastInPlace || len(data) < cap(b.B)/3*2 {
 		return false
@@ -142,11 +147,13 @@ func checkOffsets(b Block, count int64) error {
 	return nil
 }
 
-// firstTry is how many times as long as its encoded form a chunk of unknown length is taken to be at first.
+// firstTry is how many times as long as its encoded form a chunk of unknown length is
+// taken to be at first.
 const firstTry = 8
 
-// growing undoes the bytes codecs where nobody knows how many bytes come out: it tries with twice as many each time, up to what
-// elements that fill the room take. Of them it expects first.
+// growing undoes the bytes codecs where nobody knows how many bytes come out: it tries
+// with twice as many each time, up to what elements that fill the room take. Of them it
+// expects first.
 func (c *Chain) growing(shape []int64, src []byte, room room, first int64) ([]byte, *budget.Buffer, error) {
 	whole := min(c.most(shape, room.left, 0), 2*c.limit)
 	if c.divides {
@@ -171,13 +178,16 @@ func (c *Chain) growing(shape []int64, src []byte, room room, first int64) ([]by
 	}
 }
 
-// leastText is how many bytes a chunk of unknown length is taken to have at least, at first.
+// leastText is how many bytes a chunk of unknown length is taken to have at least, at
+// first.
 const leastText = 64 << 10
 
-// leastClaim is how many bytes are tried at least of a chunk that says how long it is: more frames may follow the first.
+// leastClaim is how many bytes are tried at least of a chunk that says how long it is:
+// more frames may follow the first.
 const leastClaim = 512
 
-// expected returns about how many bytes the bytes codecs make of src: what it claims to be, or a guess.
+// expected returns about how many bytes the bytes codecs make of src: what it claims to
+// be, or a guess.
 func (c *Chain) expected(src []byte) int64 {
 	for i := len(c.bytes) - 1; i >= 0; i-- {
 		if t, ok := c.bytes[i].(Trimmer); ok {
@@ -198,11 +208,12 @@ func (c *Chain) expected(src []byte) int64 {
 	return max(1, int64(len(src)))
 }
 
-// longer is how many times as long as stored the elements of the chunk were that was decoded last, in units of 1/256. The zero value
-// has seen none.
+// longer is how many times as long as stored the elements of the chunk were that was
+// decoded last, in units of 1/256. The zero value has seen none.
 type longer struct{ atomic.Int64 }
 
-// times returns how long the elements of a chunk of n stored bytes probably are, and a little more.
+// times returns how long the elements of a chunk of n stored bytes probably are, and a
+// little more.
 func (l *longer) times(n int64) int64 {
 	ratio := l.Load()
 	if ratio == 0 {
@@ -225,9 +236,11 @@ func (l *longer) saw(decoded, stored int64) {
 // Varies reports whether elements differ in length.
 func (c *Chain) Varies() bool { return c.varies }
 
-// Grow calls decode with room for the elements of a stored chunk as long as they probably are, and again with twice the room as long as it
-// fails for want of it ([ErrRoom]), up to the limit of a chunk. decode limits a heap to that room, which may be shared by inner chunks.
-// Grow gives up where another limit left no room, as that of a block or of the chunk around this one: whoever set it may raise it.
+// Grow calls decode with room for the elements of a stored chunk as long as they probably
+// are, and again with twice the room as long as it fails for want of it ([ErrRoom]), up
+// to the limit of a chunk. decode limits a heap to that room, which may be shared by
+// inner chunks. Grow gives up where another limit left no room, as that of a block or of
+// the chunk around this one: whoever set it may raise it.
 func (c *Chain) Grow(src []byte, decode func(room int64) error) error {
 	for room := min(c.limit, c.expected(src)); ; room = min(c.limit, 2*room) {
 		err := decode(room)
@@ -238,7 +251,8 @@ func (c *Chain) Grow(src []byte, decode func(room int64) error) error {
 	}
 }
 
-// TextWeight returns the bytes that it takes to decode elements that have so many bytes, besides references to them.
+// TextWeight returns the bytes that it takes to decode elements that have so many bytes,
+// besides references to them.
 func (c *Chain) TextWeight(room int64) int64 {
 	n := int64(1) // where the elements come to be
 	for _, b := range c.bytes {
@@ -249,7 +263,8 @@ func (c *Chain) TextWeight(room int64) int64 {
 	return min(n, 3) * room
 }
 
-// decodeWithin undoes the bytes codecs, of which each has a result of at most about so many bytes.
+// decodeWithin undoes the bytes codecs, of which each has a result of at most about so
+// many bytes.
 func (c *Chain) decodeWithin(src []byte, most int64) ([]byte, *budget.Buffer, error) {
 	var last *budget.Buffer
 	for i := len(c.bytes) - 1; i >= 0; i-- {
@@ -276,8 +291,8 @@ func (c *Chain) decodeWithin(src []byte, most int64) ([]byte, *budget.Buffer, er
 	return src, last, nil
 }
 
-// decodeStep undoes bytes codec i, the result of which has at most so many bytes. That of all but the last to be undone is bytes which
-// are encoded, probably far fewer.
+// decodeStep undoes bytes codec i, the result of which has at most so many bytes. That of
+// all but the last to be undone is bytes which are encoded, probably far fewer.
 func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffer, error) {
 	first := room
 	if i > 0 {
@@ -299,8 +314,9 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 // EncodeNew is [Chain.Encode] to a buffer that the caller puts back, also after an error.
 //
 // Elements that differ in length are long beside their references, so each step takes its
-// memory when it begins, and gives back that of the step before. If last is set, that goes
-// for the elements of src, too: neither they nor any others in their heap may be used again.
+// memory when it begins, and gives back that of the step before. If last is set, that
+// goes for the elements of src, too: neither they nor any others in their heap may be
+// used again.
 func (c *Chain) EncodeNew(src grid.View, last bool) ([]byte, *budget.Buffer, error) {
 	if !c.varies {
 		b := budget.Get(c.MaxEncoded(src.Shape, src.ElementBytes()))
@@ -317,8 +333,8 @@ func (c *Chain) EncodeNew(src grid.View, last bool) ([]byte, *budget.Buffer, err
 	return c.encodeSteps(serial, own, len(c.bytes))
 }
 
-// encodeText returns what the array-to-bytes codec makes of elements that differ in length,
-// and the buffer that it is in.
+// encodeText returns what the array-to-bytes codec makes of elements that differ in
+// length, and the buffer that it is in.
 func (c *Chain) encodeText(src grid.View) ([]byte, *budget.Buffer, error) {
 	s := newScratch()
 	defer s.free()
@@ -332,8 +348,8 @@ func (c *Chain) encodeText(src grid.View) ([]byte, *budget.Buffer, error) {
 	return out, own, c.failSerial(err)
 }
 
-// encodeVarying appends what a codec that is no [Divider] makes of the elements that a block
-// refers to.
+// encodeVarying appends what a codec that is no [Divider] makes of the elements that a
+// block refers to.
 func (c *Chain) encodeVarying(s *scratch, dst []byte, b Block) ([]byte, error) {
 	if serial, ok := c.serial.(HeapEncoder); ok {
 		return serial.EncodeHeap(dst, b)

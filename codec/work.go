@@ -11,19 +11,22 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Work is what one call of a codec may use of the machine. The calls of one operation share their cores.
+// Work is what one call of a codec may use of the machine. The calls of one operation
+// share their cores.
 type Work struct {
 	Cores    Cores
 	Bytes    int64          // held at one time besides what the caller gave; who needs more for a single step takes that step alone
 	Memory   *budget.Budget // of the operation; elements that differ in length take theirs from it, in its second step
 	Requests int            // to the store at one time, at least 1
 
-	// Ranges of a stored chunk are read as one where at most Gap bytes lie between them and they have at most Span bytes
-	// together. A chunk of at most Small bytes is read whole, and Guess bytes are read with an index that stands at an end.
+	// Ranges of a stored chunk are read as one where at most Gap bytes lie between them
+	// and they have at most Span bytes together. A chunk of at most Small bytes is read
+	// whole, and Guess bytes are read with an index that stands at an end.
 	Gap, Span, Small, Guess int64
 
-	// Block is how many bytes are read at a time where one more request costs next to nothing, so that they are in the processor's caches
-	// while they are moved to their place; 0 reads as much at once as Span and Bytes allow.
+	// Block is how many bytes are read at a time where one more request costs next to
+	// nothing, so that they are in the processor's caches while they are moved to their
+	// place; 0 reads as much at once as Span and Bytes allow.
 	Block int64
 
 	// Observer is told of what is done to the stored chunk at Key, unless it is nil.
@@ -31,8 +34,9 @@ type Work struct {
 	Key      store.Key
 }
 
-// Grow is [Chain.Grow] within the memory of the operation, for a chunk with n bytes of references. While decode runs it may wait for
-// nothing but memory of its own: others wait for what it holds.
+// Grow is [Chain.Grow] within the memory of the operation, for a chunk with n bytes of
+// references. While decode runs it may wait for nothing but memory of its own: others
+// wait for what it holds.
 func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode func(room int64) error) error {
 	return c.Grow(src, func(room int64) error {
 		if w.Memory == nil {
@@ -47,8 +51,9 @@ func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode f
 	})
 }
 
-// Cores is how many goroutines may encode and decode at one time: more would only take more memory, since every codec at
-// work has tables of its own. Waiting for the store takes no core.
+// Cores is how many goroutines may encode and decode at one time: more would only take
+// more memory, since every codec at work has tables of its own. Waiting for the store
+// takes no core.
 type Cores chan struct{}
 
 // NewCores returns as many cores as Go uses processors.
@@ -70,8 +75,9 @@ func (c Cores) tryEnter() bool {
 	}
 }
 
-// Each calls work for the numbers below n in turn, from the caller's goroutine, which holds a core, and from as many others as cores
-// are free; each passes the number of its goroutine, from 0. It never waits for a core, so that who has codecs of its own cannot
+// Each calls work for the numbers below n in turn, from the caller's goroutine, which
+// holds a core, and from as many others as cores are free; each passes the number of its
+// goroutine, from 0. It never waits for a core, so that who has codecs of its own cannot
 // block itself. The first error ends it.
 func (c Cores) Each(ctx context.Context, n int64, work func(worker int, i int64) error) error {
 	if n == 1 {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestEach calls work once for each number, whatever cores there are, and takes no core that is not free.
+// TestEach calls work once for each number, whatever cores there are, and takes no core
+// that is not free.
 func TestEach(t *testing.T) {
 	for _, cores := range []int{0, 1, 2, 5} {
 		for _, n := range []int64{0, 1, 3, 100} {
@@ -50,7 +51,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachWithinEach has work of its own in every call, on the same cores: nobody waits for a core.
+// TestEachWithinEach has work of its own in every call, on the same cores: nobody waits
+// for a core.
 func TestEachWithinEach(t *testing.T) {
 	c := make(Cores, 2)
 	c.Enter()

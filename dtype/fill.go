@@ -186,7 +186,8 @@ func (t Type) expected() string {
 	return "a data type first"
 }
 
-// expectedStruct shows an object with the fields of t, unless that is too long to be read.
+// expectedStruct shows an object with the fields of t, unless that is too long to be
+// read.
 func (t Type) expectedStruct() string {
 	text := "an object with a value for each field"
 	if example := t.AppendJSON(nil, t.Default()); len(example) <= 200 {

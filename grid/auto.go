@@ -16,8 +16,8 @@ const (
 //
 // An axis of length 0 counts as one of length 1, so its chunks have one element, as in
 // zarr-python. An array that is created empty and then grows along such an axis gets a
-// chunk for every element along it. Pass the shape that the array will have instead, as the
-// command varve does: it chooses chunks of about 128 KiB along the first empty axis.
+// chunk for every element along it. Pass the shape that the array will have instead, as
+// the command varve does: it chooses chunks of about 128 KiB along the first empty axis.
 func Auto(shape []int64, size int64) []int64 {
 	chunk := make([]int64, len(shape))
 	total := float64(size)

@@ -72,8 +72,8 @@ func (a Axis) appendEncoded(dst []byte) []byte {
 	return a.appendRuns(dst, a.Encoded())
 }
 
-// growingRuns is the number of runs up to which text may grow as it is appended. Text of more
-// would take twice its memory.
+// growingRuns is the number of runs up to which text may grow as it is appended. Text of
+// more would take twice its memory.
 const growingRuns = 1 << 12
 
 // appendRuns appends a list of edges and of pairs [length, count].

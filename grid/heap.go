@@ -153,16 +153,17 @@ func (h *Heap) add(page []byte) int {
 	return len(all) - 1
 }
 
-// Lend notes that memory which belongs to a pool is a page of the heap; see [Heap.Release].
+// Lend notes that memory which belongs to a pool is a page of the heap; see
+// [Heap.Release].
 func (h *Heap) Lend(page interface{ Put() }) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lent = append(h.lent, page)
 }
 
-// Release gives the pages that were lent back to their pool, and lets go of all others. The
-// elements of the heap must not be used any more, nor those of heaps that it shares pages
-// with.
+// Release gives the pages that were lent back to their pool, and lets go of all others.
+// The elements of the heap must not be used any more, nor those of heaps that it shares
+// pages with.
 func (h *Heap) Release() {
 	if h == nil {
 		return
@@ -295,12 +296,13 @@ func (h *Heap) take(refs []byte, from *Heap) {
 	}
 }
 
-// leastShared is how many bytes references have together at least whose pages are shared. Fewer are
-// copied, so that many small chunks do not make many pages.
+// leastShared is how many bytes references have together at least whose pages are shared.
+// Fewer are copied, so that many small chunks do not make many pages.
 const leastShared = 1 << 20
 
-// share is take without a copy: the pages of the other heap become pages of h. It does that, and
-// reports so, where the references are to nearly all bytes of these pages and h has room for them.
+// share is take without a copy: the pages of the other heap become pages of h. It does
+// that, and reports so, where the references are to nearly all bytes of these pages and h
+// has room for them.
 func (h *Heap) share(refs []byte, from *Heap) bool {
 	all := *from.all.Load()
 	numbers := make([]int, len(all)) // of the pages in h; 0 means that there is none

@@ -7,8 +7,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestSharedPages moves long elements between heaps. They are not copied where they are nearly all
-// of their page and there is room for it, and are the same elements in any case.
+// TestSharedPages moves long elements between heaps. They are not copied where they are
+// nearly all of their page and there is room for it, and are the same elements in any
+// case.
 func TestSharedPages(t *testing.T) {
 	const size = 1 << 20
 	words := [][]byte{bytes.Repeat([]byte("a"), size), nil, []byte("fill"), bytes.Repeat([]byte("b"), size), []byte("short")}
@@ -51,7 +52,8 @@ type page struct{ put int }
 
 func (p *page) Put() { p.put++ }
 
-// TestRelease gives the pages that were lent back, once, and keeps none but the fill value.
+// TestRelease gives the pages that were lent back, once, and keeps none but the fill
+// value.
 func TestRelease(t *testing.T) {
 	h, lent := grid.NewHeap([]byte("fill")), new(page)
 	h.Within(100).Add(make([]byte, grid.RefSize), []byte("text"), []int64{0, 4})

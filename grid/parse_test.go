@@ -125,7 +125,8 @@ func ExampleAxis_Resized() {
 	// Output: [{1 1} {2 1} {3 1} {4 1}] <nil>
 }
 
-// TestParseLongTexts has names and texts of a megabyte, of which errors quote the beginning.
+// TestParseLongTexts has names and texts of a megabyte, of which errors quote the
+// beginning.
 func TestParseLongTexts(t *testing.T) {
 	long := strings.Repeat("z", 1<<20)
 	for _, c := range [][2]string{

@@ -15,7 +15,8 @@ type autoCase struct {
 	Size  int64   `json:"size"` // of an element in bytes
 }
 
-// TestAuto compares the chunks that both implementations choose by themselves, for arrays of a few bytes and of many petabytes.
+// TestAuto compares the chunks that both implementations choose by themselves, for arrays
+// of a few bytes and of many petabytes.
 func TestAuto(t *testing.T) {
 	t.Parallel()
 	p, r := startPython(t), rand.New(rand.NewPCG(seed(t), 0))

@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// array makes an array of uncompressed elements in a directory, which zarr-python reads as well, and returns its path.
+// array makes an array of uncompressed elements in a directory, which zarr-python reads
+// as well, and returns its path.
 func (b *beside) array(shape []int64, cuts ...grid.Cut) string {
 	path := b.fresh()
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{

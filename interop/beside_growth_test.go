@@ -11,13 +11,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// durable are the ways to write in a local store: as Varve does unless told otherwise, and as zarr-python does.
+// durable are the ways to write in a local store: as Varve does unless told otherwise,
+// and as zarr-python does.
 var durable = []struct {
 	what string
 	d    store.Durability
 }{{"local, synced", store.Sync}, {"local, not synced", store.Flush}}
 
-// shrinks takes an element, which is a chunk, from arrays of many chunks. The last ones are stored, and no others.
+// shrinks takes an element, which is a chunk, from arrays of many chunks. The last ones
+// are stored, and no others.
 func (b *beside) shrinks() {
 	const chunks, rounds = 10_000_000, 20
 	for _, g := range []struct {
@@ -71,8 +73,9 @@ func (b *beside) appends() {
 	b.traffic("10^6 random edges: append a chunk", fresh(), fresh(), data, int64(len(data)))
 }
 
-// days appends a day of 90 × 180 values to eighty years and a half, in chunks of 365 days, where the last year is one chunk
-// that is filled to the half, or is in chunks of a day.
+// days appends a day of 90 × 180 values to eighty years and a half, in chunks of 365
+// days, where the last year is one chunk that is filled to the half, or is in chunks of a
+// day.
 func (b *beside) days() {
 	const past, half, lat, lon = 80 * 365, 182, 90, 180
 	data := slices.Repeat([]float32{2}, lat*lon)
@@ -98,7 +101,8 @@ func (b *beside) days() {
 	}
 }
 
-// traffic counts the bytes that an append of some length reads and writes, where the system counts them.
+// traffic counts the bytes that an append of some length reads and writes, where the
+// system counts them.
 func (b *beside) traffic(what, mine, other string, data []float32, length int64) {
 	if _, err := os.Stat("/proc/self/io"); err != nil {
 		return
@@ -115,7 +119,8 @@ func (b *beside) traffic(what, mine, other string, data []float32, length int64)
 	}
 }
 
-// moved returns the bytes that this process has read and written so far, as Linux counts them.
+// moved returns the bytes that this process has read and written so far, as Linux counts
+// them.
 func (b *beside) moved() (bytes [2]float64) {
 	text, err := os.ReadFile("/proc/self/io")
 	check(b.T, err)

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// lookups opens an array whose chunks are the months of eighty years, and finds the chunks of indices.
+// lookups opens an array whose chunks are the months of eighty years, and finds the
+// chunks of indices.
 func (b *beside) lookups() {
 	lengths, extent := eightyYears()
 	path := b.array([]int64{extent}, grid.Edges(lengths...))

@@ -59,7 +59,8 @@ func (b *beside) shard(n int64) {
 	b.coldAndWarm(what+"read one element", h, read, besideRequest{Op: "read_element", Path: path, Rounds: 5})
 }
 
-// coldAndWarm measures what is done to an array that was opened just now, and to one to which it was done before.
+// coldAndWarm measures what is done to an array that was opened just now, and to one to
+// which it was done before.
 func (b *beside) coldAndWarm(what string, h *zarr.Hierarchy, do func(*zarr.Array), r besideRequest) {
 	var a *zarr.Array
 	cold := bestAfter(20, 1, func() { a = b.openIn(h) }, func() { do(a) })
@@ -84,7 +85,8 @@ func (b *beside) openIn(h *zarr.Hierarchy) *zarr.Array {
 	return a
 }
 
-// oneShard makes an array that is a cube of bytes in one shard, none of them the fill value.
+// oneShard makes an array that is a cube of bytes in one shard, none of them the fill
+// value.
 func (b *beside) oneShard(n int64) (path string, data []byte) {
 	path, data = b.fresh(), make([]byte, n*n*n)
 	r := rand.New(rand.NewPCG(5, 6))
@@ -102,7 +104,8 @@ func (b *beside) oneShard(n int64) (path string, data []byte) {
 	return path, data
 }
 
-// innerReads reads inner chunks here and there, of shards of 4³ of them in a directory, in several goroutines or threads.
+// innerReads reads inner chunks here and there, of shards of 4³ of them in a directory,
+// in several goroutines or threads.
 func (b *beside) innerReads() {
 	const shape, shard, inner, reads = 512, 256, 64, 256
 	path := b.cube(shape, shard, inner)

@@ -20,11 +20,12 @@ import (
 //go:embed beside.py
 var besideProgram string
 
-// patience is how long zarr-python may take for one line of the table, setting up included.
+// patience is how long zarr-python may take for one line of the table, setting up
+// included.
 const patience = 60 * time.Second
 
-// TestBeside measures Varve and zarr-python in one run on one machine and prints a table, or the part of it that
-// $VARVE_BESIDE names. It asserts no time.
+// TestBeside measures Varve and zarr-python in one run on one machine and prints a table,
+// or the part of it that $VARVE_BESIDE names. It asserts no time.
 func TestBeside(t *testing.T) {
 	if os.Getenv("VARVE_BESIDE") == "" {
 		t.Skip("measures and takes minutes: make beside")
@@ -186,7 +187,8 @@ func processor() string {
 	return name
 }
 
-// firstLine returns the first line of a file that begins with a prefix, "" where there is none.
+// firstLine returns the first line of a file that begins with a prefix, "" where there is
+// none.
 func firstLine(file, prefix string) string {
 	f, err := os.Open(file)
 	if err != nil {

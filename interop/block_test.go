@@ -11,7 +11,8 @@ type block struct {
 	data  []byte
 }
 
-// randomBlock returns a block with long stretches of the fill value, so that whole chunks hold nothing else.
+// randomBlock returns a block with long stretches of the fill value, so that whole chunks
+// hold nothing else.
 func randomBlock(r *rand.Rand, s spec, shape []int64) block {
 	n := 1
 	for _, extent := range shape {
@@ -30,7 +31,8 @@ func randomBlock(r *rand.Rand, s spec, shape []int64) block {
 	return block{shape, data}
 }
 
-// resized returns the block in another shape: what is in both shapes stays, the rest is the fill value.
+// resized returns the block in another shape: what is in both shapes stays, the rest is
+// the fill value.
 func (b block) resized(shape []int64, fill []byte) block {
 	size, index := len(fill), make([]int64, len(shape))
 	next := block{slices.Clone(shape), nil}

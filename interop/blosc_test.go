@@ -37,7 +37,8 @@ func (c bloscCase) codec(t *testing.T) zarrcodec.BytesBytes {
 	return made.(zarrcodec.BytesBytes)
 }
 
-// randomContent returns up to a few hundred thousand bytes, more or less compressible, and not always whole elements.
+// randomContent returns up to a few hundred thousand bytes, more or less compressible,
+// and not always whole elements.
 func randomContent(r *rand.Rand, element int) []byte {
 	n := r.IntN(1 << (4 + r.IntN(16)))
 	if r.IntN(4) > 0 {
@@ -53,7 +54,8 @@ func randomContent(r *rand.Rand, element int) []byte {
 	return b
 }
 
-// TestBlosc has this package and c-blosc make frames of the same content, and each decode those of the other.
+// TestBlosc has this package and c-blosc make frames of the same content, and each decode
+// those of the other.
 func TestBlosc(t *testing.T) {
 	t.Parallel()
 	python, seed, folder := interpreter(t), seed(t), t.TempDir()

@@ -14,8 +14,8 @@ more = xarray.Dataset({"t": (("time", "x"), numpy.ones((2, 3), "f4")), "u": (("t
 more.to_zarr(sys.argv[1], append_dim="time", consolidated=True)
 `
 
-// TestConsolidatedByBoth has xarray append to a group that varve wrote: the consolidated metadata that it
-// writes spells out what varve leaves out, and is not stale.
+// TestConsolidatedByBoth has xarray append to a group that varve wrote: the consolidated
+// metadata that it writes spells out what varve leaves out, and is not stale.
 func TestConsolidatedByBoth(t *testing.T) {
 	t.Parallel()
 	scriptMissing(t) // xarray is here

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// tables makes a group, and compares the tables that are exported of it with what xarray makes of
-// the same arrays. Its arguments are the folder of the group and tables, and "write" or "read".
+// tables makes a group, and compares the tables that are exported of it with what xarray
+// makes of the same arrays. Its arguments are the folder of the group and tables, and
+// "write" or "read".
 const tables = `
 import sys, warnings, numpy, pandas, xarray
 warnings.simplefilter("ignore")
@@ -33,7 +34,8 @@ same("name", d.name.to_pandas().to_frame("name"), ["time"], parse_dates=["time"]
 same("ok", d.ok.to_pandas().to_frame("ok"), ["time"], parse_dates=["time"])
 `
 
-// TestTables exports arrays with a header. pandas reads the same tables that xarray makes.
+// TestTables exports arrays with a header. pandas reads the same tables that xarray
+// makes.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	scriptMissing(t) // xarray is here

@@ -91,8 +91,9 @@ func (s selected) selection(shape []int64) selection.Selection {
 	return selection.Basic(items)
 }
 
-// TestEverything reads arrays of every type, codec, grid and format that zarr-python has, and selections of them; it changes each by
-// a selection, and writes another like it and one of the other format. zarr-python reads all of them.
+// TestEverything reads arrays of every type, codec, grid and format that zarr-python has,
+// and selections of them; it changes each by a selection, and writes another like it and
+// one of the other format. zarr-python reads all of them.
 func TestEverything(t *testing.T) {
 	dir, run := t.TempDir(), scriptOf(t, "everything.py")
 	seed, n := seed(t), min(2*cases(), 300)
@@ -130,8 +131,8 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// TestEverythingConsolidated reads arrays through the consolidated metadata that zarr-python wrote, and has zarr-python do so with
-// what Varve makes of them.
+// TestEverythingConsolidated reads arrays through the consolidated metadata that
+// zarr-python wrote, and has zarr-python do so with what Varve makes of them.
 func TestEverythingConsolidated(t *testing.T) {
 	run, seed := scriptOf(t, "everything.py"), strconv.FormatUint(seed(t), 10)
 	for _, format := range []string{"2", "3"} {
@@ -159,7 +160,8 @@ func TestEverythingConsolidated(t *testing.T) {
 	}
 }
 
-// scriptOf returns a function that runs a script of this folder and returns what it prints.
+// scriptOf returns a function that runs a script of this folder and returns what it
+// prints.
 func scriptOf(t *testing.T, script string) func(args ...string) string {
 	python := interpreter(t)
 	return func(args ...string) string {
@@ -212,7 +214,8 @@ func (c *everythingCase) write(t *testing.T, a *zarr.Array, path string) {
 	}
 }
 
-// writeLike writes an array with the elements of another, unless the format of the new one cannot say what it is.
+// writeLike writes an array with the elements of another, unless the format of the new
+// one cannot say what it is.
 func writeLike(t *testing.T, s zarr.Spec, a *zarr.Array, path, suffix string) bool {
 	t.Helper()
 	same := s.Format == a.Metadata().Format()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// filtered has chains of codecs that turn arrays into arrays, by the data type of the array. All of them keep whole numbers from 0
-// to 100.
+// filtered has chains of codecs that turn arrays into arrays, by the data type of the
+// array. All of them keep whole numbers from 0 to 100.
 var filtered = []struct {
 	typ    string
 	codecs []codec
@@ -32,7 +32,8 @@ var filtered = []struct {
 	{"bool", []codec{{"numcodecs.packbits", map[string]any{}}}},
 }
 
-// TestFilters has each implementation write random arrays through codecs that change values, types and shapes, which both read.
+// TestFilters has each implementation write random arrays through codecs that change
+// values, types and shapes, which both read.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
@@ -55,7 +56,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// randomFiltered returns a random array whose chunks go through one of the chains, perhaps transposed before.
+// randomFiltered returns a random array whose chunks go through one of the chains,
+// perhaps transposed before.
 func randomFiltered(r *rand.Rand) spec {
 	s, f := randomSpec(r), filtered[r.IntN(len(filtered))]
 	for len(s.Shape) == 0 || slices.Contains(s.Shape, 0) {
@@ -67,7 +69,8 @@ func randomFiltered(r *rand.Rand) spec {
 	return s
 }
 
-// wholeNumbers returns elements of at least n bytes, from 0 to 100 each, or the fill value; n is a multiple of their length.
+// wholeNumbers returns elements of at least n bytes, from 0 to 100 each, or the fill
+// value; n is a multiple of their length.
 func wholeNumbers(r *rand.Rand, typ string, fill []byte, n int) []byte {
 	var data []byte
 	blank := fill != nil && r.IntN(3) == 0

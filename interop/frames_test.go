@@ -51,7 +51,8 @@ func frames(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestFramesRead reads frames that numcodecs writes, by all of its codecs with many configurations.
+// TestFramesRead reads frames that numcodecs writes, by all of its codecs with many
+// configurations.
 func TestFramesRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frames.zip")
 	n := frames(t, "write", path, fmt.Sprint(1+seed(t)%math.MaxInt32))
@@ -134,7 +135,8 @@ func TestFramesWritten(t *testing.T) {
 	t.Logf("%s frames of Varve", frames(t, "read", path))
 }
 
-// plains returns byte strings of several kinds whose lengths are multiples of 48, and not 0, which some of numcodecs' codecs do not take.
+// plains returns byte strings of several kinds whose lengths are multiples of 48, and not
+// 0, which some of numcodecs' codecs do not take.
 func plains(r *rand.Rand) [][]byte {
 	noise, field, few := make([]byte, 48*(1+r.IntN(2000))), make([]byte, 48*(1+r.IntN(20_000))), make([]byte, 48*(1+r.IntN(20_000)))
 	for i := range noise {

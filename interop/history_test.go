@@ -13,7 +13,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// TestHistories has both implementations change the same arrays by turns, and read them after every change.
+// TestHistories has both implementations change the same arrays by turns, and read them
+// after every change.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	histories(t, cases()/2, randomSpec)
@@ -141,7 +142,8 @@ func kind(g grid.Growth) string {
 	return word
 }
 
-// randomShape returns another shape: the one before, or one of which an axis is other than now, or several are.
+// randomShape returns another shape: the one before, or one of which an axis is other
+// than now, or several are.
 func (h *history) randomShape() (shape []int64, grows, shrinks bool) {
 	shape = slices.Clone(h.want.shape)
 	if h.was != nil && h.r.IntN(2) == 0 {

@@ -173,8 +173,8 @@ func cases() int {
 	return 60
 }
 
-// seed returns the seed of a test and prints it. CI has the same one every time, so that it judges a change and not its
-// luck; every run elsewhere tries other cases.
+// seed returns the seed of a test and prints it. CI has the same one every time, so that
+// it judges a change and not its luck; every run elsewhere tries other cases.
 func seed(t *testing.T) uint64 {
 	seed := uint64(time.Now().UnixNano())
 	if os.Getenv("CI") == "true" {

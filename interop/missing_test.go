@@ -19,8 +19,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// TestMissing converts groups with masks of every kind to the other format, to another place and
-// where they are, and back. xarray reads the same of all of them, missing values included.
+// TestMissing converts groups with masks of every kind to the other format, to another
+// place and where they are, and back. xarray reads the same of all of them, missing
+// values included.
 func TestMissing(t *testing.T) {
 	run, dir := scriptMissing(t), t.TempDir()
 	run("write", dir)
@@ -75,8 +76,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// scriptMissing returns a function that runs the script and returns what it prints. Where there
-// is no xarray the test is skipped, and fails where $CI is "true".
+// scriptMissing returns a function that runs the script and returns what it prints. Where
+// there is no xarray the test is skipped, and fails where $CI is "true".
 func scriptMissing(t *testing.T) func(args ...string) string {
 	python := interpreter(t)
 	if out, err := exec.Command(python, "-c", "import xarray").CombinedOutput(); err != nil {
@@ -99,8 +100,8 @@ func scriptMissing(t *testing.T) func(args ...string) string {
 	}
 }
 
-// TestCreatedV2 creates a group of format 2 whose arrays are left at their defaults. xarray opens
-// it, with the array of rank 0 in it, and takes no zero for missing data.
+// TestCreatedV2 creates a group of format 2 whose arrays are left at their defaults.
+// xarray opens it, with the array of rank 0 in it, and takes no zero for missing data.
 func TestCreatedV2(t *testing.T) {
 	run, dir := scriptMissing(t), filepath.Join(t.TempDir(), "g.zarr")
 	ctx := t.Context()
@@ -127,7 +128,8 @@ func TestCreatedV2(t *testing.T) {
 }
 
 // TestGrowthAttribute opens a group whose arrays keep their growth policy with them, as
-// `varve create --grow` stores it. xarray and zarr-python take it for an attribute like others.
+// `varve create --grow` stores it. xarray and zarr-python take it for an attribute like
+// others.
 func TestGrowthAttribute(t *testing.T) {
 	run, dir := scriptMissing(t), filepath.Join(t.TempDir(), "g.zarr")
 	t.Setenv("ZARR_ARRAY__RECTILINEAR_CHUNKS", "true")

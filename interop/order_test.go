@@ -23,8 +23,9 @@ var orders = []struct {
 	order zarrcodec.Order
 }{{"morton", zarrcodec.Morton}, {"lexicographic", zarrcodec.C}, {"colexicographic", zarrcodec.Fortran}}
 
-// TestOrder has both implementations write the same elements in each order, with codecs that leave no choice, all at once and then
-// in parts: what they store has to be the same, byte by byte.
+// TestOrder has both implementations write the same elements in each order, with codecs
+// that leave no choice, all at once and then in parts: what they store has to be the
+// same, byte by byte.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
@@ -75,7 +76,8 @@ func (w *twins) write(t *testing.T, at region, data []byte) {
 	w.compare(t, at)
 }
 
-// disorder has Varve append inner chunks to shards, which are the same as zarr-python's again when they have been compacted.
+// disorder has Varve append inner chunks to shards, which are the same as zarr-python's
+// again when they have been compacted.
 func (w *twins) disorder(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	if w.inner(w.Shape) == nil || w.isNested() {

@@ -19,7 +19,8 @@ func (c cut) covered() (sum int64) {
 	return sum
 }
 
-// reach adds edges until they cover the extent; length gives each, from where it begins and how many were added before.
+// reach adds edges until they cover the extent; length gives each, from where it begins
+// and how many were added before.
 func (c cut) reach(extent int64, length func(at int64, k int) int64) cut {
 	if c.edges == nil {
 		return c
@@ -67,7 +68,8 @@ func (c cut) open(extent int64) []int64 {
 	return nil
 }
 
-// randomGrowth returns a policy for an axis that grows, and the axis afterwards. Its lengths are mostly multiples of a unit.
+// randomGrowth returns a policy for an axis that grows, and the axis afterwards. Its
+// lengths are mostly multiples of a unit.
 func randomGrowth(r *rand.Rand, c cut, from, to, unit int64) (grid.Growth, cut) {
 	if c.edges == nil {
 		return pick(r, grid.AppendOne(), grid.RepeatLast()), c
@@ -102,7 +104,8 @@ func randomLengths(r *rand.Rand, n int, unit int64) []int64 {
 	return lengths
 }
 
-// randomPlan declares edges, some of them beyond the extent. Where there are such edges already it repeats them.
+// randomPlan declares edges, some of them beyond the extent. Where there are such edges
+// already it repeats them.
 func randomPlan(r *rand.Rand, c cut, from, to, unit int64) (grid.Growth, cut) {
 	if c.covered() >= to {
 		return grid.Preplanned(runs(c.open(from))...), c
@@ -120,13 +123,15 @@ func runs(lengths []int64) []grid.Run {
 	return list
 }
 
-// weeks is an axis with an element every seven days from the first of January 2001 on, cut where months begin.
+// weeks is an axis with an element every seven days from the first of January 2001 on,
+// cut where months begin.
 type weeks struct {
 	calendar calendar.Calendar
 	next     func(at int64) int64 // the model: the first element of the next month
 }
 
-// months has a calendar that Go's time package knows too, and one in which all months have 30 days.
+// months has a calendar that Go's time package knows too, and one in which all months
+// have 30 days.
 var months = []weeks{
 	{calendar.Standard, func(at int64) int64 {
 		first := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)

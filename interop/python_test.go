@@ -36,7 +36,8 @@ type request struct {
 	Pipeline   string         `json:"pipeline"`
 	Attributes map[string]any `json:"attributes"`
 
-	// Member is an array of the group at Path, opened by the group's consolidated metadata.
+	// Member is an array of the group at Path, opened by the group's consolidated
+	// metadata.
 	Member       string     `json:"member"`
 	Consolidated bool       `json:"consolidated"`
 	Cases        []autoCase `json:"cases,omitempty"`
@@ -129,8 +130,9 @@ func (p *python) ask(t *testing.T, r request, ok any) {
 
 func (p *python) name() string { return "zarr-python" }
 
-// create makes the edges end with the array, as zarr-python wants them when it creates one; see [respell]. Where chunks are shards
-// the array is as long as the edges first, and shrinks.
+// create makes the edges end with the array, as zarr-python wants them when it creates
+// one; see [respell]. Where chunks are shards the array is as long as the edges first,
+// and shrinks.
 func (p *python) create(t *testing.T, path string, s spec) {
 	if s.units != nil {
 		shape := s.Shape
@@ -191,7 +193,8 @@ func (p *python) members(t *testing.T, path string) tree {
 
 func (p *python) read(t *testing.T, path string) state { return p.readMember(t, path, "") }
 
-// readMember reads the array at path, or a member of the group there by the group's consolidated metadata.
+// readMember reads the array at path, or a member of the group there by the group's
+// consolidated metadata.
 func (p *python) readMember(t *testing.T, path, member string) state {
 	t.Helper()
 	var answer struct {

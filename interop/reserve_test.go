@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// reserve has Varve append in parts that are written at one time, by two openers of the array. What is not published is
-// seen by nobody, zarr-python included.
+// reserve has Varve append in parts that are written at one time, by two openers of the
+// array. What is not published is seen by nobody, zarr-python included.
 func (h *history) reserve(t *testing.T) {
 	axis := h.r.IntN(len(h.want.shape))
 	from, c := h.want.shape[axis], h.spec.Chunks[axis]
@@ -103,8 +103,9 @@ func fill(t *testing.T, by []*zarr.Reservation, parts []block) {
 	check(t, errors.Join(errs...))
 }
 
-// cancelled leaves out the last part, so that nothing can be published, and gives up. It is false where edges are declared
-// beyond the array along any axis: cancelling is about to remove them.
+// cancelled leaves out the last part, so that nothing can be published, and gives up. It
+// is false where edges are declared beyond the array along any axis: cancelling is about
+// to remove them.
 func (h *history) cancelled(t *testing.T, r *zarr.Reservation, axis int, parts []block) bool {
 	t.Helper()
 	for i, c := range h.spec.Chunks {

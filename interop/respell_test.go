@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// respell gives the document of an array another spelling of the same grid, as any writer might have chosen: every grid may be
-// stored as rectilinear, and equal edges may stand one by one or as runs of any length. It gives edges that reach beyond the
-// array back to one that zarr-python created.
+// respell gives the document of an array another spelling of the same grid, as any writer
+// might have chosen: every grid may be stored as rectilinear, and equal edges may stand
+// one by one or as runs of any length. It gives edges that reach beyond the array back to
+// one that zarr-python created.
 func respell(t *testing.T, r *rand.Rand, path string, s *spec) {
 	if r.IntN(2) == 0 && !s.listed() {
 		return

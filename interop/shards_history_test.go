@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr"
 )
 
-// TestShardedHistories is [TestHistories] of arrays whose chunks are shards: their edges have to stay multiples of inner chunks.
+// TestShardedHistories is [TestHistories] of arrays whose chunks are shards: their edges
+// have to stay multiples of inner chunks.
 func TestShardedHistories(t *testing.T) {
 	t.Parallel()
 	histories(t, max(30, cases()/4), func(r *rand.Rand) spec {
@@ -49,7 +50,8 @@ func (h *history) allFit(shape []int64) bool {
 	return true
 }
 
-// rounded returns an axis that has grown, the last of its new edges lengthened to whole inner chunks.
+// rounded returns an axis that has grown, the last of its new edges lengthened to whole
+// inner chunks.
 func (h *history) rounded(axis int, c cut, up bool) cut {
 	unit, last := h.unit(axis), len(c.edges)-1
 	if up && len(c.edges) > len(h.spec.Chunks[axis].edges) {
@@ -70,7 +72,8 @@ func (h *history) change(t *testing.T, do func(*zarr.Array) error) {
 	changeBy(t, h.path, h.options(), do)
 }
 
-// refuses wants Varve to refuse a change, if inner chunks would not divide the edges of an axis after it.
+// refuses wants Varve to refuse a change, if inner chunks would not divide the edges of
+// an axis after it.
 func (h *history) refuses(t *testing.T, axis int, c cut, do func(*zarr.Array) error) bool {
 	t.Helper()
 	chunks := slices.Clone(h.spec.Chunks)
@@ -78,7 +81,8 @@ func (h *history) refuses(t *testing.T, axis int, c cut, do func(*zarr.Array) er
 	return h.refusesAny(t, chunks, do)
 }
 
-// refusesAny is refuses for a change of several axes. To cut shards whose index has no checksum may be refused as well.
+// refusesAny is refuses for a change of several axes. To cut shards whose index has no
+// checksum may be refused as well.
 func (h *history) refusesAny(t *testing.T, chunks []cut, do func(*zarr.Array) error) bool {
 	t.Helper()
 	fit := true

@@ -11,8 +11,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// shardedSpec returns an array whose chunks are shards, up to three of them one in the other, with any grid, type, chains and fill value.
-// One that is plain has no codec that implementations may encode otherwise.
+// shardedSpec returns an array whose chunks are shards, up to three of them one in the
+// other, with any grid, type, chains and fill value. One that is plain has no codec that
+// implementations may encode otherwise.
 func shardedSpec(r *rand.Rand, plain bool) spec {
 	for {
 		s := randomSpec(r)
@@ -40,7 +41,8 @@ func hasZero(complex []byte) bool {
 
 func checksums(r *rand.Rand) []codec { return slices.Repeat([]codec{{Name: "crc32c"}}, r.IntN(2)) }
 
-// shard puts the codecs into shards, and these into others, and returns how many elements an innermost chunk has.
+// shard puts the codecs into shards, and these into others, and returns how many elements
+// an innermost chunk has.
 func (s *spec) shard(r *rand.Rand, plain bool) int64 {
 	rank := len(s.Shape)
 	most := []int64{1, 4, 3, 2, 2}[rank]
@@ -67,7 +69,8 @@ func (s *spec) shard(r *rand.Rand, plain bool) int64 {
 	return inner
 }
 
-// transpose puts a transposition before the shards, whose inner chunks then have other lengths along the axes of the array.
+// transpose puts a transposition before the shards, whose inner chunks then have other
+// lengths along the axes of the array.
 func (s *spec) transpose(r *rand.Rand) {
 	order, before := r.Perm(len(s.Shape)), s.units
 	s.Filters = []codec{{"transpose", map[string]any{"order": order}}}
@@ -97,8 +100,9 @@ func randomIndexCodecs(r *rand.Rand, rank int) []codec {
 	return append(chain, slices.Repeat([]codec{{Name: "crc32c"}}, pick(r, 0, 1, 1, 1, 2))...)
 }
 
-// cutShards cuts the axes between inner chunks. Where axes are transposed before, zarr-python 3.4 wants the lengths of inner chunks
-// to divide edges of the axes that they had been of otherwise, too.
+// cutShards cuts the axes between inner chunks. Where axes are transposed before,
+// zarr-python 3.4 wants the lengths of inner chunks to divide edges of the axes that they
+// had been of otherwise, too.
 func (s *spec) cutShards(r *rand.Rand) {
 	listed := r.IntN(3)
 	inner := s.units
@@ -144,7 +148,8 @@ func product(lengths []int64) int64 {
 	return n
 }
 
-// describeShards describes shards by what is made for it, where that can say it, in place of their codec.
+// describeShards describes shards by what is made for it, where that can say it, in place
+// of their codec.
 func (s *spec) describeShards(t *testing.T, d *zarr.Spec) {
 	c := s.Serializer.Configuration
 	usual := []codec{{"bytes", map[string]any{"endian": "little"}}, {Name: "crc32c"}}
@@ -157,7 +162,8 @@ func (s *spec) describeShards(t *testing.T, d *zarr.Spec) {
 	}
 }
 
-// inner returns the logical lengths of the inner chunks along every axis, nil where there are none that could be read alone.
+// inner returns the logical lengths of the inner chunks along every axis, nil where there
+// are none that could be read alone.
 func (s spec) inner(shape []int64) [][]int64 {
 	if s.units == nil || len(s.Compressors) > 0 {
 		return nil

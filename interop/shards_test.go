@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// TestShards has each implementation write random arrays of shards that both read, and then both write parts of them by turns.
+// TestShards has each implementation write random arrays of shards that both read, and
+// then both write parts of them by turns.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	seed := seed(t)
@@ -34,7 +35,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// writeByTurns has one implementation create an array and write all of it, and then both write parts.
+// writeByTurns has one implementation create an array and write all of it, and then both
+// write parts.
 func writeByTurns(t *testing.T, p *python, r *rand.Rand, first, second implementation) {
 	p.randomPipeline(t, r)
 	s := shardedSpec(r, false)
@@ -50,7 +52,8 @@ func writeByTurns(t *testing.T, p *python, r *rand.Rand, first, second implement
 	}
 }
 
-// randomPipeline has zarr-python code by its usual pipeline or by the faster one that it is to have.
+// randomPipeline has zarr-python code by its usual pipeline or by the faster one that it
+// is to have.
 func (p *python) randomPipeline(t *testing.T, r *rand.Rand) {
 	p.ask(t, request{Op: "pipeline", Pipeline: pick(r, "BatchedCodecPipeline", "FusedCodecPipeline")}, nil)
 }
@@ -83,7 +86,8 @@ func (r region) basic() selection.Basic {
 	return b
 }
 
-// each calls do for the elements of a region, each with its place in the block and in the region.
+// each calls do for the elements of a region, each with its place in the block and in the
+// region.
 func (b block) each(at region, size int, do func(here, there []byte), data []byte) {
 	shape := at.shape()
 	if slices.Contains(shape, 0) {
@@ -163,7 +167,8 @@ func (h *history) readPart(t *testing.T) {
 	check(t, a.Close())
 }
 
-// writeInner has Varve move single inner chunks: decoded, and as they are encoded. Where there are none, a part is written.
+// writeInner has Varve move single inner chunks: decoded, and as they are encoded. Where
+// there are none, a part is written.
 func (h *history) writeInner(t *testing.T, who implementation) {
 	t.Helper()
 	inner := h.spec.inner(h.want.shape)

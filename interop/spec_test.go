@@ -32,7 +32,8 @@ func (s spec) listed() bool {
 	return slices.ContainsFunc(s.Chunks, func(c cut) bool { return c.edges != nil })
 }
 
-// grid returns the name of the chunk grid and the declared edges, a number or a list for every axis.
+// grid returns the name of the chunk grid and the declared edges, a number or a list for
+// every axis.
 func (s spec) grid() string {
 	name := "regular"
 	if s.rectilinear || s.listed() {
@@ -79,7 +80,8 @@ type keys struct {
 	Separator string `json:"separator"`
 }
 
-// types has the data types that both implementations know, with the bytes of a number and the numbers of an element.
+// types has the data types that both implementations know, with the bytes of a number and
+// the numbers of an element.
 var types = []struct {
 	name         string
 	unit, number int
@@ -89,7 +91,8 @@ var types = []struct {
 	{"float16", 2, 1}, {"float32", 4, 1}, {"float64", 8, 1}, {"complex64", 4, 2}, {"complex128", 8, 2},
 }
 
-// randomSpec returns an array of up to four axes, some of them empty, with any grid, type, chain, keys and fill value.
+// randomSpec returns an array of up to four axes, some of them empty, with any grid,
+// type, chain, keys and fill value.
 func randomSpec(r *rand.Rand) spec {
 	typ := types[r.IntN(len(types))]
 	s := spec{
@@ -99,7 +102,8 @@ func randomSpec(r *rand.Rand) spec {
 	}
 	s.Fill = randomElements(r, typ.name, 1)
 	for typ.number == 2 && hasNaN(s.Fill, typ.unit) {
-		// To zarr-python all complex numbers with a NaN in them are one: it would drop chunks of others than this.
+		// To zarr-python all complex numbers with a NaN in them are one: it would drop
+		// chunks of others than this.
 		s.Fill = randomElements(r, typ.name, 1)
 	}
 	if typ.unit > 1 {
@@ -129,7 +133,8 @@ func randomShape(r *rand.Rand) []int64 {
 	return shape
 }
 
-// randomCut returns a step where listed is 0, edges where it is 2, either where it is 1. Both may reach beyond the extent.
+// randomCut returns a step where listed is 0, edges where it is 2, either where it is 1.
+// Both may reach beyond the extent.
 func randomCut(r *rand.Rand, extent int64, listed int) cut {
 	if listed == 0 || listed == 1 && r.IntN(2) == 0 {
 		return cut{step: 1 + r.Int64N(extent+3)}
@@ -180,7 +185,8 @@ func randomAttributes(r *rand.Rand) map[string]any {
 	return all
 }
 
-// special has numbers at the ends of every type, in little endian and by the bytes of a number.
+// special has numbers at the ends of every type, in little endian and by the bytes of a
+// number.
 var special = map[string][]string{
 	"float16": {"0000", "0080", "007c", "00fc", "007e", "0100", "ff7b"},
 	"float32": {"00000000", "00000080", "0000807f", "000080ff", "0000c07f", "01000000", "ffff7f7f"},
@@ -200,7 +206,8 @@ func hasNaN(data []byte, unit int) bool {
 	return false
 }
 
-// randomElements returns n elements of a type. NaN has one spelling: zarr-python keeps no other in fill values.
+// randomElements returns n elements of a type. NaN has one spelling: zarr-python keeps no
+// other in fill values.
 func randomElements(r *rand.Rand, typ string, n int) []byte {
 	i := slices.IndexFunc(types, func(t struct {
 		name         string

@@ -14,8 +14,9 @@ import (
 	"varve.dev/zarr"
 )
 
-// TestTogether has Varve append to all arrays of a group whose metadata one implementation has consolidated, or change single
-// ones, and has zarr-python read them by the consolidated metadata alone.
+// TestTogether has Varve append to all arrays of a group whose metadata one
+// implementation has consolidated, or change single ones, and has zarr-python read them
+// by the consolidated metadata alone.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	p, seed := startPython(t), seed(t)
@@ -105,8 +106,8 @@ func (f *family) step(t *testing.T) {
 	f.arrays[name].step(t)
 }
 
-// grow appends the same number of planes to every array that can take any, the first time perhaps with an array that
-// is expected to be another: then nothing grows.
+// grow appends the same number of planes to every array that can take any, the first time
+// perhaps with an array that is expected to be another: then nothing grows.
 func (f *family) grow(t *testing.T) {
 	n := 1 + f.r.Int64N(5)
 	var all []zarr.Addition
@@ -142,7 +143,8 @@ func (f *family) grow(t *testing.T) {
 	}
 }
 
-// compare has zarr-python read every array by the consolidated metadata and without, and Varve as it always does.
+// compare has zarr-python read every array by the consolidated metadata and without, and
+// Varve as it always does.
 func (f *family) compare(t *testing.T) {
 	t.Helper()
 	for name, a := range sorted(f.arrays) {
@@ -153,7 +155,8 @@ func (f *family) compare(t *testing.T) {
 	}
 }
 
-// compareConsolidated compares what both implementations consolidate, and with what there is.
+// compareConsolidated compares what both implementations consolidate, and with what there
+// is.
 func (f *family) compareConsolidated(t *testing.T) {
 	t.Helper()
 	f.consolidate(t)

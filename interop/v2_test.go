@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestV2 reads arrays of format 2 that zarr-python wrote, makes them grow, copies them, and has zarr-python read all of that.
+// TestV2 reads arrays of format 2 that zarr-python wrote, makes them grow, copies them,
+// and has zarr-python read all of that.
 func TestV2(t *testing.T) {
 	dir, run := t.TempDir(), scriptV2(t)
 	seed, n := seed(t), max(50, cases())
@@ -56,8 +57,9 @@ func scriptV2(t *testing.T) func(args ...string) string {
 	}
 }
 
-// TestGroupV2 changes a group of format 2 that zarr-python wrote, with its consolidated metadata: zarr-python finds there what was changed.
-// So it does in a group that Varve wrote.
+// TestGroupV2 changes a group of format 2 that zarr-python wrote, with its consolidated
+// metadata: zarr-python finds there what was changed. So it does in a group that Varve
+// wrote.
 func TestGroupV2(t *testing.T) {
 	run, ctx := scriptV2(t), t.Context()
 	path := filepath.Join(t.TempDir(), "g.zarr")

@@ -13,7 +13,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// varve is the module under test. Its bytes are those of the host, which the tests take for little endian.
+// varve is the module under test. Its bytes are those of the host, which the tests take
+// for little endian.
 type varve struct{}
 
 func (varve) name() string { return "varve" }
@@ -50,7 +51,8 @@ func change(t *testing.T, path string, do func(*zarr.Array) error) {
 	changeBy(t, path, &zarr.Options{Write: true}, do)
 }
 
-// changeBy opens the array for one change, so that nothing but the directory carries over to the next.
+// changeBy opens the array for one change, so that nothing but the directory carries over
+// to the next.
 func changeBy(t *testing.T, path string, opt *zarr.Options, do func(*zarr.Array) error) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), path, opt)
@@ -130,7 +132,8 @@ func cuts(chunks []cut) []grid.Cut {
 	return list
 }
 
-// declared returns the name of a grid and all its edges, also those beyond the extents; see [spec.grid].
+// declared returns the name of a grid and all its edges, also those beyond the extents;
+// see [spec.grid].
 func declared(g *grid.Grid) string {
 	chunks := make([]cut, g.Rank())
 	for i := range chunks {

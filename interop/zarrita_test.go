@@ -85,7 +85,8 @@ func (n *node) read(t *testing.T, path string, part region) (a zarritaAnswer) {
 	return a
 }
 
-// TestZarrita has zarrita read what Varve wrote: arrays of both formats, with regular chunks and with shards.
+// TestZarrita has zarrita read what Varve wrote: arrays of both formats, with regular
+// chunks and with shards.
 func TestZarrita(t *testing.T) {
 	n, seed := startNode(t), seed(t)
 	seen := map[string]int{}
@@ -131,8 +132,9 @@ func zarritaCodecs(r *rand.Rand, typ dtype.Type) map[string]metadata.Extension {
 	}
 }
 
-// specForZarrita returns an array of regular chunks or shards of a type that zarrita knows. It looks for the index of a shard at the end
-// whatever the metadata say, so that it is there.
+// specForZarrita returns an array of regular chunks or shards of a type that zarrita
+// knows. It looks for the index of a shard at the end whatever the metadata say, so that
+// it is there.
 func specForZarrita(t *testing.T, r *rand.Rand) zarr.Spec {
 	t.Helper()
 	names := []string{"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "string"}

@@ -51,8 +51,8 @@ func (e *entry) repeats() []member {
 	return *e.again
 }
 
-// addRepeat adds a document that the record already had. Hardly any entry has one, so each
-// keeps no more than a pointer: there may be millions.
+// addRepeat adds a document that the record already had. Hardly any entry has one, so
+// each keeps no more than a pointer: there may be millions.
 func (e *entry) addRepeat(m member) {
 	list := append(e.repeats(), m)
 	e.again = &list

@@ -106,8 +106,8 @@ func extensionName(v strictjson.Value) (string, error) {
 	return name, nil
 }
 
-// checkTexts returns an error if there is a text or a name of more than maxText bytes in a
-// configuration.
+// checkTexts returns an error if there is a text or a name of more than maxText bytes in
+// a configuration.
 func checkTexts(v strictjson.Value) error {
 	raw := v.Raw()
 	for len(raw) > maxText {
@@ -145,8 +145,8 @@ func (e Extension) Plain() Extension {
 	return e
 }
 
-// sameValue reports whether two JSON texts are the same value. Text that is not JSON equals
-// itself only.
+// sameValue reports whether two JSON texts are the same value. Text that is not JSON
+// equals itself only.
 func sameValue(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

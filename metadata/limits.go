@@ -19,13 +19,13 @@ const (
 	// maxChain bounds the number of codecs and of storage transformers, which take more
 	// memory than their JSON.
 	maxChain = 256
-	// maxName bounds the bytes of a name of an extension. Names are quoted in messages, in
-	// one for each place that adds where it is, so that a name of many megabytes would
+	// maxName bounds the bytes of a name of an extension. Names are quoted in messages,
+	// in one for each place that adds where it is, so that a name of many megabytes would
 	// take a multiple of the document.
 	maxName = 256
-	// maxText bounds the bytes of a text within a configuration, and of the name of a member
-	// that the specification does not name, for the same reason.
-	// Configurations themselves may be long: they have lists of chunk sizes.
+	// maxText bounds the bytes of a text within a configuration, and of the name of a
+	// member that the specification does not name, for the same reason. Configurations
+	// themselves may be long: they have lists of chunk sizes.
 	maxText = 64 << 10
 )
 

@@ -8,8 +8,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestLongTexts has a name or a text of a megabyte wherever a document may have one. It is
-// refused with its beginning.
+// TestLongTexts has a name or a text of a megabyte wherever a document may have one. It
+// is refused with its beginning.
 func TestLongTexts(t *testing.T) {
 	const document = `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":{"name":"TYPE"},"chunk_grid":{"name":"regularGRID","configuration":` +
 		`{"chunk_shape":[2]}},"chunk_key_encoding":{"name":"defaultKEYS","configuration":{"separator":"/"}},"fill_value":0,` +

@@ -57,8 +57,8 @@ func ParseGroup(data []byte, l Limits) (*Group, error) {
 	return g, err
 }
 
-// parse reads a document whose text is plain. For an entry of consolidated metadata it ignores consolidated
-// metadata within the entry.
+// parse reads a document whose text is plain. For an entry of consolidated metadata it
+// ignores consolidated metadata within the entry.
 func parse(data []byte, l Limits, entry bool) (Node, error) {
 	limits := l.json()
 	if !entry {

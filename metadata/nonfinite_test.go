@@ -110,8 +110,8 @@ func TestBareFillV2(t *testing.T) {
 	}
 }
 
-// spelledText has texts that are spelled like the strings that stand for bare numbers, and
-// bare numbers.
+// spelledText has texts that are spelled like the strings that stand for bare numbers,
+// and bare numbers.
 const spelledText = `{"a":"\u004eaN","b":["\u002dInfinity","\u0049nfinity"],"c":NaN,"d":-Infinity}`
 
 // wantText is spelledText as it is written.

@@ -17,8 +17,8 @@ var nonFinite = [...]struct{ bare, quoted []byte }{
 }
 
 // admit returns JSON from outside as it is kept here: text is plain, and bare non-finite
-// numbers are strings. It must see a document only once, because the strings of a document
-// that was admitted would become text.
+// numbers are strings. It must see a document only once, because the strings of a
+// document that was admitted would become text.
 func admit(raw []byte) []byte {
 	raw, _ = quoteNonFinite(PlainText(raw))
 	return raw

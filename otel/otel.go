@@ -1,10 +1,13 @@
-// Package otel tells OpenTelemetry what the library does: an observer (package observe of the core) that makes spans and metrics.
+// Package otel tells OpenTelemetry what the library does: an observer (package observe of
+// the core) that makes spans and metrics.
 //
 // # Spans
 //
-// Every request to a store is a span below the one of its context, where that is recorded; elsewhere there is none, so that a program without traces
-// does not begin thousands. It is named as the operation, as "zarr.get", is of kind client, and has the attributes "zarr.key" and "zarr.bytes".
-// [Options.Chunks] adds spans of kind internal for chunks that are decoded and encoded.
+// Every request to a store is a span below the one of its context, where that is
+// recorded; elsewhere there is none, so that a program without traces does not begin
+// thousands. It is named as the operation, as "zarr.get", is of kind client, and has the
+// attributes "zarr.key" and "zarr.bytes". [Options.Chunks] adds spans of kind internal
+// for chunks that are decoded and encoded.
 //
 // # Metrics
 //
@@ -38,7 +41,8 @@ type Options struct {
 	// Tracers and Meters stand for those of the process where they are nil.
 	Tracers trace.TracerProvider
 	Meters  metric.MeterProvider
-	// Chunks makes spans for chunks that are decoded and encoded, too. Of an array of small chunks these are many.
+	// Chunks makes spans for chunks that are decoded and encoded, too. Of an array of
+	// small chunks these are many.
 	Chunks bool
 }
 
@@ -56,7 +60,8 @@ const (
 	outcomes = observe.Failed + 1
 )
 
-// New returns an observer for zarr.Options.Observer. An error is one of the meter that it is given.
+// New returns an observer for zarr.Options.Observer. An error is one of the meter that it
+// is given.
 func New(opt *Options) (observe.Observer, error) {
 	if opt == nil {
 		opt = new(Options)

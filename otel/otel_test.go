@@ -46,7 +46,8 @@ func newWorld(t *testing.T, chunks bool) *world {
 	return w
 }
 
-// sums returns the metrics as lines: name, attributes, and the sum or the number of what was measured.
+// sums returns the metrics as lines: name, attributes, and the sum or the number of what
+// was measured.
 func (w *world) sums(t *testing.T) []string {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -191,7 +192,8 @@ func TestArray(t *testing.T) {
 	}
 }
 
-// TestNoMemory checks that an event without a trace takes no memory where metrics go nowhere.
+// TestNoMemory checks that an event without a trace takes no memory where metrics go
+// nowhere.
 func TestNoMemory(t *testing.T) {
 	o, err := otel.New(nil)
 	if err != nil {

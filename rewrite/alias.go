@@ -8,8 +8,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// noteAliases marks the nodes that are other names of nodes here: at or below a symbolic link that leads to one of the
-// members. They are converted by the name that they have without links, and stay in consolidated metadata by both.
+// noteAliases marks the nodes that are other names of nodes here: at or below a symbolic
+// link that leads to one of the members. They are converted by the name that they have
+// without links, and stay in consolidated metadata by both.
 func (s *survey) noteAliases(ctx context.Context) error {
 	if _, links := store.As[store.TreeChecker](s.store); !links || len(s.members) == 0 {
 		return nil

@@ -14,12 +14,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// errUntrimmed refuses to copy chunks of which some are put aside, to where nobody looks aside.
+// errUntrimmed refuses to copy chunks of which some are put aside, to where nobody looks
+// aside.
 var errUntrimmed = fmt.Errorf("%w: a trim was not finished; whoever opens the array for writing finishes it", zarr.ErrConflict)
 
-// asides yields the keys, below the array, under which a trim that was not finished may have put
-// chunks aside. It is for stores that cannot be listed. A trim makes the last chunks along
-// listed axes end at the extent, so these are asked for, and no others.
+// asides yields the keys, below the array, under which a trim that was not finished may
+// have put chunks aside. It is for stores that cannot be listed. A trim makes the last
+// chunks along listed axes end at the extent, so these are asked for, and no others.
 func asides(a *zarr.Array) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		p, err := store.ParsePath(a.Path())
@@ -40,8 +41,8 @@ func asides(a *zarr.Array) iter.Seq2[string, error] {
 	}
 }
 
-// lastTrimmed returns the number of the last chunk of every axis where a trim may have made it
-// shorter, -1 elsewhere; nil where that is so along no axis.
+// lastTrimmed returns the number of the last chunk of every axis where a trim may have
+// made it shorter, -1 elsewhere; nil where that is so along no axis.
 func lastTrimmed(g *grid.Grid) (ends []int64) {
 	found := false
 	for i := range g.Rank() {
@@ -67,8 +68,8 @@ func isLast(index, ends []int64) bool {
 	return false
 }
 
-// notAside refuses an array whose chunks are partly put aside, where readers of format 2 do not
-// look. The array of a store that cannot be listed is opened to know the keys.
+// notAside refuses an array whose chunks are partly put aside, where readers of format 2
+// do not look. The array of a store that cannot be listed is opened to know the keys.
 func notAside(ctx context.Context, s store.Store, p store.Path, open func() (*zarr.Array, error)) error {
 	for _, deep := range [...]bool{false, true} { // few arrays have such a directory
 		found := false

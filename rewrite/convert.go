@@ -23,21 +23,27 @@ type Conversion struct {
 	Lost int
 }
 
-// Convert makes format 2 or 3 of the node at a place and of all nodes below it, where they are: the documents are written anew, and chunks stay
-// as they are under their keys. Byte order, axis order, filters and compressor of format 2 are codecs in format 3, and the attribute
-// _ARRAY_DIMENSIONS names of dimensions. Consolidated metadata is made anew where there is some. Nodes that have the format already stay, and
-// documents of the other one beside them go. A symbolic link to a node among them stays, and leads to what was converted.
+// Convert makes format 2 or 3 of the node at a place and of all nodes below it, where
+// they are: the documents are written anew, and chunks stay as they are under their keys.
+// Byte order, axis order, filters and compressor of format 2 are codecs in format 3, and
+// the attribute _ARRAY_DIMENSIONS names of dimensions. Consolidated metadata is made anew
+// where there is some. Nodes that have the format already stay, and documents of the
+// other one beside them go. A symbolic link to a node among them stays, and leads to what
+// was converted.
 //
-// An array that the other format cannot describe with its chunks as they are wraps [zarr.ErrUnsupported], and nothing is changed:
-// [ConvertTo] encodes it anew. So does a node below a group that keeps the other format wrap [zarr.ErrInvalidArgument].
+// An array that the other format cannot describe with its chunks as they are wraps
+// [zarr.ErrUnsupported], and nothing is changed: [ConvertTo] encodes it anew. So does a
+// node below a group that keeps the other format wrap [zarr.ErrInvalidArgument].
 //
-// Missing values stay what they are to xarray: from 2 to 3 the fill value becomes the attribute _FillValue; from 3 to 2 the attribute
-// becomes the fill value, or that becomes null where there is none. Chunks that are missing would read as something else then. They are
-// stored before any document is written, or it wraps [ErrManyMissing].
+// Missing values stay what they are to xarray: from 2 to 3 the fill value becomes the
+// attribute _FillValue; from 3 to 2 the attribute becomes the fill value, or that becomes
+// null where there is none. Chunks that are missing would read as something else then.
+// They are stored before any document is written, or it wraps [ErrManyMissing].
 //
-// All new documents are written before the first of the old ones is removed. In between, and after a death there, both stand, and
-// the one of format 3 is read; another call finishes it. Nobody may change the nodes meanwhile: where a document was changed,
-// the new ones are taken back, and the error wraps [zarr.ErrConflict].
+// All new documents are written before the first of the old ones is removed. In between,
+// and after a death there, both stand, and the one of format 3 is read; another call
+// finishes it. Nobody may change the nodes meanwhile: where a document was changed, the
+// new ones are taken back, and the error wraps [zarr.ErrConflict].
 func Convert(ctx context.Context, at Place, to int, opt *Options) (Conversion, error) {
 	c := &inPlace{to: to, hierarchy: at.Hierarchy}
 	if opt != nil {
@@ -125,8 +131,8 @@ func (c *inPlace) apply(ctx context.Context) error {
 		if m.gaps == nil {
 			continue
 		}
-		// Before any document: in format 3 these chunks read as the missing ones did, so a
-		// crash here changes nothing.
+		// Before any document: in format 3 these chunks read as the missing ones did, so
+		// a crash here changes nothing.
 		if err := c.locked(ctx, m, c.fill); err != nil {
 			return err
 		}
@@ -159,7 +165,8 @@ func checkFormat(to int) error {
 	return nil
 }
 
-// checkAbove refuses a node below a group of the other format, whose readers would not see it any more.
+// checkAbove refuses a node below a group of the other format, whose readers would not
+// see it any more.
 func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
 	if p.IsRoot() {
 		return nil
@@ -213,7 +220,8 @@ func (c *inPlace) settled(ctx context.Context, m *member) error {
 	return err
 }
 
-// locked runs a step with a node while no other program of this kind changes it, in stores that have locks.
+// locked runs a step with a node while no other program of this kind changes it, in
+// stores that have locks.
 func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Context, *member) error) (err error) {
 	unlock, err := store.Lock(store.WithLocking(ctx, c.Locking), c.store, m.path)
 	if errors.Is(err, store.ErrUnsupported) {
@@ -226,8 +234,8 @@ func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Conte
 	return step(ctx, m)
 }
 
-// fill stores the chunks that are missing, each only where none is by now: somebody else may
-// just have written it.
+// fill stores the chunks that are missing, each only where none is by now: somebody else
+// may just have written it.
 func (c *inPlace) fill(ctx context.Context, m *member) error {
 	if err := c.unchanged(ctx, m); err != nil {
 		return err
@@ -304,7 +312,8 @@ func consolidatedIn(format int) string {
 	return metadata.V3Node
 }
 
-// noteWritten makes a document that was written anew, of a node that has the format already, one that is expected to be there.
+// noteWritten makes a document that was written anew, of a node that has the format
+// already, one that is expected to be there.
 func (m *member) noteWritten(to int, t text) {
 	for i, s := range m.sources {
 		if m.From == to && s.name == t.name {

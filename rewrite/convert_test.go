@@ -27,8 +27,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// archive puts a tree of format 2 at a path: arrays of several types, orders and codecs, two of them in a group below, with consolidated
-// metadata.
+// archive puts a tree of format 2 at a path: arrays of several types, orders and codecs,
+// two of them in a group below, with consolidated metadata.
 func archive(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	p, err := store.ParsePath(path)
@@ -80,8 +80,9 @@ func write[T dtype.Element](t testing.TB, g *zarr.Group, path string, v []T) {
 	}
 }
 
-// content returns what all arrays below a path hold, their names and attributes, and the attributes of groups. What says which
-// values are missing differs between the formats: TestConvertMissing looks at that.
+// content returns what all arrays below a path hold, their names and attributes, and the
+// attributes of groups. What says which values are missing differs between the formats:
+// TestConvertMissing looks at that.
 func content(t testing.TB, s store.Store, path string, format int) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -153,7 +154,8 @@ func documentNamesIn(t testing.TB, s store.Store, path string) string {
 	return strings.Join(slices.Compact(names), " ")
 }
 
-// TestConvert converts a tree to format 3, and back: chunks stay as they are, and it holds the same.
+// TestConvert converts a tree to format 3, and back: chunks stay as they are, and it
+// holds the same.
 func TestConvert(t *testing.T) {
 	for _, s := range []store.Store{memory.New(), directory(t)} {
 		archive(t, s, "")
@@ -184,7 +186,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertInterrupted stops a conversion at every operation: at any time the tree holds the same, and another one finishes it.
+// TestConvertInterrupted stops a conversion at every operation: at any time the tree
+// holds the same, and another one finishes it.
 func TestConvertInterrupted(t *testing.T) {
 	racing.Skip(t)
 	for _, to := range []int{3, 2} {
@@ -231,7 +234,8 @@ func TestConvertInterrupted(t *testing.T) {
 	}
 }
 
-// TestConvertRefused sees what is not converted where it is, and that nothing is changed then.
+// TestConvertRefused sees what is not converted where it is, and that nothing is changed
+// then.
 func TestConvertRefused(t *testing.T) {
 	s, recent := memory.New(), memory.New()
 	tree(t, recent, "")
@@ -268,7 +272,8 @@ func TestConvertRefused(t *testing.T) {
 	}
 }
 
-// TestConvertChanged changes a document while the tree is converted: the new documents are taken back.
+// TestConvertChanged changes a document while the tree is converted: the new documents
+// are taken back.
 func TestConvertChanged(t *testing.T) {
 	left := memory.New()
 	archive(t, left, "")
@@ -338,7 +343,8 @@ func TestConvertTo(t *testing.T) {
 	}
 }
 
-// arrays makes a group of format 3 with arrays whose chunks format 2 can describe, and others.
+// arrays makes a group of format 3 with arrays whose chunks format 2 can describe, and
+// others.
 func arrays(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	g, err := zarr.On(s).CreateGroup(t.Context(), path, map[string]int{"n": 1}, nil)
@@ -369,7 +375,8 @@ func arrays(t testing.TB, s store.Store, path string) {
 	}
 }
 
-// TestConvertToStopped stops a conversion to another place at every operation there: nothing of the node is to be seen, or all.
+// TestConvertToStopped stops a conversion to another place at every operation there:
+// nothing of the node is to be seen, or all.
 func TestConvertToStopped(t *testing.T) {
 	racing.Skip(t)
 	src := memory.New()
@@ -428,8 +435,8 @@ func ExampleConvert() {
 	// 3 <nil>
 }
 
-// TestConvertFieldOrders has structs of format 2 whose fields have byte orders of their own: they stay as they are, or are encoded anew
-// with the other codecs that they have.
+// TestConvertFieldOrders has structs of format 2 whose fields have byte orders of their
+// own: they stay as they are, or are encoded anew with the other codecs that they have.
 func TestConvertFieldOrders(t *testing.T) {
 	s := memory.New()
 	c, err := crc32c.New(nil)
@@ -480,7 +487,8 @@ func TestConvertFieldOrders(t *testing.T) {
 	}
 }
 
-// TestConvertFrom converts what cannot be listed: trees on a web server, by way of consolidated metadata, some arrays encoded anew.
+// TestConvertFrom converts what cannot be listed: trees on a web server, by way of
+// consolidated metadata, some arrays encoded anew.
 func TestConvertFrom(t *testing.T) {
 	for to, build := range map[int]func(testing.TB, store.Store, string){3: archive, 2: arrays} {
 		dir := t.TempDir()
@@ -509,8 +517,9 @@ func TestConvertFrom(t *testing.T) {
 	}
 }
 
-// TestConvertLinks converts a group with symbolic links to nodes of it and beside it, there and back: each node once, by the
-// name without links where it has one in the group.
+// TestConvertLinks converts a group with symbolic links to nodes of it and beside it,
+// there and back: each node once, by the name without links where it has one in the
+// group.
 func TestConvertLinks(t *testing.T) {
 	dir := t.TempDir()
 	s, err := file.Open(dir, nil)

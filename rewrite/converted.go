@@ -23,25 +23,26 @@ type Converted struct {
 	Path string // relative to the node that was named, "" for itself
 	Kind string // "array" or "group"
 	From int    // the format that it had; that of a node which was converted already is the new one
-	// Anew says why the chunks of an array are encoded anew, "" where they stay as they are stored.
+	// Anew says why the chunks of an array are encoded anew, "" where they stay as they
+	// are stored.
 	Anew string
-	// Reserved says that the name begins with "__", which format 3 reserves. The node keeps
-	// it, since zarr-python reads and writes such names.
+	// Reserved says that the name begins with "__", which format 3 reserves. The node
+	// keeps it, since zarr-python reads and writes such names.
 	Reserved bool
 	// Missing says what becomes of missing values, "" where nothing has to change.
 	Missing string
-	// Lost says that missing values become ordinary ones, since format 3 has no way to mark
-	// them that xarray reads: those of byte strings.
+	// Lost says that missing values become ordinary ones, since format 3 has no way to
+	// mark them that xarray reads: those of byte strings.
 	Lost bool
-	// Refused says that xarray opens no group of format 3 with the array, for an attribute
-	// _FillValue that no element can be. Missing says which.
+	// Refused says that xarray opens no group of format 3 with the array, for an
+	// attribute _FillValue that no element can be. Missing says which.
 	Refused bool
-	// Growth says that the policy by which varve makes an array grow is not kept, since format 2 has regular chunks only; ""
-	// where it stays or there is none.
+	// Growth says that the policy by which varve makes an array grow is not kept, since
+	// format 2 has regular chunks only; "" where it stays or there is none.
 	Growth string
 	// Filled counts the chunks that are missing and have to be stored, since they read as
-	// something else in format 2, and FilledBytes the bytes of these. Inner chunks that are
-	// missing from a shard which is stored are not counted.
+	// something else in format 2, and FilledBytes the bytes of these. Inner chunks that
+	// are missing from a shard which is stored are not counted.
 	Filled, FilledBytes int64
 }
 
@@ -70,8 +71,8 @@ type source struct {
 type survey struct {
 	store  store.Store
 	limits zarr.Limits
-	// told returns the names of the nodes that the metadata of a group tells of, for a store that cannot be listed. Nil where the
-	// store has to be.
+	// told returns the names of the nodes that the metadata of a group tells of, for a
+	// store that cannot be listed. Nil where the store has to be.
 	told    func(ctx context.Context, p store.Path) ([]string, error)
 	members []*member // parents first
 }
@@ -136,7 +137,8 @@ func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
 	return names, nil
 }
 
-// member reads the documents of a node: those of format 3 where both are there. It is nil where there is none.
+// member reads the documents of a node: those of format 3 where both are there. It is nil
+// where there is none.
 func (s *survey) member(ctx context.Context, p store.Path, relative string) (*member, error) {
 	m := &member{Converted: Converted{Path: relative}, path: p}
 	raw := map[string][]byte{}
@@ -182,7 +184,8 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 	return m, nil
 }
 
-// kindOfDocument returns the name that package zarr has for what is wrong with a document.
+// kindOfDocument returns the name that package zarr has for what is wrong with a
+// document.
 func kindOfDocument(err error) error {
 	if errors.Is(err, metadata.ErrUnsupported) {
 		return zarr.ErrUnsupported
@@ -190,7 +193,8 @@ func kindOfDocument(err error) error {
 	return zarr.ErrInvalidMetadata
 }
 
-// translate makes the document of the other format. keys may change those of format 3 that format 2 does not have.
+// translate makes the document of the other format. keys may change those of format 3
+// that format 2 does not have.
 func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) error {
 	switch n := m.is.(type) {
 	case *metadata.Group:
@@ -209,7 +213,8 @@ func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) e
 	return nil
 }
 
-// named notes that a node which becomes one of format 3 has a name that this format reserves.
+// named notes that a node which becomes one of format 3 has a name that this format
+// reserves.
 func (m *member) named(to int, place store.Path) {
 	name := place.Name()
 	if m.Path != "" {
@@ -291,7 +296,8 @@ func documentsOf(n metadata.Node) ([]text, error) {
 	return append(list, text{n.Document(), document}), nil
 }
 
-// documents returns the documents that the member will have, in the order in which they are written.
+// documents returns the documents that the member will have, in the order in which they
+// are written.
 func (m *member) documents() ([]text, error) {
 	list, err := documentsOf(m.will)
 	if err == nil && m.index != nil {
@@ -300,8 +306,8 @@ func (m *member) documents() ([]text, error) {
 	return list, err
 }
 
-// consolidate gives the groups that have consolidated metadata the same in the other format. The last ones come first, so that
-// what a group tells of is complete.
+// consolidate gives the groups that have consolidated metadata the same in the other
+// format. The last ones come first, so that what a group tells of is complete.
 func (s *survey) consolidate(to int) error {
 	for i, m := range slices.Backward(s.members) {
 		if !m.consolidated {

@@ -17,12 +17,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ConvertTo copies the node at src, with everything below it, to dst as nodes of format 2 or 3. Chunks are copied as they are stored where
-// the other format can describe them, under the keys that are usual there. Others are encoded anew: in format 2 in chunks of one length
-// an axis, those of shards in place of the shards, with zstd where it does not have the codecs. A data type that it does not have
-// wraps [zarr.ErrUnsupported]. The source stays as it is. Missing values and chunks are treated as by [Convert].
+// ConvertTo copies the node at src, with everything below it, to dst as nodes of format 2
+// or 3. Chunks are copied as they are stored where the other format can describe them,
+// under the keys that are usual there. Others are encoded anew: in format 2 in chunks of
+// one length an axis, those of shards in place of the shards, with zstd where it does not
+// have the codecs. A data type that it does not have wraps [zarr.ErrUnsupported]. The
+// source stays as it is. Missing values and chunks are treated as by [Convert].
 //
-// Values are written before documents, and the document of the node itself last, as [Copy] does; errors are those of Copy.
+// Values are written before documents, and the document of the node itself last, as
+// [Copy] does; errors are those of Copy.
 func ConvertTo(ctx context.Context, src, dst Place, to int, opt *Options) (Conversion, error) {
 	c := &conversion{format: to}
 	err := checkFormat(to)
@@ -99,7 +102,8 @@ func (c *conversion) run(ctx context.Context) error {
 	return nil
 }
 
-// translate makes the new document of a node: one that goes with the chunks as they are, or else one for chunks that are encoded anew.
+// translate makes the new document of a node: one that goes with the chunks as they are,
+// or else one for chunks that are encoded anew.
 func (c *conversion) translate(ctx context.Context, m *member) error {
 	if err := m.translate(c.format, c.usualKeys); err != nil {
 		m.why = err
@@ -123,7 +127,8 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 	return c.recode(ctx, m)
 }
 
-// usualKeys returns an array with the chunk keys that are usual in the new format. A separator that was chosen stays.
+// usualKeys returns an array with the chunk keys that are usual in the new format. A
+// separator that was chosen stays.
 func (c *conversion) usualKeys(a *metadata.Array) *metadata.Array {
 	if c.format == 3 {
 		return a.WithKeyEncoding(metadata.DefaultSlash)
@@ -138,7 +143,8 @@ func (c *conversion) usualKeys(a *metadata.Array) *metadata.Array {
 	return a.WithKeyEncoding(metadata.V2Dot)
 }
 
-// recode makes the document of an array whose chunks are encoded anew: with the codecs that it has if the format has them.
+// recode makes the document of an array whose chunks are encoded anew: with the codecs
+// that it has if the format has them.
 func (c *conversion) recode(ctx context.Context, m *member) error {
 	doc, ok := m.is.(*metadata.Array)
 	if !ok {
@@ -181,7 +187,8 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 	return err
 }
 
-// oneOrder returns a chain that stores all fields in little-endian order where the given one has an order for each.
+// oneOrder returns a chain that stores all fields in little-endian order where the given
+// one has an order for each.
 func oneOrder(chain []metadata.Extension) []metadata.Extension {
 	chain = slices.Clone(chain)
 	for i, c := range chain {
@@ -250,7 +257,8 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	return b.Commit(ctx)
 }
 
-// chunks yields the names of what is stored in an array, or may be where the store cannot be listed.
+// chunks yields the names of what is stored in an array, or may be where the store cannot
+// be listed.
 func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for e, err := range store.List(ctx, c.from, m.path, true) {
@@ -395,7 +403,8 @@ func elementsIn(a *zarr.Array, sel selection.Selection) (int, error) {
 	return int(r.Len()) * a.Type().Size(), nil // no more than recodedBytes, or one element
 }
 
-// publish writes the documents, once those of the source are known to be as they were read.
+// publish writes the documents, once those of the source are known to be as they were
+// read.
 func (c *conversion) publish(ctx context.Context) error {
 	for _, m := range c.survey.members {
 		if err := c.survey.unchanged(ctx, m); err != nil {

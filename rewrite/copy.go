@@ -1,8 +1,9 @@
 // Package rewrite makes nodes anew from nodes that there are.
 //
-// [Copy] and [Move] put arrays and groups elsewhere, within a store or from one to another. Nothing is decoded: chunks, documents,
-// attributes and consolidated metadata are copied as they are stored, in format 3 and in format 2, so that nodes which this program
-// does not understand are copied as well.
+// [Copy] and [Move] put arrays and groups elsewhere, within a store or from one to
+// another. Nothing is decoded: chunks, documents, attributes and consolidated metadata
+// are copied as they are stored, in format 3 and in format 2, so that nodes which this
+// program does not understand are copied as well.
 //
 // # Protocol
 //
@@ -13,13 +14,15 @@
 //  5. The documents are written, those of inner nodes first and that of the copied node last: it is the moment from which on it is there.
 //  6. The note goes, and the consolidated metadata of the groups above is brought up to date.
 //
-// A death before step 5 is through leaves nothing that readers see, and the note, by which another copy to the same place knows
-// that it may remove what is left. A copy is no snapshot of elements that are written meanwhile.
+// A death before step 5 is through leaves nothing that readers see, and the note, by
+// which another copy to the same place knows that it may remove what is left. A copy is
+// no snapshot of elements that are written meanwhile.
 //
-// A source that is part of an unfinished change of several nodes wraps [zarr.ErrConflict]: its
-// documents do not go together, and the journal stays behind. Chunks that an unfinished trim has
-// put aside are copied, and moved to their places by the next writer of the copy. Both are found
-// by their keys where the store cannot be listed.
+// A source that is part of an unfinished change of several nodes wraps
+// [zarr.ErrConflict]: its documents do not go together, and the journal stays behind.
+// Chunks that an unfinished trim has put aside are copied, and moved to their places by
+// the next writer of the copy. Both are found by their keys where the store cannot be
+// listed.
 package rewrite
 
 import (
@@ -45,8 +48,8 @@ func Of(n zarr.Node) Place { return Place{n.Hierarchy(), n.Path()} }
 
 // Options say how nodes are copied. A nil *Options means the zero Options.
 type Options struct {
-	// Options are those with which nodes are opened where a store has to be asked for its chunks one by one, with limits, codecs and
-	// durability. Write is not needed.
+	// Options are those with which nodes are opened where a store has to be asked for its
+	// chunks one by one, with limits, codecs and durability. Write is not needed.
 	zarr.Options
 	// Overwrite removes a node that is at the destination first. It is not one step: a
 	// crash in between leaves nothing there. A destination behind a symbolic link in its
@@ -54,12 +57,14 @@ type Options struct {
 	Overwrite bool
 	// DryRun changes nothing, and counts what would be copied.
 	DryRun bool
-	// FillAll permits a conversion to format 2 to store any number of chunks that the source
-	// does not store. Without it more than [MostFilled] of them, or [MostFilledBytes], wrap
-	// [ErrManyMissing], and nothing is changed.
+	// FillAll permits a conversion to format 2 to store any number of chunks that the
+	// source does not store. Without it more than [MostFilled] of them, or
+	// [MostFilledBytes], wrap [ErrManyMissing], and nothing is changed.
 	FillAll bool
-	// Progress is called by [Convert] once it begins to change something, and whenever one more of its steps is done: a missing
-	// chunk that is stored, documents that are written, looked at again or removed. It may be called from several goroutines at once.
+	// Progress is called by [Convert] once it begins to change something, and whenever
+	// one more of its steps is done: a missing chunk that is stored, documents that are
+	// written, looked at again or removed. It may be called from several goroutines at
+	// once.
 	Progress func(done, total int64)
 }
 
@@ -68,15 +73,17 @@ type Report struct {
 	Arrays, Groups int   // nodes; those with a document that tells neither are counted in neither
 	Values         int64 // stored values, as chunks, besides documents
 	Bytes          int64 // of values and documents
-	// Reserved counts the nodes of format 3 whose names begin with "__", which that format
-	// reserves. They keep their names, since zarr-python reads and writes them.
+	// Reserved counts the nodes of format 3 whose names begin with "__", which that
+	// format reserves. They keep their names, since zarr-python reads and writes them.
 	Reserved int
-	// Lost counts the symbolic links below the source that lead out of its store or to nothing. The copy is without them.
+	// Lost counts the symbolic links below the source that lead out of its store or to
+	// nothing. The copy is without them.
 	Lost int
 }
 
-// Copy copies the node at src, with everything below it, to dst, where nothing may be unless Options.Overwrite is set: that
-// wraps [fs.ErrExist]. A place within the other is an error that wraps [zarr.ErrInvalidArgument], a source without a node
+// Copy copies the node at src, with everything below it, to dst, where nothing may be
+// unless Options.Overwrite is set: that wraps [fs.ErrExist]. A place within the other is
+// an error that wraps [zarr.ErrInvalidArgument], a source without a node
 // [fs.ErrNotExist]. See the package's protocol for what a failure leaves.
 func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
@@ -89,14 +96,17 @@ func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 	return c.report, nil
 }
 
-// Move is [Copy], and then removes the source. Where the source cannot be changed nothing is copied, nor where its path leads
-// through a symbolic link, or one below it leads to what the copy would not have. A failure after the copy wraps
-// [zarr.ErrIncomplete]: the node is at both places then.
+// Move is [Copy], and then removes the source. Where the source cannot be changed nothing
+// is copied, nor where its path leads through a symbolic link, or one below it leads to
+// what the copy would not have. A failure after the copy wraps [zarr.ErrIncomplete]: the
+// node is at both places then.
 //
-// The locks of all nodes at the source are held while it is removed, and it is looked at once more before: where anything was
-// written since it was copied, the source stays, and the error wraps [zarr.ErrConflict], too. What is written between
-// this look and the removal by a program that takes no locks is lost. So it is in a store without locks, and in arrays beyond
-// the first thousand of a group, whose locks are not held all the time.
+// The locks of all nodes at the source are held while it is removed, and it is looked at
+// once more before: where anything was written since it was copied, the source stays, and
+// the error wraps [zarr.ErrConflict], too. What is written between this look and the
+// removal by a program that takes no locks is lost. So it is in a store without locks,
+// and in arrays beyond the first thousand of a group, whose locks are not held all the
+// time.
 func Move(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
@@ -212,7 +222,8 @@ func (c *copier) writing() *zarr.Options {
 	return &o
 }
 
-// removable sees that the source can be changed, and that the copy stays, before anything is copied.
+// removable sees that the source can be changed, and that the copy stays, before anything
+// is copied.
 func (c *copier) removable(ctx context.Context) error {
 	if _, ok := store.Driver(c.to).(*zip.Archive); ok {
 		return fmt.Errorf("%w: an archive is there only once it is closed; copy to it, close it, and delete the source then", zarr.ErrUnsupported)
@@ -226,7 +237,8 @@ func (c *copier) removable(ctx context.Context) error {
 	return publish.Removable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
 }
 
-// movable sees that all of the source would be at the destination, and that the source has no other name.
+// movable sees that all of the source would be at the destination, and that the source
+// has no other name.
 func (c *copier) movable() error {
 	err := direct(c.from, c.at, "the path")
 	switch {

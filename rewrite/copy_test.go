@@ -30,7 +30,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tree makes a group at a path of a store, with arrays of several kinds in it, and consolidated metadata.
+// tree makes a group at a path of a store, with arrays of several kinds in it, and
+// consolidated metadata.
 func tree(t testing.TB, s store.Store, path string) {
 	t.Helper()
 	o := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
@@ -174,7 +175,8 @@ func located(t testing.TB, location string, access store.Access) rewrite.Place {
 	return rewrite.Place{Hierarchy: h, Path: path}
 }
 
-// TestCopy copies trees of both formats between stores of all kinds, and finds the same values at the other place.
+// TestCopy copies trees of both formats between stores of all kinds, and finds the same
+// values at the other place.
 func TestCopy(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree, "two": formatTwo} {
 		for name, c := range map[string]struct{ src, dst func() rewrite.Place }{
@@ -227,7 +229,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCopyFrom copies from what cannot be listed: a web server, by way of consolidated metadata; and from an archive.
+// TestCopyFrom copies from what cannot be listed: a web server, by way of consolidated
+// metadata; and from an archive.
 func TestCopyFrom(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "two": formatTwo} {
 		t.Run(kind, func(t *testing.T) {
@@ -450,8 +453,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestInterrupted stops a copy at every operation of the destination: nothing is to be seen of it, or all; and another copy
-// to the same place succeeds.
+// TestInterrupted stops a copy at every operation of the destination: nothing is to be
+// seen of it, or all; and another copy to the same place succeeds.
 func TestInterrupted(t *testing.T) {
 	src := memory.New()
 	tree(t, src, "")
@@ -590,7 +593,8 @@ func ExampleCopy() {
 	// Output: 1 1 2 <nil>
 }
 
-// TestMoveOfLink moves a node by the name of a link to it, which cannot be removed: nothing is copied.
+// TestMoveOfLink moves a node by the name of a link to it, which cannot be removed:
+// nothing is copied.
 func TestMoveOfLink(t *testing.T) {
 	dir := t.TempDir()
 	d, err := file.Open(dir, nil)

@@ -16,17 +16,19 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// What a conversion to format 2 stores in place of missing chunks without Options.FillAll.
+// What a conversion to format 2 stores in place of missing chunks without
+// Options.FillAll.
 const (
 	MostFilled      = 10_000  // chunks
 	MostFilledBytes = 1 << 30 // bytes, as they are stored
 )
 
-// ErrManyMissing says that a conversion to format 2 has more missing chunks to store than is
-// permitted. It wraps [zarr.ErrLimit]. Options.FillAll permits any number.
+// ErrManyMissing says that a conversion to format 2 has more missing chunks to store than
+// is permitted. It wraps [zarr.ErrLimit]. Options.FillAll permits any number.
 var ErrManyMissing = fmt.Errorf("%w: too many chunks are missing", zarr.ErrLimit)
 
-// gaps are the chunks of an array that its source does not store and its new format has to.
+// gaps are the chunks of an array that its source does not store and its new format has
+// to.
 type gaps struct {
 	from, to *grid.Grid
 	named    metadata.KeyEncoding // keys of the source
@@ -47,8 +49,8 @@ func newGaps(m *member) (*gaps, error) {
 	return &gaps{from: is.Grid, to: will.Grid, named: is.KeyEncoding, names: will.KeyEncoding}, nil
 }
 
-// chunk returns what a chunk is stored as that holds one element everywhere. All chunks of
-// format 2 are of one shape, so one stands for all of them.
+// chunk returns what a chunk is stored as that holds one element everywhere. All chunks
+// of format 2 are of one shape, so one stands for all of them.
 func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt *zarr.Options) ([]byte, error) {
 	shape := make([]int64, g.to.Rank())
 	for i := range shape {
@@ -103,7 +105,8 @@ func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq
 	}
 }
 
-// within reports whether there is such a chunk. Others may be left of when the array was larger.
+// within reports whether there is such a chunk. Others may be left of when the array was
+// larger.
 func (g *gaps) within(index []int64) bool {
 	for i, k := range index {
 		if k >= g.from.Axis(i).Chunks() {
@@ -125,8 +128,9 @@ func (g *gaps) asked(ctx context.Context, s store.Store, p store.Path, yield fun
 	}
 }
 
-// count returns how many chunks of the new format hold nothing that the source stores. Where
-// both are cut alike these are all that are missing. A shard that is stored counts as whole.
+// count returns how many chunks of the new format hold nothing that the source stores.
+// Where both are cut alike these are all that are missing. A shard that is stored counts
+// as whole.
 func (g *gaps) count(ctx context.Context, s store.Store, p store.Path) (int64, error) {
 	total, ok := g.to.NumChunks()
 	if !ok {
@@ -185,8 +189,8 @@ func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Pat
 	return work.Wait(nil)
 }
 
-// marks returns one bit for every chunk in C order, set for those that are stored. It is nil
-// where there are too many chunks, and all of them are tried.
+// marks returns one bit for every chunk in C order, set for those that are stored. It is
+// nil where there are too many chunks, and all of them are tried.
 func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, error) {
 	total, ok := g.to.NumChunks()
 	if !ok || total > mostMarked {
@@ -207,8 +211,8 @@ func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, 
 	return marks, nil
 }
 
-// gauge finds what the conversion has to store in place of missing chunks, and refuses more of
-// it than is permitted.
+// gauge finds what the conversion has to store in place of missing chunks, and refuses
+// more of it than is permitted.
 func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	var chunks, size int64
 	for _, m := range s.own() {

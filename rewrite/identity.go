@@ -12,8 +12,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// checkApart refuses a destination that is the node, lies in it, or has it below itself. Names alone do not tell: a link in the
-// store or a mount gives a directory another one. So the directories are compared where the stores know them.
+// checkApart refuses a destination that is the node, lies in it, or has it below itself.
+// Names alone do not tell: a link in the store or a mount gives a directory another one.
+// So the directories are compared where the stores know them.
 func (c *copier) checkApart(ctx context.Context) error {
 	if err := refused(overlap(c.from, c.at, c.to, c.goal)); err != nil {
 		return err
@@ -58,8 +59,8 @@ func (c *copier) checkLinks(ctx context.Context) error {
 	return nil
 }
 
-// checkReplaced refuses a destination that is to be replaced and has the node, or a directory that the node is in, below it:
-// mounted there, that has another place.
+// checkReplaced refuses a destination that is to be replaced and has the node, or a
+// directory that the node is in, below it: mounted there, that has another place.
 func (c *copier) checkReplaced(ctx context.Context, source []store.Identity) error {
 	if !c.Overwrite || c.above[0] == nil {
 		return nil
@@ -93,7 +94,8 @@ func refused(r relation) error {
 	return nil
 }
 
-// relation tells how the destination lies to a directory, given that one's identity and those above it.
+// relation tells how the destination lies to a directory, given that one's identity and
+// those above it.
 func (c *copier) relation(dir []store.Identity) relation {
 	is := func(x store.Identity) func(store.Identity) bool {
 		return func(y store.Identity) bool { return x != nil && y != nil && x.Same(y) }
@@ -109,7 +111,8 @@ func (c *copier) relation(dir []store.Identity) relation {
 	return apart
 }
 
-// checkMember refuses a directory below the node that is, by another name, the destination, above it, or below it.
+// checkMember refuses a directory below the node that is, by another name, the
+// destination, above it, or below it.
 func (c *copier) checkMember(name string, at store.Path) error {
 	ids, err := store.Identities(c.from, at)
 	if err != nil || len(ids) == 0 {
@@ -122,7 +125,8 @@ func (c *copier) checkMember(name string, at store.Path) error {
 	return nil
 }
 
-// checkNodes is [copier.checkMember] of directories below the node: what is mounted there has another place, too.
+// checkNodes is [copier.checkMember] of directories below the node: what is mounted there
+// has another place, too.
 func (c *copier) checkNodes(dirs iter.Seq[string]) error {
 	if len(c.above) == 0 {
 		return nil
@@ -136,7 +140,8 @@ func (c *copier) checkNodes(dirs iter.Seq[string]) error {
 		if err != nil {
 			return err
 		}
-		// The directories above are those of the node, and of links, which were looked at before.
+		// The directories above are those of the node, and of links, which were looked at
+		// before.
 		if r := c.relation([]store.Identity{id}); r != apart {
 			return fmt.Errorf("%w: %s in the node is the destination by another name, or the destination lies there", zarr.ErrInvalidArgument, dir)
 		}

@@ -18,9 +18,10 @@ import (
 //     encoding of its own, and text has the attribute missing_value.
 //
 // So 2→3 adds the attribute. A list of values, which format 2 may have, becomes its only
-// value, or the attribute missing_value where it has several. 3→2 moves the attribute into the fill value. Without one the fill
-// value of format 2 has to be null, or zeros that were written would become missing. Chunks
-// that were missing then read as something else, and are stored.
+// value, or the attribute missing_value where it has several. 3→2 moves the attribute
+// into the fill value. Without one the fill value of format 2 has to be null, or zeros
+// that were written would become missing. Chunks that were missing then read as something
+// else, and are stored.
 
 // mask is an array on its way to the other format.
 type mask struct {
@@ -33,8 +34,8 @@ type mask struct {
 	said  string // what said in format 2 which value is missing
 	note  string // what becomes of missing values
 	lost  bool   // they become ordinary values
-	// refused says that xarray opens no group of format 3 with the array, for the attribute
-	// _FillValue that nothing can be made of.
+	// refused says that xarray opens no group of format 3 with the array, for the
+	// attribute _FillValue that nothing can be made of.
 	refused bool
 }
 
@@ -109,8 +110,8 @@ func (m *mask) fromV2(a *metadata.Array) error {
 	return nil
 }
 
-// refuse notes that xarray opens no group with the array, for an attribute that it passes by
-// in format 2.
+// refuse notes that xarray opens no group with the array, for an attribute that it passes
+// by in format 2.
 func (m *mask) refuse() {
 	raw := m.attribute(missing.FillValue)
 	if raw == nil || m.note != "" {
@@ -158,8 +159,8 @@ func (m *mask) tell(elem []byte, attribute string) {
 	m.note = fmt.Sprintf("%s %s, which is missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
 }
 
-// encodeText sets the attribute missing_value, since xarray 2026.9 opens no group in which
-// text has the attribute _FillValue.
+// encodeText sets the attribute missing_value, since xarray 2026.9 opens no group in
+// which text has the attribute _FillValue.
 func (m *mask) encodeText(elem, was []byte) error {
 	now, err := m.typ.FormatFill(elem)
 	if err != nil {
@@ -179,8 +180,8 @@ func (m *mask) encodeText(elem, was []byte) error {
 	return m.set(missing.Value, now)
 }
 
-// encodeList makes a list of several values, or of none, the attribute missing_value, since
-// xarray opens no group of format 3 in which _FillValue is a list.
+// encodeList makes a list of several values, or of none, the attribute missing_value,
+// since xarray opens no group of format 3 in which _FillValue is a list.
 func (m *mask) encodeList(list [][]byte) error {
 	now := m.attribute(missing.Value)
 	for _, value := range list {
@@ -199,8 +200,8 @@ func (m *mask) encodeList(list [][]byte) error {
 	return m.unset(missing.FillValue)
 }
 
-// listed returns a list of the values that an attribute has and of one more, nil where the
-// attribute has that one already.
+// listed returns a list of the values that an attribute has and of one more, nil where
+// the attribute has that one already.
 func listed(attribute, value []byte) []byte {
 	v, err := strictjson.Parse(attribute, strictjson.Limits{})
 	if err != nil {

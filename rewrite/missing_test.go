@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// TestConvertMissing converts single arrays: what says which values are missing is translated
-// as xarray reads it, and the note says how.
+// TestConvertMissing converts single arrays: what says which values are missing is
+// translated as xarray reads it, and the note says how.
 func TestConvertMissing(t *testing.T) {
 	for name, c := range map[string]struct {
 		descr, fill, attributes string // of format 2
@@ -193,7 +193,8 @@ func sparse(t testing.TB, s store.Store, path string, keys metadata.KeyEncoding)
 const filledChunks = 3 + 3 + 4 + 1
 
 // TestConvertFills converts arrays with missing chunks to format 2, where they are and to
-// another place: the chunks are stored, as many as the dry run says, and hold what they were.
+// another place: the chunks are stored, as many as the dry run says, and hold what they
+// were.
 func TestConvertFills(t *testing.T) {
 	for _, inPlace := range []bool{true, false} {
 		src, keys := memory.New(), metadata.V2Slash
@@ -241,8 +242,8 @@ func TestConvertFills(t *testing.T) {
 	}
 }
 
-// TestConvertFillsStopped stops a conversion with missing chunks at every operation: the arrays
-// hold the same at any time, and another conversion finishes it.
+// TestConvertFillsStopped stops a conversion with missing chunks at every operation: the
+// arrays hold the same at any time, and another conversion finishes it.
 func TestConvertFillsStopped(t *testing.T) {
 	racing.Skip(t)
 	stop := errors.New("stopped")
@@ -305,7 +306,8 @@ func TestConvertFillsRaced(t *testing.T) {
 	}
 }
 
-// TestConvertManyMissing converts an array with more missing chunks than are stored unasked.
+// TestConvertManyMissing converts an array with more missing chunks than are stored
+// unasked.
 func TestConvertManyMissing(t *testing.T) {
 	s := memory.New()
 	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Of[int8](), KeyEncoding: metadata.V2Dot}

@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// target is a store that calls done when a copy is there, and before its source is removed.
+// target is a store that calls done when a copy is there, and before its source is
+// removed.
 type target struct {
 	*memory.Store
 	done func()
@@ -31,7 +32,8 @@ func (s *target) PutIf(ctx context.Context, key store.Key, value []byte, cond st
 	return v, err
 }
 
-// TestMoveOfChangedSource changes the source after it was copied: then it stays, as does what was written.
+// TestMoveOfChangedSource changes the source after it was copied: then it stays, as does
+// what was written.
 func TestMoveOfChangedSource(t *testing.T) {
 	array := func(h *zarr.Hierarchy) *zarr.Array {
 		a, err := h.OpenArray(t.Context(), "x/a", &zarr.Options{Write: true})
@@ -133,7 +135,8 @@ func TestMoveOfLocked(t *testing.T) {
 	}
 }
 
-// TestMoveByLinks moves nodes that have other names, and nodes with links to what the copy would not have.
+// TestMoveByLinks moves nodes that have other names, and nodes with links to what the
+// copy would not have.
 func TestMoveByLinks(t *testing.T) {
 	for name, c := range map[string]struct {
 		links     map[string]string

@@ -17,7 +17,8 @@ const (
 	around          // the first in the second
 )
 
-// overlap tells how the place b of a store lies to the place a of perhaps another, as far as stores say where they are.
+// overlap tells how the place b of a store lies to the place a of perhaps another, as far
+// as stores say where they are.
 func overlap(s store.Store, a store.Path, t store.Store, b store.Path) relation {
 	x, y := a.String(), b.String()
 	if !identical(s, t) {
@@ -38,7 +39,8 @@ func overlap(s store.Store, a store.Path, t store.Store, b store.Path) relation 
 	return apart
 }
 
-// identical reports whether two stores are one below what they are wrapped in. Of two that cannot be compared it is said, to be on the safe side, if they are of one kind.
+// identical reports whether two stores are one below what they are wrapped in. Of two
+// that cannot be compared it is said, to be on the safe side, if they are of one kind.
 func identical(s, t store.Store) bool {
 	s, t = store.Driver(s), store.Driver(t)
 	if reflect.TypeOf(s) != reflect.TypeOf(t) {

@@ -11,8 +11,9 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestParentsListed puts an array into groups that are missing, of a store with consolidated metadata: that lists the groups, too, since
-// zarr-python opens no store where the group of a listed member is not.
+// TestParentsListed puts an array into groups that are missing, of a store with
+// consolidated metadata: that lists the groups, too, since zarr-python opens no store
+// where the group of a listed member is not.
 func TestParentsListed(t *testing.T) {
 	for format := 2; format <= 3; format++ {
 		for name, do := range map[string]func(src, dst rewrite.Place) error{

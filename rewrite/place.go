@@ -13,12 +13,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// noteName is the key, below the destination, of the note that a copy or a removal was begun.
+// noteName is the key, below the destination, of the note that a copy or a removal was
+// begun.
 const noteName = publish.Unfinished
 
-// Unfinished reports whether a copy or a conversion to a place was begun and not finished. Nobody
-// sees what it has left there. Another one to the same place removes that, and so does
-// [zarr.Hierarchy.Delete].
+// Unfinished reports whether a copy or a conversion to a place was begun and not
+// finished. Nobody sees what it has left there. Another one to the same place removes
+// that, and so does [zarr.Hierarchy.Delete].
 func Unfinished(ctx context.Context, at Place) (bool, error) {
 	p, err := store.ParsePath(at.Path)
 	if err != nil {
@@ -64,8 +65,8 @@ func (c *copier) look(ctx context.Context) (state, error) {
 		if errors.Is(err, store.ErrUnsupported) {
 			break
 		}
-		// A crash before the first note is complete leaves the directory of the note, without
-		// values, or the file of a lock.
+		// A crash before the first note is complete leaves the directory of the note,
+		// without values, or the file of a lock.
 		if _, name := split(e.Name); err == nil && own.Is(name) {
 			continue
 		}
@@ -158,8 +159,9 @@ func (c *copier) put(ctx context.Context, key store.Key, value []byte) error {
 	return err
 }
 
-// makeParents creates the groups above the destination that are missing, and enters them in the consolidated metadata
-// above them: a reader of that refuses a member whose group is not listed.
+// makeParents creates the groups above the destination that are missing, and enters them
+// in the consolidated metadata above them: a reader of that refuses a member whose group
+// is not listed.
 func (c *copier) makeParents(ctx context.Context) error {
 	if c.goal.IsRoot() {
 		return nil
@@ -184,7 +186,8 @@ func (c *copier) clear(ctx context.Context) error {
 	return store.DeleteTree(ctx, c.to, c.goal, order, c.Durability)
 }
 
-// publish writes the documents, once they are known to be those that were read before anything was copied.
+// publish writes the documents, once they are known to be those that were read before
+// anything was copied.
 func (c *copier) publish(ctx context.Context) error {
 	for _, write := range [...]bool{false, true} {
 		for i, d := range c.documents {

@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// withoutPolicy removes the policy that is stored with an array where regular chunks, which follow the extent, cannot follow
-// it: every append would be refused. It says so, and returns "" where nothing is removed. What is no policy stays.
+// withoutPolicy removes the policy that is stored with an array where regular chunks,
+// which follow the extent, cannot follow it: every append would be refused. It says so,
+// and returns "" where nothing is removed. What is no policy stays.
 func withoutPolicy(a *metadata.Array) (note string, err error) {
 	raw, found, err := metadata.Attribute(a.Attributes, own.GrowthAttribute)
 	if err != nil || !found {

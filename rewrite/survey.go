@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// documentNames are the names of the documents of nodes, in both formats, those first that are written first: without the last two
-// there is no node.
+// documentNames are the names of the documents of nodes, in both formats, those first
+// that are written first: without the last two there is no node.
 var documentNames = []string{".zattrs", ".zmetadata", ".zarray", ".zgroup", "zarr.json"}
 
 // document is a document of a node, or of one below it.
@@ -31,13 +31,15 @@ type document struct {
 	digest [sha256.Size]byte
 }
 
-// split returns the name of a value, and the directory that it is in with a slash at its end.
+// split returns the name of a value, and the directory that it is in with a slash at its
+// end.
 func split(rel string) (dir, name string) {
 	i := strings.LastIndexByte(rel, '/') + 1
 	return rel[:i], rel[i:]
 }
 
-// kept returns what a value is in the directory of its node that this program keeps for itself, if it is in one.
+// kept returns what a value is in the directory of its node that this program keeps for
+// itself, if it is in one.
 func kept(rel string) (string, bool) {
 	if what, ok := strings.CutPrefix(rel, own.Dir+"/"); ok {
 		return what, true
@@ -46,7 +48,8 @@ func kept(rel string) (string, bool) {
 	return what, ok
 }
 
-// isData reports whether a value is copied with the chunks: all but documents, and what is about changes under way.
+// isData reports whether a value is copied with the chunks: all but documents, and what
+// is about changes under way.
 func isData(rel string) bool {
 	if what, ok := kept(rel); ok {
 		return strings.HasPrefix(what, "aside/") // chunks that are to be moved to their places yet
@@ -78,7 +81,8 @@ func (c *copier) survey(ctx context.Context) error {
 	return nil
 }
 
-// note takes a value for a document if it is one, and refuses a node in the middle of a change.
+// note takes a value for a document if it is one, and refuses a node in the middle of a
+// change.
 func (c *copier) note(ctx context.Context, rel string) error {
 	if what, isOwn := kept(rel); isOwn {
 		if what != pendingName {
@@ -158,13 +162,14 @@ func (c *copier) document(ctx context.Context, s store.Store, key store.Key) ([]
 	return raw, err
 }
 
-// pendingName is the name of the file, among those that this program keeps for itself, that says
-// what is pending at a node.
+// pendingName is the name of the file, among those that this program keeps for itself,
+// that says what is pending at a node.
 const pendingName = "pending.json"
 
-// settled refuses a node that is part of an unfinished change of several: the documents of the
-// nodes do not go together. The pointer is found by its key, so the store need not be listed. It
-// is looked for once the document is read, and stands until all documents are written.
+// settled refuses a node that is part of an unfinished change of several: the documents
+// of the nodes do not go together. The pointer is found by its key, so the store need not
+// be listed. It is looked for once the document is read, and stands until all documents
+// are written.
 func settled(ctx context.Context, s store.Store, p store.Path) error {
 	err := publish.Pending(ctx, publish.Node{Store: s, Path: p, Document: metadata.V3Node}, store.Key{})
 	if errors.Is(err, publish.ErrPending) {
@@ -173,8 +178,9 @@ func settled(ctx context.Context, s store.Store, p store.Path) error {
 	return err
 }
 
-// names yields the keys below the node, relative to it. In a store that cannot be listed it yields those that there may be: the
-// documents of the node and of the members that it knows, and the keys of all their chunks.
+// names yields the keys below the node, relative to it. In a store that cannot be listed
+// it yields those that there may be: the documents of the node and of the members that it
+// knows, and the keys of all their chunks.
 func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for e, err := range store.List(ctx, c.from, c.at, true) {
@@ -215,7 +221,8 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 		}
 		n := m.Node
 		if _, isArray := n.(*zarr.Array); isArray {
-			// Consolidated metadata may be older than the document, which is what is copied.
+			// Consolidated metadata may be older than the document, which is what is
+			// copied.
 			if n, err = c.src.Hierarchy.OpenArray(ctx, n.Path(), &o); err != nil {
 				yield("", err)
 				return

@@ -20,7 +20,8 @@ import (
 // unlisted is a store that can do nothing but get values, as a web server.
 type unlisted struct{ store.Store }
 
-// dying returns a store on another one that fails for ever after the first operation that is the last.
+// dying returns a store on another one that fails for ever after the first operation that
+// is the last.
 func dying(s *memory.Store, last func(op storetest.Op) bool) store.Store {
 	var dead atomic.Bool
 	died := errors.New("the writer is dead")
@@ -49,8 +50,8 @@ func row(n int) []int32 {
 	return v
 }
 
-// pair stores a group of two arrays with consolidated metadata, whose writer dies right after it
-// has decided to append to both.
+// pair stores a group of two arrays with consolidated metadata, whose writer dies right
+// after it has decided to append to both.
 func pair(t *testing.T, format int) *memory.Store {
 	t.Helper()
 	ctx, m := t.Context(), memory.New()
@@ -85,8 +86,9 @@ func pair(t *testing.T, format int) *memory.Store {
 	return m
 }
 
-// TestUnsettled copies and converts a group in the middle of a change of several arrays: it is
-// refused, also where the store cannot be listed, and once somebody has finished it, it works.
+// TestUnsettled copies and converts a group in the middle of a change of several arrays:
+// it is refused, also where the store cannot be listed, and once somebody has finished
+// it, it works.
 func TestUnsettled(t *testing.T) {
 	for name, run := range map[string]func(ctx context.Context, src, dst rewrite.Place) error{
 		"copy": func(ctx context.Context, src, dst rewrite.Place) error {
@@ -125,7 +127,8 @@ func TestUnsettled(t *testing.T) {
 	}
 }
 
-// TestUnsettledInPlace converts such a group where it is: it is refused, and nothing is lost.
+// TestUnsettledInPlace converts such a group where it is: it is refused, and nothing is
+// lost.
 func TestUnsettledInPlace(t *testing.T) {
 	m := pair(t, 2)
 	if _, err := rewrite.Convert(t.Context(), at(m, ""), 3, nil); !errors.Is(err, zarr.ErrConflict) {
@@ -139,8 +142,8 @@ func TestUnsettledInPlace(t *testing.T) {
 	}
 }
 
-// TestUntrimmed copies and converts an array in the middle of a trim, from a store that can be
-// listed and from one that cannot: all elements are there, or it is refused.
+// TestUntrimmed copies and converts an array in the middle of a trim, from a store that
+// can be listed and from one that cannot: all elements are there, or it is refused.
 func TestUntrimmed(t *testing.T) {
 	ctx, m := t.Context(), memory.New()
 	g, err := zarr.On(m).CreateGroup(ctx, "g", nil, nil)
@@ -201,8 +204,9 @@ func TestUntrimmed(t *testing.T) {
 	}
 }
 
-// TestOlderConsolidated copies a group from a store that cannot be listed, whose consolidated
-// metadata is older than an array that has grown since: all of its chunks are copied.
+// TestOlderConsolidated copies a group from a store that cannot be listed, whose
+// consolidated metadata is older than an array that has grown since: all of its chunks
+// are copied.
 func TestOlderConsolidated(t *testing.T) {
 	ctx, m := t.Context(), memory.New()
 	g, err := zarr.On(m).CreateGroup(ctx, "", nil, nil)

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// small is how many bytes a value may have that is copied by way of memory beside others. Larger ones are copied one at a time.
+// small is how many bytes a value may have that is copied by way of memory beside others.
+// Larger ones are copied one at a time.
 const small = 16 << 20
 
 // workers returns how many values are copied at once.
@@ -24,7 +25,8 @@ func workers(o *Options) int {
 	return max(8, 2*runtime.GOMAXPROCS(0))
 }
 
-// each calls do for every value besides documents, some at a time, and counts those that are there, and the bytes that do returns.
+// each calls do for every value besides documents, some at a time, and counts those that
+// are there, and the bytes that do returns.
 func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel string) (int64, error)) error {
 	g, ctx := parallel.New(ctx)
 	g.SetLimit(c.workers())

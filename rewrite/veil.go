@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// veil shows documents in a store that are not there yet, so that chunks can be written which nobody sees before the documents are.
+// veil shows documents in a store that are not there yet, so that chunks can be written
+// which nobody sees before the documents are.
 type veil struct {
 	store.Store
 	documents map[store.Key][]byte
@@ -72,8 +73,8 @@ func usualChain(t dtype.Type) []metadata.Extension {
 	return []metadata.Extension{codecbytes.Extension(""), zstd.Extension(0, false)}
 }
 
-// withinShards returns how the shards of an array are cut, and the codecs of their inner chunks. There are none where chunks are no
-// shards, or where they are not cut evenly.
+// withinShards returns how the shards of an array are cut, and the codecs of their inner
+// chunks. There are none where chunks are no shards, or where they are not cut evenly.
 func withinShards(doc *metadata.Array) (cuts []grid.Cut, codecs []metadata.Extension) {
 	for _, e := range doc.Codecs {
 		if e.Name != sharding.Name {

@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// versions are names of values with their versions, as the sum of a digest of each: there may be millions, and only whether
-// all are the same is asked.
+// versions are names of values with their versions, as the sum of a digest of each: there
+// may be millions, and only whether all are the same is asked.
 type versions struct {
 	mu  sync.Mutex
 	sum [sha256.Size / 8]uint64
@@ -29,7 +29,8 @@ func (v *versions) add(name string, info store.Info) {
 	}
 }
 
-// checkUnchanged sees that the source is what was copied. It is called while the locks of all its nodes are held.
+// checkUnchanged sees that the source is what was copied. It is called while the locks of
+// all its nodes are held.
 func (c *copier) checkUnchanged(ctx context.Context) error {
 	now := &copier{Options: c.Options, src: c.src, from: c.from, at: c.at, seen: new(versions)}
 	if err := now.survey(ctx); err != nil {

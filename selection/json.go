@@ -158,7 +158,8 @@ func (r *jsonReader) orthogonal(v strictjson.Value) (Selection, error) {
 	return named, nil
 }
 
-// namedItem reads the entry of a named axis, which may be coordinate values or a list of them.
+// namedItem reads the entry of a named axis, which may be coordinate values or a list of
+// them.
 func (r *jsonReader) namedItem(name string, v strictjson.Value) (Item, error) {
 	switch {
 	case v.Kind() == strictjson.Array && hasValues(v):
@@ -169,18 +170,21 @@ func (r *jsonReader) namedItem(name string, v strictjson.Value) (Item, error) {
 	return itemOf(v)
 }
 
-// isValue reports whether an entry is coordinate values: text that isValues tells of, or a number with a point.
+// isValue reports whether an entry is coordinate values: text that isValues tells of, or
+// a number with a point.
 func isValue(v strictjson.Value) bool {
 	text, err := v.Str()
 	return err == nil && isValues(text) || isReal(v)
 }
 
-// isReal reports whether a value is a number with a point or an exponent, which is no index.
+// isReal reports whether a value is a number with a point or an exponent, which is no
+// index.
 func isReal(v strictjson.Value) bool {
 	return v.Kind() == strictjson.Number && bytes.ContainsAny(v.Raw(), ".eE")
 }
 
-// hasValues reports whether a list holds anything that only a list of coordinate values may hold.
+// hasValues reports whether a list holds anything that only a list of coordinate values
+// may hold.
 func hasValues(list strictjson.Value) bool {
 	for _, e := range list.Elements() {
 		if e.Kind() == strictjson.String || isReal(e) {
@@ -190,7 +194,8 @@ func hasValues(list strictjson.Value) bool {
 	return false
 }
 
-// valueItem returns the elements of a named axis that have the coordinate values of an entry.
+// valueItem returns the elements of a named axis that have the coordinate values of an
+// entry.
 func (r *jsonReader) valueItem(name string, v strictjson.Value) (Item, error) {
 	values := &Values{Is: string(v.Raw())}
 	if text, err := v.Str(); err == nil {
@@ -207,8 +212,8 @@ func (r *jsonReader) valueItem(name string, v strictjson.Value) (Item, error) {
 	return r.lookup(name, *values)
 }
 
-// valueList returns the elements that have the coordinate values of a list, in its order. An index among values is refused: 30 beside
-// 45.0 is hardly meant as one.
+// valueList returns the elements that have the coordinate values of a list, in its order.
+// An index among values is refused: 30 beside 45.0 is hardly meant as one.
 func (r *jsonReader) valueList(name string, v strictjson.Value) (Item, error) {
 	var list []int64
 	for _, e := range v.Elements() {

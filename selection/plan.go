@@ -174,12 +174,12 @@ func (a *planAxis) moveTo(taken int64) {
 	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.count-taken)
 }
 
-// Seeks reports whether [Plan.Seek] is for this plan: it takes whole elements, and neither a
-// mask nor points select them.
+// Seeks reports whether [Plan.Seek] is for this plan: it takes whole elements, and
+// neither a mask nor points select them.
 func (p *Plan) Seeks() bool { return p.mask == nil && !p.pointed && p.windows == nil }
 
-// Seek sets part to what the selection takes from one chunk of the grid, whatever the plan
-// has visited before. It returns false if that is nothing. It must only be called if
+// Seek sets part to what the selection takes from one chunk of the grid, whatever the
+// plan has visited before. It returns false if that is nothing. It must only be called if
 // [Plan.Seeks].
 func (p *Plan) Seek(chunk []int64, part *Part) bool {
 	for i := range p.axes {

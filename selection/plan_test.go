@@ -59,7 +59,8 @@ func TestPlanAgainstModel(t *testing.T) {
 	})
 }
 
-// TestSeekList checks that a plan finds the parts of lists, in any order and with repeats.
+// TestSeekList checks that a plan finds the parts of lists, in any order and with
+// repeats.
 func TestSeekList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := []int64{rapid.Int64Range(1, 20).Draw(t, "n"), rapid.Int64Range(1, 20).Draw(t, "m")}

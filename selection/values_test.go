@@ -75,7 +75,8 @@ func TestLookupFails(t *testing.T) {
 	}
 }
 
-// TestValueLists looks coordinate values of JSON up, one by one, and takes no value for an index.
+// TestValueLists looks coordinate values of JSON up, one by one, and takes no value for
+// an index.
 func TestValueLists(t *testing.T) {
 	target := &selection.Target{Shape: []int64{5, 5}, Names: []string{"x", "y"}}
 	places := map[string]int64{"45.0": 1, "3e1": 2, "2020-02-01": 3, "5": 0}

@@ -49,7 +49,8 @@ type former struct {
 // gap is how many bytes between two pieces are read rather than asked around.
 const gap = 1 << 20
 
-// take appends piece i to value. Pieces that lie close behind one another are read at once.
+// take appends piece i to value. Pieces that lie close behind one another are read at
+// once.
 func (f *former) take(ctx context.Context, i int, value []byte) ([]byte, error) {
 	p := f.pieces[i]
 	at := p.Off - f.off
@@ -86,7 +87,8 @@ func reach(pieces []Piece) int64 {
 	return end
 }
 
-// read appends a range of the version to dst. The first one tells whether it is the right version.
+// read appends a range of the version to dst. The first one tells whether it is the right
+// version.
 func (f *former) read(ctx context.Context, r Range, dst []byte) ([]byte, error) {
 	out, info, err := f.p.Read(ctx, Request{Range: r}, dst)
 	if err != nil && !f.seen {
@@ -109,7 +111,8 @@ func (f *former) read(ctx context.Context, r Range, dst []byte) ([]byte, error) 
 	return out, nil
 }
 
-// judge takes the error of the first read for [ErrConflict] where the version is another one or gone.
+// judge takes the error of the first read for [ErrConflict] where the version is another
+// one or gone.
 func (f *former) judge(ctx context.Context, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s was deleted", ErrConflict, f.key)

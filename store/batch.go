@@ -4,8 +4,10 @@ import "context"
 
 // NewBatch begins a batch of writes. Where s is no [Batcher], every write stands alone.
 //
-// The batch is a [ConditionalBatch] and a [SplicingBatch] wherever s can write on conditions, inside of batches or
-// outside, a [PatchingBatch] wherever s can patch, and a [CopyingBatch] wherever s can copy. What neither the batches of s nor s itself can do fails with [ErrUnsupported].
+// The batch is a [ConditionalBatch] and a [SplicingBatch] wherever s can write on
+// conditions, inside of batches or outside, a [PatchingBatch] wherever s can patch, and a
+// [CopyingBatch] wherever s can copy. What neither the batches of s nor s itself can do
+// fails with [ErrUnsupported].
 func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	if b, ok := As[Batcher](s); ok {
 		return batchOf(ctx, s, b, d)
@@ -16,7 +18,8 @@ func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	return single{s, d}, nil
 }
 
-// batchOf begins a batch of a store that has batches. Powers that these lack are left to the store itself.
+// batchOf begins a batch of a store that has batches. Powers that these lack are left to
+// the store itself.
 func batchOf(ctx context.Context, s Store, by Batcher, d Durability) (Batch, error) {
 	b, err := by.Batch(ctx, d)
 	if err != nil {

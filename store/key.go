@@ -17,10 +17,10 @@ var ErrInvalidKey = errors.New("store: invalid key")
 // maxKeyLength is the longest key in bytes; object stores allow 1024.
 const maxKeyLength = 1024
 
-// Key names one value of a store: segments separated by '/', as in "t2m/c/0/1".
-// A Key made by [ParseKey] is legal on every store: valid UTF-8, no empty, "." or ".." segment,
-// no NUL or other control character, no backslash, and no segment that looks like a Windows drive.
-// The zero Key names nothing.
+// Key names one value of a store: segments separated by '/', as in "t2m/c/0/1". A Key
+// made by [ParseKey] is legal on every store: valid UTF-8, no empty, "." or ".." segment,
+// no NUL or other control character, no backslash, and no segment that looks like a
+// Windows drive. The zero Key names nothing.
 type Key struct{ s string }
 
 // ParseKey returns the key that s spells, or an error that wraps [ErrInvalidKey].
@@ -64,10 +64,11 @@ func (k Key) Base() string { return k.s[strings.LastIndexByte(k.s, '/')+1:] }
 // Path names a node of a hierarchy, or a directory of keys. The zero Path is the root.
 type Path struct{ s string }
 
-// ParsePath returns the node path that s spells: "" or "/" is the root, a leading slash is permitted.
-// Besides the rules of [ParseKey], every segment has to be a legal node name
-// (zarr-specs v3 core, "Node names"): not made of periods only, not "zarr.json", and not one that
-// Varve keeps for itself, as "__varve". Other names with "__" in front are read in both formats.
+// ParsePath returns the node path that s spells: "" or "/" is the root, a leading slash
+// is permitted. Besides the rules of [ParseKey], every segment has to be a legal node
+// name (zarr-specs v3 core, "Node names"): not made of periods only, not "zarr.json", and
+// not one that Varve keeps for itself, as "__varve". Other names with "__" in front are
+// read in both formats.
 func ParsePath(s string) (Path, error) {
 	s = strings.TrimPrefix(s, "/")
 	if s == "" {

@@ -17,30 +17,36 @@ type Identity interface {
 type Link struct {
 	Name string // relative to the listed directory
 	To   Path   // where it leads, without links
-	// Lost tells that it leads out of the store, or to nothing: no listing shows what it leads to, and To says nothing.
+	// Lost tells that it leads out of the store, or to nothing: no listing shows what it
+	// leads to, and To says nothing.
 	Lost bool
 }
 
-// Linker is the power to tell which names are of one directory. A store needs it whose directories may have several names,
-// because of symbolic links or mounts. Of other stores names say it all.
+// Linker is the power to tell which names are of one directory. A store needs it whose
+// directories may have several names, because of symbolic links or mounts. Of other
+// stores names say it all.
 type Linker interface {
-	// Resolve returns the path of dir without symbolic links, as far as there is something. A link on the way that leads
-	// out of the store is an error.
+	// Resolve returns the path of dir without symbolic links, as far as there is
+	// something. A link on the way that leads out of the store is an error.
 	Resolve(dir Path) (Path, error)
-	// Identify returns the identity of dir; links are followed. A dir that is not there is [fs.ErrNotExist].
+	// Identify returns the identity of dir; links are followed. A dir that is not there
+	// is [fs.ErrNotExist].
 	Identify(dir Path) (Identity, error)
-	// Links yields the symbolic links at any depth below dir, in no order. It goes through those that a deep listing
-	// goes through, and leaves out those that lead to a directory which they are in.
+	// Links yields the symbolic links at any depth below dir, in no order. It goes
+	// through those that a deep listing goes through, and leaves out those that lead to a
+	// directory which they are in.
 	Links(ctx context.Context, dir Path) iter.Seq2[Link, error]
 }
 
-// linker returns the power of the store below all wrappers, which change nothing about directories.
+// linker returns the power of the store below all wrappers, which change nothing about
+// directories.
 func linker(s Store) (Linker, bool) {
 	l, ok := Driver(s).(Linker)
 	return l, ok
 }
 
-// Resolve returns the path of dir without symbolic links, dir itself where s is no [Linker].
+// Resolve returns the path of dir without symbolic links, dir itself where s is no
+// [Linker].
 func Resolve(s Store, dir Path) (Path, error) {
 	if l, ok := linker(s); ok {
 		return l.Resolve(dir)
@@ -56,7 +62,8 @@ func Links(ctx context.Context, s Store, dir Path) iter.Seq2[Link, error] {
 	return func(func(Link, error) bool) {}
 }
 
-// Identify returns the identity of dir, nil where it is not there and where s is no [Linker].
+// Identify returns the identity of dir, nil where it is not there and where s is no
+// [Linker].
 func Identify(s Store, dir Path) (Identity, error) {
 	l, ok := linker(s)
 	if !ok {
@@ -69,8 +76,9 @@ func Identify(s Store, dir Path) (Identity, error) {
 	return id, err
 }
 
-// Identities returns the identities of dir and of all directories that it really is in, up to the top of the store. Those
-// that are not there are nil. Of a store that is no [Linker] there are none.
+// Identities returns the identities of dir and of all directories that it really is in,
+// up to the top of the store. Those that are not there are nil. Of a store that is no
+// [Linker] there are none.
 func Identities(s Store, dir Path) (ids []Identity, err error) {
 	if _, ok := linker(s); !ok {
 		return nil, nil
@@ -86,7 +94,8 @@ func Identities(s Store, dir Path) (ids []Identity, err error) {
 	return ids, err
 }
 
-// SameDirectory reports whether two paths are of one directory: the paths are the same, or the store says so.
+// SameDirectory reports whether two paths are of one directory: the paths are the same,
+// or the store says so.
 func SameDirectory(s Store, a, b Path) (bool, error) {
 	if a == b {
 		return true, nil

@@ -11,16 +11,20 @@ import (
 	"time"
 )
 
-// ErrLocked says that another writer holds a lock and that this one did not wait any longer. The error is a [*LockError].
+// ErrLocked says that another writer holds a lock and that this one did not wait any
+// longer. The error is a [*LockError].
 var ErrLocked = errors.New("store: locked by another writer")
 
-// Locking says how a call takes locks. The zero Locking waits for as long as it takes, and says nothing.
+// Locking says how a call takes locks. The zero Locking waits for as long as it takes,
+// and says nothing.
 type Locking struct {
 	// Operation is what the lock is for, as "append". Others who wait for it are told.
 	Operation string
-	// Timeout is the most time to wait for a lock; 0 stands for no limit, and below 0 nothing is waited for.
+	// Timeout is the most time to wait for a lock; 0 stands for no limit, and below 0
+	// nothing is waited for.
 	Timeout time.Duration
-	// Waiting is called once for a lock that is waited for longer than a second, on a goroutine of its own.
+	// Waiting is called once for a lock that is waited for longer than a second, on a
+	// goroutine of its own.
 	Waiting func(LockWait)
 }
 
@@ -83,7 +87,8 @@ func (e *LockError) Error() string {
 		cmp.Or(e.Name, "the store"), e.Holder, waited)
 }
 
-// Is reports whether target is [ErrLocked], or [os.ErrDeadlineExceeded] where the lock was waited for.
+// Is reports whether target is [ErrLocked], or [os.ErrDeadlineExceeded] where the lock
+// was waited for.
 func (e *LockError) Is(target error) bool {
 	return target == ErrLocked || target == os.ErrDeadlineExceeded && e.Waited > 0
 }
@@ -107,11 +112,13 @@ func LockingOf(ctx context.Context) Locking {
 // HeldLocker is a [Locker] that knows who holds a lock.
 type HeldLocker interface {
 	Locker
-	// LockHolder returns who holds dir, the zero Holder where nobody does or it is not known.
+	// LockHolder returns who holds dir, the zero Holder where nobody does or it is not
+	// known.
 	LockHolder(dir Path) Holder
 }
 
-// Lock keeps other writers away from dir; see [Locker]. It waits as the context's [Locking] says.
+// Lock keeps other writers away from dir; see [Locker]. It waits as the context's
+// [Locking] says.
 func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err error) {
 	l, ok := As[Locker](s)
 	if !ok {
@@ -129,11 +136,12 @@ func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err erro
 // slowLock is how long a lock is waited for before [Locking].Waiting is told.
 const slowLock = time.Second
 
-// shortest is how long lock is given where nothing is to be waited for. It tries once before its
-// context has ended, also on a machine that is slow to run this goroutine.
+// shortest is how long lock is given where nothing is to be waited for. It tries once
+// before its context has ended, also on a machine that is slow to run this goroutine.
 const shortest = 50 * time.Millisecond
 
-// AwaitLock calls lock, which waits for a lock until its context ends, as the [Locking] of ctx says; for drivers.
+// AwaitLock calls lock, which waits for a lock until its context ends, as the [Locking]
+// of ctx says; for drivers.
 func AwaitLock(
 	ctx context.Context, name string, lock func(context.Context) (func() error, error), holder func() Holder,
 ) (unlock func() error, err error) {

@@ -9,9 +9,10 @@ import (
 	"sync"
 )
 
-// Pinned is one version of a value, read piece by piece: the version that its first read finds, or one that is known
-// beforehand. [Open] looks at a value before anything is read, which costs a far store a request; a Pinned learns the
-// version from the first bytes. Its methods may be called from several goroutines at once, Close last.
+// Pinned is one version of a value, read piece by piece: the version that its first read
+// finds, or one that is known beforehand. [Open] looks at a value before anything is
+// read, which costs a far store a request; a Pinned learns the version from the first
+// bytes. Its methods may be called from several goroutines at once, Close last.
 type Pinned struct {
 	s   Store
 	key Key
@@ -23,19 +24,23 @@ type Pinned struct {
 	closed bool
 }
 
-// Pin returns the value at key, pinned to the version that expected describes, as far as [Info.Same] tells: by the size
-// alone where the store knows no versions. The zero Info expects nothing; the first read that succeeds pins.
+// Pin returns the value at key, pinned to the version that expected describes, as far as
+// [Info.Same] tells: by the size alone where the store knows no versions. The zero Info
+// expects nothing; the first read that succeeds pins.
 //
-// Nothing is asked of s before the first read. An [Opener] is asked to open the value then, once; every read of another
-// store is one Get and nothing more, so a store for which to open is a request of its own had better not be an Opener.
+// Nothing is asked of s before the first read. An [Opener] is asked to open the value
+// then, once; every read of another store is one Get and nothing more, so a store for
+// which to open is a request of its own had better not be an Opener.
 func Pin(s Store, key Key, expected Info) *Pinned {
 	return &Pinned{s: s, key: key, info: expected, known: expected != Info{}}
 }
 
-// Read appends the bytes that q selects to dst, as Store.Get does, and tells which version they are of.
+// Read appends the bytes that q selects to dst, as Store.Get does, and tells which
+// version they are of.
 //
-// A value of another version than the pinned one is [ErrConflict], and so is none: what was read before does not belong
-// to what is there now. Where no version is pinned yet, a key without a value is [fs.ErrNotExist].
+// A value of another version than the pinned one is [ErrConflict], and so is none: what
+// was read before does not belong to what is there now. Where no version is pinned yet, a
+// key without a value is [fs.ErrNotExist].
 func (p *Pinned) Read(ctx context.Context, q Request, dst []byte) ([]byte, Info, error) {
 	o, err := p.open(ctx)
 	if err != nil {
@@ -68,7 +73,8 @@ func (p *Pinned) Close() error {
 	return o.Close()
 }
 
-// open returns the open value, nil where the store is no [Opener]. Who comes while it is being opened waits for it.
+// open returns the open value, nil where the store is no [Opener]. Who comes while it is
+// being opened waits for it.
 func (p *Pinned) open(ctx context.Context) (Object, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +100,8 @@ func (p *Pinned) open(ctx context.Context) (Object, error) {
 	return o, nil
 }
 
-// settle takes what a read said: it pins the version, or compares it with the one that is pinned.
+// settle takes what a read said: it pins the version, or compares it with the one that is
+// pinned.
 func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) error {
 	p.mu.Lock()
 	if !p.known && err == nil {
@@ -115,8 +122,9 @@ func (p *Pinned) settle(ctx context.Context, q Request, info Info, err error) er
 	return p.doubt(ctx, q, pinned, err)
 }
 
-// doubt takes an error that the pinned version cannot have caused, a range beyond the end or too long a value, for
-// [ErrConflict] where another version is there by now. It asks only then.
+// doubt takes an error that the pinned version cannot have caused, a range beyond the end
+// or too long a value, for [ErrConflict] where another version is there by now. It asks
+// only then.
 func (p *Pinned) doubt(ctx context.Context, q Request, pinned Info, err error) error {
 	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrTooLarge) {
 		return err

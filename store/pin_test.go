@@ -76,7 +76,8 @@ func write(t *testing.T, m *memory.Store, value string) store.Info {
 	return info
 }
 
-// TestPinRequests counts what an index and two parts of a value cost: a Get each, and nothing before the first.
+// TestPinRequests counts what an index and two parts of a value cost: a Get each, and
+// nothing before the first.
 func TestPinRequests(t *testing.T) {
 	m := memory.New()
 	want := write(t, m, "0123456789")
@@ -116,7 +117,8 @@ func TestPinRequests(t *testing.T) {
 	}
 }
 
-// TestPinChanges changes a value between two reads, and before the first one where a version is expected.
+// TestPinChanges changes a value between two reads, and before the first one where a
+// version is expected.
 func TestPinChanges(t *testing.T) {
 	old := "0123456789"
 	for name, c := range map[string]struct {
@@ -165,7 +167,8 @@ func remove(t *testing.T, m *memory.Store) {
 	}
 }
 
-// TestPinOpened sees that an opened value stays what it was, and that one of another version than expected is not opened.
+// TestPinOpened sees that an opened value stays what it was, and that one of another
+// version than expected is not opened.
 func TestPinOpened(t *testing.T) {
 	m := memory.New()
 	old := write(t, m, "old")
@@ -209,7 +212,8 @@ func TestPinAbsent(t *testing.T) {
 	}
 }
 
-// TestPinTogether has many goroutines make the first read while another replaces the value: all that succeed saw one version.
+// TestPinTogether has many goroutines make the first read while another replaces the
+// value: all that succeed saw one version.
 func TestPinTogether(t *testing.T) {
 	for name, s := range map[string]func(m *memory.Store) store.Store{
 		"far":    func(m *memory.Store) store.Store { return newFar(m) },
@@ -258,7 +262,8 @@ func ExamplePin() {
 	// payload, error <nil>
 }
 
-// TestBrokenConnection has a Get end early though the value is the same: that is no conflict, and is told as it is.
+// TestBrokenConnection has a Get end early though the value is the same: that is no
+// conflict, and is told as it is.
 func TestBrokenConnection(t *testing.T) {
 	m, broken := memory.New(), false
 	write(t, m, "0123456789")

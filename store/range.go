@@ -33,8 +33,8 @@ func From(off int64) Range { return Range{rangeFrom, off, 0} }
 // Suffix is the range of the last n bytes, or of all where the value is shorter.
 func Suffix(n int64) Range { return Range{rangeSuffix, 0, n} }
 
-// Resolve returns the offset and the number of bytes that r selects of a value of size bytes.
-// A span or a start beyond the end is an error that wraps [io.ErrUnexpectedEOF].
+// Resolve returns the offset and the number of bytes that r selects of a value of size
+// bytes. A span or a start beyond the end is an error that wraps [io.ErrUnexpectedEOF].
 func (r Range) Resolve(size int64) (off, n int64, err error) {
 	if r.off < 0 || r.n < 0 {
 		return 0, 0, fmt.Errorf("store: range %s has a negative bound", r)
@@ -69,8 +69,9 @@ func (r Range) String() string {
 	return "all bytes"
 }
 
-// Header returns the range as the value of an HTTP Range header (RFC 9110, section 14.2), "" for the whole value. It is
-// false for ranges that no header can express: those of no bytes, and those with a negative bound.
+// Header returns the range as the value of an HTTP Range header (RFC 9110, section 14.2),
+// "" for the whole value. It is false for ranges that no header can express: those of no
+// bytes, and those with a negative bound.
 func (r Range) Header() (value string, ok bool) {
 	if r.off < 0 || r.n < 0 {
 		return "", false
@@ -99,7 +100,8 @@ type Request struct {
 	Limit int64
 }
 
-// Resolve is [Range.Resolve] with the limit applied. Drivers call it once they know the size.
+// Resolve is [Range.Resolve] with the limit applied. Drivers call it once they know the
+// size.
 func (q Request) Resolve(size int64) (off, n int64, err error) {
 	off, n, err = q.Range.Resolve(size)
 	if err == nil && q.Limit > 0 && n > q.Limit {

@@ -52,7 +52,8 @@ func TestRequestLimit(t *testing.T) {
 	}
 }
 
-// TestResolveInside sees that what is resolved lies inside the value, whatever the numbers are.
+// TestResolveInside sees that what is resolved lies inside the value, whatever the
+// numbers are.
 func TestResolveInside(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		a, b := rapid.Int64().Draw(r, "a"), rapid.Int64().Draw(r, "b")

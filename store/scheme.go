@@ -18,8 +18,9 @@ const (
 	Create               // changing, and making what is missing
 )
 
-// OpenFunc opens the store of a location, as "s3://bucket/era5.zarr/t2m", and returns it with the path of the node in it.
-// A location where nothing is wraps [fs.ErrNotExist]. The caller closes a store that has a Close method.
+// OpenFunc opens the store of a location, as "s3://bucket/era5.zarr/t2m", and returns it
+// with the path of the node in it. A location where nothing is wraps [fs.ErrNotExist].
+// The caller closes a store that has a Close method.
 type OpenFunc func(ctx context.Context, location string, access Access) (Store, Path, error)
 
 var schemes struct {
@@ -27,8 +28,9 @@ var schemes struct {
 	byName map[string]OpenFunc
 }
 
-// Register makes locations that begin with "scheme://" known; a program that imports the driver's package can then open them.
-// It panics where the scheme is taken: two packages then claim one name.
+// Register makes locations that begin with "scheme://" known; a program that imports the
+// driver's package can then open them. It panics where the scheme is taken: two packages
+// then claim one name.
 func Register(scheme string, open OpenFunc) {
 	schemes.Lock()
 	defer schemes.Unlock()
@@ -41,8 +43,9 @@ func Register(scheme string, open OpenFunc) {
 	schemes.byName[scheme] = open
 }
 
-// OpenLocation opens the store of a location. One without a scheme is a path of the file system, which is what the
-// scheme "file" is registered for. An unknown scheme wraps [ErrUnsupported] and names those that are known.
+// OpenLocation opens the store of a location. One without a scheme is a path of the file
+// system, which is what the scheme "file" is registered for. An unknown scheme wraps
+// [ErrUnsupported] and names those that are known.
 func OpenLocation(ctx context.Context, location string, access Access) (Store, Path, error) {
 	scheme, _, found := strings.Cut(location, "://")
 	if !found {

@@ -8,34 +8,38 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Piece is a stretch of a value that is put together by [Splice]: the bytes of Data where it is not nil, else the N bytes
-// from byte Off on of the version that is replaced.
+// Piece is a stretch of a value that is put together by [Splice]: the bytes of Data where
+// it is not nil, else the N bytes from byte Off on of the version that is replaced.
 type Piece struct {
 	Data   []byte
 	Off, N int64
 }
 
-// Splicer is the power to write a value that is made of parts of its present version and of new bytes, without the
-// old bytes passing through the program.
+// Splicer is the power to write a value that is made of parts of its present version and
+// of new bytes, without the old bytes passing through the program.
 type Splicer interface {
-	// Splice replaces the value at key, which has to be of version from, by the pieces, first to last, and returns the
-	// new version. It is whole or not at all as PutIf is: where the value is of another version, and where there is none, it
-	// fails with ErrConflict; where [SplicedSize] refuses the pieces, with its error; and then nothing has changed.
-	// The driver does not keep the bytes of the pieces.
-	// An error of another kind leaves open whether the value was written.
+	// Splice replaces the value at key, which has to be of version from, by the pieces,
+	// first to last, and returns the new version. It is whole or not at all as PutIf is:
+	// where the value is of another version, and where there is none, it fails with
+	// ErrConflict; where [SplicedSize] refuses the pieces, with its error; and then
+	// nothing has changed. The driver does not keep the bytes of the pieces. An error of
+	// another kind leaves open whether the value was written.
 	Splice(ctx context.Context, key Key, from Version, pieces []Piece, d Durability) (Version, error)
 }
 
-// SplicingBatch is a [Batch] that can also splice. What [ConditionalBatch] says of its writes holds here.
+// SplicingBatch is a [Batch] that can also splice. What [ConditionalBatch] says of its
+// writes holds here.
 type SplicingBatch interface {
 	Batch
 	// Splice is that of [Splicer].
 	Splice(ctx context.Context, key Key, from Version, pieces []Piece) error
 }
 
-// SplicedSize returns the number of bytes that pieces make of a value of size bytes. Drivers call it once they know the
-// size. A piece that is not in the value is [io.ErrUnexpectedEOF]; pieces that take more old bytes than there are in
-// all, which is to take some twice, are [ErrTooLarge], so that a few numbers cannot ask for a value without bounds.
+// SplicedSize returns the number of bytes that pieces make of a value of size bytes.
+// Drivers call it once they know the size. A piece that is not in the value is
+// [io.ErrUnexpectedEOF]; pieces that take more old bytes than there are in all, which is
+// to take some twice, are [ErrTooLarge], so that a few numbers cannot ask for a value
+// without bounds.
 func SplicedSize(size int64, pieces []Piece) (int64, error) {
 	var old, fresh int64
 	for i, p := range pieces {
@@ -60,8 +64,9 @@ func SplicedSize(size int64, pieces []Piece) (int64, error) {
 	return n, nil
 }
 
-// Splice replaces the value at key, of version from, by the pieces; see [Splicer]. Where s is none, the old bytes are read
-// and written again as [PutIf] does, and fit into memory; a store without that power is [ErrUnsupported].
+// Splice replaces the value at key, of version from, by the pieces; see [Splicer]. Where
+// s is none, the old bytes are read and written again as [PutIf] does, and fit into
+// memory; a store without that power is [ErrUnsupported].
 func Splice(ctx context.Context, s Store, key Key, from Version, pieces []Piece, d Durability) (Version, error) {
 	if w, ok := As[Splicer](s); ok {
 		return w.Splice(ctx, key, from, pieces, d)
@@ -76,8 +81,8 @@ func Splice(ctx context.Context, s Store, key Key, from Version, pieces []Piece,
 	return PutIf(ctx, s, key, value, IfVersion(from), d)
 }
 
-// BatchSplice splices as part of b, or fails with [ErrUnsupported]; see [SplicingBatch]. A batch of [NewBatch] splices
-// wherever its store can write on a condition.
+// BatchSplice splices as part of b, or fails with [ErrUnsupported]; see [SplicingBatch].
+// A batch of [NewBatch] splices wherever its store can write on a condition.
 func BatchSplice(ctx context.Context, b Batch, key Key, from Version, pieces []Piece) error {
 	c, ok := b.(SplicingBatch)
 	if !ok {

@@ -46,7 +46,8 @@ func TestSplicedSize(t *testing.T) {
 	}
 }
 
-// TestSpliceRequests counts what a splice asks of a store that has to be read and written for it.
+// TestSpliceRequests counts what a splice asks of a store that has to be read and written
+// for it.
 func TestSpliceRequests(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
@@ -83,7 +84,8 @@ func TestSpliceRequests(t *testing.T) {
 	}
 }
 
-// TestSpliceTooLate replaces the value before the splice and between its requests, by a shorter one and by a longer one.
+// TestSpliceTooLate replaces the value before the splice and between its requests, by a
+// shorter one and by a longer one.
 func TestSpliceTooLate(t *testing.T) {
 	const mib = 1 << 20
 	key := store.MustKey("k")
@@ -113,7 +115,8 @@ func TestSpliceTooLate(t *testing.T) {
 	}
 }
 
-// TestSpliceModel splices random pieces through every way there is, and compares with the plain way.
+// TestSpliceModel splices random pieces through every way there is, and compares with the
+// plain way.
 func TestSpliceModel(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("k")
 	rapid.Check(t, func(t *rapid.T) {
@@ -229,7 +232,8 @@ func TestSpliceBatch(t *testing.T) {
 	}
 }
 
-// TestBatchForwards sees that what a batch can do itself is left to it where it lacks another power.
+// TestBatchForwards sees that what a batch can do itself is left to it where it lacks
+// another power.
 func TestBatchForwards(t *testing.T) {
 	ctx, m, key := t.Context(), memory.New(), store.MustKey("k")
 	own, err := m.Batch(ctx, store.Sync)

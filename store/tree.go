@@ -8,25 +8,28 @@ import (
 
 // TreeOrder says in which order [DeleteTree] deletes.
 type TreeOrder struct {
-	// First names the values that go first, as documents that make the rest visible: those in the directory itself
-	// in this order, then those at any depth.
+	// First names the values that go first, as documents that make the rest visible:
+	// those in the directory itself in this order, then those at any depth.
 	First []string
-	// Last names one value in the directory itself that goes after all others; "" is none.
+	// Last names one value in the directory itself that goes after all others; "" is
+	// none.
 	Last string
 }
 
-// TreeDeleter is the power to remove a directory as a whole. A store whose directories may hold symbolic links, or
-// what is no value, needs it: a listing shows neither, and would lead out of the directory.
+// TreeDeleter is the power to remove a directory as a whole. A store whose directories
+// may hold symbolic links, or what is no value, needs it: a listing shows neither, and
+// would lead out of the directory.
 type TreeDeleter interface {
-	// DeleteTree removes everything below dir, and dir with it where the store has directories. It follows no
-	// symbolic link: a link itself goes. A dir that is one is an error, and so is one that appears on the way.
+	// DeleteTree removes everything below dir, and dir with it where the store has
+	// directories. It follows no symbolic link: a link itself goes. A dir that is one is
+	// an error, and so is one that appears on the way.
 	DeleteTree(ctx context.Context, dir Path, order TreeOrder, d Durability) error
 }
 
 // TreeChecker is the power to say why [DeleteTree] would not begin.
 type TreeChecker interface {
-	// CheckTree returns why nothing below dir can be removed: the store is read-only, or dir is a
-	// symbolic link or behind one.
+	// CheckTree returns why nothing below dir can be removed: the store is read-only, or
+	// dir is a symbolic link or behind one.
 	CheckTree(dir Path) error
 }
 
@@ -38,8 +41,8 @@ func CheckTree(s Store, dir Path) error {
 	return nil
 }
 
-// DeleteTree removes everything below dir, by way of a listing where s is no [TreeDeleter]. A crash in between leaves
-// what the order puts last.
+// DeleteTree removes everything below dir, by way of a listing where s is no
+// [TreeDeleter]. A crash in between leaves what the order puts last.
 func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durability) error {
 	if t, ok := As[TreeDeleter](s); ok {
 		return t.DeleteTree(ctx, dir, order, d)
@@ -87,7 +90,7 @@ func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted f
 
 // Sweeper is the power to remove what killed writers left behind besides values.
 type Sweeper interface {
-	// Sweep removes the temporary objects of writers that are known to be dead, and nobody else's. What it cannot
-	// remove does no harm and stays.
+	// Sweep removes the temporary objects of writers that are known to be dead, and
+	// nobody else's. What it cannot remove does no harm and stays.
 	Sweep(ctx context.Context)
 }

@@ -12,7 +12,8 @@ import (
 // plainStore has no power but to read.
 type plainStore struct{ store.Store }
 
-// TestUnsupportedNames names a store that lacks a power by its kind, below all wrappers, and no Go type.
+// TestUnsupportedNames names a store that lacks a power by its kind, below all wrappers,
+// and no Go type.
 func TestUnsupportedNames(t *testing.T) {
 	for _, s := range []store.Store{&plainStore{}, observed.New(&plainStore{}, nil)} {
 		_, err := store.Put(t.Context(), s, store.MustKey("k"), nil, store.Flush)

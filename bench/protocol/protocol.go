@@ -1,5 +1,6 @@
-// Package protocol is what the driver of the benchmarks and the programs that it measures say to each other. A program is given one
-// [Request] as JSON, its only argument, and prints one [Answer] as a line of JSON. The programs of other languages do the same.
+// Package protocol is what the driver of the benchmarks and the programs that it measures
+// say to each other. A program is given one [Request] as JSON, its only argument, and
+// prints one [Answer] as a line of JSON. The programs of other languages do the same.
 package protocol
 
 import (
@@ -19,28 +20,34 @@ const (
 	Members     = "members"      // opening a group and all of its arrays, in the same way
 )
 
-// Least is how many seconds work that is short is repeated for; what is reported is the mean.
+// Least is how many seconds work that is short is repeated for; what is reported is the
+// mean.
 const Least = 0.2
 
-// Request is the work of a program. Stores are folders or URLs, the other names those of files.
+// Request is the work of a program. Stores are folders or URLs, the other names those of
+// files.
 type Request struct {
 	Work   string `json:"work"`
 	Store  string `json:"store,omitempty"`
 	Target string `json:"target,omitempty"`
-	// Regions and Points are files of 64-bit integers in little endian: for a box the first element of every axis and then
-	// the one behind the last, for a point its index along every axis.
+	// Regions and Points are files of 64-bit integers in little endian: for a box the
+	// first element of every axis and then the one behind the last, for a point its index
+	// along every axis.
 	Regions string `json:"regions,omitempty"`
 	Points  string `json:"points,omitempty"`
 	Rank    int    `json:"rank,omitempty"`
-	// Concurrency is how many regions are worked on at a time, and for work without regions how many requests there may be; 0 leaves
-	// it to the program.
+	// Concurrency is how many regions are worked on at a time, and for work without
+	// regions how many requests there may be; 0 leaves it to the program.
 	Concurrency int `json:"concurrency,omitempty"`
 	Count       int `json:"count,omitempty"`
-	// Check is how many bytes of every region are added to the checksum; 0 is all of them.
+	// Check is how many bytes of every region are added to the checksum; 0 is all of
+	// them.
 	Check int64 `json:"check,omitempty"`
-	// Sync asks that everything is durable when the work is done: a program whose library cannot do it syncs all files itself.
+	// Sync asks that everything is durable when the work is done: a program whose library
+	// cannot do it syncs all files itself.
 	Sync bool `json:"sync,omitempty"`
-	// Budget, IndexCache and Gap are for Varve alone: [varve.dev/zarr.Options] and [varve.dev/zarr.Shards].
+	// Budget, IndexCache and Gap are for Varve alone: [varve.dev/zarr.Options] and
+	// [varve.dev/zarr.Shards].
 	Budget     int64 `json:"budget,omitempty"`
 	IndexCache int64 `json:"index_cache,omitempty"`
 	Gap        int64 `json:"gap,omitempty"`
@@ -55,7 +62,8 @@ type Answer struct {
 	Bytes    int64   `json:"bytes"`              // of elements that were read or written
 	Checksum string  `json:"checksum,omitempty"` // [Sum] of what was read
 	Checking float64 `json:"checking,omitempty"` // seconds that the checksum took behind the work
-	// Unsupported says why this program cannot do the work at all; nothing else is set then.
+	// Unsupported says why this program cannot do the work at all; nothing else is set
+	// then.
 	Unsupported string `json:"unsupported,omitempty"`
 }
 

@@ -26,7 +26,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestSum checks that order of arrival does not matter, and that order of items and every byte that counts do.
+// TestSum checks that order of arrival does not matter, and that order of items and every
+// byte that counts do.
 func TestSum(t *testing.T) {
 	of := func(limit int64, items ...string) string {
 		s := Sum{Limit: limit}

@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Sum is the checksum of items that come in any order: the CRC-32 (as in zip) of item i times 2i+1, added up modulo 2^64. So an item
-// that is wrong, or in the place of another, is noticed, and the programs of all languages have what it takes.
+// Sum is the checksum of items that come in any order: the CRC-32 (as in zip) of item i
+// times 2i+1, added up modulo 2^64. So an item that is wrong, or in the place of another,
+// is noticed, and the programs of all languages have what it takes.
 type Sum struct {
 	Limit int64 // bytes of every item that count; 0 is all
 	total atomic.Uint64

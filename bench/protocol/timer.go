@@ -16,7 +16,8 @@ func (t Timer) Stop() (seconds, cpu float64) {
 	return time.Since(t.begin).Seconds(), processor() - t.cpu
 }
 
-// Repeat does something until [Least] seconds have passed, at least once, and returns the mean of both times.
+// Repeat does something until [Least] seconds have passed, at least once, and returns the
+// mean of both times.
 func Repeat(f func() error) (seconds, cpu float64, err error) {
 	t := Start()
 	for n := 1.0; ; n++ {

@@ -22,7 +22,8 @@ func rootOf(location string, a *zarr.Array) string {
 	return strings.TrimSuffix(sameNode(location), "/"+a.Path())
 }
 
-// follows reports whether a policy is what a regular axis does anyway: its chunks follow the extent.
+// follows reports whether a policy is what a regular axis does anyway: its chunks follow
+// the extent.
 func (p growthPolicy) follows() bool {
 	return p.unit == 0 && p.growth.KeepsRegular()
 }
@@ -35,7 +36,8 @@ func (p growthPolicy) text() string {
 	return p.growth.String()
 }
 
-// listed refuses a policy for an axis that has no list of chunks to lengthen, and says which commands make one.
+// listed refuses a policy for an axis that has no list of chunks to lengthen, and says
+// which commands make one.
 func (p growthPolicy) listed(a *zarr.Array, axis int, location string) error {
 	if axis < 0 || axis >= a.Rank() || !a.Grid().Axis(axis).IsRegular() || p.follows() {
 		return nil
@@ -53,8 +55,9 @@ func (p growthPolicy) listed(a *zarr.Array, axis int, location string) error {
 	return onAxis(axis, "%s", text)
 }
 
-// placeless returns an axis to which a policy is of no use when an array changes its shape, -1 for none. A policy that is for
-// one axis has to go with that; others are for every axis that grows, and regular ones are passed by where there is a list.
+// placeless returns an axis to which a policy is of no use when an array changes its
+// shape, -1 for none. A policy that is for one axis has to go with that; others are for
+// every axis that grows, and regular ones are passed by where there is a list.
 func (p growthPolicy) placeless(a *zarr.Array, axis int, to []int64) int {
 	first := -1
 	if len(to) != a.Rank() {
@@ -74,7 +77,8 @@ func (p growthPolicy) placeless(a *zarr.Array, axis int, to []int64) int {
 	return first
 }
 
-// aligned refuses to cut by a calendar behind chunks that end within a month, at an element, and says what ends the month.
+// aligned refuses to cut by a calendar behind chunks that end within a month, at an
+// element, and says what ends the month.
 func (p growthPolicy) aligned(b calendar.Buckets, at, extent int64, unaligned error) error {
 	text := fmt.Sprintf("the chunks that are there end at element %d: %v", at, unaligned)
 	next, err := b.Next(at)

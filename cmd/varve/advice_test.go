@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestAdvice does what the messages of refused appends and resizes say, to the letter, and then the same command again.
+// TestAdvice does what the messages of refused appends and resizes say, to the letter,
+// and then the same command again.
 func TestAdvice(t *testing.T) {
 	for name, c := range map[string]struct {
 		create []string // NODE is the array
@@ -72,7 +73,8 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// follow does what a message says, and returns the command that has to work then; nil where it has worked.
+// follow does what a message says, and returns the command that has to work then; nil
+// where it has worked.
 func follow(t *testing.T, errs string, args []string, in string, file *strings.Replacer, leave []string) []string {
 	t.Helper()
 	ran := false

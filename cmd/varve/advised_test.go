@@ -12,7 +12,8 @@ import (
 // goType finds a type of Go in a message, as *http.Store.
 var goType = regexp.MustCompile(`\*[a-z]+\.[A-Z]`)
 
-// TestAdvised makes mistakes, of which messages say what to do, in words that name no type of Go.
+// TestAdvised makes mistakes, of which messages say what to do, in words that name no
+// type of Go.
 func TestAdvised(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

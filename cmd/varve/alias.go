@@ -8,9 +8,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// isOther reports whether a member of a group that is to be changed with the others is another name of an array: a symbolic link,
-// or below one. An array of the group is changed by its own name. One that is elsewhere stays as it is, which is
-// noted; where deep is not set that is also one of a group below.
+// isOther reports whether a member of a group that is to be changed with the others is
+// another name of an array: a symbolic link, or below one. An array of the group is
+// changed by its own name. One that is elsewhere stays as it is, which is noted; where
+// deep is not set that is also one of a group below.
 func isOther(cmd *cobra.Command, location string, g *zarr.Group, member string, deep bool) (bool, error) {
 	s := g.Hierarchy().Store()
 	group, err := store.ParsePath(g.Path())

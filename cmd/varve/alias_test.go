@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// aliasGroup makes the groups g, with the arrays a and sub/a, and h, with b, in one store, and links in it.
+// aliasGroup makes the groups g, with the arrays a and sub/a, and h, with b, in one
+// store, and links in it.
 func aliasGroup(t *testing.T, links map[string]string) (root string) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "r.zarr")
@@ -28,7 +29,8 @@ func aliasGroup(t *testing.T, links map[string]string) (root string) {
 	return root
 }
 
-// TestMoveIntoItself moves a group into itself by way of a link, and copies an array over itself: both stay.
+// TestMoveIntoItself moves a group into itself by way of a link, and copies an array over
+// itself: both stay.
 func TestMoveIntoItself(t *testing.T) {
 	root := aliasGroup(t, map[string]string{"g/ls": "sub", "g/l": "a"})
 	want := must(t, "", "cat", root+"/g/a")
@@ -87,7 +89,8 @@ func TestLostLinks(t *testing.T) {
 	}
 }
 
-// TestChangeOfAliases changes the arrays of a group, of which some are links to arrays elsewhere.
+// TestChangeOfAliases changes the arrays of a group, of which some are links to arrays
+// elsewhere.
 func TestChangeOfAliases(t *testing.T) {
 	root := aliasGroup(t, map[string]string{"g/ls": "sub", "g/l": "a", "g/h": "../h/b"})
 	was, err := os.ReadFile(root + "/h/b/zarr.json")

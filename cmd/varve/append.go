@@ -84,7 +84,8 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 	return c
 }
 
-// appendArguments checks the arguments: any number of files for an array, of names and files for a group.
+// appendArguments checks the arguments: any number of files for an array, of names and
+// files for a group.
 func appendArguments(cmd *cobra.Command, args []string) error {
 	if len(args) < 3 {
 		return arguments("NODE", "[FILE]")(cmd, args)
@@ -165,8 +166,8 @@ type appending struct {
 	change               *change
 }
 
-// foresee refuses a source that cannot be appended, without reading its values. Of a stream, a pipe and of JSON nothing
-// is known before they are read.
+// foresee refuses a source that cannot be appended, without reading its values. Of a
+// stream, a pipe and of JSON nothing is known before they are read.
 func (g *appending) foresee(cmd *cobra.Command, source string) error {
 	if source == "-" || source == "" {
 		return nil
@@ -257,7 +258,8 @@ func (p growthPolicy) place(l timeline, a *zarr.Array, axis int, opt *zarr.Appen
 	return err
 }
 
-// shapesAround returns the shapes of an array before and after it has grown. Others may have appended before it did.
+// shapesAround returns the shapes of an array before and after it has grown. Others may
+// have appended before it did.
 func shapesAround(a *zarr.Array, axis int, planes int64) (before, after []int64) {
 	after = a.Shape()
 	before = slices.Clone(after)
@@ -265,7 +267,8 @@ func shapesAround(a *zarr.Array, axis int, planes int64) (before, after []int64)
 	return before, after
 }
 
-// continues refuses values whose shape is not that of the array but for the axis that grows; one plane may lack that axis.
+// continues refuses values whose shape is not that of the array but for the axis that
+// grows; one plane may lack that axis.
 func continues(v *values, shape []int64, axis int) error {
 	if v.shape == nil || axis < 0 || axis >= len(shape) {
 		return nil // there is nothing to compare, or the library refuses the axis
@@ -284,7 +287,8 @@ func continues(v *values, shape []int64, axis int) error {
 	return onAxis(differs, "%s has shape %v, which does not continue shape %v along axis %d", v.name, v.shape, shape, axis)
 }
 
-// hasEmptyPlanes reports whether the planes of an array along an axis have no elements, since it is empty along another one.
+// hasEmptyPlanes reports whether the planes of an array along an axis have no elements,
+// since it is empty along another one.
 func hasEmptyPlanes(shape []int64, axis int) bool {
 	for i, n := range shape {
 		if i != axis && n == 0 {
@@ -294,8 +298,8 @@ func hasEmptyPlanes(shape []int64, axis int) bool {
 	return false
 }
 
-// planesAlong returns how many planes the values are that continue a shape, by what the file says of its own shape: their
-// elements do not tell where there are none.
+// planesAlong returns how many planes the values are that continue a shape, by what the
+// file says of its own shape: their elements do not tell where there are none.
 func (v *values) planesAlong(axis int, shape []int64) (int64, error) {
 	switch {
 	case v.shape == nil:
@@ -306,7 +310,8 @@ func (v *values) planesAlong(axis int, shape []int64) (int64, error) {
 	return v.shape[axis], nil
 }
 
-// wholePlanes counts the planes that n elements are, and refuses what is no whole number of them, or nothing at all.
+// wholePlanes counts the planes that n elements are, and refuses what is no whole number
+// of them, or nothing at all.
 func wholePlanes(v *values, shape []int64, axis int, n int64) (int64, error) {
 	if axis < 0 || axis >= len(shape) {
 		return 0, nil // the library refuses the axis

@@ -82,7 +82,8 @@ func TestAppendNothing(t *testing.T) {
 	}
 }
 
-// timed creates a group with an array of ten elements, in the given chunks, and a coordinate beside it.
+// timed creates a group with an array of ten elements, in the given chunks, and a
+// coordinate beside it.
 func timed(t *testing.T, chunks, values, dtype, attributes string) (array string) {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -165,7 +166,8 @@ func TestAppendByWrongCoordinate(t *testing.T) {
 	}
 }
 
-// TestAppendByOtherNodes takes coordinates that are elsewhere, of another rank, or longer than anything that is read.
+// TestAppendByOtherNodes takes coordinates that are elsewhere, of another rank, or longer
+// than anything that is read.
 func TestAppendByOtherNodes(t *testing.T) {
 	array := timed(t, "[[4,6]]", numbers(0, 10), "int32", sinceLeapYear)
 	elsewhere := filepath.Join(t.TempDir(), "c.zarr")
@@ -211,7 +213,8 @@ func TestCompletionOfPolicies(t *testing.T) {
 	}
 }
 
-// TestAppendRefuses gives policies and data that do not fit, and checks that nothing has changed.
+// TestAppendRefuses gives policies and data that do not fit, and checks that nothing has
+// changed.
 func TestAppendRefuses(t *testing.T) {
 	regular := []string{"--chunks", "[4]"}
 	listed := []string{"--chunks", "[[4,6]]"}
@@ -246,7 +249,8 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendAtOnce appends from several commands at once: nothing is lost, whoever comes first.
+// TestAppendAtOnce appends from several commands at once: nothing is lost, whoever comes
+// first.
 func TestAppendAtOnce(t *testing.T) {
 	node := newNode(t, "--shape", "0", "--dtype", "int8", "--chunks", "[[1]]")
 	var wg sync.WaitGroup

@@ -98,7 +98,8 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	return showAttributes(cmd, location, nil)
 }
 
-// noteAttribute tells people what xarray makes of an array one of whose attributes was changed.
+// noteAttribute tells people what xarray makes of an array one of whose attributes was
+// changed.
 func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key string) {
 	switch {
 	case verb == "set" && (key == missing.FillValue || key == missing.Unsigned):
@@ -120,7 +121,8 @@ func unset(object []byte, key string) ([]byte, error) {
 	return metadata.UnsetAttribute(object, key)
 }
 
-// noAttribute returns err, or where that is nil the error for an attribute that an object does not have.
+// noAttribute returns err, or where that is nil the error for an attribute that an object
+// does not have.
 func noAttribute(object []byte, key string, err error) error {
 	if err != nil {
 		return err
@@ -134,8 +136,8 @@ func noAttribute(object []byte, key string, err error) error {
 	return notFound("there is no attribute %q%s", key, meant(key, names))
 }
 
-// showAttributes prints all attributes, or the one named, as JSON. People see a bare NaN as it is
-// stored.
+// showAttributes prints all attributes, or the one named, as JSON. People see a bare NaN
+// as it is stored.
 func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 	opt := reading(cmd)
 	opt.Rehearsal = ledgerOf(cmd.Context()) // where attributes were set for a dry run

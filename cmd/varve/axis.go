@@ -28,7 +28,8 @@ func isNumber(text string) bool {
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// parseAxes checks the texts of axes with commas between them; without text there are none.
+// parseAxes checks the texts of axes with commas between them; without text there are
+// none.
 func parseAxes(text string) (axes []string, err error) {
 	if text == "" {
 		return nil, nil
@@ -43,8 +44,8 @@ func parseAxes(text string) (axes []string, err error) {
 	return axes, nil
 }
 
-// axisOf returns the number of the axis that a text means. Numbers below 0 count from the end; those of no axis are
-// returned as they are, for the library to refuse.
+// axisOf returns the number of the axis that a text means. Numbers below 0 count from the
+// end; those of no axis are returned as they are, for the library to refuse.
 func axisOf(text string, names []string, rank int) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 0 && n >= -rank {

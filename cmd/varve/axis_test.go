@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// newArchive returns a group with two arrays that have the dimensions time, lat and lon, and their coordinates.
+// newArchive returns a group with two arrays that have the dimensions time, lat and lon,
+// and their coordinates.
 func newArchive(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")

@@ -120,7 +120,8 @@ type level struct {
 	processors int
 }
 
-// levelsOf returns the levels that are measured where there are so many processors: powers of two, all, and what is usual.
+// levelsOf returns the levels that are measured where there are so many processors:
+// powers of two, all, and what is usual.
 func levelsOf(processors int) []level {
 	var levels []level
 	for n := 1; n < processors; n *= 2 {
@@ -129,10 +130,12 @@ func levelsOf(processors int) []level {
 	return append(levels, level{processors, processors}, level{0, processors})
 }
 
-// inFlight is how many requests or chunks are in flight where nobody says anything (zarr.Options.Concurrency).
+// inFlight is how many requests or chunks are in flight where nobody says anything
+// (zarr.Options.Concurrency).
 func (t *trial) inFlight(processors int) int { return engine.InFlight(t.noted.Store, 0, processors) }
 
-// open opens the array anew, so that it knows nothing of an earlier round, and binds the selection.
+// open opens the array anew, so that it knows nothing of an earlier round, and binds the
+// selection.
 func (t *trial) open(ctx context.Context, opt zarr.Options) (*source, error) {
 	a, err := t.hierarchy.OpenArray(ctx, t.path, &opt)
 	if err != nil {
@@ -141,7 +144,8 @@ func (t *trial) open(ctx context.Context, opt zarr.Options) (*source, error) {
 	return newSource(ctx, a, t.sel, false)
 }
 
-// warm reads slabs for the time of one round, and notes them and the requests that they take.
+// warm reads slabs for the time of one round, and notes them and the requests that they
+// take.
 func (t *trial) warm(ctx context.Context) error {
 	s, err := t.open(ctx, t.options)
 	if err != nil {
@@ -179,12 +183,14 @@ const (
 	leastSlab = 16 << 20 // bytes
 	mostSlab  = 1 << 30  // bytes, of one chunk
 
-	// mostRequested is how many chunks a slab has at most: every round reads one slab at least,
-	// and millions of short chunks, or of chunks that are not stored, would take minutes.
+	// mostRequested is how many chunks a slab has at most: every round reads one slab at
+	// least, and millions of short chunks, or of chunks that are not stored, would take
+	// minutes.
 	mostRequested = 1 << 12
 )
 
-// slabFor returns how many bytes are read at a time: enough for all processors, and no more than other commands do unless one chunk is longer.
+// slabFor returns how many bytes are read at a time: enough for all processors, and no
+// more than other commands do unless one chunk is longer.
 func slabFor(s *source) int64 {
 	chunk := longestChunk(finest(s.array), width(s.stored))
 	most := slabOf(s.stored)
@@ -198,7 +204,8 @@ func slabFor(s *source) int64 {
 	return n
 }
 
-// longestChunk returns the bytes of the longest chunk of a grid, whose elements have so many.
+// longestChunk returns the bytes of the longest chunk of a grid, whose elements have so
+// many.
 func longestChunk(g *grid.Grid, bytes int64) int64 {
 	for i := range g.Rank() {
 		axis := g.Axis(i)

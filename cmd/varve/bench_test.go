@@ -73,7 +73,8 @@ func TestBenchOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestBenchOfShards checks that the same ranges are read without decoding, and that fill values and text are measured, too.
+// TestBenchOfShards checks that the same ranges are read without decoding, and that fill
+// values and text are measured, too.
 func TestBenchOfShards(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", dir+"/a.zarr", "--shape", "1000", "--dtype", "int32", "--shards", "500", "--chunks", "10", "--index-location", "start")
@@ -146,7 +147,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestSlabFor checks that what is read at a time stays within bounds, whatever a chunk is.
+// TestSlabFor checks that what is read at a time stays within bounds, whatever a chunk
+// is.
 func TestSlabFor(t *testing.T) {
 	for _, chunk := range []int64{1, 1 << 10, 1 << 20, 100 << 20, 1 << 29, 1 << 40} {
 		a, err := zarr.On(memory.New()).CreateArray(t.Context(), "", zarr.Spec{

@@ -21,7 +21,8 @@ func TestCat(t *testing.T) {
 	}
 }
 
-// TestCatEqualsExport compares the ends that an excerpt shows with the values that export writes.
+// TestCatEqualsExport compares the ends that an excerpt shows with the values that export
+// writes.
 func TestCatEqualsExport(t *testing.T) {
 	for sel, rows := range map[string][2]string{
 		"::-1":  {"59,:3", "59,-3:"},
@@ -106,7 +107,8 @@ func TestCatTimes(t *testing.T) {
 	}
 }
 
-// TestCatTooManyBytes shows the ends of an array with more bytes than 64 bits count. All of them are refused.
+// TestCatTooManyBytes shows the ends of an array with more bytes than 64 bits count. All
+// of them are refused.
 func TestCatTooManyBytes(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "b.zarr")

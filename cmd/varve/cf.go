@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// decoding is what the CF conventions make of stored numbers: another type, by way of one function.
+// decoding is what the CF conventions make of stored numbers: another type, by way of one
+// function.
 type decoding struct {
 	packing
 	typ   dtype.Type // of what is made
@@ -30,10 +31,11 @@ func decodeFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("decode", false, "make of stored numbers what CF attributes say: scale_factor, add_offset, _FillValue, missing_value, _Unsigned; times and durations")
 }
 
-// decodingOf returns what the attributes of an array say of its numbers, nil where they say nothing (CF conventions, sections 2.5.1,
-// 4.4 and 8.1; xarray). In format 2 the fill value stands for no value, as xarray has it. Scaled numbers become float64, others with
-// a missing value floats as narrow as xarray makes them, times moments, or text where datetime64 has no such days, and lengths of
-// time durations.
+// decodingOf returns what the attributes of an array say of its numbers, nil where they
+// say nothing (CF conventions, sections 2.5.1, 4.4 and 8.1; xarray). In format 2 the fill
+// value stands for no value, as xarray has it. Scaled numbers become float64, others with
+// a missing value floats as narrow as xarray makes them, times moments, or text where
+// datetime64 has no such days, and lengths of time durations.
 func decodingOf(a *zarr.Array) (*decoding, error) {
 	if !isNumeric(a.Type()) {
 		return nil, nil
@@ -64,7 +66,8 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 	return d, nil
 }
 
-// booleans makes booleans of numbers: xarray stores them as int8, with an attribute that says so.
+// booleans makes booleans of numbers: xarray stores them as int8, with an attribute that
+// says so.
 func (d *decoding) booleans() *decoding {
 	d.absent, d.filled = nil, nil // no boolean is missing
 	d.typ = dtype.Of[bool]()
@@ -84,8 +87,8 @@ func (d *decoding) floats() {
 	d.put = func(dst, _ []byte, value float64) { put(dst, d.value(value)) }
 }
 
-// floatType returns the type that xarray 2026.9 makes of numbers with a missing value: the
-// narrowest that has all of them. Packed numbers become float64.
+// floatType returns the type that xarray 2026.9 makes of numbers with a missing value:
+// the narrowest that has all of them. Packed numbers become float64.
 func (d *decoding) floatType() dtype.Type {
 	switch t := d.stored; {
 	case d.scaled:
@@ -97,7 +100,8 @@ func (d *decoding) floatType() dtype.Type {
 	return dtype.Of[float64]()
 }
 
-// putFloat returns what sets an element of a floating-point type. All NaNs become the same one.
+// putFloat returns what sets an element of a floating-point type. All NaNs become the
+// same one.
 func putFloat(t dtype.Type) func(dst []byte, value float64) {
 	switch t {
 	case dtype.Of[dtype.Float16]():
@@ -156,8 +160,8 @@ func attributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) 
 	return strictjson.Parse(raw, strictjson.Limits{})
 }
 
-// attributeOf returns the JSON of an attribute of a document that was read. There may be millions
-// of attributes, so they are not checked again, as [metadata.Attribute] would.
+// attributeOf returns the JSON of an attribute of a document that was read. There may be
+// millions of attributes, so they are not checked again, as [metadata.Attribute] would.
 func attributeOf(object []byte, name string) (raw []byte, ok bool) {
 	if len(object) == 0 {
 		return nil, false
@@ -166,8 +170,8 @@ func attributeOf(object []byte, name string) (raw []byte, ok bool) {
 	return v.Raw(), ok
 }
 
-// endsOfTime returns the first and the last element of an array that is a time coordinate, for people; nil for any other, and where
-// they cannot be read.
+// endsOfTime returns the first and the last element of an array that is a time
+// coordinate, for people; nil for any other, and where they cannot be read.
 func endsOfTime(ctx context.Context, a *zarr.Array) []string {
 	if a.Rank() != 1 || a.Shape()[0] == 0 {
 		return nil

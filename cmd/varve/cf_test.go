@@ -97,7 +97,8 @@ func TestCalendars(t *testing.T) {
 	}
 }
 
-// TestDecodeDates decodes times of a calendar that datetime64 does not have, of arrays with several axes.
+// TestDecodeDates decodes times of a calendar that datetime64 does not have, of arrays
+// with several axes.
 func TestDecodeDates(t *testing.T) {
 	node := newNode(t, "--shape", "2,2", "--dtype", "float64", "--attributes", `{"units": "days since 2000-02-29", "calendar": "360_day", "_FillValue": -9}`)
 	must(t, `[[0.0,1.0],[1.25,-9.0]]`, "write", node, "--format", "json")
@@ -171,8 +172,8 @@ func TestTextTimesRefused(t *testing.T) {
 	}
 }
 
-// TestUndecodedTimes says of times that stay numbers why they do, where one selects by them
-// and in info.
+// TestUndecodedTimes says of times that stay numbers why they do, where one selects by
+// them and in info.
 func TestUndecodedTimes(t *testing.T) {
 	for units, want := range map[string]string{
 		"months since 2000-01-01": "no fixed length", "days since 2000-02-31": "2000-02-31", "days since nowhere": "nowhere",

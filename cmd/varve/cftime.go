@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/calendar"
 )
 
-// text returns how what is selected is written for people: as times where an array with one axis holds those.
+// text returns how what is selected is written for people: as times where an array with
+// one axis holds those.
 func (s *source) text() func(elem []byte) string {
 	plain := spelling(s.typ)
 	if s.decoding != nil && s.decoding.shown != nil {
@@ -45,8 +46,8 @@ func timesOf(a *zarr.Array) (timeAxis, bool) {
 	return parseTimeAxis(attribute(a, "units"), attribute(a, "calendar"))
 }
 
-// undecodedTimes returns why numbers that count from a moment, as their units say, are no times here; nil where they are
-// or count nothing.
+// undecodedTimes returns why numbers that count from a moment, as their units say, are no
+// times here; nil where they are or count nothing.
 func undecodedTimes(a *zarr.Array) error {
 	units := attribute(a, "units")
 	if words := strings.Fields(units); !isNumeric(a.Type()) || len(words) < 3 || !strings.EqualFold(words[1], "since") {
@@ -89,13 +90,14 @@ func parseTimeAxis(units, name string) (timeAxis, bool) {
 	return timeAxis{u}, err == nil
 }
 
-// isReal reports whether the days are those that there were. Both calendars that have them number them alike.
+// isReal reports whether the days are those that there were. Both calendars that have
+// them number them alike.
 func (a timeAxis) isReal() bool {
 	return a.Calendar() == calendar.Standard || a.Calendar() == calendar.ProlepticGregorian
 }
 
-// at returns the time that a number stands for, as the calendar of the axis has it. It is false for numbers that are no
-// time, as NaN.
+// at returns the time that a number stands for, as the calendar of the axis has it. It is
+// false for numbers that are no time, as NaN.
 func (a timeAxis) at(number string) (string, bool) {
 	t, err := a.instant(number)
 	if err != nil {
@@ -104,8 +106,9 @@ func (a timeAxis) at(number string) (string, bool) {
 	return a.text(a.Calendar(), t), true
 }
 
-// text returns a time as ISO 8601 writes it in a calendar: a day where the units are days and the time begins one, and
-// otherwise a time of day, to the microsecond unless the units are shorter.
+// text returns a time as ISO 8601 writes it in a calendar: a day where the units are days
+// and the time begins one, and otherwise a time of day, to the microsecond unless the
+// units are shorter.
 func (a timeAxis) text(c calendar.Calendar, t calendar.Instant) string {
 	t = a.round(t)
 	if day, err := c.Date(t.Day); err == nil && a.Length()%(24*time.Hour) == 0 && t.Nano == 0 {
@@ -114,7 +117,8 @@ func (a timeAxis) text(c calendar.Calendar, t calendar.Instant) string {
 	return c.Text(t)
 }
 
-// round returns a time as exactly as the units are meant: to the microsecond unless they are shorter.
+// round returns a time as exactly as the units are meant: to the microsecond unless they
+// are shorter.
 func (a timeAxis) round(t calendar.Instant) calendar.Instant {
 	if a.Length() < time.Microsecond {
 		return t

@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// chain returns the codecs that --codecs or --compressor ask for, nil for the library's choice.
+// chain returns the codecs that --codecs or --compressor ask for, nil for the library's
+// choice.
 func (c *creation) chain(t dtype.Type) ([]metadata.Extension, error) {
 	switch {
 	case c.codecs != "":
@@ -53,7 +54,8 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 	return chain, nil
 }
 
-// compressed returns the codec that makes bytes of elements, and a compressor: zstd:3, gzip:5 or none.
+// compressed returns the codec that makes bytes of elements, and a compressor: zstd:3,
+// gzip:5 or none.
 func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, error) {
 	compressor, err := parseCompressor(text)
 	if t.Variable() {
@@ -72,7 +74,8 @@ func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, 
 // gzipLevel is what --compressor gzip stands for: zarr-python's default.
 const gzipLevel = 5
 
-// parseCompressor returns the codec that a name and a level stand for; there is none for "none".
+// parseCompressor returns the codec that a name and a level stand for; there is none for
+// "none".
 func parseCompressor(text string) ([]metadata.Extension, error) {
 	name, parameter, given := strings.Cut(text, ":")
 	level, err := strconv.Atoi(parameter)
@@ -92,7 +95,8 @@ func parseCompressor(text string) ([]metadata.Extension, error) {
 	return nil, fmt.Errorf("zstd:LEVEL, gzip:LEVEL and none are known%s; --codecs takes any chain", meant(name, []string{"zstd", "gzip", "none"}))
 }
 
-// known gives what the layers below call not supported the name that the library has for it.
+// known gives what the layers below call not supported the name that the library has for
+// it.
 func known(err error) error {
 	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
 		return unsupported("%w", err)

@@ -66,7 +66,8 @@ killed. The next command that writes here removes those of killed writers.`,
 	return c
 }
 
-// finishLeft finishes what writers that died have left in an array, or in all arrays of a group, as far as it can be.
+// finishLeft finishes what writers that died have left in an array, or in all arrays of a
+// group, as far as it can be.
 func finishLeft(cmd *cobra.Command, location string) error {
 	opt := reading(cmd)
 	opt.Finish = true
@@ -110,7 +111,8 @@ type findings struct {
 	times   bool // what is not in order is times
 }
 
-// faultFact is one fault. Of a chunk with very many the last stands for those that are not told.
+// faultFact is one fault. Of a chunk with very many the last stands for those that are
+// not told.
 type faultFact struct {
 	Key     string    `json:"key"`
 	Chunk   []int64   `json:"chunk"`
@@ -160,7 +162,8 @@ func (c *findings) verdict() error {
 	return nil
 }
 
-// faultsText says how many faults were found, of which so many are chunks that are not stored.
+// faultsText says how many faults were found, of which so many are chunks that are not
+// stored.
 func faultsText(location string, faults, missing, bad, chunks int64) string {
 	damage := fmt.Sprintf("in %s of %s", count(bad), plural(chunks, "stored chunk"))
 	text := fmt.Sprintf("check %s: %s ", location, plural(faults, "fault"))

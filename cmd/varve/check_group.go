@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr"
 )
 
-// groupFindings is what was found out about the arrays below a group, as programs read it. The sums are of all arrays.
+// groupFindings is what was found out about the arrays below a group, as programs read
+// it. The sums are of all arrays.
 type groupFindings struct {
 	Path    string      `json:"path"`
 	Arrays  []*findings `json:"arrays"` // in the order of their paths
@@ -35,8 +36,9 @@ type staleFact struct {
 	*drift
 }
 
-// checkGroup looks for damage in all arrays below a group, those that stale consolidated metadata does not list among
-// them. An array that cannot be checked does not keep it from the others: it is told, and the status is 1.
+// checkGroup looks for damage in all arrays below a group, those that stale consolidated
+// metadata does not list among them. An array that cannot be checked does not keep it
+// from the others: it is told, and the status is 1.
 func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.CheckOptions) error {
 	all := &groupFindings{Path: location, Arrays: []*findings{}, Differ: []string{}, Stale: []staleFact{}}
 	names := naming{}
@@ -100,8 +102,9 @@ func (g *groupFindings) verdict() error {
 	return verdict(text)
 }
 
-// addGroup adds what is wrong with a group itself: stale consolidated metadata, and dimensions along which its arrays
-// differ. path is relative to the group that is checked. It also returns the staleness of the group.
+// addGroup adds what is wrong with a group itself: stale consolidated metadata, and
+// dimensions along which its arrays differ. path is relative to the group that is
+// checked. It also returns the staleness of the group.
 func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string) (stale *drift, err error) {
 	prefix, location := "", g.Path
 	if path != "" {
@@ -121,8 +124,8 @@ func (g *groupFindings) addGroup(cmd *cobra.Command, at *zarr.Group, path string
 	return stale, err
 }
 
-// checkMember looks for damage in a member of a group, nil for one that is sound and no array. Its error is one that
-// ends the work: the command was stopped.
+// checkMember looks for damage in a member of a group, nil for one that is sound and no
+// array. Its error is one that ends the work: the command was stopped.
 func checkMember(cmd *cobra.Command, location string, m zarr.Member, how zarr.CheckOptions) (*findings, error) {
 	at := sameNode(location) + "/" + m.Path
 	err := m.Err

@@ -69,8 +69,8 @@ func TestCheckChunks(t *testing.T) {
 	}
 }
 
-// TestCheckListsTemporaryFiles leaves a file as a killed writer does: check tells of it, in arrays and groups, and the next
-// change removes it.
+// TestCheckListsTemporaryFiles leaves a file as a killed writer does: check tells of it,
+// in arrays and groups, and the next change removes it.
 func TestCheckListsTemporaryFiles(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	node := filepath.Join(group, "a")
@@ -91,8 +91,8 @@ func TestCheckListsTemporaryFiles(t *testing.T) {
 	}
 }
 
-// TestCheckUnreadable checks an array some of whose chunks the store fails to read: they are
-// findings, and the others are checked all the same.
+// TestCheckUnreadable checks an array some of whose chunks the store fails to read: they
+// are findings, and the others are checked all the same.
 func TestCheckUnreadable(t *testing.T) {
 	dir := newNode(t, "--shape", "400", "--dtype", "int8", "--chunks", "2")
 	must(t, "", "write", dir, "--value", "1")

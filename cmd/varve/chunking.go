@@ -47,7 +47,8 @@ type chunking struct {
 	whole   bool       // there are such axes
 }
 
-// axisText is how one axis is to be cut: by months or years, by groups of a file, or as JSON.
+// axisText is how one axis is to be cut: by months or years, by groups of a file, or as
+// JSON.
 type axisText struct {
 	unit           calendar.Unit
 	groups, length string
@@ -105,8 +106,9 @@ func wordMeant(text string) string {
 	return meant(text, []string{"auto", "calendar:month", "calendar:year"})
 }
 
-// asList returns an entry an axis with commas between them, as 100,100 or calendar:month,36,-1, as the list that it
-// stands for; any other text as it is. Names of files may have commas.
+// asList returns an entry an axis with commas between them, as 100,100 or
+// calendar:month,36,-1, as the list that it stands for; any other text as it is. Names of
+// files may have commas.
 func asList(text string) string {
 	if strings.HasPrefix(text, "groups:") || !strings.Contains(text, ",") {
 		return text
@@ -189,7 +191,8 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 	return axes, nil
 }
 
-// isChosen reports whether the lengths of chunks are left to the program: auto, or a size.
+// isChosen reports whether the lengths of chunks are left to the program: auto, or a
+// size.
 func (c chunking) isChosen() bool { return c.object == nil && c.axes == nil && c.lengths == "" }
 
 // unit returns the calendar unit of the first axis that has one, 0 where none has.
@@ -227,11 +230,13 @@ func (c chunking) refused(err error) error {
 	return badArgument("%s %s: %w", c.flag, shorten(c.text, 200), err)
 }
 
-// beginningChunk is how many bytes the chunks of an array have that is still empty, where planes are small: those that auto makes
-// of small arrays. What is appended writes the last one again until it is full.
+// beginningChunk is how many bytes the chunks of an array have that is still empty, where
+// planes are small: those that auto makes of small arrays. What is appended writes the
+// last one again until it is full.
 const beginningChunk = 128 << 10
 
-// mostChosen is how many bytes the chunks of an empty array have at most that are given by a size: what is held by default.
+// mostChosen is how many bytes the chunks of an empty array have at most that are given
+// by a size: what is held by default.
 const mostChosen = 1 << 30
 
 // autoChunks returns the chunks that are chosen where none are asked for.
@@ -239,8 +244,9 @@ func autoChunks(shape []int64, size int64) []int64 {
 	return grid.Auto(grownTo(shape, size, beginningChunk), size)
 }
 
-// grownTo returns the shape that an array will have, when the first axis without elements is as long as makes so many bytes: it
-// is going to grow, and a chunk for each of thousands of elements would be a trap.
+// grownTo returns the shape that an array will have, when the first axis without elements
+// is as long as makes so many bytes: it is going to grow, and a chunk for each of
+// thousands of elements would be a trap.
 func grownTo(shape []int64, size, bytes int64) []int64 {
 	i := slices.Index(shape, 0)
 	if i < 0 {
@@ -259,7 +265,8 @@ func grownTo(shape []int64, size, bytes int64) []int64 {
 	return shape
 }
 
-// namedGrid returns the grid of a chunk_grid object. An error proposes the name that may be meant.
+// namedGrid returns the grid of a chunk_grid object. An error proposes the name that may
+// be meant.
 func namedGrid(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
 	g, err := how.Parse(shape, e.Name, e.Configuration)
 	if errors.Is(err, grid.ErrUnsupported) {
@@ -333,7 +340,8 @@ func (a axisText) cut(ctx context.Context, extent int64, at site) (grid.Cut, err
 			return grid.Cut{}, err
 		}
 		if n, ends := b.Len(); ends && n == 0 && extent == 0 {
-			// Nobody knows yet when elements will be. An axis needs an edge: a calendar's policy replaces this one.
+			// Nobody knows yet when elements will be. An axis needs an edge: a calendar's
+			// policy replaces this one.
 			return grid.Edges(1), nil
 		}
 		edges, err := b.Covering(max(1, extent)) // an axis needs an edge

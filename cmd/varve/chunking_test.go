@@ -71,7 +71,8 @@ func TestCreateBounded(t *testing.T) {
 	}
 }
 
-// TestCreateByCoordinate cuts a new array by a coordinate that is there, and appends to it.
+// TestCreateByCoordinate cuts a new array by a coordinate that is there, and appends to
+// it.
 func TestCreateByCoordinate(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	coordinateNode(t, group+"/time", "60", "days since 2024-02-20", numbers(0, 60))
@@ -266,7 +267,8 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// TestEmptyAxes looks at the chunks of arrays that are still empty: not one for each element that is appended.
+// TestEmptyAxes looks at the chunks of arrays that are still empty: not one for each
+// element that is appended.
 func TestEmptyAxes(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--shape 0 --dtype int32", "every [32768]"},

@@ -9,9 +9,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// chunkSizes are the lengths of the chunks along axes: of each axis a list of [size, count] runs,
-// null if it is too long. The lists may be many times as long as the document, so they are written
-// as they are found.
+// chunkSizes are the lengths of the chunks along axes: of each axis a list of [size,
+// count] runs, null if it is too long. The lists may be many times as long as the
+// document, so they are written as they are found.
 type chunkSizes []grid.Axis
 
 // sizesOf returns the lengths of the chunks of a grid.

@@ -81,7 +81,8 @@ func TestCompactDamaged(t *testing.T) {
 	}
 }
 
-// TestCompactLeavesDamage leaves shards as they are whose index cannot be right, and names them.
+// TestCompactLeavesDamage leaves shards as they are whose index cannot be right, and
+// names them.
 func TestCompactLeavesDamage(t *testing.T) {
 	for name, entries := range map[string][]uint64{
 		"no bytes, and bytes of several": {0, 1, 0, 0, 2, 0, 1, 1},

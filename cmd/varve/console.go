@@ -9,8 +9,9 @@ import (
 // wiped is what takes the line of progress away.
 const wiped = "\r\x1b[K"
 
-// console is a terminal whose last line may show how far the work has come. That line goes before
-// anything else is written there, and is not drawn into a line that has no end yet, as a question.
+// console is a terminal whose last line may show how far the work has come. That line
+// goes before anything else is written there, and is not drawn into a line that has no
+// end yet, as a question.
 type console struct {
 	mu     sync.Mutex
 	w      io.Writer // standard error
@@ -77,7 +78,8 @@ type bar struct {
 	level int // how many were begun before it, and it
 }
 
-// newBar begins a line, which is drawn until a newer one is begun, and again after that has ended.
+// newBar begins a line, which is drawn until a newer one is begun, and again after that
+// has ended.
 func (c *console) newBar() *bar {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -93,7 +93,8 @@ func TestConsolidateAnew(t *testing.T) {
 	}
 }
 
-// TestConsolidateManyNodes shows some of the paths only, and info looks at no more nodes than it may.
+// TestConsolidateManyNodes shows some of the paths only, and info looks at no more nodes
+// than it may.
 func TestConsolidateManyNodes(t *testing.T) {
 	group := consolidated(t)
 	document, err := os.ReadFile(filepath.Join(group, "a", "zarr.json"))
@@ -146,7 +147,8 @@ func TestInfoTellsRepairs(t *testing.T) {
 	}
 }
 
-// TestConsolidateUnknown lists arrays that can be described and not read, of either format: others are none the worse for them.
+// TestConsolidateUnknown lists arrays that can be described and not read, of either
+// format: others are none the worse for them.
 func TestConsolidateUnknown(t *testing.T) {
 	for format, c := range map[string]struct{ group, name, document string }{
 		"2": {".zgroup", ".zarray", `{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "|O", "compressor": null,

@@ -225,8 +225,8 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 	return c.print(cmd.OutOrStdout())
 }
 
-// conversionPlan is what a conversion would do, as programs read it. Of one to another place nothing
-// is known of the chunks before they are looked at.
+// conversionPlan is what a conversion would do, as programs read it. Of one to another
+// place nothing is known of the chunks before they are looked at.
 type conversionPlan struct {
 	planHead
 	*conversionFacts
@@ -287,7 +287,8 @@ func (c *conversionFacts) print(w io.Writer) error {
 	return errors.Join(c.printMissing(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved))
 }
 
-// printMissing says what becomes of missing values: of every array in a dry run, else where they are lost or xarray reads no more of the group.
+// printMissing says what becomes of missing values: of every array in a dry run, else
+// where they are lost or xarray reads no more of the group.
 func (c *conversionFacts) printMissing(w io.Writer) error {
 	for _, n := range c.Nodes {
 		if n.Missing == nil || !c.DryRun && !n.Lost && !n.Refused {

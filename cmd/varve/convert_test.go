@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestBothFormats tells of documents of format 2 beside those of format 3, and converts them away.
+// TestBothFormats tells of documents of format 2 beside those of format 3, and converts
+// them away.
 func TestBothFormats(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	overwrite(t, filepath.Join(node, ".zarray"), "{}")
@@ -142,7 +143,8 @@ func TestInfoTellsWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestConvertStores converts every store of zarr-python to the other format, and those of format 2 where they are and back: the elements stay.
+// TestConvertStores converts every store of zarr-python to the other format, and those of
+// format 2 where they are and back: the elements stay.
 func TestConvertStores(t *testing.T) {
 	dir := t.TempDir()
 	archive, err := zip.OpenReader("../../testdata/stores.zip")
@@ -186,8 +188,9 @@ func TestConvertStores(t *testing.T) {
 	}
 }
 
-// TestConvertGrowth converts arrays with stored policies to format 2 and back, where they are and elsewhere, and appends to
-// them. What regular chunks cannot follow is gone, and told.
+// TestConvertGrowth converts arrays with stored policies to format 2 and back, where they
+// are and elsewhere, and appends to them. What regular chunks cannot follow is gone, and
+// told.
 func TestConvertGrowth(t *testing.T) {
 	for name, c := range map[string]struct {
 		chunks, policy string

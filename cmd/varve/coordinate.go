@@ -23,7 +23,8 @@ type coordinate struct {
 // mostTimes is how long a coordinate may be: hours of 1,900 years.
 const mostTimes = 1 << 24
 
-// readCoordinate reads the array at a location, which has to be a time coordinate as CF has it.
+// readCoordinate reads the array at a location, which has to be a time coordinate as CF
+// has it.
 func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
 	a, err := openSeen(ctx, location, opt)
 	if err != nil {
@@ -105,13 +106,15 @@ func (c *coordinate) add(block []byte) error {
 	return nil
 }
 
-// buckets returns where months or years begin along an axis that the coordinate belongs to.
+// buckets returns where months or years begin along an axis that the coordinate belongs
+// to.
 func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
 	if n := int64(c.len()); n < extent {
 		return b, badArgument("--time %s has %s, the axis has %s: %s", c.name, plural(n, "element"), count(extent), c.longer())
 	}
 	if c.len() == 1 {
-		// A chunk that ends with the only time known would be closed for the rest of its month.
+		// A chunk that ends with the only time known would be closed for the rest of its
+		// month.
 		return b, badArgument("--time %s has one element, which does not tell how far elements are apart: "+
 			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))
 	}
@@ -129,7 +132,8 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 	return b, err
 }
 
-// increases refuses times that run backwards or repeat: months that are cut by them would be none.
+// increases refuses times that run backwards or repeat: months that are cut by them would
+// be none.
 func (c *coordinate) increases() error {
 	i := firstFall(c.whole)
 	if c.isReal() {
@@ -146,7 +150,8 @@ func (c *coordinate) increases() error {
 		"Give what is new alone, or append it without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 }
 
-// firstFall returns the first number that is not larger than the one before it, -1 where there is none. NaN is not larger.
+// firstFall returns the first number that is not larger than the one before it, -1 where
+// there is none. NaN is not larger.
 func firstFall[T calendar.Number](values []T) int {
 	for i := 1; i < len(values); i++ {
 		if !(values[i-1] < values[i]) {
@@ -170,7 +175,8 @@ func (c *coordinate) at(i int) string {
 	return number
 }
 
-// bucketsOf looks beyond the values of a coordinate where these go on at one step. Else there is nothing but the values.
+// bucketsOf looks beyond the values of a coordinate where these go on at one step. Else
+// there is nothing but the values.
 func bucketsOf[T calendar.Number](values []T, u calendar.Units, unit calendar.Unit) (calendar.Buckets, error) {
 	s, err := calendar.Continue(values, u)
 	if errors.Is(err, calendar.ErrIrregular) {

@@ -9,11 +9,13 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// largestCopy is how large the document of a group may be that info looks into for its copy of an array's metadata.
+// largestCopy is how large the document of a group may be that info looks into for its
+// copy of an array's metadata.
 const largestCopy = 1 << 20
 
-// olderCopies returns a note for every group above the array whose consolidated metadata says something else of the array, or nothing.
-// Groups that cannot be read, or that are large, are passed by.
+// olderCopies returns a note for every group above the array whose consolidated metadata
+// says something else of the array, or nothing. Groups that cannot be read, or that are
+// large, are passed by.
 func olderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 	path := a.Path()
 	root, ok := strings.CutSuffix(sameNode(location), "/"+path)

@@ -136,7 +136,8 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	return c.print(cmd.OutOrStdout())
 }
 
-// removed returns the nodes that --overwrite would remove at the destination of a dry run.
+// removed returns the nodes that --overwrite would remove at the destination of a dry
+// run.
 func (f *copyFlags) removed(ctx context.Context, to string) []string {
 	if !f.dry || !f.overwrite {
 		return nil
@@ -144,7 +145,8 @@ func (f *copyFlags) removed(ctx context.Context, to string) []string {
 	return nodesAt(ctx, to)
 }
 
-// intoGroup adds to the error for a destination that is a group how a node is put into it.
+// intoGroup adds to the error for a destination that is a group how a node is put into
+// it.
 func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	var e *zarr.Error
 	if !errors.Is(err, fs.ErrExist) || !errors.As(err, &e) {
@@ -158,8 +160,8 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	return errors.Join(err, g.Close())
 }
 
-// noteDimensions notes where the copy, or the one that would be made, differs in length from other
-// arrays of its group.
+// noteDimensions notes where the copy, or the one that would be made, differs in length
+// from other arrays of its group.
 func (f *copyFlags) noteDimensions(cmd *cobra.Command, from, to string) {
 	a, err := f.copyOf(cmd.Context(), from, to)
 	if err == nil {
@@ -258,8 +260,8 @@ func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (s
 	return func() { cancel(); <-done }
 }
 
-// stopped lets go of a destination that did not become a copy, and returns err with what to do about
-// what was copied so far.
+// stopped lets go of a destination that did not become a copy, and returns err with what
+// to do about what was copied so far.
 func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst rewrite.Place, err error) error {
 	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
 	_, archive := store.Driver(dst.Hierarchy.Store()).(*zip.Archive) // is given up whole
@@ -360,7 +362,8 @@ func locate(ctx context.Context, location string, access store.Access) (rewrite.
 	return rewrite.Place{Hierarchy: h.Observed(observerOf(ctx)), Path: path}, nil
 }
 
-// atLocation returns err as one about the node at a location, where package rewrite knows its path in the store only.
+// atLocation returns err as one about the node at a location, where package rewrite knows
+// its path in the store only.
 func atLocation(op, location string, at rewrite.Place, err error) error {
 	var e *zarr.Error
 	if errors.As(err, &e) && e.Path == at.Path {
@@ -369,7 +372,8 @@ func atLocation(op, location string, at rewrite.Place, err error) error {
 	return on(op, location, err)
 }
 
-// destination returns the place of the copy. A dry run makes none: one that is not there is as good as empty.
+// destination returns the place of the copy. A dry run makes none: one that is not there
+// is as good as empty.
 func (f *copyFlags) destination(cmd *cobra.Command, location string) (rewrite.Place, error) {
 	ctx := cmd.Context()
 	if f.overwrite && !f.dry {
@@ -387,7 +391,8 @@ func (f *copyFlags) destination(cmd *cobra.Command, location string) (rewrite.Pl
 	return p, err
 }
 
-// replacedArchive begins an archive in place of the one at a location. It is false where none is there.
+// replacedArchive begins an archive in place of the one at a location. It is false where
+// none is there.
 func replacedArchive(ctx context.Context, location string) (rewrite.Place, bool, error) {
 	name := localPath(location)
 	info, err := os.Lstat(name)

@@ -239,7 +239,8 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	return errors.Join(err, a.Close())
 }
 
-// undo deletes an array that lacks its values, also after an interrupt, and returns err with what became of the array.
+// undo deletes an array that lacks its values, also after an interrupt, and returns err
+// with what became of the array.
 func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 	note := "the new array was deleted again"
 	opt := writing(cmd)
@@ -253,7 +254,8 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 	return &undone{err, note}
 }
 
-// begin returns a specification with shape and type, from the flags or from the file whose values it also opens.
+// begin returns a specification with shape and type, from the flags or from the file
+// whose values it also opens.
 func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	if c.from != "" {
 		v, err := openValues(cmd, c.from, string(npyFormat), dtype.Type{})
@@ -300,9 +302,9 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	return c.storeGrowth(cmd, s)
 }
 
-// fillValue adds the fill value to a specification. The word null is the null of format 2, which
-// info tells without quotes; as text it needs them there. Format 3 has no null, so that the
-// word is text where the type is.
+// fillValue adds the fill value to a specification. The word null is the null of format
+// 2, which info tells without quotes; as text it needs them there. Format 3 has no null,
+// so that the word is text where the type is.
 func (c *creation) fillValue(s *zarr.Spec) error {
 	if c.fill == "" {
 		return nil
@@ -322,7 +324,8 @@ func (c *creation) fillValue(s *zarr.Spec) error {
 	return badArgument("--fill %s: %w", c.fill, err)
 }
 
-// sharded returns what --shards and --chunks say. Without --shards the chunks are in its place.
+// sharded returns what --shards and --chunks say. Without --shards the chunks are in its
+// place.
 func (c *creation) sharded(cmd *cobra.Command) (s sharded, err error) {
 	s.clips = permitted(cmd).InnerChunks
 	if s.inner, err = parseChunking(c.chunks); err != nil {
@@ -339,7 +342,8 @@ func (c *creation) sharded(cmd *cobra.Command) (s sharded, err error) {
 	return s, s.check()
 }
 
-// cut adds the chunk grid to a specification, and the inner chunks where there are shards.
+// cut adds the chunk grid to a specification, and the inner chunks where there are
+// shards.
 func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) error {
 	s, err := c.sharded(cmd)
 	if err != nil {
@@ -368,8 +372,8 @@ func (c *creation) attributesJSON() (any, error) {
 	return parseAttributes(c.attributes)
 }
 
-// anyDepth leaves it to the library to refuse what is nested too deep: the command line is
-// right, and the limit is not a matter of usage.
+// anyDepth leaves it to the library to refuse what is nested too deep: the command line
+// is right, and the limit is not a matter of usage.
 var anyDepth = strictjson.Limits{Depth: math.MaxInt}
 
 // parseAttributes reads a JSON object.

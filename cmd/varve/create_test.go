@@ -92,7 +92,8 @@ func TestCreateFromNPY(t *testing.T) {
 	}
 }
 
-// TestCreateTakesItselfBack deletes a new array after an interrupt, and tells where that fails.
+// TestCreateTakesItselfBack deletes a new array after an interrupt, and tells where that
+// fails.
 func TestCreateTakesItselfBack(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{4}}, []byte{1, 2, 3, 4})
 	for _, overwrites := range []bool{false, true} {
@@ -116,7 +117,8 @@ func TestCreateTakesItselfBack(t *testing.T) {
 	}
 }
 
-// TestCreateFromWrongValues creates an array from values that only writing finds to be wrong.
+// TestCreateFromWrongValues creates an array from values that only writing finds to be
+// wrong.
 func TestCreateFromWrongValues(t *testing.T) {
 	file := npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{2}}, []byte{1, 2})
 	node := filepath.Join(t.TempDir(), "s.zarr", "a")
@@ -129,7 +131,8 @@ func TestCreateFromWrongValues(t *testing.T) {
 	}
 }
 
-// breaking is a stream whose second half cannot be had, because the one who waits for it gives up.
+// breaking is a stream whose second half cannot be had, because the one who waits for it
+// gives up.
 type breaking struct {
 	r      io.Reader
 	cancel func()

@@ -13,8 +13,9 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// writeCSV writes a line for every index of all axes but the last; of structs a line for every element. Where there are
-// headings, one axis has a line for every element, too, and lines begin with the coordinates.
+// writeCSV writes a line for every index of all axes but the last; of structs a line for
+// every element. Where there are headings, one axis has a line for every element, too,
+// and lines begin with the coordinates.
 func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	if s.typ.Kind() == dtype.Struct {
 		return writeRecords(cmd, s, w)
@@ -60,7 +61,8 @@ func writeCSV(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	})
 }
 
-// appendIndex appends an index, or the coordinates that it stands for, as the first cells of a line.
+// appendIndex appends an index, or the coordinates that it stands for, as the first cells
+// of a line.
 func (s *source) appendIndex(text []byte, index []int64) []byte {
 	for axis, i := range index {
 		if s.headings != nil {
@@ -73,8 +75,8 @@ func (s *source) appendIndex(text []byte, index []int64) []byte {
 	return text
 }
 
-// writeTitles writes the line of names, if there are headings: of the axes that lines begin with, and then of the array,
-// or the coordinates along the last axis.
+// writeTitles writes the line of names, if there are headings: of the axes that lines
+// begin with, and then of the array, or the coordinates along the last axis.
 func (s *source) writeTitles(w *bufio.Writer, axes int) error {
 	if s.headings == nil {
 		return nil
@@ -97,7 +99,8 @@ func (s *source) writeTitles(w *bufio.Writer, axes int) error {
 	return err
 }
 
-// columns returns how many values follow those of the first axes on a line, 0 where there is one alone.
+// columns returns how many values follow those of the first axes on a line, 0 where there
+// is one alone.
 func (s *source) columns(axes int) int64 {
 	if axes == len(s.shape) {
 		return 0
@@ -122,7 +125,8 @@ func appendText(text []byte, word string) []byte {
 	return appendCell(text, dtype.Of[string](), []byte(word))
 }
 
-// appendCell appends an element as a cell, in quotes where it would be taken for something else without (RFC 4180).
+// appendCell appends an element as a cell, in quotes where it would be taken for
+// something else without (RFC 4180).
 func appendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	from := len(dst)
 	dst = t.AppendText(dst, elem)
@@ -157,8 +161,9 @@ func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 	return list
 }
 
-// writeRecords writes a line for every struct, with a column for every field, below a line of their names. Where there are several axes,
-// the index of the element comes before the fields.
+// writeRecords writes a line for every struct, with a column for every field, below a
+// line of their names. Where there are several axes, the index of the element comes
+// before the fields.
 func writeRecords(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	fields := appendFields(nil, s.typ, "", 0)
 	var text []byte

@@ -16,8 +16,9 @@ type dataType struct {
 	big bool // NumPy's name asks for the most significant byte first
 }
 
-// parseType reads a data type: a name or an object as metadata has it, the name that NumPy has for it, or a list of fields as NumPy has it
-// in JSON, [["x", "<i4"], ["y", "<f8"]].
+// parseType reads a data type: a name or an object as metadata has it, the name that
+// NumPy has for it, or a list of fields as NumPy has it in JSON, [["x", "<i4"], ["y",
+// "<f8"]].
 func parseType(text string) (dataType, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case strings.HasPrefix(trimmed, "{"):

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// moments makes times of numbers: datetime64, or text where that has not all of their days. It has no 30th of February,
-// and is the Gregorian calendar before there was one.
+// moments makes times of numbers: datetime64, or text where that has not all of their
+// days. It has no 30th of February, and is the Gregorian calendar before there was one.
 func (d *decoding) moments(axis timeAxis) (*decoding, error) {
 	text := d.dates(axis)
 	if !axis.isReal() {
@@ -59,7 +59,8 @@ func (d *decoding) momentUnit(axis timeAxis) timeUnit {
 	return timeUnits["microseconds"]
 }
 
-// momentBounds returns the days between which datetime64 has the days of a calendar, in years of four digits.
+// momentBounds returns the days between which datetime64 has the days of a calendar, in
+// years of four digits.
 func momentBounds(c calendar.Calendar, unit timeUnit) (first, last int64) {
 	const real = calendar.ProlepticGregorian
 	first, _ = real.Number(calendar.Date{Year: 1, Month: 1, Day: 1})
@@ -74,7 +75,8 @@ func momentBounds(c calendar.Calendar, unit timeUnit) (first, last int64) {
 	return first, last
 }
 
-// dates makes text of times, as ISO 8601 writes them in their own calendar. A number that is no time stays as it is.
+// dates makes text of times, as ISO 8601 writes them in their own calendar. A number that
+// is no time stays as it is.
 func (d *decoding) dates(axis timeAxis) *decoding {
 	text := &decoding{packing: d.packing, typ: dtype.Of[string]()}
 	text.shown = func(made []byte) string { return string(made) }
@@ -94,8 +96,8 @@ func (d *decoding) dates(axis timeAxis) *decoding {
 // errUnsaid ends the search for a time that datetime64 has not.
 var errUnsaid = errors.New("datetime64 has no such day")
 
-// settle reads the times of a source, and has all of them made text where datetime64 has not each. Whoever gives the
-// type of what is made has to know it before.
+// settle reads the times of a source, and has all of them made text where datetime64 has
+// not each. Whoever gives the type of what is made has to know it before.
 func (s *source) settle(ctx context.Context) error {
 	if s.decoding == nil || s.decoding.says == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDeepAttributes refuses attributes that are nested deeper than documents may be, as a limit
-// and not as wrong usage, wherever they come from.
+// TestDeepAttributes refuses attributes that are nested deeper than documents may be, as
+// a limit and not as wrong usage, wherever they come from.
 func TestDeepAttributes(t *testing.T) {
 	deep := strings.Repeat("[", 70) + strings.Repeat("]", 70)
 	dir := t.TempDir()

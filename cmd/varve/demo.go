@@ -72,15 +72,16 @@ type demo struct {
 // origin is where the elements come from.
 type origin struct {
 	spec zarr.Spec
-	// fill writes the elements of a box to dst, in C order and in the byte order of the host. Along axis 0 the box may
-	// reach beyond the shape by what is appended.
+	// fill writes the elements of a box to dst, in C order and in the byte order of the
+	// host. Along axis 0 the box may reach beyond the shape by what is appended.
 	fill func(ctx context.Context, box grid.Box, dst []byte) error
 	// plane names an index of axis 0.
 	plane func(index int64) string
 	story string
 }
 
-// demoFacts is what was measured. A demonstration in which anything is not as it should be fails instead.
+// demoFacts is what was measured. A demonstration in which anything is not as it should
+// be fails instead.
 type demoFacts struct {
 	Path            string          `json:"path"`
 	From            *string         `json:"from"`
@@ -200,7 +201,8 @@ func dailyFields() *origin {
 	}
 }
 
-// temperature is colder towards the poles and in winter, with weather that moves east; in kelvin, to a hundredth.
+// temperature is colder towards the poles and in winter, with weather that moves east; in
+// kelvin, to a hundredth.
 func temperature(day, lat, lon int64) float32 {
 	north := math.Sin((float64(lat)+0.5)/float64(latitudes)*math.Pi - math.Pi/2)
 	summer := -math.Cos(2 * math.Pi * float64(day) / 365.2425)
@@ -209,7 +211,8 @@ func temperature(day, lat, lon int64) float32 {
 	return float32(math.Round(100*t) / 100)
 }
 
-// copyOf makes the demonstration one of a copy of the node at a location, and returns the array there.
+// copyOf makes the demonstration one of a copy of the node at a location, and returns the
+// array there.
 func (d *demo) copyOf(location string) (*zarr.Array, error) {
 	if rel, err := filepath.Rel(localPath(location), localPath(d.dir)); err == nil && filepath.IsLocal(rel) {
 		return nil, badArgument("%s lies within %s, which is not to be changed: name another directory", d.dir, location)
@@ -230,7 +233,8 @@ func (d *demo) copyOf(location string) (*zarr.Array, error) {
 	return a, err
 }
 
-// firstArray returns the node if it is an array that can grow along axis 0, else the first such array below it.
+// firstArray returns the node if it is an array that can grow along axis 0, else the
+// first such array below it.
 func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array, error) {
 	switch n := n.(type) {
 	case *zarr.Array:
@@ -257,7 +261,8 @@ func firstArray(ctx context.Context, location string, n zarr.Node) (*zarr.Array,
 // mostCopied is how many bytes of elements are copied without a look at the disk.
 const mostCopied = 4 << 30
 
-// affordable refuses to copy a huge array to where it might not fit. free tells the room there is for a directory.
+// affordable refuses to copy a huge array to where it might not fit. free tells the room
+// there is for a directory.
 func (d *demo) affordable(free func(dir string) (int64, bool)) error {
 	n := d.bytes(grid.BoxOf(d.origin.spec.Shape))
 	if n <= mostCopied {
@@ -276,7 +281,8 @@ func (d *demo) affordable(free func(dir string) (int64, bool)) error {
 
 func growable(a *zarr.Array) bool { return a.Rank() > 0 && !slices.Contains(a.Shape(), 0) }
 
-// repeated is an archive with the elements of an array, to which its last planes are appended once more.
+// repeated is an archive with the elements of an array, to which its last planes are
+// appended once more.
 func repeated(a *zarr.Array) (*origin, error) {
 	doc := a.Metadata()
 	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
@@ -311,7 +317,8 @@ func repeated(a *zarr.Array) (*origin, error) {
 	}, nil
 }
 
-// listed returns the cuts of a grid with the lengths along axis 0 listed, up to the extent, so that appends add to the list.
+// listed returns the cuts of a grid with the lengths along axis 0 listed, up to the
+// extent, so that appends add to the list.
 func listed(g *grid.Grid) []grid.Cut {
 	cuts := []grid.Cut{grid.Runs(g.Axis(0).Sizes()...)}
 	for i := 1; i < g.Rank(); i++ {
@@ -364,7 +371,8 @@ func (d *demo) conversion() string {
 	return "   grid     regular in the original; rectilinear here, with the same lengths listed, so that it grows by any length\n"
 }
 
-// values returns the elements that a box is to hold, in the buffer where it is large enough.
+// values returns the elements that a box is to hold, in the buffer where it is large
+// enough.
 func (d *demo) values(ctx context.Context, box grid.Box, buffer []byte) ([]byte, error) {
 	n := int(d.bytes(box))
 	buffer = slices.Grow(buffer[:0], n)[:n]
@@ -385,7 +393,8 @@ func (d *demo) bytes(box grid.Box) int64 {
 
 // grow appends planes one by one and looks at the directory before and after each.
 func (d *demo) grow(ctx context.Context) error {
-	// Chunks of nothing but the fill value are stored too: every append writes the same number of chunks.
+	// Chunks of nothing but the fill value are stored too: every append writes the same
+	// number of chunks.
 	a, err := d.h.OpenArray(ctx, d.name, &zarr.Options{Write: true, StoreFill: true})
 	if err != nil {
 		return err
@@ -408,7 +417,8 @@ func (d *demo) grow(ctx context.Context) error {
 	return d.summary()
 }
 
-// appendPlane appends one plane, checks what changed since the directory was last looked at, and looks again.
+// appendPlane appends one plane, checks what changed since the directory was last looked
+// at, and looks again.
 func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) (snapshot, error) {
 	old := a.Grid()
 	box := grid.BoxOf(a.Shape())
@@ -437,7 +447,8 @@ func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) 
 	return after, d.say("   %-12s %10s %10s %10s %12s\n", d.origin.plane(f.Index), count(f.NewChunks), byteCount(f.NewBytes), byteCount(f.DocumentBytes), count(f.Others))
 }
 
-// classify counts a file that was written, replaced or removed, in which case it has no info.
+// classify counts a file that was written, replaced or removed, in which case it has no
+// info.
 func (d *demo) classify(f *appendFacts, path string, chunks []int64, info fs.FileInfo) {
 	key, ok := strings.CutPrefix(path, d.name+"/")
 	index, isChunk := d.origin.spec.KeyEncoding.ParseKey(key, len(chunks), nil)
@@ -492,7 +503,8 @@ func (d *demo) draw(ctx context.Context) error {
 	return d.say("3  The grid now: %s\n\n%s\n", chunkCount(a.Grid()), drawing.String())
 }
 
-// readBack reads what was written with an array that is opened anew, and compares every value.
+// readBack reads what was written with an array that is opened anew, and compares every
+// value.
 func (d *demo) readBack(ctx context.Context) error {
 	a, err := zarr.OpenArray(ctx, d.facts.Path, nil)
 	if err != nil {
@@ -522,7 +534,8 @@ func (d *demo) readBack(ctx context.Context) error {
 		"across the seam, "+d.origin.plane(seam[0].Start)+" on", count(d.facts.SeamValues), "everything", count(d.facts.Values))
 }
 
-// check compares the elements of a box with what they have to be, bit for bit, and returns how many there are.
+// check compares the elements of a box with what they have to be, bit for bit, and
+// returns how many there are.
 func (d *demo) check(ctx context.Context, a *zarr.Array, box grid.Box) (int64, error) {
 	want, err := d.values(ctx, box, nil)
 	if err != nil {
@@ -585,7 +598,8 @@ func (d *demo) measure(a *zarr.Array) (archiveFacts, error) {
 // snapshot is what the files of a directory are at one time, by their paths with slashes.
 type snapshot map[string]fs.FileInfo
 
-// look returns the files below dir, without those that the store keeps for itself, as locks are.
+// look returns the files below dir, without those that the store keeps for itself, as
+// locks are.
 func look(dir string) (snapshot, error) {
 	s := snapshot{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -602,7 +616,8 @@ func look(dir string) (snapshot, error) {
 	return s, err
 }
 
-// changes yields the paths of the files that are new, removed, or not what they were: another file, size or time.
+// changes yields the paths of the files that are new, removed, or not what they were:
+// another file, size or time.
 func (s snapshot) changes(after snapshot) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for path, was := range s {

@@ -21,8 +21,8 @@ type regularFacts struct {
 	MostOnce int64 `json:"most_bytes_by_one_append"`
 }
 
-// regular appends the same planes to an array in memory whose chunks have one length along axis 0,
-// that of the longest which the archive had, and measures what is written.
+// regular appends the same planes to an array in memory whose chunks have one length
+// along axis 0, that of the longest which the archive had, and measures what is written.
 func (d *demo) regular(ctx context.Context) error {
 	spec, shape := d.origin.spec, d.facts.Before.Shape
 	if spec.InnerChunks != nil || spec.Grid != nil || len(spec.Chunks) == 0 {
@@ -71,8 +71,9 @@ func (d *demo) regular(ctx context.Context) error {
 		count(f.Chunk), byteCount(f.Bytes), byteCount(f.MostOnce))
 }
 
-// thisCommand returns how this program is called by somebody who sits where it was called: by its
-// name where the shell finds it, by go run where that made it, else by its path.
+// thisCommand returns how this program is called by somebody who sits where it was
+// called: by its name where the shell finds it, by go run where that made it, else by its
+// path.
 func thisCommand() string {
 	self, err := os.Executable()
 	if err != nil {

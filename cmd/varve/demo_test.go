@@ -132,8 +132,8 @@ func TestDemoFromRectilinear(t *testing.T) {
 	}
 }
 
-// TestDemoFromGroup takes the first array that can grow, passing by a scalar; its grid is regular, it is shorter than what
-// is appended, and some of its chunks are not stored.
+// TestDemoFromGroup takes the first array that can grow, passing by a scalar; its grid is
+// regular, it is shorter than what is appended, and some of its chunks are not stored.
 func TestDemoFromGroup(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "source.zarr")
 	create(t, filepath.Join(source, "a"), nil)

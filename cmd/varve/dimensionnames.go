@@ -17,11 +17,13 @@ const dimensionsAttribute = "_ARRAY_DIMENSIONS"
 // noNames is what unnamed says of an array that names no dimensions at all.
 const noNames = "no dimension names"
 
-// mostNeighbors is how many members of a group are looked at for one that names its dimensions.
+// mostNeighbors is how many members of a group are looked at for one that names its
+// dimensions.
 const mostNeighbors = 100
 
-// unnamed returns why xarray finds no name for each axis of an array with such a document, "" where it does. In format 2 names are in
-// an attribute, in format 3 in the document, where an array without axes needs none.
+// unnamed returns why xarray finds no name for each axis of an array with such a
+// document, "" where it does. In format 2 names are in an attribute, in format 3 in the
+// document, where an array without axes needs none.
 func unnamed(doc *metadata.Array) string {
 	if doc.Format() == 3 {
 		if len(doc.DimensionNames) == 0 && len(doc.Shape) > 0 {
@@ -43,8 +45,9 @@ func unnamed(doc *metadata.Array) string {
 	return ""
 }
 
-// noteUnnamed tells people that xarray does not open the group of an array, since it does not find the names of its dimensions. Where
-// there are none, it is told only beside arrays that have some: other programs want none.
+// noteUnnamed tells people that xarray does not open the group of an array, since it does
+// not find the names of its dimensions. Where there are none, it is told only beside
+// arrays that have some: other programs want none.
 func noteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
 	why := unnamed(a.Metadata())
 	if why == "" || why == noNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
@@ -56,7 +59,8 @@ func noteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Gro
 	note(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
 }
 
-// namedBy says how the dimensions of an array get names, "" where they do not once it is there.
+// namedBy says how the dimensions of an array get names, "" where they do not once it is
+// there.
 func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	switch {
 	case a.Format() == 2:
@@ -67,7 +71,8 @@ func namedBy(cmd *cobra.Command, location string, a *zarr.Array) string {
 	return ""
 }
 
-// othersNamed reports whether an array right below a group, other than the one of that name, names its dimensions.
+// othersNamed reports whether an array right below a group, other than the one of that
+// name, names its dimensions.
 func othersNamed(ctx context.Context, g *zarr.Group, name string) bool {
 	looked := 0
 	for m, err := range g.Members(ctx, false) {

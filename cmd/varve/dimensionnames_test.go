@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnnamed notes what keeps xarray from opening a group: arrays whose dimensions it finds no names for.
+// TestUnnamed notes what keeps xarray from opening a group: arrays whose dimensions it
+// finds no names for.
 func TestUnnamed(t *testing.T) {
 	without := "no dimension names, and other arrays of its group have some"
 	for _, format := range []string{"2", "3"} {
@@ -37,7 +38,8 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestNamesAttribute notes what xarray makes of changes of the attribute _ARRAY_DIMENSIONS, which names dimensions in format 2 alone.
+// TestNamesAttribute notes what xarray makes of changes of the attribute
+// _ARRAY_DIMENSIONS, which names dimensions in format 2 alone.
 func TestNamesAttribute(t *testing.T) {
 	g := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"/t", "/u"} {
@@ -63,7 +65,8 @@ func TestNamesAttribute(t *testing.T) {
 	wantNote(t, g, `attrs g/t set title "x"`, "")
 }
 
-// TestMissingIgnored notes where the fill value of format 2 is in the place of the attribute _FillValue, as xarray has it.
+// TestMissingIgnored notes where the fill value of format 2 is in the place of the
+// attribute _FillValue, as xarray has it.
 func TestMissingIgnored(t *testing.T) {
 	for fill, note := range map[string]string{"NaN": "xarray takes the fill value NaN of format 2 for missing", "null": "", "7": ""} {
 		g := filepath.Join(t.TempDir(), "g.zarr")
@@ -72,7 +75,8 @@ func TestMissingIgnored(t *testing.T) {
 	}
 }
 
-// wantNote runs a command, in whose arguments g is a group, and expects a note of it, or none.
+// wantNote runs a command, in whose arguments g is a group, and expects a note of it, or
+// none.
 func wantNote(t *testing.T, group, args, want string) {
 	t.Helper()
 	words := strings.Fields(args)

@@ -23,7 +23,8 @@ func aloneFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("alone", false, "change the array, though others of its group that share the dimension keep their length")
 }
 
-// agrees refuses another shape along whose dimensions other arrays of the group would have another length.
+// agrees refuses another shape along whose dimensions other arrays of the group would
+// have another length.
 func (c *change) agrees(cmd *cobra.Command, a *zarr.Array, shape []int64) error {
 	if *c.alone || len(shape) != a.Rank() {
 		return nil // the library refuses another rank
@@ -42,7 +43,8 @@ func (c *change) agrees(cmd *cobra.Command, a *zarr.Array, shape []int64) error 
 	return err
 }
 
-// resizedTogether is the error for a length that other arrays do not have, with the command that gives it to all of them.
+// resizedTogether is the error for a length that other arrays do not have, with the
+// command that gives it to all of them.
 type resizedTogether struct {
 	err       error
 	arguments string
@@ -54,7 +56,8 @@ func (r *resizedTogether) Error() string {
 	return strings.Replace(r.err.Error(), "(Group.Append)", "(varve resize "+r.arguments+")", 1)
 }
 
-// longer returns a shape that is longer along an axis, and as it was where there is no such axis.
+// longer returns a shape that is longer along an axis, and as it was where there is no
+// such axis.
 func longer(shape []int64, axis int, more int64) []int64 {
 	if axis >= 0 && axis < len(shape) {
 		shape[axis] += more
@@ -78,8 +81,9 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*input, location, ax
 	return nil
 }
 
-// growing returns the name of the dimension that --axis means: the name itself, or that which the array of the highest rank,
-// the first of several, has for the number. It is "" where none has a name for it.
+// growing returns the name of the dimension that --axis means: the name itself, or that
+// which the array of the highest rank, the first of several, has for the number. It is ""
+// where none has a name for it.
 func growing(inputs []*input, axis string) string {
 	n, err := strconv.Atoi(axis)
 	if err != nil {
@@ -99,7 +103,8 @@ func growing(inputs []*input, axis string) string {
 	return name
 }
 
-// along returns the axis of a dimension of the given name, or what --axis says where the array names no dimensions.
+// along returns the axis of a dimension of the given name, or what --axis says where the
+// array names no dimensions.
 func (i *input) along(name, axis string) (int, error) {
 	names := i.array.DimensionNames()
 	if name == "" || !slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
@@ -112,7 +117,8 @@ func (i *input) along(name, axis string) (int, error) {
 	return axisOf(name, names, len(names))
 }
 
-// disagreements returns what differs along the dimensions of the arrays right below a group, a text for each dimension.
+// disagreements returns what differs along the dimensions of the arrays right below a
+// group, a text for each dimension.
 func disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 	err := g.CheckDimensions(cmd.Context())
 	var e *zarr.Error
@@ -122,8 +128,9 @@ func disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 	return strings.Split(e.Err.Error(), "\n")
 }
 
-// noteDimensions tells people where a new array differs in length from others of its group along a dimension that they
-// share, and where it alone has no names for its dimensions. That is no reason to refuse it: the others may be made longer next.
+// noteDimensions tells people where a new array differs in length from others of its
+// group along a dimension that they share, and where it alone has no names for its
+// dimensions. That is no reason to refuse it: the others may be made longer next.
 func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 	if a.Path() == "" {
 		return

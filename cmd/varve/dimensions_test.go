@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// aligned creates a group of a field and its coordinates, which all name their dimensions.
+// aligned creates a group of a field and its coordinates, which all name their
+// dimensions.
 func aligned(t *testing.T, format string) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -50,7 +51,8 @@ func TestAppendAlongDimension(t *testing.T) {
 	}
 }
 
-// TestAlone changes single arrays of a group, which needs --alone unless all agree afterwards.
+// TestAlone changes single arrays of a group, which needs --alone unless all agree
+// afterwards.
 func TestAlone(t *testing.T) {
 	group := aligned(t, "3")
 	day, time := files(t, "[[1,2]]", "[5]"), group+"/time"

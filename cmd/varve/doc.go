@@ -1,12 +1,15 @@
-// Varve is the command line for Zarr version 3 stores with regular and rectilinear chunk grids.
+// Varve is the command line for Zarr version 3 stores with regular and rectilinear chunk
+// grids.
 //
-// Data goes to standard output, messages to standard error. The exit status is 0 when done, 1 when it failed, and 2 for wrong
-// usage. With --json there is one JSON document on standard output, and a failure is one on standard error.
+// Data goes to standard output, messages to standard error. The exit status is 0 when
+// done, 1 when it failed, and 2 for wrong usage. With --json there is one JSON document
+// on standard output, and a failure is one on standard error.
 //
 // # How commands are written
 //
-// Every command is a file named after it with a constructor new…Command() *cobra.Command, which newRoot lists. A command is
-// presentation: whatever other programs could need lives in a package of the library.
+// Every command is a file named after it with a constructor new…Command() *cobra.Command,
+// which newRoot lists. A command is presentation: whatever other programs could need
+// lives in a package of the library.
 //
 //   - RunE does the work and returns errors as the library made them; it prints none. Errors of its own wrap one of
 //     [zarr.ErrInvalidArgument] and [zarr.ErrUnsupported] (badArgument, unsupported), which decides the kind in JSON.

@@ -28,8 +28,8 @@ type document struct {
 	unknown  []string // what is not known, in short
 }
 
-// readDocument reads the document of an array at a location, also one that asks for more than this program knows.
-// It is nil where nothing can be said of one.
+// readDocument reads the document of an array at a location, also one that asks for more
+// than this program knows. It is nil where nothing can be said of one.
 func readDocument(ctx context.Context, location string, how zarr.Experimental) *document {
 	h, path, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
@@ -118,7 +118,8 @@ func (d *document) miss(what, name string, err error) bool {
 	return err != nil
 }
 
-// stored calls use with the index and the bytes of every chunk that is stored. The index is reused.
+// stored calls use with the index and the bytes of every chunk that is stored. The index
+// is reused.
 func (d *document) stored(ctx context.Context, use func(index []int64, size int64)) error {
 	s, err := openNodeStore(ctx, d.location)
 	if err != nil {

@@ -23,7 +23,8 @@ type drawn struct {
 	axes  []int // that are drawn
 }
 
-// drawn returns the grid that the command line means: of a node, or as the flags describe it.
+// drawn returns the grid that the command line means: of a node, or as the flags describe
+// it.
 func (f *gridFlags) drawn(cmd *cobra.Command, args []string) (*drawn, error) {
 	shaped, described := cmd.Flags().Changed("shape"), cmd.Flags().Changed("chunk-grid")
 	switch {

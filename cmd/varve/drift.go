@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// drift is how the consolidated metadata of a group differs from the documents of the nodes below it. Paths are relative to
-// the group.
+// drift is how the consolidated metadata of a group differs from the documents of the
+// nodes below it. Paths are relative to the group.
 type drift struct {
 	Consolidated bool     `json:"consolidated"` // there is such metadata
 	Nodes        int      `json:"nodes"`        // below the group
@@ -33,8 +33,8 @@ func (d *drift) text() string {
 	return fmt.Sprintf("%s new, %s changed, %s gone", count(int64(len(d.New))), count(int64(len(d.Changed))), count(int64(len(d.Gone))))
 }
 
-// findDrift compares the consolidated metadata of the group at a location with all nodes below it, also if there is no such metadata.
-// found is told of each of them.
+// findDrift compares the consolidated metadata of the group at a location with all nodes
+// below it, also if there is no such metadata. found is told of each of them.
 func findDrift(ctx context.Context, location string, found func()) (*drift, error) {
 	h, path, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {
@@ -56,7 +56,8 @@ func newDrift(group *metadata.Group) *drift {
 	return &drift{Consolidated: group.Consolidated != nil, New: []string{}, Changed: []string{}, Gone: []string{}}
 }
 
-// driftOf compares the consolidated metadata of the group at a path with the nodes that a walk finds.
+// driftOf compares the consolidated metadata of the group at a path with the nodes that a
+// walk finds.
 func driftOf(ctx context.Context, path string, group *metadata.Group, w *nodeWalk) (*drift, error) {
 	w.format, w.records = group.Format(), map[string][]byte{}
 	p, err := store.ParsePath(path)
@@ -103,8 +104,8 @@ func (d *drift) compare(recorded *metadata.Consolidated, there *nodeWalk) {
 	slices.Sort(d.Gone)
 }
 
-// addGone adds the nodes that are only in the metadata. These may be all of very many, and a list
-// that grows is there twice: they are counted first.
+// addGone adds the nodes that are only in the metadata. These may be all of very many,
+// and a list that grows is there twice: they are counted first.
 func (d *drift) addGone(recorded *metadata.Consolidated, there *nodeWalk) {
 	isGone := func(path string) bool {
 		return there.records[path] == nil && !there.stopped && (there.deep || !strings.Contains(path, "/"))
@@ -125,8 +126,9 @@ func (d *drift) addGone(recorded *metadata.Consolidated, there *nodeWalk) {
 
 var errRefused = errors.New("an entry that fits into no tree")
 
-// canonical returns what consolidated metadata has at path as it would be written; nil where there is nothing. A node
-// that asks for more than is known here is compared as it is spelled.
+// canonical returns what consolidated metadata has at path as it would be written; nil
+// where there is nothing. A node that asks for more than is known here is compared as it
+// is spelled.
 func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	n, err := c.Entry(path, metadata.Limits{})
 	if n == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
@@ -135,8 +137,8 @@ func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	return spelled(n, func() ([]byte, error) { return c.Raw(path), nil })
 }
 
-// spelled returns the record of a node. One that asks for more than is known here cannot be written anew: it is compared as stored
-// has it, but for white space.
+// spelled returns the record of a node. One that asks for more than is known here cannot
+// be written anew: it is compared as stored has it, but for white space.
 func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 	record, err := n.Record(metadata.Limits{})
 	if !errors.Is(err, metadata.ErrUnsupported) {
@@ -146,7 +148,8 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 	return []byte(compact(record)), err
 }
 
-// nodeWalk collects the records of nodes of one format, whatever consolidated metadata says.
+// nodeWalk collects the records of nodes of one format, whatever consolidated metadata
+// says.
 type nodeWalk struct {
 	hierarchy *zarr.Hierarchy
 	most      int    // 0 is no bound
@@ -159,7 +162,8 @@ type nodeWalk struct {
 	records   map[string][]byte
 }
 
-// below collects what lies below a directory, whose own path is relative to where the walk begins.
+// below collects what lies below a directory, whose own path is relative to where the
+// walk begins.
 func (w *nodeWalk) below(ctx context.Context, dir store.Path, relative string) error {
 	names, err := folders(ctx, w.hierarchy.Store(), dir)
 	if err != nil {
@@ -227,7 +231,8 @@ func (w *nodeWalk) document(ctx context.Context, p store.Path, name string) ([]b
 	return document, err
 }
 
-// mostDocument is how many bytes a document has that is compared as it is stored: as many as one that can be opened.
+// mostDocument is how many bytes a document has that is compared as it is stored: as many
+// as one that can be opened.
 const mostDocument = 64 << 20
 
 // staleText says that consolidated metadata is stale, and what to do about it.

@@ -47,8 +47,9 @@ func rehearseIn(cmd *cobra.Command, h *zarr.Hierarchy) {
 	}
 }
 
-// openSeen opens an array that is only read. A dry run of several steps sees what the earlier ones would have written,
-// where that is in the same store: a coordinate that grows, or a source that does.
+// openSeen opens an array that is only read. A dry run of several steps sees what the
+// earlier ones would have written, where that is in the same store: a coordinate that
+// grows, or a source that does.
 func openSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Array, error) {
 	d, ok := ctx.Value(rehearsalKey{}).(*dryRun)
 	if !ok || d.place == "" {
@@ -104,8 +105,8 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 	return printJSON(cmd, p)
 }
 
-// planFacts is what a command would do, as programs read it. Names that --stats has, too, mean the
-// same there.
+// planFacts is what a command would do, as programs read it. Names that --stats has, too,
+// mean the same there.
 type planFacts struct {
 	planHead
 
@@ -116,7 +117,8 @@ type planFacts struct {
 	documentsGone int64
 }
 
-// planHead is what the plans of all commands begin with; of those that count in their own words, too.
+// planHead is what the plans of all commands begin with; of those that count in their own
+// words, too.
 type planHead struct {
 	Operation string  `json:"operation"`
 	Node      string  `json:"node"`
@@ -134,8 +136,8 @@ type stage struct {
 	Tasks int64  `json:"tasks"`
 }
 
-// guarantees say what readers see while a command runs, or after it was stopped. What is missing
-// here is atomic: the state before or the one after.
+// guarantees say what readers see while a command runs, or after it was stopped. What is
+// missing here is atomic: the state before or the one after.
 func guaranteeOf(cmd *cobra.Command) string {
 	given := func(name, value string) bool {
 		f := cmd.Flags().Lookup(name)

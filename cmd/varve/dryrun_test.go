@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// dryRunCases are commands of every kind that changes something, each on an array of its own.
+// dryRunCases are commands of every kind that changes something, each on an array of its
+// own.
 var dryRunCases = []struct {
 	name string
 	args []string // NODE, GROUP and PARENT stand for places
@@ -39,7 +40,8 @@ var dryRunCases = []struct {
 	{"two arrays", []string{"append", "GROUP", "a=-"}, strings.Repeat("x", 9)},
 }
 
-// dryRunPlace makes a group with arrays of several kinds and returns what the places in arguments stand for.
+// dryRunPlace makes a group with arrays of several kinds and returns what the places in
+// arguments stand for.
 func dryRunPlace(t *testing.T) *strings.Replacer {
 	t.Helper()
 	parent := t.TempDir()
@@ -77,9 +79,9 @@ func contents(t *testing.T, dir string) map[string]string {
 	return list
 }
 
-// TestDryRun checks of every command that changes something that its plan is what happens then:
-// requests and bytes as --stats counts them, chunks as the directory shows them, the words that the
-// command prints, and that the dry run itself changes nothing.
+// TestDryRun checks of every command that changes something that its plan is what happens
+// then: requests and bytes as --stats counts them, chunks as the directory shows them,
+// the words that the command prints, and that the dry run itself changes nothing.
 func TestDryRun(t *testing.T) {
 	for _, c := range dryRunCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,8 +138,8 @@ func comparePlan(t *testing.T, plan, done map[string]any) {
 	checkPlanNames(t, plan)
 }
 
-// checkPlanNames checks that a plan has all names that scripts read in every plan, null where
-// the command does not know a count before it runs.
+// checkPlanNames checks that a plan has all names that scripts read in every plan, null
+// where the command does not know a count before it runs.
 func checkPlanNames(t *testing.T, plan map[string]any) {
 	t.Helper()
 	for _, name := range []string{
@@ -154,7 +156,8 @@ func checkPlanNames(t *testing.T, plan map[string]any) {
 	}
 }
 
-// compareTree compares a plan with what has become of the files. A value may be written as it was.
+// compareTree compares a plan with what has become of the files. A value may be written
+// as it was.
 func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	t.Helper()
 	count := map[string]float64{}
@@ -183,8 +186,9 @@ func compareTree(t *testing.T, plan map[string]any, was, is map[string]string) {
 	}
 }
 
-// TestDryRunOfWholeStores checks of commands that count in their own words that the dry run changes
-// nothing and counts what is done then, and that its plan begins as those of all commands do.
+// TestDryRunOfWholeStores checks of commands that count in their own words that the dry
+// run changes nothing and counts what is done then, and that its plan begins as those of
+// all commands do.
 func TestDryRunOfWholeStores(t *testing.T) {
 	for _, c := range []struct {
 		name, strategy string
@@ -251,8 +255,9 @@ func TestResizeAsks(t *testing.T) {
 	must(t, "", "resize", empty, "--shape", "2,0")
 }
 
-// TestDryRunOfLargeChunk plans to write into a part of a chunk that a dry run does not read. The
-// plan says what is done all the same; only the length that the chunk gets is not known.
+// TestDryRunOfLargeChunk plans to write into a part of a chunk that a dry run does not
+// read. The plan says what is done all the same; only the length that the chunk gets is
+// not known.
 func TestDryRunOfLargeChunk(t *testing.T) {
 	for _, compressor := range []string{"zstd:1", "none"} {
 		node := newNode(t, "--shape", "3000000", "--chunks", "2000000", "--dtype", "int8", "--compressor", compressor)

@@ -19,15 +19,16 @@ type timeUnit struct {
 	length time.Duration
 }
 
-// timeUnits are the values of the attribute units that make a number a length of time. These are the ones of xarray; CF
-// has others, as "s", which are as often those of a period or a speed.
+// timeUnits are the values of the attribute units that make a number a length of time.
+// These are the ones of xarray; CF has others, as "s", which are as often those of a
+// period or a speed.
 var timeUnits = map[string]timeUnit{
 	"days": {"D", 24 * time.Hour}, "hours": {"h", time.Hour}, "minutes": {"m", time.Minute}, "seconds": {"s", time.Second},
 	"milliseconds": {"ms", time.Millisecond}, "microseconds": {"us", time.Microsecond}, "nanoseconds": {"ns", time.Nanosecond},
 }
 
-// durations makes lengths of time of numbers: whole ones keep their unit, others are in microseconds. Those that do not
-// fit are not a time.
+// durations makes lengths of time of numbers: whole ones keep their unit, others are in
+// microseconds. Those that do not fit are not a time.
 func (d *decoding) durations(unit timeUnit) (_ *decoding, err error) {
 	whole := !d.isFloat() && !d.scaled
 	made := unit
@@ -54,7 +55,8 @@ func (d *decoding) durations(unit timeUnit) (_ *decoding, err error) {
 	return d, nil
 }
 
-// parseDuration reads a length of time as people write it, in nanoseconds: 6h, 6 hours, 1d12h, -1.5 min.
+// parseDuration reads a length of time as people write it, in nanoseconds: 6h, 6 hours,
+// 1d12h, -1.5 min.
 func parseDuration(text string) (float64, error) {
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
 	total := 0.0
@@ -79,7 +81,8 @@ func parseDuration(text string) (float64, error) {
 	return total, nil
 }
 
-// durationText returns a number of units of time as --step spells it: 1d12h, -30min, 1.5s.
+// durationText returns a number of units of time as --step spells it: 1d12h, -30min,
+// 1.5s.
 func durationText(n int64, unit time.Duration) string {
 	if n == dtype.NaT {
 		return "NaT"

@@ -30,7 +30,8 @@ func parseElement(text string) (e element, err error) {
 	return e, nil
 }
 
-// index returns the index in the order of the axes, whose dimensions have such names. Each axis has to be given once.
+// index returns the index in the order of the axes, whose dimensions have such names.
+// Each axis has to be given once.
 func (e element) index(names []string, rank int) ([]int64, error) {
 	if e.axes == nil {
 		return e.at, nil

@@ -11,15 +11,16 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// elements are values of one data type in C order: one behind the other in host byte order, or each by itself where they differ
-// in length.
+// elements are values of one data type in C order: one behind the other in host byte
+// order, or each by itself where they differ in length.
 type elements struct {
 	typ   dtype.Type
 	data  []byte
 	words [][]byte
 }
 
-// width returns how many bytes an element takes in memory; of one that may have any length, what a reference to it takes.
+// width returns how many bytes an element takes in memory; of one that may have any
+// length, what a reference to it takes.
 func width(t dtype.Type) int64 { return int64(codec.Spec{Type: t}.Width()) }
 
 func (e elements) len() int {
@@ -69,11 +70,12 @@ func (e elements) read(ctx context.Context, a *zarr.Array, sel selection.Selecti
 	return a.ReadBytes(ctx, sel, e.data)
 }
 
-// manyWords is how many texts are read at most as readText does. Of more, what refers to them takes more
-// memory than a copy is likely to.
+// manyWords is how many texts are read at most as readText does. Of more, what refers to
+// them takes more memory than a copy is likely to.
 const manyWords = 1 << 20
 
-// readText is read of texts. They stay in the memory that they were decoded to, which nobody writes to.
+// readText is read of texts. They stay in the memory that they were decoded to, which
+// nobody writes to.
 func (e elements) readText(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
 	texts := make([]string, len(e.words))
 	if err := zarr.ReadInto(ctx, a, sel, texts); err != nil {

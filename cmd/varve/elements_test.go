@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr/internal/npy"
 )
 
-// typed are arrays of three elements of every kind of type: how values are written, and how they come out.
+// typed are arrays of three elements of every kind of type: how values are written, and
+// how they come out.
 var typed = []struct{ dtype, values, json, csv, cat string }{
 	{"int4", "[-8,0,7]", "", "-8\n0\n7\n", "[-8  0  7]\n"},
 	{"bfloat16", `[1.5,"NaN",-0.0]`, "", "1.5\nnan\n-0.0\n", "[ 1.5  nan -0.0]\n"},
@@ -26,7 +27,8 @@ var typed = []struct{ dtype, values, json, csv, cat string }{
 		"x,y.z,y.w\n1,0.5,\"a,\"\n-1,1.0,\"\"\n0,0.0,c\n", "[(1, (0.5, 'a,'))  (-1, (1.0, ''))  (0, (0.0, 'c'))]\n"},
 }
 
-// TestTypes takes elements of every kind through write, cat, export, append, equal and conformance.
+// TestTypes takes elements of every kind through write, cat, export, append, equal and
+// conformance.
 func TestTypes(t *testing.T) {
 	for _, c := range typed {
 		node := newNode(t, "--shape", "3", "--dtype", c.dtype, "--chunks", "[[1,2]]")
@@ -62,7 +64,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestTypesOfFormat2 creates arrays of format 2 of the types that it has, and converts them and back.
+// TestTypesOfFormat2 creates arrays of format 2 of the types that it has, and converts
+// them and back.
 func TestTypesOfFormat2(t *testing.T) {
 	for _, c := range typed {
 		node := filepath.Join(t.TempDir(), "a.zarr")
@@ -88,7 +91,8 @@ func TestTypesOfFormat2(t *testing.T) {
 	}
 }
 
-// TestVariableIsNotRaw refuses formats that cannot tell where elements end, and says what to do.
+// TestVariableIsNotRaw refuses formats that cannot tell where elements end, and says what
+// to do.
 func TestVariableIsNotRaw(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "string")
 	for _, args := range [][]string{
@@ -140,7 +144,8 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// TestStructsAsNPY exports structs to NumPy's format, and creates arrays of both formats from such a file.
+// TestStructsAsNPY exports structs to NumPy's format, and creates arrays of both formats
+// from such a file.
 func TestStructsAsNPY(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", `[["a","<i4"],["b","U2"]]`)
 	must(t, `[{"a":1,"b":"x"},{"a":-1,"b":"yz"}]`, "write", node, "--format", "json")

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr"
 )
 
-// groupComparison is what two groups have in common, as programs read it. Paths are relative to them.
+// groupComparison is what two groups have in common, as programs read it. Paths are
+// relative to them.
 type groupComparison struct {
 	Equal    bool           `json:"equal"`
 	Compared int            `json:"arrays_compared"` // that both have
@@ -74,7 +75,8 @@ func (c *groupComparison) compare(cmd *cobra.Command, a, b *zarr.Group) error {
 	return nil
 }
 
-// arraysBelow returns the arrays below a group by their paths. One that cannot be opened cannot be compared.
+// arraysBelow returns the arrays below a group by their paths. One that cannot be opened
+// cannot be compared.
 func arraysBelow(cmd *cobra.Command, g *zarr.Group) (map[string]*zarr.Array, error) {
 	arrays := map[string]*zarr.Array{}
 	for m, err := range g.Members(cmd.Context(), true) {

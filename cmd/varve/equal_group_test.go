@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestEqualGroups compares groups: how many arrays were compared is told, and where the first differs.
+// TestEqualGroups compares groups: how many arrays were compared is told, and where the
+// first differs.
 func TestEqualGroups(t *testing.T) {
 	a, b := t.TempDir()+"/a.zarr", t.TempDir()+"/b.zarr"
 	must(t, "", "create", a, "--group")

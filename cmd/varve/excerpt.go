@@ -18,7 +18,8 @@ const (
 	maxShown  = 1 << 20 // values that are shown at most, of many axes
 )
 
-// excerpt is what people are shown of a selection: everything, or the ends of its long axes.
+// excerpt is what people are shown of a selection: everything, or the ends of its long
+// axes.
 type excerpt struct {
 	shape []int64 // of what is shown
 	cut   []bool  // axes whose middle is left out
@@ -68,7 +69,8 @@ func settleEnds(ctx context.Context, s *source, full, shown []int64) error {
 	return s.becomeText()
 }
 
-// shownShape returns how many values are shown along every axis of a selection of n values.
+// shownShape returns how many values are shown along every axis of a selection of n
+// values.
 func shownShape(shape []int64, n int64) []int64 {
 	shown := slices.Clone(shape)
 	for i := range shown {
@@ -111,7 +113,8 @@ func (r *ends) all(ctx context.Context) error {
 	return nil
 }
 
-// part reads the places of the selection that lie in one box, counted without its steps, as those that lie in another of what is shown.
+// part reads the places of the selection that lie in one box, counted without its steps,
+// as those that lie in another of what is shown.
 func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 	n, _ := from.Len()
 	if n == 0 {
@@ -133,10 +136,12 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 	return nil
 }
 
-// lineWidth is how many characters a line of values has at most, if it has more than one value.
+// lineWidth is how many characters a line of values has at most, if it has more than one
+// value.
 const lineWidth = 78
 
-// print writes the values as NumPy does: nested brackets, aligned, with … for what is left out.
+// print writes the values as NumPy does: nested brackets, aligned, with … for what is
+// left out.
 func (e *excerpt) print(w *bufio.Writer) error {
 	if slices.Contains(e.shape, 0) {
 		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", shapeText(e.whole))
@@ -183,7 +188,8 @@ func (e *excerpt) printLine(w *bufio.Writer, axis int, texts []string) {
 	}
 }
 
-// printBlocks writes what lies along an axis that is not the last, with an empty line between blocks of several lines.
+// printBlocks writes what lies along an axis that is not the last, with an empty line
+// between blocks of several lines.
 func (e *excerpt) printBlocks(w *bufio.Writer, axis int, texts []string) {
 	n := len(texts) / int(e.shape[axis])
 	newLine := func() {

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// experimentalFlag is the name of the flag that permits what is proposed for Zarr but not settled.
+// experimentalFlag is the name of the flag that permits what is proposed for Zarr but not
+// settled.
 const experimentalFlag = "experimental"
 
 // experiments are the words of that flag.
@@ -38,7 +39,8 @@ func experimentalVar(f *pflag.FlagSet) {
 			"(encoded_chunk_shapes), inner-chunks are inner chunks that end where their shard does, or are cut unevenly")
 }
 
-// experimentWords is the value of the flag, which may be given more than once: what any of them names is permitted.
+// experimentWords is the value of the flag, which may be given more than once: what any
+// of them names is permitted.
 type experimentWords string
 
 func (w *experimentWords) Set(text string) error {

@@ -9,7 +9,8 @@ import (
 
 const encodedGrid = `{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[[4,2],3,4]],"encoded_chunk_shapes":[4]}}`
 
-// TestExperimental works with an array whose chunks are stored longer than their edges, as every command lets it where that is permitted.
+// TestExperimental works with an array whose chunks are stored longer than their edges,
+// as every command lets it where that is permitted.
 func TestExperimental(t *testing.T) {
 	permit := []string{"--experimental", "encoded-shapes"}
 	group := filepath.Join(t.TempDir(), "g.zarr")

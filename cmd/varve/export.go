@@ -137,7 +137,8 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	})
 }
 
-// messages returns the stream for JSON about data: standard error where the data goes to standard output.
+// messages returns the stream for JSON about data: standard error where the data goes to
+// standard output.
 func messages(cmd *cobra.Command, dataToStdout bool) io.Writer {
 	if dataToStdout {
 		return cmd.ErrOrStderr()
@@ -163,9 +164,10 @@ func formatFlag(c *cobra.Command, formats ...format) *string {
 	return name
 }
 
-// formatOf returns the format that is named, or else the one that the name of a file says: no name and no
-// extension are raw. An extension that says nothing is wrong usage. Raw data has no header, so a guess would
-// write files that no other program reads, and would take any file of the right size for values.
+// formatOf returns the format that is named, or else the one that the name of a file
+// says: no name and no extension are raw. An extension that says nothing is wrong usage.
+// Raw data has no header, so a guess would write files that no other program reads, and
+// would take any file of the right size for values.
 func formatOf(name, file string, read bool) (format, error) {
 	if name != "" {
 		return format(name), nil

@@ -28,7 +28,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// heapMiB returns by how much the objects in use grew at most while do ran, in MiB, as every collection of garbage finds them.
+// heapMiB returns by how much the objects in use grew at most while do ran, in MiB, as
+// every collection of garbage finds them.
 func heapMiB(do func()) float64 {
 	runtime.GC()
 	objects := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -54,8 +55,8 @@ func heapMiB(do func()) float64 {
 	return float64(peak-before) / (1 << 20)
 }
 
-// withoutGarbage has garbage collected while it is little, for it is not what is looked for. How much there may be follows what other
-// tests have left.
+// withoutGarbage has garbage collected while it is little, for it is not what is looked
+// for. How much there may be follows what other tests have left.
 func withoutGarbage(t *testing.T) {
 	runtime.GC()
 	objects := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -82,7 +83,8 @@ func runs(n int) []byte {
 	return frame
 }
 
-// crowded returns an array of one shard of so many inner chunks, all of which are the same bytes: a text of so many letters each.
+// crowded returns an array of one shard of so many inner chunks, all of which are the
+// same bytes: a text of so many letters each.
 func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	t.Helper()
 	s := memory.New()
@@ -141,8 +143,8 @@ func (l *letters) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExportOfTextIsBounded exports a shard of text that is far longer than what is stored of it: as much of it at a time as a block may
-// have, and no more.
+// TestExportOfTextIsBounded exports a shard of text that is far longer than what is
+// stored of it: as much of it at a time as a block may have, and no more.
 func TestExportOfTextIsBounded(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -165,7 +167,8 @@ func TestExportOfTextIsBounded(t *testing.T) {
 	}
 }
 
-// TestExportRefusesTextThatIsTooLong refuses a single text that is longer than a block may be, and says what permits it.
+// TestExportRefusesTextThatIsTooLong refuses a single text that is longer than a block
+// may be, and says what permits it.
 func TestExportRefusesTextThatIsTooLong(t *testing.T) {
 	racing.Skip(t)
 	a := crowded(t, 8, 2<<20, zarr.Limits{Block: 1 << 20})

@@ -72,7 +72,8 @@ func describe(location string, doc *metadata.Array) *arrayFacts {
 	return f
 }
 
-// typeJSON returns a data type as metadata spells it: a plain name where there is nothing else to say.
+// typeJSON returns a data type as metadata spells it: a plain name where there is nothing
+// else to say.
 func typeJSON(e metadata.Extension) json.RawMessage {
 	if e.Configuration == nil && !e.Optional {
 		return strictjson.AppendQuote(nil, e.Name)
@@ -91,7 +92,8 @@ func (f *arrayFacts) addGrid(g *grid.Grid) {
 	}
 }
 
-// declaredText says how far the listed chunks of an axis reach beyond its extent: what is appended fills them first.
+// declaredText says how far the listed chunks of an axis reach beyond its extent: what is
+// appended fills them first.
 func declaredText(axis int, a grid.Axis) string {
 	text := fmt.Sprintf("axis %d: its chunks reach up to element %s, %s beyond the extent", axis, count(a.Covered()), count(a.Covered()-a.Extent()))
 	if whole := a.Cells() - a.Chunks(); whole > 0 {
@@ -143,7 +145,8 @@ func (s *storedFacts) add(size int64) {
 	*s.Bytes += size
 }
 
-// countDocument counts the stored chunks of an array that cannot be opened, where its grid and keys are known.
+// countDocument counts the stored chunks of an array that cannot be opened, where its
+// grid and keys are known.
 func (f *arrayFacts) countDocument(cmd *cobra.Command, d *document) error {
 	f.storedFacts = f.uncounted()
 	if !d.counted {

@@ -22,7 +22,8 @@ func (f *failure) Unwrap() error { return f.err }
 // usageError is a failure because the command line cannot be meant.
 type usageError struct{ error }
 
-// badUsage returns an error for arguments that are malformed or contradict each other: status 2.
+// badUsage returns an error for arguments that are malformed or contradict each other:
+// status 2.
 func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // isUsage reports whether an error is wrong usage.
@@ -36,13 +37,15 @@ type verdict string
 
 func (v verdict) Error() string { return string(v) }
 
-// kindError is an error of this program with the sentinel that decides its kind, which its message leaves out.
+// kindError is an error of this program with the sentinel that decides its kind, which
+// its message leaves out.
 type kindError struct{ err, kind error }
 
 func (e *kindError) Error() string   { return e.err.Error() }
 func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
 
-// badArgument returns an error for an argument that is well formed and does not fit: status 1.
+// badArgument returns an error for an argument that is well formed and does not fit:
+// status 1.
 func badArgument(format string, args ...any) error {
 	return &kindError{fmt.Errorf(format, args...), zarr.ErrInvalidArgument}
 }
@@ -66,7 +69,8 @@ type undone struct {
 func (u *undone) Error() string { return u.err.Error() + "; " + u.note }
 func (u *undone) Unwrap() error { return u.err }
 
-// on returns err as one of the library, which names operation and node. One that does so already stays as it is.
+// on returns err as one of the library, which names operation and node. One that does so
+// already stays as it is.
 func on(op, path string, err error) error {
 	var e *zarr.Error
 	if err == nil || path == "" || errors.As(err, &e) {
@@ -85,7 +89,8 @@ func onAxis(axis int, format string, args ...any) error {
 	return &grid.AxisError{Axis: axis, Err: badArgument(format, args...)}
 }
 
-// subject returns the node or directory that a command line is about, "" where it names none.
+// subject returns the node or directory that a command line is about, "" where it names
+// none.
 func subject(cmd *cobra.Command) string {
 	if f := cmd.Flags().Lookup("array_path"); f != nil {
 		return f.Value.String()
@@ -93,7 +98,8 @@ func subject(cmd *cobra.Command) string {
 	return withoutSecrets(cmd.Flags().Arg(0))
 }
 
-// failed returns the error that the work of a command ended in as a failure that names operation and node.
+// failed returns the error that the work of a command ended in as a failure that names
+// operation and node.
 func failed(cmd *cobra.Command, err error) error {
 	var v verdict
 	if !isUsage(err) && !errors.As(err, &v) {
@@ -149,10 +155,12 @@ func sentence(cmd *cobra.Command, err error) string {
 	return text
 }
 
-// innerOperations are operations of the library that no command has the name of: they are told as the command.
+// innerOperations are operations of the library that no command has the name of: they are
+// told as the command.
 var innerOperations = []string{"view", "fill", "select", "set attributes", "inner chunks", "stat chunk", "stored", "record", "refresh", "list"}
 
-// inCommand returns a message that begins with the name of the command in place of that of an operation within it.
+// inCommand returns a message that begins with the name of the command in place of that
+// of an operation within it.
 func inCommand(cmd *cobra.Command, err error, text string) string {
 	var e *zarr.Error
 	if !errors.As(err, &e) || !slices.Contains(innerOperations, e.Op) {

@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/internal/vfs"
 )
 
-// replaceFile makes a file of what write writes: beside its place at first, so that no half of it is ever seen there.
+// replaceFile makes a file of what write writes: beside its place at first, so that no
+// half of it is ever seen there.
 func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
 	if err := notInNode(name); err != nil {
 		return err
@@ -42,7 +43,8 @@ func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
 	return os.Rename(f.Name(), name)
 }
 
-// notInNode refuses a file in the directory of a node, or below it: it could replace a document or a chunk, or become one.
+// notInNode refuses a file in the directory of a node, or below it: it could replace a
+// document or a chunk, or become one.
 func notInNode(name string) error {
 	dir, err := filepath.Abs(filepath.Dir(name))
 	if err == nil {

@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// configuredTypes are data types that are more than a name, and raw ones, as --dtype takes them.
+// configuredTypes are data types that are more than a name, and raw ones, as --dtype
+// takes them.
 var configuredTypes = []string{
 	"r24", "M8[ns]", "M8[7D]", "M8[Y]", "M8[M]", "M8", "m8[s]", "m8[10us]", "m8", "S5", "U3", "V4",
 	`[["i","<i2"],["t","M8[s]"],["s","S3"],["f","<f4"],["in",[["b","?"],["c","<c8"]]]]`,
@@ -74,8 +75,8 @@ func must1[T any](v T, err error) T {
 }
 
 // TestFillAgain creates an array with the data type and the fill value that info tells of
-// another one: both are the same, for every data type, in both formats, and also where a shell
-// took the quotes off.
+// another one: both are the same, for every data type, in both formats, and also where a
+// shell took the quotes off.
 func TestFillAgain(t *testing.T) {
 	for name, typ := range everyType(t) {
 		fills := fillsOf(typ)
@@ -118,8 +119,8 @@ func filled(t *testing.T, typeText, format, fill string) (typ, got, failure stri
 	return strings.Trim(string(facts.Type), `"`), compact(facts.Fill), ""
 }
 
-// isPlain reports whether a shell hands on a text between quotes as it is, and the text is not
-// one that begins like bytes in hexadecimal.
+// isPlain reports whether a shell hands on a text between quotes as it is, and the text
+// is not one that begins like bytes in hexadecimal.
 func isPlain(text string) bool {
 	return text != "" && !strings.Contains(text, `\`) && !strings.HasPrefix(text, "0x")
 }

@@ -11,11 +11,12 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// goodChunk is about the size of the chunks that are proposed in place of those that are too large.
+// goodChunk is about the size of the chunks that are proposed in place of those that are
+// too large.
 const goodChunk = 64 << 20
 
-// fitsLimit refuses to create chunks, or inner chunks where chunks are shards, that are larger than what a command holds:
-// nobody could write to them afterwards.
+// fitsLimit refuses to create chunks, or inner chunks where chunks are shards, that are
+// larger than what a command holds: nobody could write to them afterwards.
 func fitsLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	if s.Grid == nil {
 		return nil
@@ -38,7 +39,8 @@ func fitsLimit(cmd *cobra.Command, s *zarr.Spec) error {
 	})
 }
 
-// refuseLarger refuses chunks of a shape that have more bytes than the limit, and says what to do instead.
+// refuseLarger refuses chunks of a shape that have more bytes than the limit, and says
+// what to do instead.
 func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, instead func(limit int64) string) error {
 	limit := limits(cmd).OrDefault().Chunk
 	bytes, ok := checked.Product(append(slices.Clone(chunk), width(t))...)
@@ -53,7 +55,8 @@ func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, 
 		zarr.ErrLimit, what, shapeText(chunk), size, byteCount(limit), instead(limit))
 }
 
-// sizeOf returns a number of bytes as a flag takes it, a little less where it has no short form.
+// sizeOf returns a number of bytes as a flag takes it, a little less where it has no
+// short form.
 func sizeOf(n int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := int64(1) << (30 - 10*i); n >= one {
@@ -63,8 +66,9 @@ func sizeOf(n int64) string {
 	return fmt.Sprint(n, "B")
 }
 
-// growsWithin refuses a change of the extents that would make chunks larger than what a command holds. Policies are one an
-// axis, or as [grid.Grid.Grown] has them. What is wrong otherwise is for the library to say.
+// growsWithin refuses a change of the extents that would make chunks larger than what a
+// command holds. Policies are one an axis, or as [grid.Grid.Grown] has them. What is
+// wrong otherwise is for the library to say.
 func growsWithin(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...grid.Growth) error {
 	old := a.Grid()
 	next, err := old.Grown(shape, policies...)
@@ -100,8 +104,9 @@ func appendsWithin(cmd *cobra.Command, a *zarr.Array, axis int, planes int64, op
 	return growsWithin(cmd, a, longer(a.Shape(), axis, planes), policies...)
 }
 
-// shorterEdges proposes a policy for an axis whose new edges are too long for a chunk: edges as long as the longest that is
-// there, or else as many elements as make a good chunk.
+// shorterEdges proposes a policy for an axis whose new edges are too long for a chunk:
+// edges as long as the longest that is there, or else as many elements as make a good
+// chunk.
 func shorterEdges(was grid.Axis, chunk []int64, axis int, size, limit int64) string {
 	plane, ok := checked.Product(append(slices.Delete(slices.Clone(chunk), axis, axis+1), size)...)
 	if !ok || plane > limit {

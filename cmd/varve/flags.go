@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// checkedText is the value of a flag whose text is checked as soon as it is read: what could fit no array is wrong usage.
+// checkedText is the value of a flag whose text is checked as soon as it is read: what
+// could fit no array is wrong usage.
 type checkedText struct {
 	text  *string
 	check func(string) error
@@ -63,7 +64,8 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// policy returns the check for one of several words, those that end in ":" followed by more.
+// policy returns the check for one of several words, those that end in ":" followed by
+// more.
 func policy(words ...string) func(string) error {
 	return func(s string) error {
 		for _, w := range words {
@@ -96,7 +98,8 @@ func exclusive(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// flagError says in plain words what is wrong with a flag: one that there is not, or one whose value is to be a number.
+// flagError says in plain words what is wrong with a flag: one that there is not, or one
+// whose value is to be a number.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -134,7 +137,8 @@ func flagError(cmd *cobra.Command, err error) error {
 // unknownWay finds the word that is to name a way to select, and names none.
 var unknownWay = regexp.MustCompile(`"(\w+)" is no way to select`)
 
-// valueMeant returns which word may be meant by the value of a flag that is refused, where the refusal does not say so.
+// valueMeant returns which word may be meant by the value of a flag that is refused,
+// where the refusal does not say so.
 func valueMeant(flag, value string, err error) string {
 	way := unknownWay.FindStringSubmatch(err.Error())
 	switch {
@@ -158,8 +162,8 @@ func propose(c *cobra.Command, flag string, words ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
 
-// flagMeant returns which flag may be meant by an argument that a command does not take: the selection, or the shape, which stand
-// without one. Those from most on are too many.
+// flagMeant returns which flag may be meant by an argument that a command does not take:
+// the selection, or the shape, which stand without one. Those from most on are too many.
 func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	isList := func(text string) bool {
 		_, err := parseIntegers(strings.Trim(text, "[]()"))

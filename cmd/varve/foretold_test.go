@@ -19,7 +19,8 @@ func dailyGroup(t *testing.T) string {
 	return group
 }
 
-// dailySources makes sources of so many days each, from day 0 on, in every form that append takes. They match PREFIX-*.
+// dailySources makes sources of so many days each, from day 0 on, in every form that
+// append takes. They match PREFIX-*.
 func dailySources(t *testing.T, form string, days ...int) (fields, times []string) {
 	t.Helper()
 	dir, first := t.TempDir(), 0
@@ -56,8 +57,9 @@ func dailySources(t *testing.T, form string, days ...int) (fields, times []strin
 	return fields, times
 }
 
-// TestDryRunForetellsGrids compares the grids that a dry run tells with those that the append then makes. Months depend
-// on the coordinate, which the earlier files of a dry run have made longer though nothing is written.
+// TestDryRunForetellsGrids compares the grids that a dry run tells with those that the
+// append then makes. Months depend on the coordinate, which the earlier files of a dry
+// run have made longer though nothing is written.
 func TestDryRunForetellsGrids(t *testing.T) {
 	calendar := []string{"--grow", "calendar:month", "--time", "time"}
 	for _, form := range []string{"npy", "raw", "zarr"} {
@@ -94,7 +96,8 @@ func TestDryRunForetellsGrids(t *testing.T) {
 	}
 }
 
-// TestDryRunFails tells of a file that does not fit what earlier files would be, and claims of none that it was appended.
+// TestDryRunFails tells of a file that does not fit what earlier files would be, and
+// claims of none that it was appended.
 func TestDryRunFails(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31, 31)
@@ -115,8 +118,8 @@ func TestDryRunFails(t *testing.T) {
 	}
 }
 
-// TestDryRunReadsOtherStores finds the coordinate and the sources of a dry run in stores of their own, whose keys are the
-// same as those of the array that grows.
+// TestDryRunReadsOtherStores finds the coordinate and the sources of a dry run in stores
+// of their own, whose keys are the same as those of the array that grows.
 func TestDryRunReadsOtherStores(t *testing.T) {
 	fields, times := dailySources(t, "zarr", 31, 29)
 	must(t, "", "attrs", times[0], "set", "units", `"days since 2024-01-01"`)

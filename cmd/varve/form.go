@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/store/zip"
 )
 
-// form is how far the stored document of an array is from what is specified. A program that accepts one form accepts
-// those before it.
+// form is how far the stored document of an array is from what is specified. A program
+// that accepts one form accepts those before it.
 type form int
 
 const (
@@ -25,7 +25,8 @@ const (
 	draft            // grids of other drafts, of which one program read one and others another
 )
 
-// lenientNotes are parts of the notes about forms that zarr-python 3.4 reads: tried with it.
+// lenientNotes are parts of the notes about forms that zarr-python 3.4 reads: tried with
+// it.
 var lenientNotes = []string{
 	"attributes are null", "dimension_names are null", "storage_transformers are null", "the fill value of the bool elements is a number",
 	"the checksum of zstd is a word",
@@ -65,8 +66,8 @@ func formOfNote(note string, variable bool) form {
 	return odd
 }
 
-// hasRealLengths reports whether lengths or settings of codecs are spelled as real numbers, as 2.0, which JSON has no
-// other number for, and which zarr-python refuses.
+// hasRealLengths reports whether lengths or settings of codecs are spelled as real
+// numbers, as 2.0, which JSON has no other number for, and which zarr-python refuses.
 func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 	p, err := store.ParsePath(a.Path())
 	if err != nil {

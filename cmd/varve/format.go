@@ -28,7 +28,8 @@ func writeRaw(cmd *cobra.Command, s *source, w *bufio.Writer) error {
 	})
 }
 
-// oneLength refuses elements that differ in length, for formats that have no ends of elements.
+// oneLength refuses elements that differ in length, for formats that have no ends of
+// elements.
 func oneLength(t dtype.Type, f format) error {
 	if !t.Variable() {
 		return nil

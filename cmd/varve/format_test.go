@@ -25,7 +25,8 @@ func TestFormatOf(t *testing.T) {
 	}
 }
 
-// TestUnknownExtensions refuses to take a file for raw values, and to write raw values to one, when its name says something else.
+// TestUnknownExtensions refuses to take a file for raw values, and to write raw values to
+// one, when its name says something else.
 func TestUnknownExtensions(t *testing.T) {
 	dir := t.TempDir()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -58,7 +59,8 @@ func TestUnknownExtensions(t *testing.T) {
 	}
 }
 
-// TestNotNumPy refuses files that have to be NumPy's and are not, whatever their names are.
+// TestNotNumPy refuses files that have to be NumPy's and are not, whatever their names
+// are.
 func TestNotNumPy(t *testing.T) {
 	dir := t.TempDir()
 	node := newNode(t, "--shape", "4", "--dtype", "int8")

@@ -24,8 +24,8 @@ type gain struct {
 	length int64 // bytes
 }
 
-// gained opens what is to be appended to an array along an axis, and counts its planes. There
-// may be none where a file of no length says so and nothing else grows.
+// gained opens what is to be appended to an array along an axis, and counts its planes.
+// There may be none where a file of no length says so and nothing else grows.
 func gained(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (*gain, error) {
 	v, err := openValues(cmd, file, formatName, a.Type())
 	if err != nil {
@@ -127,7 +127,8 @@ func (v *values) gather() (int64, error) {
 	return n / size, nil
 }
 
-// source returns the values, which were gathered, as planes that continue a shape along an axis.
+// source returns the values, which were gathered, as planes that continue a shape along
+// an axis.
 func (v *values) source(shape []int64, axis int, planes int64) (*zarr.Source, error) {
 	if axis < 0 || axis >= len(shape) {
 		return &zarr.Source{}, nil // the library refuses the axis

@@ -67,8 +67,8 @@ func (b block) json() string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// TestAppendSources appends the same values from every kind of source along every axis, to chunks
-// of every kind: the arrays are equal.
+// TestAppendSources appends the same values from every kind of source along every axis,
+// to chunks of every kind: the arrays are equal.
 func TestAppendSources(t *testing.T) {
 	u2 := dtype.Of[uint16]()
 	for axis := range 3 {
@@ -153,7 +153,8 @@ func gainOf(t *testing.T, node, file string) (*gain, *zarr.Array) {
 	return g, a
 }
 
-// TestAppendOfAFileThatShrinks appends a file that somebody cuts meanwhile: nothing is appended.
+// TestAppendOfAFileThatShrinks appends a file that somebody cuts meanwhile: nothing is
+// appended.
 func TestAppendOfAFileThatShrinks(t *testing.T) {
 	node := newNode(t, "--shape", "1,4", "--dtype", "int16", "--chunks", "2,2")
 	for _, c := range []struct {
@@ -200,7 +201,8 @@ func TestAppendTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// TestAppendOfLongStreams keeps a stream aside, and removes that when it is appended or breaks off.
+// TestAppendOfLongStreams keeps a stream aside, and removes that when it is appended or
+// breaks off.
 func TestAppendOfLongStreams(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -38,14 +38,16 @@ func openArchive(t *testing.T, name string, manifest any) fs.FS {
 	return z
 }
 
-// written is what zarr-python says of the elements of an array: their digest, or all of them where they differ in length.
+// written is what zarr-python says of the elements of an array: their digest, or all of
+// them where they differ in length.
 type written struct {
 	SHA256   string
 	Values   []string
 	Encoding string `json:"values_encoding"`
 }
 
-// TestGolden reads every array that zarr-python wrote, bit for bit: the command has all codecs.
+// TestGolden reads every array that zarr-python wrote, bit for bit: the command has all
+// codecs.
 func TestGolden(t *testing.T) {
 	var manifest struct{ Cases map[string]written }
 	stores := openArchive(t, "stores.zip", &manifest)
@@ -103,7 +105,8 @@ func (w written) read(t *testing.T, a *zarr.Array) (got written) {
 	return got
 }
 
-// TestHostileLZMA reads the stores that were made to hurt a reader of LZMA, which the core refuses for its name.
+// TestHostileLZMA reads the stores that were made to hurt a reader of LZMA, which the
+// core refuses for its name.
 func TestHostileLZMA(t *testing.T) {
 	var manifest struct {
 		Cases []struct {

@@ -128,7 +128,8 @@ func (f *gridFlags) printFacts(cmd *cobra.Command, d *drawn) error {
 	return printJSON(cmd, facts)
 }
 
-// gridDocument is what grid --json prints. A chunk that there is not is null; one that was not asked for is left out.
+// gridDocument is what grid --json prints. A chunk that there is not is null; one that
+// was not asked for is left out.
 type gridDocument struct {
 	gridFacts
 	Locate *located     `json:"locate,omitempty"`

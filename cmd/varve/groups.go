@@ -20,7 +20,8 @@ type labelList struct {
 	words bool // numbers among them are texts, too
 }
 
-// groupCut cuts an axis into groups, by a file with a label for every element, or with the number of elements of every group.
+// groupCut cuts an axis into groups, by a file with a label for every element, or with
+// the number of elements of every group.
 func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
 	list, err := readLabels(name, data)
 	if err != nil {
@@ -33,7 +34,8 @@ func groupCut(name string, data []byte, extent int64) (grid.Cut, error) {
 	return cut, err
 }
 
-// readLabels reads a .npy file, a JSON list, or text with a label on every line, whichever it looks like.
+// readLabels reads a .npy file, a JSON list, or text with a label on every line,
+// whichever it looks like.
 func readLabels(name string, data []byte) (labelList, error) {
 	text := bytes.TrimSpace(data)
 	switch {
@@ -126,7 +128,8 @@ func (l *labelList) add(text string) error {
 	return nil
 }
 
-// cut tells labels from counts: a list as long as the axis is labels, one that sums to its extent is counts.
+// cut tells labels from counts: a list as long as the axis is labels, one that sums to
+// its extent is counts.
 func (l labelList) cut(extent int64) (grid.Cut, error) {
 	n := int64(len(l.texts))
 	counts, whole := numbersOf(l, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })

@@ -99,8 +99,8 @@ func (c *change) expected(cmd *cobra.Command) ([]int64, error) {
 	return parseShape(c.expect)
 }
 
-// along returns the policy for an axis of the given extent, whose elements are at the given times. Without them a calendar
-// has none.
+// along returns the policy for an axis of the given extent, whose elements are at the
+// given times. Without them a calendar has none.
 func (p growthPolicy) along(l timeline, b calendar.Buckets, extent int64) grid.Growth {
 	if p.unit == 0 {
 		return p.growth

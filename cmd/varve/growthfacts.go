@@ -35,7 +35,8 @@ func (f growthFacts) tell(cmd *cobra.Command) error {
 	return f.print(cmd, f.Path)
 }
 
-// print shows people how the array at a location has changed its shape, and in a dry run how it would be cut.
+// print shows people how the array at a location has changed its shape, and in a dry run
+// how it would be cut.
 func (f growthFacts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "%s  %s → %s\n", printable(location), shapeText(f.Before), shapeText(f.Shape))

@@ -14,8 +14,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// heading is what CSV with --header says of an axis: its name, and a cell for every element along it. That is the value
-// of the coordinate, or the index in the array where there is no coordinate.
+// heading is what CSV with --header says of an axis: its name, and a cell for every
+// element along it. That is the value of the coordinate, or the index in the array where
+// there is no coordinate.
 type heading struct {
 	name  string
 	index []int64  // of the elements; nil where they are along no axis of the array, and with cells
@@ -71,7 +72,8 @@ func (s *source) name() string {
 	return "value"
 }
 
-// valueName returns what the values are called: as the array, or the one field of its structs that is selected.
+// valueName returns what the values are called: as the array, or the one field of its
+// structs that is selected.
 func (s *source) valueName() string {
 	if f := s.resolved.Fields(); len(f) == 1 {
 		return strings.Join(f[0], ".")

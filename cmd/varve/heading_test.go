@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// newWeather returns a group with an array along time, lat and lon, whose coordinates are times, packed and labels, and arrays of
-// other kinds.
+// newWeather returns a group with an array along time, lat and lon, whose coordinates are
+// times, packed and labels, and arrays of other kinds.
 func newWeather(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "w.zarr")
@@ -55,7 +55,8 @@ func numbersShaped(shape ...int) string {
 	return values[0]
 }
 
-// TestHeader writes CSV with names and coordinates. The rows have as many cells as the first, which a reader of CSV checks.
+// TestHeader writes CSV with names and coordinates. The rows have as many cells as the
+// first, which a reader of CSV checks.
 func TestHeader(t *testing.T) {
 	group := newWeather(t)
 	for _, c := range []struct{ args, want string }{
@@ -90,7 +91,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestHeaderOnly keeps CSV without the flag as it is, and refuses the flag for other formats.
+// TestHeaderOnly keeps CSV without the flag as it is, and refuses the flag for other
+// formats.
 func TestHeaderOnly(t *testing.T) {
 	group := newWeather(t)
 	if got := must(t, "", "export", group+"/t2m", "--format", "csv", "--select", ":,:,0"); got != "0,2,4\n6,8,10\n" {
@@ -104,7 +106,8 @@ func TestHeaderOnly(t *testing.T) {
 	}
 }
 
-// TestHeaderOfTooMany refuses arrays whose elements cannot be counted, and does not tell wrong coordinates of them.
+// TestHeaderOfTooMany refuses arrays whose elements cannot be counted, and does not tell
+// wrong coordinates of them.
 func TestHeaderOfTooMany(t *testing.T) {
 	node := newNode(t, "--shape", "9223372036854775807,3", "--dtype", "int8")
 	_, errs, status := execute(t, "", "export", node, "--header", "--format", "csv", "--select", "0:2,0")

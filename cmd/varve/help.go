@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commandGroups are the headings that the help of the program lists commands under. A command that is in no group is listed
-// last.
+// commandGroups are the headings that the help of the program lists commands under. A
+// command that is in no group is listed last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -23,8 +23,8 @@ var commandGroups = []struct {
 	{"Copy and tidy", []string{"copy", "convert", "consolidate", "compact", "rechunk", "vacuum"}},
 }
 
-// helpWidth returns how many columns help has: those of the terminal, 80 where there is none, and 100 at most, since
-// longer lines are hard to read.
+// helpWidth returns how many columns help has: those of the terminal, 80 where there is
+// none, and 100 at most, since longer lines are hard to read.
 func helpWidth(w io.Writer) int {
 	if !isTerminal(w) {
 		return 80
@@ -32,8 +32,8 @@ func helpWidth(w io.Writer) int {
 	return max(40, min(columns(w), 100))
 }
 
-// isColoured reports whether text on a stream may have colours: on terminals, unless the environment says otherwise
-// (no-color.org).
+// isColoured reports whether text on a stream may have colours: on terminals, unless the
+// environment says otherwise (no-color.org).
 func isColoured(w any) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -101,7 +101,8 @@ func flagNames(f *pflag.FlagSet) []string {
 	return names
 }
 
-// printCommands lists the commands below one, those of the program in groups, and the topics.
+// printCommands lists the commands below one, those of the program in groups, and the
+// topics.
 func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func(string)) {
 	left := map[string]*cobra.Command{}
 	var order []string

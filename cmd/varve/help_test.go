@@ -19,7 +19,8 @@ type screenBuffer struct{ bytes.Buffer }
 
 func (*screenBuffer) IsTerminal() bool { return true }
 
-// onScreen runs a command line at a terminal and returns what it shows on standard output and standard error.
+// onScreen runs a command line at a terminal and returns what it shows on standard output
+// and standard error.
 func onScreen(t *testing.T, args ...string) (out, errs string) {
 	t.Helper()
 	var o, e screenBuffer
@@ -27,7 +28,8 @@ func onScreen(t *testing.T, args ...string) (out, errs string) {
 	return o.String(), e.String()
 }
 
-// TestHelpIsWrapped checks that no help is wider than a terminal, but for examples and words that are.
+// TestHelpIsWrapped checks that no help is wider than a terminal, but for examples and
+// words that are.
 func TestHelpIsWrapped(t *testing.T) {
 	helps := map[string]string{"varve": must(t, "")}
 	for _, c := range newRoot().Commands() {
@@ -54,7 +56,8 @@ func TestHelpIsWrapped(t *testing.T) {
 	}
 }
 
-// TestPlaceholders checks that the placeholder of every flag is one word in capitals, which its text explains.
+// TestPlaceholders checks that the placeholder of every flag is one word in capitals,
+// which its text explains.
 func TestPlaceholders(t *testing.T) {
 	check := func(c *cobra.Command) func(*pflag.Flag) {
 		return func(f *pflag.Flag) {
@@ -180,11 +183,13 @@ twelve`
 	}
 }
 
-// flagInText finds a flag that a text names, and the word before it, which may be a command.
+// flagInText finds a flag that a text names, and the word before it, which may be a
+// command.
 var flagInText = regexp.MustCompile(`(?:(?:^|[ (])([a-z]+) )?--([a-z][a-z_-]*)`)
 
-// TestFlagsInHelp checks that every flag that help names is one: of the command that stands before it, or of the one that is
-// explained. In examples it is one of the command that the line runs.
+// TestFlagsInHelp checks that every flag that help names is one: of the command that
+// stands before it, or of the one that is explained. In examples it is one of the command
+// that the line runs.
 func TestFlagsInHelp(t *testing.T) {
 	root := newRoot()
 	root.InitDefaultHelpFlag()

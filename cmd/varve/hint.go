@@ -29,7 +29,8 @@ func namesServer(location string) bool {
 	return !slices.Contains(known, strings.ToLower(filepath.Ext(first)))
 }
 
-// placeMeant returns what may be meant by a location where nothing is, "" where nothing is known.
+// placeMeant returns what may be meant by a location where nothing is, "" where nothing
+// is known.
 func placeMeant(location string) string {
 	switch rest, oneSlash := cutScheme(location); {
 	case oneSlash:
@@ -94,7 +95,8 @@ func withoutExtension(name string) string {
 	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 }
 
-// membersMeant returns what may be meant by a group in the place of an array: an array in it.
+// membersMeant returns what may be meant by a group in the place of an array: an array in
+// it.
 func membersMeant(ctx context.Context, location string) string {
 	g, err := zarr.OpenGroup(ctx, location, nil)
 	if err != nil {

@@ -80,7 +80,8 @@ func soon(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), status
 }
 
-// TestHugeStream checks that the values of such an array begin to come, and end with a signal.
+// TestHugeStream checks that the values of such an array begin to come, and end with a
+// signal.
 func TestHugeStream(t *testing.T) {
 	node := hugeNode(t, "1000000000000000000", "[1]", "5")
 	for _, args := range [][]string{

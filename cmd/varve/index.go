@@ -18,7 +18,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// parseIntegers reads whole numbers separated by commas. Empty text has none: the shape and the index of rank 0.
+// parseIntegers reads whole numbers separated by commas. Empty text has none: the shape
+// and the index of rank 0.
 func parseIntegers(text string) ([]int64, error) {
 	numbers := []int64{}
 	if strings.TrimSpace(text) == "" {
@@ -37,7 +38,8 @@ func parseIntegers(text string) ([]int64, error) {
 	return numbers, nil
 }
 
-// listMeant returns what may be meant by a text that is no list of whole numbers: 3x4, (3, 4), 1_000 or 1e3.
+// listMeant returns what may be meant by a text that is no list of whole numbers: 3x4,
+// (3, 4), 1_000 or 1e3.
 func listMeant(text string) string {
 	plain := strings.Trim(text, "[]() ")
 	plain = strings.TrimRight(plain, ",")
@@ -108,8 +110,8 @@ func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	return v, err
 }
 
-// selectionHint returns what may be meant by a selection that is refused: a name like another one, or a coordinate value
-// that was taken for an index.
+// selectionHint returns what may be meant by a selection that is refused: a name like
+// another one, or a coordinate value that was taken for an index.
 func selectionHint(ctx context.Context, a *zarr.Array, err error) string {
 	var name *selection.NameError
 	var axis *grid.AxisError

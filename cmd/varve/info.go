@@ -69,7 +69,8 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	return facts.print(cmd)
 }
 
-// infoUndecodable shows as much of an array as can be read where something in its document stands in the way.
+// infoUndecodable shows as much of an array as can be read where something in its
+// document stands in the way.
 func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bool) error {
 	if !undecodable(reason) {
 		return reason
@@ -97,7 +98,8 @@ type groupFacts struct {
 	Notes      []string        `json:"notes,omitempty"`
 }
 
-// shadowed tells that documents of both formats stand at a node, of which those of format 2 are not read.
+// shadowed tells that documents of both formats stand at a node, of which those of format
+// 2 are not read.
 func shadowed(ctx context.Context, n zarr.Node) []string {
 	names, err := n.Shadowed(ctx)
 	if err != nil || len(names) == 0 {

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestAttributesTakeNoMemory shows the beginning of long attributes without copies of them.
+// TestAttributesTakeNoMemory shows the beginning of long attributes without copies of
+// them.
 func TestAttributesTakeNoMemory(t *testing.T) {
 	var object bytes.Buffer
 	object.WriteString(`{"long": "` + strings.Repeat("é", 1<<20) + `", "list": [1,` + strings.Repeat("\n  2,", 1<<19) + ` 3]`)
@@ -41,8 +42,8 @@ func TestAttributesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestReadersTakeNoMemory finds out who reads an array, and its missing values, without looking at
-// very many attributes anew for each program and each name.
+// TestReadersTakeNoMemory finds out who reads an array, and its missing values, without
+// looking at very many attributes anew for each program and each name.
 func TestReadersTakeNoMemory(t *testing.T) {
 	var attributes bytes.Buffer
 	attributes.WriteString(`{"_FillValue": 3`)

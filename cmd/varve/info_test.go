@@ -175,7 +175,8 @@ func TestTreeWithArrayThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// TestBrokenNeighbours lists a group without consolidated metadata in which some members are damaged.
+// TestBrokenNeighbours lists a group without consolidated metadata in which some members
+// are damaged.
 func TestBrokenNeighbours(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	for _, name := range []string{"bad", "good", "ugly"} {

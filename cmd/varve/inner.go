@@ -23,8 +23,8 @@ func (f *arrayFacts) addInner(a *zarr.Array) {
 	f.addInnerGrid(g, err)
 }
 
-// addInnerGrid adds the grid of inner chunks, or why it is not known. As in zarr-python read_chunk_sizes has them only where there are no
-// other codecs around.
+// addInnerGrid adds the grid of inner chunks, or why it is not known. As in zarr-python
+// read_chunk_sizes has them only where there are no other codecs around.
 func (f *arrayFacts) addInnerGrid(g *grid.Grid, err error) {
 	alone := len(f.doc.Codecs) == 1
 	if alone {
@@ -46,7 +46,8 @@ func (f *arrayFacts) addInnerGrid(g *grid.Grid, err error) {
 	}
 }
 
-// aroundShards tells what codecs before and behind the sharding codec mean for those who want one inner chunk.
+// aroundShards tells what codecs before and behind the sharding codec mean for those who
+// want one inner chunk.
 func aroundShards(codecs []metadata.Extension) (notes []string) {
 	at := slices.IndexFunc(codecs, isSharding)
 	if at < 0 {
@@ -97,7 +98,8 @@ type nestedCodecs struct {
 	rest         []byte // of the configuration
 }
 
-// parseNested reads the chains within a codec, nil where it has none or they cannot be read.
+// parseNested reads the chains within a codec, nil where it has none or they cannot be
+// read.
 func parseNested(e metadata.Extension) *nestedCodecs {
 	v, err := strictjson.Parse(e.Configuration, strictjson.Limits{})
 	if !isSharding(e) || err != nil || v.Kind() != strictjson.Object {

@@ -66,7 +66,8 @@ func TestInfoShards(t *testing.T) {
 	}
 }
 
-// TestInfoAroundShards looks at arrays whose inner chunks are hidden by other codecs, or hold shards themselves.
+// TestInfoAroundShards looks at arrays whose inner chunks are hidden by other codecs, or
+// hold shards themselves.
 func TestInfoAroundShards(t *testing.T) {
 	for name, c := range map[string]struct {
 		codecs string
@@ -153,7 +154,8 @@ func TestInfoUnevenInnerChunks(t *testing.T) {
 	}
 }
 
-// TestReadChunkSizes compares the sharded arrays that zarr-python wrote with what it says of them.
+// TestReadChunkSizes compares the sharded arrays that zarr-python wrote with what it says
+// of them.
 func TestReadChunkSizes(t *testing.T) {
 	archive, err := zip.OpenReader("../../testdata/stores.zip")
 	if err != nil {

@@ -25,9 +25,9 @@ func (i *interrupt) status() int {
 	return 1
 }
 
-// untilSignal returns a context that ends with the first signal that asks the program to end. The
-// second one ends the program at once. A signal that whoever started the program ignores, as nohup
-// does with SIGHUP, stays ignored.
+// untilSignal returns a context that ends with the first signal that asks the program to
+// end. The second one ends the program at once. A signal that whoever started the program
+// ignores, as nohup does with SIGHUP, stays ignored.
 func untilSignal(ctx context.Context) context.Context {
 	var ends []os.Signal
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -52,11 +52,13 @@ func untilSignal(ctx context.Context) context.Context {
 	return ctx
 }
 
-// interruptDelay is how long a command that was asked to end may take before it says why it goes on.
+// interruptDelay is how long a command that was asked to end may take before it says why
+// it goes on.
 const interruptDelay = time.Second
 
-// isInterrupted reports whether err says that the command was asked to end. An error is no interrupt
-// because something else that failed was cancelled: then the command's own context goes on.
+// isInterrupted reports whether err says that the command was asked to end. An error is
+// no interrupt because something else that failed was cancelled: then the command's own
+// context goes on.
 func isInterrupted(ctx context.Context, err error) bool {
 	return ctx != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
@@ -69,8 +71,8 @@ func statusOf(ctx context.Context, err error) int {
 	return 1
 }
 
-// leftBy says what a command that was stopped has left, where all that it may have begun leaves the
-// same; "" where there is nothing to say.
+// leftBy says what a command that was stopped has left, where all that it may have begun
+// leaves the same; "" where there is nothing to say.
 func leftBy(cmd *cobra.Command) string {
 	if isDryRun(cmd) {
 		return "nothing was changed"
@@ -96,7 +98,8 @@ func leftBy(cmd *cobra.Command) string {
 	return ""
 }
 
-// leftover is a failure that leaves something which nobody sees yet, with what to do about it.
+// leftover is a failure that leaves something which nobody sees yet, with what to do
+// about it.
 func leftover(err error, format string, args ...any) error {
 	return &undone{err, fmt.Sprintf(format, args...)}
 }

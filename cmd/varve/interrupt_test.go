@@ -20,8 +20,8 @@ func silent(t *testing.T) io.Reader {
 	return r
 }
 
-// TestSignals checks that each signal ends a command which waits for a silent pipe, with the status
-// that shells expect, and that nothing has changed.
+// TestSignals checks that each signal ends a command which waits for a silent pipe, with
+// the status that shells expect, and that nothing has changed.
 func TestSignals(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	before := treeOf(t, node)
@@ -50,8 +50,8 @@ type keyboard struct{ notified }
 
 func (keyboard) IsTerminal() bool { return true }
 
-// TestSignalAtQuestion ends commands that wait for an answer: with the status of the signal, and
-// nothing has changed.
+// TestSignalAtQuestion ends commands that wait for an answer: with the status of the
+// signal, and nothing has changed.
 func TestSignalAtQuestion(t *testing.T) {
 	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "write", node, "--value", "1")
@@ -94,7 +94,8 @@ func TestPatient(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCopy checks what becomes of a copy that was stopped: rm removes it, and so does another copy.
+// TestUnfinishedCopy checks what becomes of a copy that was stopped: rm removes it, and
+// so does another copy.
 func TestUnfinishedCopy(t *testing.T) {
 	src := fixture(t, "rect_2d.zarr")
 	dst := filepath.Join(t.TempDir(), "copy.zarr")
@@ -112,7 +113,8 @@ func TestUnfinishedCopy(t *testing.T) {
 	must(t, "", "equal", src, dst)
 }
 
-// TestStoppedCopy checks that a copy which is stopped half-way says what is left and how to go on.
+// TestStoppedCopy checks that a copy which is stopped half-way says what is left and how
+// to go on.
 func TestStoppedCopy(t *testing.T) {
 	src := newNode(t, "--shape", "200,3", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "write", src, "--value", "1")
@@ -141,8 +143,9 @@ func TestStoppedCopy(t *testing.T) {
 	}
 }
 
-// TestStoppedInTheMiddle stops commands of much work once they have begun to change something. They
-// end soon, with the status of the signal, or were faster. Done again, they come to their end.
+// TestStoppedInTheMiddle stops commands of much work once they have begun to change
+// something. They end soon, with the status of the signal, or were faster. Done again,
+// they come to their end.
 func TestStoppedInTheMiddle(t *testing.T) {
 	const soon = 10 * time.Second // far more than it takes: one that does not stop is looked for
 	for _, c := range []struct {
@@ -193,7 +196,8 @@ func TestStoppedInTheMiddle(t *testing.T) {
 	}
 }
 
-// changedNames returns the names in a folder, down to some depth: it is cheap to look again and again.
+// changedNames returns the names in a folder, down to some depth: it is cheap to look
+// again and again.
 func changedNames(parent string) (names []string) {
 	for _, pattern := range []string{"*", "*/*", "*/.z*", "*/*/*", "*/*/.z*", "*/*/c/*"} {
 		found, _ := filepath.Glob(filepath.Join(parent, pattern)) // the patterns are right

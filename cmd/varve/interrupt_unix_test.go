@@ -19,11 +19,12 @@ import (
 	"time"
 )
 
-// asCommand is the variable of the environment that makes a run of this test's program the command
-// itself, with the arguments that it has as JSON.
+// asCommand is the variable of the environment that makes a run of this test's program
+// the command itself, with the arguments that it has as JSON.
 const asCommand = "VARVE_TEST_COMMAND"
 
-// TestCommandItself is no test: it is the command, for tests that need a process of its own.
+// TestCommandItself is no test: it is the command, for tests that need a process of its
+// own.
 func TestCommandItself(t *testing.T) {
 	text, ok := os.LookupEnv(asCommand)
 	if !ok {
@@ -69,8 +70,8 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// stop sends a signal once the command is so far, and returns its status. It is false where the
-// command ended before.
+// stop sends a signal once the command is so far, and returns its status. It is false
+// where the command ended before.
 func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (status int, stopped bool) {
 	t.Helper()
 	for !ready() {
@@ -90,8 +91,8 @@ func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (statu
 	return p.ProcessState.ExitCode(), true
 }
 
-// webStore is a web server that offers a folder, and never answers requests for chunks as long as
-// it hangs.
+// webStore is a web server that offers a folder, and never answers requests for chunks as
+// long as it hangs.
 type webStore struct {
 	url   string
 	mu    sync.Mutex
@@ -99,8 +100,9 @@ type webStore struct {
 	over  chan struct{} // closed once it hangs no more
 }
 
-// offer returns a server of a folder. how says where an answer to a request for a chunk stops: with
-// "headers" before it begins, with "body" in the middle; "busy" are answers that tell to come again.
+// offer returns a server of a folder. how says where an answer to a request for a chunk
+// stops: with "headers" before it begins, with "body" in the middle; "busy" are answers
+// that tell to come again.
 func offer(t *testing.T, dir, how string) *webStore {
 	w := &webStore{over: make(chan struct{})}
 	files := http.FileServer(http.Dir(dir))
@@ -162,9 +164,10 @@ func (w *webStore) release() {
 	}
 }
 
-// TestHangingServer stops commands that wait for a web server: for the beginning of an answer, for
-// the rest of one, and between two requests. They end, with the status of the signal and one
-// message, and leave no file. Done again, once the server answers, they come to their end.
+// TestHangingServer stops commands that wait for a web server: for the beginning of an
+// answer, for the rest of one, and between two requests. They end, with the status of the
+// signal and one message, and leave no file. Done again, once the server answers, they
+// come to their end.
 func TestHangingServer(t *testing.T) {
 	signals := map[string]syscall.Signal{"headers": syscall.SIGINT, "body": syscall.SIGTERM, "busy": syscall.SIGHUP}
 	for how, signal := range signals {
@@ -215,7 +218,8 @@ func TestHangingServer(t *testing.T) {
 	}
 }
 
-// isOneMessage reports whether a command that was stopped has said so in one line, and what else.
+// isOneMessage reports whether a command that was stopped has said so in one line, and
+// what else.
 func isOneMessage(said, what string) bool {
 	said = strings.ReplaceAll(said, "varve: interrupted, and finishing what was begun; Ctrl-C again ends it at once\n", "") // on a busy machine
 	return strings.Count(said, "\n") == 1 && strings.HasPrefix(said, "varve: interrupted: ") && strings.Contains(said, what)
@@ -239,8 +243,8 @@ func noTemporaries(t *testing.T, dir string) {
 	}
 }
 
-// TestSignalAtLock stops commands that wait for the lock of another writer. Nothing has changed, and
-// done again they come to their end.
+// TestSignalAtLock stops commands that wait for the lock of another writer. Nothing has
+// changed, and done again they come to their end.
 func TestSignalAtLock(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	for i, c := range []struct {
@@ -291,8 +295,8 @@ func TestSignalAtLock(t *testing.T) {
 	}
 }
 
-// TestSignalAtRemoval stops removals and replacements that have begun. What is left is said to be
-// invisible, and goes when the command is repeated, or with rm.
+// TestSignalAtRemoval stops removals and replacements that have begun. What is left is
+// said to be invisible, and goes when the command is repeated, or with rm.
 func TestSignalAtRemoval(t *testing.T) {
 	for _, c := range [][]string{{"rm", "--yes", "GROUP"}, {"create", "GROUP", "--group", "--overwrite", "--yes"}} {
 		t.Run(c[0], func(t *testing.T) {
@@ -336,9 +340,9 @@ func TestSignalWhileReading(t *testing.T) {
 	}
 }
 
-// TestWriterDelayed stops a writer for as long as another program takes to remove its array, or to
-// make another one in its place. The chunks that it stores afterwards are of no array, or of the wrong
-// one, and it says so.
+// TestWriterDelayed stops a writer for as long as another program takes to remove its
+// array, or to make another one in its place. The chunks that it stores afterwards are of
+// no array, or of the wrong one, and it says so.
 func TestWriterDelayed(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string

@@ -45,8 +45,9 @@ func fragment(t *testing.T, node string) {
 	}
 }
 
-// TestSignalInWork stops commands that have stored some of what they are to store. They say what is left,
-// and done again they come to the end that they would have come to, and leave no file besides.
+// TestSignalInWork stops commands that have stored some of what they are to store. They
+// say what is left, and done again they come to the end that they would have come to, and
+// leave no file besides.
 func TestSignalInWork(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	const chunks = 800

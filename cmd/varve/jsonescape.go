@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// appendSafe appends a JSON document, in which characters that JSON permits as they are but that
-// could take over a terminal are escaped: it says the same. They occur in strings alone.
+// appendSafe appends a JSON document, in which characters that JSON permits as they are
+// but that could take over a terminal are escaped: it says the same. They occur in
+// strings alone.
 func appendSafe(dst, document []byte) []byte {
 	from := 0
 	for i := 0; i < len(document); {
@@ -35,7 +36,8 @@ func safeJSON(document []byte) []byte {
 	return appendSafe(nil, document)
 }
 
-// isUnsafe reports whether a character controls a terminal, or the order in which others are shown.
+// isUnsafe reports whether a character controls a terminal, or the order in which others
+// are shown.
 func isUnsafe(r rune) bool {
 	return r == 0x7f || r >= 0x80 && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }

@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// writeMembers writes a struct as an object, with a line for every member and more of them behind.
-// encoding/json would hold all text at once, several times; here it holds that of one member, and
-// none of a member that is a [jsonPrinter].
+// writeMembers writes a struct as an object, with a line for every member and more of
+// them behind. encoding/json would hold all text at once, several times; here it holds
+// that of one member, and none of a member that is a [jsonPrinter].
 func writeMembers(w *bufio.Writer, object reflect.Value, more ...jsonMember) error {
 	separator := "{\n  "
 	write := func(m jsonMember) error {
@@ -64,10 +64,10 @@ type jsonField struct {
 	index     []int // as in [reflect.Value.FieldByIndex]
 }
 
-// jsonFields returns the fields of a struct type at an index of the object, and those of the
-// structs embedded in it, as encoding/json has them. Members are told apart by their own
-// names: embedded structs may have fields of one name. Two members of one name are not
-// provided for.
+// jsonFields returns the fields of a struct type at an index of the object, and those of
+// the structs embedded in it, as encoding/json has them. Members are told apart by their
+// own names: embedded structs may have fields of one name. Two members of one name are
+// not provided for.
 func jsonFields(t reflect.Type, at []int) (fields []jsonField) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -110,8 +110,8 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// jsonPrinter is a value that writes its JSON itself, in canonical layout, as the value of a
-// member of the document.
+// jsonPrinter is a value that writes its JSON itself, in canonical layout, as the value
+// of a member of the document.
 type jsonPrinter interface{ printJSON(w *bufio.Writer) error }
 
 // writeMember writes the value of a member.
@@ -139,7 +139,8 @@ func (l lateJSON) MarshalJSON() ([]byte, error) { return l(), nil }
 
 func (l lateJSON) printJSON(w *bufio.Writer) error { return strictjson.WriteIndent(w, l(), 1) }
 
-// namesJSON is a list of names that are written as they are found: there may be very many.
+// namesJSON is a list of names that are written as they are found: there may be very
+// many.
 type namesJSON iter.Seq[string]
 
 func (n namesJSON) printJSON(w *bufio.Writer) error {

@@ -13,7 +13,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// durationsBetween selects by elements that are lengths of time. A number without a unit counts those of the elements.
+// durationsBetween selects by elements that are lengths of time. A number without a unit
+// counts those of the elements.
 func durationsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (item selection.Item, err error) {
 	t := c.Type()
 	if step := t.Step(); step.Unit == "M" || step.Unit == "Y" || step.Unit == "generic" {
@@ -79,7 +80,8 @@ func parseLead(t dtype.Type, text string) (time.Duration, error) {
 	return time.Duration(math.RoundToEven(x)), nil
 }
 
-// unitLength returns the nanoseconds of the unit of a type, of which some are shorter than one.
+// unitLength returns the nanoseconds of the unit of a type, of which some are shorter
+// than one.
 func unitLength(one dtype.Type) float64 {
 	if d, ok := one.Duration(1); ok {
 		return float64(d)

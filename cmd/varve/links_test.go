@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestRemoveFollowsNoLink removes an array that has a symbolic link to its neighbour, which stays.
+// TestRemoveFollowsNoLink removes an array that has a symbolic link to its neighbour,
+// which stays.
 func TestRemoveFollowsNoLink(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")

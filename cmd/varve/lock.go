@@ -45,8 +45,8 @@ func (p *patience) String() string {
 	return p.limit.String()
 }
 
-// awaitLocks makes a command say for what lock it waits, and give up when it is told to. Programs that read standard
-// error as JSON are told nothing before the end.
+// awaitLocks makes a command say for what lock it waits, and give up when it is told to.
+// Programs that read standard error as JSON are told nothing before the end.
 func awaitLocks(cmd *cobra.Command) {
 	how := store.Locking{Operation: "varve " + cmd.Name()}
 	if p, ok := cmd.Flag(lockFlag).Value.(*patience); ok && p.given {

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// longText is how many bytes of a text are spelled at a time. A text of control characters is six
-// times as long in JSON, and whole texts may be as long as a block.
+// longText is how many bytes of a text are spelled at a time. A text of control
+// characters is six times as long in JSON, and whole texts may be as long as a block.
 const longText = 64 << 10
 
 // isLong reports whether an element is a text that is written in parts.
@@ -37,7 +37,8 @@ func writeLongJSON(w *bufio.Writer, text []byte) error {
 	return w.WriteByte('"')
 }
 
-// writeLongCell writes a text as a cell of CSV, part by part. It has the quotes that appendCell gives it.
+// writeLongCell writes a text as a cell of CSV, part by part. It has the quotes that
+// appendCell gives it.
 func writeLongCell(w *bufio.Writer, text []byte) error {
 	if !needsQuotes(text) {
 		_, err := w.Write(text)
@@ -54,7 +55,8 @@ func writeLongCell(w *bufio.Writer, text []byte) error {
 	return w.WriteByte('"')
 }
 
-// partOf returns how many bytes of a text are spelled next: whole characters, as long as there are any.
+// partOf returns how many bytes of a text are spelled next: whole characters, as long as
+// there are any.
 func partOf(text []byte) int {
 	if len(text) <= longText {
 		return len(text)

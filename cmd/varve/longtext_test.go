@@ -39,7 +39,8 @@ func TestLongTextInParts(t *testing.T) {
 	}
 }
 
-// TestExportOfLongText exports one text that is a chunk by itself in little more memory than it takes.
+// TestExportOfLongText exports one text that is a chunk by itself in little more memory
+// than it takes.
 func TestExportOfLongText(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {
@@ -96,9 +97,9 @@ func TestPlainScreen(t *testing.T) {
 	}
 }
 
-// timesTaken returns how many times as much memory as a document of so many bytes a command takes.
-// What is allocated while garbage is collected counts as in use, so more than is permitted is
-// measured again.
+// timesTaken returns how many times as much memory as a document of so many bytes a
+// command takes. What is allocated while garbage is collected counts as in use, so more
+// than is permitted is measured again.
 func timesTaken(t *testing.T, size int, most float64, args ...string) (times float64) {
 	t.Helper()
 	for range 3 {
@@ -115,8 +116,9 @@ func timesTaken(t *testing.T, size int, most float64, args ...string) (times flo
 	return times
 }
 
-// TestInfoOfLongDocuments shows arrays whose documents have very many attributes or lengths of chunks,
-// to people and to programs, in memory that follows the length of the document.
+// TestInfoOfLongDocuments shows arrays whose documents have very many attributes or
+// lengths of chunks, to people and to programs, in memory that follows the length of the
+// document.
 func TestInfoOfLongDocuments(t *testing.T) {
 	racing.Skip(t)
 	if !alone(t) {

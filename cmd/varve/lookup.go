@@ -19,9 +19,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// lookup returns the elements of an array along a dimension that have coordinate values. They are those of the
-// array with one axis that is named as the dimension, in the same group or the nearest one above, as CF and xarray
-// have it.
+// lookup returns the elements of an array along a dimension that have coordinate values.
+// They are those of the array with one axis that is named as the dimension, in the same
+// group or the nearest one above, as CF and xarray have it.
 func lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Values) (item selection.Item, err error) {
 	c, err := coordinateOf(ctx, a, dimension)
 	if err != nil {
@@ -86,7 +86,8 @@ func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
 	return nil
 }
 
-// unitsOf returns what the numbers of a coordinate count if they are times as CF has them.
+// unitsOf returns what the numbers of a coordinate count if they are times as CF has
+// them.
 func unitsOf(c *zarr.Array) (calendar.Units, bool) {
 	cal, err := calendar.Parse(attribute(c, "calendar"))
 	if err != nil {
@@ -116,8 +117,8 @@ func eachText(ctx context.Context, a *zarr.Array, use func(text string) error) e
 	})
 }
 
-// textOf returns what makes text of the elements of a coordinate: of numbers as CF unpacks them, NaN where one is missing, of bytes
-// without padding.
+// textOf returns what makes text of the elements of a coordinate: of numbers as CF
+// unpacks them, NaN where one is missing, of bytes without padding.
 func textOf(a *zarr.Array) (func(elem []byte) string, error) {
 	t := a.Type()
 	switch k := t.Kind(); {
@@ -195,8 +196,8 @@ func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
 	}
 }
 
-// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as CF has it. Where the numbers are lengths
-// of time, 6h is a number, too.
+// numbersBetween selects by numbers. Those of packed coordinates are unpacked first, as
+// CF has it. Where the numbers are lengths of time, 6h is a number, too.
 func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
 	s, err := newSource(ctx, c, "", false)
 	if err != nil {
@@ -248,8 +249,8 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	})
 }
 
-// parse reads a number, or a length of time where the numbers are such in a unit, as the elements of a coordinate have it:
-// 10.1 of a float32 is not that of a float64.
+// parse reads a number, or a length of time where the numbers are such in a unit, as the
+// elements of a coordinate have it: 10.1 of a float32 is not that of a float64.
 func (p packing) parse(text string, unit timeUnit, timed bool) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil && timed {

@@ -11,8 +11,8 @@ import (
 // magicNPY begins every .npy file.
 const magicNPY = "\x93NUMPY"
 
-// peekNPY reports whether the bytes that follow begin as a .npy file does. They can still be read. It
-// waits for no more of a stream than it takes to tell.
+// peekNPY reports whether the bytes that follow begin as a .npy file does. They can still
+// be read. It waits for no more of a stream than it takes to tell.
 func (v *values) peekNPY() (bool, error) {
 	seen := make([]byte, 0, len(magicNPY))
 	for len(seen) < len(magicNPY) && magicNPY[:len(seen)] == string(seen) {
@@ -35,8 +35,9 @@ func (v *values) peekNPY() (bool, error) {
 	return magicNPY == string(seen), nil
 }
 
-// openRaw begins to read bytes that have no header. A .npy file without --format is read as what it is,
-// whatever it is called: taken for raw data, its header would become values.
+// openRaw begins to read bytes that have no header. A .npy file without --format is read
+// as what it is, whatever it is called: taken for raw data, its header would become
+// values.
 func (v *values) openRaw(named bool) (err error) {
 	if v.npy, err = v.peekNPY(); err != nil {
 		return err

@@ -60,7 +60,8 @@ func overwrite(t *testing.T, name, text string) {
 	}
 }
 
-// treeOf describes a directory: every name below it, with content and time of the last change.
+// treeOf describes a directory: every name below it, with content and time of the last
+// change.
 func treeOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

@@ -23,9 +23,9 @@ type mask struct {
 	unmet  []string // missing values that no element can be, as "_FillValue -1"
 }
 
-// maskOf finds the elements of an array that stand for no value. As in xarray, the fill value
-// of an array of format 2 wins over the attribute _FillValue, unless it is null. NaT is
-// missing wherever numbers count time.
+// maskOf finds the elements of an array that stand for no value. As in xarray, the fill
+// value of an array of format 2 wins over the attribute _FillValue, unless it is null.
+// NaT is missing wherever numbers count time.
 func (p packing) maskOf(a *zarr.Array) (m mask) {
 	names := []string{missing.FillValue, missing.Value}
 	if doc := a.Metadata(); a.Format() == 2 && !doc.HasNullFill() {
@@ -62,9 +62,9 @@ func countsTime(a *zarr.Array) bool {
 	return ok || also
 }
 
-// parseAbsent returns the element that an attribute says is missing, nil where none can be it.
-// Where _Unsigned turns numbers into others, _FillValue may be either number. missing_value
-// is the one after that, as xarray has it.
+// parseAbsent returns the element that an attribute says is missing, nil where none can
+// be it. Where _Unsigned turns numbers into others, _FillValue may be either number.
+// missing_value is the one after that, as xarray has it.
 func (p packing) parseAbsent(t dtype.Type, name string, raw []byte) []byte {
 	elem, err := missing.Parse(p.stored, raw)
 	if err != nil && p.stored != t && name == missing.FillValue {
@@ -76,8 +76,8 @@ func (p packing) parseAbsent(t dtype.Type, name string, raw []byte) []byte {
 	return elem
 }
 
-// isAbsent reports whether an element, of the given value, stands for no value. Floats are
-// compared by value, as xarray does it: -0.0 is absent where 0.0 is.
+// isAbsent reports whether an element, of the given value, stands for no value. Floats
+// are compared by value, as xarray does it: -0.0 is absent where 0.0 is.
 func (p packing) isAbsent(elem []byte, value float64) bool {
 	for _, absent := range p.absent {
 		if p.equals(elem, value, absent) {
@@ -97,10 +97,10 @@ func (p packing) hasValue(elem []byte) bool {
 	return !math.IsNaN(value) && !p.isAbsent(elem, value)
 }
 
-// ofCoordinate returns the packing of an array that is a coordinate, of which zero is never
-// missing. It is the fill value that arrays of format 2 have where nobody chose one, which a
-// conversion to format 3 makes the attribute _FillValue, and as often a latitude or a time:
-// xarray takes it for missing, and nobody could select it.
+// ofCoordinate returns the packing of an array that is a coordinate, of which zero is
+// never missing. It is the fill value that arrays of format 2 have where nobody chose
+// one, which a conversion to format 3 makes the attribute _FillValue, and as often a
+// latitude or a time: xarray takes it for missing, and nobody could select it.
 func (p packing) ofCoordinate() packing {
 	isZero := func(elem []byte) bool { return bytes.Count(elem, []byte{0}) == len(elem) }
 	if isZero(p.filled) {
@@ -110,7 +110,8 @@ func (p packing) ofCoordinate() packing {
 	return p
 }
 
-// tellUnmet tells people of missing values that no element can be, so that nothing is missing.
+// tellUnmet tells people of missing values that no element can be, so that nothing is
+// missing.
 func tellUnmet(cmd *cobra.Command, location string, s *source) {
 	if s.decoding == nil || len(s.decoding.unmet) == 0 {
 		return

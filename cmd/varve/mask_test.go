@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestDecodeNaT decodes the most negative int64 of times as xarray 2026.9 does: it is no time.
+// TestDecodeNaT decodes the most negative int64 of times as xarray 2026.9 does: it is no
+// time.
 func TestDecodeNaT(t *testing.T) {
 	const values = "[0,-9223372036854775808,5]"
 	for _, c := range []struct{ dtype, attributes, values, csv, cat, times string }{
@@ -42,7 +43,8 @@ func TestDecodeNaT(t *testing.T) {
 	}
 }
 
-// TestMissingCoordinate selects by coordinates of which a value is missing, and checks them.
+// TestMissingCoordinate selects by coordinates of which a value is missing, and checks
+// them.
 func TestMissingCoordinate(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, sel, want, check string }{
 		{"int32", "3", `{"units": "days since 2000-01-01", "_FillValue": -1}`, "[-3,-1,5]", "x=2000-01-01", "0", "element 1 has no value"},
@@ -88,8 +90,8 @@ func TestCheckUnpacked(t *testing.T) {
 	}
 }
 
-// TestDecodeUnmet decodes numbers none of which can be the missing value, as xarray 2026.9
-// does, and says that it masks none.
+// TestDecodeUnmet decodes numbers none of which can be the missing value, as xarray
+// 2026.9 does, and says that it masks none.
 func TestDecodeUnmet(t *testing.T) {
 	for _, c := range []struct{ dtype, format, attributes, values, want, unmet string }{
 		{"uint8", "2", `{"_FillValue": -1}`, "[0,255,5]", "[0.0,255.0,5.0]", "type uint8 is _FillValue -1"},
@@ -145,8 +147,8 @@ func TestDecodeFloats(t *testing.T) {
 	}
 }
 
-// TestUnwrittenMissing excuses coordinates of which nothing, or the end, was not written yet,
-// where the fill value is the missing one.
+// TestUnwrittenMissing excuses coordinates of which nothing, or the end, was not written
+// yet, where the fill value is the missing one.
 func TestUnwrittenMissing(t *testing.T) {
 	for values, want := range map[string]string{
 		"[-1,-1,-1,-1]": "", "[3,4,-1,-1]": "",

@@ -26,8 +26,8 @@ func alike(a, b []byte) bool {
 	return x != nil && y != nil && reflect.DeepEqual(x, y)
 }
 
-// meaningOf returns a record in a form that depends on its meaning alone. It returns nil for
-// one that is damaged. A record that requires something unknown keeps its spelling.
+// meaningOf returns a record in a form that depends on its meaning alone. It returns nil
+// for one that is damaged. A record that requires something unknown keeps its spelling.
 func meaningOf(record []byte) []any {
 	if metadata.NodeType(record) == "" {
 		return meaningOfV2(record)
@@ -57,8 +57,8 @@ func meaningOf(record []byte) []any {
 	return []any{valueOf(record), valueOf(attributes)}
 }
 
-// completeArray returns an array of format 3 in which every part that is known is spelled in
-// one way.
+// completeArray returns an array of format 3 in which every part that is known is spelled
+// in one way.
 func completeArray(a *metadata.Array) *metadata.Array {
 	b := *a
 	b.DataType, b.ChunkGrid, b.ChunkKeyEncoding = a.DataType.Plain(), a.ChunkGrid.Plain(), a.ChunkKeyEncoding.Plain()
@@ -116,7 +116,8 @@ func meaningOfV2(record []byte) []any {
 	return []any{r}
 }
 
-// dropDefaults removes members that are null or have the value that a member has which is not there.
+// dropDefaults removes members that are null or have the value that a member has which is
+// not there.
 func dropDefaults(doc map[string]any, defaults map[string]any) {
 	maps.DeleteFunc(doc, func(name string, v any) bool {
 		standard, ok := defaults[name]
@@ -153,8 +154,8 @@ func plainValue(v any) any {
 	return v
 }
 
-// plainNumber keeps the text of whole numbers, which may have more digits than a float64, and of
-// numbers that are too large for one.
+// plainNumber keeps the text of whole numbers, which may have more digits than a float64,
+// and of numbers that are too large for one.
 func plainNumber(n json.Number) any {
 	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return n

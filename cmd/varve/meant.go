@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// meant returns a question for a word that is not among those known, as " (is time meant?)", and nothing where no
-// known word is near.
+// meant returns a question for a word that is not among those known, as " (is time
+// meant?)", and nothing where no known word is near.
 func meant(word string, known []string) string {
 	if near := nearest(word, known); len(near) > 0 {
 		return " (is " + strings.Join(near, " or ") + " meant?)"
@@ -25,8 +25,8 @@ func meant(word string, known []string) string {
 	return ""
 }
 
-// meantNode adds to the error for a node that is not there what may be meant: a node beside it with a name that is
-// near, or the nodes in a folder that is no node itself.
+// meantNode adds to the error for a node that is not there what may be meant: a node
+// beside it with a name that is near, or the nodes in a folder that is no node itself.
 func meantNode(cmd *cobra.Command, err error) error {
 	var e *zarr.Error
 	if !errors.As(err, &e) || e.Op != "open" || e.Path == "" {
@@ -62,8 +62,8 @@ func meantNode(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// otherMeant returns what may be meant by the location of a node that cannot be opened, where that is not the name of a
-// node beside it.
+// otherMeant returns what may be meant by the location of a node that cannot be opened,
+// where that is not the name of a node beside it.
 func otherMeant(cmd *cobra.Command, e *zarr.Error) string {
 	switch text := e.Err.Error(); {
 	case isUnknownScheme(e):
@@ -82,7 +82,8 @@ const mostOff = 2
 // mostBeside is how many entries of a folder are looked at for stores that may be meant.
 const mostBeside = 1000
 
-// nodesIn returns the names of the nodes and archives that are right in a folder of this machine.
+// nodesIn returns the names of the nodes and archives that are right in a folder of this
+// machine.
 func nodesIn(folder string) (names []string) {
 	f, err := os.Open(folder)
 	if err != nil {
@@ -104,7 +105,8 @@ func isNodeFolder(folder string) bool {
 	return slices.ContainsFunc([]string{metadata.V3Node, metadata.V2Array, metadata.V2Group}, func(name string) bool { return isThere(filepath.Join(folder, name)) })
 }
 
-// holdsNodes reports whether a location is a folder of this machine that is no node and has nodes in it.
+// holdsNodes reports whether a location is a folder of this machine that is no node and
+// has nodes in it.
 func holdsNodes(at string) bool {
 	if strings.Contains(at, "://") || isNodeFolder(at) {
 		return false
@@ -115,8 +117,8 @@ func holdsNodes(at string) bool {
 // mostNear is how many words are proposed.
 const mostNear = 3
 
-// nearest returns the known words that are nearest to a word: those that differ by fewest letters, up to one in three,
-// or else those that begin with it.
+// nearest returns the known words that are nearest to a word: those that differ by fewest
+// letters, up to one in three, or else those that begin with it.
 func nearest(word string, known []string) []string {
 	var near []string
 	least := max(1, len([]rune(word))/3)
@@ -140,11 +142,12 @@ func nearest(word string, known []string) []string {
 	return near[:min(len(near), mostNear)]
 }
 
-// longestMeant bounds the words that are compared: the cost is the product of their lengths.
+// longestMeant bounds the words that are compared: the cost is the product of their
+// lengths.
 const longestMeant = 200
 
-// distance returns how many letters have to be changed, put in, left out or swapped with their neighbour to make one
-// word of another.
+// distance returns how many letters have to be changed, put in, left out or swapped with
+// their neighbour to make one word of another.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if len(x) > longestMeant || len(y) > longestMeant {

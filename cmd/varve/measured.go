@@ -59,7 +59,8 @@ func (m *round) finish() {
 	m.PerChunk = m.Seconds / float64(max(1, m.pieces()))
 }
 
-// pieces returns how many chunks there were: inner chunks that were decoded, where chunks are shards.
+// pieces returns how many chunks there were: inner chunks that were decoded, where chunks
+// are shards.
 func (m *round) pieces() int64 {
 	if n := m.Stats.Of(observe.Decode).Times; n > 0 {
 		return n
@@ -82,7 +83,8 @@ const (
 	smallChunk = 64 << 10 // bytes, below which a chunk costs more than its bytes
 )
 
-// judge says what bounds the round that reads as other commands do, in a word and in a sentence.
+// judge says what bounds the round that reads as other commands do, in a word and in a
+// sentence.
 func (m *measured) judge() (what, why string) {
 	r := &m.Rounds[len(m.Rounds)-1]
 	requests, codecs := r.Stats.Requests(), r.Stats.Codecs().Duration.Seconds()

@@ -13,15 +13,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// errGone is the error of a member that consolidated metadata lists and the store does not have.
+// errGone is the error of a member that consolidated metadata lists and the store does
+// not have.
 var errGone = errors.New("only in the consolidated metadata: no node is here any more")
 
 // goneText is what that error says.
 var goneText = errGone.Error()
 
-// staleness compares the consolidated metadata of an opened group with the nodes below it, right below it where deep is
-// not set. It is nil where they agree, where there is no such metadata, and where the store cannot be listed: there the
-// consolidated metadata is all that is known. Damaged nodes are not compared; whoever opens them reports them.
+// staleness compares the consolidated metadata of an opened group with the nodes below
+// it, right below it where deep is not set. It is nil where they agree, where there is no
+// such metadata, and where the store cannot be listed: there the consolidated metadata is
+// all that is known. Damaged nodes are not compared; whoever opens them reports them.
 func staleness(ctx context.Context, g *zarr.Group, deep bool) (*drift, error) {
 	n, err := g.Hierarchy().Metadata(ctx, g.Path(), nil)
 	group, ok := n.(*metadata.Group)
@@ -50,9 +52,10 @@ func stalenessOf(ctx context.Context, g *zarr.Group, group *metadata.Group, deep
 	return d, nil
 }
 
-// membersThere yields the members of a group that are really there, whatever stale consolidated metadata says, and then
-// what that has besides: errors of damaged entries, and members that are gone, whose error is errGone. Without
-// staleness they are those of [zarr.Group.Members].
+// membersThere yields the members of a group that are really there, whatever stale
+// consolidated metadata says, and then what that has besides: errors of damaged entries,
+// and members that are gone, whose error is errGone. Without staleness they are those of
+// [zarr.Group.Members].
 func membersThere(ctx context.Context, g *zarr.Group, stale *drift, deep bool) iter.Seq2[zarr.Member, error] {
 	if stale == nil {
 		return g.Members(ctx, deep)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// staleGroup is a consolidated group in which another program has added the array w with a damaged chunk, has made t
-// longer, and has removed u.
+// staleGroup is a consolidated group in which another program has added the array w with
+// a damaged chunk, has made t longer, and has removed u.
 func staleGroup(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -33,7 +33,8 @@ func staleGroup(t *testing.T) string {
 
 const staleNote = "consolidated metadata is older than the nodes (1 new, 1 changed, 1 gone): varve consolidate makes it new"
 
-// TestCheckStale checks the arrays that are there, and finds that the consolidated metadata does not list them.
+// TestCheckStale checks the arrays that are there, and finds that the consolidated
+// metadata does not list them.
 func TestCheckStale(t *testing.T) {
 	group := staleGroup(t)
 	out, errs, status := execute(t, "", "check", group)
@@ -90,7 +91,8 @@ func TestTreeStale(t *testing.T) {
 	}
 }
 
-// TestCheckStaleDamaged reports a member whose document is damaged once, as one that cannot be checked.
+// TestCheckStaleDamaged reports a member whose document is damaged once, as one that
+// cannot be checked.
 func TestCheckStaleDamaged(t *testing.T) {
 	group := staleGroup(t)
 	overwrite(t, filepath.Join(group, "t", "zarr.json"), "{")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestMessages holds errors to what their readers need: what is missing, what there is, and what to write instead.
+// TestMessages holds errors to what their readers need: what is missing, what there is,
+// and what to write instead.
 func TestMessages(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -37,7 +37,8 @@ func missingStores(t *testing.T) (dir string, read map[string]map[string]any) {
 	return dir, read
 }
 
-// checkDecoded compares cat --decode with what xarray reads, for the variables that --decode is for.
+// checkDecoded compares cat --decode with what xarray reads, for the variables that
+// --decode is for.
 func checkDecoded(t *testing.T, group string, want map[string]any) {
 	t.Helper()
 	compared := 0
@@ -79,8 +80,9 @@ func flatly(list []any, v any) []any {
 	return append(list, v)
 }
 
-// TestMissingValues converts stores with masks of every kind to the other format, to another
-// place and where they are, and back: --decode reads what xarray reads of the source.
+// TestMissingValues converts stores with masks of every kind to the other format, to
+// another place and where they are, and back: --decode reads what xarray reads of the
+// source.
 func TestMissingValues(t *testing.T) {
 	dir, read := missingStores(t)
 	for name, other := range map[string]string{"2": "3", "3": "2", "3as2": "2"} {
@@ -137,7 +139,8 @@ func TestConvertAsks(t *testing.T) {
 	}
 }
 
-// TestCreateNullFill creates arrays of format 2, in which a fill value is missing data to xarray.
+// TestCreateNullFill creates arrays of format 2, in which a fill value is missing data to
+// xarray.
 func TestCreateNullFill(t *testing.T) {
 	dir := t.TempDir()
 	npy := filepath.Join(dir, "x.npy")
@@ -179,8 +182,8 @@ func TestCreateNullFill(t *testing.T) {
 	}
 }
 
-// TestUnderscoredNames has nodes with names that begin with "__", as anndata writes them: every
-// command sees them, and format 3 gets no new ones but by convert and copy.
+// TestUnderscoredNames has nodes with names that begin with "__", as anndata writes them:
+// every command sees them, and format 3 gets no new ones but by convert and copy.
 func TestUnderscoredNames(t *testing.T) {
 	dir := t.TempDir()
 	group := filepath.Join(dir, "a.zarr")

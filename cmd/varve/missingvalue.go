@@ -15,11 +15,13 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// shownMissing is how many missing values of an attribute are looked at: a list may have millions.
+// shownMissing is how many missing values of an attribute are looked at: a list may have
+// millions.
 const shownMissing = 100
 
-// missingText returns the elements that attributes say stand for no value, as people read them: _FillValue of floats is base64 in
-// format 3. It is "" where there are none, and what cannot be read is left to the attributes themselves.
+// missingText returns the elements that attributes say stand for no value, as people read
+// them: _FillValue of floats is base64 in format 3. It is "" where there are none, and
+// what cannot be read is left to the attributes themselves.
 func (f *arrayFacts) missingText() string {
 	t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration)
 	if err != nil {
@@ -50,7 +52,8 @@ func (f *arrayFacts) missingText() string {
 	return strings.Join(texts, ", ")
 }
 
-// missingValues yields the elements of a JSON list, and any other value by itself. A list of two texts is a complex number.
+// missingValues yields the elements of a JSON list, and any other value by itself. A list
+// of two texts is a complex number.
 func missingValues(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		v, err := strictjson.Parse(raw, strictjson.Limits{})
@@ -91,8 +94,9 @@ func valueText(t dtype.Type, elem []byte) string {
 	return strings.Trim(compact(text), `"`)
 }
 
-// missingRefused returns why xarray opens no group with an array of such a document, for the attribute _FillValue, and the
-// attribute that it would read in its place, nil for none. The reason is "" where it opens it.
+// missingRefused returns why xarray opens no group with an array of such a document, for
+// the attribute _FillValue, and the attribute that it would read in its place, nil for
+// none. The reason is "" where it opens it.
 func missingRefused(doc *metadata.Array) (reason string, wanted []byte) {
 	if doc.Format() != 3 {
 		return "", nil
@@ -109,8 +113,9 @@ func missingRefused(doc *metadata.Array) (reason string, wanted []byte) {
 	return missing.Refused(t, unsigned, raw)
 }
 
-// missingIgnored returns what xarray takes for missing in an array of format 2 in place of its attribute _FillValue, "" where the
-// attribute counts: it counts only where the fill value is null (xarray 2026.9, open_store_variable in backends/zarr.py).
+// missingIgnored returns what xarray takes for missing in an array of format 2 in place
+// of its attribute _FillValue, "" where the attribute counts: it counts only where the
+// fill value is null (xarray 2026.9, open_store_variable in backends/zarr.py).
 func missingIgnored(a *zarr.Array) string {
 	doc := a.Metadata()
 	raw, ok, err := metadata.Attribute(doc.Attributes, missing.FillValue)
@@ -123,8 +128,9 @@ func missingIgnored(a *zarr.Array) string {
 	return valueText(a.Type(), a.FillValue())
 }
 
-// noteMissing tells people that xarray does not open the group of an array for its attribute _FillValue, and which it reads; or that
-// it reads none in format 2, where the fill value is in its place.
+// noteMissing tells people that xarray does not open the group of an array for its
+// attribute _FillValue, and which it reads; or that it reads none in format 2, where the
+// fill value is in its place.
 func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := missingRefused(a.Metadata())
 	fill := missingIgnored(a)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMissingValueShown shows which elements attributes call missing, and leaves JSON as it is stored.
+// TestMissingValueShown shows which elements attributes call missing, and leaves JSON as
+// it is stored.
 func TestMissingValueShown(t *testing.T) {
 	for _, c := range []struct{ dtype, attributes, want string }{
 		{"float32", `{"_FillValue": "AAAAAAAA+H8="}`, "NaN"}, // as xarray writes it

@@ -48,8 +48,8 @@ func newMistakes(t *testing.T) {
 	overwrite(t, "x.npy.gz", b.String())
 }
 
-// TestMistakes makes the mistakes of people who are new to the program. Each answer is one line that says what is wrong and what
-// to do, and wrong usage is status 2.
+// TestMistakes makes the mistakes of people who are new to the program. Each answer is
+// one line that says what is wrong and what to do, and wrong usage is status 2.
 func TestMistakes(t *testing.T) {
 	newMistakes(t)
 	create := "create new --dtype int8 "

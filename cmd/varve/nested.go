@@ -14,7 +14,8 @@ const (
 	maxDepth  = 66      // lists: 64 axes and an element that is a list
 )
 
-// openJSON reads nested lists of values that are spelled as fill values, or as times are written.
+// openJSON reads nested lists of values that are spelled as fill values, or as times are
+// written.
 func (v *values) openJSON() error {
 	if v.typ.IsZero() {
 		return badArgument("%s: JSON does not tell the data type", v.name)
@@ -59,7 +60,8 @@ func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 	return shape
 }
 
-// isList reports whether elements of a type are lists of numbers, the first of which is given: those of bytes may be texts as well.
+// isList reports whether elements of a type are lists of numbers, the first of which is
+// given: those of bytes may be texts as well.
 func isList(t dtype.Type, first strictjson.Value) bool {
 	switch t.Kind() {
 	case dtype.Complex:
@@ -70,7 +72,8 @@ func isList(t dtype.Type, first strictjson.Value) bool {
 	return false
 }
 
-// parseValue reads a value as metadata spells it. Moments and durations may be text as people write it, too.
+// parseValue reads a value as metadata spells it. Moments and durations may be text as
+// people write it, too.
 func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 	if k := t.Kind(); v.Kind() == strictjson.String && (k == dtype.Datetime || k == dtype.Timedelta) {
 		return t.ParseText(string(v.Raw()))

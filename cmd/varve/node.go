@@ -27,7 +27,8 @@ func closeStore(h *zarr.Hierarchy) {
 	}
 }
 
-// completeNode proposes the members of the group that has been typed so far, besides files.
+// completeNode proposes the members of the group that has been typed so far, besides
+// files.
 func completeNode(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -43,7 +44,8 @@ func completeNode(cmd *cobra.Command, args []string, typed string) ([]string, co
 	return names, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// memberPaths returns the members of the group at a location whose own locations begin with prefix.
+// memberPaths returns the members of the group at a location whose own locations begin
+// with prefix.
 func memberPaths(ctx context.Context, location, prefix string) []string {
 	if ctx == nil {
 		ctx = context.Background()

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// order follows the values of a coordinate, which rise or fall all the way, and remembers the first one that does not.
+// order follows the values of a coordinate, which rise or fall all the way, and remembers
+// the first one that does not.
 type order struct {
 	typ       dtype.Type               // as which the stored bytes are read
 	compare   func(a, b []byte) int    // by what the values stand for
@@ -31,13 +32,15 @@ type order struct {
 	fault     string // what is wrong with the first element that does not follow, "" for none
 }
 
-// isCoordinate reports whether an array is the coordinate of a dimension: it has one axis, which has its name.
+// isCoordinate reports whether an array is the coordinate of a dimension: it has one
+// axis, which has its name.
 func isCoordinate(a *zarr.Array) bool {
 	names := a.DimensionNames()
 	return a.Rank() == 1 && len(names) == 1 && names[0] != "" && names[0] == path.Base(a.Path())
 }
 
-// orderOf returns the order of the values of an array, nil where it has none: labels, and numbers of several parts.
+// orderOf returns the order of the values of an array, nil where it has none: labels, and
+// numbers of several parts.
 func orderOf(ctx context.Context, a *zarr.Array) *order {
 	o := &order{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
 	s, err := newSource(ctx, a, "", false)
@@ -67,7 +70,8 @@ func compareWhole[T int64 | uint64](a, b []byte) int {
 	return cmp.Compare(T(binary.NativeEndian.Uint64(a)), T(binary.NativeEndian.Uint64(b)))
 }
 
-// compare returns what compares stored numbers by what they stand for, exactly: a scale below zero turns them round.
+// compare returns what compares stored numbers by what they stand for, exactly: a scale
+// below zero turns them round.
 func (p packing) compare() func(a, b []byte) int {
 	compare := func(a, b []byte) int { return cmp.Compare(p.number(a), p.number(b)) }
 	switch p.stored {
@@ -98,8 +102,8 @@ func (o *order) follow(e elements) {
 	}
 }
 
-// bridge looks at elements of a time coordinate that were not written, and that another one follows. A
-// single one may be a time that happens to be the fill value.
+// bridge looks at elements of a time coordinate that were not written, and that another
+// one follows. A single one may be a time that happens to be the fill value.
 func (o *order) bridge(elem []byte) {
 	if !o.isTime || o.skipped == 0 || o.fault != "" {
 		return
@@ -140,8 +144,9 @@ func (o *order) step(elem []byte) {
 // errUnordered ends the reading of a coordinate.
 var errUnordered = errors.New("the values neither rise nor fall")
 
-// unordered returns what is wrong with the order of the coordinate that an array is, "" for nothing. It reads the values
-// block by block. What cannot be read is for others to tell.
+// unordered returns what is wrong with the order of the coordinate that an array is, ""
+// for nothing. It reads the values block by block. What cannot be read is for others to
+// tell.
 func unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	if !isCoordinate(a) {
 		return "", false
@@ -172,8 +177,8 @@ func (o *order) told() string {
 	return "its values neither rise nor fall all the way: " + o.fault
 }
 
-// unorderedAfter returns what is wrong with the order in which new elements follow those of the coordinate that an array is,
-// "" for nothing.
+// unorderedAfter returns what is wrong with the order in which new elements follow those
+// of the coordinate that an array is, "" for nothing.
 func unorderedAfter(ctx context.Context, a *zarr.Array, more *gain) string {
 	if !isCoordinate(a) || more.from == nil || more.planes == 0 {
 		return ""
@@ -203,7 +208,8 @@ func unorderedAfter(ctx context.Context, a *zarr.Array, more *gain) string {
 // orderSlab is how many new elements are looked at at a time.
 const orderSlab = 1 << 20
 
-// begin makes the last two elements of an array those that others follow. What is wrong with these two was told before.
+// begin makes the last two elements of an array those that others follow. What is wrong
+// with these two was told before.
 func (o *order) begin(ctx context.Context, a *zarr.Array) error {
 	extent := a.Shape()[0]
 	if extent == 0 {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestAppendTwice appends a month twice, as a job does that was started again. With the calendar's policy it is refused,
-// and what the message says does it all the same; without, it is done and told, and check tells of it later.
+// TestAppendTwice appends a month twice, as a job does that was started again. With the
+// calendar's policy it is refused, and what the message says does it all the same;
+// without, it is done and told, and check tells of it later.
 func TestAppendTwice(t *testing.T) {
 	group := dailyGroup(t)
 	fields, times := dailySources(t, "npy", 31)
@@ -119,8 +120,9 @@ func TestPackedTimes(t *testing.T) {
 	}
 }
 
-// TestUnwrittenTimes tells of times that were not written where later ones were, and of those that a
-// resize adds. Those at the end are excused, and so is a time that happens to be the fill value.
+// TestUnwrittenTimes tells of times that were not written where later ones were, and of
+// those that a resize adds. Those at the end are excused, and so is a time that happens
+// to be the fill value.
 func TestUnwrittenTimes(t *testing.T) {
 	for values, want := range map[string]string{
 		"[1,2,3,0,0]":    "",

@@ -9,8 +9,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// span is what a bound of a selection stands for: a day begins and ends. That of a number is the number.
-// A selection of one that is plural means all elements in it, that of any other the nearest element.
+// span is what a bound of a selection stands for: a day begins and ends. That of a number
+// is the number. A selection of one that is plural means all elements in it, that of any
+// other the nearest element.
 type span[T any] struct {
 	first, last T
 	plural      bool
@@ -68,7 +69,8 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 	return selection.Span(int64(start), int64(stop)), err
 }
 
-// dotsMeant adds to the error for a text that is no value that it would be two with two dots between them.
+// dotsMeant adds to the error for a text that is no value that it would be two with two
+// dots between them.
 func dotsMeant[T any](err error, text string, parse func(string) (span[T], error)) error {
 	isEnd := func(text string) bool {
 		_, err := parse(text)
@@ -99,9 +101,10 @@ func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err erro
 // errEmpty says that a range has no elements.
 var errEmpty = errors.New("no element is in the range")
 
-// between returns the elements between two bounds, nil for an open one. Values may rise or fall. Where they fall, the
-// bounds may stand in either order. Where they rise, bounds that fall are refused: a longitude from 350 to 10 does not
-// mean everything but what is meant.
+// between returns the elements between two bounds, nil for an open one. Values may rise
+// or fall. Where they fall, the bounds may stand in either order. Where they rise, bounds
+// that fall are refused: a longitude from 350 to 10 does not mean everything but what is
+// meant.
 func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 	falls, err := o.falls()
 	if err != nil {
@@ -149,9 +152,10 @@ func (o *ordinates[T]) falls() (bool, error) {
 	return direction < 0, nil
 }
 
-// nearest returns the element whose value is nearest: the first one within the span, or else the nearest to it. Of two
-// that are as near it is the larger, as in pandas. A value that lies further beyond all others than these lie from
-// each other is refused: it is a mistake, and the end of the axis not what it means.
+// nearest returns the element whose value is nearest: the first one within the span, or
+// else the nearest to it. Of two that are as near it is the larger, as in pandas. A value
+// that lies further beyond all others than these lie from each other is refused: it is a
+// mistake, and the end of the axis not what it means.
 func (o *ordinates[T]) nearest(at span[T]) (int, error) {
 	best, least := -1, 0.0
 	skip := o.missing
@@ -178,7 +182,8 @@ func (o *ordinates[T]) nearest(at span[T]) (int, error) {
 	return best, nil
 }
 
-// isBeyond reports whether a span lies beyond all values, by more than the nearest one is from its neighbour.
+// isBeyond reports whether a span lies beyond all values, by more than the nearest one is
+// from its neighbour.
 func (o *ordinates[T]) isBeyond(best int, at span[T], gap float64) bool {
 	step, inside := 0.0, false
 	side := o.compare(o.values[best], at.first)

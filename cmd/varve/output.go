@@ -20,10 +20,12 @@ func wantsJSON(cmd *cobra.Command) bool {
 	return err == nil && on
 }
 
-// printJSON prints v as the document on standard output. Raw JSON within v keeps its spelling.
+// printJSON prints v as the document on standard output. Raw JSON within v keeps its
+// spelling.
 func printJSON(cmd *cobra.Command, v any) error { return printDocument(cmd, cmd.OutOrStdout(), v) }
 
-// writeJSON writes v as a document in canonical layout, with more members behind those of v.
+// writeJSON writes v as a document in canonical layout, with more members behind those of
+// v.
 func writeJSON(w io.Writer, v any, more ...jsonMember) error {
 	b := bufio.NewWriterSize(&plainScreen{to: w}, 1<<16)
 	var err error
@@ -55,7 +57,8 @@ func writeText(w *bufio.Writer, v any, more ...jsonMember) error {
 	return w.WriteByte('\n')
 }
 
-// buffered calls print with a buffer before standard output, and flushes it also after an error.
+// buffered calls print with a buffer before standard output, and flushes it also after an
+// error.
 func buffered(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	out := cmd.OutOrStdout()
 	if wantsJSON(cmd) {
@@ -64,7 +67,8 @@ func buffered(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	return bufferedTo(out, print)
 }
 
-// bufferedData is buffered for values of an array. They are as they are stored but on a terminal.
+// bufferedData is buffered for values of an array. They are as they are stored but on a
+// terminal.
 func bufferedData(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	out := cmd.OutOrStdout()
 	if isTerminal(out) {
@@ -78,8 +82,9 @@ func bufferedTo(out io.Writer, print func(w *bufio.Writer) error) error {
 	return cmp.Or(print(w), w.Flush())
 }
 
-// withheld prints what print writes. A document that fits into memory appears once all of it is there, and not at all where
-// print fails. Of a longer one what is there appears, and an error leaves it without its end.
+// withheld prints what print writes. A document that fits into memory appears once all of
+// it is there, and not at all where print fails. Of a longer one what is there appears,
+// and an error leaves it without its end.
 func withheld(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	h := &holder{to: cmd.OutOrStdout()}
 	w := bufio.NewWriterSize(h, 1<<16)
@@ -92,7 +97,8 @@ func withheld(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 // mostWithheld is how many bytes of a document are held back until all of it is there.
 const mostWithheld = 16 << 20
 
-// holder keeps what is written to it as long as that is little, and then passes everything on.
+// holder keeps what is written to it as long as that is little, and then passes
+// everything on.
 type holder struct {
 	to   io.Writer
 	held []byte
@@ -129,16 +135,17 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// confirm says in one line that a change is done, to the person at the terminal of standard error. Programs, which have
-// the exit status, are told nothing.
+// confirm says in one line that a change is done, to the person at the terminal of
+// standard error. Programs, which have the exit status, are told nothing.
 func confirm(cmd *cobra.Command, format string, args ...any) {
 	if w := cmd.ErrOrStderr(); isTerminal(w) && !wantsJSON(cmd) {
 		fmt.Fprintf(w, "%s\n", printable(fmt.Sprintf(format, args...))) // what cannot be said is done all the same
 	}
 }
 
-// note tells on standard error what a person should know of a node though the command succeeds. With --json nothing is
-// told there: what programs read from standard error is the error alone.
+// note tells on standard error what a person should know of a node though the command
+// succeeds. With --json nothing is told there: what programs read from standard error is
+// the error alone.
 func note(cmd *cobra.Command, location, text string) {
 	if !wantsJSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", printable(location), printable(text))

@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// parseGiven is [dtype.Type.ParseText] of a value that somebody gives: it refuses a number
-// that is too large for a type of floats, as for one of integers. In documents such numbers
-// are infinite, as other programs read them.
+// parseGiven is [dtype.Type.ParseText] of a value that somebody gives: it refuses a
+// number that is too large for a type of floats, as for one of integers. In documents
+// such numbers are infinite, as other programs read them.
 func parseGiven(t dtype.Type, text string) ([]byte, error) {
 	elem, err := t.ParseText(text)
 	if err == nil {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestOverflow refuses numbers that are too large for types of floats, which would be infinite.
+// TestOverflow refuses numbers that are too large for types of floats, which would be
+// infinite.
 func TestOverflow(t *testing.T) {
 	for _, c := range []struct {
 		dtype, value string

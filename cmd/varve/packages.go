@@ -8,7 +8,8 @@ import (
 // packageName finds the name of a Go package that a reason of the library begins with.
 var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|grid|http|npy|selection|store|strictjson|vfs|zip): )+`)
 
-// reworded are beginnings of reasons that say no more than that something is wrong, or mean something to programs in Go alone.
+// reworded are beginnings of reasons that say no more than that something is wrong, or
+// mean something to programs in Go alone.
 var reworded = strings.NewReplacer(
 	": invalid argument: 1 dimension names for", ": 1 dimension name for",
 	": invalid argument: ", ": ",

@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// packing is how stored numbers stand for others (CF conventions, section 8.1; _Unsigned is of the NetCDF user guide).
+// packing is how stored numbers stand for others (CF conventions, section 8.1; _Unsigned
+// is of the NetCDF user guide).
 type packing struct {
 	stored        dtype.Type // as which the stored bytes are read: that of the array, but for its sign
 	number        func(elem []byte) float64
@@ -44,8 +45,8 @@ var signs = [][2]dtype.Type{
 	{dtype.Of[int32](), dtype.Of[uint32]()}, {dtype.Of[int64](), dtype.Of[uint64]()},
 }
 
-// signOf returns the type of an array, with or without a sign as the attribute _Unsigned says. Like xarray it knows the texts
-// "true" and "false" alone.
+// signOf returns the type of an array, with or without a sign as the attribute _Unsigned
+// says. Like xarray it knows the texts "true" and "false" alone.
 func signOf(a *zarr.Array) dtype.Type {
 	unsigned := attribute(a, "_Unsigned")
 	for _, s := range signs {

@@ -9,8 +9,9 @@ import (
 // patientBytes is how much of a stream is read at a time.
 const patientBytes = 256 << 10
 
-// patient reads a stream that may be silent for ever, and stops waiting once its context ends. The
-// system cannot be told to give up such a read, so that another goroutine waits for it.
+// patient reads a stream that may be silent for ever, and stops waiting once its context
+// ends. The system cannot be told to give up such a read, so that another goroutine waits
+// for it.
 type patient struct {
 	ctx context.Context
 	r   io.Reader
@@ -47,7 +48,8 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// wait reads the next bytes of the stream. The buffer belongs to the read that is under way.
+// wait reads the next bytes of the stream. The buffer belongs to the read that is under
+// way.
 func (p *patient) wait() error {
 	if p.buffer == nil {
 		p.buffer, p.waits = make([]byte, patientBytes), make(chan taken, 1)
@@ -65,7 +67,8 @@ func (p *patient) wait() error {
 	}
 }
 
-// openPatiently opens a file. A pipe with a name lets its reader wait until somebody writes to it.
+// openPatiently opens a file. A pipe with a name lets its reader wait until somebody
+// writes to it.
 func openPatiently(ctx context.Context, name string) (*os.File, error) {
 	if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return os.Open(name)

@@ -20,8 +20,8 @@ type pendingFact struct {
 	Error   *string  `json:"error,omitempty"`
 }
 
-// pendingAt returns the unfinished change of several arrays that an array is part of, nil where
-// there is none.
+// pendingAt returns the unfinished change of several arrays that an array is part of, nil
+// where there is none.
 func pendingAt(ctx context.Context, a *zarr.Array) *pendingFact {
 	p, err := a.PendingChange(ctx)
 	switch {
@@ -53,8 +53,8 @@ func (p *pendingFact) text() string {
 		plural(int64(len(p.Arrays)), "array"), p.Shape)
 }
 
-// pendingBelow returns a note about the first unfinished change of several arrays below a group,
-// nil where there is none. In a store that cannot be listed nobody looks.
+// pendingBelow returns a note about the first unfinished change of several arrays below a
+// group, nil where there is none. In a store that cannot be listed nobody looks.
 func pendingBelow(ctx context.Context, location string, g *zarr.Group) []string {
 	if _, lists := store.As[store.Lister](g.Hierarchy().Store()); !lists {
 		return nil
@@ -75,15 +75,15 @@ func pendingBelow(ctx context.Context, location string, g *zarr.Group) []string 
 	return nil
 }
 
-// interruption is a change of several arrays that was not finished when a command came, which
-// opens one of them for writing and so finishes it.
+// interruption is a change of several arrays that was not finished when a command came,
+// which opens one of them for writing and so finishes it.
 type interruption struct {
 	shape  []int64 // of the array before
 	change *pendingFact
 }
 
-// interrupted returns the interruption of an array, nil where there is none. What cannot be read
-// the command tells itself, once it opens the array.
+// interrupted returns the interruption of an array, nil where there is none. What cannot
+// be read the command tells itself, once it opens the array.
 func interrupted(cmd *cobra.Command, location string) *interruption {
 	a, err := openSeen(cmd.Context(), location, reading(cmd))
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"varve.dev/zarr/calendar"
 )
 
-// parsePeriod reads a moment as people write it, and what it stands for as far as it is written: 2024-12 is a month,
-// 2024-12-25 a day, 2024-12-25T06 an hour. Months and years are all of their elements, as in xarray.
+// parsePeriod reads a moment as people write it, and what it stands for as far as it is
+// written: 2024-12 is a month, 2024-12-25 a day, 2024-12-25T06 an hour. Months and years
+// are all of their elements, as in xarray.
 func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], err error) {
 	if p.first, err = calendar.ParseInstant(text, c); err != nil {
 		return p, badArgument("%w%s", err, dateMeant(text, c))
@@ -30,7 +31,8 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 		p.plural = parts < 2
 		last.Nano--
 	}
-	// The length is a day at most, so one day more or less brings the nanoseconds within one.
+	// The length is a day at most, so one day more or less brings the nanoseconds within
+	// one.
 	for day := int64(24 * time.Hour); last.Nano < 0 || last.Nano >= day; {
 		if last.Nano < 0 {
 			last.Day, last.Nano = last.Day-1, last.Nano+day
@@ -42,8 +44,8 @@ func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], er
 	return p, nil
 }
 
-// clockLength returns the nanoseconds of the last part of a time of day: 06 is an hour, 06:30 a minute, 06:30:15.5 a
-// tenth of a second. It is 0 where there is none.
+// clockLength returns the nanoseconds of the last part of a time of day: 06 is an hour,
+// 06:30 a minute, 06:30:15.5 a tenth of a second. It is 0 where there is none.
 func clockLength(clock string) int64 {
 	if i := strings.IndexAny(clock, "Zz+- UGug"); i >= 0 {
 		clock = clock[:i]
@@ -90,7 +92,8 @@ var otherDates = []struct {
 	{regexp.MustCompile(`^(.*[Tt ]\d\d)(\d\d)(\d\d)$`), "$1:$2:$3"},
 }
 
-// rewritten returns a date that is written in another way as it is written here, "" where it is none.
+// rewritten returns a date that is written in another way as it is written here, "" where
+// it is none.
 func rewritten(text string, c calendar.Calendar) string {
 	made := strings.TrimSpace(text)
 	for _, o := range otherDates {

@@ -50,7 +50,8 @@ func boxAt(index []int64) grid.Box {
 	return b
 }
 
-// printPicture writes the grid as a picture, with what was asked for marked and said below it.
+// printPicture writes the grid as a picture, with what was asked for marked and said
+// below it.
 func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 	a, err := f.answer(cmd, d)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// plainScreen passes lines of text on to a terminal, where characters that it would obey are escaped.
+// plainScreen passes lines of text on to a terminal, where characters that it would obey
+// are escaped.
 type plainScreen struct {
 	to   io.Writer
 	rest []byte // the beginning of a character that is not there as a whole

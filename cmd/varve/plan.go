@@ -62,7 +62,8 @@ func parseEven(text string) (chunking, error) {
 	return c, err
 }
 
-// plan is what an array with the proposed chunks is like. Numbers beyond 64 bits are null.
+// plan is what an array with the proposed chunks is like. Numbers beyond 64 bits are
+// null.
 type plan struct {
 	Shape    []int64      `json:"shape"`
 	DataType string       `json:"data_type"`
@@ -159,7 +160,8 @@ func (s sharded) measured(shape []int64, size int64) (*shardedPlan, error) {
 	return plan, nil
 }
 
-// objects returns how many objects there are if all chunks of a grid are stored: these and the document.
+// objects returns how many objects there are if all chunks of a grid are stored: these
+// and the document.
 func objects(g *grid.Grid) *int64 {
 	n, ok := g.NumChunks()
 	if ok {

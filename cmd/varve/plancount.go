@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// planCounts are the counts of every plan. A count is nil, and null in JSON, if the command
-// does not know it before it runs.
+// planCounts are the counts of every plan. A count is nil, and null in JSON, if the
+// command does not know it before it runs.
 type planCounts struct {
 	Kept      *int64 `json:"chunks_kept"`
 	New       *int64 `json:"chunks_new"`
@@ -32,8 +32,8 @@ type planCounts struct {
 	Scratch    *int64           `json:"scratch"`
 }
 
-// fingerprint returns the fingerprint of a plan that knows no changes of single values: that
-// of all it says. Plans that say the same have the same fingerprint.
+// fingerprint returns the fingerprint of a plan that knows no changes of single values:
+// that of all it says. Plans that say the same have the same fingerprint.
 func fingerprint(plan any) (string, error) {
 	text, err := json.Marshal(plan)
 	sum := sha256.Sum256(text)

@@ -2,11 +2,12 @@ package main
 
 import "slices"
 
-// program is one version of a program, and newer ones, of which it is known what it reads. Of what is in none of its
-// lists nothing is known, since nobody has tried it.
+// program is one version of a program, and newer ones, of which it is known what it
+// reads. Of what is in none of its lists nothing is known, since nobody has tried it.
 //
-// Names in the lists are those of data types and codecs of format 3. One that ends in "*" is the beginning of several;
-// one with "2:" or "3:" before it holds for arrays of that format only.
+// Names in the lists are those of data types and codecs of format 3. One that ends in "*"
+// is the beginning of several; one with "2:" or "3:" before it holds for arrays of that
+// format only.
 type program struct {
 	name      string
 	since     string // the version
@@ -35,9 +36,10 @@ var (
 	}
 )
 
-// programs is what was known on 2026-11-22 of the versions named, or newer ones: from runs against them, which
-// interop/peers repeats, and from their sources. It is the only place that says so. Versions of one program are in
-// order, and each reads what the one before it reads.
+// programs is what was known on 2026-11-22 of the versions named, or newer ones: from
+// runs against them, which interop/peers repeats, and from their sources. It is the only
+// place that says so. Versions of one program are in order, and each reads what the one
+// before it reads.
 var programs = []program{
 	{
 		name: "zarr-python", since: "2.18", formats: []int{2}, refuses: []string{"format 3"}, accepts: bareNumbers,

@@ -21,9 +21,9 @@ var (
 	progressPeriod = 200 * time.Millisecond // between two looks
 )
 
-// progress is a line on the terminal of standard error for work that lasts: a bar, how fast it goes
-// and how long it takes still. Elsewhere it does nothing. A goroutine draws it, so that work which
-// says nothing for a while is seen to go on.
+// progress is a line on the terminal of standard error for work that lasts: a bar, how
+// fast it goes and how long it takes still. Elsewhere it does nothing. A goroutine draws
+// it, so that work which says nothing for a while is seen to go on.
 type progress struct {
 	w     io.Writer // nil where nobody looks
 	what  string
@@ -56,8 +56,8 @@ func newCount(cmd *cobra.Command, what string, total int64) *progress {
 	return p
 }
 
-// newEstimate begins work of about a total of bytes, 0 where that is not known, of which the requests
-// to stores and the work of codecs tell how much is done.
+// newEstimate begins work of about a total of bytes, 0 where that is not known, of which
+// the requests to stores and the work of codecs tell how much is done.
 func newEstimate(cmd *cobra.Command, what string, total int64, done func(observe.Stats) int64) *progress {
 	p := &progress{what: what, text: byteCount}
 	p.total.Store(total)
@@ -84,8 +84,9 @@ func (p *progress) estimate(cmd *cobra.Command, done func(observe.Stats) int64) 
 	p.begin(cmd)
 }
 
-// goesOn shows that a command goes on as long as nothing else is shown of its progress. Where its
-// output goes to a program, that one may be what it waits for, and may show something else.
+// goesOn shows that a command goes on as long as nothing else is shown of its progress.
+// Where its output goes to a program, that one may be what it waits for, and may show
+// something else.
 func goesOn(cmd *cobra.Command) *progress {
 	p := &progress{what: cmd.Name(), text: count, idle: true}
 	if c := consoleOf(cmd.ErrOrStderr()); c != nil && c.both {
@@ -94,7 +95,8 @@ func goesOn(cmd *cobra.Command) *progress {
 	return p
 }
 
-// watchedKey is the key, in the context of a command, of the counter for what a person sees of it.
+// watchedKey is the key, in the context of a command, of the counter for what a person
+// sees of it.
 type watchedKey struct{}
 
 // watched makes a command count its requests where a person looks at it.
@@ -110,7 +112,8 @@ func watchedBy(ctx context.Context) *observe.Counter {
 	return c
 }
 
-// begin draws the line from time to time, where somebody looks and nothing else is written there.
+// begin draws the line from time to time, where somebody looks and nothing else is
+// written there.
 func (p *progress) begin(cmd *cobra.Command) {
 	output := cmd.Flags().Lookup("output")
 	shown := output != nil && output.Value.String() == "" && isTerminal(cmd.OutOrStdout())
@@ -148,7 +151,8 @@ func (p *progress) drawOn(w io.Writer, delay, period time.Duration) {
 // add counts what is done.
 func (p *progress) add(n int64) { p.done.Add(n) }
 
-// reach says how much is done of a total. Where several goroutines say so the largest counts.
+// reach says how much is done of a total. Where several goroutines say so the largest
+// counts.
 func (p *progress) reach(done, total int64) {
 	p.total.Store(total)
 	for was := p.done.Load(); done > was && !p.done.CompareAndSwap(was, done); was = p.done.Load() {
@@ -208,9 +212,11 @@ func clock(seconds float64) string {
 
 // What estimates are made of.
 var (
-	// codedBytes are those of elements that were encoded, or stored where nothing is encoded.
+	// codedBytes are those of elements that were encoded, or stored where nothing is
+	// encoded.
 	codedBytes = func(s observe.Stats) int64 { return max(s.Of(observe.Encode).Bytes, s.Written().Bytes) }
-	// decodedBytes are those of elements that were decoded, or read where nothing is decoded.
+	// decodedBytes are those of elements that were decoded, or read where nothing is
+	// decoded.
 	decodedBytes = func(s observe.Stats) int64 { return max(s.Of(observe.Decode).Bytes, s.Read().Bytes) }
 	// touchedChunks are those that were encoded or deleted.
 	touchedChunks = func(s observe.Stats) int64 { return s.Of(observe.Encode).Times + deletions(s) }

@@ -33,7 +33,8 @@ func (s *shared) String() string {
 	return s.b.String()
 }
 
-// TestProgress draws lines for work that is short, that lasts and that says nothing meanwhile.
+// TestProgress draws lines for work that is short, that lasts and that says nothing
+// meanwhile.
 func TestProgress(t *testing.T) {
 	newOne := func() *progress {
 		p := &progress{what: "reading", text: byteCount}
@@ -102,7 +103,8 @@ func TestProgressIsForTerminals(t *testing.T) {
 	}
 }
 
-// slowly is a stream of two bytes, the second of which comes once the first one was shown.
+// slowly is a stream of two bytes, the second of which comes once the first one was
+// shown.
 type slowly struct {
 	shown *shared
 	read  int
@@ -121,7 +123,8 @@ func (s *slowly) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestProgressOfStreams shows what comes in from a pipe, whether its length is known or not.
+// TestProgressOfStreams shows what comes in from a pipe, whether its length is known or
+// not.
 func TestProgressOfStreams(t *testing.T) {
 	for _, n := range []int64{-1, 2} {
 		shown := new(shared)
@@ -139,8 +142,8 @@ func TestProgressOfStreams(t *testing.T) {
 	}
 }
 
-// init keeps commands of other tests, which may take long on a machine that is busy, from showing
-// lines of progress.
+// init keeps commands of other tests, which may take long on a machine that is busy, from
+// showing lines of progress.
 func init() { progressDelay = time.Hour }
 
 // promptly shows progress as soon as there is any.
@@ -168,8 +171,9 @@ func (s *watchedScreen) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestProgressOfCommands holds the lock that a command waits for, until the command has shown how
-// much there is to do. The line goes once the work is over, and nothing else stands in it.
+// TestProgressOfCommands holds the lock that a command waits for, until the command has
+// shown how much there is to do. The line goes once the work is over, and nothing else
+// stands in it.
 func TestProgressOfCommands(t *testing.T) {
 	promptly(t)
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// readers are the programs besides Varve that are known to read an array as it is stored, those that are known not to,
-// and the names of those of which neither is known.
+// readers are the programs besides Varve that are known to read an array as it is stored,
+// those that are known not to, and the names of those of which neither is known.
 type readers struct {
 	Known   []string `json:"readable_by"`
 	Not     []string `json:"not_readable_by"`
@@ -34,8 +34,8 @@ func readersOf(ctx context.Context, a *zarr.Array) readers {
 	return readersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
-// readersOfDocument returns who reads an array with a document that is stored in such a form. Of several versions of a
-// program the oldest one that reads it counts.
+// readersOfDocument returns who reads an array with a document that is stored in such a
+// form. Of several versions of a program the oldest one that reads it counts.
 func readersOfDocument(doc *metadata.Array, stored form) readers {
 	r := readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
@@ -75,8 +75,8 @@ func readersOfDocument(doc *metadata.Array, stored form) readers {
 	return r
 }
 
-// inquiry is an array that programs may or may not read. What takes a look at all attributes is
-// found out once for all programs.
+// inquiry is an array that programs may or may not read. What takes a look at all
+// attributes is found out once for all programs.
 type inquiry struct {
 	doc     *metadata.Array
 	codecs  []string // as codecNames has them
@@ -119,7 +119,8 @@ func (p program) readsGrid(grid metadata.Extension) (is answer, condition string
 		return readsIt, ""
 	case grid.Name != "rectilinear":
 		return untried, ""
-	// Encoded lengths beside the edges are a proposal, which other programs pass over and misread.
+	// Encoded lengths beside the edges are a proposal, which other programs pass over and
+	// misread.
 	case p.irregular == "", bytes.Contains(grid.Configuration, []byte("encoded_chunk_shapes")):
 		return refusesIt, ""
 	}
@@ -140,8 +141,9 @@ func knows(list []string, name string, format int) bool {
 	})
 }
 
-// codecNames returns the names of all codecs of a chain, also of those within shards. Shards whose index is at the start
-// add "sharding_indexed/start", shards within shards "sharding_indexed/nested". It reports whether they could be read.
+// codecNames returns the names of all codecs of a chain, also of those within shards.
+// Shards whose index is at the start add "sharding_indexed/start", shards within shards
+// "sharding_indexed/nested". It reports whether they could be read.
 func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	for _, c := range chain {
 		names = append(names, c.Name)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestReaders checks who is known to read arrays of several kinds, and that unlock says so.
+// TestReaders checks who is known to read arrays of several kinds, and that unlock says
+// so.
 func TestReaders(t *testing.T) {
 	names := []string{"--dtype", "int8", "--dimension-names", "y,x"}
 	lists := "zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), " +
@@ -50,8 +51,9 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestReadersOfRepaired knows what zarr-python 3.4 reads of documents that are not as they are specified, as it was tried,
-// and what becomes of them when they are written anew.
+// TestReadersOfRepaired knows what zarr-python 3.4 reads of documents that are not as
+// they are specified, as it was tried, and what becomes of them when they are written
+// anew.
 func TestReadersOfRepaired(t *testing.T) {
 	const refuse = "Varve; not: zarr-python (before Varve writes the document anew), xarray (before Varve writes the document anew); not known: zarrs, TensorStore, zarrita, GDAL\n"
 	const reads = "Varve, zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL\n"
@@ -88,8 +90,8 @@ func TestReadersOfRepaired(t *testing.T) {
 	}
 }
 
-// TestReadersOfMissing knows that xarray opens no group of format 3 in which _FillValue of floats is a number, and
-// says what it reads in its place.
+// TestReadersOfMissing knows that xarray opens no group of format 3 in which _FillValue
+// of floats is a number, and says what it reads in its place.
 func TestReadersOfMissing(t *testing.T) {
 	flags := []string{"--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--attributes", `{"_FillValue": -99.5}`}
 	for format, refused := range map[string]bool{"2": false, "3": true} {

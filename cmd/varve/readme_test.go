@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/internal/racing"
 )
 
-// TestDocumentsAreScripts runs the shell blocks of each document in order, in one folder that
-// holds the input alone: every command is true where it stands.
+// TestDocumentsAreScripts runs the shell blocks of each document in order, in one folder
+// that holds the input alone: every command is true where it stands.
 func TestDocumentsAreScripts(t *testing.T) {
 	racing.Skip(t)
 	if testing.Short() {
@@ -92,7 +92,8 @@ func newScriptFolder(t *testing.T) {
 	}
 }
 
-// newOldFolder makes old.zarr, of format 2 with times and packed values, and old.zip of the same.
+// newOldFolder makes old.zarr, of format 2 with times and packed values, and old.zip of
+// the same.
 func newOldFolder(t *testing.T) {
 	t.Helper()
 	must(t, "", "create", "old.zarr", "--group", "--zarr-format", "2")

@@ -13,7 +13,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// recorder is a store that notes what is read of it, so that it can be read again without more.
+// recorder is a store that notes what is read of it, so that it can be read again without
+// more.
 type recorder struct {
 	store.Store
 
@@ -101,7 +102,8 @@ func (o *noted) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, 
 	return o.Object.Read(ctx, q, dst)
 }
 
-// replay repeats the requests that were noted, those of several values at a time, and returns their number and their bytes.
+// replay repeats the requests that were noted, those of several values at a time, and
+// returns their number and their bytes.
 func (r *recorder) replay(ctx context.Context, workers int) (requests, bytes int64, err error) {
 	var next, times, sum atomic.Int64
 	group, ctx := parallel.New(ctx)
@@ -124,7 +126,8 @@ func (r *recorder) replay(ctx context.Context, workers int) (requests, bytes int
 	return times.Load(), sum.Load(), err
 }
 
-// repeat reads what the visit read, into memory that it may make longer, and returns the bytes. What is not there is no error.
+// repeat reads what the visit read, into memory that it may make longer, and returns the
+// bytes. What is not there is no error.
 func (v *visit) repeat(ctx context.Context, s store.Store, buf *[]byte) (n int64, err error) {
 	read := func(q store.Request) (out []byte, err error) {
 		out, _, err = s.Get(ctx, v.key, q, (*buf)[:0])

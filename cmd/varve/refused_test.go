@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTreeRefused shows a group whose consolidated metadata has an entry that leads out of it: tree prints what is sound and fails
-// naming the entry, consolidate mends it.
+// TestTreeRefused shows a group whose consolidated metadata has an entry that leads out
+// of it: tree prints what is sound and fails naming the entry, consolidate mends it.
 func TestTreeRefused(t *testing.T) {
 	group := consolidated(t)
 	sound := must(t, "", "tree", group)

@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// remedies replaces the names of Go that the library's messages advise by flags and commands. A
-// limit that no flag raises is left out.
+// remedies replaces the names of Go that the library's messages advise by flags and
+// commands. A limit that no flag raises is left out.
 var remedies = strings.NewReplacer(
 	"Limits.Chunk and Limits.Block", "--limit",
 	"Limits.Chunk", "--limit",
@@ -40,8 +40,8 @@ var remedies = strings.NewReplacer(
 	"Options.Stall", "--http-timeout",
 )
 
-// oneLine returns the message of an error, which may be many errors, as one line in the words
-// of the command.
+// oneLine returns the message of an error, which may be many errors, as one line in the
+// words of the command.
 func oneLine(err error) string {
 	return withoutPackages(remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; ")))
 }

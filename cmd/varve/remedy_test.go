@@ -15,8 +15,8 @@ import (
 // goName finds what a user of the command cannot do anything with.
 var goName = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Addition|Group|Array|rewrite|grid|zarr)\.[A-Z]\w*`)
 
-// TestRemedies looks at every text in the source: none that names a field or a function of Go
-// reaches users of the command as it is.
+// TestRemedies looks at every text in the source: none that names a field or a function
+// of Go reaches users of the command as it is.
 func TestRemedies(t *testing.T) {
 	found := 0
 	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
@@ -53,11 +53,12 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// packaged finds a text that begins with the name of a package, as the errors do that callers of the library compare with.
+// packaged finds a text that begins with the name of a package, as the errors do that
+// callers of the library compare with.
 var packaged = regexp.MustCompile(`^"(calendar|codec|dtype|grid|http|npy|selection|store|strictjson|vfs|zip): (.*)"$`)
 
-// TestPackages looks at the sentinels of the library: no message of the command has the name of a package in it. Those of
-// metadata say where.
+// TestPackages looks at the sentinels of the library: no message of the command has the
+// name of a package in it. Those of metadata say where.
 func TestPackages(t *testing.T) {
 	found := 0
 	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store/http"
 )
 
-// missingFlag is the name of the flag that says with which statuses a web server tells that there is no value.
+// missingFlag is the name of the flag that says with which statuses a web server tells
+// that there is no value.
 const missingFlag = "missing"
 
 // missingVar gives all commands the flag.
@@ -39,8 +40,8 @@ func serverVar(f *pflag.FlagSet) {
 	f.Var(new(patience), serverFlag, "give up a web server that sends nothing, or less than 1 KiB a second, for `DURATION`; 0 waits for ever (default: 30s)")
 }
 
-// awaitServers says how long a command waits for web servers, and makes it say that it does. Programs that read standard
-// error as JSON are told nothing before the end.
+// awaitServers says how long a command waits for web servers, and makes it say that it
+// does. Programs that read standard error as JSON are told nothing before the end.
 func awaitServers(cmd *cobra.Command, opt *http.Options) {
 	if p, ok := cmd.Flag(serverFlag).Value.(*patience); ok && p.given {
 		if opt.Stall = p.limit; p.limit == 0 {
@@ -84,7 +85,8 @@ func (s *statuses) String() string {
 	return strings.Join(words, ",")
 }
 
-// remoteArguments gives the context of a command what is to be known of web servers, and returns its arguments as they may be shown.
+// remoteArguments gives the context of a command what is to be known of web servers, and
+// returns its arguments as they may be shown.
 func remoteArguments(cmd *cobra.Command, args []string) []string {
 	ctx, shown := cmd.Context(), slices.Clone(args)
 	for i, arg := range args {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// publish serves a directory. Where bare is set, what is missing is forbidden. Without the query "sig=canary" and the password
-// "canary" there is nothing.
+// publish serves a directory. Where bare is set, what is missing is forbidden. Without
+// the query "sig=canary" and the password "canary" there is nothing.
 func publish(t *testing.T, dir string, bare bool) string {
 	t.Helper()
 	files := http.FileServer(http.Dir(dir))
@@ -137,7 +137,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCreateArchive creates nodes in archives, and gives archives up whose values cannot be read.
+// TestCreateArchive creates nodes in archives, and gives archives up whose values cannot
+// be read.
 func TestCreateArchive(t *testing.T) {
 	in := t.TempDir()
 	must(t, "", "create", in+"/a.zip/x", "--shape", "4", "--dtype", "int16", "--json")

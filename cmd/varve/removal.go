@@ -14,8 +14,9 @@ import (
 // mostRemoved is how many nodes a dry run names that would go.
 const mostRemoved = 10
 
-// nodesAt returns the locations of the node at a location and of all below it, none where no node is there. What cannot be
-// listed is left out: it is for the command itself to fail.
+// nodesAt returns the locations of the node at a location and of all below it, none where
+// no node is there. What cannot be listed is left out: it is for the command itself to
+// fail.
 func nodesAt(ctx context.Context, location string) (nodes []string) {
 	h, path, err := zarr.Locate(ctx, location, store.Read)
 	if err != nil {

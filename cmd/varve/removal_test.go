@@ -36,7 +36,8 @@ func TestRemovedNamed(t *testing.T) {
 	}
 }
 
-// TestRemovalOfNoChunks tells people what goes where no chunk is stored: documents, and no word of the notes of a removal.
+// TestRemovalOfNoChunks tells people what goes where no chunk is stored: documents, and
+// no word of the notes of a removal.
 func TestRemovalOfNoChunks(t *testing.T) {
 	text := must(t, "", "rm", "--dry-run", newNode(t, "--shape", "2", "--dtype", "int8"))
 	if !strings.Contains(text, "would write   nothing that stays\n") || !strings.Contains(text, "would delete  0 chunks, 1 document: ") {
@@ -44,7 +45,8 @@ func TestRemovalOfNoChunks(t *testing.T) {
 	}
 }
 
-// TestNewFillNoted notes that an array grows by elements that stand for a value, though one of its values stands for none.
+// TestNewFillNoted notes that an array grows by elements that stand for a value, though
+// one of its values stands for none.
 func TestNewFillNoted(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{
 		{`--attributes {"_FillValue":-32768,"add_offset":280.0,"units":"K"}`, "6 new elements are the fill value 0, which is 280 K decoded, not missing\n"},

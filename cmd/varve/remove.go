@@ -96,8 +96,8 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	return err
 }
 
-// halfRemoved returns the error of a removal with what to do about what it has left. That has a note
-// which says that it is no node any more.
+// halfRemoved returns the error of a removal with what to do about what it has left. That
+// has a note which says that it is no node any more.
 func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	ctx := context.WithoutCancel(cmd.Context())
 	at, lookErr := locate(ctx, location, store.Read)
@@ -111,8 +111,8 @@ func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	return leftover(err, "what is left of %s is not visible: repeat the command, which removes it, or use varve rm", location)
 }
 
-// countBelow makes the number of values at a location and below it the total, where somebody looks.
-// Where they cannot be listed the total stays unknown.
+// countBelow makes the number of values at a location and below it the total, where
+// somebody looks. Where they cannot be listed the total stays unknown.
 func (p *progress) countBelow(ctx context.Context, location string) {
 	if p.w == nil {
 		return
@@ -130,8 +130,8 @@ func (p *progress) countBelow(ctx context.Context, location string) {
 	}
 }
 
-// agreed asks the person at the terminal whether to do what deletes data. Where nobody sits there,
-// the command line has to say so. A dry run deletes nothing.
+// agreed asks the person at the terminal whether to do what deletes data. Where nobody
+// sits there, the command line has to say so. A dry run deletes nothing.
 func agreed(cmd *cobra.Command, what string) error {
 	switch {
 	case isDryRun(cmd):
@@ -146,8 +146,8 @@ func agreed(cmd *cobra.Command, what string) error {
 	return err
 }
 
-// asked asks the person at the terminal a question, and reports whether the answer is yes. It
-// fails where a signal ends the command first.
+// asked asks the person at the terminal a question, and reports whether the answer is
+// yes. It fails where a signal ends the command first.
 func asked(cmd *cobra.Command, question string) (bool, error) {
 	cmd.PrintErrf("%s [y/N] ", printable(question))
 	answer, err := bufio.NewReader(patiently(cmd.Context(), cmd.InOrStdin())).ReadString('\n')

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestReplaceAsks replaces nodes: only an array that an array replaces goes without a word. Where
-// nobody agrees nothing changes.
+// TestReplaceAsks replaces nodes: only an array that an array replaces goes without a
+// word. Where nobody agrees nothing changes.
 func TestReplaceAsks(t *testing.T) {
 	dir := t.TempDir()
 	array, group, empty, source := dir+"/a.zarr", dir+"/g.zarr", dir+"/e.zarr", fixture(t, "rect_2d.zarr")
@@ -67,7 +67,8 @@ func (typist) IsTerminal() bool { return true }
 
 func typing(text string) typist { return typist{strings.NewReader(text)} }
 
-// TestReplaceArchive replaces archives. Where the copy fails the one that was there stays.
+// TestReplaceArchive replaces archives. Where the copy fails the one that was there
+// stays.
 func TestReplaceArchive(t *testing.T) {
 	dir := t.TempDir()
 	zip, source := filepath.Join(dir, "x.zip"), fixture(t, "rect_2d.zarr")
@@ -111,7 +112,8 @@ func TestReplaceArchive(t *testing.T) {
 	}
 }
 
-// TestCopyPlan checks that the plan of a copy says that it would move, and where lengths would differ.
+// TestCopyPlan checks that the plan of a copy says that it would move, and where lengths
+// would differ.
 func TestCopyPlan(t *testing.T) {
 	dir := t.TempDir()
 	group, other := dir+"/g.zarr", dir+"/b.zarr"

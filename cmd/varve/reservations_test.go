@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr"
 )
 
-// TestReservations lists the reservations that a program left, publishes one and cancels another.
+// TestReservations lists the reservations that a program left, publishes one and cancels
+// another.
 func TestReservations(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")

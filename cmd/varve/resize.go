@@ -73,7 +73,8 @@ Where chunks are shards, a new one has to have whole inner chunks. With --round-
 	return c
 }
 
-// nodeAndLengths checks the arguments: a node, and lengths of dimensions. A shape without its flag is told as such.
+// nodeAndLengths checks the arguments: a node, and lengths of dimensions. A shape without
+// its flag is told as such.
 func nodeAndLengths(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 && !strings.Contains(args[1], "=") && flagMeant(cmd, args, 1) != "" {
 		return arguments("NODE")(cmd, args)
@@ -124,7 +125,8 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *change, opt 
 	return reshapedTo(location, before, a).tell(cmd)
 }
 
-// noteNew tells people what the elements are by which an array has grown, where they may be taken for others.
+// noteNew tells people what the elements are by which an array has grown, where they may
+// be taken for others.
 func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
 	if isCoordinate(a) {
 		noteTimes(cmd, location, before, a)
@@ -141,7 +143,8 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 	}
 }
 
-// meaning returns what an element is once it is decoded, with its units, "" where it is as it is stored.
+// meaning returns what an element is once it is decoded, with its units, "" where it is
+// as it is stored.
 func (d *decoding) meaning(a *zarr.Array, elem []byte) string {
 	if !d.scaled {
 		return ""
@@ -149,7 +152,8 @@ func (d *decoding) meaning(a *zarr.Array, elem []byte) string {
 	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.packing.text(elem), shorten(attribute(a, "units"), 20)), " ") + " decoded"
 }
 
-// noteTimes tells people that the times by which a coordinate has grown are still to be written.
+// noteTimes tells people that the times by which a coordinate has grown are still to be
+// written.
 func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
 	if !isCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
 		return
@@ -162,7 +166,8 @@ func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Arra
 		plural(more, "new time"), areOrIs(more), asWord(location), before[0]))
 }
 
-// lostElements returns how many elements an array loses by another shape, 0 where that does not fit.
+// lostElements returns how many elements an array loses by another shape, 0 where that
+// does not fit.
 func lostElements(before, after []int64) int64 {
 	if len(before) != len(after) {
 		return 0 // the library refuses the shape
@@ -179,8 +184,9 @@ func lostElements(before, after []int64) int64 {
 	return all - rest
 }
 
-// touchedBy returns how many chunks of a grid another shape deletes or has written anew, if all are
-// stored: those that do not lie wholly within both shapes. It is 0 where that is not known.
+// touchedBy returns how many chunks of a grid another shape deletes or has written anew,
+// if all are stored: those that do not lie wholly within both shapes. It is 0 where that
+// is not known.
 func touchedBy(g *grid.Grid, after []int64) int64 {
 	if len(after) != g.Rank() {
 		return 0
@@ -205,8 +211,8 @@ func touchedBy(g *grid.Grid, after []int64) int64 {
 	return all - rest
 }
 
-// everywhere returns the policy for all axes of an array. A calendar's is that of axis 0, one that is stored with the array
-// that of its own axis; the others follow append-one.
+// everywhere returns the policy for all axes of an array. A calendar's is that of axis 0,
+// one that is stored with the array that of its own axis; the others follow append-one.
 func (c *change) everywhere(cmd *cobra.Command, p growthPolicy, location string, a *zarr.Array, to []int64) ([]grid.Growth, error) {
 	_, axis, _, err := growthOf(a)
 	if err != nil || cmd.Flags().Changed("grow") {

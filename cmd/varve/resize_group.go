@@ -40,7 +40,8 @@ func parseLengths(args []string) ([]dimensionLength, error) {
 	return list, nil
 }
 
-// reshape returns the shape of an array after dimensions have changed their lengths, and how many of them it has.
+// reshape returns the shape of an array after dimensions have changed their lengths, and
+// how many of them it has.
 func reshape(a *zarr.Array, lengths []dimensionLength) (shape []int64, has int) {
 	shape = a.Shape()
 	names := a.DimensionNames()
@@ -53,7 +54,8 @@ func reshape(a *zarr.Array, lengths []dimensionLength) (shape []int64, has int) 
 	return shape, has
 }
 
-// resizeNamed changes the lengths of dimensions: of an array, or of all arrays right below a group.
+// resizeNamed changes the lengths of dimensions: of an array, or of all arrays right
+// below a group.
 func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c *change, opt *zarr.ResizeOptions) error {
 	lengths, err := parseLengths(args)
 	if err != nil {
@@ -93,8 +95,9 @@ type resized struct {
 	opt            zarr.ResizeOptions
 }
 
-// resizeGroup changes all arrays right below a group that have one of the dimensions, one after the other. Nothing is
-// changed before each is known to fit. A command that was stopped is repeated: what has its new shape stays.
+// resizeGroup changes all arrays right below a group that have one of the dimensions, one
+// after the other. Nothing is changed before each is known to fit. A command that was
+// stopped is repeated: what has its new shape stays.
 func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength, yes bool, c *change, opt *zarr.ResizeOptions) error {
 	if opt.Expect != nil {
 		return badUsage("--expect goes with one array")
@@ -135,7 +138,8 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 	return tellAll(cmd, location, facts)
 }
 
-// withDimensions opens the arrays right below a group that have one of the dimensions; each is to be of some array.
+// withDimensions opens the arrays right below a group that have one of the dimensions;
+// each is to be of some array.
 func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths []dimensionLength, opt *zarr.ResizeOptions) ([]*resized, error) {
 	var arrays []*resized
 	var known []string // the names of all dimensions
@@ -175,7 +179,8 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 	return arrays, nil
 }
 
-// noDimension returns the error for a dimension that no array of a group has; known are those that they have.
+// noDimension returns the error for a dimension that no array of a group has; known are
+// those that they have.
 func noDimension(name string, known []string) error {
 	slices.Sort(known)
 	known = slices.DeleteFunc(slices.Compact(known), func(n string) bool { return n == "" })
@@ -205,8 +210,8 @@ func (r *resized) fits(ctx context.Context) error {
 	return err
 }
 
-// placeGroup makes policies a part of the options of all arrays. A policy of --grow passes by regular arrays, which follow the
-// extent, where it is of use to another one.
+// placeGroup makes policies a part of the options of all arrays. A policy of --grow
+// passes by regular arrays, which follow the extent, where it is of use to another one.
 func (c *change) placeGroup(cmd *cobra.Command, arrays []*resized) error {
 	p, err := c.policy(cmd)
 	if err != nil {

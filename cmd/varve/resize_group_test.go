@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// sharing makes a group with arrays that share a dimension, one with listed chunks, and one that does not have it.
+// sharing makes a group with arrays that share a dimension, one with listed chunks, and
+// one that does not have it.
 func sharing(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -21,7 +22,8 @@ func sharing(t *testing.T) string {
 	return group
 }
 
-// TestResizeGroup changes the length of a dimension in all arrays that have it. The dry run tells the same before.
+// TestResizeGroup changes the length of a dimension in all arrays that have it. The dry
+// run tells the same before.
 func TestResizeGroup(t *testing.T) {
 	for _, c := range []struct{ args, shapes, chunks string }{
 		{"time=9", "[9 2] [9] [2]", "[[2,2,5],2]"},

@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// freeBytes returns how much room the file system has for a directory, which need not be there yet.
+// freeBytes returns how much room the file system has for a directory, which need not be
+// there yet.
 func freeBytes(dir string) (int64, bool) {
 	var s syscall.Statfs_t
 	err := syscall.Statfs(dir, &s)

@@ -85,7 +85,8 @@ func rootCommand(cmd *cobra.Command, _ []string) error {
 	return cmd.Help()
 }
 
-// addCompletion adds the command of package cobra, once its output is known, and makes it keep the rules of the others.
+// addCompletion adds the command of package cobra, once its output is known, and makes it
+// keep the rules of the others.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -104,7 +105,8 @@ func addCompletion(root *cobra.Command) {
 	}
 }
 
-// mark makes what a command's work returns known as failures: all other errors are wrong usage.
+// mark makes what a command's work returns known as failures: all other errors are wrong
+// usage.
 func mark(c *cobra.Command) {
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -132,7 +134,8 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("there is no command %q%s", args[0], meant(args[0], append(commandNames(cmd), "help", "completion")))
 }
 
-// arguments checks the number of a command's arguments by their names; those that may be missing stand in brackets.
+// arguments checks the number of a command's arguments by their names; those that may be
+// missing stand in brackets.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {

@@ -14,9 +14,9 @@ import (
 // senses are the attributes that say what the numbers of an array stand for.
 var senses = []string{"scale_factor", "add_offset", missing.Unsigned, missing.FillValue, missing.Value, "units", "calendar"}
 
-// keepsSense refuses the numbers of another array that stand for something else there than
-// they would here: they are stored as they are, and readers would take them for wrong
-// values. Where that array says nothing of its numbers, they are taken as raw ones.
+// keepsSense refuses the numbers of another array that stand for something else there
+// than they would here: they are stored as they are, and readers would take them for
+// wrong values. Where that array says nothing of its numbers, they are taken as raw ones.
 func (v *values) keepsSense(a *zarr.Array) error {
 	if v.array == nil || v.typ != a.Type() || !isNumeric(v.typ) || !hasSense(v.array) {
 		return nil
@@ -30,8 +30,8 @@ func (v *values) keepsSense(a *zarr.Array) error {
 		v.name, strings.Join(faults, "; "), asWord(v.name))
 }
 
-// noteSense tells people that the numbers of an array that says nothing of them are taken for
-// packed ones.
+// noteSense tells people that the numbers of an array that says nothing of them are taken
+// for packed ones.
 func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
 	if v.array == nil || v.typ != a.Type() || !isNumeric(v.typ) || hasSense(v.array) {
 		return
@@ -65,9 +65,9 @@ func senseDiffers(from, to *zarr.Array, name string) string {
 	return fmt.Sprintf("%s is %s there and %s here", name, sense(from, name), sense(to, name))
 }
 
-// packingDiffers returns how the numbers of two arrays are packed in different ways, or what
-// is missing in the first one alone. What is missing in the second one alone is
-// none of the values of the first.
+// packingDiffers returns how the numbers of two arrays are packed in different ways, or
+// what is missing in the first one alone. What is missing in the second one alone is none
+// of the values of the first.
 func packingDiffers(from, to *zarr.Array) (faults []string) {
 	p, err := packingOf(from)
 	q, also := packingOf(to)
@@ -114,8 +114,8 @@ func unitsDiffer(from, to *zarr.Array) (faults []string) {
 	return faults
 }
 
-// counts reports whether every number stands for the same time on another axis, however its
-// units are spelled.
+// counts reports whether every number stands for the same time on another axis, however
+// its units are spelled.
 func (a timeAxis) counts(b timeAxis) bool {
 	sameDays := a.Calendar() == b.Calendar() || a.isReal() && b.isReal()
 	return sameDays && a.Length() == b.Length() && a.Origin() == b.Origin()

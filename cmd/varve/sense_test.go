@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSenseKept appends and writes the numbers of other arrays where they mean the same, and
-// refuses those whose attributes say that they mean something else.
+// TestSenseKept appends and writes the numbers of other arrays where they mean the same,
+// and refuses those whose attributes say that they mean something else.
 func TestSenseKept(t *testing.T) {
 	const days = `"units": "days since 2000-01-01"`
 	for _, c := range []struct{ dtype, from, to, refused, note string }{
@@ -72,8 +72,8 @@ func TestSenseKept(t *testing.T) {
 	}
 }
 
-// TestSenseOfFormat2 takes the fill value of format 2 for a missing value, but for the zero
-// of a coordinate.
+// TestSenseOfFormat2 takes the fill value of format 2 for a missing value, but for the
+// zero of a coordinate.
 func TestSenseOfFormat2(t *testing.T) {
 	for _, c := range []struct{ name, fill, refused string }{
 		{"t", "0", "0 stands for no value there and is a number here"},

@@ -13,7 +13,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// A drawing has to be there at once, whatever an array holds: stored chunks are shaded where it is cheap to know them.
+// A drawing has to be there at once, whatever an array holds: stored chunks are shaded
+// where it is cheap to know them.
 const (
 	fewChunks = 4096                   // of an array, for which there is always time
 	fewTime   = 200 * time.Millisecond // unless something is wrong with the store
@@ -35,8 +36,8 @@ type shading struct {
 	deadline time.Time
 }
 
-// stored returns what counts the stored chunks of a box: fewer than none where that takes too long. It is nil where they cannot
-// be known.
+// stored returns what counts the stored chunks of a box: fewer than none where that takes
+// too long. It is nil where they cannot be known.
 func (d *drawn) stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	n, ok := d.grid.NumChunks()
 	if d.each == nil || ok && n == 0 {
@@ -107,8 +108,8 @@ func (s *shading) among(chunks grid.Box) (n int64) {
 	return n
 }
 
-// probe asks for each chunk of a box, if they are not too many, and else for one that is known. Nothing is said of what cannot be
-// looked at.
+// probe asks for each chunk of a box, if they are not too many, and else for one that is
+// known. Nothing is said of what cannot be looked at.
 func (s *shading) probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
 	if s.d.array == nil || !ok || all > probeMost-s.asked {

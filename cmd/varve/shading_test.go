@@ -75,7 +75,8 @@ func TestShadingCounts(t *testing.T) {
 	})
 }
 
-// TestShadingGivesUp checks that lists without end, and stores that do not answer, end in not knowing.
+// TestShadingGivesUp checks that lists without end, and stores that do not answer, end in
+// not knowing.
 func TestShadingGivesUp(t *testing.T) {
 	endless := func(ctx context.Context, use func([]int64) error) error {
 		for i := int64(0); ; i++ {
@@ -121,7 +122,8 @@ func TestShadingGivesUp(t *testing.T) {
 	}
 }
 
-// TestShadingOfMany draws an array of a billion chunks, of which few are stored, and one whose codec is not known.
+// TestShadingOfMany draws an array of a billion chunks, of which few are stored, and one
+// whose codec is not known.
 func TestShadingOfMany(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "many")
 	must(t, "", "create", dir, "--shape", "1000000000", "--dtype", "int8", "--chunks", "[[[1,1000000000]]]")
@@ -134,7 +136,8 @@ func TestShadingOfMany(t *testing.T) {
 	}
 }
 
-// BenchmarkGridOfMany runs the commands that look at a grid on arrays of very many chunks.
+// BenchmarkGridOfMany runs the commands that look at a grid on arrays of very many
+// chunks.
 func BenchmarkGridOfMany(b *testing.B) {
 	for name, chunks := range map[string]string{"regular": "[1,1]", "rectilinear": "[[[1,1000000000]],1]"} {
 		dir := filepath.Join(b.TempDir(), name)

@@ -16,7 +16,8 @@ as they permit. With auto, or a size in bytes, shards are made of as many inner 
 those of inner chunks. With --experimental inner-chunks they need not divide the shards, the last ones then end where the shard
 does, and lists as [[10,20,30],[25,25]] say how every shard is cut.`
 
-// innerBytes are the bytes of an inner chunk where nothing is said: those of grid.Propose.
+// innerBytes are the bytes of an inner chunk where nothing is said: those of
+// grid.Propose.
 const innerBytes = 1 << 20
 
 // sharded is what --shards and --chunks say together.
@@ -158,8 +159,9 @@ func commonLength(a grid.Axis) int64 {
 	return common
 }
 
-// dividing returns inner chunks, in elements, that divide shards with such lengths and have at most a number of bytes, unless one element has
-// more. They are as near to cubes as that permits.
+// dividing returns inner chunks, in elements, that divide shards with such lengths and
+// have at most a number of bytes, unless one element has more. They are as near to cubes
+// as that permits.
 func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	lengths, err := grid.Target(common, size, bytes)
 	for i, most := range lengths {
@@ -168,10 +170,12 @@ func dividing(common []int64, size, bytes int64) ([]int64, error) {
 	return lengths, err
 }
 
-// mostTrials bounds the search for a divisor, which finds the largest one of numbers up to its square.
+// mostTrials bounds the search for a divisor, which finds the largest one of numbers up
+// to its square.
 const mostTrials = 1 << 20
 
-// divisor returns the largest divisor of a number that is at most most, which is at least 1.
+// divisor returns the largest divisor of a number that is at most most, which is at least
+// 1.
 func divisor(number, most int64) int64 {
 	largest := int64(1)
 	for d := int64(1); d <= min(most, mostTrials) && d <= number/d; d++ {

@@ -120,7 +120,8 @@ func TestCreateShards(t *testing.T) {
 	}
 }
 
-// TestShardsRoundTrip writes and reads a sharded array with all commands that touch values.
+// TestShardsRoundTrip writes and reads a sharded array with all commands that touch
+// values.
 func TestShardsRoundTrip(t *testing.T) {
 	node := newNode(t, "--shape", "10,10", "--dtype", "int16", "--shards", "[[4,6],10]", "--chunks", "[2,5]", "--index-location", "start")
 	must(t, numbers(0, 100), "write", node, "--format", "json")
@@ -169,7 +170,8 @@ func TestDivisor(t *testing.T) {
 	}
 }
 
-// FuzzShards cuts an array into shards and inner chunks as two texts say: whatever is accepted is an array.
+// FuzzShards cuts an array into shards and inner chunks as two texts say: whatever is
+// accepted is an array.
 func FuzzShards(f *testing.F) {
 	for _, text := range [][2]string{
 		{"auto", "auto"}, {"auto", "10"}, {"1MiB", "1KiB"}, {"[10,20]", "[5,-1]"}, {"[[10,20,30],25]", "5"}, {"[20,10]", "[[5,15],[[5,2]]]"},

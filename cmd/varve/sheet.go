@@ -71,7 +71,8 @@ func (s *sheet) print(w io.Writer) error {
 	return err
 }
 
-// pass prints the lines that there are and forgets them: more may follow, aligned with the first.
+// pass prints the lines that there are and forgets them: more may follow, aligned with
+// the first.
 func (s *sheet) pass(w io.Writer) error {
 	if s.width == 0 {
 		for _, l := range s.lines {
@@ -147,7 +148,8 @@ func (f *arrayFacts) typeText() string {
 // formatText returns which Zarr format a node is of.
 func formatText(format int) string { return fmt.Sprintf("zarr format %d", format) }
 
-// fillText returns the fill value as people read it: moments and durations as such, and the null of format 2 as what it is.
+// fillText returns the fill value as people read it: moments and durations as such, and
+// the null of format 2 as what it is.
 func (f *arrayFacts) fillText() string {
 	text := glimpse(f.doc.FillValue)
 	if t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration); err == nil {
@@ -215,7 +217,8 @@ func namesText(names []*string) string {
 	return "  (" + strings.Join(parts, ", ") + ")"
 }
 
-// extensionsText returns extensions with their parameters: bytes(endian=little), zstd(level=0, checksum=false).
+// extensionsText returns extensions with their parameters: bytes(endian=little),
+// zstd(level=0, checksum=false).
 func extensionsText(list []metadata.Extension) string {
 	parts := make([]string, len(list))
 	for i, e := range list {

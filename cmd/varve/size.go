@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/internal/npy"
 )
 
-// affords refuses output that is longer than the limit, as far as that is known before it is made; 0 is no limit.
+// affords refuses output that is longer than the limit, as far as that is known before it
+// is made; 0 is no limit.
 func (s *source) affords(limit int64, f format) error {
 	if s.bytes == tooMany {
 		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, plural(s.resolved.Len(), "value"))
@@ -39,8 +40,9 @@ func (s *source) least(f format) int64 {
 	return s.bytes
 }
 
-// hasRoom refuses a file that the file system has no room for, rather than to fill the file
-// system first. Where the file system compresses, as much may fit after all, which a stream tries.
+// hasRoom refuses a file that the file system has no room for, rather than to fill the
+// file system first. Where the file system compresses, as much may fit after all, which a
+// stream tries.
 func (s *source) hasRoom(file string, f format, free func(dir string) (int64, bool)) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil // a device or a pipe

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/internal/racing"
 )
 
-// TestExportStreams writes a long JSON document to standard output without a file aside, and of one that cannot be read to its end
-// what there is; of a short one nothing.
+// TestExportStreams writes a long JSON document to standard output without a file aside,
+// and of one that cannot be read to its end what there is; of a short one nothing.
 func TestExportStreams(t *testing.T) {
 	racing.Skip(t)
 	aside := t.TempDir()
@@ -59,7 +59,8 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// TestExportLimit refuses output that is longer than --limit: before anything is written where that is known.
+// TestExportLimit refuses output that is longer than --limit: before anything is written
+// where that is known.
 func TestExportLimit(t *testing.T) {
 	node := newNode(t, "--shape", "1000", "--chunks", "100", "--dtype", "int32")
 	file := t.TempDir() + "/out"

@@ -12,11 +12,12 @@ import (
 // slabBytes is how much of an array is in memory at a time.
 const slabBytes = 128 << 20
 
-// slabChunks is how many chunks are read at a time at most, so that output begins, and progress
-// shows, where chunks have a few bytes each or are not stored.
+// slabChunks is how many chunks are read at a time at most, so that output begins, and
+// progress shows, where chunks have a few bytes each or are not stored.
 const slabChunks = 1 << 16
 
-// slabOf returns how many bytes of elements of a type, as width counts them, are in memory at a time.
+// slabOf returns how many bytes of elements of a type, as width counts them, are in
+// memory at a time.
 func slabOf(t dtype.Type) int64 {
 	if t.Variable() {
 		return slabBytes / 16 // they are longer than what refers to them
@@ -24,10 +25,11 @@ func slabOf(t dtype.Type) int64 {
 	return slabBytes
 }
 
-// slabToWrite returns how many bytes of selected elements of a type are written at a time. A chunk, or an inner chunk, that is
-// longer than a slab would be read, changed and encoded anew by every slab that has some of it. So a slab is as long as all
-// chunks side by side where a budget that nobody has chosen could have as much, and else as long as one chunk: so much is held
-// of a chunk in any case.
+// slabToWrite returns how many bytes of selected elements of a type are written at a
+// time. A chunk, or an inner chunk, that is longer than a slab would be read, changed and
+// encoded anew by every slab that has some of it. So a slab is as long as all chunks side
+// by side where a budget that nobody has chosen could have as much, and else as long as
+// one chunk: so much is held of a chunk in any case.
 func slabToWrite(cmd *cobra.Command, a *zarr.Array, r *selection.Resolved, t dtype.Type) int64 {
 	slab := slabOf(t)
 	if t.Variable() {
@@ -44,9 +46,10 @@ func slabToWrite(cmd *cobra.Command, a *zarr.Array, r *selection.Resolved, t dty
 	return slab
 }
 
-// slab returns how many bytes of selected elements are read at a time, at least so many. Every slab decodes all chunks that it has
-// some of. So a slab is as long as all chunks side by side where a budget that nobody has chosen could have as much, and as long
-// as one chunk where there is none beside it: so much is decoded in any case.
+// slab returns how many bytes of selected elements are read at a time, at least so many.
+// Every slab decodes all chunks that it has some of. So a slab is as long as all chunks
+// side by side where a budget that nobody has chosen could have as much, and as long as
+// one chunk where there is none beside it: so much is decoded in any case.
 func (s *source) slab(least int64) int64 {
 	if chunk := longestChunk(s.array.Grid(), width(s.stored)); chunk < least/slabChunks {
 		return chunk * slabChunks

@@ -18,8 +18,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// sourcesOf returns the files and nodes that arguments name. One with *, ? or [ that is no file stands for all files that
-// match, in natural order, in which day-9 comes before day-10. All others keep the order in which they are given.
+// sourcesOf returns the files and nodes that arguments name. One with *, ? or [ that is
+// no file stands for all files that match, in natural order, in which day-9 comes before
+// day-10. All others keep the order in which they are given.
 func sourcesOf(args []string) ([]string, error) {
 	var sources []string
 	streams := 0
@@ -75,8 +76,8 @@ func compareNaturally(a, b string) int {
 // leadingDigits returns how many digits a text begins with.
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// isNodeLocation reports whether a source of values is a Zarr node rather than a file: a URL, a folder, an archive or
-// something in one.
+// isNodeLocation reports whether a source of values is a Zarr node rather than a file: a
+// URL, a folder, an archive or something in one.
 func isNodeLocation(source string) bool {
 	if source == "" || source == "-" {
 		return false
@@ -90,7 +91,8 @@ func isNodeLocation(source string) bool {
 	return strings.Contains(source, ".zip/")
 }
 
-// openNodeValues opens an array whose elements are of type t, the zero Type standing for any.
+// openNodeValues opens an array whose elements are of type t, the zero Type standing for
+// any.
 func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *values, err error) {
 	a, err := openSeen(cmd.Context(), location, reading(cmd))
 	if err != nil {
@@ -134,15 +136,16 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 }
 
 const (
-	// manyChunks is how many chunks are read without a look at how many of them are stored.
+	// manyChunks is how many chunks are read without a look at how many of them are
+	// stored.
 	manyChunks = 1 << 26
-	// emptyChunks is how many times as many chunks there are as are stored in an array that is
-	// hardly more than its fill value.
+	// emptyChunks is how many times as many chunks there are as are stored in an array
+	// that is hardly more than its fill value.
 	emptyChunks = 64
 )
 
-// readable refuses to read all of an array that has hardly any chunks stored among more than
-// anybody waits for: one of 10^18 chunks is made by one small document.
+// readable refuses to read all of an array that has hardly any chunks stored among more
+// than anybody waits for: one of 10^18 chunks is made by one small document.
 func readable(ctx context.Context, a *zarr.Array, location string) error {
 	n, ok := a.Grid().NumChunks()
 	if ok && n <= manyChunks {
@@ -170,7 +173,8 @@ func pluralIs(n int64) string {
 	return fmt.Sprintf("%d are", n)
 }
 
-// nodeSlab is how many bytes of an array are read at a time on their way into another one, unless its chunks are longer.
+// nodeSlab is how many bytes of an array are read at a time on their way into another
+// one, unless its chunks are longer.
 const nodeSlab = 32 << 20
 
 // nodeReader reads the elements of an array as bytes, in C order and host byte order.
@@ -212,7 +216,8 @@ type appendedFile struct {
 	note string // about its order, "" for none
 }
 
-// partly adds to the error of a source how many before it were appended, and so must not be given again.
+// partly adds to the error of a source how many before it were appended, and so must not
+// be given again.
 func partly(cmd *cobra.Command, err error, done []appendedFile, all []string) error {
 	if err == nil || len(done) == 0 {
 		return err
@@ -220,8 +225,8 @@ func partly(cmd *cobra.Command, err error, done []appendedFile, all []string) er
 	return appendedBefore(cmd, err, len(done), plural(int64(len(all)), "file"), done[len(done)-1].Source)
 }
 
-// appendedBefore adds to an error how many of all files were appended before, the last one of them by name, or in a dry
-// run would have been.
+// appendedBefore adds to an error how many of all files were appended before, the last
+// one of them by name, or in a dry run would have been.
 func appendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
 	if isDryRun(cmd) {
 		return &undone{err, fmt.Sprintf("dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)}

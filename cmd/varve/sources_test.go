@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/internal/npy"
 )
 
-// newDays writes files day-1.npy to day-12.npy, each with a row of its own number, and returns their folder.
+// newDays writes files day-1.npy to day-12.npy, each with a row of its own number, and
+// returns their folder.
 func newDays(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,7 +64,8 @@ func TestAppendFiles(t *testing.T) {
 	}
 }
 
-// TestAppendFilesRefused changes nothing where a file is known to be wrong beforehand, and says how far it came elsewhere.
+// TestAppendFilesRefused changes nothing where a file is known to be wrong beforehand,
+// and says how far it came elsewhere.
 func TestAppendFilesRefused(t *testing.T) {
 	dir := newDays(t)
 	good, bad, late := filepath.Join(dir, "day-1.npy"), filepath.Join(dir, "x.npy"), filepath.Join(dir, "y.json")

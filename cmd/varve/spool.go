@@ -9,7 +9,8 @@ import (
 // spoolMemory is how many bytes a spool keeps in memory.
 const spoolMemory = 16 << 20
 
-// spool keeps what is written to it until all of it is there: in memory at first, what follows in a temporary file.
+// spool keeps what is written to it until all of it is there: in memory at first, what
+// follows in a temporary file.
 type spool struct {
 	memory []byte
 	file   *os.File // nil until it is needed

@@ -56,7 +56,8 @@ func observerOf(ctx context.Context) observe.Observer {
 	return nil
 }
 
-// printDocument prints v to a stream as the JSON document of a command, with the member stats where --stats asks for it.
+// printDocument prints v to a stream as the JSON document of a command, with the member
+// stats where --stats asks for it.
 func printDocument(cmd *cobra.Command, w io.Writer, v any) error {
 	c := counterOf(cmd.Context())
 	if c == nil {

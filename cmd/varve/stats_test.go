@@ -13,7 +13,8 @@ import (
 // durations are what is never the same in statistics.
 var durations = regexp.MustCompile(`[0-9][0-9.]*(ns|µs|ms|m[0-9.]+s|s) in `)
 
-// statistics runs a command line with --stats and returns the table that it prints to standard error, each time as "T".
+// statistics runs a command line with --stats and returns the table that it prints to
+// standard error, each time as "T".
 func statistics(t *testing.T, args ...string) string {
 	t.Helper()
 	_, errs, status := execute(t, "", append(args, "--stats")...)
@@ -79,7 +80,8 @@ time         T in I/O, T in codecs`},
 	}
 }
 
-// TestStatsInJSON checks that with --json the statistics are a member of the document, and nowhere else.
+// TestStatsInJSON checks that with --json the statistics are a member of the document,
+// and nowhere else.
 func TestStatsInJSON(t *testing.T) {
 	node, dir := fixture(t, "rect_months.zarr"), t.TempDir()
 	members := []string{

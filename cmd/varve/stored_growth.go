@@ -27,7 +27,8 @@ type storedGrowth struct {
 	Calendar string          `json:"calendar,omitempty"`
 }
 
-// growthOf returns the policy that is stored with an array, and the axis it is for; false where there is none.
+// growthOf returns the policy that is stored with an array, and the axis it is for; false
+// where there is none.
 func growthOf(a *zarr.Array) (s storedGrowth, axis int, found bool, err error) {
 	raw, found, err := metadata.Attribute(a.Attributes(), own.GrowthAttribute)
 	if err != nil || !found {
@@ -57,7 +58,8 @@ func (s storedGrowth) axis(a *zarr.Array) (int, error) {
 // malformedGrowth is the error for an attribute that says nothing that can be followed.
 type malformedGrowth struct{ why, location string }
 
-// malformed returns the error for an attribute, of an array whose location is still to be said.
+// malformed returns the error for an attribute, of an array whose location is still to be
+// said.
 func (s storedGrowth) malformed(why string) error { return &malformedGrowth{why, "NODE"} }
 
 func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
@@ -100,8 +102,8 @@ func (s storedGrowth) policy(reading func() *zarr.Options) (p growthPolicy, t ti
 	return p, t, err
 }
 
-// along returns the policy for an axis of an array and the times that go with it: those of the flags, or without --grow
-// those that are stored with the array.
+// along returns the policy for an axis of an array and the times that go with it: those
+// of the flags, or without --grow those that are stored with the array.
 func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, location string, axis int) (growthPolicy, times, error) {
 	s, stored, found, err := growthOf(a)
 	if cmd.Flags().Changed("grow") {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestStoredGrowth makes an archive from a coordinate that is still empty, and appends to it without saying how it grows.
+// TestStoredGrowth makes an archive from a coordinate that is still empty, and appends to
+// it without saying how it grows.
 func TestStoredGrowth(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	field, time := group+"/t2m", group+"/time"
@@ -63,7 +64,8 @@ func TestGrowOverrules(t *testing.T) {
 	}
 }
 
-// TestStoredGrowthMalformed follows no attribute that says nothing, and says how to mend it; --grow works all the same.
+// TestStoredGrowthMalformed follows no attribute that says nothing, and says how to mend
+// it; --grow works all the same.
 func TestStoredGrowthMalformed(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
 	for _, c := range [][2]string{
@@ -109,8 +111,8 @@ func TestCreateGrow(t *testing.T) {
 	must(t, "xxxx", "append", at)
 }
 
-// TestFirstTimes begins an archive of months. One time does not tell how far elements are apart, so
-// that its month would be closed behind it.
+// TestFirstTimes begins an archive of months. One time does not tell how far elements are
+// apart, so that its month would be closed behind it.
 func TestFirstTimes(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "64", "--dimension-names", "time",

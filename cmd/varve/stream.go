@@ -26,7 +26,8 @@ type source struct {
 	headings []heading // an axis, for CSV; nil where there are to be none
 }
 
-// newSource binds what --select says to an array. Decoded are only numbers of which the attributes say how.
+// newSource binds what --select says to an array. Decoded are only numbers of which the
+// attributes say how.
 func newSource(ctx context.Context, a *zarr.Array, text string, decoded bool) (*source, error) {
 	v, err := selected(ctx, a, text)
 	if err != nil {
@@ -35,7 +36,8 @@ func newSource(ctx context.Context, a *zarr.Array, text string, decoded bool) (*
 	return sourceOf(v, decoded)
 }
 
-// sourceOf returns the elements of a view. Decoded are only numbers of which the attributes say how.
+// sourceOf returns the elements of a view. Decoded are only numbers of which the
+// attributes say how.
 func sourceOf(v *zarr.View, decoded bool) (s *source, err error) {
 	a := v.Array()
 	s = &source{array: a, stored: v.Type(), typ: v.Type(), resolved: v.Selection(), shape: v.Shape()}
@@ -54,7 +56,8 @@ func sourceOf(v *zarr.View, decoded bool) (s *source, err error) {
 // tooMany stands for more bytes than 64 bits count.
 const tooMany = math.MaxInt64
 
-// measure counts the bytes of the elements. That they may be too many to count does not matter where only the ends are read.
+// measure counts the bytes of the elements. That they may be too many to count does not
+// matter where only the ends are read.
 func (s *source) measure() {
 	var ok bool
 	if s.bytes, ok = checked.Mul(s.resolved.Len(), max(width(s.stored), width(s.typ))); !ok {
@@ -89,11 +92,13 @@ func (s *source) blocks(ctx context.Context, use func(elements) error) error {
 	return s.reader().blocks(ctx, s.resolved, s.slab(size), use)
 }
 
-// shorter is how many times as long a block is that has too many bytes as those that are tried in its place.
+// shorter is how many times as long a block is that has too many bytes as those that are
+// tried in its place.
 const shorter = 4
 
-// blocks calls use with the elements of a selection, in blocks of so many bytes as width counts them. How long texts are nobody
-// knows before they are read: where those of a block have more bytes than a block may have, it is read in several.
+// blocks calls use with the elements of a selection, in blocks of so many bytes as width
+// counts them. How long texts are nobody knows before they are read: where those of a
+// block have more bytes than a block may have, it is read in several.
 func (r *reader) blocks(ctx context.Context, of *selection.Resolved, size int64, use func(elements) error) error {
 	slabs, err := r.array.Slabs(of, size)
 	if err != nil {

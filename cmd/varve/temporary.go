@@ -11,14 +11,16 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// temporaryFact is a temporary file below a node: of a write that is under way, or of a writer that was killed.
+// temporaryFact is a temporary file below a node: of a write that is under way, or of a
+// writer that was killed.
 type temporaryFact struct {
 	Name     string    `json:"name"` // in the store
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
 }
 
-// temporaryFiles lists the temporary files at and below a node. Only local stores have some.
+// temporaryFiles lists the temporary files at and below a node. Only local stores have
+// some.
 func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
 	found := []temporaryFact{}
 	s, ok := store.Driver(n.Hierarchy().Store()).(*file.Store)

@@ -20,8 +20,9 @@ type moments struct {
 	at       func(i int64) (calendar.Instant, bool) // false where an element has no time
 }
 
-// timeNames returns what names the elements of a picture by months and days, where times of an
-// axis are known. A coordinate that cannot be read names nothing: the picture is true without.
+// timeNames returns what names the elements of a picture by months and days, where times
+// of an axis are known. A coordinate that cannot be read names nothing: the picture is
+// true without.
 func (d *drawn) timeNames(ctx context.Context) func(axis int, elements grid.Interval) string {
 	if d.array == nil {
 		return nil
@@ -40,8 +41,8 @@ func (d *drawn) timeNames(ctx context.Context) func(axis int, elements grid.Inte
 	}
 }
 
-// momentsOf returns the times along an axis: of its coordinate, or of a calendar that is stored
-// with the array. It is nil where there are none.
+// momentsOf returns the times along an axis: of its coordinate, or of a calendar that is
+// stored with the array. It is nil where there are none.
 func momentsOf(ctx context.Context, a *zarr.Array, axis int) *moments {
 	if names := a.DimensionNames(); axis < len(names) && names[axis] != "" && a.Shape()[axis] <= mostNamed {
 		if c, err := coordinateOf(ctx, a, names[axis]); err == nil {
@@ -108,7 +109,8 @@ func (m *moments) date(i int64) (d calendar.Date, ok bool) {
 	return d, err == nil
 }
 
-// name returns when elements are: whole years or months by their names, else by their days.
+// name returns when elements are: whole years or months by their names, else by their
+// days.
 func (m *moments) name(e grid.Interval) string {
 	first, ok := m.date(e.Start)
 	last, also := m.date(e.Stop - 1)
@@ -132,8 +134,8 @@ func (m *moments) falls(e grid.Interval) bool {
 	return last.Compare(first) < 0
 }
 
-// isWhole reports whether no element of the first and the last month is outside, and none is
-// missing as far as one can tell where the axis begins and ends.
+// isWhole reports whether no element of the first and the last month is outside, and none
+// is missing as far as one can tell where the axis begins and ends.
 func (m *moments) isWhole(e grid.Interval, first, last calendar.Date) bool {
 	before, hasBefore := m.date(e.Start - 1)
 	begins := hasBefore && !sameMonth(before, first) || !hasBefore && (first.Day == 1 || m.isMonthly(e.Start))
@@ -143,7 +145,8 @@ func (m *moments) isWhole(e grid.Interval, first, last calendar.Date) bool {
 	return begins && ends
 }
 
-// isMonthly reports whether about a month or more lies between an element and the next one.
+// isMonthly reports whether about a month or more lies between an element and the next
+// one.
 func (m *moments) isMonthly(i int64) bool {
 	t, ok := m.at(i)
 	next, also := m.at(i + 1)

@@ -26,7 +26,8 @@ func (t *times) flags(c *cobra.Command) {
 	propose(c, "calendar", "standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian")
 }
 
-// check refuses flags that contradict each other, or the flag that wants times or, where the unit is 0, does not.
+// check refuses flags that contradict each other, or the flag that wants times or, where
+// the unit is 0, does not.
 func (t *times) check(cmd *cobra.Command, unit calendar.Unit, flag string) error {
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
 	if unit == 0 {

@@ -35,9 +35,9 @@ type input struct {
 	interrupted *interruption // that was finished when the array was opened, nil for none
 }
 
-// parseRounds reads NAME=FILE, where FILE may be a pattern and a name may stand several times, as
-// files of one array may. The first files of all names are appended together, then the second ones,
-// so each name needs as many. Only one file can be standard input.
+// parseRounds reads NAME=FILE, where FILE may be a pattern and a name may stand several
+// times, as files of one array may. The first files of all names are appended together,
+// then the second ones, so each name needs as many. Only one file can be standard input.
 func parseRounds(args []string) ([][]*input, error) {
 	var names []string
 	files, streams := map[string][]string{}, 0
@@ -77,8 +77,8 @@ func parseRounds(args []string) ([][]*input, error) {
 	return rounds, nil
 }
 
-// growAll appends to several arrays of a group: all of them or none. Of several files a name the
-// first of all names are appended together, then the second ones.
+// growAll appends to several arrays of a group: all of them or none. Of several files a
+// name the first of all names are appended together, then the second ones.
 func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *change) error {
 	expect, err := c.expected(cmd)
 	if err == nil && expect != nil && len(expect) != 1 {
@@ -118,7 +118,8 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	return tellAll(cmd, location, all)
 }
 
-// growRound appends a file to each of several arrays of a group: to all of them or to none.
+// growRound appends a file to each of several arrays of a group: to all of them or to
+// none.
 func growRound(cmd *cobra.Command, location string, inputs []*input, formatName, axis string, c *change) (facts []growthFacts, err error) {
 	p, err := c.policy(cmd)
 	if err != nil {
@@ -213,7 +214,8 @@ func (i *input) dimension() string {
 	return ""
 }
 
-// sameGrowth refuses inputs that would make one dimension as long in one array and longer in another.
+// sameGrowth refuses inputs that would make one dimension as long in one array and longer
+// in another.
 func sameGrowth(inputs []*input) error {
 	first := map[string]*input{}
 	for _, in := range inputs {
@@ -231,11 +233,13 @@ func sameGrowth(inputs []*input) error {
 
 func (i *input) extent() int64 { return i.array.Shape()[i.axis] }
 
-// isListed reports whether the chunks of the axis that grows are a list, which a policy can lengthen.
+// isListed reports whether the chunks of the axis that grows are a list, which a policy
+// can lengthen.
 func (i *input) isListed() bool { return !i.array.Grid().Axis(i.axis).IsRegular() }
 
-// placeAll makes the policy a part of the options of all arrays whose chunks are listed, or that which is stored with them.
-// Regular chunks follow the extent; a policy that is of no use to any array is refused.
+// placeAll makes the policy a part of the options of all arrays whose chunks are listed,
+// or that which is stored with them. Regular chunks follow the extent; a policy that is
+// of no use to any array is refused.
 func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, inputs []*input) error {
 	g := given{}
 	for _, in := range inputs {
@@ -254,7 +258,8 @@ func (c *change) placeAll(cmd *cobra.Command, p growthPolicy, location string, i
 	return nil
 }
 
-// placeOne makes the policy a part of the options of one array. Times that several arrays have are read once.
+// placeOne makes the policy a part of the options of one array. Times that several arrays
+// have are read once.
 func (c *change) placeOne(cmd *cobra.Command, p growthPolicy, location string, in *input, g given, known map[string]timeline) error {
 	at := sameNode(location) + "/" + in.name
 	p, when, err := c.along(cmd, p, in.array, at, in.axis)

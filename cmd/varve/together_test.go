@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// archive creates a group with two fields and a coordinate of ten days from 2024-02-20 on.
+// archive creates a group with two fields and a coordinate of ten days from 2024-02-20
+// on.
 func archive(t *testing.T) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "g.zarr")
@@ -60,8 +61,9 @@ func TestAppendTogether(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherOrNotAtAll gives inputs of which one does not fit, and looks at all arrays.
-// TestAppendTogetherFiles appends several files to each array of a group, by patterns and by name.
+// TestAppendTogetherOrNotAtAll gives inputs of which one does not fit, and looks at all
+// arrays. TestAppendTogetherFiles appends several files to each array of a group, by
+// patterns and by name.
 func TestAppendTogetherFiles(t *testing.T) {
 	group, dir := archive(t), t.TempDir()
 	for day := range 11 {
@@ -124,7 +126,8 @@ func TestAppendTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestAppendTogetherByTimesOneByOne takes times that follow no step: those that are there and those that are appended.
+// TestAppendTogetherByTimesOneByOne takes times that follow no step: those that are there
+// and those that are appended.
 func TestAppendTogetherByTimesOneByOne(t *testing.T) {
 	group := archive(t)
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[12,13,45]")
@@ -139,7 +142,8 @@ func TestAppendTogetherByTimesOneByOne(t *testing.T) {
 	}
 }
 
-// TestAppendFileWithEqualsSign appends to an array from a file whose name looks like the input of a group.
+// TestAppendFileWithEqualsSign appends to an array from a file whose name looks like the
+// input of a group.
 func TestAppendFileWithEqualsSign(t *testing.T) {
 	node := newNode(t, "--shape", "1", "--dtype", "int8", "--chunks", "[[1]]")
 	file := filepath.Join(t.TempDir(), "day=1.json")

@@ -60,12 +60,13 @@ func newListCommand() *cobra.Command {
 	}
 }
 
-// staleHelp says in the help of commands what they show where consolidated metadata is stale.
+// staleHelp says in the help of commands what they show where consolidated metadata is
+// stale.
 const staleHelp = `Nodes are shown as they are stored, also where another program has left consolidated metadata stale; a note says so. Of a store
 that cannot be listed, as a web server, the consolidated metadata is all that is known.`
 
-// branch is a node with those below it. There may be very many: those of which there is nothing to tell but the name share
-// one of leaves.
+// branch is a node with those below it. There may be very many: those of which there is
+// nothing to tell but the name share one of leaves.
 type branch struct {
 	nodeFacts
 	kind    *string // nil where the document is too damaged to tell
@@ -86,7 +87,8 @@ type nodeFacts struct {
 	*arrayShape
 }
 
-// arrayShape is what a tree tells of an array. Chunks and shards are as --chunks and --shards of create take them.
+// arrayShape is what a tree tells of an array. Chunks and shards are as --chunks and
+// --shards of create take them.
 type arrayShape struct {
 	Shape    []int64         `json:"shape"`
 	DataType json.RawMessage `json:"data_type"`
@@ -107,7 +109,8 @@ func newArrayShape(a *zarr.Array) *arrayShape {
 	return s
 }
 
-// edgesJSON returns how the axes of a grid are cut, as its configuration in metadata has it: a length or a list an axis.
+// edgesJSON returns how the axes of a grid are cut, as its configuration in metadata has
+// it: a length or a list an axis.
 func edgesJSON(g *grid.Grid) json.RawMessage {
 	v, err := strictjson.Parse(g.AppendConfiguration(nil), strictjson.Limits{})
 	if err != nil {
@@ -124,7 +127,8 @@ func edgesJSON(g *grid.Grid) json.RawMessage {
 // groupKind and arrayKind are the kinds of nodes, one for all of them.
 var groupKind, arrayKind = "group", "array"
 
-// leaves are the branches of members that are alike, by their kinds: groups that are there, and nodes that are gone.
+// leaves are the branches of members that are alike, by their kinds: groups that are
+// there, and nodes that are gone.
 var leaves = struct {
 	group *branch
 	gone  map[string]*branch
@@ -136,7 +140,8 @@ var leaves = struct {
 	},
 }
 
-// line returns the node on one line: as memberText has it, unless something else is to be said.
+// line returns the node on one line: as memberText has it, unless something else is to be
+// said.
 func (b twig) line() string {
 	if b.text != "" {
 		return b.text
@@ -178,8 +183,8 @@ func newBranch(m zarr.Member) *branch {
 	return b
 }
 
-// readTree returns the node at a location with its members. Where some of them are damaged it returns what is sound,
-// and the error.
+// readTree returns the node at a location with its members. Where some of them are
+// damaged it returns what is sound, and the error.
 func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	name := filepath.Base(localPath(location))
 	n, err := openNode(cmd, location)
@@ -202,7 +207,8 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
 }
 
-// notes tells where consolidated metadata is stale: programs in the document, people on standard error.
+// notes tells where consolidated metadata is stale: programs in the document, people on
+// standard error.
 func (b *branch) notes(cmd *cobra.Command, location string, stale *drift) {
 	if stale != nil {
 		b.Notes = []string{stale.staleText()}
@@ -241,7 +247,8 @@ func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *drift, deep bool
 	return bad
 }
 
-// place returns the branch at a path, to which members are to be added; consolidated metadata may leave out the groups between.
+// place returns the branch at a path, to which members are to be added; consolidated
+// metadata may leave out the groups between.
 func place(at map[string]*branch, p string) *branch {
 	if b := at[p]; b != nil {
 		return b
@@ -259,7 +266,8 @@ func place(at map[string]*branch, p string) *branch {
 	return &own
 }
 
-// index returns the index of the member with a name, -1 where there is none. As a rule it is the latest, and members are in order.
+// index returns the index of the member with a name, -1 where there is none. As a rule it
+// is the latest, and members are in order.
 func (b *branch) index(name string) int {
 	last := len(b.members) - 1
 	if last >= 0 && b.members[last].name == name {

@@ -50,7 +50,8 @@ func TestTreeJSON(t *testing.T) {
 	}
 }
 
-// TestTreeBelowLeaves puts members below groups that were shown as empty ones, and below groups without a document, in any order.
+// TestTreeBelowLeaves puts members below groups that were shown as empty ones, and below
+// groups without a document, in any order.
 func TestTreeBelowLeaves(t *testing.T) {
 	root := &branch{}
 	at := map[string]*branch{".": root}

@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// typeNames are the names that NumPy and Python have for data types and that mean the same on every machine.
+// typeNames are the names that NumPy and Python have for data types and that mean the
+// same on every machine.
 var typeNames = map[string]string{
 	"half": "float16", "single": "float32", "double": "float64", "float": "float64", "float_": "float64",
 	"csingle": "complex64", "cdouble": "complex128", "complex": "complex128", "complex_": "complex128",
@@ -21,7 +22,8 @@ var typeNames = map[string]string{
 	"bool_": "bool", "boolean": "bool", "?": "bool", "str": "string", "str_": "string", "text": "string",
 }
 
-// otherNames are names that other languages have, or that mean several types: they are answered with a proposal.
+// otherNames are names that other languages have, or that mean several types: they are
+// answered with a proposal.
 var otherNames = map[string]string{
 	"f16": "float16", "f32": "float32", "f64": "float64", "i16": "int16", "i32": "int32", "i64": "int64",
 	"u16": "uint16", "u32": "uint32", "u64": "uint64", "float80": "float64", "longdouble": "float64", "float128": "float64", "decimal": "float64",
@@ -63,7 +65,8 @@ func commonName(text string) (dtype.Type, bool) {
 // unsupportedType finds the name in the error for a data type that is not known.
 var unsupportedType = regexp.MustCompile(regexp.QuoteMeta(dtype.ErrUnsupported.Error()) + `: ("(?:[^"\\]|\\.)*")`)
 
-// unknownWithin is unknownType for a type that is named in JSON, by itself or as that of a field.
+// unknownWithin is unknownType for a type that is named in JSON, by itself or as that of
+// a field.
 func unknownWithin(err error) error {
 	if !errors.Is(err, dtype.ErrUnsupported) {
 		return err
@@ -101,8 +104,8 @@ func unknownType(text string, err error) error {
 	return err
 }
 
-// typeText returns the name of a type for people who give it values: that of NumPy where the
-// one of metadata counts bytes, <U20 for fixed_length_utf32 of 80, or names no unit.
+// typeText returns the name of a type for people who give it values: that of NumPy where
+// the one of metadata counts bytes, <U20 for fixed_length_utf32 of 80, or names no unit.
 func typeText(t dtype.Type) string {
 	switch t.Kind() {
 	case dtype.UTF32, dtype.Terminated, dtype.Datetime, dtype.Timedelta, dtype.Raw:

@@ -32,7 +32,8 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// TestTypesWithParameters creates arrays with NumPy's names of types that have a length or a unit.
+// TestTypesWithParameters creates arrays with NumPy's names of types that have a length
+// or a unit.
 func TestTypesWithParameters(t *testing.T) {
 	for name, want := range map[string]string{
 		"datetime64[ns]": "<M8[ns]", "timedelta64[s]": "<m8[s]", "timedelta64[15m]": "<m8[15m]", "np.datetime64[D]": "<M8[D]", "<M8[us]": "<M8[us]",
@@ -90,7 +91,8 @@ func chunkGrid(t *testing.T, node string) string {
 	return string(jsonText(decode(t, must(t, "", "info", "--json", node))["chunk_grid"]))
 }
 
-// TestTypeRefused names types as NumPy does where those of metadata count bytes or have no unit.
+// TestTypeRefused names types as NumPy does where those of metadata count bytes or have
+// no unit.
 func TestTypeRefused(t *testing.T) {
 	npy := filepath.Join(t.TempDir(), "x.npy")
 	source := newNode(t, "--shape", "2", "--dtype", "int16")

@@ -50,7 +50,8 @@ func plural(n int64, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// shapeText returns lengths as people read them: 1,826 × 36 × 72, or "scalar" where there are none.
+// shapeText returns lengths as people read them: 1,826 × 36 × 72, or "scalar" where there
+// are none.
 func shapeText(shape []int64) string {
 	if len(shape) == 0 {
 		return "scalar"
@@ -77,8 +78,8 @@ var errNoSize = errors.New("a number with a unit is needed, as 8MiB or 500kB")
 // sizeText is a number and a unit: 8MiB, 1.5 GiB, 500kB, 100 B.
 var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGTPE]?)(i?)B$`)
 
-// parseSize reads a number of bytes as people write it. KiB, MiB … are powers of 1024, kB, MB … of 1000. A text that is no
-// number with a unit is errNoSize.
+// parseSize reads a number of bytes as people write it. KiB, MiB … are powers of 1024,
+// kB, MB … of 1000. A text that is no number with a unit is errNoSize.
 func parseSize(text string) (int64, error) {
 	m := sizeText.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil || m[2] == "" && m[3] != "" {

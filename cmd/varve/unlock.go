@@ -84,7 +84,8 @@ func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.Unlock
 	return errors.Join(u.print(cmd), printReaders(cmd, u))
 }
 
-// printReaders says who can still read arrays that were unlocked: once for all of one kind.
+// printReaders says who can still read arrays that were unlocked: once for all of one
+// kind.
 func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 	var said []string
 	for _, u := range arrays {

@@ -15,8 +15,9 @@ type locked struct {
 	how   zarr.UnlockOptions
 }
 
-// unlockGroup unlocks the arrays below a group that have the axes. All of them are looked at before the first one is
-// changed, so that an array that cannot be unlocked changes nothing. To repeat the command after a failure is safe.
+// unlockGroup unlocks the arrays below a group that have the axes. All of them are looked
+// at before the first one is changed, so that an array that cannot be unlocked changes
+// nothing. To repeat the command after a failure is safe.
 func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.UnlockOptions) error {
 	arrays, err := lockedArrays(cmd, location, g, axes, how)
 	if err != nil {
@@ -55,7 +56,8 @@ func someUnlocked(err error, done, all int) error {
 	return leftover(err, "%d of %s were unlocked; repeat the command for the others", done, plural(int64(all), "array"))
 }
 
-// lockedArrays returns the arrays below a group that have any of the axes, or all arrays where none are named.
+// lockedArrays returns the arrays below a group that have any of the axes, or all arrays
+// where none are named.
 func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []string, how *zarr.UnlockOptions) (arrays []locked, err error) {
 	p := newCount(cmd, "reading nodes", 0)
 	defer p.end()
@@ -96,8 +98,9 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 	return arrays, nil
 }
 
-// find finds the axes that texts mean. Names that the array does not have, and numbers beyond its axes, are those of
-// other arrays of the group. An array that is meant and whose format has no lists is refused.
+// find finds the axes that texts mean. Names that the array does not have, and numbers
+// beyond its axes, are those of other arrays of the group. An array that is meant and
+// whose format has no lists is refused.
 func (l *locked) find(axes []string) error {
 	a := l.array
 	for _, text := range axes {

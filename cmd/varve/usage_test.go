@@ -139,7 +139,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestFailures checks the one line, the status and the kind of what goes wrong although the command line is well formed.
+// TestFailures checks the one line, the status and the kind of what goes wrong although
+// the command line is well formed.
 func TestFailures(t *testing.T) {
 	array := fixture(t, "rect_2d.zarr")
 	group := fixture(t, "group_consolidated.zarr")

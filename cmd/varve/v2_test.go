@@ -62,7 +62,8 @@ func TestUnknownFormat2(t *testing.T) {
 	}
 }
 
-// TestInfoOfFormat2 shows what people look for: the format, NaT, null, and types as they are spelled.
+// TestInfoOfFormat2 shows what people look for: the format, NaT, null, and types as they
+// are spelled.
 func TestInfoOfFormat2(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "old.zarr")
 	overwrite(t, filepath.Join(root, ".zgroup"), `{"zarr_format": 2}`)

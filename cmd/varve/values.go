@@ -38,8 +38,8 @@ type values struct {
 	done    func() error // lets go of it
 	aside   spool        // of a stream
 
-	// watch begins to show how a stream of so many bytes comes in, 0 where nobody knows how
-	// many. Nil shows nothing.
+	// watch begins to show how a stream of so many bytes comes in, 0 where nobody knows
+	// how many. Nil shows nothing.
 	watch func(total int64) *progress
 }
 
@@ -54,8 +54,8 @@ func (v *values) close() error {
 	return errors.Join(v.file.Close(), v.aside.close())
 }
 
-// openValues opens a file, a Zarr array, or standard input for "" and "-", whose elements are of type t, the zero Type
-// standing for whatever type the file tells.
+// openValues opens a file, a Zarr array, or standard input for "" and "-", whose elements
+// are of type t, the zero Type standing for whatever type the file tells.
 func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*values, error) {
 	if formatName == "" && isNodeLocation(file) {
 		return openNodeValues(cmd, file, t)
@@ -128,7 +128,8 @@ func (v *values) openNPY() error {
 	return nil
 }
 
-// packed returns what is to be done with a file that is no .npy file, or has elements that are no values.
+// packed returns what is to be done with a file that is no .npy file, or has elements
+// that are no values.
 func (v *values) packed(err error) string {
 	if strings.Contains(err.Error(), `NumPy type "|O"`) {
 		return " (elements are objects of Python: x.astype(str), or astype of a type of numbers, makes values of them)"
@@ -166,7 +167,8 @@ func asWords(t dtype.Type, e elements) elements {
 	return elements{typ: t, words: words}
 }
 
-// left returns how many bytes a file has from where it is read next, if it is one that tells.
+// left returns how many bytes a file has from where it is read next, if it is one that
+// tells.
 func (v *values) left() (int64, bool) {
 	s, ok := v.r.(io.Seeker)
 	if !ok || v.total < 0 {
@@ -182,8 +184,9 @@ func (v *values) provide(e elements) {
 	v.typ, v.words, v.total = e.typ, e.words, int64(e.len())*width(e.typ)
 }
 
-// secure makes values of the array that they are to be written to ones that are set aside before
-// anything is written: else later parts would be read where earlier ones have been replaced.
+// secure makes values of the array that they are to be written to ones that are set aside
+// before anything is written: else later parts would be read where earlier ones have been
+// replaced.
 func (v *values) secure(cmd *cobra.Command, to *zarr.Array) error {
 	if v.array == nil {
 		return nil
@@ -196,8 +199,8 @@ func (v *values) secure(cmd *cobra.Command, to *zarr.Array) error {
 	return err
 }
 
-// isSameArray reports whether two arrays are one, perhaps by two names, as far as their stores
-// tell.
+// isSameArray reports whether two arrays are one, perhaps by two names, as far as their
+// stores tell.
 func isSameArray(a, b *zarr.Array) (bool, error) {
 	s, t := a.Hierarchy().Store(), b.Hierarchy().Store()
 	p, err := store.ParsePath(a.Path())
@@ -223,7 +226,8 @@ func isSameArray(a, b *zarr.Array) (bool, error) {
 	return place != "" && place == store.PlaceOf(t) && p == q, nil
 }
 
-// settle makes sure that n bytes are there, just as many as are needed: those of a stream it sets aside until then.
+// settle makes sure that n bytes are there, just as many as are needed: those of a stream
+// it sets aside until then.
 func (v *values) settle(n int64) error {
 	if v.whole {
 		return nil
@@ -244,7 +248,8 @@ func (v *values) settle(n int64) error {
 	return nil
 }
 
-// putAside sets n bytes of a stream aside, or all where n is negative, and shows how they come.
+// putAside sets n bytes of a stream aside, or all where n is negative, and shows how they
+// come.
 func (v *values) putAside(n int64) (int64, error) {
 	r := v.r
 	if v.watch != nil {
@@ -266,7 +271,8 @@ func (v *values) broken(err error) error {
 	return fmt.Errorf("read %s: %w", v.name, err)
 }
 
-// lacking says of a stream that ends too early how many bytes are needed, and how text is read where raw data was assumed.
+// lacking says of a stream that ends too early how many bytes are needed, and how text is
+// read where raw data was assumed.
 func (v *values) lacking() string {
 	if v.needed == 0 {
 		return ""
@@ -321,8 +327,8 @@ func (v *values) end() error {
 	return nil
 }
 
-// all returns everything that is left. Memory is taken for what is really there only, and once: a stream whose length
-// nobody knows goes aside first.
+// all returns everything that is left. Memory is taken for what is really there only, and
+// once: a stream whose length nobody knows goes aside first.
 func (v *values) all() (e elements, err error) {
 	if v.typ.Variable() {
 		return elements{typ: v.typ, words: v.words}, nil
@@ -377,8 +383,9 @@ func (v *values) rest() ([]byte, error) {
 	return data[:m], err
 }
 
-// fits refuses values that are too many or too few for a place of the given shape, or are arranged in another way.
-// A single axis fits any shape, and axes of length 1 do not count.
+// fits refuses values that are too many or too few for a place of the given shape, or are
+// arranged in another way. A single axis fits any shape, and axes of length 1 do not
+// count.
 func (v *values) fits(shape []int64) error {
 	want, ok := checked.Product(shape...)
 	if ok {
@@ -402,7 +409,8 @@ func (v *values) fits(shape []int64) error {
 	return v.onFirstOf(shape, badArgument("%s has shape %v, the place has %v", v.name, v.shape, shape))
 }
 
-// onFirstOf returns err as one of the first axis along which the values do not fit a place of the given shape.
+// onFirstOf returns err as one of the first axis along which the values do not fit a
+// place of the given shape.
 func (v *values) onFirstOf(shape []int64, err error) error {
 	if len(v.shape) != len(shape) {
 		return err // axes cannot be told apart
@@ -413,7 +421,8 @@ func (v *values) onFirstOf(shape []int64, err error) error {
 	return err
 }
 
-// unequal returns the first axis but one that two shapes of one rank differ along, -1 where there is none.
+// unequal returns the first axis but one that two shapes of one rank differ along, -1
+// where there is none.
 func unequal(a, b []int64, except int) int {
 	for i := range a {
 		if i != except && a[i] != b[i] {

@@ -204,7 +204,8 @@ func TestNestedRoundTrip(t *testing.T) {
 	})
 }
 
-// nestedText writes elements as nested lists in the plainest way, and moves data behind them.
+// nestedText writes elements as nested lists in the plainest way, and moves data behind
+// them.
 func nestedText(t dtype.Type, shape []int64, data *[]byte) string {
 	if len(shape) == 0 {
 		elem := (*data)[:t.Size()]
@@ -356,8 +357,8 @@ func TestWriteOfLongStreams(t *testing.T) {
 	}
 }
 
-// TestWriteOntoItself reverses an array of more than a slab by writing it onto itself, by another
-// name: no value is lost, and nothing stays in the folder of temporary files.
+// TestWriteOntoItself reverses an array of more than a slab by writing it onto itself, by
+// another name: no value is lost, and nothing stays in the folder of temporary files.
 func TestWriteOntoItself(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

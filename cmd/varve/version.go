@@ -18,12 +18,12 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// commit is the commit that the program was made of, set by the linker: see the Makefile. Otherwise it is what the
-// compiler noted.
+// commit is the commit that the program was made of, set by the linker: see the Makefile.
+// Otherwise it is what the compiler noted.
 var commit string
 
-// commitOf returns the commit that a program was made of, with a mark for changes that were not committed, "" where it
-// is not known.
+// commitOf returns the commit that a program was made of, with a mark for changes that
+// were not committed, "" where it is not known.
 func commitOf(info *debug.BuildInfo) string {
 	if commit != "" {
 		return commit

@@ -12,10 +12,12 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// longestWord is how many characters of a text people are shown in a block of values; export has them all.
+// longestWord is how many characters of a text people are shown in a block of values;
+// export has them all.
 const longestWord = 60
 
-// spelling returns how elements of a type are written for people, as NumPy does: True and False, text in quotes, structs in parentheses.
+// spelling returns how elements of a type are written for people, as NumPy does: True and
+// False, text in quotes, structs in parentheses.
 func spelling(t dtype.Type) func(elem []byte) string {
 	switch t.Kind() {
 	case dtype.Bool:
@@ -56,7 +58,8 @@ func structText(t dtype.Type) func(elem []byte) string {
 	}
 }
 
-// quoted returns a text in the quotes of Python, with escapes for what cannot be seen or could take over a terminal.
+// quoted returns a text in the quotes of Python, with escapes for what cannot be seen or
+// could take over a terminal.
 func quoted(text string) string {
 	quote := quoteOf(strings.Contains(text, "'"), strings.Contains(text, `"`))
 	var b strings.Builder
@@ -85,7 +88,8 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// quotedBytes returns bytes in the quotes of Python: those of ASCII as they are, others in hexadecimal.
+// quotedBytes returns bytes in the quotes of Python: those of ASCII as they are, others
+// in hexadecimal.
 func quotedBytes(text []byte) string {
 	quote := quoteOf(bytes.ContainsRune(text, '\''), bytes.ContainsRune(text, '"'))
 	b := []byte{quote}

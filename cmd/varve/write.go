@@ -96,7 +96,8 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	return wrote(cmd, location, to.Selection().Len())
 }
 
-// unwritten adds to the error of a command that was stopped while it was reading that it has written nothing yet.
+// unwritten adds to the error of a command that was stopped while it was reading that it
+// has written nothing yet.
 func unwritten(cmd *cobra.Command, err error) error {
 	if !isInterrupted(cmd.Context(), err) {
 		return err
@@ -113,8 +114,8 @@ func wrote(cmd *cobra.Command, location string, n int64) error {
 	return printJSON(cmd, map[string]any{"path": location, "elements": n})
 }
 
-// pour writes values into the selected elements, slab by slab. Before it writes anything it makes sure that there are just as
-// many values as needed.
+// pour writes values into the selected elements, slab by slab. Before it writes anything
+// it makes sure that there are just as many values as needed.
 func pour(cmd *cobra.Command, v *values, to *zarr.View) error {
 	if err := v.fits(to.Shape()); err != nil {
 		return err

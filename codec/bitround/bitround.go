@@ -1,10 +1,13 @@
-// Package bitround is the codec that keeps some bits of every number and rounds the others away, so that what follows compresses
-// better (zarr-extensions, "bitround"). What it loses is lost when it is written: to read is to copy.
+// Package bitround is the codec that keeps some bits of every number and rounds the
+// others away, so that what follows compresses better (zarr-extensions, "bitround"). What
+// it loses is lost when it is written: to read is to copy.
 //
-// Of floats, and of both parts of complex numbers, it keeps bits of the fraction; of integers, bits from the highest one that is
-// set. It rounds to the nearest, ties to even, and takes negative integers by their magnitude. NaN stays as it is.
+// Of floats, and of both parts of complex numbers, it keeps bits of the fraction; of
+// integers, bits from the highest one that is set. It rounds to the nearest, ties to
+// even, and takes negative integers by their magnitude. NaN stays as it is.
 //
-// Importing the package registers it as "bitround". Package codec/numcodecs has the older "numcodecs.bitround".
+// Importing the package registers it as "bitround". Package codec/numcodecs has the older
+// "numcodecs.bitround".
 package bitround
 
 import (
@@ -30,7 +33,8 @@ func Extension(keepbits int) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: fmt.Appendf(nil, `{"keepbits":%d}`, keepbits)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray]. More bits than a data type has lose nothing.
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray]. More bits than a
+// data type has lose nothing.
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Keep *config.Int `json:"keepbits"`
@@ -62,7 +66,8 @@ func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	return codec.Spec{}, fmt.Errorf("%w: bitround: %s is no type of integers, floats with infinities, or complex numbers of these", codec.ErrConfiguration, spec.Type)
 }
 
-// numbersOf returns the type of the numbers that elements are made of: moments and durations of one int64.
+// numbersOf returns the type of the numbers that elements are made of: moments and
+// durations of one int64.
 func numbersOf(t dtype.Type) (dtype.Type, bool) {
 	switch t.Kind() {
 	case dtype.Datetime, dtype.Timedelta:

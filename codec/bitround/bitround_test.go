@@ -78,7 +78,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestPage has the sample data of the specification page, whose chunks are stored with three bits.
+// TestPage has the sample data of the specification page, whose chunks are stored with
+// three bits.
 func TestPage(t *testing.T) {
 	var floats []byte
 	for _, v := range []float64{0, 0.1, 1.2, 12.3, 123.4, 1234.5, math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -128,7 +129,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestNaN keeps NaNs whose payload is in the lower bits alone, which the addition would turn into infinities or zeros.
+// TestNaN keeps NaNs whose payload is in the lower bits alone, which the addition would
+// turn into infinities or zeros.
 func TestNaN(t *testing.T) {
 	for _, bits := range []uint32{0x7f800001, 0x7fffffff, 0xffffffff, 0xff800001, 0x7fc00000} {
 		e := binary.NativeEndian.AppendUint32(nil, bits)

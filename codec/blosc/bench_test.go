@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// field returns n bytes of smooth float32 values with some noise, rounded to hundredths. bench/codecs/blosc.py puts them, and what
-// c-blosc makes of them, in the folder that VARVE_BLOSC names, so that both measure the same.
+// field returns n bytes of smooth float32 values with some noise, rounded to hundredths.
+// bench/codecs/blosc.py puts them, and what c-blosc makes of them, in the folder that
+// VARVE_BLOSC names, so that both measure the same.
 func field(b *testing.B, n int) []byte {
 	b.Helper()
 	if folder := os.Getenv("VARVE_BLOSC"); folder != "" {
@@ -74,7 +75,8 @@ func Benchmark(b *testing.B) {
 	}
 }
 
-// measure reports the speed of the fastest run, too: on a busy machine the others say little.
+// measure reports the speed of the fastest run, too: on a busy machine the others say
+// little.
 func measure(b *testing.B, name string, n int, run func(), ratio func() float64) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(n))

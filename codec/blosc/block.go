@@ -13,8 +13,9 @@ const (
 // blockFactors say by level how many caches a block has.
 var blockFactors = [10]float64{0.25, 0.5, 1, 2, 4, 4, 8, 8, 8, 8}
 
-// blockFor returns how many bytes blocks of a content of n bytes have, and whether they are split. It decides as
-// c-blosc 1.21 does in its mode of forward compatibility, for what it writes all its versions since 1.3 can read.
+// blockFor returns how many bytes blocks of a content of n bytes have, and whether they
+// are split. It decides as c-blosc 1.21 does in its mode of forward compatibility, for
+// what it writes all its versions since 1.3 can read.
 func (c coder) blockFor(n int) (block int, split bool) {
 	if n < c.element {
 		return 1, false

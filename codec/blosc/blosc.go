@@ -1,9 +1,11 @@
-// Package blosc is the codec that stores chunks as Blosc frames (zarr-specs v3, codec "blosc"; the chunk format of c-blosc 1).
-// Importing the package registers it as "blosc".
+// Package blosc is the codec that stores chunks as Blosc frames (zarr-specs v3, codec
+// "blosc"; the chunk format of c-blosc 1). Importing the package registers it as "blosc".
 //
-// A chunk is cut into blocks, the bytes or bits of each block are shuffled, and the blocks compressed. The decoder reads
-// whatever c-blosc 1.3 to 1.21 writes, which is version 2 of the format. The encoder cuts and splits blocks as
-// c-blosc 1.21 does, and what it writes c-blosc reads; bytes may differ, because the compressors are other programs.
+// A chunk is cut into blocks, the bytes or bits of each block are shuffled, and the
+// blocks compressed. The decoder reads whatever c-blosc 1.3 to 1.21 writes, which is
+// version 2 of the format. The encoder cuts and splits blocks as c-blosc 1.21 does, and
+// what it writes c-blosc reads; bytes may differ, because the compressors are other
+// programs.
 package blosc
 
 import (
@@ -20,19 +22,23 @@ func init() { codec.Register("blosc", New) }
 
 // Options are what a frame is written with. Reading needs none of them.
 type Options struct {
-	// Compressor is "blosclz", "lz4", "lz4hc", "snappy", "zlib" or "zstd". "" stands for "zstd".
+	// Compressor is "blosclz", "lz4", "lz4hc", "snappy", "zlib" or "zstd". "" stands for
+	// "zstd".
 	Compressor string
 	// Level goes from 1, the fastest, to 9, the smallest; 0 stores chunks as they are.
 	Level int
-	// Shuffle is "noshuffle", "shuffle" or "bitshuffle". "" and "auto" stand for "bitshuffle" where Element is 1, else "shuffle".
+	// Shuffle is "noshuffle", "shuffle" or "bitshuffle". "" and "auto" stand for
+	// "bitshuffle" where Element is 1, else "shuffle".
 	Shuffle string
-	// Element is how many bytes an element has, at least one. Shuffling does nothing for more than 255.
+	// Element is how many bytes an element has, at least one. Shuffling does nothing for
+	// more than 255.
 	Element int
 	// Block is how many bytes a block has; 0 lets the level and the compressor decide.
 	Block int
 }
 
-// Extension returns the metadata of the codec, which state everything. [New] refuses options that are not valid.
+// Extension returns the metadata of the codec, which state everything. [New] refuses
+// options that are not valid.
 func Extension(o Options) metadata.Extension {
 	var c configuration
 	c.Compressor, c.Level, c.Block = o.Compressor, config.Int(o.Level), config.Int(o.Block)
@@ -59,8 +65,9 @@ type configuration struct {
 	Block      config.Int `json:"blocksize"`
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a [codec.RangeDecoder], too. A member that is
-// missing is "zstd", level 5, automatic blocks; typesize has to be there where something is shuffled.
+// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
+// [codec.RangeDecoder], too. A member that is missing is "zstd", level 5, automatic
+// blocks; typesize has to be there where something is shuffled.
 func New(raw []byte) (any, error) {
 	c := configuration{Compressor: "zstd", Level: 5, Shuffle: "noshuffle"}
 	if err := config.Decode(raw, &c); err != nil {
@@ -118,8 +125,8 @@ type coder struct {
 	forced  int // bytes of a block, or 0
 }
 
-// MaxEncoded implements [codec.BytesBytes]. c-blosc and this package copy what would take more than the header besides; the
-// rest allows for writers that do not.
+// MaxEncoded implements [codec.BytesBytes]. c-blosc and this package copy what would take
+// more than the header besides; the rest allows for writers that do not.
 func (coder) MaxEncoded(n int64) int64 {
 	const table = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/64 + table

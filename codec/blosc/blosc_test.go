@@ -104,8 +104,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// leastAllocations returns the allocations of a run. Pools are emptied by collections, and at random by the race detector, which is
-// why the least of several is taken.
+// leastAllocations returns the allocations of a run. Pools are emptied by collections,
+// and at random by the race detector, which is why the least of several is taken.
 func leastAllocations(run func()) float64 {
 	least := math.Inf(1)
 	for i := 0; i < 100 && least > 0; i++ {

@@ -5,10 +5,12 @@ import (
 	"errors"
 )
 
-// blosclz is the compressor of c-blosc itself. A stream is a row of instructions. One below 32 is that many and one literal
-// bytes, which follow. Any other is a match: its upper three bits are the length less two, where 7 says that bytes to
-// be added follow, up to the first that is not 255; its lower five bits and one more byte are the distance less one. A distance of all ones
-// says that two bytes with the rest of it follow. The first instruction is literal, whatever its upper bits, and the last is, too.
+// blosclz is the compressor of c-blosc itself. A stream is a row of instructions. One
+// below 32 is that many and one literal bytes, which follow. Any other is a match: its
+// upper three bits are the length less two, where 7 says that bytes to be added follow,
+// up to the first that is not 255; its lower five bits and one more byte are the distance
+// less one. A distance of all ones says that two bytes with the rest of it follow. The
+// first instruction is literal, whatever its upper bits, and the last is, too.
 type blosclz struct{}
 
 // farthest is the first distance, less one, that takes two bytes more.
@@ -68,7 +70,8 @@ func (blosclz) decompress(dst, src []byte) error {
 	}
 }
 
-// lengthOf reads the rest of a length and returns the length and where that ends, a negative number where the stream does.
+// lengthOf reads the rest of a length and returns the length and where that ends, a
+// negative number where the stream does.
 func lengthOf(src []byte, in int) (n, next int) {
 	for n = 9; in < len(src); {
 		more := src[in]
@@ -81,7 +84,8 @@ func lengthOf(src []byte, in int) (n, next int) {
 	return 0, -1
 }
 
-// copyMatch repeats n bytes that begin distance bytes before out. It may change up to 7 bytes behind them.
+// copyMatch repeats n bytes that begin distance bytes before out. It may change up to 7
+// bytes behind them.
 func copyMatch(dst []byte, out, distance, n int) {
 	end := out + n
 	if distance < 8 { // until what repeats is long enough

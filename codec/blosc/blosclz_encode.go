@@ -11,17 +11,19 @@ const (
 	tail        = 12                       // bytes at the end that no match begins in
 )
 
-// bloscLZWriter makes streams of [blosclz]. It looks where four bytes were seen last, and takes longer steps the longer it
-// finds nothing.
+// bloscLZWriter makes streams of [blosclz]. It looks where four bytes were seen last, and
+// takes longer steps the longer it finds nothing.
 type bloscLZWriter struct {
 	level int
 	seen  [1 << hashBits]uint32
 }
 
-// leastGain says by level how many times shorter a stream has to become. What becomes hardly shorter is read faster as it is.
+// leastGain says by level how many times shorter a stream has to become. What becomes
+// hardly shorter is read faster as it is.
 var leastGain = [10]float64{2, 2, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1}
 
-// sampleSize is how many bytes of a stream, and at most a quarter of it, are tried before all of them.
+// sampleSize is how many bytes of a stream, and at most a quarter of it, are tried before
+// all of them.
 const sampleSize = 4 << 10
 
 func (w *bloscLZWriter) compress(dst, src []byte) int {
@@ -77,7 +79,8 @@ func (w *bloscLZWriter) run(dst, src []byte) int {
 	return max(0, putLiterals(dst, out, src[from:]))
 }
 
-// sameBytes returns how many bytes from i on are those from at on, leaving one at the end: streams end with a literal.
+// sameBytes returns how many bytes from i on are those from at on, leaving one at the
+// end: streams end with a literal.
 func sameBytes(src []byte, at, i int) int {
 	a, b := src[at:], src[i:len(src)-1]
 	n := 0
@@ -93,7 +96,8 @@ func sameBytes(src []byte, at, i int) int {
 	return n
 }
 
-// putLiterals writes instructions for literal bytes and returns where they end, a negative number where there is no room.
+// putLiterals writes instructions for literal bytes and returns where they end, a
+// negative number where there is no room.
 func putLiterals(dst []byte, out int, src []byte) int {
 	if out+len(src)+(len(src)+31)/32 > len(dst) {
 		return -1
@@ -110,8 +114,8 @@ func putLiterals(dst []byte, out int, src []byte) int {
 	return out
 }
 
-// putMatch writes an instruction for a match of at least three bytes and returns where it ends, a negative number where
-// there is no room.
+// putMatch writes an instruction for a match of at least three bytes and returns where it
+// ends, a negative number where there is no room.
 func putMatch(dst []byte, out, distance, n int) int {
 	if out+5+n/255 > len(dst) {
 		return -1

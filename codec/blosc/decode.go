@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/internal/shuffle"
 )
 
-// Decode implements [codec.BytesBytes]. It reads frames of c-blosc 1 whatever the configuration says: of any compressor,
-// filter, element and block.
+// Decode implements [codec.BytesBytes]. It reads frames of c-blosc 1 whatever the
+// configuration says: of any compressor, filter, element and block.
 func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	h, err := parse(src, most)
 	if err != nil || h.content == 0 {
@@ -25,8 +25,8 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return out, nil
 }
 
-// DecodeRange implements [codec.RangeDecoder]. It decodes the blocks that hold the range and no others, and takes memory for
-// one or two blocks besides.
+// DecodeRange implements [codec.RangeDecoder]. It decodes the blocks that hold the range
+// and no others, and takes memory for one or two blocks besides.
 func (coder) DecodeRange(dst, src []byte, off, size int64) error {
 	h, err := parse(src, size)
 	switch {
@@ -85,7 +85,8 @@ func room(b **budget.Buffer, n int) []byte {
 	return (*b).Bytes(int64(n))
 }
 
-// part decodes block i and puts what out has of it in its place. The first byte of out is byte off of the content.
+// part decodes block i and puts what out has of it in its place. The first byte of out is
+// byte off of the content.
 func (u *unpacker) part(out []byte, i, off int) error {
 	from, to := u.span(i)
 	if from >= off && to <= off+len(out) {

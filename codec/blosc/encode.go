@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/internal/shuffle"
 )
 
-// Encode implements [codec.BytesBytes]. It copies what it cannot make shorter. Frames hold at most 2^31-17 bytes;
-// more is [codec.ErrLimit].
+// Encode implements [codec.BytesBytes]. It copies what it cannot make shorter. Frames
+// hold at most 2^31-17 bytes; more is [codec.ErrLimit].
 func (c coder) Encode(dst, src []byte) ([]byte, error) {
 	if len(src) > maxContent {
 		return dst, fmt.Errorf("%w: blosc: %d bytes, a frame has at most %d; use smaller chunks", codec.ErrLimit, len(src), maxContent)
@@ -52,11 +52,13 @@ func (c coder) flags(split bool) byte {
 
 // compressor makes streams. It is used by one goroutine at a time.
 type compressor interface {
-	// compress writes what src becomes to dst and returns how many bytes that are, 0 where dst has no room for them.
+	// compress writes what src becomes to dst and returns how many bytes that are, 0
+	// where dst has no room for them.
 	compress(dst, src []byte) int
 }
 
-// pack writes the table and the blocks of a frame and returns how many bytes the frame has, 0 where there is no room.
+// pack writes the table and the blocks of a frame and returns how many bytes the frame
+// has, 0 where there is no room.
 func (c coder) pack(frame, src []byte, block int, split bool) int {
 	blocks := (len(src) + block - 1) / block
 	at := headerSize + 4*blocks
@@ -100,7 +102,8 @@ func (c coder) filtered(buf *budget.Buffer, b []byte) []byte {
 	return b
 }
 
-// packBlock writes a block at byte at of the frame and returns where it ends, 0 where there is no room.
+// packBlock writes a block at byte at of the frame and returns where it ends, 0 where
+// there is no room.
 func packBlock(frame []byte, at int, b []byte, streams int, c compressor) int {
 	n := len(b) / streams
 	for j := range streams {

@@ -8,7 +8,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// A frame is a header of 16 bytes, a table that says where each block begins, and the blocks. All numbers are little endian.
+// A frame is a header of 16 bytes, a table that says where each block begins, and the
+// blocks. All numbers are little endian.
 //
 //	0  version of the format, 2
 //	1  version of the compressor's format, 1
@@ -18,8 +19,9 @@ import (
 //	8  bytes of a block, but for the last (uint32)
 //	12 bytes of the frame (uint32)
 //
-// A block is one stream, or as many as elements have bytes. A stream is its length (uint32) and that many bytes; one that
-// is as long as what it stands for is not compressed. The content of a frame that is a copy follows the header at once.
+// A block is one stream, or as many as elements have bytes. A stream is its length
+// (uint32) and that many bytes; one that is as long as what it stands for is not
+// compressed. The content of a frame that is a copy follows the header at once.
 const (
 	headerSize     = 16
 	formatVersion  = 2
@@ -70,7 +72,8 @@ type header struct {
 	encoded int  // bytes of the frame
 }
 
-// parse reads the header of a frame whose content has at most most bytes, and checks what can be without looking further.
+// parse reads the header of a frame whose content has at most most bytes, and checks what
+// can be without looking further.
 func parse(src []byte, most int64) (header, error) {
 	if len(src) < headerSize {
 		return header{}, corrupt("%d bytes are no header", len(src))
@@ -126,7 +129,8 @@ func (h *header) setFlags(flags, version byte) error {
 	return nil
 }
 
-// splits reports whether blocks are large enough, and elements small enough, for a stream for each byte of an element.
+// splits reports whether blocks are large enough, and elements small enough, for a stream
+// for each byte of an element.
 func splits(element, block int) bool { return element <= maxSplit && block/element >= minStream }
 
 // blocks returns how many blocks there are.

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/internal/racing"
 )
 
-// content is what the golden frames hold: squares in runs of 64, of which only the lowest 8 bytes are not zero.
+// content is what the golden frames hold: squares in runs of 64, of which only the lowest
+// 8 bytes are not zero.
 func content(element, elements int) []byte {
 	var out []byte
 	for i := range elements {
@@ -56,7 +57,8 @@ func goldens(t testing.TB) []golden {
 	return list
 }
 
-// TestGolden reads frames that c-blosc wrote: 1.21.7 through numcodecs, and 1.21.3 those of Snappy.
+// TestGolden reads frames that c-blosc wrote: 1.21.7 through numcodecs, and 1.21.3 those
+// of Snappy.
 func TestGolden(t *testing.T) {
 	for _, g := range goldens(t) {
 		want := content(g.element, g.elements)
@@ -85,8 +87,9 @@ func TestGeometry(t *testing.T) {
 	}
 }
 
-// TestBeforeSplitFlag reads frames without the flag that blocks are whole, which c-blosc has since 1.7: where blocks are
-// too small or elements too long to be split, readers know that without it.
+// TestBeforeSplitFlag reads frames without the flag that blocks are whole, which c-blosc
+// has since 1.7: where blocks are too small or elements too long to be split, readers
+// know that without it.
 func TestBeforeSplitFlag(t *testing.T) {
 	tried := 0
 	for _, g := range goldens(t) {

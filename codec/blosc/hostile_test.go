@@ -69,7 +69,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestMemory decodes short frames that claim much: no more memory is taken than the caller allows, and none for a claim beyond that.
+// TestMemory decodes short frames that claim much: no more memory is taken than the
+// caller allows, and none for a claim beyond that.
 func TestMemory(t *testing.T) {
 	for _, name := range all {
 		frame, err := newCodec(t, Options{Compressor: name, Level: 5, Shuffle: "bitshuffle", Element: 4}).Encode(nil, make([]byte, 8<<20))
@@ -92,7 +93,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestAnyOrder reads blocks in another order than they are written, as threads of c-blosc leave them.
+// TestAnyOrder reads blocks in another order than they are written, as threads of c-blosc
+// leave them.
 func TestAnyOrder(t *testing.T) {
 	good, src := sample(t)
 	h, err := parse(good, int64(len(src)))

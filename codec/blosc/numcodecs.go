@@ -10,9 +10,11 @@ import (
 // shuffles are the names of numcodecs' numbers from -1 on.
 var shuffles = []string{"auto", "noshuffle", "shuffle", "bitshuffle"}
 
-// NewNumcodecs is the [codec.Factory] of the configuration of numcodecs, which names filters by number: 0 is none, 1
-// shuffle, 2 bitshuffle, and -1 what suits the bytes of an element. It returns what [New] does. A member that is missing is
-// "lz4", level 5, shuffle 1, automatic blocks, and elements of one byte, because that is what a codec of bytes is given.
+// NewNumcodecs is the [codec.Factory] of the configuration of numcodecs, which names
+// filters by number: 0 is none, 1 shuffle, 2 bitshuffle, and -1 what suits the bytes of
+// an element. It returns what [New] does. A member that is missing is "lz4", level 5,
+// shuffle 1, automatic blocks, and elements of one byte, because that is what a codec of
+// bytes is given.
 func NewNumcodecs(raw []byte) (any, error) {
 	c := struct {
 		ID         string     `json:"id"`

@@ -35,7 +35,8 @@ func (z *zstdReader) decompress(dst, src []byte) error {
 // zstdLevels are the levels of libzstd that c-blosc takes.
 var zstdLevels = [10]int{1, 1, 3, 5, 7, 9, 11, 13, 15, 22}
 
-// An encoder's memory follows its window, which is no larger than what is to be compressed.
+// An encoder's memory follows its window, which is no larger than what is to be
+// compressed.
 const (
 	minWindowLog = 17
 	maxWindowLog = 23

@@ -8,8 +8,9 @@ import (
 	"varve.dev/zarr/internal/config"
 )
 
-// newByField is the [codec.Factory] of what format 3 has no name for: structs whose numbers are stored in one byte order each, as
-// format 2 allows (zarr-specs v2, "Data type encoding"). The configuration lists the orders of all fields that have one.
+// newByField is the [codec.Factory] of what format 3 has no name for: structs whose
+// numbers are stored in one byte order each, as format 2 allows (zarr-specs v2, "Data
+// type encoding"). The configuration lists the orders of all fields that have one.
 func newByField(configuration []byte) (any, error) {
 	var c struct {
 		Endian []string `json:"endian"`

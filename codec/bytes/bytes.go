@@ -1,5 +1,6 @@
-// Package bytes is the codec that stores the elements of a chunk one after the other, in C order and in a given byte
-// order (zarr-specs v3, "Bytes codec"). It takes every data type of fixed width.
+// Package bytes is the codec that stores the elements of a chunk one after the other, in
+// C order and in a given byte order (zarr-specs v3, "Bytes codec"). It takes every data
+// type of fixed width.
 //
 // Importing the package registers it as "bytes".
 package bytes
@@ -25,8 +26,8 @@ func init() {
 	codec.Register(metadata.BytesByField, newByField)
 }
 
-// Extension returns the metadata of the codec for a byte order: [Little], [Big], or "" for data types whose numbers
-// are single bytes, which have none. [New] refuses others.
+// Extension returns the metadata of the codec for a byte order: [Little], [Big], or ""
+// for data types whose numbers are single bytes, which have none. [New] refuses others.
 func Extension(endian string) metadata.Extension {
 	e := metadata.Extension{Name: "bytes"}
 	if endian != "" {
@@ -35,8 +36,8 @@ func Extension(endian string) metadata.Extension {
 	return e
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is [codec.Transparent] where the stored
-// byte order is the host's, and a [codec.Validator].
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is
+// [codec.Transparent] where the stored byte order is the host's, and a [codec.Validator].
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Endian *string `json:"endian"`

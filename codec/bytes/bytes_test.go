@@ -60,7 +60,8 @@ func TestContractWithoutOrder(t *testing.T) {
 	codectest.Run(t, func() any { return newEndian(t, "bytes", "") }, &codectest.Options{Specs: specs})
 }
 
-// TestGolden reads chunks that zarr-python wrote in big-endian order, and compares their little-endian form.
+// TestGolden reads chunks that zarr-python wrote in big-endian order, and compares their
+// little-endian form.
 func TestGolden(t *testing.T) {
 	for file, want := range map[string]string{
 		"float64-big-a": "1e40d124d395c3da3c667e10f6ab6679cbea97586ce96d111353fb52a3e0a2b8",

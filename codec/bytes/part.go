@@ -16,10 +16,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// leastGap is how many bytes that are not wanted are read rather than asking once more, wherever the chunk is stored.
+// leastGap is how many bytes that are not wanted are read rather than asking once more,
+// wherever the chunk is stored.
 const leastGap = 16 << 10
 
-// DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold wanted elements.
+// DecodePart implements [codec.PartialDecoder]: it reads the spans of bytes that hold
+// wanted elements.
 func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
 	elements, ok := checked.Product(p.Shape...)
 	total, fits := checked.Mul(elements, int64(p.Into.Size))
@@ -41,7 +43,8 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	return r.flying.Wait(r.readAll(ctx, p))
 }
 
-// sideBySide is how many spans are read at a time, at least, where every request takes its time.
+// sideBySide is how many spans are read at a time, at least, where every request takes
+// its time.
 const sideBySide = 8
 
 // readAll fills p.Into with the part.
@@ -78,7 +81,8 @@ func list(part grid.Part, axis int) (grid.List, bool) {
 	return l, l.At != nil
 }
 
-// along returns the first index of the part along an axis, the distance to the last, and the longest step between two.
+// along returns the first index of the part along an axis, the distance to the last, and
+// the longest step between two.
 func along(part grid.Part, axis int) (first, distance, step int64) {
 	l, listed := list(part, axis)
 	if !listed {
@@ -90,7 +94,8 @@ func along(part grid.Part, axis int) (first, distance, step int64) {
 	return l.At[0] - l.Base, l.At[len(l.At)-1] - l.At[0], step
 }
 
-// denseFrom returns the first axis of those at the end along which wanted elements are close together.
+// denseFrom returns the first axis of those at the end along which wanted elements are
+// close together.
 func (r *partReader) denseFrom(part grid.Part) int {
 	span := int64(r.size)
 	for axis := len(r.strides) - 1; axis >= 0; axis-- {
@@ -114,7 +119,8 @@ func (r *partReader) span(part grid.Part) (first, n int64) {
 	return first, n
 }
 
-// read fills dst with the part: in one piece if it is dense and no longer than what is read at once, else in several along the axis.
+// read fills dst with the part: in one piece if it is dense and no longer than what is
+// read at once, else in several along the axis.
 func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, axis int) error {
 	first, n := r.span(part)
 	if axis == len(r.strides) || axis >= r.dense && n <= r.most {
@@ -140,7 +146,8 @@ func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, ax
 	return nil
 }
 
-// readRuns is read along an axis of which a list is taken that has long gaps, but perhaps not everywhere.
+// readRuns is read along an axis of which a list is taken that has long gaps, but perhaps
+// not everywhere.
 func (r *partReader) readRuns(ctx context.Context, dst grid.View, part grid.Part, axis int, l grid.List) error {
 	near := r.gap/r.strides[axis] + 1 // indices, at most, from one to the next
 	run := *r
@@ -175,7 +182,8 @@ func cut(part grid.Part, dst grid.View, axis int, from, count int64) (grid.Part,
 	return part, dst
 }
 
-// readSpan reads n bytes from first on, which hold the part, and moves its elements to dst.
+// readSpan reads n bytes from first on, which hold the part, and moves its elements to
+// dst.
 func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part, first, n int64) error {
 	return r.withSpan(ctx, first, n, func(span grid.View) {
 		span.Shape, span.Strides = part.Count, make([]int64, len(r.strides))
@@ -193,8 +201,9 @@ func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part
 	})
 }
 
-// withSpan reads n bytes of the chunk from first on and calls use with them, as a view that byte 0 of the chunk is the beginning of. Where
-// spans are read side by side it may return before that, and what it returns is of another.
+// withSpan reads n bytes of the chunk from first on and calls use with them, as a view
+// that byte 0 of the chunk is the beginning of. Where spans are read side by side it may
+// return before that, and what it returns is of another.
 func (r *partReader) withSpan(ctx context.Context, first, n int64, use func(span grid.View)) error {
 	if r.flying == nil {
 		return r.useSpan(ctx, first, n, use)

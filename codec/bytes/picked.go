@@ -8,7 +8,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// readPoints reads points, those that are no further apart than what another request costs in one piece.
+// readPoints reads points, those that are no further apart than what another request
+// costs in one piece.
 func (r *partReader) readPoints(ctx context.Context, dst grid.View, part grid.Part) error {
 	points := slices.Clone(part.Picks.Points)
 	slices.SortFunc(points, func(a, b grid.Point) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Place, b.Place)) })

@@ -1,8 +1,11 @@
-// Package castvalue is the codec that stores the values of an array in another data type (zarr-extensions, "cast_value").
+// Package castvalue is the codec that stores the values of an array in another data type
+// (zarr-extensions, "cast_value").
 //
-// It takes all integers and floating-point types. A value that is in the scalar map becomes what the map says; one that the
-// other type has stays; any other is rounded, and where it is out of range clamped or wrapped if the configuration says so.
-// A value for which none of these holds is an error that names it and where it is: nothing is changed silently.
+// It takes all integers and floating-point types. A value that is in the scalar map
+// becomes what the map says; one that the other type has stays; any other is rounded, and
+// where it is out of range clamped or wrapped if the configuration says so. A value for
+// which none of these holds is an error that names it and where it is: nothing is changed
+// silently.
 //
 // Importing the package registers it as "cast_value".
 package castvalue
@@ -32,7 +35,8 @@ const (
 	NearestAway     = "nearest-away"
 )
 
-// The ways to treat a value beyond the range of the other type. Without one it is an error.
+// The ways to treat a value beyond the range of the other type. Without one it is an
+// error.
 const (
 	Clamp = "clamp" // becomes the nearest value of the type, or an infinity where it has them
 	Wrap  = "wrap"  // modulo 2^N, for integers of N bits
@@ -46,7 +50,8 @@ var modes = map[string]number.Mode{
 // Pair maps one value to another, both as the JSON of fill values.
 type Pair [2]json.RawMessage
 
-// Options are the parts of the configuration that may be left out. A nil *Options is the zero Options.
+// Options are the parts of the configuration that may be left out. A nil *Options is the
+// zero Options.
 type Options struct {
 	Rounding   string // one of the ways to round, "" for NearestEven
 	OutOfRange string // Clamp, Wrap, or "" for an error
@@ -54,7 +59,8 @@ type Options struct {
 	Decode     []Pair // from a stored value to one of the array
 }
 
-// Extension returns the metadata of the codec that stores values as t. [New] refuses options that are not valid.
+// Extension returns the metadata of the codec that stores values as t. [New] refuses
+// options that are not valid.
 func Extension(t dtype.Type, o *Options) metadata.Extension {
 	if o == nil {
 		o = new(Options)
@@ -208,7 +214,8 @@ func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
 	return spec, err
 }
 
-// castFill returns the fill value of the encoded array. It has to come back: what is not stored is read as it.
+// castFill returns the fill value of the encoded array. It has to come back: what is not
+// stored is read as it.
 func (c *coder) castFill(fill []byte) ([]byte, error) {
 	if fill == nil {
 		return nil, nil
@@ -230,7 +237,8 @@ func (c *coder) castFill(fill []byte) ([]byte, error) {
 // EncodedShape implements [codec.ArrayArray].
 func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) { return append(dst, shape...), nil }
 
-// Encode implements [codec.ArrayArray]. A value that cannot be stored wraps [dtype.ErrInvalid].
+// Encode implements [codec.ArrayArray]. A value that cannot be stored wraps
+// [dtype.ErrInvalid].
 func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
 	if f := c.encode.run(dst.Data, src.Data); f != nil {
 		return fmt.Errorf("%w: cast_value: element %d: %s", dtype.ErrInvalid, number.Index(src.Shape, f.at), f.reason(&c.encode))
@@ -238,7 +246,8 @@ func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
 	return nil
 }
 
-// Decode implements [codec.ArrayArray]. A stored value that the array cannot have wraps [codec.ErrCorrupt].
+// Decode implements [codec.ArrayArray]. A stored value that the array cannot have wraps
+// [codec.ErrCorrupt].
 func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
 	if f := c.decode.run(dst.Data, src.Data); f != nil {
 		return fmt.Errorf("%w: cast_value: element %d: %s", codec.ErrCorrupt, number.Index(src.Shape, f.at), f.reason(&c.decode))

@@ -41,7 +41,8 @@ func reals() []dtype.Type {
 	return list
 }
 
-// bound returns the codec for arrays of source. The fill value is one that all data types have.
+// bound returns the codec for arrays of source. The fill value is one that all data types
+// have.
 func bound(t testing.TB, source dtype.Type, configuration string) (*coder, codec.Spec) {
 	t.Helper()
 	c, err := New([]byte(configuration))
@@ -410,7 +411,8 @@ func drawElement(t *rapid.T, typ dtype.Type) []byte {
 	return fromWord(typ.Size(), x)
 }
 
-// TestFloatTargets compares casts to float32 and float64 with the neighbours of the exact value.
+// TestFloatTargets compares casts to float32 and float64 with the neighbours of the exact
+// value.
 func TestFloatTargets(t *testing.T) {
 	all := reals()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr/internal/number"
 )
 
-// few is the number of mapped values up to which a search along the list is faster than a map.
+// few is the number of mapped values up to which a search along the list is faster than a
+// map.
 const few = 4
 
 // scalars maps values of one data type to elements of another.
@@ -20,7 +21,8 @@ type scalars struct {
 	values  [][]byte // elements of the target
 }
 
-// newScalars returns the map that pairs describe, nil without any. The first of several pairs for one value counts.
+// newScalars returns the map that pairs describe, nil without any. The first of several
+// pairs for one value counts.
 func newScalars(pairs []Pair, source, target dtype.Type) (*scalars, error) {
 	if len(pairs) == 0 {
 		return nil, nil
@@ -48,7 +50,8 @@ func newScalars(pairs []Pair, source, target dtype.Type) (*scalars, error) {
 	return s, nil
 }
 
-// parseScalar reads a fill value. The page of the codec itself spells an infinity with a plus sign.
+// parseScalar reads a fill value. The page of the codec itself spells an infinity with a
+// plus sign.
 func parseScalar(t dtype.Type, text []byte) ([]byte, error) {
 	if string(text) == `"+Infinity"` {
 		text = []byte(`"Infinity"`)
@@ -56,7 +59,8 @@ func parseScalar(t dtype.Type, text []byte) ([]byte, error) {
 	return t.ParseFill(text)
 }
 
-// key returns what is the same for two numbers of a carrier just where they are equal. All NaNs are one, and so are both zeros.
+// key returns what is the same for two numbers of a carrier just where they are equal.
+// All NaNs are one, and so are both zeros.
 func key(b *number.Block, c number.Carrier, i int) uint64 {
 	switch c {
 	case number.Signed:
@@ -100,7 +104,8 @@ var spare = sync.Pool{New: func() any { return new(matches) }}
 
 func (m *matches) free() { spare.Put(m) }
 
-// take finds the numbers of a block that are mapped. It puts a one in their place, which every data type has.
+// take finds the numbers of a block that are mapped. It puts a one in their place, which
+// every data type has.
 func (s *scalars) take(b *number.Block, n int) *matches {
 	m := spare.Get().(*matches)
 	m.n = 0

@@ -51,7 +51,8 @@ func checkBlock(c codec.ArrayArray, in, out codec.Spec, shape []int64, o *Option
 	return cmp.Or(same(decoded, src, o), checkOrder(c, in, src, encoded))
 }
 
-// checkOrder checks the power of a codec that only reorders axes: the encoded form is that of moving every element alone.
+// checkOrder checks the power of a codec that only reorders axes: the encoded form is
+// that of moving every element alone.
 func checkOrder(c codec.ArrayArray, s codec.Spec, src, encoded codec.Block) error {
 	p, ok := c.(codec.Permuter)
 	if !ok || s.Type.Size() == 0 {
@@ -63,8 +64,8 @@ func checkOrder(c codec.ArrayArray, s codec.Spec, src, encoded codec.Block) erro
 	return nil
 }
 
-// Permuted returns the elements of src, each of size bytes, in C order after axis order[i] has become axis i.
-// It is the plain way that faster ones have to equal.
+// Permuted returns the elements of src, each of size bytes, in C order after axis
+// order[i] has become axis i. It is the plain way that faster ones have to equal.
 func Permuted(src codec.Block, order []int, size int) []byte {
 	out := make([]byte, 0, len(src.Data))
 	index := make([]int64, len(order)) // in src

@@ -9,8 +9,9 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// Benchmark measures a bytes-to-bytes codec on smooth float32 values, as they are and with their bytes shuffled, in chunks of
-// 16 KiB and 16 MiB: decoded bytes a second, and allocations, of which there should be none.
+// Benchmark measures a bytes-to-bytes codec on smooth float32 values, as they are and
+// with their bytes shuffled, in chunks of 16 KiB and 16 MiB: decoded bytes a second, and
+// allocations, of which there should be none.
 func Benchmark(b *testing.B, newCodec func() any) {
 	b.Helper()
 	c, ok := newCodec().(codec.BytesBytes)
@@ -51,7 +52,8 @@ func measure(b *testing.B, c codec.BytesBytes, src []byte) {
 	run("decode", func(dst []byte) error { _, err := c.Decode(dst, encoded, int64(len(src))); return err })
 }
 
-// smooth returns n bytes of float32 values in little endian. If shuffled, all first bytes come first, then all second bytes, and so on.
+// smooth returns n bytes of float32 values in little endian. If shuffled, all first bytes
+// come first, then all second bytes, and so on.
 func smooth(n int, shuffled bool) []byte {
 	b, r := make([]byte, n), newRand()
 	for i := range n / 4 {

@@ -1,12 +1,15 @@
-// Package codectest makes the contract of package codec true: a suite for codecs of all three kinds.
+// Package codectest makes the contract of package codec true: a suite for codecs of all
+// three kinds.
 //
 //	func TestCodec(t *testing.T) { codectest.Run(t, newCodec, nil) }
 //	func FuzzCodec(f *testing.F) { codectest.Fuzz(f, newCodec) }
 //
-// where newCodec makes a codec that has not been bound. [Test] is the same without package testing.
+// where newCodec makes a codec that has not been bound. [Test] is the same without
+// package testing.
 //
-// What the suite wants of bytes that come back: all of them, and no more. It decodes with just the room that they need and with a
-// byte less, with bytes missing, following and altered, and a short form of many bytes, which must not take memory.
+// What the suite wants of bytes that come back: all of them, and no more. It decodes with
+// just the room that they need and with a byte less, with bytes missing, following and
+// altered, and a short form of many bytes, which must not take memory.
 package codectest
 
 import (
@@ -19,25 +22,32 @@ import (
 	"varve.dev/zarr/internal/racing"
 )
 
-// Options say what is true of a codec beyond the contract. A nil *Options is the zero Options.
+// Options say what is true of a codec beyond the contract. A nil *Options is the zero
+// Options.
 type Options struct {
-	// Checksum: the encoded form has a checksum, so that no altered bytes decode to wrong data.
+	// Checksum: the encoded form has a checksum, so that no altered bytes decode to wrong
+	// data.
 	Checksum bool
-	// Unframed: the encoded form has no end of its own, so that the codec cannot see that bytes are missing or too many.
+	// Unframed: the encoded form has no end of its own, so that the codec cannot see that
+	// bytes are missing or too many.
 	Unframed bool
 	// Lossy: decoded values may differ from those that were encoded.
 	Lossy bool
-	// Multiple: a bytes-to-bytes codec takes multiples of so many bytes, and refuses to encode others. 0 stands for 1.
+	// Multiple: a bytes-to-bytes codec takes multiples of so many bytes, and refuses to
+	// encode others. 0 stands for 1.
 	Multiple int
-	// Largest: the most bytes of an input of a bytes-to-bytes codec that is too slow for the suite, which is some 10 MB/s.
-	// 0 stands for 1 MiB.
+	// Largest: the most bytes of an input of a bytes-to-bytes codec that is too slow for
+	// the suite, which is some 10 MB/s. 0 stands for 1 MiB.
 	Largest int
-	// Memory: the bytes that decoding takes however few it decodes to, of a codec on a library that keeps nothing between calls.
+	// Memory: the bytes that decoding takes however few it decodes to, of a codec on a
+	// library that keeps nothing between calls.
 	Memory int
-	// Cuts: the encoded form has a shape of its own, and is cut or padded to the one that it is decoded as.
+	// Cuts: the encoded form has a shape of its own, and is cut or padded to the one that
+	// it is decoded as.
 	Cuts bool
-	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take, and the first of them is what a
-	// [codec.Binder] is bound to. Nil means several of every rank up to 4.
+	// Specs are the arrays that an array-to-array or array-to-bytes codec has to take,
+	// and the first of them is what a [codec.Binder] is bound to. Nil means several of
+	// every rank up to 4.
 	Specs []codec.Spec
 }
 
@@ -47,8 +57,9 @@ type check struct {
 	run  func() error
 }
 
-// Run runs the suite, with a subtest for each demand. Under the race detector it skips what one goroutine does very often, above all with
-// damaged bytes: test without it as well.
+// Run runs the suite, with a subtest for each demand. Under the race detector it skips
+// what one goroutine does very often, above all with damaged bytes: test without it as
+// well.
 func Run(t *testing.T, newCodec func() any, o *Options) {
 	t.Helper()
 	for _, c := range checks(newCodec, o) {

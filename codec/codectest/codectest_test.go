@@ -136,7 +136,8 @@ func TestWrongCodecs(t *testing.T) {
 	}
 }
 
-// failures runs the suite until a failure has the wanted text. It leaves the slow demands to the codec that breaks one.
+// failures runs the suite until a failure has the wanted text. It leaves the slow demands
+// to the codec that breaks one.
 func failures(w wrong, want string) string {
 	var text string
 	for _, c := range bytesBytesChecks(w, &Options{Checksum: true}) {

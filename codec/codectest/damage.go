@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// few limits the inputs that are tried at every byte; longer ones are tried at some places.
+// few limits the inputs that are tried at every byte; longer ones are tried at some
+// places.
 const few = 150
 
 // places returns offsets below n: all, or some.
@@ -39,7 +40,8 @@ func truncated(p pair) error {
 	return nil
 }
 
-// isWhole reports whether src is all that out encodes to: then nobody can tell that bytes are missing.
+// isWhole reports whether src is all that out encodes to: then nobody can tell that bytes
+// are missing.
 func (p pair) isWhole(src, out []byte) bool {
 	whole, err := p.c.Encode(nil, out)
 	return err == nil && bytes.Equal(whole, src)
@@ -57,7 +59,8 @@ func trailing(p pair) error {
 	return nil
 }
 
-// damaged decodes with single bits flipped: an error, or with a checksum the right bytes, as formats have bits without meaning.
+// damaged decodes with single bits flipped: an error, or with a checksum the right bytes,
+// as formats have bits without meaning.
 func (p pair) damaged(checksum bool) error {
 	src := bytes.Clone(p.encoded)
 	for _, i := range places(len(src)) {
@@ -75,7 +78,8 @@ func (p pair) damaged(checksum bool) error {
 	return nil
 }
 
-// sane checks what holds for any source: an error of the right kind, or no more bytes than allowed.
+// sane checks what holds for any source: an error of the right kind, or no more bytes
+// than allowed.
 func (p pair) sane(src []byte, checksum bool) error {
 	out, err := p.decode(src, len(p.plain))
 	switch {
@@ -110,7 +114,8 @@ const (
 	bombAlloc = 2 << 20
 )
 
-// bomb decodes a short form of many bytes into few: it has to stop before it takes much memory.
+// bomb decodes a short form of many bytes into few: it has to stop before it takes much
+// memory.
 func bomb(c codec.BytesBytes, o *Options) error {
 	multiple, size := max(1, o.Multiple), min(bombSize, bombTimes*cmp.Or(o.Largest, largest))
 	src, err := c.Encode(nil, zeros(size/multiple*multiple))

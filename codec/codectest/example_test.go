@@ -8,7 +8,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// A codec of one's own is three methods and a name, by which the metadata of arrays call for it.
+// A codec of one's own is three methods and a name, by which the metadata of arrays call
+// for it.
 func Example() {
 	codec.Register("example.invert", func([]byte) (any, error) { return invert{}, nil })
 

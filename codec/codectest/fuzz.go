@@ -8,7 +8,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// Seeds returns sources to begin fuzzing a decoder with: encoded forms of short inputs, whole and damaged.
+// Seeds returns sources to begin fuzzing a decoder with: encoded forms of short inputs,
+// whole and damaged.
 func Seeds(c codec.BytesBytes) [][]byte {
 	list := [][]byte{nil}
 	for _, in := range inputs(new(Options)) {
@@ -22,8 +23,9 @@ func Seeds(c codec.BytesBytes) [][]byte {
 	return list
 }
 
-// Fuzz fuzzes a bytes-to-bytes codec: whatever is decoded, it does not panic and keeps the limit;
-// whatever is encoded comes back. [Seeds] are what it begins with, and those that the caller has added.
+// Fuzz fuzzes a bytes-to-bytes codec: whatever is decoded, it does not panic and keeps
+// the limit; whatever is encoded comes back. [Seeds] are what it begins with, and those
+// that the caller has added.
 func Fuzz(f *testing.F, newCodec func() any) {
 	f.Helper()
 	c, ok := newCodec().(codec.BytesBytes)
@@ -50,7 +52,8 @@ func Fuzz(f *testing.F, newCodec func() any) {
 	})
 }
 
-// again encodes data and decodes them. A codec may refuse lengths that do not suit it, and one that only reads refuses all.
+// again encodes data and decodes them. A codec may refuse lengths that do not suit it,
+// and one that only reads refuses all.
 func again(c codec.BytesBytes, data []byte) error {
 	encoded, err := c.Encode(nil, data)
 	if errors.Is(err, codec.ErrConfiguration) || errors.Is(err, codec.ErrUnsupported) {

@@ -14,7 +14,8 @@ func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 // largest is the length of the longest input, unless the options say otherwise.
 const largest = 1 << 20
 
-// inputs returns byte strings of many lengths and kinds, the short ones first. Their lengths are multiples of what the codec takes.
+// inputs returns byte strings of many lengths and kinds, the short ones first. Their
+// lengths are multiples of what the codec takes.
 func inputs(o *Options) [][]byte {
 	multiple, most := max(1, o.Multiple), cmp.Or(o.Largest, largest)
 	var list [][]byte
@@ -65,7 +66,8 @@ func specs(o *Options) []codec.Spec {
 	return list
 }
 
-// shapes returns chunk shapes of a rank: single elements, odd lengths, a long axis, and one without elements.
+// shapes returns chunk shapes of a rank: single elements, odd lengths, a long axis, and
+// one without elements.
 func shapes(rank int) [][]int64 {
 	if rank == 0 {
 		return [][]int64{{}}

@@ -1,8 +1,10 @@
-// Package conditional is the codec that applies each of some bytes-to-bytes codecs to a chunk, or leaves it out
-// (zarr-extensions, "conditional"). A mask before the encoded bytes says which were applied: bit 0 of its first byte is the first.
+// Package conditional is the codec that applies each of some bytes-to-bytes codecs to a
+// chunk, or leaves it out (zarr-extensions, "conditional"). A mask before the encoded
+// bytes says which were applied: bit 0 of its first byte is the first.
 //
-// Writing, it keeps what helps: a codec is applied where its result is no longer than what it is given, so that compression is left
-// out where it would not pay, and checksums always are. Chunks that others wrote by rules of their own are read alike.
+// Writing, it keeps what helps: a codec is applied where its result is no longer than
+// what it is given, so that compression is left out where it would not pay, and checksums
+// always are. Chunks that others wrote by rules of their own are read alike.
 //
 // Importing the package registers it as "conditional".
 package conditional
@@ -27,8 +29,8 @@ const (
 	maxGrowth = 16  // times as long the encoded form may be, so that what is decoded on the way stays in proportion
 )
 
-// Extension returns the metadata of the codec around others. The mask has bits bits, a multiple of 8; with 0 it has as many
-// bytes as the codecs need.
+// Extension returns the metadata of the codec around others. The mask has bits bits, a
+// multiple of 8; with 0 it has as many bytes as the codecs need.
 func Extension(bits int, codecs ...metadata.Extension) metadata.Extension {
 	text := []byte(`{"codecs":[`)
 	for i, c := range codecs {
@@ -44,7 +46,8 @@ func Extension(bits int, codecs ...metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: append(text, '}')}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a [codec.Nester] and a [codec.Binder].
+// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
+// [codec.Nester] and a [codec.Binder].
 func New(configuration []byte) (any, error) {
 	c := new(coder)
 	if err := c.parse(configuration); err != nil {
@@ -120,7 +123,8 @@ func (c *coder) Nest(env *codec.Environment) error {
 	return nil
 }
 
-// Bind implements [codec.Binder]: it binds those of the codecs that want to know the elements.
+// Bind implements [codec.Binder]: it binds those of the codecs that want to know the
+// elements.
 func (c *coder) Bind(spec codec.Spec) error {
 	for i, b := range c.codecs {
 		binder, ok := b.(codec.Binder)
@@ -138,7 +142,8 @@ func (c *coder) fail(i int, err error) error {
 	return &codec.Error{Codec: c.exts[i].Name, Place: i, Err: err}
 }
 
-// most returns the most bytes that the first k codecs make of n bytes, whichever of them are applied.
+// most returns the most bytes that the first k codecs make of n bytes, whichever of them
+// are applied.
 func (c *coder) most(k int, n int64) int64 {
 	for _, b := range c.codecs[:k] {
 		n = max(n, b.MaxEncoded(n))
@@ -217,7 +222,8 @@ func (c *coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return append(dst, src...), nil
 }
 
-// applied returns the first codec that the mask has, -1 for none. A bit without a codec is an error.
+// applied returns the first codec that the mask has, -1 for none. A bit without a codec
+// is an error.
 func (c *coder) applied(mask []byte) (int, error) {
 	first := -1
 	for i := 8*len(mask) - 1; i >= 0; i-- {

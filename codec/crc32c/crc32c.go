@@ -1,5 +1,6 @@
-// Package crc32c is the codec that appends a CRC-32C checksum to a chunk and checks it on the way back
-// (zarr-specs v3, "CRC32C checksum codec"). Importing the package registers it as "crc32c".
+// Package crc32c is the codec that appends a CRC-32C checksum to a chunk and checks it on
+// the way back (zarr-specs v3, "CRC32C checksum codec"). Importing the package registers
+// it as "crc32c".
 package crc32c
 
 import (
@@ -23,7 +24,8 @@ func init() { codec.Register("crc32c", New) }
 // Extension returns the metadata of the codec. It has no configuration.
 func Extension() metadata.Extension { return metadata.Extension{Name: "crc32c"} }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a [codec.Summer].
+// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes] that is a
+// [codec.Summer].
 func New(configuration []byte) (any, error) {
 	if err := config.Decode(configuration, &struct{}{}); err != nil {
 		return nil, fmt.Errorf("%w: crc32c: %w", codec.ErrConfiguration, err)
@@ -70,7 +72,8 @@ func tooFew(n int) error {
 	return fmt.Errorf("%w: crc32c: %d bytes are too few for a checksum", codec.ErrCorrupt, n)
 }
 
-// compare returns an error where the checksum of n bytes is another one than that which is stored.
+// compare returns an error where the checksum of n bytes is another one than that which
+// is stored.
 func compare(n int64, stored, sum uint32) error {
 	if stored != sum {
 		return fmt.Errorf("%w: crc32c of %d bytes is %#08x, stored is %#08x", codec.ErrChecksum, n, sum, stored)

@@ -113,7 +113,8 @@ func ExampleExtension() {
 	// Output: "chunkD\x8ekJ" <nil>
 }
 
-// TestSum adds up random bytes in random pieces, damaged or not: the verdict is that of Trim.
+// TestSum adds up random bytes in random pieces, damaged or not: the verdict is that of
+// Trim.
 func TestSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stored := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")

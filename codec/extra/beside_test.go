@@ -11,8 +11,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// BenchmarkBeside codes what bench/codecs/numcodecs.py puts in the folder that VARVE_FRAMES names: bytes, and what numcodecs makes of
-// them. It reports the speed of the fastest run, too: on a busy machine the others say little.
+// BenchmarkBeside codes what bench/codecs/numcodecs.py puts in the folder that
+// VARVE_FRAMES names: bytes, and what numcodecs makes of them. It reports the speed of
+// the fastest run, too: on a busy machine the others say little.
 func BenchmarkBeside(b *testing.B) {
 	folder := os.Getenv("VARVE_FRAMES")
 	if folder == "" {

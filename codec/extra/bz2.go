@@ -7,7 +7,8 @@ import (
 	"github.com/dsnet/compress/bzip2"
 )
 
-// bz2Writers keeps compressors between chunks, by level. Each has several times the bytes of a block.
+// bz2Writers keeps compressors between chunks, by level. Each has several times the bytes
+// of a block.
 var bz2Writers [10]sync.Pool
 
 // bz2Writer is a compressor and where it writes to.

@@ -1,4 +1,5 @@
-// Package extra has what takes libraries that few programs need: LZMA, and writing bzip2, which the core of Varve only reads.
+// Package extra has what takes libraries that few programs need: LZMA, and writing bzip2,
+// which the core of Varve only reads.
 //
 // It is a module of its own. Importing the package is all there is to do:
 //

@@ -17,12 +17,14 @@ import (
 	"varve.dev/zarr/internal/budget"
 )
 
-// largestDictionary is that of preset 9: the most bytes of a dictionary that a header may claim, unless the configuration or
-// the chunk has more. None takes more memory than the chunk.
+// largestDictionary is that of preset 9: the most bytes of a dictionary that a header may
+// claim, unless the configuration or the chunk has more. None takes more memory than the
+// chunk.
 const largestDictionary = 64 << 20
 
-// lzmaCoder is the codec numcodecs.lzma. The library keeps nothing between calls: decoding takes the dictionary, at most as many
-// bytes as there are to decode, some 30 kB of probabilities, and 16 bytes for every match, which are soon free again.
+// lzmaCoder is the codec numcodecs.lzma. The library keeps nothing between calls:
+// decoding takes the dictionary, at most as many bytes as there are to decode, some 30 kB
+// of probabilities, and 16 bytes for every match, which are soon free again.
 type lzmaCoder struct {
 	format     int
 	check      byte // of .xz files
@@ -32,16 +34,17 @@ type lzmaCoder struct {
 	deltas     []int // distances, in bytes
 }
 
-// MaxEncoded implements [codec.BytesBytes]. What does not shrink is stored in chunks of 64 KiB, or as literals that are all a
-// little longer; a file may have several blocks.
+// MaxEncoded implements [codec.BytesBytes]. What does not shrink is stored in chunks of
+// 64 KiB, or as literals that are all a little longer; a file may have several blocks.
 func (*lzmaCoder) MaxEncoded(n int64) int64 {
 	const headers = 4 << 10
 	n = min(n, math.MaxInt64/2)
 	return n + n/16 + headers
 }
 
-// Encode implements [codec.BytesBytes]. Of all that a preset says it takes the size of the dictionary: the library has another way
-// to search for matches, in a tree, which takes hours for a chunk of zeros, and writes streams for it that do not decode.
+// Encode implements [codec.BytesBytes]. Of all that a preset says it takes the size of
+// the dictionary: the library has another way to search for matches, in a tree, which
+// takes hours for a chunk of zeros, and writes streams for it that do not decode.
 func (c *lzmaCoder) Encode(dst, src []byte) ([]byte, error) {
 	data := src
 	if len(c.deltas) > 0 {
@@ -120,7 +123,8 @@ func (c *lzmaCoder) decode(dst, src []byte, most int) (out []byte, err error) {
 	return out, err
 }
 
-// allowed returns the most bytes of a dictionary that the header of a chunk of most bytes may claim.
+// allowed returns the most bytes of a dictionary that the header of a chunk of most bytes
+// may claim.
 func (c *lzmaCoder) allowed(most int) int64 { return int64(max(largestDictionary, c.dictionary, most)) }
 
 // tooLarge returns the error of a dictionary that the metadata cannot have led to.
@@ -162,8 +166,9 @@ func appendAlone(dst, src []byte, most int, allowed int64) ([]byte, error) {
 	return appendStream(dst, src[lzma.HeaderLen:], most, h)
 }
 
-// appendStream appends what src, a raw LZMA stream, decodes to. The library wants a header, and takes a dictionary of the size that
-// is in it: it gets one that is no larger than what is wanted.
+// appendStream appends what src, a raw LZMA stream, decodes to. The library wants a
+// header, and takes a dictionary of the size that is in it: it gets one that is no larger
+// than what is wanted.
 func appendStream(dst, src []byte, most int, h header) ([]byte, error) {
 	b := budget.Get(int64(lzma.HeaderLen + len(src)))
 	defer b.Put()
@@ -182,7 +187,8 @@ func appendStream(dst, src []byte, most int, h header) ([]byte, error) {
 	return out, err
 }
 
-// delta replaces every byte by its difference from the one that stands so many bytes before it.
+// delta replaces every byte by its difference from the one that stands so many bytes
+// before it.
 func delta(data []byte, distance int) {
 	for i := len(data) - 1; i >= distance; i-- {
 		data[i] -= data[i-distance]

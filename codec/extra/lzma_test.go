@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestGolden reads frames that numcodecs wrote, which interop/frames.py put into the archive, exactly and not with a byte less.
+// TestGolden reads frames that numcodecs wrote, which interop/frames.py put into the
+// archive, exactly and not with a byte less.
 func TestGolden(t *testing.T) {
 	z, err := zip.OpenReader("testdata/frames.zip")
 	if err != nil {
@@ -82,7 +83,8 @@ func (s sample) read(t testing.TB) (c codec.BytesBytes, src, plain []byte) {
 	return made(t, lzmaOf(s.configuration)), readFile(t, s.file), plain
 }
 
-// TestSamples decodes whole files, beginnings of all lengths, and what is followed by something.
+// TestSamples decodes whole files, beginnings of all lengths, and what is followed by
+// something.
 func TestSamples(t *testing.T) {
 	for _, s := range samples {
 		c, src, plain := s.read(t)
@@ -103,7 +105,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestFlips alters a bit of every byte: containers with a checksum never decode to anything else.
+// TestFlips alters a bit of every byte: containers with a checksum never decode to
+// anything else.
 func TestFlips(t *testing.T) {
 	for _, s := range samples {
 		c, src, plain := s.read(t)
@@ -143,7 +146,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// dictionaryOf returns an .xz file whose first block claims a dictionary, and is otherwise text.xz.
+// dictionaryOf returns an .xz file whose first block claims a dictionary, and is
+// otherwise text.xz.
 func dictionaryOf(t *testing.T, claim byte) []byte {
 	src := readFile(t, "text.xz")
 	head := src[xzHead:][:(int(src[xzHead])+1)*4]
@@ -154,8 +158,9 @@ func dictionaryOf(t *testing.T, claim byte) []byte {
 	return src
 }
 
-// TestDictionary reads headers that claim dictionaries of all sizes: memory is taken for what there is to decode, and claims that
-// neither the configuration nor preset 9 can have led to are refused.
+// TestDictionary reads headers that claim dictionaries of all sizes: memory is taken for
+// what there is to decode, and claims that neither the configuration nor preset 9 can
+// have led to are refused.
 func TestDictionary(t *testing.T) {
 	plain := readFile(t, "text.plain")
 	const of64, of96, of4096 = 28, 29, 40 // MiB, the last less a byte
@@ -182,7 +187,8 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
-// checkMemory runs f and checks the bytes that it allocates: the least of three times, as others may run.
+// checkMemory runs f and checks the bytes that it allocates: the least of three times, as
+// others may run.
 func checkMemory(t *testing.T, what int, most int64, f func()) {
 	t.Helper()
 	least := most + 1
@@ -194,7 +200,8 @@ func checkMemory(t *testing.T, what int, most int64, f func()) {
 	}
 }
 
-// TestUnsupported names a filter and a checksum that are not known, and what is only read.
+// TestUnsupported names a filter and a checksum that are not known, and what is only
+// read.
 func TestUnsupported(t *testing.T) {
 	c := made(t, numcodecs.LZMA(1))
 	if _, err := c.Decode(nil, readFile(t, "text-x86.xz"), 1<<20); !errors.Is(err, codec.ErrUnsupported) || !strings.Contains(err.Error(), "filter 0x4") {
@@ -231,8 +238,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestLeftOver refuses chunks whose coder ends before they do. The library would take what is left for the chunks that follow,
-// and whatever they claim.
+// TestLeftOver refuses chunks whose coder ends before they do. The library would take
+// what is left for the chunks that follow, and whatever they claim.
 func TestLeftOver(t *testing.T) {
 	const most = 100
 	const zero = "\x00\x00\x00\x00\x00\x00" // what the byte 0 is

@@ -17,8 +17,8 @@ type chunk struct {
 	decoded int // bytes; 0 for the end
 }
 
-// nextChunk reads the header of the chunk that src begins with. Its properties take the library's memory, six megabytes at most,
-// and so have to be those that LZMA2 may have.
+// nextChunk reads the header of the chunk that src begins with. Its properties take the
+// library's memory, six megabytes at most, and so have to be those that LZMA2 may have.
 func nextChunk(src []byte) (chunk, error) {
 	const (
 		stored  = 0x02 // up to here a chunk is not compressed
@@ -48,14 +48,15 @@ func nextChunk(src []byte) (chunk, error) {
 	return c, nil
 }
 
-// validProperties reports whether a stream may have the properties that a byte stands for. Larger ones than those were never in
-// use: liblzma refuses them too.
+// validProperties reports whether a stream may have the properties that a byte stands
+// for. Larger ones than those were never in use: liblzma refuses them too.
 func validProperties(b byte) bool {
 	p, err := lzma.PropertiesForCode(b)
 	return err == nil && p.LC+p.LP <= 4
 }
 
-// chunksSize returns the bytes of the LZMA2 stream that src begins with, and those that it decodes to, at most most.
+// chunksSize returns the bytes of the LZMA2 stream that src begins with, and those that
+// it decodes to, at most most.
 func chunksSize(src []byte, most int) (stored, decoded int, err error) {
 	for {
 		c, err := nextChunk(src[stored:])
@@ -72,8 +73,9 @@ func chunksSize(src []byte, most int) (stored, decoded int, err error) {
 	}
 }
 
-// appendChunks appends what the LZMA2 stream that src begins with decodes to, and returns the bytes that it takes in src. The stream
-// is decoded chunk by chunk: where the bytes of one are not all used, the library takes the others for the next.
+// appendChunks appends what the LZMA2 stream that src begins with decodes to, and returns
+// the bytes that it takes in src. The stream is decoded chunk by chunk: where the bytes
+// of one are not all used, the library takes the others for the next.
 func appendChunks(dst, src []byte, most, dictionary int) (out []byte, used int, err error) {
 	stored, decoded, err := chunksSize(src, most)
 	if err != nil || decoded == 0 {

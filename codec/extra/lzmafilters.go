@@ -81,7 +81,8 @@ func newLZMA(configuration []byte) (any, error) {
 	return made, made.setPreset(preset)
 }
 
-// setFilters takes deltas and, as the last filter, LZMA of the kind that the container has.
+// setFilters takes deltas and, as the last filter, LZMA of the kind that the container
+// has.
 func (c *lzmaCoder) setFilters(filters []json.RawMessage) error {
 	if len(filters) < 1 || len(filters) > 4 {
 		return fmt.Errorf("%w: lzma: %d filters, and there may be 1 to 4", codec.ErrConfiguration, len(filters))
@@ -135,7 +136,8 @@ func (c *lzmaCoder) setDelta(raw json.RawMessage) error {
 	return nil
 }
 
-// setLZMA takes a filter of LZMA. Members that say how to search for matches are left to the library.
+// setLZMA takes a filter of LZMA. Members that say how to search for matches are left to
+// the library.
 func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 	var f struct {
 		ID         config.Int  `json:"id"`

@@ -22,11 +22,12 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// tablePath is the document that this test makes: VARVE_UPDATE=1 go test -run TestTable . in this folder writes it anew.
+// tablePath is the document that this test makes: VARVE_UPDATE=1 go test -run TestTable .
+// in this folder writes it anew.
 const tablePath = "../../docs/codecs.md"
 
-// TestTable makes the table of data types and codecs, by coding elements of every type through every registered codec, and
-// compares it with the one in the documentation.
+// TestTable makes the table of data types and codecs, by coding elements of every type
+// through every registered codec, and compares it with the one in the documentation.
 func TestTable(t *testing.T) {
 	got := table(t)
 	if os.Getenv("VARVE_UPDATE") != "" {
@@ -77,7 +78,8 @@ func types(t *testing.T) []dtype.Type {
 // sortable returns the name of a type such that int8 comes before int16.
 func sortable(t dtype.Type) string { return fmt.Sprintf("%08d %s", t.Size(), t.Name()) }
 
-// configuration returns a sensible configuration of a codec for arrays of a type and two axes; nil is none.
+// configuration returns a sensible configuration of a codec for arrays of a type and two
+// axes; nil is none.
 func configuration(name string, typ dtype.Type) []byte {
 	numPy, _ := typ.NumPy()
 	switch name[strings.LastIndexByte(name, '/')+1:] { // others are URLs of the same
@@ -114,7 +116,8 @@ func configuration(name string, typ dtype.Type) []byte {
 	return nil
 }
 
-// serial returns the metadata of the codec that usually turns arrays of a type into bytes.
+// serial returns the metadata of the codec that usually turns arrays of a type into
+// bytes.
 func serial(typ dtype.Type) metadata.Extension {
 	switch typ.Kind() {
 	case dtype.String:
@@ -135,7 +138,8 @@ const (
 	refused
 )
 
-// kindOf makes the codec of a name for a type that it takes. Its error is why there is none.
+// kindOf makes the codec of a name for a type that it takes. Its error is why there is
+// none.
 func kindOf(name string, all []dtype.Type) (kind, error) {
 	var first error
 	for _, typ := range all {

@@ -11,10 +11,12 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// xzFile is the state of reading .xz files (xz file format 1.2), one or several, without anything between them.
+// xzFile is the state of reading .xz files (xz file format 1.2), one or several, without
+// anything between them.
 //
-// The library has a reader of them, too. It takes a dictionary as large as each block claims, however little the block has, and knows
-// no filters; so the container is read here, and the library decodes what is in it.
+// The library has a reader of them, too. It takes a dictionary as large as each block
+// claims, however little the block has, and knows no filters; so the container is read
+// here, and the library decodes what is in it.
 type xzFile struct {
 	src     []byte // what is left
 	out     []byte
@@ -90,7 +92,8 @@ func matches(data, sum []byte) error {
 	return nil
 }
 
-// appendEnd appends what follows blocks: an index of them, and a footer. There is but one way to write it.
+// appendEnd appends what follows blocks: an index of them, and a footer. There is but one
+// way to write it.
 func appendEnd(dst []byte, blocks uint64, records, flags []byte) []byte {
 	dst = append(binary.AppendUvarint(append(dst, 0), blocks), records...)
 	dst = append(dst, make([]byte, -len(dst)&3)...)
@@ -139,7 +142,8 @@ func (x *xzFile) block(records []byte, check byte) ([]byte, error) {
 	return binary.AppendUvarint(binary.AppendUvarint(records, uint64(size)), uint64(len(data))), nil
 }
 
-// appendCheck appends the checksum of data, by its number in the format; false if that is not known.
+// appendCheck appends the checksum of data, by its number in the format; false if that is
+// not known.
 func appendCheck(dst []byte, check byte, data []byte) ([]byte, bool) {
 	switch check {
 	case checkNone:

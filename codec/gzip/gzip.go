@@ -1,8 +1,8 @@
-// Package gzip is the codec that stores chunks as gzip files (zarr-specs v3, "Gzip codec"; RFC 1952).
-// Importing the package registers it as "gzip".
+// Package gzip is the codec that stores chunks as gzip files (zarr-specs v3, "Gzip
+// codec"; RFC 1952). Importing the package registers it as "gzip".
 //
-// What it writes depends on the data and the level alone: no time, no name, no host. It reads files of one or
-// several members, from any writer.
+// What it writes depends on the data and the level alone: no time, no name, no host. It
+// reads files of one or several members, from any writer.
 package gzip
 
 import (
@@ -22,13 +22,14 @@ const defaultLevel = 5
 
 func init() { codec.Register("gzip", New) }
 
-// Extension returns the metadata of the codec. Level goes from 0, which only stores, to 9, which is smallest and
-// slowest; [New] refuses others.
+// Extension returns the metadata of the codec. Level goes from 0, which only stores, to
+// 9, which is smallest and slowest; [New] refuses others.
 func Extension(level int) metadata.Extension {
 	return metadata.Extension{Name: "gzip", Configuration: fmt.Appendf(nil, `{"level":%d}`, level)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes]. A missing level means 5.
+// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes]. A missing level
+// means 5.
 func New(configuration []byte) (any, error) {
 	c := struct {
 		Level config.Int `json:"level"`
@@ -42,13 +43,15 @@ func New(configuration []byte) (any, error) {
 	return coder{efforts[c.Level]}, nil
 }
 
-// efforts maps levels to those of the library. Its levels below 6 are much faster than zlib's and lose up to a fifth of
-// the ratio on shuffled numbers; these have at least about zlib's ratio at about its speed or better.
+// efforts maps levels to those of the library. Its levels below 6 are much faster than
+// zlib's and lose up to a fifth of the ratio on shuffled numbers; these have at least
+// about zlib's ratio at about its speed or better.
 var efforts = [10]int{0, 6, 6, 7, 7, 7, 7, 7, 8, 9}
 
 type coder struct{ effort int }
 
-// MaxEncoded implements [codec.BytesBytes]. Fixed codes, the worst that a plain writer chooses, take nine bits a byte.
+// MaxEncoded implements [codec.BytesBytes]. Fixed codes, the worst that a plain writer
+// chooses, take nine bits a byte.
 func (coder) MaxEncoded(n int64) int64 {
 	const header = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/8 + header

@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/internal/bounded"
 )
 
-// Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between chunks, for all arrays.
+// Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between
+// chunks, for all arrays.
 var (
 	writers [10]sync.Pool // of *writer, by effort
 	readers sync.Pool     // of *reader
@@ -78,7 +79,8 @@ func (r *reader) appendTo(dst []byte, most int) ([]byte, error) {
 	return bounded.Append(slices.Grow(dst, most), &r.gz, most)
 }
 
-// unexpected turns the end of a source without any member, which the library calls a clean one, into an error.
+// unexpected turns the end of a source without any member, which the library calls a
+// clean one, into an error.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

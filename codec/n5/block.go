@@ -16,7 +16,8 @@ import (
 // modes are the kinds of blocks that N5 has besides the default.
 var modes = map[uint16]string{1: "varlength", 2: "object"}
 
-// headerSize returns the bytes before the elements: mode, number of axes, and their lengths.
+// headerSize returns the bytes before the elements: mode, number of axes, and their
+// lengths.
 func headerSize(rank int) int { return 4 + 4*rank }
 
 // appendHeader appends the header of a block of that shape.
@@ -44,7 +45,8 @@ func (r *room) turn(shape []int64) []int64 {
 	return r.turned
 }
 
-// parseHeader returns the shape of a block, in the room that there is, and what is behind the header.
+// parseHeader returns the shape of a block, in the room that there is, and what is behind
+// the header.
 func (c *coder) parseHeader(room []int64, src []byte) (shape []int64, rest []byte, err error) {
 	if len(src) < 4 {
 		return nil, nil, fmt.Errorf("%w: n5_default: %d bytes are too few for a header", codec.ErrCorrupt, len(src))
@@ -68,11 +70,13 @@ func (c *coder) parseHeader(room []int64, src []byte) (shape []int64, rest []byt
 	return shape, src[headerSize(rank):], nil
 }
 
-// inflation is how many times longer than its stored form a block can be with the compressors that there are.
+// inflation is how many times longer than its stored form a block can be with the
+// compressors that there are.
 const inflation = 1 << 15
 
-// blockSize returns the bytes of the elements of a block, whose shape is also given with its axes reversed. One that is larger than the chunk, of n bytes, is believed
-// as far as the stored bytes can hold it and as the limit of the program goes.
+// blockSize returns the bytes of the elements of a block, whose shape is also given with
+// its axes reversed. One that is larger than the chunk, of n bytes, is believed as far as
+// the stored bytes can hold it and as the limit of the program goes.
 func (c *coder) blockSize(shape, turned []int64, n int64, stored int) (int64, error) {
 	elements, ok := checked.Product(shape...)
 	size, fits := checked.Mul(elements, c.size)
@@ -107,7 +111,8 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return out, nil
 }
 
-// Decode implements [codec.ArrayBytes]. A block of another shape than the chunk is cut, or padded with the fill value.
+// Decode implements [codec.ArrayBytes]. A block of another shape than the chunk is cut,
+// or padded with the fill value.
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	r := rooms.Get().(*room)
 	defer rooms.Put(r)
@@ -135,7 +140,8 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	return nil
 }
 
-// fit copies what a decoded block and a chunk of another shape have in common. The view is of the reversed axes.
+// fit copies what a decoded block and a chunk of another shape have in common. The view
+// is of the reversed axes.
 func (c *coder) fit(dst *codec.Block, v grid.View) {
 	grid.FillBytes(dst.Data, c.spec.Fill)
 	slices.Reverse(v.Shape)

@@ -1,8 +1,10 @@
-// Package n5 is the codec of blocks that N5 wrote (zarr-extensions, "n5_default"; N5 4.0.0, blocks of the default mode).
+// Package n5 is the codec of blocks that N5 wrote (zarr-extensions, "n5_default"; N5
+// 4.0.0, blocks of the default mode).
 //
-// A block is a header with its own shape, and the elements in Fortran order and big-endian, compressed as a whole. A block at the
-// border may have been cut, or have been padded: it is read either way, cut or padded to the chunk that the grid has.
-// The axes of the array are those of N5 in the same order.
+// A block is a header with its own shape, and the elements in Fortran order and
+// big-endian, compressed as a whole. A block at the border may have been cut, or have
+// been padded: it is read either way, cut or padded to the chunk that the grid has. The
+// axes of the array are those of N5 in the same order.
 //
 // Importing the package registers it as "n5_default".
 package n5
@@ -23,8 +25,9 @@ const Name = "n5_default"
 
 func init() { codec.Register(Name, New) }
 
-// Extension returns the metadata of the codec around the codecs of the block: a transposition that reverses all axes, "bytes" in
-// big-endian order, and at most one codec that compresses. [New] and Bind refuse others.
+// Extension returns the metadata of the codec around the codecs of the block: a
+// transposition that reverses all axes, "bytes" in big-endian order, and at most one
+// codec that compresses. [New] and Bind refuse others.
 func Extension(codecs ...metadata.Extension) metadata.Extension {
 	text := []byte(`{"codecs":[`)
 	for i, c := range codecs {
@@ -36,7 +39,8 @@ func Extension(codecs ...metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: Name, Configuration: append(text, "]}"...)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a [codec.Nester].
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a
+// [codec.Nester].
 func New(configuration []byte) (any, error) {
 	c := new(coder)
 	if err := c.parse(configuration); err != nil {
@@ -134,7 +138,8 @@ func (c *coder) Bind(spec codec.Spec) error {
 	return nil
 }
 
-// bindTurn makes the transposition, which has to reverse all axes, and returns what it makes.
+// bindTurn makes the transposition, which has to reverse all axes, and returns what it
+// makes.
 func (c *coder) bindTurn() (codec.Spec, error) {
 	registry := codec.Default
 	if c.env.Registry != nil {
@@ -173,7 +178,8 @@ func moved(err error) error {
 	return err
 }
 
-// overhang is how many bytes longer than the chunk a stored block may be, because it was padded to more than the grid has.
+// overhang is how many bytes longer than the chunk a stored block may be, because it was
+// padded to more than the grid has.
 const overhang = 16 << 20
 
 // EncodedSize implements [codec.ArrayBytes].

@@ -117,7 +117,8 @@ func fromHex(t testing.TB, text string) []byte {
 	return b
 }
 
-// TestLayout has a block of 1×2×3 elements by hand: a header, and 1 to 6 with the first axis the fastest.
+// TestLayout has a block of 1×2×3 elements by hand: a header, and 1 to 6 with the first
+// axis the fastest.
 func TestLayout(t *testing.T) {
 	c := bound(t, extension(3), codec.Spec{Type: dtype.Of[uint16](), Rank: 3})
 	block := fromHex(t, "0000"+"0003"+"000000010000000200000003"+"000100020003000400050006")

@@ -13,9 +13,10 @@ import (
 
 func init() { registerFilter[bitRound]("bitround") }
 
-// BitRound returns the metadata of numcodecs.bitround: floats keep so many bits of their fraction, rounded, ties to even.
-// Write arrays with the codec "bitround" instead, of which this is the old name. It takes integers as well; zarrs wrote such arrays
-// under this name, and they are read where that codec is registered.
+// BitRound returns the metadata of numcodecs.bitround: floats keep so many bits of their
+// fraction, rounded, ties to even. Write arrays with the codec "bitround" instead, of
+// which this is the old name. It takes integers as well; zarrs wrote such arrays under
+// this name, and they are read where that codec is registered.
 func BitRound(keepbits int) metadata.Extension {
 	return filterExtension("bitround", struct {
 		Keep int `json:"keepbits"`

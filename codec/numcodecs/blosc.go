@@ -11,9 +11,10 @@ import (
 
 func init() { register("blosc", newBlosc) }
 
-// Blosc returns the metadata of numcodecs.blosc: the codec "blosc", with the size of elements taken from the data type. The
-// shuffle is 0 for none, 1 for bytes, 2 for bits, and -1 for bits where elements have one byte, else bytes.
-// A blocksize of 0 bytes leaves it to the codec.
+// Blosc returns the metadata of numcodecs.blosc: the codec "blosc", with the size of
+// elements taken from the data type. The shuffle is 0 for none, 1 for bytes, 2 for bits,
+// and -1 for bits where elements have one byte, else bytes. A blocksize of 0 bytes leaves
+// it to the codec.
 func Blosc(cname string, clevel, shuffle, blocksize int) metadata.Extension {
 	return extension("blosc", `{"cname":%q,"clevel":%d,"shuffle":%d,"blocksize":%d}`, cname, clevel, shuffle, blocksize)
 }
@@ -65,7 +66,8 @@ func (b *blosc) make() error {
 	return nil
 }
 
-// Bind implements [codec.Binder]. The size of elements decides how they are encoded; a frame says for itself how it is decoded.
+// Bind implements [codec.Binder]. The size of elements decides how they are encoded; a
+// frame says for itself how it is decoded.
 func (b *blosc) Bind(spec codec.Spec) error {
 	if b.Size != 0 || spec.Type.Size() == 0 || spec.Type.Size() > 255 {
 		return nil

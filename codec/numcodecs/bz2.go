@@ -17,8 +17,9 @@ import (
 
 func init() { register("bz2", newBZ2, "bz2", "https://codec.zarrs.dev/bytes_to_bytes/bz2") }
 
-// BZ2 returns the metadata of numcodecs.bz2: a bzip2 file. The level, 1 to 9, is how many hundred thousand bytes are compressed
-// together. Writing takes an import of varve.dev/zarr/codec/extra.
+// BZ2 returns the metadata of numcodecs.bz2: a bzip2 file. The level, 1 to 9, is how many
+// hundred thousand bytes are compressed together. Writing takes an import of
+// varve.dev/zarr/codec/extra.
 func BZ2(level int) metadata.Extension { return extension("bz2", `{"level":%d}`, level) }
 
 // BZ2Encoder appends a bzip2 file with the bytes of src to dst. The level is from 1 to 9.
@@ -44,8 +45,8 @@ func newBZ2(configuration []byte) (any, error) {
 
 type bz2Coder struct{ level int }
 
-// MaxEncoded implements [codec.BytesBytes]. Codes for 256 bytes that are equally frequent, and tables for every block; a file may
-// have several.
+// MaxEncoded implements [codec.BytesBytes]. Codes for 256 bytes that are equally
+// frequent, and tables for every block; a file may have several.
 func (bz2Coder) MaxEncoded(n int64) int64 {
 	const tables = 4 << 10
 	n = min(n, math.MaxInt64/2)
@@ -61,8 +62,9 @@ func (c bz2Coder) Encode(dst, src []byte) ([]byte, error) {
 	return (*e)(dst, src, c.level)
 }
 
-// Decode implements [codec.BytesBytes]. The library has no way to begin anew with memory that it has: every call takes four bytes
-// for each byte of a block, 400 kB times the level that the file names, however few it decodes to.
+// Decode implements [codec.BytesBytes]. The library has no way to begin anew with memory
+// that it has: every call takes four bytes for each byte of a block, 400 kB times the
+// level that the file names, however few it decodes to.
 func (bz2Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	out, err := bounded.Append(slices.Grow(dst, int(most)), bzip2.NewReader(bytes.NewReader(src)), int(most))
 	switch {
@@ -76,7 +78,8 @@ func (bz2Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return dst, fmt.Errorf("%w: bz2: %w", codec.ErrCorrupt, err)
 }
 
-// What the library says of checksums. They are errors like any other where it says it in other words.
+// What the library says of checksums. They are errors like any other where it says it in
+// other words.
 const (
 	wrongBlock = bzip2.StructuralError("block checksum mismatch")
 	wrongFile  = bzip2.StructuralError("file checksum mismatch")

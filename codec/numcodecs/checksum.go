@@ -44,7 +44,8 @@ func registerChecksum(id string, usual Location, sum func([]byte) uint32, others
 	}, others...)
 }
 
-// located returns the metadata of a checksum; an empty location is left out and means the usual one.
+// located returns the metadata of a checksum; an empty location is left out and means the
+// usual one.
 func located(id string, at Location) metadata.Extension {
 	if at == "" {
 		return extension(id, `{}`)

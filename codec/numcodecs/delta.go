@@ -12,8 +12,9 @@ import (
 
 func init() { registerFilter[delta]("delta") }
 
-// Delta returns the metadata of numcodecs.delta: the first element, and then the difference of each to the one before it, in C order,
-// stored as encoded. The zero Type for encoded stands for decoded, the type of the array.
+// Delta returns the metadata of numcodecs.delta: the first element, and then the
+// difference of each to the one before it, in C order, stored as encoded. The zero Type
+// for encoded stands for decoded, the type of the array.
 func Delta(decoded, encoded dtype.Type) metadata.Extension {
 	return filterExtension("delta", struct {
 		Decoded string `json:"dtype"`
@@ -46,7 +47,8 @@ func (d *delta) parse(configuration []byte) error {
 	return err
 }
 
-// Bind implements [codec.ArrayArray]. Bools wrap [codec.ErrUnsupported]: numcodecs does not get them back either.
+// Bind implements [codec.ArrayArray]. Bools wrap [codec.ErrUnsupported]: numcodecs does
+// not get them back either.
 func (d *delta) Bind(spec codec.Spec) (codec.Spec, error) {
 	var err error
 	if d.from, d.to, err = bindTypes("numcodecs.delta", spec.Type, d.decoded, d.encoded); err != nil {
@@ -59,7 +61,8 @@ func (d *delta) Bind(spec codec.Spec) (codec.Spec, error) {
 	return encodedSpec(spec, d.from, d.to), nil
 }
 
-// promote returns the arithmetic of the type that NumPy computes in for operands of two types, 0 for integers.
+// promote returns the arithmetic of the type that NumPy computes in for operands of two
+// types, 0 for integers.
 func promote(a, b *number.Format) arithmetic {
 	if a.Carrier != number.Float && b.Carrier != number.Float {
 		return 0
@@ -96,7 +99,8 @@ type running struct {
 	f float64
 }
 
-// differences puts the difference to the one before it in the place of every number of a lane, and returns the last number.
+// differences puts the difference to the one before it in the place of every number of a
+// lane, and returns the last number.
 func (d *delta) differences(b *number.Block, lane, n int, last running) running {
 	switch step := d.from.lanes; d.from.format.Carrier {
 	case number.Signed:
@@ -135,7 +139,8 @@ func (d *delta) Decode(dst *codec.Block, src codec.Block) error {
 
 var widest, _ = number.Of(dtype.Of[float64]())
 
-// accumulate puts the sum up to it in the place of every number of a lane, and returns the last sum.
+// accumulate puts the sum up to it in the place of every number of a lane, and returns
+// the last sum.
 func (d *delta) accumulate(b *number.Block, carrier number.Carrier, lane, n int, sum running) running {
 	step := d.from.lanes
 	switch {

@@ -31,7 +31,8 @@ func newFilter(t testing.TB, ext metadata.Extension) codec.ArrayArray {
 	return f.(codec.ArrayArray)
 }
 
-// boundFilter returns a filter for arrays of a type, and the spec of what it makes of them.
+// boundFilter returns a filter for arrays of a type, and the spec of what it makes of
+// them.
 func boundFilter(t testing.TB, ext metadata.Extension, typ dtype.Type) (codec.ArrayArray, codec.Spec) {
 	t.Helper()
 	f := newFilter(t, ext)
@@ -255,7 +256,8 @@ func TestFilterConfigurations(t *testing.T) {
 	}
 }
 
-// TestBitRoundOther rounds what NumPy has no floats of as the codec "bitround" does, under the names that zarrs has for both.
+// TestBitRoundOther rounds what NumPy has no floats of as the codec "bitround" does,
+// under the names that zarrs has for both.
 func TestBitRoundOther(t *testing.T) {
 	f, out := boundFilter(t, BitRound(3), dtype.Of[uint8]())
 	if got := filtered(t, f, out, row(dtype.Of[uint8](), []byte{11, 123, 255})); !bytes.Equal(got.Data, []byte{12, 128, 224}) {
@@ -381,7 +383,8 @@ func TestDeltaIntegers(t *testing.T) {
 	})
 }
 
-// TestQuantizeScale compares with the definition in numcodecs, whose logarithms are exact where these are not.
+// TestQuantizeScale compares with the definition in numcodecs, whose logarithms are exact
+// where these are not.
 func TestQuantizeScale(t *testing.T) {
 	for digits := -maxDigits; digits <= maxDigits; digits++ {
 		s := scaleOf(digits)

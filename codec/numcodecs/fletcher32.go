@@ -16,12 +16,14 @@ func init() {
 	register("fletcher32", f, "fletcher32", "https://codec.zarrs.dev/bytes_to_bytes/fletcher32")
 }
 
-// Fletcher32 returns the metadata of numcodecs.fletcher32: the checksum of HDF5 and netCDF-4, which is not quite Fletcher's.
-// It stands behind the data and has no configuration.
+// Fletcher32 returns the metadata of numcodecs.fletcher32: the checksum of HDF5 and
+// netCDF-4, which is not quite Fletcher's. It stands behind the data and has no
+// configuration.
 func Fletcher32() metadata.Extension { return extension("fletcher32", `{}`) }
 
-// fletcher32 sums 16-bit words, the high byte first, and the sums. Both are taken modulo 65535 in such a way that only a sum
-// of zeros is 0. As that depends on nothing but the exact sums, they are folded as seldom as 64 bits permit.
+// fletcher32 sums 16-bit words, the high byte first, and the sums. Both are taken modulo
+// 65535 in such a way that only a sum of zeros is 0. As that depends on nothing but the
+// exact sums, they are folded as seldom as 64 bits permit.
 func fletcher32(data []byte) uint32 {
 	const stretch = 1 << 20 // bytes: sums stay below 2^56
 	var a, b uint64

@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// frame is a row of the manifest of testdata/frames.zip, which interop/frames.py wrote with numcodecs.
+// frame is a row of the manifest of testdata/frames.zip, which interop/frames.py wrote
+// with numcodecs.
 type frame struct {
 	ID            string
 	Configuration json.RawMessage
@@ -62,7 +63,8 @@ func addFrames(f *testing.F, name string) {
 	}
 }
 
-// TestGolden reads frames that numcodecs wrote, exactly and not with a byte less, and writes the same bytes where there is no choice.
+// TestGolden reads frames that numcodecs wrote, exactly and not with a byte less, and
+// writes the same bytes where there is no choice.
 func TestGolden(t *testing.T) {
 	racing.Skip(t)
 	all := frames(t)
@@ -90,7 +92,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// sameBytes tells codecs that leave an encoder no choice, and LZ4, whose bytes are those of the C library.
+// sameBytes tells codecs that leave an encoder no choice, and LZ4, whose bytes are those
+// of the C library.
 func sameBytes(id string) bool {
 	return strings.Contains("shuffle adler32 crc32 crc32c fletcher32 jenkins_lookup3 lz4 base64", id)
 }

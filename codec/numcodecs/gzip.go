@@ -11,7 +11,8 @@ import (
 
 func init() { register("gzip", newGZip) }
 
-// GZip returns the metadata of numcodecs.gzip, which is the codec of package gzip but for its levels, those of [Zlib].
+// GZip returns the metadata of numcodecs.gzip, which is the codec of package gzip but for
+// its levels, those of [Zlib].
 func GZip(level int) metadata.Extension { return extension("gzip", `{"level":%d}`, level) }
 
 func newGZip(configuration []byte) (any, error) {
@@ -22,7 +23,8 @@ func newGZip(configuration []byte) (any, error) {
 	return gzip.New(gzip.Extension(level).Configuration)
 }
 
-// deflateLevel returns a level from 0 to 9. What zlib takes for level -1 is 6; what numcodecs takes without any is 1.
+// deflateLevel returns a level from 0 to 9. What zlib takes for level -1 is 6; what
+// numcodecs takes without any is 1.
 func deflateLevel(id string, configuration []byte) (int, error) {
 	c := struct {
 		Level config.Int `json:"level"`

@@ -13,12 +13,12 @@ import (
 
 func init() { register("jenkins_lookup3", newJenkins) }
 
-// JenkinsLookup3 returns the metadata of numcodecs.jenkins_lookup3: the checksum of HDF5 metadata (Bob Jenkins, lookup3.c,
-// hashlittle). It stands behind the data.
+// JenkinsLookup3 returns the metadata of numcodecs.jenkins_lookup3: the checksum of HDF5
+// metadata (Bob Jenkins, lookup3.c, hashlittle). It stands behind the data.
 func JenkinsLookup3() metadata.Extension { return extension("jenkins_lookup3", `{}`) }
 
-// newJenkins takes a first value of the hash, and bytes that are hashed before the data; these are a list of numbers, as
-// numcodecs has no other spelling for them in JSON.
+// newJenkins takes a first value of the hash, and bytes that are hashed before the data;
+// these are a list of numbers, as numcodecs has no other spelling for them in JSON.
 func newJenkins(configuration []byte) (any, error) {
 	var c struct {
 		First  config.Int   `json:"initval"`
@@ -53,7 +53,8 @@ func lookup3(first uint32, before, data []byte) uint32 {
 	return m.sum()
 }
 
-// mixer is the state of lookup3. It keeps the last block back, of up to 12 bytes, because that one is mixed otherwise.
+// mixer is the state of lookup3. It keeps the last block back, of up to 12 bytes, because
+// that one is mixed otherwise.
 type mixer struct {
 	a, b, c uint32
 	last    [12]byte

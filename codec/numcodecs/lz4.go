@@ -16,8 +16,9 @@ import (
 
 func init() { register("lz4", newLZ4) }
 
-// LZ4 returns the metadata of numcodecs.lz4: the number of bytes as 32 bits, the lowest first, and an LZ4 block. The greater
-// the acceleration, the faster and the larger; less than 1 means 1.
+// LZ4 returns the metadata of numcodecs.lz4: the number of bytes as 32 bits, the lowest
+// first, and an LZ4 block. The greater the acceleration, the faster and the larger; less
+// than 1 means 1.
 func LZ4(acceleration int) metadata.Extension {
 	return extension("lz4", `{"acceleration":%d}`, acceleration)
 }
@@ -43,7 +44,8 @@ func newLZ4(configuration []byte) (any, error) {
 
 type lz4Coder struct{ acceleration int }
 
-// MaxEncoded implements [codec.BytesBytes]. A literal takes a byte, and 255 of them one more.
+// MaxEncoded implements [codec.BytesBytes]. A literal takes a byte, and 255 of them one
+// more.
 func (lz4Coder) MaxEncoded(n int64) int64 {
 	const ends = 64
 	n = min(n, math.MaxInt64/2)

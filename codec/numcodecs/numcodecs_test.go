@@ -139,7 +139,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestShuffleBound takes the size of elements from the data type where the metadata has none.
+// TestShuffleBound takes the size of elements from the data type where the metadata has
+// none.
 func TestShuffleBound(t *testing.T) {
 	for name, want := range map[string]string{"uint16": "abcdABCD", "int32": "aAbBcCdD", "uint8": "abcdABCD"} {
 		typ, err := dtype.Parse(name, nil)
@@ -179,7 +180,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestProvided passes configurations on to what was provided, without members that are null.
+// TestProvided passes configurations on to what was provided, without members that are
+// null.
 func TestProvided(t *testing.T) {
 	defer lzmaFactory.Store(nil)
 	var got string
@@ -193,7 +195,8 @@ func TestProvided(t *testing.T) {
 	}
 }
 
-// TestBloscBound has the size of elements in frames, and bits shuffled only where elements have one byte.
+// TestBloscBound has the size of elements in frames, and bits shuffled only where
+// elements have one byte.
 func TestBloscBound(t *testing.T) {
 	const shuffledBytes, shuffledBits = 1, 4 // flags of a frame
 	for name, want := range map[string][2]byte{"uint8": {shuffledBits, 1}, "float64": {shuffledBytes, 8}, "r24": {shuffledBytes, 3}} {

@@ -12,8 +12,9 @@ import (
 
 func init() { registerFilter[packBits]("packbits") }
 
-// PackBits returns the metadata of numcodecs.packbits: eight bools a byte, the first in the highest bit, behind a byte that says how
-// many bits the last one has too many. The encoded array has one axis.
+// PackBits returns the metadata of numcodecs.packbits: eight bools a byte, the first in
+// the highest bit, behind a byte that says how many bits the last one has too many. The
+// encoded array has one axis.
 func PackBits() metadata.Extension { return filterExtension("packbits", struct{}{}) }
 
 type packBits struct{}

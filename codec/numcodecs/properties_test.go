@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFletcherEqualsPlain compares sums that are seldom folded with those of HDF5, among them sums of 0 and of 65535.
+// TestFletcherEqualsPlain compares sums that are seldom folded with those of HDF5, among
+// them sums of 0 and of 65535.
 func TestFletcherEqualsPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0x7f, 0x80, 0xfe, 0xff}), 0, 40).Draw(t, "data")

@@ -14,8 +14,9 @@ import (
 
 func init() { registerFilter[quantize]("quantize") }
 
-// Quantize returns the metadata of numcodecs.quantize: floats are rounded to a power of two that keeps so many decimal digits behind
-// the point, and stored as encoded. The zero Type for encoded stands for decoded, the type of the array.
+// Quantize returns the metadata of numcodecs.quantize: floats are rounded to a power of
+// two that keeps so many decimal digits behind the point, and stored as encoded. The zero
+// Type for encoded stands for decoded, the type of the array.
 func Quantize(digits int, decoded, encoded dtype.Type) metadata.Extension {
 	return filterExtension("quantize", struct {
 		Digits  int    `json:"digits"`
@@ -24,7 +25,8 @@ func Quantize(digits int, decoded, encoded dtype.Type) metadata.Extension {
 	}{digits, numPyName(decoded), numPyName(encoded)})
 }
 
-// maxDigits is how many decimal digits a float64 can have behind its point, or zeros before it, so that there is a power of two.
+// maxDigits is how many decimal digits a float64 can have behind its point, or zeros
+// before it, so that there is a power of two.
 const maxDigits = 307
 
 type quantize struct {
@@ -56,7 +58,8 @@ func (q *quantize) parse(configuration []byte) error {
 	return err
 }
 
-// scaleOf returns the least power of two that is not less than ten to the power of digits.
+// scaleOf returns the least power of two that is not less than ten to the power of
+// digits.
 func scaleOf(digits int) float64 {
 	fraction, exponent := math.Frexp(math.Pow10(digits))
 	if fraction == 0.5 {

@@ -14,8 +14,9 @@ func init() {
 	register("shuffle", newShuffle, "shuffle", "https://codec.zarrs.dev/bytes_to_bytes/shuffle")
 }
 
-// Shuffle returns the metadata of numcodecs.shuffle: the first bytes of all elements, then all second bytes, and so on, so that
-// what follows compresses better. An element has size bytes; with 0 or 1 nothing is moved.
+// Shuffle returns the metadata of numcodecs.shuffle: the first bytes of all elements,
+// then all second bytes, and so on, so that what follows compresses better. An element
+// has size bytes; with 0 or 1 nothing is moved.
 func Shuffle(size int) metadata.Extension { return extension("shuffle", `{"elementsize":%d}`, size) }
 
 // usualElement is the size of elements in numcodecs when nothing is known of them.
@@ -42,7 +43,8 @@ type shuffler struct {
 	guessed bool  // the metadata has none
 }
 
-// Bind implements [codec.Binder]: zarr-python takes the size of the data type where the metadata has none.
+// Bind implements [codec.Binder]: zarr-python takes the size of the data type where the
+// metadata has none.
 func (s *shuffler) Bind(spec codec.Spec) error {
 	if !s.guessed {
 		return nil

@@ -121,7 +121,8 @@ func openOldFilterStore(t *testing.T, fsys fs.FS) filterStore {
 	}
 }
 
-// readFilterStore returns the elements of an array of two axes in little-endian order; chunks that are not stored are zeros.
+// readFilterStore returns the elements of an array of two axes in little-endian order;
+// chunks that are not stored are zeros.
 func readFilterStore(t *testing.T, s filterStore) []byte {
 	t.Helper()
 	f, out := boundFilter(t, s.filter, s.typ)

@@ -20,8 +20,8 @@ func init() {
 	register("zlib", newZlib, "zlib", "https://codec.zarrs.dev/bytes_to_bytes/zlib")
 }
 
-// Zlib returns the metadata of numcodecs.zlib: a zlib stream (RFC 1950). Level goes from 0, which only stores, to 9, which is
-// smallest and slowest; -1 is 6.
+// Zlib returns the metadata of numcodecs.zlib: a zlib stream (RFC 1950). Level goes from
+// 0, which only stores, to 9, which is smallest and slowest; -1 is 6.
 func Zlib(level int) metadata.Extension { return extension("zlib", `{"level":%d}`, level) }
 
 func newZlib(configuration []byte) (any, error) {
@@ -37,13 +37,15 @@ var efforts = [10]int{0, 6, 6, 7, 7, 7, 7, 7, 8, 9}
 
 type zlibCoder struct{ effort int }
 
-// MaxEncoded implements [codec.BytesBytes]. Fixed codes, the worst that a plain writer chooses, take nine bits a byte.
+// MaxEncoded implements [codec.BytesBytes]. Fixed codes, the worst that a plain writer
+// chooses, take nine bits a byte.
 func (zlibCoder) MaxEncoded(n int64) int64 {
 	const header = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/8 + header
 }
 
-// Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between chunks, for all arrays.
+// Compressors take up to a megabyte each and decompressors 40 KiB: both are kept between
+// chunks, for all arrays.
 var (
 	zlibWriters [10]sync.Pool // of *zlibWriter, by effort
 	zlibReaders sync.Pool     // of *zlibReader

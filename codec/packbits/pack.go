@@ -70,7 +70,8 @@ func (c *coder) copyWhole(dst, src []byte) {
 	dtype.SwapBytes(dst, src, unit)
 }
 
-// packBools packs eight bools a byte: the product moves the lowest bit of every byte of a word into the highest byte.
+// packBools packs eight bools a byte: the product moves the lowest bit of every byte of a
+// word into the highest byte.
 func packBools(dst, src []byte) {
 	const gather = 0x0102040810204080
 	for ; len(src) >= 8; dst, src = dst[1:], src[8:] {
@@ -103,7 +104,8 @@ func unpackBools(dst, src []byte) {
 	}
 }
 
-// pack packs bits of numbers of any size. Not yet written bits, fewer than eight before each number, are the lower ones of a word.
+// pack packs bits of numbers of any size. Not yet written bits, fewer than eight before
+// each number, are the lower ones of a word.
 func (c *coder) pack(dst, src []byte) {
 	mask := ^uint64(0) >> (64 - c.bits)
 	word, held := uint64(0), 0

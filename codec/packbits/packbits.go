@@ -1,11 +1,14 @@
-// Package packbits is the codec that stores only some bits of every element, one behind the other (zarr-extensions, "packbits").
+// Package packbits is the codec that stores only some bits of every element, one behind
+// the other (zarr-extensions, "packbits").
 //
-// Bits are counted from the least significant one: the first element takes the lowest bits of the first byte. So a bool takes one
-// bit, an int4 four, and numbers of whole bytes stand as they do in little-endian order. Bits that are not stored are
-// read as zeros, or as the sign of integers that have one.
+// Bits are counted from the least significant one: the first element takes the lowest
+// bits of the first byte. So a bool takes one bit, an int4 four, and numbers of whole
+// bytes stand as they do in little-endian order. Bits that are not stored are read as
+// zeros, or as the sign of integers that have one.
 //
-// Importing the package registers it as "packbits". It is an array-to-bytes codec; the one of numcodecs with that name turns arrays
-// into arrays, and counts the bits of a byte from the other end.
+// Importing the package registers it as "packbits". It is an array-to-bytes codec; the
+// one of numcodecs with that name turns arrays into arrays, and counts the bits of a byte
+// from the other end.
 package packbits
 
 import (
@@ -34,15 +37,18 @@ const (
 	LastByte  Padding = "last_byte"
 )
 
-// Options are the parts of the configuration that may be left out. A nil *Options is the zero Options.
+// Options are the parts of the configuration that may be left out. A nil *Options is the
+// zero Options.
 type Options struct {
 	Padding Padding
-	// FirstBit and LastBit are the bits that are stored, both included, counted from the least significant one.
-	// Nil stands for the first, and the last, that the data type has.
+	// FirstBit and LastBit are the bits that are stored, both included, counted from the
+	// least significant one. Nil stands for the first, and the last, that the data type
+	// has.
 	FirstBit, LastBit *int
 }
 
-// Extension returns the metadata of the codec. [New] and Bind refuse options that are not valid.
+// Extension returns the metadata of the codec. [New] and Bind refuse options that are not
+// valid.
 func Extension(o *Options) metadata.Extension {
 	if o == nil {
 		o = new(Options)
@@ -158,7 +164,8 @@ func (c *coder) Bind(spec codec.Spec) error {
 	return nil
 }
 
-// widthOf returns the bits of the numbers that elements of a data type are made of. Moments and durations are integers.
+// widthOf returns the bits of the numbers that elements of a data type are made of.
+// Moments and durations are integers.
 func widthOf(t dtype.Type) (int, bool) {
 	switch t.Kind() {
 	case dtype.Bool:
@@ -178,8 +185,8 @@ func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) {
 	return checked.CeilDiv(bits, 8) + int64(c.markSize()), true
 }
 
-// Uncounted implements [codec.Uncounted]: elements of less than a byte may end in the same byte
-// as one more would, unless the number of unused bits is stored.
+// Uncounted implements [codec.Uncounted]: elements of less than a byte may end in the
+// same byte as one more would, unless the number of unused bits is stored.
 func (c *coder) Uncounted() bool { return c.padding == NoPadding && c.parts*c.bits < 8 }
 
 // markSize returns the bytes of the number of unused bits.
@@ -190,7 +197,8 @@ func (c *coder) markSize() int {
 	return 1
 }
 
-// unused returns how many bits of the last byte are no elements, where there are n bytes of these.
+// unused returns how many bits of the last byte are no elements, where there are n bytes
+// of these.
 func (c *coder) unused(n int) byte {
 	return byte(-(n / c.unit % 8 * c.bits) & 7)
 }

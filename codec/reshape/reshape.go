@@ -1,5 +1,5 @@
-// Package reshape is the codec that gives the elements of a chunk another shape and leaves their order as it is
-// (zarr-extensions, "reshape").
+// Package reshape is the codec that gives the elements of a chunk another shape and
+// leaves their order as it is (zarr-extensions, "reshape").
 //
 // Importing the package registers it as "reshape".
 package reshape
@@ -22,7 +22,8 @@ const Name = "reshape"
 
 func init() { codec.Register(Name, New) }
 
-// Length says how long an axis of the stored array is. It is made by [Size], [Of] or [Rest].
+// Length says how long an axis of the stored array is. It is made by [Size], [Of] or
+// [Rest].
 type Length struct {
 	size int64 // elements, 0 for axes, -1 for what is left
 	axes []int
@@ -31,7 +32,8 @@ type Length struct {
 // Size is a length in elements, at least 1.
 func Size(n int64) Length { return Length{size: n} }
 
-// Of is the product of the lengths of some axes of the array, in ascending order. Without any it is 1.
+// Of is the product of the lengths of some axes of the array, in ascending order. Without
+// any it is 1.
 func Of(axes ...int) Length { return Length{axes: append([]int{}, axes...)} }
 
 // Rest is whatever makes the numbers of elements equal. One axis at most may have it.
@@ -45,7 +47,8 @@ func (l Length) MarshalJSON() ([]byte, error) {
 	return json.Marshal(l.size)
 }
 
-// Extension returns the metadata of the codec for the axes of the stored array. [New] refuses lengths that make no shape.
+// Extension returns the metadata of the codec for the axes of the stored array. [New]
+// refuses lengths that make no shape.
 func Extension(shape ...Length) metadata.Extension {
 	list, _ := json.Marshal(append([]Length{}, shape...)) // numbers always have a JSON form
 	return metadata.Extension{Name: Name, Configuration: fmt.Appendf(nil, `{"shape":%s}`, list)}
@@ -143,7 +146,8 @@ func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	return spec, nil
 }
 
-// EncodedShape implements [codec.ArrayArray]. A chunk whose elements do not fill the shape wraps [codec.ErrConfiguration].
+// EncodedShape implements [codec.ArrayArray]. A chunk whose elements do not fill the
+// shape wraps [codec.ErrConfiguration].
 func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
 	from := len(dst)
 	dst, err := c.fill(dst, shape)
@@ -189,7 +193,8 @@ func (c *coder) fill(dst, shape []int64) ([]int64, error) {
 	return dst, nil
 }
 
-// product is at most that of all axes, which has been checked, unless one of the others has no elements.
+// product is at most that of all axes, which has been checked, unless one of the others
+// has no elements.
 func product(shape []int64, axes []int) int64 {
 	lengths := make([]int64, len(axes))
 	for i, a := range axes {
@@ -202,8 +207,9 @@ func product(shape []int64, axes []int) int64 {
 	return n
 }
 
-// checkAxes checks that an axis made of others has their elements: as many stand before them as before it, and as many behind.
-// Without any elements there is nothing to get wrong.
+// checkAxes checks that an axis made of others has their elements: as many stand before
+// them as before it, and as many behind. Without any elements there is nothing to get
+// wrong.
 func (c *coder) checkAxes(encoded, shape []int64) error {
 	if slices.Contains(shape, 0) {
 		return nil

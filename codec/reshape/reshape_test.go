@@ -113,7 +113,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestModel merges axes of random chunks, some of which it says by number and one by what is left.
+// TestModel merges axes of random chunks, some of which it says by number and one by what
+// is left.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.Int64Range(1, 5), 1, 6).Draw(t, "shape")

@@ -1,8 +1,11 @@
-// Package scaleoffset is the codec that stores (value - offset) * scale (zarr-extensions, "scale_offset").
+// Package scaleoffset is the codec that stores (value - offset) * scale (zarr-extensions,
+// "scale_offset").
 //
-// It computes in the data type of the array, integer or floating-point, step by step: a result that an integer type does not
-// have, at any step, is an error, and so is a stored integer that the scale does not divide. Floats are rounded after each
-// step, as the type is wont to be; those beyond its range become infinite where it has infinities, and are errors elsewhere.
+// It computes in the data type of the array, integer or floating-point, step by step: a
+// result that an integer type does not have, at any step, is an error, and so is a stored
+// integer that the scale does not divide. Floats are rounded after each step, as the type
+// is wont to be; those beyond its range become infinite where it has infinities, and are
+// errors elsewhere.
 //
 // Importing the package registers it as "scale_offset".
 package scaleoffset
@@ -23,8 +26,9 @@ const Name = "scale_offset"
 
 func init() { codec.Register(Name, New) }
 
-// Extension returns the metadata of the codec: offset and scale are fill values of the array's data type as JSON,
-// nil to leave one out. [New] and Bind refuse others, and a scale of 0.
+// Extension returns the metadata of the codec: offset and scale are fill values of the
+// array's data type as JSON, nil to leave one out. [New] and Bind refuse others, and a
+// scale of 0.
 func Extension(offset, scale json.RawMessage) metadata.Extension {
 	e := metadata.Extension{Name: Name}
 	if offset != nil || scale != nil {
@@ -133,7 +137,8 @@ func (c *coder) encodeFill(spec codec.Spec) (codec.Spec, error) {
 // EncodedShape implements [codec.ArrayArray].
 func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) { return append(dst, shape...), nil }
 
-// Encode implements [codec.ArrayArray]. A value without an encoded form in the data type wraps [dtype.ErrInvalid].
+// Encode implements [codec.ArrayArray]. A value without an encoded form in the data type
+// wraps [dtype.ErrInvalid].
 func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
 	if at := c.run(dst.Data, src.Data, c.encodeBlock); at >= 0 {
 		elem := src.Data[at*c.format.Bytes:][:c.format.Bytes]
@@ -142,7 +147,8 @@ func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
 	return nil
 }
 
-// Decode implements [codec.ArrayArray]. A stored value that no value of the array has wraps [codec.ErrCorrupt].
+// Decode implements [codec.ArrayArray]. A stored value that no value of the array has
+// wraps [codec.ErrCorrupt].
 func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
 	if at := c.run(dst.Data, src.Data, c.decodeBlock); at >= 0 {
 		elem := src.Data[at*c.format.Bytes:][:c.format.Bytes]
@@ -164,7 +170,8 @@ func orElse(text []byte, other string) string {
 	return string(text)
 }
 
-// run takes all elements of src through a computation to dst. It returns the first one without a result, or -1.
+// run takes all elements of src through a computation to dst. It returns the first one
+// without a result, or -1.
 func (c *coder) run(dst, src []byte, compute func(b *number.Block, n int) int) int {
 	b := number.NewBlock()
 	defer b.Free()

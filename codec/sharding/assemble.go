@@ -67,8 +67,9 @@ func (d *editor) finish(a *assembler) error {
 	return nil
 }
 
-// onlyPart returns the memory that all of the shard but its index is in, where the index has room behind it: the shard then is one
-// piece, which is stored from where it is. It is nil where there is none.
+// onlyPart returns the memory that all of the shard but its index is in, where the index
+// has room behind it: the shard then is one piece, which is stored from where it is. It
+// is nil where there is none.
 func (d *editor) onlyPart(a *assembler) *budget.Buffer {
 	if d.atStart || len(d.parts) != 1 || len(a.pieces) != 1 || len(a.pieces[0].Data) == 0 {
 		return nil
@@ -80,8 +81,9 @@ func (d *editor) onlyPart(a *assembler) *budget.Buffer {
 	return b
 }
 
-// behind begins the new shard with all inner chunks of the stored one where they are, if new ones are to be put behind them
-// and the dead bytes do not outgrow the others, or if inner chunks share bytes, which then are not to become many times as many.
+// behind begins the new shard with all inner chunks of the stored one where they are, if
+// new ones are to be put behind them and the dead bytes do not outgrow the others, or if
+// inner chunks share bytes, which then are not to become many times as many.
 func (d *editor) behind(a *assembler) bool {
 	if d.old == nil || d.Compact || d.out.Old == nil && !d.Splices {
 		return false
@@ -106,8 +108,8 @@ func (d *editor) behind(a *assembler) bool {
 	return true
 }
 
-// live returns the bytes of the inner chunks that stay, or that they share some, because there are fewer. It is false where the index
-// is wrong.
+// live returns the bytes of the inner chunks that stay, or that they share some, because
+// there are fewer. It is false where the index is wrong.
 func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 	for k := range d.n {
 		_, n, stored, err := d.old.span(k)
@@ -144,7 +146,8 @@ func (a *assembler) note(k, n int64) {
 // stays reports whether inner chunk k is taken over.
 func (d *editor) stays(k int64) bool { return d.todo[k] == stays || d.todo[k] == remains }
 
-// skip moves on to the next of those that were encoded anew, and returns where the bytes of this one are.
+// skip moves on to the next of those that were encoded anew, and returns where the bytes
+// of this one are.
 func (a *assembler) skip() (segment []byte, off, n int64) {
 	if a.next%a.editor.size == 0 {
 		a.within = 0
@@ -222,7 +225,8 @@ func (a *assembler) keep(off, n int64) {
 	a.pieces = append(a.pieces, store.Piece{Off: off, N: n})
 }
 
-// patch makes patches of the inner chunks that were encoded anew, if each takes just the place that it has.
+// patch makes patches of the inner chunks that were encoded anew, if each takes just the
+// place that it has.
 func (d *editor) patch() bool {
 	if d.old == nil || d.replaces() {
 		return false
@@ -247,7 +251,8 @@ func (d *editor) patch() bool {
 	return true
 }
 
-// shares reports whether patches overwrite bytes of each other, or of inner chunks that stay.
+// shares reports whether patches overwrite bytes of each other, or of inner chunks that
+// stay.
 func (d *editor) shares(patches []store.Patch) bool {
 	sorted := slices.SortedFunc(slices.Values(patches), func(a, b store.Patch) int { return cmp.Compare(a.Off, b.Off) })
 	for i, p := range sorted[1:] {

@@ -7,10 +7,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// defaultCache is the most bytes of indexes that are kept unless something else is asked for.
+// defaultCache is the most bytes of indexes that are kept unless something else is asked
+// for.
 const defaultCache = 16 << 20
 
-// cache keeps the indexes that were used last. It may be used from several goroutines at once.
+// cache keeps the indexes that were used last. It may be used from several goroutines at
+// once.
 type cache struct {
 	most int64 // bytes
 
@@ -44,7 +46,8 @@ func (c *cache) get(key store.Key) *index {
 	return e.Value.(*cached).index
 }
 
-// put keeps the index of a shard. That of a version which cannot be told from others is not kept.
+// put keeps the index of a shard. That of a version which cannot be told from others is
+// not kept.
 func (c *cache) put(key store.Key, x *index) {
 	if x.info.Version.IsZero() || x.weight() > c.most {
 		return

@@ -54,7 +54,8 @@ func (c *coder) Check(ctx context.Context, w *codec.Work, shape []int64, src cod
 	return d.out, d.checkInner(x, stored, read)
 }
 
-// mostKept is how many bytes the index of a shard has at most that is held as it is stored while the inner chunks are looked at.
+// mostKept is how many bytes the index of a shard has at most that is held as it is
+// stored while the inner chunks are looked at.
 const mostKept = 1 << 20
 
 // open returns the index of the shard, and what else of it was read.
@@ -75,7 +76,8 @@ func (d *checker) indexOffset(read stretch) int64 {
 	return max(0, read.off+int64(len(read.data))-d.layout.index)
 }
 
-// note adds what is wrong to the faults. Errors that say nothing of what is stored are returned.
+// note adds what is wrong to the faults. Errors that say nothing of what is stored are
+// returned.
 func (d *checker) note(inner [][]int64, off, n int64, err error) error {
 	if !errors.Is(err, codec.ErrCorrupt) && !errors.Is(err, codec.ErrLimit) {
 		return err
@@ -84,8 +86,8 @@ func (d *checker) note(inner [][]int64, off, n int64, err error) error {
 	return nil
 }
 
-// entries returns the numbers of the inner chunks that are stored, in the order of their bytes. Those that lead out of the shard are
-// faults.
+// entries returns the numbers of the inner chunks that are stored, in the order of their
+// bytes. Those that lead out of the shard are faults.
 func (d *checker) entries(x *index) []uint32 {
 	for k := range d.n {
 		off, size := x.entries[2*k], x.entries[2*k+1]
@@ -108,7 +110,8 @@ func (x *index) want(k uint32) want {
 	return want{int64(x.entries[2*k]), int64(x.entries[2*k+1]), int64(k)}
 }
 
-// fault notes what is wrong with an inner chunk. Where so many faults are told already, it is counted alone.
+// fault notes what is wrong with an inner chunk. Where so many faults are told already,
+// it is counted alone.
 func (d *checker) fault(k int64, off, n uint64, shared bool, what func() error) {
 	if len(d.out.Faults) == codec.MostFaults {
 		d.out.More++
@@ -117,7 +120,8 @@ func (d *checker) fault(k int64, off, n uint64, shared bool, what func() error) 
 	d.out.Add(codec.Fault{Inner: [][]int64{d.place(nil, k)}, Off: int64(off), Len: int64(n), Shared: shared, Err: what()})
 }
 
-// sweep goes over the bytes of the shard once, and notes those that several inner chunks have, and counts those that none has.
+// sweep goes over the bytes of the shard once, and notes those that several inner chunks
+// have, and counts those that none has.
 func (d *checker) sweep(x *index, stored []uint32) {
 	covered, stop, last := d.layout.index, int64(0), int64(0)
 	for _, k := range stored {
@@ -150,8 +154,8 @@ func (d *checker) checkInner(x *index, stored []uint32, read stretch) error {
 	return nil
 }
 
-// checkWants looks into inner chunks: range by range, unless the shard is in memory, and those that are too large to be
-// read whole piece by piece.
+// checkWants looks into inner chunks: range by range, unless the shard is in memory, and
+// those that are too large to be read whole piece by piece.
 func (d *checker) checkWants(wants []want, read stretch) error {
 	if d.memory {
 		return d.checkGroup(read, wants)
@@ -174,7 +178,8 @@ func (d *checker) checkWants(wants []want, read stretch) error {
 	return nil
 }
 
-// large returns from how many bytes on an inner chunk is not read whole, if it can be read in pieces.
+// large returns from how many bytes on an inner chunk is not read whole, if it can be
+// read in pieces.
 func (d *checker) large() int64 {
 	if d.deep {
 		return d.work.Bytes / 2
@@ -182,7 +187,8 @@ func (d *checker) large() int64 {
 	return d.work.Gap
 }
 
-// checkLarge looks into an inner chunk that is not to be read whole if that can be helped.
+// checkLarge looks into an inner chunk that is not to be read whole if that can be
+// helped.
 func (d *checker) checkLarge(w want) error {
 	if !d.chain.Divided() {
 		return d.readAndCheck([]want{w}, w.off+w.n, stretch{})
@@ -218,7 +224,8 @@ func (s section) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, store.Info{Size: s.n}, err
 }
 
-// readAndCheck looks into inner chunks after reading the bytes up to stop, if those that were read before do not hold them.
+// readAndCheck looks into inner chunks after reading the bytes up to stop, if those that
+// were read before do not hold them.
 func (d *checker) readAndCheck(group []want, stop int64, read stretch) error {
 	off := group[0].off
 	data, ok := read.holds(off, stop-off)
@@ -243,7 +250,8 @@ type looked struct {
 	of   *codec.Check
 }
 
-// checkGroup looks into inner chunks whose bytes were read, in the order of these. The caller holds a core.
+// checkGroup looks into inner chunks whose bytes were read, in the order of these. The
+// caller holds a core.
 func (d *checker) checkGroup(s stretch, group []want) error {
 	var mu sync.Mutex
 	var found []looked
@@ -274,7 +282,8 @@ func (d *checker) checkGroup(s stretch, group []want) error {
 	return err
 }
 
-// alike returns where in a group those begin that have other bytes than the one before, and where the group ends.
+// alike returns where in a group those begin that have other bytes than the one before,
+// and where the group ends.
 func alike(group []want) []int {
 	starts := make([]int, 0, len(group)+1)
 	for i, w := range group {
@@ -285,8 +294,9 @@ func alike(group []want) []int {
 	return append(starts, len(group))
 }
 
-// checkAlike looks into inner chunks that are the same bytes, and tells what it found in those of one shape: it looks at one of
-// them, so that a shard of very many costs no more than the bytes it has.
+// checkAlike looks into inner chunks that are the same bytes, and tells what it found in
+// those of one shape: it looks at one of them, so that a shard of very many costs no more
+// than the bytes it has.
 func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell func(at int, same []want, of *codec.Check)) error {
 	data, _ := s.holds(same[0].off, same[0].n)
 	var shape []int64
@@ -309,7 +319,8 @@ func (d *checker) checkAlike(p *selection.Piece, s stretch, same []want, tell fu
 	return nil
 }
 
-// checkStored looks into an inner chunk that is in memory, whose cell the piece has; nil is nothing to tell.
+// checkStored looks into an inner chunk that is in memory, whose cell the piece has; nil
+// is nothing to tell.
 func (d *checker) checkStored(p *selection.Piece, w want, data []byte) (*codec.Check, error) {
 	if d.chain.Divided() {
 		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, codec.Stored(data), d.deep)

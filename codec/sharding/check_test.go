@@ -52,8 +52,9 @@ func paths(c *codec.Check) string {
 	return fmt.Sprint(all, c.More)
 }
 
-// TestCheck looks for faults in drawn shards, finds none, and counts the bytes that edits leave behind. Where bytes are changed then,
-// it finds faults in those shards that do not decode, and in no others.
+// TestCheck looks for faults in drawn shards, finds none, and counts the bytes that edits
+// leave behind. Where bytes are changed then, it finds faults in those shards that do not
+// decode, and in no others.
 func TestCheck(t *testing.T) {
 	damaged, dead := 0, 0
 	k := keep(t, nil)
@@ -170,7 +171,8 @@ func TestCheckHandmade(t *testing.T) {
 	}
 }
 
-// TestCheckReads counts requests, has the shard replaced between them, and asks for one that is not stored.
+// TestCheckReads counts requests, has the shard replaced between them, and asks for one
+// that is not stored.
 func TestCheckReads(t *testing.T) {
 	ctx := context.Background()
 	d := lineShards(t, codec.Environment{}, "uint8")
@@ -218,7 +220,8 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// TestCheckTooMany looks at shards of more inner chunks than are read: one that is stored has that as its fault, and one that is not, none.
+// TestCheckTooMany looks at shards of more inner chunks than are read: one that is stored
+// has that as its fault, and one that is not, none.
 func TestCheckTooMany(t *testing.T) {
 	d, ctx := lineShards(t, codec.Environment{Inner: 3}, "uint8"), context.Background()
 	k := keep(t, make([]byte, 100))
@@ -233,7 +236,8 @@ func TestCheckTooMany(t *testing.T) {
 	}
 }
 
-// TestCheckNested tells where a fault is within shards of shards whose axes are transposed twice.
+// TestCheckNested tells where a fault is within shards of shards whose axes are
+// transposed twice.
 func TestCheckNested(t *testing.T) {
 	d := &drawnShards{codec: codec.Spec{Type: mustType("int16"), Fill: []byte{0, 0}, Rank: 2}}
 	inside := []metadata.Extension{transposed(1, 0), must(sharding.Extension(sharding.Configuration{

@@ -61,8 +61,9 @@ func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) codec.Edi
 	return codec.Edit{Shape: shape, Part: part, Values: values, Patches: true}
 }
 
-// TestCompact changes drawn shards in parts and compacts them: what comes out is what encodes all elements at once, whether the store
-// puts it together or not, and compacting it once more changes nothing and reads nothing but the index.
+// TestCompact changes drawn shards in parts and compacts them: what comes out is what
+// encodes all elements at once, whether the store puts it together or not, and compacting
+// it once more changes nothing and reads nothing but the index.
 func TestCompact(t *testing.T) {
 	shrunk := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -169,7 +170,8 @@ func TestCompactHandmade(t *testing.T) {
 	}
 }
 
-// TestCompactThroughMemory takes inner chunks over piece by piece where they are long or would not fit, and else reads them.
+// TestCompactThroughMemory takes inner chunks over piece by piece where they are long or
+// would not fit, and else reads them.
 func TestCompactThroughMemory(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	scattered := handmade(make([]byte, 8), [2]uint64{6, 2}, [2]uint64{4, 2}, [2]uint64{2, 2}, [2]uint64{0, 2})
@@ -227,7 +229,8 @@ func TestCompactDamaged(t *testing.T) {
 	}
 }
 
-// TestSharedWithoutBounds refuses a shard whose few bytes stand for many more, which would take memory without bounds.
+// TestSharedWithoutBounds refuses a shard whose few bytes stand for many more, which
+// would take memory without bounds.
 func TestSharedWithoutBounds(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	const n, size = 1 << 12, 1 << 17
@@ -245,7 +248,8 @@ func TestSharedWithoutBounds(t *testing.T) {
 	}
 }
 
-// TestPatchShared changes an inner chunk in place whose bytes another one may have as well: that stays as it is.
+// TestPatchShared changes an inner chunk in place whose bytes another one may have as
+// well: that stays as it is.
 func TestPatchShared(t *testing.T) {
 	d := lineShards(t, codec.Environment{Strategy: codec.InPlace}, "uint8")
 	body := []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -289,8 +293,8 @@ func decodeLine(t *testing.T, d *drawnShards, shard, dst []byte) []byte {
 	return dst
 }
 
-// TestCompactChecks leaves alone the shards that a check finds fault with, where codecs give inner
-// chunks any length as well.
+// TestCompactChecks leaves alone the shards that a check finds fault with, where codecs
+// give inner chunks any length as well.
 func TestCompactChecks(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		d := lineShards(t, codec.Environment{}, "uint8")

@@ -12,12 +12,14 @@ import (
 
 // Configuration is what the metadata say of shards.
 type Configuration struct {
-	// Inner says how a shard is cut, a cut an axis: into inner chunks of one length ([grid.Every]), or of several, which needs
-	// permission to be read again ([codec.Environment]).
+	// Inner says how a shard is cut, a cut an axis: into inner chunks of one length
+	// ([grid.Every]), or of several, which needs permission to be read again
+	// ([codec.Environment]).
 	Inner []grid.Cut
 	// Codecs is the chain of the inner chunks.
 	Codecs []metadata.Extension
-	// IndexCodecs is the chain of the index; nil is "bytes" in little endian and "crc32c", which every reader knows.
+	// IndexCodecs is the chain of the index; nil is "bytes" in little endian and
+	// "crc32c", which every reader knows.
 	IndexCodecs []metadata.Extension
 	// AtStart puts the index before the inner chunks, else it stands behind them.
 	AtStart bool

@@ -79,7 +79,8 @@ var refused = []struct {
 	{"nothing", ``, codec.Environment{}, codec.ErrConfiguration, nil},
 }
 
-// TestRefused refuses configurations, by the chain or by the grid of the shards, and says what is wrong where.
+// TestRefused refuses configurations, by the chain or by the grid of the shards, and says
+// what is wrong where.
 func TestRefused(t *testing.T) {
 	for _, tt := range refused {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,7 +121,8 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// TestLimits refuses shards of too many inner chunks, and inner chunks of too many bytes, before anything is read or taken.
+// TestLimits refuses shards of too many inner chunks, and inner chunks of too many bytes,
+// before anything is read or taken.
 func TestLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

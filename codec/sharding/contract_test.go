@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// TestContract runs the suite of codecs on shards that are clipped, because its chunks have any shape.
+// TestContract runs the suite of codecs on shards that are clipped, because its chunks
+// have any shape.
 func TestContract(t *testing.T) {
 	codectest.Run(t, func() any { return new(shards) }, &codectest.Options{Unframed: true}) // bytes of no use are allowed
 }
@@ -17,7 +18,8 @@ func TestContract(t *testing.T) {
 // shards is the codec for chunks of any rank.
 type shards struct{ codec.ArrayBytes }
 
-// Uncounted implements [codec.Uncounted]: inner chunks have one length, whatever the extent.
+// Uncounted implements [codec.Uncounted]: inner chunks have one length, whatever the
+// extent.
 func (*shards) Uncounted() bool { return true }
 
 // Bind makes the codec for arrays of spec.

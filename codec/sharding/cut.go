@@ -48,7 +48,8 @@ func parseShape(raw []byte) (cut, error) {
 	return c, nil
 }
 
-// parseInnerGrid reads a rectilinear grid of inner chunks, which stands in place of chunk_shape. That is a proposal of ours.
+// parseInnerGrid reads a rectilinear grid of inner chunks, which stands in place of
+// chunk_shape. That is a proposal of ours.
 func parseInnerGrid(raw []byte) (cut, error) {
 	ext, err := metadata.ParseExtension(raw, metadata.Limits{})
 	if err != nil {
@@ -129,7 +130,8 @@ func (c *cut) checkSum(i int, length int64) error {
 	return nil
 }
 
-// notDividing adds to the error of shards that inner chunks do not divide how to permit them.
+// notDividing adds to the error of shards that inner chunks do not divide how to permit
+// them.
 func notDividing(err error) error {
 	if err == nil {
 		return nil

@@ -49,7 +49,8 @@ type decoder struct {
 	work *codec.Work
 }
 
-// batch is the number of inner chunks that a goroutine takes at a time, so that taking them costs little.
+// batch is the number of inner chunks that a goroutine takes at a time, so that taking
+// them costs little.
 const batchBytes = 64 << 10
 
 // decodeStored decodes a part of a shard that is in memory. The caller holds a core.
@@ -89,7 +90,8 @@ func (d *decoder) decodeStored(shard []byte) error {
 	})
 }
 
-// take returns a piece for the inner chunks of one shard, to be put back: of shards of few inner chunks it is most of the memory.
+// take returns a piece for the inner chunks of one shard, to be put back: of shards of
+// few inner chunks it is most of the memory.
 func (c *coder) take() *selection.Piece {
 	if p, ok := c.pieces.Get().(*selection.Piece); ok {
 		return p
@@ -97,7 +99,8 @@ func (c *coder) take() *selection.Piece {
 	return selection.NewPiece(c.spec.Rank, int(c.size))
 }
 
-// put gives back pieces, which hold on to nobody's elements. Those that are nil are ignored.
+// put gives back pieces, which hold on to nobody's elements. Those that are nil are
+// ignored.
 func (c *coder) put(pieces ...*selection.Piece) {
 	for _, p := range pieces {
 		if p != nil {
@@ -154,12 +157,14 @@ func (d *decoder) decodeOne(p *selection.Piece, src []byte) error {
 	return d.decodeTo(p, src, 0)
 }
 
-// decodeText is decodeOne of an inner chunk whose elements differ in length: it takes more and more memory for them.
+// decodeText is decodeOne of an inner chunk whose elements differ in length: it takes
+// more and more memory for them.
 func (d *decoder) decodeText(p *selection.Piece, src []byte) error {
 	return d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) error { return d.decodeTo(p, src, room) })
 }
 
-// decodeTo decodes what p takes of an inner chunk, whose elements have room for so many bytes where they differ in length.
+// decodeTo decodes what p takes of an inner chunk, whose elements have room for so many
+// bytes where they differ in length.
 func (d *decoder) decodeTo(p *selection.Piece, src []byte, room int64) error {
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
 		heap := p.Placed.Heap
@@ -195,8 +200,8 @@ func (c *coder) decodes(ctx context.Context, w *codec.Work, p *selection.Piece, 
 	})
 }
 
-// decodeWhole makes p show all of an inner chunk, in memory that the caller puts back. Elements that differ in length have room for so
-// many bytes, where that is not 0.
+// decodeWhole makes p show all of an inner chunk, in memory that the caller puts back.
+// Elements that differ in length have room for so many bytes, where that is not 0.
 func (c *coder) decodeWhole(ctx context.Context, w *codec.Work, p *selection.Piece, src []byte, room int64) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)

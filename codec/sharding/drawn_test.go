@@ -28,7 +28,8 @@ type drawnShards struct {
 	exts  []metadata.Extension
 }
 
-// drawShards draws shards of so many axes: nested or not, with other codecs inside and transposed outside, and their options.
+// drawShards draws shards of so many axes: nested or not, with other codecs inside and
+// transposed outside, and their options.
 func drawShards(t *rapid.T, rank int) *drawnShards {
 	d := &drawnShards{codec: codec.Spec{Type: mustType("int16"), Fill: []byte{7, 7}, Rank: rank}}
 	d.env = codec.Environment{
@@ -87,7 +88,8 @@ func (d *drawnShards) drawShape(t *rapid.T) []int64 {
 	return shape
 }
 
-// drawElements draws the elements of a shard, of which many inner chunks are only the fill value.
+// drawElements draws the elements of a shard, of which many inner chunks are only the
+// fill value.
 func (d *drawnShards) drawElements(t *rapid.T, shape []int64) []byte {
 	data := make([]byte, 2*elements(shape))
 	grid.FillBytes(data, d.codec.Fill)
@@ -149,7 +151,8 @@ func work() *codec.Work {
 	return &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 8, Span: 1 << 10, Guess: 16}
 }
 
-// kept is a shard in a store, seen as one version, whose reads are counted. What is wanted happens before a read.
+// kept is a shard in a store, seen as one version, whose reads are counted. What is
+// wanted happens before a read.
 type kept struct {
 	*memory.Store
 	key    store.Key
@@ -175,7 +178,8 @@ func (k *kept) put(shard []byte) {
 
 func (k *kept) Key() store.Key { return k.key }
 
-// Expect pins a version of a store that cannot open values, so that every read is a request of its own.
+// Expect pins a version of a store that cannot open values, so that every read is a
+// request of its own.
 func (k *kept) Expect(info store.Info) {
 	k.pinned = store.Pin(struct{ store.Store }{k.Store}, k.key, info)
 }
@@ -192,7 +196,8 @@ func (k *kept) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, s
 
 func mustType(name string) dtype.Type { return must(dtype.Parse(name, nil)) }
 
-// raw is a chain that stores elements as they are, transposed one that only reorders axes.
+// raw is a chain that stores elements as they are, transposed one that only reorders
+// axes.
 func raw() []metadata.Extension { return []metadata.Extension{zarrbytes.Extension("little")} }
 
 func transposed(order ...int) metadata.Extension { return transpose.Extension(order...) }

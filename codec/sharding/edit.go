@@ -27,7 +27,8 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	return out.AppendTo(slices.Grow(dst, int(out.Size))), nil
 }
 
-// EncodePart implements [codec.PartialEncoder]. Inner chunks that the edit does not touch are taken over as they are encoded.
+// EncodePart implements [codec.PartialEncoder]. Inner chunks that the edit does not touch
+// are taken over as they are encoded.
 func (c *coder) EncodePart(ctx context.Context, w *codec.Work, e codec.Edit, src codec.Source) (*codec.Edited, error) {
 	l, err := c.layout(e.Shape)
 	if err != nil {
@@ -81,7 +82,8 @@ type editor struct {
 	parts []*budget.Buffer
 }
 
-// unchanged stands for the length of an inner chunk that turned out to stay as it is stored.
+// unchanged stands for the length of an inner chunk that turned out to stay as it is
+// stored.
 const unchanged = -1
 
 // What becomes of an inner chunk.
@@ -203,7 +205,8 @@ func (d *editor) mark() (count int64) {
 	return count
 }
 
-// isAll reports whether the part is all of the shard, so that every inner chunk is touched.
+// isAll reports whether the part is all of the shard, so that every inner chunk is
+// touched.
 func (d *editor) isAll() bool {
 	if d.Picks != nil {
 		return false
@@ -228,7 +231,8 @@ func overlap(c *grid.Chunk, b grid.Box) bool {
 
 func (d *editor) isStored(k int64) bool { return d.old.entries[2*k] != absent }
 
-// segmentBytes is how many bytes of elements are encoded one after the other by one goroutine.
+// segmentBytes is how many bytes of elements are encoded one after the other by one
+// goroutine.
 const segmentBytes = 256 << 10
 
 // encodeAll encodes the inner chunks that change, in the order in which they are stored.
@@ -285,8 +289,10 @@ func (d *editor) encodeSegment(p *selection.Piece, i int64) error {
 	return nil
 }
 
-// readyFor returns how many bytes are made ready for so many inner chunks that are encoded. One that is long gets all that it may
-// take, and the index behind it: its elements are in memory, and memory that grows step by step leaves several times as much behind.
+// readyFor returns how many bytes are made ready for so many inner chunks that are
+// encoded. One that is long gets all that it may take, and the index behind it: its
+// elements are in memory, and memory that grows step by step leaves several times as much
+// behind.
 func (d *editor) readyFor(n int64) int64 {
 	ready := (d.likely - d.layout.index) / max(1, d.n) * n
 	if n == 1 && d.heap == nil && !d.chain.Divided() && d.layout.most < tooLarge {
@@ -304,8 +310,8 @@ func (c *coder) bytes(shape []int64) int64 {
 	return n
 }
 
-// encodeInner appends the new form of inner chunk k, and nothing where that holds only the fill value. It is false where the inner
-// chunk stays as it is stored.
+// encodeInner appends the new form of inner chunk k, and nothing where that holds only
+// the fill value. It is false where the inner chunk stays as it is stored.
 func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byte, changed bool, err error) {
 	var room [8]int64
 	at := d.place(room[:0], k)
@@ -338,8 +344,9 @@ func (d *editor) encodeInner(dst []byte, p *selection.Piece, k int64) (out []byt
 	return out, changed, err
 }
 
-// encodeOver appends what becomes of an inner chunk that is stored as src, nil where it is not or nothing of it stays. Elements that
-// differ in length have room for so many bytes.
+// encodeOver appends what becomes of an inner chunk that is stored as src, nil where it
+// is not or nothing of it stays. Elements that differ in length have room for so many
+// bytes.
 func (d *editor) encodeOver(dst []byte, p *selection.Piece, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
 	b, cleared, err := d.oldInner(p, src, room)
 	defer b.Put()
@@ -365,8 +372,8 @@ func (d *editor) append(dst []byte, v grid.View) ([]byte, error) {
 	return dst, err
 }
 
-// oldInner makes p show an inner chunk as it is stored, as far as it stays, in memory that the caller puts back,
-// and reports whether anything else was there.
+// oldInner makes p show an inner chunk as it is stored, as far as it stays, in memory
+// that the caller puts back, and reports whether anything else was there.
 func (d *editor) oldInner(p *selection.Piece, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
@@ -381,7 +388,8 @@ func (d *editor) oldInner(p *selection.Piece, src []byte, room int64) (b *budget
 	return b, d.clearBeyond(p), nil
 }
 
-// clearBeyond sets what does not stay of an inner chunk to the fill value, and reports whether anything else was there.
+// clearBeyond sets what does not stay of an inner chunk to the fill value, and reports
+// whether anything else was there.
 func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
 	if d.Keep == nil {
 		return false

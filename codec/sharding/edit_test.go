@@ -43,7 +43,8 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, info, err
 }
 
-// objects counts the shards that were stored. Each has a key of its own: stores in memory begin to count versions anew.
+// objects counts the shards that were stored. Each has a key of its own: stores in memory
+// begin to count versions anew.
 var objects atomic.Int64
 
 // newObject returns a source of a shard that is stored in memory.
@@ -61,7 +62,8 @@ func work() *codec.Work {
 	return &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 2, Gap: 4, Span: 1 << 20}
 }
 
-// apply returns what an edit makes of a shard, stored as the store does it that has certain powers.
+// apply returns what an edit makes of a shard, stored as the store does it that has
+// certain powers.
 func apply(c *coder, e codec.Edit, shard []byte) ([]byte, error) {
 	s := memory.New()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
@@ -112,7 +114,8 @@ func stored(c *coder, shape []int64, shard []byte) ([]byte, error) {
 	return b.Data, err
 }
 
-// small and large are shapes of shards of four inner chunks: those of a large one are not read if that can be avoided.
+// small and large are shapes of shards of four inner chunks: those of a large one are not
+// read if that can be avoided.
 const small, large = 8, 1 << 19
 
 // makeShard returns a shard with an index that is given.
@@ -148,7 +151,8 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestSharedBytes changes an inner chunk of a shard in which several have the same bytes: the others stay as they are.
+// TestSharedBytes changes an inner chunk of a shard in which several have the same bytes:
+// the others stay as they are.
 func TestSharedBytes(t *testing.T) {
 	for _, n := range []int64{small, large} {
 		ways(func(name string, env codec.Environment, splices, patches bool) {
@@ -178,8 +182,9 @@ func TestSharedBytes(t *testing.T) {
 	}
 }
 
-// TestAmplified changes a small shard whose index says that all of many inner chunks have the same bytes, far more of them than
-// an inner chunk can have. It takes no memory for what they would be together.
+// TestAmplified changes a small shard whose index says that all of many inner chunks have
+// the same bytes, far more of them than an inner chunk can have. It takes no memory for
+// what they would be together.
 func TestAmplified(t *testing.T) {
 	const chunks = 1 << 16
 	for _, location := range []string{"start", "end"} {
@@ -249,8 +254,9 @@ func (s *sparse) Read(_ context.Context, q store.Request, dst []byte) ([]byte, s
 	return out, store.Info{Size: s.size, Version: store.MakeVersion("1")}, nil
 }
 
-// TestSparse reads and changes a shard of 2^50 bytes, as a file with a hole has them, in which an inner chunk of 32 bytes is said to
-// have almost all: no memory is taken for them.
+// TestSparse reads and changes a shard of 2^50 bytes, as a file with a hole has them, in
+// which an inner chunk of 32 bytes is said to have almost all: no memory is taken for
+// them.
 func TestSparse(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +281,8 @@ func TestSparse(t *testing.T) {
 	})
 }
 
-// TestHugeShard changes an element of a shard of 2^44 bytes of which next to nothing is stored.
+// TestHugeShard changes an element of a shard of 2^44 bytes of which next to nothing is
+// stored.
 func TestHugeShard(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		t.Run(name, func(t *testing.T) {
@@ -295,8 +302,9 @@ func TestHugeShard(t *testing.T) {
 	})
 }
 
-// TestUnchangedWithoutPatches keeps an inner chunk of which nothing goes, while another is left out, so that the shard cannot be
-// patched after all: both take bytes that were not needed for patches.
+// TestUnchangedWithoutPatches keeps an inner chunk of which nothing goes, while another
+// is left out, so that the shard cannot be patched after all: both take bytes that were
+// not needed for patches.
 func TestUnchangedWithoutPatches(t *testing.T) {
 	ways(func(name string, env codec.Environment, splices, patches bool) {
 		c := newCoder(t, sharded([]int64{large / 4}, jsonValues, jsonIndex, "end"), 1, env)
@@ -323,8 +331,9 @@ func TestUnchangedWithoutPatches(t *testing.T) {
 
 func jsonGzip8() string { return jsonBytes + "," + jsonGzip }
 
-// TestEdits compares edits with the same in memory, for every strategy and power of the store, with gaps and shared bytes, index at
-// either end, inner chunks that divide or not.
+// TestEdits compares edits with the same in memory, for every strategy and power of the
+// store, with gaps and shared bytes, index at either end, inner chunks that divide or
+// not.
 func TestEdits(t *testing.T) {
 	defer func(n int64) { manyBytes = n }(manyBytes)
 	rapid.Check(t, func(r *rapid.T) {
@@ -430,9 +439,11 @@ func drawEdit(r *rapid.T, shape []int64, before []byte) (codec.Edit, []byte) {
 	return e, all
 }
 
-// TestUnexpectedlySmall reads and changes shards that are far shorter than they could be, or not stored: memory follows what there is.
+// TestUnexpectedlySmall reads and changes shards that are far shorter than they could be,
+// or not stored: memory follows what there is.
 func TestUnexpectedlySmall(t *testing.T) {
-	// A shard of one inner chunk of 64 Mi elements, which is cut into 2^20 inner chunks of 64, and these to single ones.
+	// A shard of one inner chunk of 64 Mi elements, which is cut into 2^20 inner chunks
+	// of 64, and these to single ones.
 	const n = 1 << 26
 	inner := nested(sharded([]int64{64}, nested(sharded([]int64{1}, jsonValues, jsonIndex, "end")), jsonIndex, "end"))
 	c := newCoder(t, sharded([]int64{n}, inner, jsonIndex, "end"), 1, codec.Environment{})
@@ -461,7 +472,8 @@ func TestUnexpectedlySmall(t *testing.T) {
 		if name != "write" && !errors.Is(err, codec.ErrCorrupt) || name == "write" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		// What the document seems to ask for is 20 GiB; an inner chunk is 128 MiB decoded, and its index 16 MiB twice.
+		// What the document seems to ask for is 20 GiB; an inner chunk is 128 MiB
+		// decoded, and its index 16 MiB twice.
 		most := uint64(300)
 		if racing.Detector {
 			most = 800 // the race detector empties pools

@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// EncodedInner implements [codec.Divider]. It reads the index, if it does not know it, and the bytes of the inner chunk.
+// EncodedInner implements [codec.Divider]. It reads the index, if it does not know it,
+// and the bytes of the inner chunk.
 func (c *coder) EncodedInner(
 	ctx context.Context, w *codec.Work, shape, index []int64, src codec.Source, dst []byte,
 ) ([]byte, error) {

@@ -17,8 +17,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// TestEncodedInner takes every inner chunk of drawn shards out and puts it into an empty shard, until all are there: the
-// elements are the same. A source that is far away gives the same bytes as memory does.
+// TestEncodedInner takes every inner chunk of drawn shards out and puts it into an empty
+// shard, until all are there: the elements are the same. A source that is far away gives
+// the same bytes as memory does.
 func TestEncodedInner(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx := context.Background()
@@ -78,7 +79,8 @@ func lineShards(t testing.TB, env codec.Environment, typ string) *drawnShards {
 	return d
 }
 
-// TestEncodedInnerReads counts requests, has the shard replaced between them, and asks for what is not there.
+// TestEncodedInnerReads counts requests, has the shard replaced between them, and asks
+// for what is not there.
 func TestEncodedInnerReads(t *testing.T) {
 	ctx := context.Background()
 	d := lineShards(t, codec.Environment{}, "uint8")

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// fuzzed are the shards that are fuzzed: those of golden arrays, whose first shard is the seed, of 16×16 elements of four bytes,
-// here taken for twice as many of two.
+// fuzzed are the shards that are fuzzed: those of golden arrays, whose first shard is the
+// seed, of 16×16 elements of four bytes, here taken for twice as many of two.
 var fuzzed = []struct{ name, configuration string }{
 	{"shard_index_no_crc", sharded([]int64{4, 16}, jsonBytes, jsonBytes, "end")},
 	{"shard_index_start", sharded([]int64{4, 16}, jsonBytes+`,{"name":"zstd","configuration":{"level":1,"checksum":false}}`, jsonIndex, "start")},
@@ -54,7 +54,8 @@ func fuzzCoder(t testing.TB, configuration string, strategy codec.Strategy) *cod
 // fuzzShape is the shape of the shards.
 var fuzzShape = []int64{16, 32}
 
-// repaired returns a shard whose index has the right checksum, so that changes of it are not all refused for that.
+// repaired returns a shard whose index has the right checksum, so that changes of it are
+// not all refused for that.
 func repaired(c *coder, l *layout, shard []byte) []byte {
 	if !c.index.HasChecksum() || int64(len(shard)) < l.index {
 		return shard
@@ -69,7 +70,8 @@ func repaired(c *coder, l *layout, shard []byte) []byte {
 	return shard
 }
 
-// FuzzIndex decodes any bytes as an index: what it says is within the shard, and it encodes to the same bytes.
+// FuzzIndex decodes any bytes as an index: what it says is within the shard, and it
+// encodes to the same bytes.
 func FuzzIndex(f *testing.F) {
 	for _, s := range fuzzed {
 		shard := goldenShard(f, s.name)
@@ -112,8 +114,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// FuzzShard decodes any bytes as a shard, whole and inner chunk by inner chunk, and changes some of its elements: what is read
-// agrees, and what is not changed stays.
+// FuzzShard decodes any bytes as a shard, whole and inner chunk by inner chunk, and
+// changes some of its elements: what is read agrees, and what is not changed stays.
 func FuzzShard(f *testing.F) {
 	for i, s := range fuzzed {
 		shard := goldenShard(f, s.name)
@@ -171,7 +173,8 @@ func FuzzShard(f *testing.F) {
 	})
 }
 
-// innerChunks returns the elements of every inner chunk of a stored shard, each read by itself; nil where that fails.
+// innerChunks returns the elements of every inner chunk of a stored shard, each read by
+// itself; nil where that fails.
 func innerChunks(t *testing.T, c *coder, l *layout, shard []byte) [][]byte {
 	t.Helper()
 	src := newObject(t, memory.New(), shard)

@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// TestGroups compares how wants are put together with a model: a want joins those before it unless the gap is too wide or they have
-// too many bytes then: where what may be held does not suffice for all, half of it is left for the next.
+// TestGroups compares how wants are put together with a model: a want joins those before
+// it unless the gap is too wide or they have too many bytes then: where what may be held
+// does not suffice for all, half of it is left for the next.
 func TestGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wants := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) want {

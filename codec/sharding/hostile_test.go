@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// lie is an entry of an index for inner chunk 1 of four, given the bytes of an inner chunk, and the first and the last byte that
-// inner chunks may have.
+// lie is an entry of an index for inner chunk 1 of four, given the bytes of an inner
+// chunk, and the first and the last byte that inner chunks may have.
 type lie struct {
 	name  string
 	entry func(inner, first, last uint64) (off, n uint64)
@@ -116,7 +116,8 @@ func allLies(t *testing.T, do func(t *testing.T, h func(codec.Environment) *host
 	})
 }
 
-// TestLiesRead reads shards with lies, all of them and parts, from memory and from a store, with the index known and unknown.
+// TestLiesRead reads shards with lies, all of them and parts, from memory and from a
+// store, with the index known and unknown.
 func TestLiesRead(t *testing.T) {
 	allLies(t, func(t *testing.T, makeLie func(codec.Environment) *hostile) {
 		h := makeLie(codec.Environment{})
@@ -136,7 +137,8 @@ func TestLiesRead(t *testing.T) {
 	})
 }
 
-// check expects the elements from one on, or an error that names inner chunk 1 if that is touched and its entry is a lie.
+// check expects the elements from one on, or an error that names inner chunk 1 if that is
+// touched and its entry is a lie.
 func (h *hostile) check(t *testing.T, got []byte, from int64, err error, touched bool) {
 	t.Helper()
 	if touched && !h.sound {
@@ -148,8 +150,9 @@ func (h *hostile) check(t *testing.T, got []byte, from int64, err error, touched
 	}
 }
 
-// TestLiesWritten changes shards with lies in every way. What can be read before can be read afterwards, what cannot still cannot,
-// and an inner chunk that is written is sound again.
+// TestLiesWritten changes shards with lies in every way. What can be read before can be
+// read afterwards, what cannot still cannot, and an inner chunk that is written is sound
+// again.
 func TestLiesWritten(t *testing.T) {
 	racing.Skip(t)
 	allLies(t, func(t *testing.T, makeLie func(codec.Environment) *hostile) {
@@ -233,8 +236,8 @@ func TestLiesNested(t *testing.T) {
 	}
 }
 
-// TestCountsLie reads shards whose index has too few or too many entries: with a checksum that is an error, and so it is where the
-// rest does not happen to lead into the shard.
+// TestCountsLie reads shards whose index has too few or too many entries: with a checksum
+// that is an error, and so it is where the rest does not happen to lead into the shard.
 func TestCountsLie(t *testing.T) {
 	for _, location := range []string{"start", "end"} {
 		for _, chunks := range []int64{1, 3, 5, 8} {

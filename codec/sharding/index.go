@@ -88,8 +88,9 @@ func (l *layout) tooShort(n int64) error {
 	return fmt.Errorf("%w: the shard has %d bytes, the index of its %d inner chunks alone has %d", codec.ErrCorrupt, n, l.n, l.index)
 }
 
-// span returns where inner chunk k is, false where it is not stored. An entry that leads out of the shard or into the index, or
-// that has more bytes than an inner chunk can have, is [codec.ErrCorrupt].
+// span returns where inner chunk k is, false where it is not stored. An entry that leads
+// out of the shard or into the index, or that has more bytes than an inner chunk can
+// have, is [codec.ErrCorrupt].
 func (x *index) span(k int64) (off, n int64, stored bool, err error) {
 	o, m := x.entries[2*k], x.entries[2*k+1]
 	if o == absent && m == absent {
@@ -113,7 +114,8 @@ func (x *index) has(k int64) bool {
 	return (off != absent || n != absent) && x.fits(off, n)
 }
 
-// entryError is the [codec.ErrCorrupt] of an entry of an index. It has no text until it is asked for: there may be very many.
+// entryError is the [codec.ErrCorrupt] of an entry of an index. It has no text until it
+// is asked for: there may be very many.
 type entryError struct {
 	off, n      uint64 // what the entry says
 	first, last uint64 // where inner chunks are

@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// markInsets notes what becomes of the inner chunks that insets take the place of. Of the count that are encoded anew it returns
-// those that still are.
+// markInsets notes what becomes of the inner chunks that insets take the place of. Of the
+// count that are encoded anew it returns those that still are.
 func (d *editor) markInsets(count int64) (int64, error) {
 	for i, in := range d.Insets {
 		from, err := d.insetPlace(in)
@@ -35,8 +35,8 @@ func (d *editor) markInsets(count int64) (int64, error) {
 	return count, nil
 }
 
-// takeInset notes the inner chunks that an inset stores, the first of which is at from. It returns how many of those that they replace
-// were to be encoded anew.
+// takeInset notes the inner chunks that an inset stores, the first of which is at from.
+// It returns how many of those that they replace were to be encoded anew.
 func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gone int64, err error) {
 	at := make([]int64, 0, len(from))
 	for j := range l.n {
@@ -60,8 +60,9 @@ func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gon
 	return gone, nil
 }
 
-// insetPlace returns where in the shard the first inner chunk of an inset goes. An inset that is cut in another way than its place
-// wraps [codec.ErrConfiguration]: its inner chunks would be of other shapes.
+// insetPlace returns where in the shard the first inner chunk of an inset goes. An inset
+// that is cut in another way than its place wraps [codec.ErrConfiguration]: its inner
+// chunks would be of other shapes.
 func (d *editor) insetPlace(in codec.Inset) ([]int64, error) {
 	if len(in.Start) != len(d.chunks) || len(in.Shape) != len(d.chunks) {
 		return nil, fmt.Errorf("%w: it begins at %v and has the shape %v, the shard has %d axes", codec.ErrConfiguration, in.Start, in.Shape, len(d.chunks))
@@ -83,7 +84,8 @@ func (d *editor) insetPlace(in codec.Inset) ([]int64, error) {
 	return from, nil
 }
 
-// sameCells reports whether the cells of an axis from one on are stored with the lengths that the cells of another have.
+// sameCells reports whether the cells of an axis from one on are stored with the lengths
+// that the cells of another have.
 func sameCells(a grid.Axis, from int64, b grid.Axis) bool {
 	for k := range b.Chunks() {
 		x, ok := a.Cell(from + k)

@@ -26,7 +26,8 @@ type insetShards struct {
 	fill  byte
 }
 
-// newInsetShards returns shards of inner chunks of that shape, whose axes are stored in an order.
+// newInsetShards returns shards of inner chunks of that shape, whose axes are stored in
+// an order.
 func newInsetShards(t testing.TB, env codec.Environment, inner []int64, order []int, packed bool) *insetShards {
 	t.Helper()
 	chain := []metadata.Extension{zarrbytes.Extension("")}
@@ -52,7 +53,8 @@ func newInsetShards(t testing.TB, env codec.Environment, inner []int64, order []
 	return &insetShards{c, inner, 7}
 }
 
-// edit returns the shard after an edit of the stored one, nil for none, and nil where nothing is left.
+// edit returns the shard after an edit of the stored one, nil for none, and nil where
+// nothing is left.
 func (s *insetShards) edit(t rapid.TB, e codec.Edit, old []byte) []byte {
 	t.Helper()
 	var src codec.Source
@@ -102,7 +104,8 @@ func drawInset(t *rapid.T, n int64) []byte {
 	return rapid.SliceOfN(rapid.SampledFrom([]byte{7, 7, 7, 1, 2}), int(n), int(n)).Draw(t, "elements")
 }
 
-// put copies all inner chunks of src but those of nothing but fill value, which an inset does not store.
+// put copies all inner chunks of src but those of nothing but fill value, which an inset
+// does not store.
 func (s *insetShards) put(dst, src grid.View) {
 	for at := range grid.BoxOf(src.Shape).Indices() {
 		box := make(grid.Box, len(at))
@@ -129,8 +132,9 @@ func (s *insetShards) drawBox(t *rapid.T, shape []int64) grid.Box {
 	return box
 }
 
-// TestInsets puts drawn parts that were encoded by themselves into drawn shards that are stored or not, together with
-// elements and with what does not stay, and expects the elements that a plain array would have.
+// TestInsets puts drawn parts that were encoded by themselves into drawn shards that are
+// stored or not, together with elements and with what does not stay, and expects the
+// elements that a plain array would have.
 func TestInsets(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rank := rapid.IntRange(1, 3).Draw(rt, "rank")

@@ -18,8 +18,8 @@ func (d *drawnShards) readByte(t *testing.T, n, i int64, src codec.Source) (byte
 	return got[0], err
 }
 
-// TestCompactKnownIndex compacts a shard whose index is known, after another writer has left
-// dead bytes in it. That nothing is to be done was true of the shard as it was.
+// TestCompactKnownIndex compacts a shard whose index is known, after another writer has
+// left dead bytes in it. That nothing is to be done was true of the shard as it was.
 func TestCompactKnownIndex(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	src := keep(t, d.encodeLine(t, 1, 2, 3, 4, 5, 6, 7, 8))
@@ -36,7 +36,8 @@ func TestCompactKnownIndex(t *testing.T) {
 }
 
 // TestKnownIndexOfAnotherShape reads a shard, whose index is known, as a chunk of another
-// shape, which a document may claim: the index does not fit, and no entry beyond it is taken.
+// shape, which a document may claim: the index does not fit, and no entry beyond it is
+// taken.
 func TestKnownIndexOfAnotherShape(t *testing.T) {
 	d := lineShards(t, codec.Environment{}, "uint8")
 	line := []byte{1, 2, 3, 4, 5, 6, 7, 8}

@@ -37,7 +37,8 @@ type layout struct {
 	order   []uint32 // see coder.order
 }
 
-// layouts keeps the layouts that were used last: the shards of an array have few shapes, or many of one follow each other.
+// layouts keeps the layouts that were used last: the shards of an array have few shapes,
+// or many of one follow each other.
 type layouts struct {
 	last atomic.Pointer[layout]
 
@@ -52,7 +53,8 @@ const (
 	keptInner   = 1 << 22
 )
 
-// layout returns the layout of shards of a shape. A shard of too many inner chunks is an error.
+// layout returns the layout of shards of a shape. A shard of too many inner chunks is an
+// error.
 func (c *coder) layout(shape []int64) (*layout, error) {
 	is := func(l *layout) bool { return slices.Equal(l.shape, shape) }
 	if l := c.layouts.last.Load(); l != nil && is(l) {
@@ -106,17 +108,20 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	return l, nil
 }
 
-// mostReady is how many bytes are made ready at most for a shard, or for inner chunks that are encoded, before it is known how long they
-// are: what a document permits may be far longer. Longer ones take memory as they come.
+// mostReady is how many bytes are made ready at most for a shard, or for inner chunks
+// that are encoded, before it is known how long they are: what a document permits may be
+// far longer. Longer ones take memory as they come.
 const mostReady = 64 << 20
 
-// wordBytes is how many bytes an element that may have any number of them is taken to have.
+// wordBytes is how many bytes an element that may have any number of them is taken to
+// have.
 const wordBytes = 64
 
 // tooLarge stands for a number of bytes that nothing has.
 const tooLarge = math.MaxInt64 / 4
 
-// measure notes how long inner chunks, and shards of them, can be. Inner chunks that are shards themselves may have gaps.
+// measure notes how long inner chunks, and shards of them, can be. Inner chunks that are
+// shards themselves may have gaps.
 func (c *coder) measure(l *layout) {
 	longest := make([]int64, len(l.chunks))
 	for i, n := range l.chunks {

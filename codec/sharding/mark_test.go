@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// TestMarkAll compares the marks of an edit with the inner chunks that a plan walks, which is not done where all are touched.
+// TestMarkAll compares the marks of an edit with the inner chunks that a plan walks,
+// which is not done where all are touched.
 func TestMarkAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var shape, start, step, count []int64

@@ -74,7 +74,8 @@ func (m *merger) fit(p codec.MergePart) error {
 	return nil
 }
 
-// cellsOf returns the inner chunks of the new shard along an axis that those of a part become which begins at start.
+// cellsOf returns the inner chunks of the new shard along an axis that those of a part
+// become which begins at start.
 func cellsOf(whole, part grid.Axis, start int64) (grid.Interval, error) {
 	first, within, ok := whole.Locate(start)
 	if !ok || within != 0 {

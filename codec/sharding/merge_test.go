@@ -32,8 +32,9 @@ func (d *drawnShards) drawParts(t *rapid.T, shape []int64) []grid.Box {
 	return parts
 }
 
-// TestMerge cuts the elements of drawn shards into parts, encodes each by itself, edits some, leaves some out, and merges them: what
-// comes out is what encodes all elements at once.
+// TestMerge cuts the elements of drawn shards into parts, encodes each by itself, edits
+// some, leaves some out, and merges them: what comes out is what encodes all elements at
+// once.
 func TestMerge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx := context.Background()

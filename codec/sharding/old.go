@@ -10,11 +10,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// manyBytes is how many bytes a shard has at least so that it pays to read only those of its bytes that are needed. Tests make it less.
+// manyBytes is how many bytes a shard has at least so that it pays to read only those of
+// its bytes that are needed. Tests make it less.
 var manyBytes int64 = 1 << 20
 
-// readOld reads the stored shard, or only its index where the bytes that stay can be taken over by the store, or where far more
-// is stored than the inner chunks can take.
+// readOld reads the stored shard, or only its index where the bytes that stay can be
+// taken over by the store, or where far more is stored than the inner chunks can take.
 func (d *editor) readOld(src codec.Source) error {
 	_, inMemory := src.(codec.Stored)
 	switch {
@@ -66,8 +67,8 @@ func (d *editor) readWhole(src codec.Source) error {
 // patches reports whether inner chunks may be overwritten where they are.
 func (d *editor) patches() bool { return d.env.Strategy == codec.InPlace && d.Patches && !d.Compact }
 
-// readParts reads what is needed of a shard of which only the index was read: what changes in part, and what stays as well
-// where that is asked for.
+// readParts reads what is needed of a shard of which only the index was read: what
+// changes in part, and what stays as well where that is asked for.
 func (d *editor) readParts(src codec.Source, stay bool) error {
 	if d.old == nil || d.out.Old != nil {
 		return nil
@@ -126,7 +127,8 @@ func (d *editor) oldBytes(k int64) ([]byte, error) {
 	return in[off : off+n : off+n], nil
 }
 
-// oldPlace returns where the bytes of inner chunk k are in memory; nil where it is not stored.
+// oldPlace returns where the bytes of inner chunk k are in memory; nil where it is not
+// stored.
 func (d *editor) oldPlace(k int64) (in []byte, off, n int64, err error) {
 	if d.old == nil {
 		return nil, 0, 0, nil

@@ -6,7 +6,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// inOrder returns the numbers of the inner chunks in the order in which they are stored, nil where that is C order.
+// inOrder returns the numbers of the inner chunks in the order in which they are stored,
+// nil where that is C order.
 func (c *coder) inOrder(l *layout) []uint32 {
 	if c.env.Order == codec.C || len(l.chunks) < 2 || l.n < 2 {
 		return nil
@@ -28,7 +29,8 @@ type orderer struct {
 	order []uint32
 }
 
-// fortran appends the inner chunks whose coordinates on the axes behind axis make up the number k so far.
+// fortran appends the inner chunks whose coordinates on the axes behind axis make up the
+// number k so far.
 func (o *orderer) fortran(axis int, k int64) {
 	if axis < 0 {
 		o.order = append(o.order, uint32(k))
@@ -49,8 +51,9 @@ type bit struct {
 	by   int64
 }
 
-// morton appends all inner chunks in the order of their codes, in which the bits of the coordinates take turns, the lowest
-// bits of the first axis first; an axis that needs no more bits is left out (as zarr-python does).
+// morton appends all inner chunks in the order of their codes, in which the bits of the
+// coordinates take turns, the lowest bits of the first axis first; an axis that needs no
+// more bits is left out (as zarr-python does).
 func (o *orderer) morton() {
 	var code []bit
 	for b := 0; ; b++ {
@@ -68,8 +71,8 @@ func (o *orderer) morton() {
 	o.split(code, make([]int64, len(o.l.chunks)))
 }
 
-// split appends what the bits of the code, from the highest on, lead to. Coordinates only grow, so that what lies outside is
-// left out at once.
+// split appends what the bits of the code, from the highest on, lead to. Coordinates only
+// grow, so that what lies outside is left out at once.
 func (o *orderer) split(code []bit, at []int64) {
 	if len(code) == 0 {
 		o.order = append(o.order, uint32(o.l.number(at)))

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// orders are what zarr-python 3.4.1 writes as "morton", "lexicographic" and "colexicographic".
+// orders are what zarr-python 3.4.1 writes as "morton", "lexicographic" and
+// "colexicographic".
 var orders = []struct {
 	chunks []int64
 	order  codec.Order
@@ -30,7 +31,8 @@ var orders = []struct {
 	{[]int64{}, codec.Morton, ""},
 }
 
-// TestOrder compares the orders with tables, in which the inner chunks of a shard that is written stand indeed.
+// TestOrder compares the orders with tables, in which the inner chunks of a shard that is
+// written stand indeed.
 func TestOrder(t *testing.T) {
 	for _, tt := range orders {
 		t.Run(fmt.Sprint(tt.chunks, tt.order), func(t *testing.T) {

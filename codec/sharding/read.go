@@ -19,8 +19,9 @@ import (
 // readTries is how often a part is read again because the shard was changed meanwhile.
 const readTries = 32
 
-// DecodePart implements [codec.PartialDecoder]: it reads the index, if it does not know it, and the inner chunks that the part needs,
-// or all at once where that is cheaper. Everything comes from one version of the shard.
+// DecodePart implements [codec.PartialDecoder]: it reads the index, if it does not know
+// it, and the inner chunks that the part needs, or all at once where that is cheaper.
+// Everything comes from one version of the shard.
 func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src codec.Source) error {
 	l, err := c.layout(p.Shape)
 	if err != nil {
@@ -68,7 +69,8 @@ func (c *coder) Fetched(p codec.Part) int64 {
 	return c.weight(l, p, c.expected(l))
 }
 
-// weight returns the bytes that are held of a shard of so many encoded bytes while a part of it is read.
+// weight returns the bytes that are held of a shard of so many encoded bytes while a part
+// of it is read.
 func (c *coder) weight(l *layout, p codec.Part, encoded int64) int64 {
 	touched := min(l.n, p.Len())
 	if p.Picks == nil || p.Picks.Points == nil {
@@ -80,11 +82,12 @@ func (c *coder) weight(l *layout, p codec.Part, encoded int64) int64 {
 	return l.index + 16*l.n + encoded
 }
 
-// smallShard is how many bytes a shard has that may be read whole although little of it is wanted.
+// smallShard is how many bytes a shard has that may be read whole although little of it
+// is wanted.
 const smallShard = 1 << 20
 
-// expected returns how many bytes a stored shard probably has, after those that were seen so far. More dead bytes than are likely are no
-// reason to expect them everywhere.
+// expected returns how many bytes a stored shard probably has, after those that were seen
+// so far. More dead bytes than are likely are no reason to expect them everywhere.
 func (c *coder) expected(l *layout) int64 {
 	return c.ratio.Expect(l.likely, l.likely, min(l.packed+l.packed/4, 2*l.likely))
 }
@@ -119,8 +122,8 @@ func (d *decoder) read(src codec.Source) error {
 	return err
 }
 
-// wantsWhole reports whether to read the shard in one request: where every inner chunk is wanted, or it is small and its index is
-// not known.
+// wantsWhole reports whether to read the shard in one request: where every inner chunk is
+// wanted, or it is small and its index is not known.
 func (d *decoder) wantsWhole(src codec.Source) bool {
 	size := d.expected(d.layout)
 	if size <= d.work.Small && d.cache.get(src.Key()) == nil {
@@ -132,7 +135,8 @@ func (d *decoder) wantsWhole(src codec.Source) bool {
 	return d.Whole || selection.NewPlan(selection.OfPart(d.Part.Part), d.grid).Chunks() == d.n
 }
 
-// readWhole reads the shard in one request. One that has far more bytes than its inner chunks can take is [store.ErrTooLarge].
+// readWhole reads the shard in one request. One that has far more bytes than its inner
+// chunks can take is [store.ErrTooLarge].
 func (d *decoder) readWhole(src codec.Source) error {
 	limit := min(d.packed+d.packed/4, max(d.work.Bytes, d.work.Small))
 	b := budget.Get(min(mostReady, d.likely, limit)) // of one size always, so that buffers are used again
@@ -188,7 +192,8 @@ func (d *decoder) readIndex(src codec.Source) (*index, stretch, error) {
 	return x, tail, err
 }
 
-// mostGuessed is how many bytes are made ready for an index at most, before it is known to be there.
+// mostGuessed is how many bytes are made ready for an index at most, before it is known
+// to be there.
 const mostGuessed = 16 << 20
 
 func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
@@ -222,11 +227,12 @@ func (d *decoder) fetchIndex(src codec.Source) (*index, stretch, error) {
 // want is an inner chunk that has to be read.
 type want struct{ off, n, k int64 }
 
-// mostWants is the most inner chunks of one shard that are looked up before any of them is read.
+// mostWants is the most inner chunks of one shard that are looked up before any of them
+// is read.
 const mostWants = 1 << 16
 
-// wants returns the next stored inner chunks that the part touches, in the order of their bytes, and whether there may be more.
-// It fills the place of those that are not stored.
+// wants returns the next stored inner chunks that the part touches, in the order of their
+// bytes, and whether there may be more. It fills the place of those that are not stored.
 func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool, err error) {
 	p := d.take()
 	defer d.put(p)
@@ -252,8 +258,8 @@ func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool
 	return wants, true, nil
 }
 
-// compare puts wants in the order of their bytes. The longest of those that begin together comes first, so that no group of
-// wants begins where another does.
+// compare puts wants in the order of their bytes. The longest of those that begin
+// together comes first, so that no group of wants begins where another does.
 func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp.Compare(o.n, w.n)) }
 
 // group returns how many wants at the start are read as one range, and where that ends.
@@ -275,7 +281,8 @@ func (d *decoder) group(wants []want) (n int, stop int64) {
 	return n, stop
 }
 
-// readRanges reads the ranges that hold the wants and decodes these, as many at a time as the memory allows.
+// readRanges reads the ranges that hold the wants and decodes these, as many at a time as
+// the memory allows.
 func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error {
 	if n, stop := d.group(wants); n == len(wants) {
 		return d.readGroup(src, wants, stop, tail)
@@ -301,7 +308,8 @@ func (d *decoder) readRanges(src codec.Source, wants []want, tail stretch) error
 	return workers.Wait(nil)
 }
 
-// readGroup reads the bytes up to stop that hold the wants, if the tail does not, and decodes these.
+// readGroup reads the bytes up to stop that hold the wants, if the tail does not, and
+// decodes these.
 func (d *decoder) readGroup(src codec.Source, group []want, stop int64, tail stretch) error {
 	off := group[0].off
 	if data, ok := tail.holds(off, stop-off); ok {

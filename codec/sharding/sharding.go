@@ -1,9 +1,11 @@
-// Package sharding is the codec that stores a chunk, then called a shard, as many inner chunks and an index that says where each of
-// them is (zarr-specs v3, "sharding_indexed" 1.0). Inner chunks are read and written by themselves.
+// Package sharding is the codec that stores a chunk, then called a shard, as many inner
+// chunks and an index that says where each of them is (zarr-specs v3, "sharding_indexed"
+// 1.0). Inner chunks are read and written by themselves.
 //
-// A shard is the encoded inner chunks one after the other, in any order and with any gaps, and the index before or behind them: a
-// pair of unsigned 64-bit numbers for every inner chunk, offset from the start of the shard and length, in C order. An inner
-// chunk that holds only the fill value is left out, and both its numbers are 2^64-1.
+// A shard is the encoded inner chunks one after the other, in any order and with any
+// gaps, and the index before or behind them: a pair of unsigned 64-bit numbers for every
+// inner chunk, offset from the start of the shard and length, in C order. An inner chunk
+// that holds only the fill value is left out, and both its numbers are 2^64-1.
 //
 // Importing the package registers it as "sharding_indexed".
 package sharding
@@ -50,7 +52,8 @@ type coder struct {
 	pieces  sync.Pool // of *selection.Piece
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a [codec.Divider] and a [codec.Nester].
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayBytes] that is a
+// [codec.Divider] and a [codec.Nester].
 func New(configuration []byte) (any, error) {
 	c := &coder{configuration: configuration}
 	if err := c.parse(configuration); err != nil {
@@ -121,8 +124,8 @@ func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
 // CheckAxis implements [codec.Divider].
 func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
 
-// Checked implements [codec.Divider]. Shards of other shapes have longer or shorter indexes, unless the last inner chunks are
-// clipped: then only these differ.
+// Checked implements [codec.Divider]. Shards of other shapes have longer or shorter
+// indexes, unless the last inner chunks are clipped: then only these differ.
 func (c *coder) Checked() bool {
 	return c.index.HasChecksum() && (!c.cut.clips || c.chain.TellsShapes())
 }

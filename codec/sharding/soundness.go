@@ -7,9 +7,10 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// sound returns what is wrong with the index of the stored shard: an entry that leads out of it or
-// has a length that no inner chunk has, or bytes that several inner chunks claim. To put such a shard
-// in order would take over what is wrong, and drop bytes that may be the only copy of what is right.
+// sound returns what is wrong with the index of the stored shard: an entry that leads out
+// of it or has a length that no inner chunk has, or bytes that several inner chunks
+// claim. To put such a shard in order would take over what is wrong, and drop bytes that
+// may be the only copy of what is right.
 func (d *editor) sound() error {
 	stop, ascending := int64(0), true
 	for k := range d.n {
@@ -31,7 +32,8 @@ func (d *editor) sound() error {
 	return d.apart(d.old.stored())
 }
 
-// apart returns an error where inner chunks, in the order of their bytes, have some in common.
+// apart returns an error where inner chunks, in the order of their bytes, have some in
+// common.
 func (d *editor) apart(stored []uint32) error {
 	stop, last := int64(0), int64(0)
 	for _, k := range stored {
@@ -44,8 +46,8 @@ func (d *editor) apart(stored []uint32) error {
 	return nil
 }
 
-// hasLength returns an error where the codecs never encode inner chunk k to n bytes. No codec encodes
-// elements to none.
+// hasLength returns an error where the codecs never encode inner chunk k to n bytes. No
+// codec encodes elements to none.
 func (d *editor) hasLength(k, n int64) error {
 	if n == d.fixed {
 		return nil
@@ -65,8 +67,8 @@ func (d *editor) hasLength(k, n int64) error {
 	return nil
 }
 
-// stored returns the numbers of the inner chunks that are stored, and whose entries fit, in the order
-// of their bytes.
+// stored returns the numbers of the inner chunks that are stored, and whose entries fit,
+// in the order of their bytes.
 func (x *index) stored() []uint32 {
 	n := 0
 	for k := range int64(len(x.entries) / 2) {

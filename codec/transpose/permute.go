@@ -8,7 +8,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// permute fills dst with the elements of src, both in C order, where axis i of dst is axis order[i] of src.
+// permute fills dst with the elements of src, both in C order, where axis i of dst is
+// axis order[i] of src.
 func permute(dst *codec.Block, src codec.Block, order []int, size int) error {
 	n, ok := checked.Product(src.Shape...)
 	if !ok || len(src.Shape) != len(order) {

@@ -2,7 +2,8 @@ package transpose
 
 import "slices"
 
-// axis is an axis of the destination: its length, and the distance in bytes of neighbours in destination and source.
+// axis is an axis of the destination: its length, and the distance in bytes of neighbours
+// in destination and source.
 type axis struct{ n, dst, src int64 }
 
 // plan is a permutation told with as few axes as it can be.
@@ -11,8 +12,9 @@ type plan struct {
 	axes  []axis // slowest of the destination first, none of length 1
 }
 
-// newPlan plans for a source of a shape, without zeros, and elements of size bytes. It appends to axes, so that the
-// caller can keep them off the heap. An axis along which both sides run on is part of the one before.
+// newPlan plans for a source of a shape, without zeros, and elements of size bytes. It
+// appends to axes, so that the caller can keep them off the heap. An axis along which
+// both sides run on is part of the one before.
 func newPlan(axes []axis, shape []int64, order []int, size int64) plan {
 	width, dst := size, size
 	for i := len(order) - 1; i >= 0; i-- {
@@ -33,7 +35,8 @@ func newPlan(axes []axis, shape []int64, order []int, size int64) plan {
 	return plan{width, axes}
 }
 
-// stride returns the distance in bytes of neighbours along an axis of an array in C order.
+// stride returns the distance in bytes of neighbours along an axis of an array in C
+// order.
 func stride(shape []int64, axis int, size int64) int64 {
 	for _, n := range shape[axis+1:] {
 		size *= n

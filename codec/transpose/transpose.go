@@ -1,5 +1,5 @@
-// Package transpose is the codec that reorders the axes of a chunk (zarr-specs v3, "Transpose codec").
-// Importing the package registers it as "transpose".
+// Package transpose is the codec that reorders the axes of a chunk (zarr-specs v3,
+// "Transpose codec"). Importing the package registers it as "transpose".
 package transpose
 
 import (
@@ -15,14 +15,16 @@ import (
 
 func init() { codec.Register("transpose", New) }
 
-// Extension returns the metadata of the codec: axis i of the stored chunk is axis order[i] of the array.
-// [New] refuses an order that is no permutation of 0, 1, ... len(order)-1.
+// Extension returns the metadata of the codec: axis i of the stored chunk is axis
+// order[i] of the array. [New] refuses an order that is no permutation of 0, 1, ...
+// len(order)-1.
 func Extension(order ...int) metadata.Extension {
 	list, _ := json.Marshal(append([]int{}, order...)) // integers always have a JSON form
 	return metadata.Extension{Name: "transpose", Configuration: fmt.Appendf(nil, `{"order":%s}`, list)}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray] that is a [codec.Permuter].
+// New is the codec's [codec.Factory]. It returns a [codec.ArrayArray] that is a
+// [codec.Permuter].
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Order json.RawMessage `json:"order"`
@@ -91,12 +93,14 @@ func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
 	return dst, nil
 }
 
-// Encode implements [codec.ArrayArray]. Where elements have no fixed width, Data and Offsets of dst are overwritten.
+// Encode implements [codec.ArrayArray]. Where elements have no fixed width, Data and
+// Offsets of dst are overwritten.
 func (c *coder) Encode(dst *codec.Block, src codec.Block) error {
 	return permute(dst, src, c.order, c.size)
 }
 
-// Decode implements [codec.ArrayArray]. Where elements have no fixed width, Data and Offsets of dst are overwritten.
+// Decode implements [codec.ArrayArray]. Where elements have no fixed width, Data and
+// Offsets of dst are overwritten.
 func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
 	return permute(dst, src, c.inverse, c.size)
 }

@@ -1,5 +1,6 @@
-// Package vlen has the codecs of elements that differ in length: the number of elements, and then each as its length and
-// its bytes, both numbers of 32 bits in little endian (zarr-extensions, "vlen-utf8" and "vlen-bytes").
+// Package vlen has the codecs of elements that differ in length: the number of elements,
+// and then each as its length and its bytes, both numbers of 32 bits in little endian
+// (zarr-extensions, "vlen-utf8" and "vlen-bytes").
 //
 // Importing the package registers "vlen-utf8" and "vlen-bytes".
 package vlen
@@ -30,7 +31,8 @@ func init() {
 	codec.Register(Bytes, NewBytes)
 }
 
-// Extension returns the metadata of the codec for a data type, which has to be one whose elements differ in length.
+// Extension returns the metadata of the codec for a data type, which has to be one whose
+// elements differ in length.
 func Extension(t dtype.Type) metadata.Extension {
 	if t.Kind() == dtype.String {
 		return metadata.Extension{Name: UTF8}
@@ -56,7 +58,8 @@ type coder struct {
 	kind dtype.Kind
 }
 
-// prefix is the size of the numbers before all elements and before each of them, in bytes.
+// prefix is the size of the numbers before all elements and before each of them, in
+// bytes.
 const prefix = 4
 
 // Bind implements [codec.ArrayBytes].
@@ -115,7 +118,8 @@ func (c *coder) EncodeHeap(dst []byte, src codec.Block) ([]byte, error) {
 	dst = slices.Grow(dst, prefix*(n+1)+size)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	for i := range n {
-		// The heap holds no element of 4 GiB or more: its references have 32 bits for a length.
+		// The heap holds no element of 4 GiB or more: its references have 32 bits for a
+		// length.
 		elem := src.Heap.Bytes(src.Data[i*grid.RefSize:])
 		dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(elem))), elem...)
 	}
@@ -132,7 +136,8 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	return c.decode(dst, src[prefix:], want)
 }
 
-// DecodeInPlace implements [codec.Overwriter]: each element moves towards the front, past the lengths before it.
+// DecodeInPlace implements [codec.Overwriter]: each element moves towards the front, past
+// the lengths before it.
 func (c *coder) DecodeInPlace(dst *codec.Block, src []byte) error {
 	want, err := c.count(dst.Shape, src)
 	if err != nil {
@@ -142,7 +147,8 @@ func (c *coder) DecodeInPlace(dst *codec.Block, src []byte) error {
 	return c.decode(dst, src[prefix:], want)
 }
 
-// count returns how many elements src says that it has, which is what the shape takes, if it can hold them.
+// count returns how many elements src says that it has, which is what the shape takes, if
+// it can hold them.
 func (c *coder) count(shape []int64, src []byte) (int64, error) {
 	want, ok := checked.Product(shape...)
 	if !ok || len(src) < prefix || int64(binary.LittleEndian.Uint32(src)) != want {
@@ -154,7 +160,8 @@ func (c *coder) count(shape []int64, src []byte) (int64, error) {
 	return want, nil
 }
 
-// decode appends elements to dst. Its data may be in the memory of src, if it ends before src begins.
+// decode appends elements to dst. Its data may be in the memory of src, if it ends before
+// src begins.
 func (c *coder) decode(dst *codec.Block, src []byte, want int64) error {
 	dst.Offsets = append(slices.Grow(dst.Offsets, int(want)+1), int64(len(dst.Data)))
 	for i := range want {

@@ -83,7 +83,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestRefuses decodes what does not hold together; of the memory that it claims, none is taken.
+// TestRefuses decodes what does not hold together; of the memory that it claims, none is
+// taken.
 func TestRefuses(t *testing.T) {
 	c := newCodec(t, typeOf(t, "string"))
 	for _, bad := range []struct {
@@ -133,7 +134,8 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes any bytes as elements of both types: what is accepted is encoded to the same bytes.
+// FuzzDecode decodes any bytes as elements of both types: what is accepted is encoded to
+// the same bytes.
 func FuzzDecode(f *testing.F) {
 	for _, words := range [][]string{{""}, {"a", "é", ""}, {"日本", "x\x00", "\xff"}} {
 		stored, err := newCodec(f, typeOf(f, "bytes")).Encode(nil, blockOf(words...))

@@ -9,8 +9,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// An encoder's memory is a window, up to 8 MiB, and tables. Windows no larger than the data keep encoders of
-// small chunks small; encoders and decoders are kept between chunks, for all arrays.
+// An encoder's memory is a window, up to 8 MiB, and tables. Windows no larger than the
+// data keep encoders of small chunks small; encoders and decoders are kept between
+// chunks, for all arrays.
 const (
 	minWindowLog = 17 // a block: with less, encoders do not shrink further
 	maxWindowLog = 23 // the largest that every decoder has to support
@@ -64,8 +65,9 @@ func (k kind) take() (*zstd.Encoder, error) {
 
 func (k kind) release(e *zstd.Encoder) { k.pool().Put(e) }
 
-// appendDecoded appends all that src decodes to, at most most bytes. The decoder is held by the capacity that it is
-// given, not by its limit of memory: that one refuses honest frames whose window is larger than their content.
+// appendDecoded appends all that src decodes to, at most most bytes. The decoder is held
+// by the capacity that it is given, not by its limit of memory: that one refuses honest
+// frames whose window is larger than their content.
 func appendDecoded(dst, src []byte, most int) ([]byte, error) {
 	d, ok := decoders.Get().(*zstd.Decoder)
 	if !ok {

@@ -1,7 +1,8 @@
-// Package zstd is the codec that stores chunks as Zstandard frames (zarr-extensions, codec "zstd"; RFC 8878).
-// Importing the package registers it as "zstd".
+// Package zstd is the codec that stores chunks as Zstandard frames (zarr-extensions,
+// codec "zstd"; RFC 8878). Importing the package registers it as "zstd".
 //
-// It writes one frame that states its decoded size, and reads any number of frames with or without one.
+// It writes one frame that states its decoded size, and reads any number of frames with
+// or without one.
 package zstd
 
 import (
@@ -24,9 +25,10 @@ const (
 
 func init() { codec.Register("zstd", New) }
 
-// Extension returns the metadata of the codec. Level goes from -131072, the fastest, to 22, the smallest, and 0 is
-// the default, 3; [New] refuses others. The library has four efforts that levels are mapped to: up to 2, 3 to 5, 6 to 9,
-// and above. With checksum, each chunk ends with 4 bytes that its content is checked against.
+// Extension returns the metadata of the codec. Level goes from -131072, the fastest, to
+// 22, the smallest, and 0 is the default, 3; [New] refuses others. The library has four
+// efforts that levels are mapped to: up to 2, 3 to 5, 6 to 9, and above. With checksum,
+// each chunk ends with 4 bytes that its content is checked against.
 func Extension(level int, checksum bool) metadata.Extension {
 	return metadata.Extension{
 		Name:          "zstd",
@@ -34,7 +36,8 @@ func Extension(level int, checksum bool) metadata.Extension {
 	}
 }
 
-// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes]. Missing members mean level 0, no checksum.
+// New is the codec's [codec.Factory]. It returns a [codec.BytesBytes]. Missing members
+// mean level 0, no checksum.
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Level    config.Int `json:"level"`
@@ -64,8 +67,9 @@ func (c coder) Complete(e metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: e.Name, Configuration: Extension(c.level, c.checksum).Configuration}
 }
 
-// MaxEncoded implements [codec.BytesBytes]. Blocks that do not shrink are stored with 3 bytes each; the rest allows
-// for small blocks, several frames, and frames that are to be skipped.
+// MaxEncoded implements [codec.BytesBytes]. Blocks that do not shrink are stored with 3
+// bytes each; the rest allows for small blocks, several frames, and frames that are to be
+// skipped.
 func (coder) MaxEncoded(n int64) int64 {
 	const frames = 1 << 10
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/64 + frames
@@ -102,10 +106,12 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	return out, nil
 }
 
-// mostRatio is how many bytes one byte of a frame decodes to at most: a block of one byte, repeated, takes 4 bytes for 128 KiB.
+// mostRatio is how many bytes one byte of a frame decodes to at most: a block of one
+// byte, repeated, takes 4 bytes for 128 KiB.
 const mostRatio = 32 << 10
 
-// Claim implements [codec.Claimer]: a frame may say how long its content is. Others may follow it.
+// Claim implements [codec.Claimer]: a frame may say how long its content is. Others may
+// follow it.
 func (coder) Claim(src []byte) (int64, bool) {
 	n, ok := claim(src)
 	return int64(n), ok && n <= math.MaxInt64 && n/mostRatio <= uint64(len(src))

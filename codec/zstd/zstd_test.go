@@ -91,7 +91,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// streamed returns data in a frame without content size, whose window is larger than the data.
+// streamed returns data in a frame without content size, whose window is larger than the
+// data.
 func streamed(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

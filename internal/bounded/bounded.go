@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// Append appends all bytes of r, at most most, to dst, which has room for them. One more is [codec.ErrTooLong]; other errors are
-// those of r.
+// Append appends all bytes of r, at most most, to dst, which has room for them. One more
+// is [codec.ErrTooLong]; other errors are those of r.
 func Append(dst []byte, r io.Reader, most int) ([]byte, error) {
 	limit := len(dst) + most
 	for len(dst) < limit {

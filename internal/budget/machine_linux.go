@@ -17,7 +17,8 @@ func physical() int64 {
 	return int64(uint64(info.Totalram) * uint64(info.Unit))
 }
 
-// grouped returns what the system allows the group of this process, as it does in a container.
+// grouped returns what the system allows the group of this process, as it does in a
+// container.
 func grouped() int64 {
 	n := int64(unlimited)
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {

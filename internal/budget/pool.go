@@ -1,4 +1,5 @@
-// Package budget keeps memory within bounds: a weighted limit on bytes in use, and buffers that are used again.
+// Package budget keeps memory within bounds: a weighted limit on bytes in use, and
+// buffers that are used again.
 package budget
 
 import (
@@ -6,7 +7,8 @@ import (
 	"sync"
 )
 
-// Buffer is memory from the pool. B has no elements and at least the capacity that was asked for.
+// Buffer is memory from the pool. B has no elements and at least the capacity that was
+// asked for.
 type Buffer struct {
 	B     []byte
 	class int
@@ -32,8 +34,8 @@ func Get(n int64) *Buffer {
 	return &Buffer{make([]byte, 0, size), class}
 }
 
-// Put gives the buffer back; its bytes must not be used any more. Where the owner replaced B by a longer slice,
-// that slice is dropped. A nil buffer is ignored.
+// Put gives the buffer back; its bytes must not be used any more. Where the owner
+// replaced B by a longer slice, that slice is dropped. A nil buffer is ignored.
 func (b *Buffer) Put() {
 	if b == nil {
 		return

@@ -5,8 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// Ratio remembers how many bytes values have encoded for each that they have decoded: the most that was seen so far, but for a few
-// that every value has, which say nothing of longer ones. The zero Ratio has seen nothing. It may be used from several goroutines at once.
+// Ratio remembers how many bytes values have encoded for each that they have decoded: the
+// most that was seen so far, but for a few that every value has, which say nothing of
+// longer ones. The zero Ratio has seen nothing. It may be used from several goroutines at
+// once.
 type Ratio struct {
 	bits atomic.Uint64 // of a float64 that is not negative, whose bits are in the same order
 	seen atomic.Int64
@@ -22,7 +24,8 @@ func (r *Ratio) Learn(encoded, decoded int64) {
 	}
 }
 
-// What is expected beyond what was seen: a quarter and some bytes, and the more the fewer values there were.
+// What is expected beyond what was seen: a quarter and some bytes, and the more the fewer
+// values there were.
 const (
 	spare      = 1.25
 	spareFew   = 4
@@ -31,15 +34,15 @@ const (
 	spareReady = 1 << 20
 )
 
-// Expect returns how many bytes to expect of a value encoded: somewhat more than was seen so far, and no more than most. Where nothing was
-// seen it is first.
+// Expect returns how many bytes to expect of a value encoded: somewhat more than was seen
+// so far, and no more than most. Where nothing was seen it is first.
 func (r *Ratio) Expect(decoded, first, most int64) int64 {
 	return r.expect(decoded, first, most, math.Inf(1))
 }
 
-// Ready returns how many bytes to make ready for an encoded value. That is what [Ratio.Expect]
-// returns for short ones. Memory for several times a long one costs more than to make room
-// for one that is longer still.
+// Ready returns how many bytes to make ready for an encoded value. That is what
+// [Ratio.Expect] returns for short ones. Memory for several times a long one costs more
+// than to make room for one that is longer still.
 func (r *Ratio) Ready(decoded, first, most int64) int64 {
 	return r.expect(decoded, first, most, spareReady)
 }

@@ -6,11 +6,13 @@ import (
 	"weak"
 )
 
-// large is the size from which on buffers are kept in a list for all processors. A pool has one for each processor, which others
-// cannot take: several would be made of what takes most of the memory.
+// large is the size from which on buffers are kept in a list for all processors. A pool
+// has one for each processor, which others cannot take: several would be made of what
+// takes most of the memory.
 const large = 16 << 20
 
-// spares are the large buffers that nobody uses. The next collection of garbage takes them.
+// spares are the large buffers that nobody uses. The next collection of garbage takes
+// them.
 var spares struct {
 	mu  sync.Mutex
 	all []weak.Pointer[Buffer]

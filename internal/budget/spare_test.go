@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLargeBuffers takes large buffers that others have put back, of the class that is asked for or the next, and never one
-// that somebody has.
+// TestLargeBuffers takes large buffers that others have put back, of the class that is
+// asked for or the next, and never one that somebody has.
 func TestLargeBuffers(t *testing.T) {
 	b := Get(large)
 	b.B = append(b.B, 1)

@@ -19,8 +19,8 @@ func Mul(a, b int64) (int64, bool) {
 	return a * b, true
 }
 
-// Product returns the product of all values, and whether it fits. All have to be non-negative.
-// A zero makes the product zero, whatever the others are.
+// Product returns the product of all values, and whether it fits. All have to be
+// non-negative. A zero makes the product zero, whatever the others are.
 func Product(values ...int64) (int64, bool) {
 	p, ok := int64(1), true
 	for _, v := range values {

@@ -1,4 +1,5 @@
-// Package clock takes the time of a thread, for benchmarks on machines where other programs run, too.
+// Package clock takes the time of a thread, for benchmarks on machines where other
+// programs run, too.
 package clock
 
 import (
@@ -9,8 +10,9 @@ import (
 // start is what the time of day counts from.
 var start = time.Now()
 
-// Beside runs f and g by turns for about as long as is said, and returns the least time that each took: of the processor where the
-// system tells that, else of day. Short ones run many times in a row.
+// Beside runs f and g by turns for about as long as is said, and returns the least time
+// that each took: of the processor where the system tells that, else of day. Short ones
+// run many times in a row.
 func Beside(f, g func(), long time.Duration) (ft, gt time.Duration) {
 	runtime.LockOSThread() // whose time is taken
 	defer runtime.UnlockOSThread()

@@ -1,7 +1,9 @@
-// Package config reads the configuration of a codec: a flat JSON object whose members are all known.
+// Package config reads the configuration of a codec: a flat JSON object whose members are
+// all known.
 //
-// It builds on a strict reader and on encoding/json, and closes what the latter leaves open: names match exactly, no name is given twice,
-// and null, booleans and strings are no numbers.
+// It builds on a strict reader and on encoding/json, and closes what the latter leaves
+// open: names match exactly, no name is given twice, and null, booleans and strings are
+// no numbers.
 package config
 
 import (
@@ -17,12 +19,14 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// mostText bounds the bytes of a text in a configuration. They are words, and messages quote them.
+// mostText bounds the bytes of a text in a configuration. They are words, and messages
+// quote them.
 const mostText = 1 << 10
 
-// Decode stores the members of the JSON object raw in the fields of the struct that dst points to, by their json tag.
-// A nil raw is an object without members. A member that no field is tagged with, or that is null, is an error, and so is a text of more than 1,024 bytes;
-// a field without a member keeps its value.
+// Decode stores the members of the JSON object raw in the fields of the struct that dst
+// points to, by their json tag. A nil raw is an object without members. A member that no
+// field is tagged with, or that is null, is an error, and so is a text of more than 1,024
+// bytes; a field without a member keeps its value.
 func Decode(raw []byte, dst any) error {
 	if raw == nil {
 		return nil
@@ -59,7 +63,8 @@ func Decode(raw []byte, dst any) error {
 	return nil
 }
 
-// known has the tags of the types of structs that were decoded, of which there are as many as codecs.
+// known has the tags of the types of structs that were decoded, of which there are as
+// many as codecs.
 var known sync.Map
 
 // tagsOf returns the json tag of every field of a struct, "" for one without.
@@ -93,7 +98,8 @@ func listed(tags []string) string {
 	return "it has " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// set stores a value where field points to: the usual kinds by themselves, which is what encoding/json does with them, all others by that.
+// set stores a value where field points to: the usual kinds by themselves, which is what
+// encoding/json does with them, all others by that.
 func set(field any, v strictjson.Value) error {
 	switch f := field.(type) {
 	case *Int:
@@ -125,7 +131,8 @@ func set(field any, v strictjson.Value) error {
 	return err
 }
 
-// Int is an integer that may be spelled as a number without a fraction, as some writers do: 5.0 is 5.
+// Int is an integer that may be spelled as a number without a fraction, as some writers
+// do: 5.0 is 5.
 type Int int64
 
 // UnmarshalJSON implements [json.Unmarshaler].

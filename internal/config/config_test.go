@@ -90,7 +90,8 @@ func TestSetAsJSON(t *testing.T) {
 	}
 }
 
-// TestDecodeAllocates decodes what most arrays have: only what the fields point to is allocated.
+// TestDecodeAllocates decodes what most arrays have: only what the fields point to is
+// allocated.
 func TestDecodeAllocates(t *testing.T) {
 	racing.Skip(t)
 	raw := []byte(`{"level": 5, "flag": false}`)
@@ -110,7 +111,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) { _ = Decode(raw, &sample{}) })
 }
 
-// TestDecodeLong has names, texts and numbers of a megabyte, of which errors quote the beginning.
+// TestDecodeLong has names, texts and numbers of a megabyte, of which errors quote the
+// beginning.
 func TestDecodeLong(t *testing.T) {
 	long := strings.Repeat("1", 1<<20)
 	var dst struct {

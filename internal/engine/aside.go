@@ -19,15 +19,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// A chunk whose edge becomes shorter has to be stored anew under the key that it has, while the document still, or already, says
-// otherwise. So the new chunk is first put aside, under a key that tells its shape; the document is published; and the chunk is moved
-// to its place. Whoever finds a chunk that does not decode looks aside, and so reads the right elements all the time.
+// A chunk whose edge becomes shorter has to be stored anew under the key that it has,
+// while the document still, or already, says otherwise. So the new chunk is first put
+// aside, under a key that tells its shape; the document is published; and the chunk is
+// moved to its place. Whoever finds a chunk that does not decode looks aside, and so
+// reads the right elements all the time.
 
 // asideDir is the directory, within that of the array, of chunks that are put aside.
 const asideDir = own.Dir + "/aside/"
 
-// errAlike refuses to store a chunk anew in another shape where nobody could tell the old from
-// the new.
+// errAlike refuses to store a chunk anew in another shape where nobody could tell the old
+// from the new.
 var errAlike = fmt.Errorf("%w: the stored chunk does not tell how many elements it has, so that it could be read as the shorter one; "+
 	"keep the edges (grid.KeepEdges, no trim), or rewrite the array with codecs that count (packbits with padding_encoding \"first_byte\", an index of shards with a checksum)", codec.ErrUnsupported)
 
@@ -36,8 +38,8 @@ func (w *worker) aside() store.Key {
 	return w.Path.Key(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Part.Chunk))))
 }
 
-// AsideName returns the key, below the array, under which a chunk of the encoded shape is put
-// aside whose place below the array is key.
+// AsideName returns the key, below the array, under which a chunk of the encoded shape is
+// put aside whose place below the array is key.
 func AsideName(shape []int64, key string) string {
 	name := []byte(asideDir)
 	for i, n := range shape {
@@ -49,8 +51,9 @@ func AsideName(shape []int64, key string) string {
 	return string(append(append(name, '/'), key...))
 }
 
-// decode reads the chunk, and w.Decoded then shows its elements. They are in room, which has just its bytes, or where room is
-// nil in a buffer that the caller puts back. It is false where there is no such chunk; then nothing is taken.
+// decode reads the chunk, and w.Decoded then shows its elements. They are in room, which
+// has just its bytes, or where room is nil in a buffer that the caller puts back. It is
+// false where there is no such chunk; then nothing is taken.
 func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, buffer *budget.Buffer, err error) {
 	found, err = w.orAside(func() (found bool, err error) {
 		found, buffer, err = w.decodeStored(ctx, n, room)
@@ -59,7 +62,8 @@ func (w *worker) decode(ctx context.Context, n int64, room []byte) (found bool, 
 	return found, buffer, err
 }
 
-// orAside does something with the chunk, or where that is corrupt, with the one that is put aside, if there is one.
+// orAside does something with the chunk, or where that is corrupt, with the one that is
+// put aside, if there is one.
 func (w *worker) orAside(do func() (bool, error)) (bool, error) {
 	found, err := do()
 	if !errors.Is(err, codec.ErrCorrupt) {
@@ -75,8 +79,9 @@ func (w *worker) orAside(do func() (bool, error)) (bool, error) {
 	return true, nil
 }
 
-// PutAside puts the stored chunks of the box aside in the shape that they have in the next array, which has the same keys. Of their
-// elements they keep those of the shape valid; all else is the fill value.
+// PutAside puts the stored chunks of the box aside in the shape that they have in the
+// next array, which has the same keys. Of their elements they keep those of the shape
+// valid; all else is the fill value.
 func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid []int64, batch store.Batch) error {
 	indices, stop := iter.Pull2(a.Stored(ctx, cells))
 	defer stop()
@@ -140,7 +145,8 @@ func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) err
 	return next.put(ctx, next.Decoded, size)
 }
 
-// Aside yields the keys of the chunks that are put aside, and their indices; nil for those that are none of the array's.
+// Aside yields the keys of the chunks that are put aside, and their indices; nil for
+// those that are none of the array's.
 func (a *Array) Aside(ctx context.Context) iter.Seq2[AsideChunk, error] {
 	dir := a.Path.Key(asideDir + "-").Dir()
 	return func(yield func(AsideChunk, error) bool) {
@@ -180,8 +186,9 @@ func (a *Array) asideChunk(name string) AsideChunk {
 	return c
 }
 
-// FetchAside moves the chunks that are put aside to their places, several at a time within the budget, and returns how many could not be
-// moved, and why: the first fault, which does not keep it from the others.
+// FetchAside moves the chunks that are put aside to their places, several at a time
+// within the budget, and returns how many could not be moved, and why: the first fault,
+// which does not keep it from the others.
 func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fault error) {
 	next, stop := iter.Pull2(a.Aside(ctx))
 	defer stop()

@@ -30,8 +30,8 @@ func TestAsideShapes(t *testing.T) {
 	}
 }
 
-// TestFetchOverDamage moves a chunk that is put aside to its place: where what is there does
-// not decode, and neither over a chunk that does nor where there is none.
+// TestFetchOverDamage moves a chunk that is put aside to its place: where what is there
+// does not decode, and neither over a chunk that does nor where there is none.
 func TestFetchOverDamage(t *testing.T) {
 	key, aside := store.MustKey("a/c/1"), int32s(1, 2, 3, 4)
 	for name, c := range map[string]struct{ there, want []byte }{

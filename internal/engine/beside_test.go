@@ -24,8 +24,8 @@ func int32s(values ...int32) (b []byte) {
 	return b
 }
 
-// TestFilledBeside makes a chunk all fill value, and has another writer change another part
-// of it just before it is deleted or stored. Nothing of the other is lost.
+// TestFilledBeside makes a chunk all fill value, and has another writer change another
+// part of it just before it is deleted or stored. Nothing of the other is lost.
 func TestFilledBeside(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for name, first := range map[string][]byte{"stored": int32s(1, 1, 9, 9), "not stored": nil} {
@@ -59,8 +59,9 @@ func TestFilledBeside(t *testing.T) {
 	}
 }
 
-// TestNotStoredBeside makes a part of a chunk that is not stored fill value, and has another
-// writer store the chunk after this one has looked for it. Nothing of the other is deleted.
+// TestNotStoredBeside makes a part of a chunk that is not stored fill value, and has
+// another writer store the chunk after this one has looked for it. Nothing of the other
+// is deleted.
 func TestNotStoredBeside(t *testing.T) {
 	key, theirs := store.MustKey("a/c/0"), int32s(1, 1, 7, 8)
 	others, done := memory.New(), false
@@ -156,9 +157,10 @@ func (b bare) Put(ctx context.Context, key store.Key, value []byte, d store.Dura
 
 func (b bare) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
 
-// TestTurns has a second writer of the same process come between the read and the write of
-// a first one, which write parts of one chunk in a store without conditions. The second
-// waits for its turn, so that nothing is lost; were it let through, it would have the time.
+// TestTurns has a second writer of the same process come between the read and the write
+// of a first one, which write parts of one chunk in a store without conditions. The
+// second waits for its turn, so that nothing is lost; were it let through, it would have
+// the time.
 func TestTurns(t *testing.T) {
 	s := memory.New()
 	must(s.Put(t.Context(), store.MustKey("a/c/0"), int32s(1, 2, 3, 4), store.Flush))

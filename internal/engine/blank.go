@@ -9,9 +9,10 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// blanks reports whether a write leaves a chunk that is not stored as it is: it stores the
-// fill value alone, which such a chunk has already. Then only stored chunks are of interest,
-// and a listing finds them where the selection touches more chunks than anybody could visit.
+// blanks reports whether a write leaves a chunk that is not stored as it is: it stores
+// the fill value alone, which such a chunk has already. Then only stored chunks are of
+// interest, and a listing finds them where the selection touches more chunks than anybody
+// could visit.
 func (a *Array) blanks(plan *selection.Plan, src grid.View, how Writing) bool {
 	switch {
 	case how.KeepFill || a.KeepFill: // every chunk is stored
@@ -24,8 +25,9 @@ func (a *Array) blanks(plan *selection.Plan, src grid.View, how Writing) bool {
 	return false
 }
 
-// blank writes the fill value into the stored chunks of the box as far as the plan selects
-// their elements. A chunk that another writer stores meanwhile counts as written later.
+// blank writes the fill value into the stored chunks of the box as far as the plan
+// selects their elements. A chunk that another writer stores meanwhile counts as written
+// later.
 func (r *run) blank(
 	ctx context.Context, plan *selection.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
 ) error {

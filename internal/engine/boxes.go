@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// BoxBytes returns how many bytes of a region are in memory at a time where it is written box
-// by box: enough for all cores, within half of the budget.
+// BoxBytes returns how many bytes of a region are in memory at a time where it is written
+// box by box: enough for all cores, within half of the budget.
 func (a *Array) BoxBytes(region grid.Box) (int64, error) {
 	cells, err := a.Grid.Touched(region)
 	if err != nil {
@@ -17,9 +17,9 @@ func (a *Array) BoxBytes(region grid.Box) (int64, error) {
 	return a.budgetFor(a.largest(cells, nil)) / 2, nil
 }
 
-// Boxes cuts a region into boxes in C order, along borders of chunks, so that no chunk has
-// elements of two of them. A box has at most limit bytes, or one chunk. It is reused: clone
-// what is kept.
+// Boxes cuts a region into boxes in C order, along borders of chunks, so that no chunk
+// has elements of two of them. A box has at most limit bytes, or one chunk. It is reused:
+// clone what is kept.
 func (a *Array) Boxes(region grid.Box, limit int64) (iter.Seq[grid.Box], error) {
 	cells, err := a.Grid.Touched(region)
 	if err != nil {
@@ -40,8 +40,8 @@ func (a *Array) Boxes(region grid.Box, limit int64) (iter.Seq[grid.Box], error) 
 	}, nil
 }
 
-// boxes are those of a region. One has one chunk along the axes before cut, some along cut, and
-// all along those behind it.
+// boxes are those of a region. One has one chunk along the axes before cut, some along
+// cut, and all along those behind it.
 type boxes struct {
 	grid   *grid.Grid
 	region grid.Box
@@ -49,7 +49,8 @@ type boxes struct {
 	most   int64 // elements along cut, or one chunk
 }
 
-// measure finds the axis along which boxes are cut, from the last one on: so they have long rows.
+// measure finds the axis along which boxes are cut, from the last one on: so they have
+// long rows.
 func (b *boxes) measure(cells grid.Box, size, limit int64) {
 	before := make([]int64, len(b.region)) // bytes of one chunk along all axes before
 	bytes := size

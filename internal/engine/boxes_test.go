@@ -34,8 +34,8 @@ func randomGrid(t *testing.T, r *rand.Rand) *grid.Grid {
 	return g
 }
 
-// TestBoxes cuts regions into boxes: every element is in one, no chunk in two, and none is
-// longer than allowed unless it is one chunk.
+// TestBoxes cuts regions into boxes: every element is in one, no chunk in two, and none
+// is longer than allowed unless it is one chunk.
 func TestBoxes(t *testing.T) {
 	several := 0
 	for seed := range uint64(2000) {

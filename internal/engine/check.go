@@ -21,7 +21,8 @@ type Checked struct {
 	*codec.Check
 }
 
-// Check looks for faults in the stored chunk at index, which has to be a chunk of the grid. One that is not stored is [fs.ErrNotExist].
+// Check looks for faults in the stored chunk at index, which has to be a chunk of the
+// grid. One that is not stored is [fs.ErrNotExist].
 func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Check, error) {
 	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), 1)
 	w := newWorker(r)
@@ -30,9 +31,9 @@ func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Che
 	return out, w.fail(err)
 }
 
-// CheckAll looks for faults in the stored chunks of the box, and yields what it finds out about each, in no order.
-// A chunk that the store fails to read is a fault, too, as long as they are at most unread in a row; one more is an
-// error. With unread 0 the first is.
+// CheckAll looks for faults in the stored chunks of the box, and yields what it finds out
+// about each, in no order. A chunk that the store fails to read is a fault, too, as long
+// as they are at most unread in a row; one more is an error. With unread 0 the first is.
 func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread int64) iter.Seq2[Checked, error] {
 	return func(yield func(Checked, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -136,8 +137,9 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 	return out, err
 }
 
-// checkWeight returns about how many bytes it takes to look for faults in a chunk of n decoded bytes, 0 of one that is too large: of a
-// large one of inner chunks, range after range is held, and what is decoded of it.
+// checkWeight returns about how many bytes it takes to look for faults in a chunk of n
+// decoded bytes, 0 of one that is too large: of a large one of inner chunks, range after
+// range is held, and what is decoded of it.
 func (w *worker) checkWeight(n int64) int64 {
 	if w.Chain.CheckedInRanges() && (n == 0 || n > codec.CheckRange) {
 		return codec.CheckRange

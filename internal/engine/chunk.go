@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// at returns a worker for the chunk at index, which has to be a chunk of the grid, and the bytes of the decoded chunk.
+// at returns a worker for the chunk at index, which has to be a chunk of the grid, and
+// the bytes of the decoded chunk.
 func (a *Array) at(index []int64) (*worker, int64, error) {
 	w := newWorker(&run{Array: a, bytes: budget.New(1), cores: codec.NewCores(), workers: 1})
 	copy(w.Part.Chunk, index)
@@ -20,8 +21,8 @@ func (a *Array) at(index []int64) (*worker, int64, error) {
 	return w, n, w.fail(err)
 }
 
-// ReadChunk fills dst with the elements of one chunk in its encoded shape, with the fill value where it is not stored. Elements that
-// differ in length are added to the heap.
+// ReadChunk fills dst with the elements of one chunk in its encoded shape, with the fill
+// value where it is not stored. Elements that differ in length are added to the heap.
 func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *grid.Heap, how Reading) (Suspicion, error) {
 	w, n, err := a.at(index)
 	if err != nil {
@@ -72,7 +73,8 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, heap 
 	return w.fail(v.put(ctx, elements, n))
 }
 
-// ReadEncoded returns the stored bytes of one chunk, or an error that wraps [fs.ErrNotExist].
+// ReadEncoded returns the stored bytes of one chunk, or an error that wraps
+// [fs.ErrNotExist].
 func (a *Array) ReadEncoded(ctx context.Context, index []int64) ([]byte, error) {
 	w, n, err := a.at(index)
 	if err != nil {

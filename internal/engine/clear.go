@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// fewDeleted is the number of cells up to which it is cheaper to delete each than to look which are there.
+// fewDeleted is the number of cells up to which it is cheaper to delete each than to look
+// which are there.
 const fewDeleted = 64
 
 // Delete removes the stored chunks of the box.
@@ -35,7 +36,8 @@ func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) e
 	return nil
 }
 
-// Claim writes every chunk of the box, stored or not: what it holds of the shape how.Valid stays, and all else becomes the fill value.
+// Claim writes every chunk of the box, stored or not: what it holds of the shape
+// how.Valid stays, and all else becomes the fill value.
 func (a *Array) Claim(ctx context.Context, cells grid.Box, how Writing) error {
 	next, stop := iter.Pull(cells.Indices())
 	defer stop()
@@ -69,8 +71,9 @@ func (w *writer) claim(ctx context.Context) error {
 	})
 }
 
-// Clear sets what the stored chunks of the box hold beyond the shape valid to the fill value. Chunks without such
-// elements are read and left as they are, and so are damaged ones: no old value comes back from those.
+// Clear sets what the stored chunks of the box hold beyond the shape valid to the fill
+// value. Chunks without such elements are read and left as they are, and so are damaged
+// ones: no old value comes back from those.
 func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch store.Batch) error {
 	next, stop := iter.Pull2(a.Stored(ctx, cells))
 	defer stop()

@@ -40,8 +40,9 @@ type compaction struct {
 	more    int64 // damaged chunks that are not named
 }
 
-// Compact puts the inner chunks of every stored chunk of the box in order, without gaps, as they are encoded. Chunks that cannot
-// be read are left as they are, and reported in the end as [codec.ErrCorrupt].
+// Compact puts the inner chunks of every stored chunk of the box in order, without gaps,
+// as they are encoded. Chunks that cannot be read are left as they are, and reported in
+// the end as [codec.ErrCorrupt].
 func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Compacted, error) {
 	c := &compaction{run: a.newRun(cells, math.MaxInt64), how: how}
 	next, stop := iter.Pull2(a.mayBeStored(ctx, cells))
@@ -64,7 +65,8 @@ func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Co
 	return c.sum, errors.Join(append(c.damaged, failed, err)...)
 }
 
-// mayBeStored yields the cells of the box that are stored; of a few, all, since to read one that is not costs no more than to ask.
+// mayBeStored yields the cells of the box that are stored; of a few, all, since to read
+// one that is not costs no more than to ask.
 func (a *Array) mayBeStored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	if n, ok := cells.Len(); !ok || n > fewCells {
 		return a.Stored(ctx, cells)
@@ -155,8 +157,9 @@ func (w *writer) compact(ctx context.Context) (is ordered, err error) {
 	return is, err
 }
 
-// compactWeight returns about how many bytes it takes to put a chunk in order: all, or a few times the index where the store puts
-// values together, and then some more so that chunks which are not large need not be put together from many small pieces.
+// compactWeight returns about how many bytes it takes to put a chunk in order: all, or a
+// few times the index where the store puts values together, and then some more so that
+// chunks which are not large need not be put together from many small pieces.
 func (w *writer) compactWeight(e codec.Edit) int64 {
 	all := w.editWeight()
 	if !e.Splices {

@@ -12,10 +12,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Chunks that consist of inner chunks (shards) are read and written part by part: the codec says which bytes it needs.
+// Chunks that consist of inner chunks (shards) are read and written part by part: the
+// codec says which bytes it needs.
 
-// What a request costs, in bytes that could be read instead: in a store whose values can be opened next to nothing. A far one
-// answers a request in the time in which about farCost bytes come (20 ms, at 200 MB a second), but meanwhile others are under way.
+// What a request costs, in bytes that could be read instead: in a store whose values can
+// be opened next to nothing. A far one answers a request in the time in which about
+// farCost bytes come (20 ms, at 200 MB a second), but meanwhile others are under way.
 const (
 	farCost  = 4 << 20
 	mostGap  = 1 << 20
@@ -28,7 +30,8 @@ const (
 	fewShards  = 12        // have room in the budget, however long they are,
 	leastRange = 512 << 10 // bytes of each, at least
 
-	// nearBlock are read and moved to their place at a time: what the second cache of a processor's core holds easily.
+	// nearBlock are read and moved to their place at a time: what the second cache of a
+	// processor's core holds easily.
 	nearBlock = 256 << 10
 )
 
@@ -66,7 +69,8 @@ func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
 	return w.orFill(found, err, skipFill)
 }
 
-// decodePart decodes a part of the chunk, or where that does not decode, of one that is put aside. It is false where there is none.
+// decodePart decodes a part of the chunk, or where that does not decode, of one that is
+// put aside. It is false where there is none.
 func (w *worker) decodePart(ctx context.Context, p codec.Part) (bool, error) {
 	weight, _, err := w.reserve(ctx, func() int64 { return min(w.Chain.Fetched(p), w.most) })
 	if err != nil {
@@ -133,7 +137,8 @@ func everything(shape []int64) grid.Part {
 	return p
 }
 
-// edit changes the stored chunk as the codec sees fit. What others stored meanwhile is [store.ErrConflict] where the store can tell.
+// edit changes the stored chunk as the codec sees fit. What others stored meanwhile is
+// [store.ErrConflict] where the store can tell.
 func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool) error {
 	out, err := w.encodePart(ctx, weight, w.asStored(e), read && w.overlapsValid())
 	if err != nil {
@@ -143,8 +148,8 @@ func (w *writer) edit(ctx context.Context, weight int64, e codec.Edit, read bool
 	return w.storeEdited(ctx, out)
 }
 
-// asStored adds to an edit what the array and the store say. A batch may lack a power of its store, as one does that grows
-// an array behind a fence.
+// asStored adds to an edit what the array and the store say. A batch may lack a power of
+// its store, as one does that grows an array behind a fence.
 func (w *writer) asStored(e codec.Edit) codec.Edit {
 	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
 	_, splicer := store.As[store.Splicer](w.Store)
@@ -155,7 +160,8 @@ func (w *writer) asStored(e codec.Edit) codec.Edit {
 	return e
 }
 
-// encodePart makes the new form of the chunk, of what is stored or, where that does not decode, put aside.
+// encodePart makes the new form of the chunk, of what is stored or, where that does not
+// decode, put aside.
 func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, read bool) (*codec.Edited, error) {
 	w.on = store.Condition{}
 	if !read {
@@ -176,7 +182,8 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e codec.Edit, rea
 	return out, nil
 }
 
-// encodeAside makes the new form of a chunk, which is corrupt in the version of info, of the one that is put aside, if there is one.
+// encodeAside makes the new form of a chunk, which is corrupt in the version of info, of
+// the one that is put aside, if there is one.
 func (w *writer) encodeAside(ctx context.Context, weight int64, e codec.Edit, info store.Info, corrupt error) (*codec.Edited, error) {
 	e.Splices, e.Patches = false, false // the pieces would be of another key
 	out, _, err := w.encodeOver(ctx, w.aside(), weight, e)
@@ -187,7 +194,8 @@ func (w *writer) encodeAside(ctx context.Context, weight int64, e codec.Edit, in
 	return out, nil
 }
 
-// encodeOver makes the new form of the chunk at key, and tells which version of it was read.
+// encodeOver makes the new form of the chunk at key, and tells which version of it was
+// read.
 func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e codec.Edit) (*codec.Edited, store.Info, error) {
 	src := w.source(key)
 	out, err := w.Chain.EncodePart(ctx, w.crew(weight), e, src)
@@ -252,10 +260,12 @@ func (w *writer) editWeight() int64 {
 	return 2 * w.Chain.Weight(p, cap(w.cores))
 }
 
-// smallEdit is about how many bytes it takes to change a shard that is read whole although the store splices, because it is small.
+// smallEdit is about how many bytes it takes to change a shard that is read whole
+// although the store splices, because it is small.
 const smallEdit = 4 << 20
 
-// partWeight is editWeight of a change of a part: where the store splices, the rest is not read.
+// partWeight is editWeight of a change of a part: where the store splices, the rest is
+// not read.
 func (w *writer) partWeight(part grid.Part) int64 {
 	all := w.editWeight()
 	if !w.asStored(codec.Edit{}).Splices {
@@ -264,7 +274,8 @@ func (w *writer) partWeight(part grid.Part) int64 {
 	return min(all, smallEdit+2*w.Chain.Weight(codec.Part{Shape: w.Cell.Encoded, Part: part}, cap(w.cores)))
 }
 
-// keep returns what stays of a stored chunk while the array grows, nil where everything does.
+// keep returns what stays of a stored chunk while the array grows, nil where everything
+// does.
 func (w *writer) keep() grid.Box {
 	if w.Valid == nil {
 		return nil
@@ -288,8 +299,8 @@ func (w *writer) putDivided(ctx context.Context, v grid.View, n int64) error {
 	return w.storeEdited(ctx, out)
 }
 
-// keepOnly makes all of a chunk of inner chunks but what is valid the fill value. A chunk that is not stored is stored if it is
-// claimed, and otherwise left alone.
+// keepOnly makes all of a chunk of inner chunks but what is valid the fill value. A chunk
+// that is not stored is stored if it is claimed, and otherwise left alone.
 func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 	weight, err := w.bytes.Acquire(ctx, w.editWeight())
 	if err != nil {

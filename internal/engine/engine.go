@@ -1,6 +1,7 @@
-// Package engine moves elements between memory and chunks: one scheduler for reads and writes, with bounded goroutines,
-// a budget of bytes taken from the actual sizes of the chunks, and pooled buffers. It knows chunks by their keys and
-// nothing of metadata documents.
+// Package engine moves elements between memory and chunks: one scheduler for reads and
+// writes, with bounded goroutines, a budget of bytes taken from the actual sizes of the
+// chunks, and pooled buffers. It knows chunks by their keys and nothing of metadata
+// documents.
 package engine
 
 import (
@@ -22,7 +23,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Array is what the engine has to know of an array. It is immutable and may be used from several goroutines at once.
+// Array is what the engine has to know of an array. It is immutable and may be used from
+// several goroutines at once.
 type Array struct {
 	Store store.Store
 	Path  store.Path
@@ -66,7 +68,8 @@ func (a *Array) Key(index []int64) store.Key {
 	return a.Path.Key(string(a.Keys.AppendKey(room[:0], index)))
 }
 
-// ChunkBytes returns the number of bytes of a decoded chunk of the given shape, or [ErrLimit].
+// ChunkBytes returns the number of bytes of a decoded chunk of the given shape, or
+// [ErrLimit].
 func (a *Array) ChunkBytes(shape []int64) (int64, error) {
 	n, ok := checked.Product(shape...)
 	if ok {
@@ -113,8 +116,9 @@ func (a *Array) newRun(cells grid.Box, most int64) *run {
 	return r
 }
 
-// newReading is newRun of an operation that only reads. What is encoded is read in two steps, fetching and decoding, and only as many
-// chunks are decoded as there are cores, while others fly in their place.
+// newReading is newRun of an operation that only reads. What is encoded is read in two
+// steps, fetching and decoding, and only as many chunks are decoded as there are cores,
+// while others fly in their place.
 func (a *Array) newReading(cells grid.Box, most int64) *run {
 	r := a.newRun(cells, most)
 	if n, ok := cells.Len(); ok {
@@ -145,11 +149,13 @@ func (a *Array) newReading(cells grid.Box, most int64) *run {
 	return r
 }
 
-// forText returns how much of a budget is kept for the elements of chunks that are decoded where these differ in length: more than half, so
-// that of chunks that take even more there is one at a time.
+// forText returns how much of a budget is kept for the elements of chunks that are
+// decoded where these differ in length: more than half, so that of chunks that take even
+// more there is one at a time.
 func forText(size int64) int64 { return size/2 + 1 }
 
-// innerWeight returns the bytes that so many cores take to decode inner chunks of the chunks of the box.
+// innerWeight returns the bytes that so many cores take to decode inner chunks of the
+// chunks of the box.
 func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
 	shape := make([]int64, len(cells))
 	for i, in := range cells {
@@ -159,8 +165,9 @@ func (a *Array) innerWeight(cells grid.Box, cores int) int64 {
 	return a.Chain.Weight(p, cores) - a.Chain.Weight(p, 0)
 }
 
-// budgetFor returns the bytes that an operation may have in flight: what was asked for, else twice the processors times
-// the largest chunk, encoded and decoded, at least 64 MiB, up to what the memory of the machine suggests.
+// budgetFor returns the bytes that an operation may have in flight: what was asked for,
+// else twice the processors times the largest chunk, encoded and decoded, at least 64
+// MiB, up to what the memory of the machine suggests.
 func (a *Array) budgetFor(largest int64) int64 {
 	if a.Budget > 0 {
 		return a.Budget
@@ -168,8 +175,9 @@ func (a *Array) budgetFor(largest int64) int64 {
 	return min(max(minBudget, 2*int64(runtime.GOMAXPROCS(0))*2*largest), budget.Most())
 }
 
-// largest returns the bytes of the largest chunk of the box, at most those of the largest that is decoded at one time. Where inner says
-// how chunks are cut into inner chunks, it is the largest of these.
+// largest returns the bytes of the largest chunk of the box, at most those of the largest
+// that is decoded at one time. Where inner says how chunks are cut into inner chunks, it
+// is the largest of these.
 func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {
 	n := int64(a.Size)
 	for i, in := range cells {
@@ -187,8 +195,9 @@ func (a *Array) largest(cells grid.Box, inner []grid.Cut) int64 {
 	return min(n, a.MaxChunk)
 }
 
-// each calls work for every chunk that next hands out, from as many goroutines as there may be chunks in flight.
-// next is called by one goroutine at a time. The first error stops all and is returned.
+// each calls work for every chunk that next hands out, from as many goroutines as there
+// may be chunks in flight. next is called by one goroutine at a time. The first error
+// stops all and is returned.
 func each[W any](ctx context.Context, workers int, next func(*W) bool, newWorker func() *W, work func(context.Context, *W) error) error {
 	if workers <= 1 {
 		return drain(ctx, newWorker(), next, work)

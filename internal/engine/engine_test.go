@@ -51,7 +51,8 @@ func newArray(s store.Store, t dtype.Type, g *grid.Grid, exts []metadata.Extensi
 	}
 }
 
-// row returns the engine of a row of int32 in chunks of the given lengths, with 9 as fill value, and its elements in memory.
+// row returns the engine of a row of int32 in chunks of the given lengths, with 9 as fill
+// value, and its elements in memory.
 func row(s store.Store, exts []metadata.Extension, lengths ...int64) (*engine.Array, []byte) {
 	n := int64(0)
 	for _, l := range lengths {
@@ -97,7 +98,8 @@ func filled(t testing.TB, a *engine.Array, data []byte) {
 	}
 }
 
-// spread shows a block of the given shape as every second element of a larger one, which is 0xee all over.
+// spread shows a block of the given shape as every second element of a larger one, which
+// is 0xee all over.
 func spread(shape []int64, size int) grid.View {
 	wide := slices.Clone(shape)
 	n := int64(size)
@@ -150,7 +152,8 @@ func drawLike(t *rapid.T) *engine.Array {
 	return newArray(nil, typ, must(grid.New(shape, cuts...)), rapid.SampledFrom(exts).Draw(t, "codecs"), fill)
 }
 
-// drawPart draws a selection, and the same as a box of starts, counts and steps over a block of elements.
+// drawPart draws a selection, and the same as a box of starts, counts and steps over a
+// block of elements.
 func drawPart(t *rapid.T, shape []int64) (*selection.Resolved, func(grid.View) grid.View) {
 	items := selection.Basic{}
 	start, step := make([]int64, len(shape)), make([]int64, len(shape))
@@ -170,8 +173,8 @@ func drawPart(t *rapid.T, shape []int64) (*selection.Resolved, func(grid.View) g
 	}
 }
 
-// TestWaysAgree writes and reads the same with every way of working: in place and through buffers, one worker and many,
-// any budget, zeroed memory or not.
+// TestWaysAgree writes and reads the same with every way of working: in place and through
+// buffers, one worker and many, any budget, zeroed memory or not.
 func TestWaysAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -226,7 +229,8 @@ func checkReads(t *rapid.T, a *engine.Array, model grid.View) {
 	}
 }
 
-// checkStored expects chunks of nothing but fill value to be absent unless they are kept, and all others to be there.
+// checkStored expects chunks of nothing but fill value to be absent unless they are kept,
+// and all others to be there.
 func checkStored(t *rapid.T, a *engine.Array, model grid.View) {
 	stored := map[string]bool{}
 	for index, err := range a.Stored(context.Background(), grid.BoxOf(a.Grid.Chunks())) {
@@ -291,7 +295,8 @@ func wantChunk(t *testing.T, err, is error, key string, index ...int64) {
 	}
 }
 
-// TestSuspect expects reads to tell whether a chunk that they touch is not stored, or is younger than what is known.
+// TestSuspect expects reads to tell whether a chunk that they touch is not stored, or is
+// younger than what is known.
 func TestSuspect(t *testing.T) {
 	for _, exts := range [][]metadata.Extension{plain(), packed()} {
 		a, data := row(memory.New(), exts, 3, 3, 3)
@@ -310,7 +315,8 @@ func TestSuspect(t *testing.T) {
 	}
 }
 
-// TestGrowOver writes a part of a chunk that holds leftovers beyond the shape so far: they count as fill value.
+// TestGrowOver writes a part of a chunk that holds leftovers beyond the shape so far:
+// they count as fill value.
 func TestGrowOver(t *testing.T) {
 	s := memory.New()
 	a, data := row(s, packed(), 4, 4)
@@ -330,8 +336,8 @@ func TestGrowOver(t *testing.T) {
 	}
 }
 
-// TestGrowOverDamage writes a part of a chunk that is new, where a program that died has left
-// what does not decode: it does not matter.
+// TestGrowOverDamage writes a part of a chunk that is new, where a program that died has
+// left what does not decode: it does not matter.
 func TestGrowOverDamage(t *testing.T) {
 	for name, exts := range map[string][]metadata.Extension{"chunks": packed(), "shards": inner()} {
 		s := memory.New()
@@ -353,7 +359,8 @@ func TestGrowOverDamage(t *testing.T) {
 	}
 }
 
-// TestClear clears what chunks hold beyond a shape, and leaves chunks alone that hold nothing there.
+// TestClear clears what chunks hold beyond a shape, and leaves chunks alone that hold
+// nothing there.
 func TestClear(t *testing.T) {
 	for _, concurrency := range []int{1, 4} {
 		s := memory.New()
@@ -377,8 +384,9 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// TestLargeChunks reads a chunk that is larger than allowed: it is fill value where it is not stored, else an error. It is written into where
-// it is stored, else that is an error.
+// TestLargeChunks reads a chunk that is larger than allowed: it is fill value where it is
+// not stored, else an error. It is written into where it is stored, else that is an
+// error.
 func TestLargeChunks(t *testing.T) {
 	s := memory.New()
 	a, data := row(s, plain(), 2, 100, 2)
@@ -401,7 +409,8 @@ func TestLargeChunks(t *testing.T) {
 	}
 }
 
-// TestReadAllocations reads 10,000 chunks of memory at one allocation or less for ten chunks.
+// TestReadAllocations reads 10,000 chunks of memory at one allocation or less for ten
+// chunks.
 func TestReadAllocations(t *testing.T) {
 	racing.Skip(t)
 	const chunks = 10_000

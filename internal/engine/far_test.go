@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// far is a store far away: it can do nothing but answer requests, each after a second of the time of a test bubble. It counts them.
+// far is a store far away: it can do nothing but answer requests, each after a second of
+// the time of a test bubble. It counts them.
 type far struct {
 	*held
 	below store.Store
@@ -30,7 +31,8 @@ type far struct {
 	began         []time.Time
 }
 
-// held is how many bytes of chunks are in memory, encoded and decoded, and how many were at one time.
+// held is how many bytes of chunks are in memory, encoded and decoded, and how many were
+// at one time.
 type held struct {
 	mu        sync.Mutex
 	now, most int64
@@ -78,7 +80,8 @@ func (f *far) rounds() int {
 	return len(slices.CompactFunc(f.began, time.Time.Equal))
 }
 
-// tally is a codec that makes few bytes of many, and tells how many bytes of both kinds are held.
+// tally is a codec that makes few bytes of many, and tells how many bytes of both kinds
+// are held.
 type tally struct {
 	*held
 	size  func(src []byte) int // of the encoded chunk
@@ -108,7 +111,8 @@ func oneIn(n int) func([]byte) int { return func(src []byte) int { return max(1,
 // growing is the size of chunks that are encoded to the more bytes the later they are.
 func growing(src []byte) int { return len(src) * int(src[0]) / 256 }
 
-// distant returns the engine of a row of chunks in a far store. All elements of a chunk are its number, from 1.
+// distant returns the engine of a row of chunks in a far store. All elements of a chunk
+// are its number, from 1.
 func distant(t testing.TB, c *tally, inner string, lengths ...int64) (*engine.Array, *far) {
 	t.Helper()
 	registry := new(codec.Registry)

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// fetch reads the stored bytes of the chunk into dst, which is empty. It is nil where there is no such chunk.
+// fetch reads the stored bytes of the chunk into dst, which is empty. It is nil where
+// there is no such chunk.
 func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, error) {
 	if err := w.requests.enter(ctx); err != nil {
 		return nil, err
@@ -43,15 +44,16 @@ func (s stored) release(b *budget.Budget) {
 	b.Release(s.weight)
 }
 
-// stored reads the stored bytes of a chunk of n decoded bytes. The caller puts the buffer back.
+// stored reads the stored bytes of a chunk of n decoded bytes. The caller puts the buffer
+// back.
 func (w *worker) stored(ctx context.Context, n int64) (stored, error) {
 	var s stored
 	err := w.fetchTo(ctx, &s, n, w.Chain.MaxEncoded(w.Cell.Encoded, n))
 	return s, err
 }
 
-// fetchWithin is stored within the budget, of which it takes what such a chunk probably needs. One that turns out to be longer is asked
-// for again.
+// fetchWithin is stored within the budget, of which it takes what such a chunk probably
+// needs. One that turns out to be longer is asked for again.
 func (w *worker) fetchWithin(ctx context.Context, n int64) (s stored, err error) {
 	limit := w.Chain.MaxEncoded(w.Cell.Encoded, n)
 	most := int64(0)
@@ -83,11 +85,13 @@ func (w *worker) fetchTo(ctx context.Context, s *stored, n, most int64) (err err
 	return err
 }
 
-// firstBuffer is how many bytes are made ready for a stored chunk as long as none was seen.
+// firstBuffer is how many bytes are made ready for a stored chunk as long as none was
+// seen.
 const firstBuffer = 4 << 10
 
-// reserve takes as many bytes from the budget as are needed, at least the worker's share, or all that there may be. It returns what it took, and
-// what was needed. That may have become less while it waited: others have seen meanwhile how long stored chunks are.
+// reserve takes as many bytes from the budget as are needed, at least the worker's share,
+// or all that there may be. It returns what it took, and what was needed. That may have
+// become less while it waited: others have seen meanwhile how long stored chunks are.
 func (r *run) reserve(ctx context.Context, need func() int64) (weight, needed int64, err error) {
 	least := max(1, r.share)
 	needed = max(least, need())

@@ -20,8 +20,9 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// slow is a store that takes a second for every value, of the time of a test bubble: it passes when all workers wait.
-// In real time it is a moment. It records how much was on its way at one time.
+// slow is a store that takes a second for every value, of the time of a test bubble: it
+// passes when all workers wait. In real time it is a moment. It records how much was on
+// its way at one time.
 type slow struct {
 	*memory.Store
 	real bool
@@ -80,8 +81,9 @@ var budgets = []struct {
 	{1, 16, 1}, {40, 16, 1}, {79, 16, 1}, {80, 16, 2}, {199, 16, 4}, {200, 3, 3}, {0, 5, 5}, {1 << 20, 7, 7},
 }
 
-// onBudgets runs an operation on chunks of 40 bytes, and one of 400 that is beyond most budgets. What is in flight at one time
-// has to stay within the budget; only the large chunk may be beyond, and alone.
+// onBudgets runs an operation on chunks of 40 bytes, and one of 400 that is beyond most
+// budgets. What is in flight at one time has to stay within the budget; only the large
+// chunk may be beyond, and alone.
 func onBudgets(t *testing.T, run func(t *testing.T, a *engine.Array, v grid.View), check func(t *testing.T, s *slow, chunks int64)) {
 	for _, tt := range budgets {
 		t.Run(fmt.Sprintf("%d bytes, %d workers", tt.bytes, tt.concurrency), func(t *testing.T) {
@@ -115,7 +117,8 @@ func TestReadBudget(t *testing.T) {
 	})
 }
 
-// TestWriteBudget writes through buffers, in real time: writers whose chunks share a lock wait for each other.
+// TestWriteBudget writes through buffers, in real time: writers whose chunks share a lock
+// wait for each other.
 func TestWriteBudget(t *testing.T) {
 	onBudgets(t, func(t *testing.T, a *engine.Array, v grid.View) {
 		a.Store.(*slow).real = true
@@ -129,8 +132,8 @@ func TestWriteBudget(t *testing.T) {
 	})
 }
 
-// faulty is a store with one value that is answered by another function; others wait for the end of the call where
-// wait is set.
+// faulty is a store with one value that is answered by another function; others wait for
+// the end of the call where wait is set.
 type faulty struct {
 	*memory.Store
 	key  string
@@ -170,7 +173,8 @@ func (b countedBatch) Put(ctx context.Context, key store.Key, value []byte) erro
 	return b.Batch.Put(ctx, key, value)
 }
 
-// TestFirstError fails one chunk while all others wait: the error is that of the chunk, and the others are told to stop.
+// TestFirstError fails one chunk while all others wait: the error is that of the chunk,
+// and the others are told to stop.
 func TestFirstError(t *testing.T) {
 	for _, concurrency := range []int{2, 16} {
 		f := &faulty{Store: memory.New(), key: "a/c/1", wait: true}
@@ -186,8 +190,9 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// TestStoreErrors damages what the store returns of one chunk: every call says so, names the chunk, and
-// writes nothing; but clearing what lies beyond an array leaves damaged chunks alone.
+// TestStoreErrors damages what the store returns of one chunk: every call says so, names
+// the chunk, and writes nothing; but clearing what lies beyond an array leaves damaged
+// chunks alone.
 func TestStoreErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name string

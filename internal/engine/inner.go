@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ReadPart fills dst with a part of one chunk of inner chunks, which may reach beyond the array: the fill value where nothing is stored.
+// ReadPart fills dst with a part of one chunk of inner chunks, which may reach beyond the
+// array: the fill value where nothing is stored.
 func (a *Array) ReadPart(ctx context.Context, index []int64, part grid.Part, dst []byte, heap *grid.Heap, how Reading) (Suspicion, error) {
 	w := a.inChunk(index)
 	w.since = how.Since
@@ -36,7 +37,8 @@ func (a *Array) WritePart(ctx context.Context, index []int64, part grid.Part, sr
 	return a.editPart(ctx, index, codec.Edit{Part: part, Values: values}, batch)
 }
 
-// WriteEncodedInner stores bytes as one inner chunk of a chunk, after checking that they decode to so many bytes.
+// WriteEncodedInner stores bytes as one inner chunk of a chunk, after checking that they
+// decode to so many bytes.
 func (a *Array) WriteEncodedInner(ctx context.Context, index, inner []int64, src []byte, batch store.Batch) error {
 	w := a.inChunk(index)
 	w.cores.Enter()
@@ -48,7 +50,8 @@ func (a *Array) WriteEncodedInner(ctx context.Context, index, inner []int64, src
 	return a.editPart(ctx, index, codec.Edit{Index: inner, Encoded: src}, batch)
 }
 
-// ReadEncodedInner returns the stored bytes of one inner chunk of a chunk, or an error that wraps [fs.ErrNotExist].
+// ReadEncodedInner returns the stored bytes of one inner chunk of a chunk, or an error
+// that wraps [fs.ErrNotExist].
 func (a *Array) ReadEncodedInner(ctx context.Context, index, inner []int64) ([]byte, error) {
 	w := a.inChunk(index)
 	src := w.source(w.key)
@@ -62,7 +65,8 @@ func (a *Array) ReadEncodedInner(ctx context.Context, index, inner []int64) ([]b
 	return data, w.fail(err)
 }
 
-// inChunk returns a worker for the chunk of inner chunks at index, which has to be a chunk of the grid.
+// inChunk returns a worker for the chunk of inner chunks at index, which has to be a
+// chunk of the grid.
 func (a *Array) inChunk(index []int64) *worker {
 	w := newWorker(a.newRun(boxAt(index), 1))
 	copy(w.Chunk, index)

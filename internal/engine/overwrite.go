@@ -10,16 +10,18 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// A part of a chunk that is not encoded is written without the rest of it where the chunk is too large to be held, or large
-// beside the budget, and the store puts values together from their older version. Readers see the old chunk or the new one.
+// A part of a chunk that is not encoded is written without the rest of it where the chunk
+// is too large to be held, or large beside the budget, and the store puts values together
+// from their older version. Readers see the old chunk or the new one.
 
-// overwrites reports whether the part of a chunk of n bytes is to be written without the rest: it is large beside the budget.
+// overwrites reports whether the part of a chunk of n bytes is to be written without the
+// rest: it is large beside the budget.
 func (w *writer) overwrites(n int64, whole bool) bool {
 	return !whole && n > w.budgetFor(n)/2 && w.mayOverwrite(ErrLimit) == nil
 }
 
-// mayOverwrite returns nil where the part of a chunk that is too large can be written without the rest, and otherwise the error of that
-// with what to do.
+// mayOverwrite returns nil where the part of a chunk that is too large can be written
+// without the rest, and otherwise the error of that with what to do.
 func (w *writer) mayOverwrite(tooLarge error) error {
 	e := w.asStored(codec.Edit{})
 	switch {
@@ -37,8 +39,8 @@ func (w *writer) mayOverwrite(tooLarge error) error {
 	return nil
 }
 
-// overwrite writes the part of a chunk of n bytes. Where the chunk does not take it as it is, it is written as a whole, unless it
-// is too large.
+// overwrite writes the part of a chunk of n bytes. Where the chunk does not take it as it
+// is, it is written as a whole, unless it is too large.
 func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 	if tooLarge != nil {
 		if err := w.mayOverwrite(tooLarge); err != nil {

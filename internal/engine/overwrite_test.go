@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/store/memory"
 )
 
-// TestOverwriteOfAnotherLength writes parts of chunks that have not just the bytes of their elements, with a limit that is less: they stay
-// as they are.
+// TestOverwriteOfAnotherLength writes parts of chunks that have not just the bytes of
+// their elements, with a limit that is less: they stay as they are.
 func TestOverwriteOfAnotherLength(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for _, stored := range [][]byte{int32s(1, 2, 3), int32s(1, 2, 3, 4, 5), {}} {

@@ -6,7 +6,8 @@ import (
 	"varve.dev/zarr/codec"
 )
 
-// A part is read by itself where it is a small part of a chunk that is not small, or a part of one that is read in blocks.
+// A part is read by itself where it is a small part of a chunk that is not small, or a
+// part of one that is read in blocks.
 const (
 	largeChunk = 256 << 10 // bytes
 	smallPart  = 8         // one in so many bytes of the chunk
@@ -14,7 +15,8 @@ const (
 	partSpan   = 4 << 20   // and that are held in any case
 )
 
-// partly reports whether the part is to be read without the rest of a chunk of n bytes, or without holding all of it.
+// partly reports whether the part is to be read without the rest of a chunk of n bytes,
+// or without holding all of it.
 func (w *worker) partly(n int64) bool {
 	if block := w.block(); block > 0 && w.Picks == nil {
 		return n > block && w.partial()

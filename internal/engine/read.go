@@ -26,7 +26,8 @@ type Reading struct {
 // ErrMissing says that a chunk is not stored which has to be.
 var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as the fill value (Options.RequireChunks)", fs.ErrNotExist)
 
-// Suspicion tells whether the array may have another grid by now, so that what was read may belong elsewhere.
+// Suspicion tells whether the array may have another grid by now, so that what was read
+// may belong elsewhere.
 type Suspicion int32
 
 // How certain a read is.
@@ -36,8 +37,8 @@ const (
 	Missing                  // a chunk is not stored
 )
 
-// Read fills dst, which is as [selection.Resolved.Place] shows it, with the selected elements. Chunks that are
-// not stored are the fill value.
+// Read fills dst, which is as [selection.Resolved.Place] shows it, with the selected
+// elements. Chunks that are not stored are the fill value.
 //
 // After an error dst may hold anything.
 func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, how Reading) (Suspicion, error) {
@@ -93,7 +94,8 @@ func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
 	return w.orFill(found, err, skipFill)
 }
 
-// readPlain reads a chunk that is not encoded, of n bytes, to room, or where that is nil the part of it to its place.
+// readPlain reads a chunk that is not encoded, of n bytes, to room, or where that is nil
+// the part of it to its place.
 func (w *worker) readPlain(ctx context.Context, n int64, room []byte) (bool, error) {
 	weight := n
 	if room != nil {
@@ -112,8 +114,9 @@ func (w *worker) readPlain(ctx context.Context, n int64, room []byte) (bool, err
 	return found, err
 }
 
-// readEncoded is readPlain of a chunk that is encoded: while it is on its way it takes memory for what is stored alone, and for its elements
-// only once it has a core. So many fly where few are decoded.
+// readEncoded is readPlain of a chunk that is encoded: while it is on its way it takes
+// memory for what is stored alone, and for its elements only once it has a core. So many
+// fly where few are decoded.
 func (w *worker) readEncoded(ctx context.Context, n int64, room []byte) (bool, error) {
 	s, err := w.fetchWithin(ctx, n)
 	defer s.release(w.bytes)
@@ -128,7 +131,8 @@ func (w *worker) readEncoded(ctx context.Context, n int64, room []byte) (bool, e
 	return true, w.decodeWithin(ctx, w.decodeWeight(n, room != nil), n, room, s.data)
 }
 
-// readText decodes a chunk whose elements differ in length, with as much memory for them as it turns out to take.
+// readText decodes a chunk whose elements differ in length, with as much memory for them
+// as it turns out to take.
 func (w *worker) readText(ctx context.Context, n int64, room, src []byte) error {
 	defer func() { w.text = 0 }()
 	return w.Chain.Grow(src, func(text int64) error {
@@ -137,8 +141,8 @@ func (w *worker) readText(ctx context.Context, n int64, room, src []byte) error 
 	})
 }
 
-// decodeWithin decodes the stored bytes of a chunk to room, or where that is nil the part of it to its place, within so many bytes.
-// The caller holds a core.
+// decodeWithin decodes the stored bytes of a chunk to room, or where that is nil the part
+// of it to its place, within so many bytes. The caller holds a core.
 func (w *worker) decodeWithin(ctx context.Context, weight, n int64, room, src []byte) error {
 	weight, err := w.bytes.AcquireMore(ctx, weight)
 	if err != nil {
@@ -155,7 +159,8 @@ func (w *worker) decodeWithin(ctx context.Context, weight, n int64, room, src []
 	return err
 }
 
-// examine makes the read suspect if the chunk was written after the time that the grid is known for, or if nobody knows when.
+// examine makes the read suspect if the chunk was written after the time that the grid is
+// known for, or if nobody knows when.
 func (w *worker) examine(info store.Info) {
 	if info.Modified.IsZero() || info.Modified.After(w.since) {
 		w.suspect(Newer)
@@ -184,8 +189,8 @@ func (w *worker) orFill(found bool, err error, skipFill bool) error {
 	return nil
 }
 
-// decodeWeight returns the bytes that decoding a chunk of n bytes takes besides what is stored; inPlace tells that its elements go to the
-// caller's memory.
+// decodeWeight returns the bytes that decoding a chunk of n bytes takes besides what is
+// stored; inPlace tells that its elements go to the caller's memory.
 func (a *Array) decodeWeight(n int64, inPlace bool) int64 {
 	steps := a.Chain.Buffers()
 	if !inPlace {
@@ -194,8 +199,8 @@ func (a *Array) decodeWeight(n int64, inPlace bool) int64 {
 	return n * int64(steps)
 }
 
-// readHuge reads a part of a chunk that is too large to be decoded: where it can be read by itself, or the chunk is not
-// stored. Otherwise the error stands.
+// readHuge reads a part of a chunk that is too large to be decoded: where it can be read
+// by itself, or the chunk is not stored. Otherwise the error stands.
 func (w *worker) readHuge(ctx context.Context, tooLarge error, skipFill bool) error {
 	_, countable := checked.Product(append(slices.Clone(w.Cell.Encoded), int64(w.Size))...)
 	if countable && w.partial() && w.Part.Len() <= w.MaxChunk/partFactor/int64(w.Size) {

@@ -7,14 +7,16 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// What is in flight at one time where nobody says how much. Requests to a far store wait for the way and hardly for this machine.
+// What is in flight at one time where nobody says how much. Requests to a far store wait
+// for the way and hardly for this machine.
 const (
 	farRequests = 32
 	nearChunks  = 8 // at least
 )
 
-// InFlight returns how many requests to a far store one operation has under way, or how many chunks of one that is near it works on: as
-// many as are asked for, or where that is 0 what the store and the processors suggest.
+// InFlight returns how many requests to a far store one operation has under way, or how
+// many chunks of one that is near it works on: as many as are asked for, or where that is
+// 0 what the store and the processors suggest.
 func InFlight(s store.Store, asked, processors int) int {
 	switch {
 	case asked > 0:
@@ -35,8 +37,9 @@ func (a *Array) near() bool { return near(a.Store) }
 
 func (a *Array) concurrency() int { return InFlight(a.Store, a.Concurrency, runtime.GOMAXPROCS(0)) }
 
-// requests is how many requests to a far store one operation has under way. Who waits for one may hold bytes and cores, for those that
-// are under way wait for nothing but the store. Nil requests are not counted.
+// requests is how many requests to a far store one operation has under way. Who waits for
+// one may hold bytes and cores, for those that are under way wait for nothing but the
+// store. Nil requests are not counted.
 type requests chan struct{}
 
 // enter waits until another request may be made.

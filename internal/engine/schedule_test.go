@@ -16,8 +16,9 @@ var errRefused = errors.New("refused")
 
 const kib = 1 << 10
 
-// TestFarRounds reads 64 chunks that are a twentieth as long encoded. So many requests are in flight at one time, also where the
-// budget has room for four decoded chunks, and where decoding takes time; each chunk is asked for once.
+// TestFarRounds reads 64 chunks that are a twentieth as long encoded. So many requests
+// are in flight at one time, also where the budget has room for four decoded chunks, and
+// where decoding takes time; each chunk is asked for once.
 func TestFarRounds(t *testing.T) {
 	for _, tt := range []struct {
 		budget         int64
@@ -65,8 +66,10 @@ func TestFarWhileDecoding(t *testing.T) {
 	}
 }
 
-// TestFarMemory reads chunks of equal and of different lengths that become short and not at all, and ever longer, within budgets from
-// a byte to all of them. What is held is within the budget, and where that has no room for a few chunks, one more, encoded and decoded.
+// TestFarMemory reads chunks of equal and of different lengths that become short and not
+// at all, and ever longer, within budgets from a byte to all of them. What is held is
+// within the budget, and where that has no room for a few chunks, one more, encoded and
+// decoded.
 func TestFarMemory(t *testing.T) {
 	uneven := slices.Repeat([]int64{4 * kib, 100 * kib, 512, 1}, 10)
 	for _, tt := range []struct {
@@ -101,8 +104,9 @@ func TestFarMemory(t *testing.T) {
 	}
 }
 
-// TestFarShards reads shards, all and a part of each: together they have no more requests in flight than is allowed and no fewer, no
-// more bytes than the budget, and within any budget it ends.
+// TestFarShards reads shards, all and a part of each: together they have no more requests
+// in flight than is allowed and no fewer, no more bytes than the budget, and within any
+// budget it ends.
 func TestFarShards(t *testing.T) {
 	for _, tt := range []struct {
 		budget          int64
@@ -132,7 +136,8 @@ func TestFarShards(t *testing.T) {
 	}
 }
 
-// TestFarLongShards reads shards of which the budget has room for five: as many requests fly as there may be, for ranges of them.
+// TestFarLongShards reads shards of which the budget has room for five: as many requests
+// fly as there may be, for ranges of them.
 func TestFarLongShards(t *testing.T) {
 	a, f := distant(t, &tally{size: oneIn(1)}, "[65536,16]", slices.Repeat([]int64{1024 * kib}, 16)...)
 	a.Concurrency, a.Budget = 8, 6*1024*kib
@@ -142,8 +147,8 @@ func TestFarLongShards(t *testing.T) {
 	}
 }
 
-// TestFarEnds refuses one chunk, and ends the context in the middle, within budgets that make others wait: the error comes, and nobody
-// stays behind.
+// TestFarEnds refuses one chunk, and ends the context in the middle, within budgets that
+// make others wait: the error comes, and nobody stays behind.
 func TestFarEnds(t *testing.T) {
 	for _, inner := range []string{"", "[16384,4]"} {
 		for _, budget := range []int64{0, 1, 100 * kib} {

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Slab is some planes of an array along one axis, with all elements of the other axes, on their way into chunks that are longer.
+// Slab is some planes of an array along one axis, with all elements of the other axes, on
+// their way into chunks that are longer.
 type Slab struct {
 	Axis        int
 	Start, Stop int64     // planes
@@ -74,7 +75,8 @@ type encodedSlab struct {
 	number int
 }
 
-// Encode encodes planes that fill a layer, and lets go of their elements. The array has to have them.
+// Encode encodes planes that fill a layer, and lets go of their elements. The array has
+// to have them.
 func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 	if s.layer, err = a.LayerOf(s.Axis, s.Start); err != nil {
 		return err
@@ -173,7 +175,8 @@ func (w *worker) insetShape(l Layer, axis int) []int64 {
 	return shape
 }
 
-// encodeLayer returns the planes of the worker's chunk as a shard of just one layer of inner chunks.
+// encodeLayer returns the planes of the worker's chunk as a shard of just one layer of
+// inner chunks.
 func (w *worker) encodeLayer(ctx context.Context, s *Slab, part grid.Part, weight int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Part.Chunk)
 	w.Into(s.Planes)

@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// WriteSlabs stores slabs that follow each other along an axis, which the array has to have, each chunk once. Those that are
-// encoded are put together as they are. Of the others only the first may begin within a layer; only one that is alone may be longer
+// WriteSlabs stores slabs that follow each other along an axis, which the array has to
+// have, each chunk once. Those that are encoded are put together as they are. Of the
+// others only the first may begin within a layer; only one that is alone may be longer
 // than a layer.
 func (a *Array) WriteSlabs(ctx context.Context, slabs []*Slab, how Writing) error {
 	axis, region := slabs[0].Axis, grid.BoxOf(a.Grid.Shape())
@@ -90,7 +91,8 @@ func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 	return w.put(ctx, fill, n)
 }
 
-// writeLayers stores a shard of layers that are encoded, but perhaps the first and the last, and of what is stored of it already.
+// writeLayers stores a shard of layers that are encoded, but perhaps the first and the
+// last, and of what is stored of it already.
 func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 	weight, err := w.bytes.Acquire(ctx, w.editWeight())
 	if err != nil {

@@ -15,18 +15,23 @@ import (
 const (
 	// fewCells is the number of cells up to which each is asked for.
 	fewCells = 512
-	// manyCells is the number of cells from which on none is asked for, whatever there is to be listed.
+	// manyCells is the number of cells from which on none is asked for, whatever there is
+	// to be listed.
 	manyCells = 1 << 20
-	// strangers is how many other entries are listed for each cell of interest, before asking is cheaper.
+	// strangers is how many other entries are listed for each cell of interest, before
+	// asking is cheaper.
 	strangers = 4
 )
 
-// Stored yields the indices of the cells of the box that are stored, in no order. The slice is reused.
+// Stored yields the indices of the cells of the box that are stored, in no order. The
+// slice is reused.
 //
-// What it costs follows the box, not the array: directories without cells of the box are not listed, and where
-// most entries are of no interest the cells are asked for one by one.
+// What it costs follows the box, not the array: directories without cells of the box are
+// not listed, and where most entries are of no interest the cells are asked for one by
+// one.
 //
-// A box of more cells than anybody could ask for is [ErrLimit] in a store that cannot list.
+// A box of more cells than anybody could ask for is [ErrLimit] in a store that cannot
+// list.
 func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	n, ok := cells.Len()
 	if !ok || n > math.MaxInt64/strangers {
@@ -52,8 +57,8 @@ func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 	}
 }
 
-// Listed is [Array.Stored] that asks for no cell by itself: it lists everything, or yields the
-// error of a store that cannot list, [store.ErrUnsupported].
+// Listed is [Array.Stored] that asks for no cell by itself: it lists everything, or
+// yields the error of a store that cannot list, [store.ErrUnsupported].
 func (a *Array) Listed(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
 		l := &lister{Array: a, cells: cells, yield: yield, index: make([]int64, 0, a.Grid.Rank())}
@@ -78,7 +83,8 @@ type lister struct {
 	index []int64
 }
 
-// list yields the cells below a directory of the array, whose name stands for the first depth numbers of an index.
+// list yields the cells below a directory of the array, whose name stands for the first
+// depth numbers of an index.
 func (l *lister) list(ctx context.Context, dir string, depth int) error {
 	path := l.Path
 	if dir != "" {

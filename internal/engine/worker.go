@@ -34,7 +34,8 @@ func newWorker(r *run) *worker {
 	return &worker{run: r, Piece: selection.NewPiece(r.Grid.Rank(), r.Size)}
 }
 
-// begin looks up the cell and the key of the part's chunk and returns the bytes of the decoded chunk.
+// begin looks up the cell and the key of the part's chunk and returns the bytes of the
+// decoded chunk.
 func (w *worker) begin() (int64, error) {
 	w.Grid.Cell(w.Part.Chunk, w.Cell)
 	w.key = w.cutKey()
@@ -44,7 +45,8 @@ func (w *worker) begin() (int64, error) {
 // keyBlock is the size of the largest block of memory that keys are cut from, in bytes.
 const keyBlock = 8 << 10
 
-// cutKey returns the key of the part's chunk. The bytes that keys are made of are never written again.
+// cutKey returns the key of the part's chunk. The bytes that keys are made of are never
+// written again.
 func (w *worker) cutKey() store.Key {
 	longest := len(w.Path.String()) + 2 + 20*max(1, len(w.Part.Chunk))
 	if cap(w.names)-len(w.names) < longest {
@@ -89,7 +91,8 @@ func (w *worker) decodeStored(ctx context.Context, n int64, room []byte) (bool, 
 	return err == nil, buffer, err
 }
 
-// decodeData decodes the stored bytes of the chunk. The caller holds a core, and puts back the buffer, which is nil after an error.
+// decodeData decodes the stored bytes of the chunk. The caller holds a core, and puts
+// back the buffer, which is nil after an error.
 func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*budget.Buffer, error) {
 	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
@@ -109,7 +112,8 @@ func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*bu
 	return buffer, nil
 }
 
-// decodePlain reads the elements of a chunk that is not encoded straight to where they belong.
+// decodePlain reads the elements of a chunk that is not encoded straight to where they
+// belong.
 func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *budget.Buffer, error) {
 	room, buffer := roomFor(n, room)
 	src, err := w.fetch(ctx, n, room[:0])
@@ -127,8 +131,9 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 	return true, buffer, nil
 }
 
-// heapFor returns the heap for elements that are decoded into room, nil where they are of one width: that of their place where room is
-// part of that, else one that is forgotten with the chunk.
+// heapFor returns the heap for elements that are decoded into room, nil where they are of
+// one width: that of their place where room is part of that, else one that is forgotten
+// with the chunk.
 func (w *worker) heapFor(room []byte) *grid.Heap {
 	switch {
 	case w.Heap == nil:

@@ -17,24 +17,28 @@ import (
 // Writing says how chunks are written.
 type Writing struct {
 	Batch store.Batch
-	// Valid is the shape that the array has had so far while it grows: whatever a chunk holds beyond it counts as fill
-	// value. Otherwise it is nil, and what a chunk holds beyond the array stays as it is.
+	// Valid is the shape that the array has had so far while it grows: whatever a chunk
+	// holds beyond it counts as fill value. Otherwise it is nil, and what a chunk holds
+	// beyond the array stays as it is.
 	Valid []int64
-	// KeepFill stores chunks that hold only the fill value; otherwise they are deleted, unless the array keeps them anyway.
+	// KeepFill stores chunks that hold only the fill value; otherwise they are deleted,
+	// unless the array keeps them anyway.
 	KeepFill bool
-	// Shared says that others may make the array grow meanwhile, so that a chunk which reaches beyond it is read even if
-	// all its elements are written, and is never deleted: they would take it for one that nobody has.
+	// Shared says that others may make the array grow meanwhile, so that a chunk which
+	// reaches beyond it is read even if all its elements are written, and is never
+	// deleted: they would take it for one that nobody has.
 	Shared bool
 	// FirstAlone puts the first chunk before all others.
 	FirstAlone bool
 }
 
-// Write stores the elements of src, which is as [selection.Resolved.Place] shows it.
-// A chunk that the selection covers is not read. One that is not stored is not touched where
-// src is the fill value alone.
+// Write stores the elements of src, which is as [selection.Resolved.Place] shows it. A
+// chunk that the selection covers is not read. One that is not stored is not touched
+// where src is the fill value alone.
 //
-// Several writers of one chunk take turns in this process. Where the store has conditional writes, so do those of several
-// processes, as far as they write parts of chunks; elsewhere the last one wins.
+// Several writers of one chunk take turns in this process. Where the store has
+// conditional writes, so do those of several processes, as far as they write parts of
+// chunks; elsewhere the last one wins.
 func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.View, how Writing) error {
 	if sel.Len() == 0 {
 		return ctx.Err()
@@ -71,7 +75,8 @@ func (r *run) newWriter(how Writing) *writer {
 	return &writer{worker: newWorker(r), Writing: how}
 }
 
-// writeTries is how often a part of a chunk is written anew because others changed the chunk meanwhile.
+// writeTries is how often a part of a chunk is written anew because others changed the
+// chunk meanwhile.
 const writeTries = 256
 
 func (w *writer) write(ctx context.Context, src grid.View) error {
@@ -108,12 +113,12 @@ func (w *writer) write(ctx context.Context, src grid.View) error {
 	return w.put(ctx, w.Placed, n)
 }
 
-// leastRehearsed is the bytes of a decoded chunk from which on a dry run does not read it to
-// change a part of it. A shorter one costs hardly more to read than to ask for.
+// leastRehearsed is the bytes of a decoded chunk from which on a dry run does not read it
+// to change a part of it. A shorter one costs hardly more to read than to ask for.
 const leastRehearsed = 1 << 20
 
-// rehearse notes in a dry run that the stored chunk, of n bytes, is changed in part, without
-// reading it. It returns false where the chunk is to be changed as usual.
+// rehearse notes in a dry run that the stored chunk, of n bytes, is changed in part,
+// without reading it. It returns false where the chunk is to be changed as usual.
 func (w *writer) rehearse(ctx context.Context, n int64) (noted bool, err error) {
 	if n < leastRehearsed {
 		return false, nil
@@ -129,9 +134,10 @@ func (w *writer) rehearse(ctx context.Context, n int64) (noted bool, err error) 
 	return s.Rework(ctx, w.key, coded)
 }
 
-// holding does something with the chunk in its turn, while so many bytes of the budget are held for it. Where its elements differ in
-// length they have room that is made larger until they fit: from the start, for who waits for more while it holds some keeps others from
-// coming to an end.
+// holding does something with the chunk in its turn, while so many bytes of the budget
+// are held for it. Where its elements differ in length they have room that is made larger
+// until they fit: from the start, for who waits for more while it holds some keeps others
+// from coming to an end.
 func (w *writer) holding(ctx context.Context, weight int64, do func() error) error {
 	if !w.Chain.Varies() {
 		return w.holdingJust(ctx, weight, do)
@@ -146,7 +152,8 @@ func (w *writer) holding(ctx context.Context, weight int64, do func() error) err
 	}
 }
 
-// firstText is how many bytes the elements of a chunk that is changed have room for at first, if they differ in length.
+// firstText is how many bytes the elements of a chunk that is changed have room for at
+// first, if they differ in length.
 const firstText = 1 << 20
 
 func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error) error {
@@ -163,7 +170,8 @@ func (w *writer) holdingJust(ctx context.Context, weight int64, do func() error)
 	return do()
 }
 
-// again does something until no other writer of the chunk comes first. While the array grows, all is planned anew instead.
+// again does something until no other writer of the chunk comes first. While the array
+// grows, all is planned anew instead.
 func (w *writer) again(do func() error) (err error) {
 	for range writeTries {
 		if err = do(); !errors.Is(err, store.ErrConflict) || w.Valid != nil {
@@ -199,7 +207,8 @@ func (w *writer) writeWeight(n int64, whole bool) int64 {
 	return weight
 }
 
-// load makes w.Decoded show the chunk as it is, or nothing but fill value where it is not to be read or not stored.
+// load makes w.Decoded show the chunk as it is, or nothing but fill value where it is not
+// to be read or not stored.
 func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, error) {
 	w.on = store.Condition{}
 	if read && w.overlapsValid() {
@@ -230,8 +239,9 @@ func (w *writer) overlapsValid() bool {
 	return true
 }
 
-// clearTail sets what the decoded chunk holds beyond the published array to the fill value,
-// and reports whether anything else was there. Without a shape that is valid nothing is beyond it.
+// clearTail sets what the decoded chunk holds beyond the published array to the fill
+// value, and reports whether anything else was there. Without a shape that is valid
+// nothing is beyond it.
 func (w *writer) clearTail() bool {
 	if w.Valid == nil {
 		return false
@@ -260,8 +270,8 @@ func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
 	return w.putView(ctx, v, n, false)
 }
 
-// putDecoded stores the decoded chunk, n bytes. Its elements must not be used any more: where
-// they differ in length, their memory serves the last steps of encoding.
+// putDecoded stores the decoded chunk, n bytes. Its elements must not be used any more:
+// where they differ in length, their memory serves the last steps of encoding.
 func (w *writer) putDecoded(ctx context.Context, n int64) error {
 	return w.putView(ctx, w.Decoded, n, true)
 }
@@ -289,8 +299,8 @@ func (w *writer) putView(ctx context.Context, v grid.View, n int64, last bool) e
 	return w.store(ctx, value)
 }
 
-// encoded returns the encoded form of the chunk, n bytes decoded, and the buffer that it is
-// in; see [codec.Chain.EncodeNew]. The caller holds a core.
+// encoded returns the encoded form of the chunk, n bytes decoded, and the buffer that it
+// is in; see [codec.Chain.EncodeNew]. The caller holds a core.
 func (w *worker) encoded(ctx context.Context, v grid.View, n int64, last bool) ([]byte, *budget.Buffer, error) {
 	start := observe.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)
@@ -298,7 +308,8 @@ func (w *worker) encoded(ctx context.Context, v grid.View, n int64, last bool) (
 	return value, buffer, err
 }
 
-// putPlain stores a chunk that is not encoded, from where it is if its elements stand in C order.
+// putPlain stores a chunk that is not encoded, from where it is if its elements stand in
+// C order.
 func (w *writer) putPlain(ctx context.Context, v grid.View, n int64) error {
 	data, ok := v.Bytes()
 	if !ok {
@@ -310,7 +321,8 @@ func (w *writer) putPlain(ctx context.Context, v grid.View, n int64) error {
 	return w.store(ctx, data)
 }
 
-// store puts the bytes of the chunk, if the chunk that was read is still there and the store can tell.
+// store puts the bytes of the chunk, if the chunk that was read is still there and the
+// store can tell.
 func (w *writer) store(ctx context.Context, value []byte) error {
 	if w.on != (store.Condition{}) {
 		err := store.BatchPutIf(ctx, w.Batch, w.key, value, w.on)
@@ -321,8 +333,9 @@ func (w *writer) store(ctx context.Context, value []byte) error {
 	return w.Batch.Put(ctx, w.key, value)
 }
 
-// remove deletes the chunk, if the one that was read is still there and the store can tell.
-// It is [store.ErrUnsupported] where a chunk of fill values has to be stored instead.
+// remove deletes the chunk, if the one that was read is still there and the store can
+// tell. It is [store.ErrUnsupported] where a chunk of fill values has to be stored
+// instead.
 func (w *writer) remove(ctx context.Context) error {
 	if w.on.Absent() {
 		return nil // and whoever writes it meanwhile does so after us

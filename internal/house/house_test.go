@@ -89,7 +89,8 @@ func TestTestLines(t *testing.T) {
 	}
 }
 
-// TestNames refuses names that say nothing, receivers of more than a letter, and Get before a name.
+// TestNames refuses names that say nothing, receivers of more than a letter, and Get
+// before a name.
 func TestNames(t *testing.T) {
 	empty := regexp.MustCompile(`^(utils?|commons?|helpers?|managers?|misc|types)$`)
 	get := regexp.MustCompile(`^Get[A-Z]`)
@@ -147,7 +148,8 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// TestDocumented wants a comment on every package and every exported name, and prints how many there are.
+// TestDocumented wants a comment on every package and every exported name, and prints how
+// many there are.
 func TestDocumented(t *testing.T) {
 	for dir, module := range source(t) {
 		packages, names := map[string]bool{}, 0
@@ -173,8 +175,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// exported yields the exported names of a declaration, and whether each has a comment. Methods of unexported types are left
-// out: nobody sees them.
+// exported yields the exported names of a declaration, and whether each has a comment.
+// Methods of unexported types are left out: nobody sees them.
 func exported(d ast.Decl) func(yield func(string, bool) bool) {
 	return func(yield func(string, bool) bool) {
 		switch d := d.(type) {
@@ -194,7 +196,8 @@ func exported(d ast.Decl) func(yield func(string, bool) bool) {
 	}
 }
 
-// spec returns the names of types, constants or variables, and whether a comment is on them or on their group.
+// spec returns the names of types, constants or variables, and whether a comment is on
+// them or on their group.
 func spec(s ast.Spec, group bool) map[string]bool {
 	names := map[string]bool{}
 	switch s := s.(type) {

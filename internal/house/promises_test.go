@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// testName is a test or a fuzz target as documents name it. A name that ends in an ellipsis
-// stands for all tests that begin so.
+// testName is a test or a fuzz target as documents name it. A name that ends in an
+// ellipsis stands for all tests that begin so.
 var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)(…?)")
 
 // TestTestsAreThere checks that the tests which documents name exist.

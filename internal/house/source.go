@@ -1,4 +1,5 @@
-// Package house reads the source of the modules for the tests that hold it to the rules of the house.
+// Package house reads the source of the modules for the tests that hold it to the rules
+// of the house.
 package house
 
 import (
@@ -13,7 +14,8 @@ import (
 	"strings"
 )
 
-// Root is the folder of the core module as seen from the folder of a package two levels down.
+// Root is the folder of the core module as seen from the folder of a package two levels
+// down.
 const Root = "../.."
 
 // File is one file of Go source, whatever system it is for.
@@ -82,7 +84,8 @@ func parse(set *token.FileSet, dir, path string) (*File, error) {
 	return &File{filepath.ToSlash(rel), source, syntax, set}, err
 }
 
-// walk visits what is below dir except what the go command leaves out, too, and what is built.
+// walk visits what is below dir except what the go command leaves out, too, and what is
+// built.
 func walk(dir string, visit func(path string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

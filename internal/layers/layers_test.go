@@ -115,8 +115,8 @@ func TestEveryPackageHasALayer(t *testing.T) {
 	}
 }
 
-// TestNoTestingInside checks that only tests and the packages made for them import testing or those packages, and that nothing
-// needs a C compiler.
+// TestNoTestingInside checks that only tests and the packages made for them import
+// testing or those packages, and that nothing needs a C compiler.
 func TestNoTestingInside(t *testing.T) {
 	suites := []string{"store/storetest", "codec/codectest", "internal/racing"}
 	for _, i := range all(t) {
@@ -133,8 +133,8 @@ func TestNoTestingInside(t *testing.T) {
 	}
 }
 
-// TestOneWayToFail checks that only internal/parallel makes goroutines that cancel each other: there
-// the first failure is kept, and what it cancels is dropped.
+// TestOneWayToFail checks that only internal/parallel makes goroutines that cancel each
+// other: there the first failure is kept, and what it cancels is dropped.
 func TestOneWayToFail(t *testing.T) {
 	for _, i := range all(t) {
 		if i.path == "golang.org/x/sync/errgroup" && i.folder != "internal/parallel" && !i.file.IsTest() {
@@ -143,7 +143,8 @@ func TestOneWayToFail(t *testing.T) {
 	}
 }
 
-// TestFewDependencies checks that a program with the core links at most four other modules.
+// TestFewDependencies checks that a program with the core links at most four other
+// modules.
 func TestFewDependencies(t *testing.T) {
 	c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
 	c.Dir, c.Env = house.Root, append(os.Environ(), "GOWORK=off")
@@ -160,7 +161,8 @@ func TestFewDependencies(t *testing.T) {
 	}
 }
 
-// TestNestedModules checks that a clone just works: each module is in go.work, and finds the core without it, too.
+// TestNestedModules checks that a clone just works: each module is in go.work, and finds
+// the core without it, too.
 func TestNestedModules(t *testing.T) {
 	modules, err := house.Modules(house.Root)
 	if err != nil {

@@ -1,8 +1,9 @@
 // Package missing knows how attributes say which element stands for no value.
 //
-// xarray takes the fill value of an array of format 2 for such an element, unless it is null.
-// In format 3 only attributes count: [FillValue], which xarray writes in an encoding of its own,
-// and [Value], which it writes as plain JSON (xarray 2026.9, FillValueCoder in backends/zarr.py).
+// xarray takes the fill value of an array of format 2 for such an element, unless it is
+// null. In format 3 only attributes count: [FillValue], which xarray writes in an
+// encoding of its own, and [Value], which it writes as plain JSON (xarray 2026.9,
+// FillValueCoder in backends/zarr.py).
 package missing
 
 import (
@@ -25,8 +26,8 @@ const (
 // quietNaN has the bits of the NaN that NumPy and metadata mean by that name.
 const quietNaN = 0x7ff8000000000000
 
-// Coded reports whether xarray reads [FillValue] of a type in format 3. An array of any other
-// type that has the attribute makes xarray refuse the whole group.
+// Coded reports whether xarray reads [FillValue] of a type in format 3. An array of any
+// other type that has the attribute makes xarray refuse the whole group.
 func Coded(t dtype.Type) bool {
 	switch t.Kind() {
 	case dtype.Bool, dtype.Int, dtype.Uint, dtype.Float:
@@ -37,12 +38,14 @@ func Coded(t dtype.Type) bool {
 	return false
 }
 
-// Unsigned is the attribute that says whether integers are meant without a sign (NetCDF user guide).
+// Unsigned is the attribute that says whether integers are meant without a sign (NetCDF
+// user guide).
 const Unsigned = "_Unsigned"
 
-// Spelled returns the type as whose elements [FillValue] of format 3 is spelled: that of the
-// array, with a sign where the attribute [Unsigned], nil for none, is "false". xarray 2026.9 makes
-// the number one with a sign, and opens no group in which it is too large for that.
+// Spelled returns the type as whose elements [FillValue] of format 3 is spelled: that of
+// the array, with a sign where the attribute [Unsigned], nil for none, is "false". xarray
+// 2026.9 makes the number one with a sign, and opens no group in which it is too large
+// for that.
 func Spelled(t dtype.Type, unsigned []byte) dtype.Type {
 	if string(unsigned) != `"false"` {
 		return t
@@ -60,7 +63,8 @@ func Spelled(t dtype.Type, unsigned []byte) dtype.Type {
 	return t
 }
 
-// ParseSpelled is [Parse] of what is spelled as [Spelled] says, or as the type of the array.
+// ParseSpelled is [Parse] of what is spelled as [Spelled] says, or as the type of the
+// array.
 func ParseSpelled(t dtype.Type, unsigned, raw []byte) ([]byte, error) {
 	elem, err := Parse(t, raw)
 	if s := Spelled(t, unsigned); err != nil && s != t {
@@ -69,12 +73,13 @@ func ParseSpelled(t dtype.Type, unsigned, raw []byte) ([]byte, error) {
 	return elem, err
 }
 
-// IsText reports whether elements are texts. xarray reads [Value] of these in both formats.
+// IsText reports whether elements are texts. xarray reads [Value] of these in both
+// formats.
 func IsText(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t == dtype.Of[string]() }
 
 // Format returns the attribute [FillValue] of format 3 for an element of a type that is
-// [Coded]: a float is its eight bytes as float64, little endian, in base64; a complex number is
-// a list of two; integers and booleans are plain JSON.
+// [Coded]: a float is its eight bytes as float64, little endian, in base64; a complex
+// number is a list of two; integers and booleans are plain JSON.
 func Format(t dtype.Type, elem []byte) ([]byte, error) {
 	switch t.Kind() {
 	case dtype.Float:
@@ -128,8 +133,8 @@ func Number(t dtype.Type, elem []byte) (float64, error) {
 }
 
 // Parse returns the element that the JSON of an attribute stands for. Floats and complex
-// numbers may be encoded as [Format] does it, or spelled as fill values are: programs other
-// than xarray write plain numbers.
+// numbers may be encoded as [Format] does it, or spelled as fill values are: programs
+// other than xarray write plain numbers.
 func Parse(t dtype.Type, raw []byte) ([]byte, error) {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	if err != nil {
@@ -152,9 +157,9 @@ func Parse(t dtype.Type, raw []byte) ([]byte, error) {
 	return t.ParseFill(raw)
 }
 
-// List returns the values that the JSON of an attribute has for a type: the elements of a list
-// but for null, which is no value, and any other value by itself. A complex number is a list
-// of two, and no list of values here.
+// List returns the values that the JSON of an attribute has for a type: the elements of a
+// list but for null, which is no value, and any other value by itself. A complex number
+// is a list of two, and no list of values here.
 func List(t dtype.Type, raw []byte) [][]byte {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	switch {

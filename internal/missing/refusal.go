@@ -8,9 +8,10 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// Refused returns why xarray opens no group with an array of format 3 whose attribute [FillValue]
-// is raw, "" where it does. wanted is the attribute that it would read for the same element, nil where
-// there is none. unsigned is the attribute [Unsigned], nil for none.
+// Refused returns why xarray opens no group with an array of format 3 whose attribute
+// [FillValue] is raw, "" where it does. wanted is the attribute that it would read for
+// the same element, nil where there is none. unsigned is the attribute [Unsigned], nil
+// for none.
 func Refused(t dtype.Type, unsigned, raw []byte) (reason string, wanted []byte) {
 	v, err := strictjson.Parse(raw, strictjson.Limits{})
 	if err != nil {

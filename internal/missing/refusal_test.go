@@ -6,7 +6,8 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// TestRefused has attributes that xarray 2026.9 was seen to open, and others that it was seen not to.
+// TestRefused has attributes that xarray 2026.9 was seen to open, and others that it was
+// seen not to.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		typ                   dtype.Type

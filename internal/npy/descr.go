@@ -94,7 +94,8 @@ func (p *parser) field(o *order, depth int) (f dtype.Field, err error) {
 	return f, p.need(")")
 }
 
-// Check returns an error that wraps [dtype.ErrUnsupported] where NumPy has no data type for the elements, or for a field of them.
+// Check returns an error that wraps [dtype.ErrUnsupported] where NumPy has no data type
+// for the elements, or for a field of them.
 func (h Header) Check() error {
 	if err := check(h.Type); err != nil {
 		return fmt.Errorf("npy: %w", err)

@@ -21,7 +21,8 @@ var ErrInvalid = errors.New("npy: invalid file")
 
 const (
 	magic = "\x93NUMPY"
-	// maxHeader is the most bytes of the dictionary. A header of 64 axes has about 1,500, one of 4096 fields 100,000.
+	// maxHeader is the most bytes of the dictionary. A header of 64 axes has about 1,500,
+	// one of 4096 fields 100,000.
 	maxHeader = 1 << 20
 	// alignment is what the beginning of the elements is a multiple of, in bytes.
 	alignment = 64
@@ -35,7 +36,8 @@ type Header struct {
 	Shape     []int64
 }
 
-// Bytes returns how many bytes the elements take, and whether that number fits into 64 bits.
+// Bytes returns how many bytes the elements take, and whether that number fits into 64
+// bits.
 func (h Header) Bytes() (int64, bool) {
 	n, ok := checked.Product(h.Shape...)
 	if !ok {
@@ -44,8 +46,9 @@ func (h Header) Bytes() (int64, bool) {
 	return checked.Mul(n, int64(h.Type.Size()))
 }
 
-// ReadHeader reads a header and leaves r at the first element. A file that is no .npy file or damaged wraps [ErrInvalid],
-// a data type without counterpart, as an object, or a structure with gaps, wraps [dtype.ErrUnsupported].
+// ReadHeader reads a header and leaves r at the first element. A file that is no .npy
+// file or damaged wraps [ErrInvalid], a data type without counterpart, as an object, or a
+// structure with gaps, wraps [dtype.ErrUnsupported].
 func ReadHeader(r io.Reader) (Header, error) {
 	var start [len(magic) + 2]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
@@ -65,7 +68,8 @@ func ReadHeader(r io.Reader) (Header, error) {
 	return parse(decoded(text, start[len(magic)]))
 }
 
-// decoded returns the dictionary as UTF-8: only in format version 3.0 it is that already, before it is Latin-1.
+// decoded returns the dictionary as UTF-8: only in format version 3.0 it is that already,
+// before it is Latin-1.
 func decoded(text []byte, version byte) string {
 	if version >= 3 {
 		return strings.ToValidUTF8(string(text), "\ufffd")
@@ -107,8 +111,10 @@ func truncated(err error) error {
 	return fmt.Errorf("npy: read the header: %w", err)
 }
 
-// Append appends the header as the beginning of a file, padded as NumPy does: in format version 1.0, in 2.0 where it is long, and in
-// 3.0 where names of fields are not ASCII. Elements of types that NumPy has not, which [Header.Check] refuses, become bytes without meaning.
+// Append appends the header as the beginning of a file, padded as NumPy does: in format
+// version 1.0, in 2.0 where it is long, and in 3.0 where names of fields are not ASCII.
+// Elements of types that NumPy has not, which [Header.Check] refuses, become bytes
+// without meaning.
 func (h Header) Append(dst []byte) []byte {
 	text := appendDescr([]byte("{'descr': "), h.Type, h.BigEndian)
 	text = append(text, ", 'fortran_order': "...)
@@ -153,8 +159,8 @@ func (h Header) Swapped() bool {
 	return h.Type.Ordered() && h.BigEndian == dtype.LittleEndian()
 }
 
-// Arrange returns the elements of the file, all [Header.Bytes] of them, in C order and host byte order.
-// It changes data, and returns it where it can.
+// Arrange returns the elements of the file, all [Header.Bytes] of them, in C order and
+// host byte order. It changes data, and returns it where it can.
 func (h Header) Arrange(data []byte) []byte {
 	if h.Swapped() {
 		h.Type.Swap(data, data)

@@ -31,8 +31,9 @@ func NewCast(from, to *Format, m Mode, o Overflow) Cast {
 	return c
 }
 
-// steps convert the first n numbers of a block from one carrier to the other, to values that the target has; for floats of one
-// or two bytes to their bits, in U. They return the index of the first number for which there is none, or -1.
+// steps convert the first n numbers of a block from one carrier to the other, to values
+// that the target has; for floats of one or two bytes to their bits, in U. They return
+// the index of the first number for which there is none, or -1.
 var steps = map[[2]Carrier]func(*Cast, *Block, int) int{
 	{Signed, Signed}:     signedToSigned,
 	{Signed, Unsigned}:   signedToUnsigned,
@@ -45,7 +46,8 @@ var steps = map[[2]Carrier]func(*Cast, *Block, int) int{
 	{Float, Float}:       floatToFloat,
 }
 
-// Run casts all elements of src to dst. It returns the index of the first that cannot be cast, or -1.
+// Run casts all elements of src to dst. It returns the index of the first that cannot be
+// cast, or -1.
 func (c *Cast) Run(dst, src []byte) int {
 	b := NewBlock()
 	defer b.Free()
@@ -60,8 +62,8 @@ func (c *Cast) Run(dst, src []byte) int {
 	return -1
 }
 
-// Step casts the first n numbers of a block, which are those of From, to the elements of dst. It returns the index of the first that
-// cannot be cast, or -1.
+// Step casts the first n numbers of a block, which are those of From, to the elements of
+// dst. It returns the index of the first that cannot be cast, or -1.
 func (c *Cast) Step(dst []byte, b *Block, n int) int {
 	if at := c.step(c, b, n); at >= 0 {
 		return at

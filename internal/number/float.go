@@ -21,7 +21,8 @@ const (
 	Scale                    // powers of two alone, without sign and zero; all bits set are NaN
 )
 
-// Layout is a binary floating-point format: a sign bit, unless Special is [Scale], exponent bits, and fraction bits.
+// Layout is a binary floating-point format: a sign bit, unless Special is [Scale],
+// exponent bits, and fraction bits.
 type Layout struct {
 	Exponent, Fraction int // bits
 	Bias               int
@@ -119,8 +120,8 @@ const (
 	NoNaN                     // NaN, and the format has none
 )
 
-// Round returns the bits of x in the format, rounded. The bits of a number that is Beyond are those of the infinity of its
-// sign, or of the finite number next to it.
+// Round returns the bits of x in the format, rounded. The bits of a number that is Beyond
+// are those of the infinity of its sign, or of the finite number next to it.
 func (l *Layout) Round(x float64, m Mode) (uint64, Verdict) {
 	b := math.Float64bits(x)
 	negative, exponent, mantissa := b>>63 != 0, int(b>>52&0x7ff), b&(1<<52-1)
@@ -137,7 +138,8 @@ func (l *Layout) Round(x float64, m Mode) (uint64, Verdict) {
 	return l.RoundMantissa(negative, mantissa, exponent-1075, m)
 }
 
-// roundNaN keeps the sign, the quiet bit and the upper payload of a NaN where the format has room for them.
+// roundNaN keeps the sign, the quiet bit and the upper payload of a NaN where the format
+// has room for them.
 func (l *Layout) roundNaN(b uint64) (uint64, Verdict) {
 	nan, ok := l.NaN()
 	if !ok {
@@ -193,7 +195,8 @@ func (l *Layout) RoundMantissa(negative bool, mantissa uint64, exponent int, m M
 	return l.assemble(negative, kept, quantum)
 }
 
-// assemble returns the bits of kept * 2^quantum, where kept has no more bits than the format.
+// assemble returns the bits of kept * 2^quantum, where kept has no more bits than the
+// format.
 func (l *Layout) assemble(negative bool, kept uint64, quantum int) (uint64, Verdict) {
 	field := quantum + l.Fraction + l.Bias
 	switch {
@@ -212,7 +215,8 @@ func (l *Layout) assemble(negative bool, kept uint64, quantum int) (uint64, Verd
 	return mag, Fits
 }
 
-// roundZero returns the bits of a zero, where there is one. Powers of two have none, and no negative number.
+// roundZero returns the bits of a zero, where there is one. Powers of two have none, and
+// no negative number.
 func (l *Layout) roundZero(negative, other bool) (uint64, Verdict) {
 	switch {
 	case l.Special == Scale || other:

@@ -2,9 +2,10 @@ package number
 
 import "math/bits"
 
-// float32Of returns an integer as float32, rounded to the nearest, half to even. With 32 bits Go 1.26 rounds some integers
-// between 2^46 and 2^47 twice. There a float64 comes first that rounds nothing: it has the upper bits of the integer,
-// and a last one that tells whether one of the others is set.
+// float32Of returns an integer as float32, rounded to the nearest, half to even. With 32
+// bits Go 1.26 rounds some integers between 2^46 and 2^47 twice. There a float64 comes
+// first that rounds nothing: it has the upper bits of the integer, and a last one that
+// tells whether one of the others is set.
 func float32Of[T int64 | uint64](x T) float32 {
 	if bits.UintSize == 64 {
 		return float32(x)

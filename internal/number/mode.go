@@ -14,8 +14,9 @@ const (
 	NearestAway
 )
 
-// round returns the mantissa of a positive or negative number without its lower drop bits, rounded.
-// Where a single digit is kept it is 1, which is odd: half way goes up, as IEEE 754 has it for numbers of one digit.
+// round returns the mantissa of a positive or negative number without its lower drop
+// bits, rounded. Where a single digit is kept it is 1, which is odd: half way goes up, as
+// IEEE 754 has it for numbers of one digit.
 func (m Mode) round(negative bool, mantissa uint64, drop int) uint64 {
 	var kept, rest, half uint64
 	switch {

@@ -1,7 +1,9 @@
-// Package number turns array elements into numbers that Go computes with, a block at a time, and back.
+// Package number turns array elements into numbers that Go computes with, a block at a
+// time, and back.
 //
-// Every real data type has a [Format]. Its numbers are carried as int64, uint64 or float64, each of which holds all of them
-// exactly: so a conversion between any two types is one of nine loops, and a new type is a row in a table.
+// Every real data type has a [Format]. Its numbers are carried as int64, uint64 or
+// float64, each of which holds all of them exactly: so a conversion between any two types
+// is one of nine loops, and a new type is a row in a table.
 package number
 
 import (
@@ -44,13 +46,15 @@ type Format struct {
 	Carrier Carrier
 	// Bytes is the length of an element in memory.
 	Bytes int
-	// Bits is the number of bits of an integer that count; those above them are not looked at.
+	// Bits is the number of bits of an integer that count; those above them are not
+	// looked at.
 	Bits int
 	// Layout is that of a floating-point number, nil for integers.
 	Layout *Layout
 }
 
-// Of returns the format of a data type by its name, and whether the type models real numbers. Bool does not.
+// Of returns the format of a data type by its name, and whether the type models real
+// numbers. Bool does not.
 func Of(t dtype.Type) (*Format, bool) {
 	f, ok := formats[t.Name()]
 	return f, ok
@@ -96,7 +100,8 @@ func (f *Format) Limits() (low int64, high uint64) {
 	return -1 << (f.Bits - 1), 1<<(f.Bits-1) - 1
 }
 
-// Load reads the elements of src, of which there are at most [Size], into the array of the carrier and returns their number.
+// Load reads the elements of src, of which there are at most [Size], into the array of
+// the carrier and returns their number.
 func (f *Format) Load(b *Block, src []byte) int {
 	n := len(src) / f.Bytes
 	switch f.Carrier {
@@ -154,8 +159,9 @@ func loadUnsigned(dst []uint64, src []byte, f *Format) {
 	}
 }
 
-// Store writes the numbers of the carrier's array to dst, as many as dst has elements. Integers have to be in range; floats
-// are rounded to the nearest, ties to even, and those beyond the format become infinite, or the greatest there is.
+// Store writes the numbers of the carrier's array to dst, as many as dst has elements.
+// Integers have to be in range; floats are rounded to the nearest, ties to even, and
+// those beyond the format become infinite, or the greatest there is.
 func (f *Format) Store(dst []byte, b *Block) {
 	n := len(dst) / f.Bytes
 	switch f.Carrier {
@@ -168,7 +174,8 @@ func (f *Format) Store(dst []byte, b *Block) {
 	}
 }
 
-// StoreBits writes the lower bits of the numbers in U to dst, as many as dst has elements.
+// StoreBits writes the lower bits of the numbers in U to dst, as many as dst has
+// elements.
 func (f *Format) StoreBits(dst []byte, b *Block) {
 	storeIntegers(dst, b.U[:len(dst)/f.Bytes], f.Bytes)
 }
@@ -194,7 +201,8 @@ func storeIntegers[T int64 | uint64](dst []byte, src []T, width int) {
 	}
 }
 
-// Index returns the index that the element at a place in C order has in an array of that shape, to name it in an error.
+// Index returns the index that the element at a place in C order has in an array of that
+// shape, to name it in an error.
 func Index(shape []int64, place int) []int64 {
 	index, at := make([]int64, len(shape)), int64(place)
 	for i := len(shape) - 1; i >= 0; i-- {

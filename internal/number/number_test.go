@@ -63,7 +63,8 @@ func TestGoldenValues(t *testing.T) {
 	}
 }
 
-// TestGoldenRounding compares rounded numbers with those of ml_dtypes, which has no errors: only those that fit.
+// TestGoldenRounding compares rounded numbers with those of ml_dtypes, which has no
+// errors: only those that fit.
 func TestGoldenRounding(t *testing.T) {
 	for name, f := range layouts() {
 		text, err := os.ReadFile("testdata/" + name + ".txt")
@@ -122,7 +123,8 @@ func (l *Layout) payload(got, nan, want uint64) uint64 {
 	return got
 }
 
-// neighbours returns the finite numbers of a format next to x, below and above; NaN where there are none.
+// neighbours returns the finite numbers of a format next to x, below and above; NaN where
+// there are none.
 func neighbours(l *Layout, x float64) (below, above float64) {
 	below, above = math.NaN(), math.NaN()
 	for i := range uint64(1) << width(l) {
@@ -302,7 +304,8 @@ func TestLoadStore(t *testing.T) {
 	}
 }
 
-// TestFloat16Ways compares how float16 is stored, by way of a float32 where that is exact, with the rounding of any format.
+// TestFloat16Ways compares how float16 is stored, by way of a float32 where that is
+// exact, with the rounding of any format.
 func TestFloat16Ways(t *testing.T) {
 	f := formats["float16"]
 	rapid.Check(t, func(t *rapid.T) {
@@ -389,8 +392,8 @@ func Benchmark(b *testing.B) {
 	}
 }
 
-// TestIntegersToFloat32 casts integers that lie close to the middle between two numbers of float32: each is rounded
-// once, with 32 bits too.
+// TestIntegersToFloat32 casts integers that lie close to the middle between two numbers
+// of float32: each is rounded once, with 32 bits too.
 func TestIntegersToFloat32(t *testing.T) {
 	var all []uint64
 	for shift := range 40 {

@@ -52,7 +52,8 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// roundInteger returns an integer in a target of four or eight bytes, which have the range for all.
+// roundInteger returns an integer in a target of four or eight bytes, which have the
+// range for all.
 func (c *Cast) roundInteger(negative bool, x uint64) float64 {
 	bits, _ := c.To.Layout.RoundMantissa(negative, x, 0, c.Mode)
 	if c.To.Bytes == 4 {
@@ -61,7 +62,8 @@ func (c *Cast) roundInteger(negative bool, x uint64) float64 {
 	return math.Float64frombits(bits)
 }
 
-// integersToBits sets U to the bits of integers by sign and magnitude, in a target of one or two bytes.
+// integersToBits sets U to the bits of integers by sign and magnitude, in a target of one
+// or two bytes.
 func (c *Cast) integersToBits(b *Block, n int, at func(i int) (bool, uint64)) int {
 	for i := range n {
 		negative, x := at(i)

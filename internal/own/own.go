@@ -1,19 +1,21 @@
 // Package own has the names that Varve keeps for itself below a node and in attributes.
 //
 // Every other name that begins with two underscores is an ordinary name of a node in
-// format 2. Format 3 reserves the prefix (zarr-specs v3 core, "Node names"): such nodes are
-// read, copied and converted, because zarr-python writes them, and are not created.
+// format 2. Format 3 reserves the prefix (zarr-specs v3 core, "Node names"): such nodes
+// are read, copied and converted, because zarr-python writes them, and are not created.
 package own
 
 import "strings"
 
 // The names.
 const (
-	// Dir is the directory below a node of journals, of reservations, and of chunks put aside.
+	// Dir is the directory below a node of journals, of reservations, and of chunks put
+	// aside.
 	Dir = "__varve"
 	// Lock is the file that a writer of a node locks.
 	Lock = "__varve.lock"
-	// Publish is the file that a conditional write of a value beside it locks for a moment.
+	// Publish is the file that a conditional write of a value beside it locks for a
+	// moment.
 	Publish = "__varve.publish"
 	// Temporary begins the name of a value that is being written.
 	Temporary = "__tmp-"

@@ -11,8 +11,8 @@ import (
 
 const large = 2 << 20 // bytes; processors with larger ones have these too, or nothing is won
 
-// asked is whether the system makes pages large where it is asked to, and only there. Otherwise there is nothing to ask for, and
-// nothing to take back.
+// asked is whether the system makes pages large where it is asked to, and only there.
+// Otherwise there is nothing to ask for, and nothing to take back.
 var asked = sync.OnceValue(func() bool {
 	mode, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	return err == nil && bytes.Contains(mode, []byte("[madvise]"))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLarge sees that memory is what it was, whatever the system makes of the advice, before and after it is filled, and that its neighbours
-// are left alone.
+// TestLarge sees that memory is what it was, whatever the system makes of the advice,
+// before and after it is filled, and that its neighbours are left alone.
 func TestLarge(t *testing.T) {
 	for _, n := range []int{0, 1, least - 1, least, least + 1, 3 * least, 9*least + 511} {
 		all := make([]byte, n+4)
@@ -31,7 +31,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstTouch measures what it takes to fill fresh memory of 256 MiB, with the advice and without.
+// BenchmarkFirstTouch measures what it takes to fill fresh memory of 256 MiB, with the
+// advice and without.
 func BenchmarkFirstTouch(b *testing.B) {
 	const n = 256 << 20
 	for _, large := range []bool{false, true} {

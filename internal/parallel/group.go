@@ -1,5 +1,6 @@
-// Package parallel runs work in several goroutines and reports why it failed. It is the only
-// place that starts goroutines which cancel each other: see [Group.Wait] for the reason.
+// Package parallel runs work in several goroutines and reports why it failed. It is the
+// only place that starts goroutines which cancel each other: see [Group.Wait] for the
+// reason.
 package parallel
 
 import (
@@ -18,8 +19,8 @@ type Group struct {
 	first  error
 }
 
-// New returns a group, and the context that its goroutines work with. That context ends with the
-// first failure and when Wait returns.
+// New returns a group, and the context that its goroutines work with. That context ends
+// with the first failure and when Wait returns.
 func New(ctx context.Context) (*Group, context.Context) {
 	g := &Group{parent: ctx}
 	within, cancel := context.WithCancelCause(ctx)
@@ -48,11 +49,13 @@ func (g *Group) Fail(err error) {
 	}
 }
 
-// Wait waits for all goroutines and returns the first failure. err is what the caller found while
-// it handed out the work, such as the end of a listing; nil stands for nothing.
+// Wait waits for all goroutines and returns the first failure. err is what the caller
+// found while it handed out the work, such as the end of a listing; nil stands for
+// nothing.
 //
-// Everything that the group's context stops fails with [context.Canceled]. These errors say nothing
-// of the reason, so that Wait drops them: a full disk is never reported as an interrupt.
+// Everything that the group's context stops fails with [context.Canceled]. These errors
+// say nothing of the reason, so that Wait drops them: a full disk is never reported as an
+// interrupt.
 func (g *Group) Wait(err error) error {
 	g.Fail(err)
 	_ = g.work.Wait() // its goroutines fail the group

@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestFirstFailure checks that neither goroutines nor the caller, who all are stopped by the first
-// failure, replace it or stand beside it.
+// TestFirstFailure checks that neither goroutines nor the caller, who all are stopped by
+// the first failure, replace it or stand beside it.
 func TestFirstFailure(t *testing.T) {
 	g, ctx := parallel.New(t.Context())
 	for range 8 {

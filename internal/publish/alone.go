@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// alone is the run of a writer whom no other can disturb: it holds the lock, or the caller says so.
+// alone is the run of a writer whom no other can disturb: it holds the lock, or the
+// caller says so.
 type alone struct {
 	Node
 	old Document
@@ -33,8 +34,9 @@ func (a *alone) reclaim(ctx context.Context, c *Change) error {
 	return a.batch(ctx, c.Tidy)
 }
 
-// publish writes the document on the condition that the present one is the one that was read, or without a condition where
-// the store knows none; then the lock, or the caller's word, keeps others away.
+// publish writes the document on the condition that the present one is the one that was
+// read, or without a condition where the store knows none; then the lock, or the caller's
+// word, keeps others away.
 func (a *alone) publish(ctx context.Context, document []byte) (store.Version, error) {
 	if !a.old.Version.IsZero() {
 		version, err := store.PutIf(ctx, a.Store, a.key(), document, store.IfVersion(a.old.Version), a.Durability)
@@ -46,8 +48,9 @@ func (a *alone) publish(ctx context.Context, document []byte) (store.Version, er
 	return a.settle(ctx, document, version, err)
 }
 
-// settle finds out what became of a write that failed for a reason other than its condition, as when the
-// answer of a server is lost: the document that is there tells, since nobody else writes one.
+// settle finds out what became of a write that failed for a reason other than its
+// condition, as when the answer of a server is lost: the document that is there tells,
+// since nobody else writes one.
 func (n Node) settle(ctx context.Context, document []byte, version store.Version, err error) (store.Version, error) {
 	if err == nil || errors.Is(err, store.ErrConflict) {
 		return version, err

@@ -11,15 +11,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// File is a document that stands beside the one that makes a node, as that of the attributes in format 2.
+// File is a document that stands beside the one that makes a node, as that of the
+// attributes in format 2.
 type File struct {
 	Name  string
 	Bytes []byte
 }
 
-// Create publishes the document of a node that does not exist, and returns its version where the store knows it. Files that go with
-// it are written before, so that nobody sees the node without them. The error wraps [store.ErrConflict] where there is such
-// a document or file.
+// Create publishes the document of a node that does not exist, and returns its version
+// where the store knows it. Files that go with it are written before, so that nobody sees
+// the node without them. The error wraps [store.ErrConflict] where there is such a
+// document or file.
 func Create(ctx context.Context, n Node, document []byte, beside ...File) (store.Version, error) {
 	for i, f := range beside {
 		if _, err := n.named(f.Name).create(ctx, f.Bytes); err != nil {
@@ -40,7 +42,8 @@ func (n Node) named(document string) Node {
 	return n
 }
 
-// forget removes files of a node that was not created. What stays is of no use, and does no harm.
+// forget removes files of a node that was not created. What stays is of no use, and does
+// no harm.
 func (n Node) forget(ctx context.Context, files []File) {
 	for _, f := range files {
 		_ = store.Delete(context.WithoutCancel(ctx), n.Store, n.Path.Key(f.Name))
@@ -63,8 +66,8 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 	return store.Put(ctx, n.Store, key, document, n.Durability)
 }
 
-// documents are the names of all documents that nodes have, in both formats. Those of format 2 come first: a reader
-// sees them once that of format 3 is gone.
+// documents are the names of all documents that nodes have, in both formats. Those of
+// format 2 come first: a reader sees them once that of format 3 is gone.
 var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
 
 // Remove deletes everything at and below a node, documents first, so that nobody sees
@@ -75,8 +78,8 @@ var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, me
 // deleted. It is given the node with these locks as [Node].Held, for what it changes
 // elsewhere.
 //
-// A node that somebody holds is a [*MemberError] that wraps [ErrHeld], one that is part of an
-// unfinished change of several one that wraps [ErrPending]: [Recover] comes first.
+// A node that somebody holds is a [*MemberError] that wraps [ErrHeld], one that is part
+// of an unfinished change of several one that wraps [ErrPending]: [Recover] comes first.
 func Remove(ctx context.Context, n Node, check func(context.Context, Node) error) error {
 	return n.removed(ctx, check, func() error { return nil })
 }
@@ -113,8 +116,9 @@ func (n Node) removed(ctx context.Context, check func(context.Context, Node) err
 	return next()
 }
 
-// hide deletes the documents of the node itself, and puts the note there. A cancelled context does
-// not come between the two: without the note, leftovers look like the files of somebody else.
+// hide deletes the documents of the node itself, and puts the note there. A cancelled
+// context does not come between the two: without the note, leftovers look like the files
+// of somebody else.
 func (n Node) hide(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -132,15 +136,16 @@ func (n Node) hide(ctx context.Context) error {
 		}
 	}
 	if hidden {
-		// A full disk has no room for the note, and a removal makes some: it goes on without.
+		// A full disk has no room for the note, and a removal makes some: it goes on
+		// without.
 		_, _ = store.Put(ctx, n.Store, n.Path.Key(Unfinished), []byte("{}"), n.Durability)
 	}
 	return nil
 }
 
-// Unfinished is the key, below a node, of the note that a copy to its place, or its removal, was
-// begun. It stands until the copy's last document is there, or nothing else is, and tells leftovers
-// from values of which nobody knows.
+// Unfinished is the key, below a node, of the note that a copy to its place, or its
+// removal, was begun. It stands until the copy's last document is there, or nothing else
+// is, and tells leftovers from values of which nobody knows.
 const Unfinished = own.Dir + "/unfinished.json"
 
 // Removable returns why [Remove] would not remove a node: what is in the way, or that a

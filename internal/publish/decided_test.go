@@ -13,8 +13,9 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// TestDecidedWaitsForNoLock changes two nodes while another program holds the lock of one document, which is asked for once
-// the change is decided. The writer gives up when its caller does, or after one time-out; the next one finishes the change.
+// TestDecidedWaitsForNoLock changes two nodes while another program holds the lock of one
+// document, which is asked for once the change is decided. The writer gives up when its
+// caller does, or after one time-out; the next one finishes the change.
 func TestDecidedWaitsForNoLock(t *testing.T) {
 	for name, how := range map[string]store.Locking{"caller": {}, "time-out": {Timeout: time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +86,8 @@ func (l locksOf) PutIf(ctx context.Context, key store.Key, value []byte, on stor
 	return l.Store.PutIf(ctx, key, value, on, d)
 }
 
-// TestDecidedOnceItIsDone fails behind the change of two nodes: what is visible is not called decided.
+// TestDecidedOnceItIsDone fails behind the change of two nodes: what is visible is not
+// called decided.
 func TestDecidedOnceItIsDone(t *testing.T) {
 	s, fault := file.On(vfs.NewDisk(), nil), errors.New("fault")
 	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
@@ -101,7 +103,8 @@ func TestDecidedOnceItIsDone(t *testing.T) {
 	}
 }
 
-// TestDecidedIsFinished lets a caller give up as soon as a change of two nodes is decided: it is finished all the same.
+// TestDecidedIsFinished lets a caller give up as soon as a change of two nodes is
+// decided: it is finished all the same.
 func TestDecidedIsFinished(t *testing.T) {
 	disk := vfs.NewDisk()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,8 +11,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// fence is the run of a writer in a store that has no locks but conditional writes. Others may be at work on the same
-// document, so that no key of a new region is its own until the document is published:
+// fence is the run of a writer in a store that has no locks but conditional writes.
+// Others may be at work on the same document, so that no key of a new region is its own
+// until the document is published:
 //
 //   - A new chunk is written if nothing is under its key.
 //   - Where something is, or where a chunk is to be changed that the published document describes, the writer raises its
@@ -27,13 +28,15 @@ import (
 //   - The document is published on the condition that the fence stands, or where none was needed that the document is still the
 //     one that was read.
 //
-// Nothing is deleted before the document is published: others would take a missing chunk for one that nobody has. A chunk of
-// fill values is stored instead.
+// Nothing is deleted before the document is published: others would take a missing chunk
+// for one that nobody has. A chunk of fill values is stored instead.
 //
-// Newlines are counted up to [generations], also from one published document to the next, so that no document
-// soon has the bytes of an earlier one, which stores whose versions are hashes could not tell apart. Of chunks they cannot tell
-// that they were written again with the same bytes. There it must not happen that a writer has raised its fence, and what
-// it overwrites then takes longer than another one needs to plan, write and publish twice.
+// Newlines are counted up to [generations], also from one published document to the next,
+// so that no document soon has the bytes of an earlier one, which stores whose versions
+// are hashes could not tell apart. Of chunks they cannot tell that they were written
+// again with the same bytes. There it must not happen that a writer has raised its fence,
+// and what it overwrites then takes longer than another one needs to plan, write and
+// publish twice.
 type fence struct {
 	Node
 	change *Change
@@ -47,7 +50,8 @@ type fence struct {
 // generations is how many numbers of newlines a document may end in.
 const generations = 64
 
-// fenceTries is how often a writer tries to find out what became of a write whose answer was lost.
+// fenceTries is how often a writer tries to find out what became of a write whose answer
+// was lost.
 const fenceTries = 8
 
 func newFence(n Node, old Document, c *Change) *fence {
@@ -62,7 +66,8 @@ func (f *fence) stage(ctx context.Context, c *Change) error {
 	if err == nil || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
 		return err
 	}
-	// What another writer has published meanwhile may be why chunks are not as the plan expects them.
+	// What another writer has published meanwhile may be why chunks are not as the plan
+	// expects them.
 	if info, lookErr := store.Stat(ctx, f.Store, f.key()); lookErr == nil && info.Version != f.present() {
 		return fmt.Errorf("%w while chunks were written: %w", store.ErrConflict, err)
 	}
@@ -118,7 +123,8 @@ func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) erro
 	return err
 }
 
-// PutIf changes a chunk that the document describes, which was read as the condition says.
+// PutIf changes a chunk that the document describes, which was read as the condition
+// says.
 func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
 	f := s.f
 	if !c.Absent() {
@@ -146,7 +152,8 @@ func (s staging) Commit(context.Context) error { return nil }
 // Discard does nothing: every write stands alone.
 func (s staging) Discard() {}
 
-// putIf writes a value and returns its version. A store that cannot say what it wrote cannot be fenced.
+// putIf writes a value and returns its version. A store that cannot say what it wrote
+// cannot be fenced.
 func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.Condition) (store.Version, error) {
 	version, err := store.PutIf(ctx, f.Store, key, value, c, f.Durability)
 	if errors.Is(err, store.ErrUnsupported) {
@@ -155,8 +162,9 @@ func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.
 	return version, err
 }
 
-// stand makes sure that no other plan on the document can be published any more, once the version of the object under the key
-// is known. The fence that stands is enough where that cannot be of a plan on the fenced document.
+// stand makes sure that no other plan on the document can be published any more, once the
+// version of the object under the key is known. The fence that stands is enough where
+// that cannot be of a plan on the fenced document.
 func (f *fence) stand(ctx context.Context, key store.Key) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,8 +178,8 @@ func (f *fence) stand(ctx context.Context, key store.Key) error {
 	return err
 }
 
-// raise rewrites the document with other white space at its end. Where the answer is lost and the document is another one, that may
-// be the fence of somebody else.
+// raise rewrites the document with other white space at its end. Where the answer is lost
+// and the document is another one, that may be the fence of somebody else.
 func (f *fence) raise(ctx context.Context) error {
 	var err error
 	for range fenceTries {
@@ -209,10 +217,12 @@ func (f *fence) publish(ctx context.Context, document []byte) (store.Version, er
 	return version, err
 }
 
-// settle finds out what became of the document where the answer to its write is lost. It may still be on its way: it is known not to
-// be published once the document is another one than it was written for. It is known to be published where it is there, newlines
-// included: who else plans on the same document and writes the witness has raised a fence more. A later document tells nothing,
-// since a rival may have put the same elements first.
+// settle finds out what became of the document where the answer to its write is lost. It
+// may still be on its way: it is known not to be published once the document is another
+// one than it was written for. It is known to be published where it is there, newlines
+// included: who else plans on the same document and writes the witness has raised a fence
+// more. A later document tells nothing, since a rival may have put the same elements
+// first.
 func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.Version, error) {
 	for range fenceTries {
 		there, err := f.read(ctx)
@@ -252,8 +262,9 @@ func (f *fence) reclaim(ctx context.Context, c *Change) error {
 	return err
 }
 
-// reclaiming is what chunks are deleted with that the published document does not describe. Another writer may be about to
-// write under their keys, so they are looked at first; then the fence is raised; then those are deleted that have not changed.
+// reclaiming is what chunks are deleted with that the published document does not
+// describe. Another writer may be about to write under their keys, so they are looked at
+// first; then the fence is raised; then those are deleted that have not changed.
 type reclaiming struct {
 	staging
 	pending []object
@@ -304,8 +315,9 @@ func (b *reclaiming) flush(ctx context.Context) error {
 	return nil
 }
 
-// Fenced reports whether a batch of [Change.Stage] is that of a writer whom only a fence keeps apart from others:
-// every chunk of a new region has to be put then, also one of fill values.
+// Fenced reports whether a batch of [Change.Stage] is that of a writer whom only a fence
+// keeps apart from others: every chunk of a new region has to be put then, also one of
+// fill values.
 func Fenced(b store.Batch) bool {
 	_, ok := b.(staging)
 	return ok

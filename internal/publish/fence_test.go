@@ -15,13 +15,14 @@ import (
 // document is the key of the document of the node "a".
 var document = store.MustKey("a/zarr.json")
 
-// unlocked is a store without locks in which the node "a" has a document, and chunks 1 to 3 are left over. What others do
-// at one time goes through others.
+// unlocked is a store without locks in which the node "a" has a document, and chunks 1 to
+// 3 are left over. What others do at one time goes through others.
 type unlocked struct {
 	t      *testing.T
 	others *memory.Store
 	node   publish.Node
-	// do is called before and after every write of the document; what it returns is the answer. It may be nil.
+	// do is called before and after every write of the document; what it returns is the
+	// answer. It may be nil.
 	do func(before bool) error
 }
 
@@ -82,8 +83,9 @@ func puts(witness string, guarded string, keys ...string) func(publish.Document)
 	}
 }
 
-// TestFencesRaised counts the fences that a change raises over what was left under the keys of its chunks: one where the witness
-// guards them all, one more for each that it does not guard, and one for each as long as it is not put.
+// TestFencesRaised counts the fences that a change raises over what was left under the
+// keys of its chunks: one where the witness guards them all, one more for each that it
+// does not guard, and one for each as long as it is not put.
 func TestFencesRaised(t *testing.T) {
 	for name, tt := range map[string]struct {
 		plan   func(publish.Document) (*publish.Change, error)
@@ -105,8 +107,8 @@ func TestFencesRaised(t *testing.T) {
 	}
 }
 
-// TestFenceOfAnother loses the answer to a fence, which somebody else raises instead: what he is about to overwrite is not
-// to be published.
+// TestFenceOfAnother loses the answer to a fence, which somebody else raises instead:
+// what he is about to overwrite is not to be published.
 func TestFenceOfAnother(t *testing.T) {
 	u := newUnlocked(t)
 	u.do = func(bool) error {
@@ -134,7 +136,8 @@ func TestFenceRepeated(t *testing.T) {
 	u.wants("a/zarr.json", "new\n\n\n")
 }
 
-// TestPublishedLost loses the answer to the write of a document, and lets somebody else write before it is looked for.
+// TestPublishedLost loses the answer to the write of a document, and lets somebody else
+// write before it is looked for.
 func TestPublishedLost(t *testing.T) {
 	for name, tt := range map[string]struct {
 		theirs string // "" for none
@@ -182,7 +185,8 @@ func (l *late) PutIf(ctx context.Context, key store.Key, value []byte, c store.C
 	return l.ObjectStore.PutIf(ctx, key, value, c, d)
 }
 
-// TestPublishedLate lets the write of a document come after it was said to have failed: it fails then.
+// TestPublishedLate lets the write of a document come after it was said to have failed:
+// it fails then.
 func TestPublishedLate(t *testing.T) {
 	u := newUnlocked(t)
 	l := &late{ObjectStore: u.node.Store.(storetest.ObjectStore)}

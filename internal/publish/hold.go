@@ -24,8 +24,9 @@ func (h noHolder) Is(target error) bool { return target == ErrHeld || target == 
 // Free returns why n.Holder may not change a node: [ErrPending] or [ErrHeld].
 func Free(ctx context.Context, n Node) error { return n.isPending(ctx) }
 
-// Hold gives a node to a holder: from then on [Update] refuses everybody who is not n.Holder, until [Release]. The note is
-// for those who find the node held. A node that somebody holds already wraps [ErrHeld].
+// Hold gives a node to a holder: from then on [Update] refuses everybody who is not
+// n.Holder, until [Release]. The note is for those who find the node held. A node that
+// somebody holds already wraps [ErrHeld].
 func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 	unlock, fenced, err := n.keepOthersAway(ctx)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ErrPending says that a change of several nodes, this one among them, was begun and not finished: [Recover] comes first.
+// ErrPending says that a change of several nodes, this one among them, was begun and not
+// finished: [Recover] comes first.
 var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
 
 const (
@@ -28,7 +29,8 @@ const (
 	mostPointer = 16 << 20
 )
 
-// journal is what several nodes are changed to. It is stored beside the first of them under a name that no other journal has.
+// journal is what several nodes are changed to. It is stored beside the first of them
+// under a name that no other journal has.
 type journal struct {
 	Aborted bool          `json:"aborted,omitempty"` // nothing was changed, and nothing will be
 	Parts   []journalPart `json:"parts,omitempty"`
@@ -86,8 +88,9 @@ func (n Node) at(p journalPart) Node {
 	return n
 }
 
-// Pending returns [ErrPending] where a node is part of an unfinished change of several that has another journal; the zero Key
-// is no journal. The documents of such nodes do not go together.
+// Pending returns [ErrPending] where a node is part of an unfinished change of several
+// that has another journal; the zero Key is no journal. The documents of such nodes do
+// not go together.
 func Pending(ctx context.Context, n Node, journal store.Key) error {
 	key, _, err := n.journal(ctx)
 	if err == nil && !key.IsZero() && key != journal {
@@ -96,7 +99,8 @@ func Pending(ctx context.Context, n Node, journal store.Key) error {
 	return err
 }
 
-// journal returns the key of the journal that the node's pointer names, the zero Key where it names none.
+// journal returns the key of the journal that the node's pointer names, the zero Key
+// where it names none.
 func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	p, err := n.pointer(ctx)
 	if err != nil || p.Journal == "" {
@@ -120,13 +124,15 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	return key, p, nil
 }
 
-// isJournal reports whether a key is the name of a journal. What else a pointer names is not written and not deleted.
+// isJournal reports whether a key is the name of a journal. What else a pointer names is
+// not written and not deleted.
 func isJournal(k store.Key) bool {
 	name := k.Dir().Name() + "/" + k.Base()
 	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)
 }
 
-// outside returns the error of a file beside a node that names what the store does not have.
+// outside returns the error of a file beside a node that names what the store does not
+// have.
 func outside(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s: %v", metadata.ErrInvalid, key, err)
 }
@@ -171,8 +177,9 @@ func (j *journal) write(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// missed tells what became of a journal that is not there, and will not be, although the answer to its write is lost: others may have
-// found it, and removed it once they had published what it says.
+// missed tells what became of a journal that is not there, and will not be, although the
+// answer to its write is lost: others may have found it, and removed it once they had
+// published what it says.
 func (j *journal) missed(ctx context.Context, lost error) error {
 	now, err := j.node.at(j.Parts[0]).read(ctx)
 	switch {
@@ -216,8 +223,8 @@ func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) 
 	return j, nil
 }
 
-// check refuses a journal that no writer has written: one that names a node twice, or not the one that it was found by, or stands
-// elsewhere than beside the first.
+// check refuses a journal that no writer has written: one that names a node twice, or not
+// the one that it was found by, or stands elsewhere than beside the first.
 func (j *journal) check() error {
 	found := false
 	for i := range j.Parts {
@@ -249,17 +256,20 @@ func (j *journal) same(a, b store.Path) bool {
 	return same && err == nil
 }
 
-// names reports whether the pointer of one of the nodes still names the journal. Otherwise the node is another one by now.
+// names reports whether the pointer of one of the nodes still names the journal.
+// Otherwise the node is another one by now.
 func (j *journal) names(ctx context.Context, n Node) (bool, error) {
 	key, _, err := n.journal(ctx)
 	return key == j.key, err
 }
 
-// publishTries is how often the document of a decided change is written anew because its answer was lost, or because others do the same.
+// publishTries is how often the document of a decided change is written anew because its
+// answer was lost, or because others do the same.
 const publishTries = 8
 
-// publish writes the document that the journal has for a node, unless that was done. The version is zero where others did it,
-// and perhaps more since: a document that is as before is that of a time when the node's pointer names the journal, or a later one.
+// publish writes the document that the journal has for a node, unless that was done. The
+// version is zero where others did it, and perhaps more since: a document that is as
+// before is that of a time when the node's pointer names the journal, or a later one.
 func (j *journal) publish(ctx context.Context, n Node, p journalPart) (store.Version, error) {
 	var failed error
 	for range publishTries {
@@ -298,8 +308,9 @@ func (j *journal) nodes() []Node {
 	return nodes
 }
 
-// pointing returns the nodes whose pointers name the journal. The others are no part of it any more: others have told of them,
-// or they are other nodes by now, which may have a change of their own pending. To finish that would take a lock that is held.
+// pointing returns the nodes whose pointers name the journal. The others are no part of
+// it any more: others have told of them, or they are other nodes by now, which may have a
+// change of their own pending. To finish that would take a lock that is held.
 func (j *journal) pointing(ctx context.Context) (nodes []Node, err error) {
 	for _, n := range j.nodes() {
 		ours, err := j.names(ctx, n)
@@ -323,8 +334,9 @@ func (j *journal) settle(ctx context.Context, after After, published []Node) err
 	return store.Delete(ctx, j.node.Store, j.key)
 }
 
-// unpoint removes the pointers to the journal, once that is gone: nobody may find a journal, and do again what it says,
-// once a node without a pointer can be changed, perhaps back to what it was.
+// unpoint removes the pointers to the journal, once that is gone: nobody may find a
+// journal, and do again what it says, once a node without a pointer can be changed,
+// perhaps back to what it was.
 func (j *journal) unpoint(ctx context.Context) error {
 	for _, n := range j.nodes() {
 		if err := n.unpoint(ctx, j.key); err != nil {
@@ -334,7 +346,8 @@ func (j *journal) unpoint(ctx context.Context) error {
 	return nil
 }
 
-// Outstanding is a change of several nodes that is not finished. Its writer may be at work.
+// Outstanding is a change of several nodes that is not finished. Its writer may be at
+// work.
 type Outstanding struct {
 	Decided  bool         // else nothing of it is visible, and nothing will be if its writer died
 	Nodes    []store.Path // that change, where it is decided

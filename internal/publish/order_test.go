@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// pair is a store without locks that has the nodes "a" and "b", of which before sees every
-// operation.
+// pair is a store without locks that has the nodes "a" and "b", of which before sees
+// every operation.
 type pair struct {
 	t      *testing.T
 	others *memory.Store
@@ -59,8 +59,8 @@ const (
 // isJournal reports whether an operation is on a journal.
 func isJournal(op storetest.Op) bool { return strings.Contains(op.Key.String(), "__varve/together-") }
 
-// TestTogetherOrder sees what is there when the journal of a change is written, and when it
-// is deleted: both pointers, and before the former both fences.
+// TestTogetherOrder sees what is there when the journal of a change is written, and when
+// it is deleted: both pointers, and before the former both fences.
 func TestTogetherOrder(t *testing.T) {
 	p := newPair(t)
 	wrote, deleted := 0, 0
@@ -89,8 +89,8 @@ func TestTogetherOrder(t *testing.T) {
 	}
 }
 
-// TestTogetherRetracted sees that no pointer stays where the journal cannot be written, or
-// where a node gets the pointer of another change meanwhile, which stays.
+// TestTogetherRetracted sees that no pointer stays where the journal cannot be written,
+// or where a node gets the pointer of another change meanwhile, which stays.
 func TestTogetherRetracted(t *testing.T) {
 	p := newPair(t)
 	p.before = func(op storetest.Op) error {
@@ -115,8 +115,9 @@ func TestTogetherRetracted(t *testing.T) {
 	}
 }
 
-// TestRecoverUndoes sees that a change whose journal is not there is undone for good: nobody
-// can write the journal later. Another recovery, of a journal that says so, removes the pointer.
+// TestRecoverUndoes sees that a change whose journal is not there is undone for good:
+// nobody can write the journal later. Another recovery, of a journal that says so,
+// removes the pointer.
 func TestRecoverUndoes(t *testing.T) {
 	p := newPair(t)
 	for range 2 {
@@ -147,7 +148,8 @@ func TestFencedConflict(t *testing.T) {
 }
 
 // TestChangedBehindFence has a writer change a chunk that the document describes. A rival
-// that has planned on the document before cannot publish: it would not know of the change.
+// that has planned on the document before cannot publish: it would not know of the
+// change.
 func TestChangedBehindFence(t *testing.T) {
 	u := newUnlocked(t)
 	err := publish.Update(t.Context(), u.node, planned("rival", "a/c/4", "", func(put func(string) error) error {

@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// pointerFile is what stands beside a node that has something pending: a change of several nodes, or a holder.
+// pointerFile is what stands beside a node that has something pending: a change of
+// several nodes, or a holder.
 type pointerFile struct {
 	Journal string          `json:"journal,omitempty"` // key of the journal, from this node, as ../t2m/__varve/together-X.json
 	Holder  string          `json:"holder,omitempty"`  // who alone may change the node
@@ -22,7 +23,8 @@ type pointerFile struct {
 // isEmpty reports whether nothing is pending.
 func (p *pointerFile) isEmpty() bool { return p.Journal == "" && p.Holder == "" }
 
-// isPending refuses a node that is part of an unfinished change, or that somebody else holds.
+// isPending refuses a node that is part of an unfinished change, or that somebody else
+// holds.
 func (n Node) isPending(ctx context.Context) error {
 	p, err := n.pointer(ctx)
 	switch {

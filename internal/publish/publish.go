@@ -1,7 +1,8 @@
 // Package publish is the one way in which a change of a node becomes visible.
 //
-// A node's metadata document is the only thing that readers trust: chunks that it does not describe do not exist.
-// A change therefore runs in this order, and may be killed at any point:
+// A node's metadata document is the only thing that readers trust: chunks that it does
+// not describe do not exist. A change therefore runs in this order, and may be killed at
+// any point:
 //
 //  1. Take the node's lock, so that no other writer works on a plan that this change makes wrong.
 //  2. Read the document as it is now, and plan on that: what was known before may be old.
@@ -12,10 +13,12 @@
 //  5. Reclaim: delete the chunks that the new document does not describe any more, and clear what it cut off.
 //  6. Let go of the lock.
 //
-// A death before 4 leaves the old state and perhaps chunks that nobody sees; whoever grows over them overwrites or
-// deletes them in step 3. A death after 4 leaves the new state and perhaps chunks that nobody sees.
+// A death before 4 leaves the old state and perhaps chunks that nobody sees; whoever
+// grows over them overwrites or deletes them in step 3. A death after 4 leaves the new
+// state and perhaps chunks that nobody sees.
 //
-// A store without locks has to have conditional writes. There a fence stands for the lock: see fence.go.
+// A store without locks has to have conditional writes. There a fence stands for the
+// lock: see fence.go.
 package publish
 
 import (
@@ -27,12 +30,15 @@ import (
 )
 
 var (
-	// ErrUnsafe says that the store has neither locks nor conditional writes, so that another writer's change could be lost.
+	// ErrUnsafe says that the store has neither locks nor conditional writes, so that
+	// another writer's change could be lost.
 	ErrUnsafe = errors.New("the store has neither locks nor conditional writes to keep other writers away; say that this is the only one (SingleWriter), or use another store")
-	// ErrIncomplete says that a change was published, and that what comes after failed: removing what it left behind, or
-	// making it durable. The change must not be repeated. What is left is not visible, and goes when its place is written to.
+	// ErrIncomplete says that a change was published, and that what comes after failed:
+	// removing what it left behind, or making it durable. The change must not be
+	// repeated. What is left is not visible, and goes when its place is written to.
 	ErrIncomplete = errors.New("published, but what comes after failed")
-	// ErrOutcomeUnknown says that nobody can tell whether a change was published: look at the node before it is repeated.
+	// ErrOutcomeUnknown says that nobody can tell whether a change was published: look at
+	// the node before it is repeated.
 	ErrOutcomeUnknown = errors.New("it is unknown whether the change was published")
 )
 
@@ -59,26 +65,31 @@ type Document struct {
 type Change struct {
 	Document []byte                                   // nil where the one that is there stays, and there is only to reclaim
 	Stage    func(context.Context, store.Batch) error // nil where nothing is to be staged
-	// Witness is the first chunk that Stage puts, and puts before all others, where every plan on the same document that
-	// puts any of its chunks puts this one first. The zero Key says that there is none.
+	// Witness is the first chunk that Stage puts, and puts before all others, where every
+	// plan on the same document that puts any of its chunks puts this one first. The zero
+	// Key says that there is none.
 	Witness store.Key
-	// Guarded reports whether every plan on the same document that puts the chunk under a key puts the witness first; nil stands for
-	// none. It is asked only once the witness is put.
+	// Guarded reports whether every plan on the same document that puts the chunk under a
+	// key puts the witness first; nil stands for none. It is asked only once the witness
+	// is put.
 	Guarded func(key store.Key) bool
-	// Published is called, under the lock, as soon as the document is published, with its version where the store
-	// knows it; nil where nobody wants to know.
+	// Published is called, under the lock, as soon as the document is published, with its
+	// version where the store knows it; nil where nobody wants to know.
 	Published func(store.Version)
 	Reclaim   func(context.Context, store.Batch) error // nil where nothing is to be reclaimed
-	// Tidy removes what is of no use once what Reclaim wrote is durable; nil where nothing is.
+	// Tidy removes what is of no use once what Reclaim wrote is durable; nil where
+	// nothing is.
 	Tidy func(context.Context, store.Batch) error
-	// Abandon deletes what was staged, where staging failed; nil where it may stay. Its errors are of no interest: what
-	// it leaves is not visible.
+	// Abandon deletes what was staged, where staging failed; nil where it may stay. Its
+	// errors are of no interest: what it leaves is not visible.
 	Abandon func(context.Context, store.Batch) error
 }
 
-// Update changes a node in the order that the package describes. plan is given the document as it is; a nil
-// Change means that nothing is to be done. The error wraps [store.ErrConflict] where another writer published in between:
-// then nothing is visible of the change and Update may be called again. After [ErrIncomplete] the change is visible.
+// Update changes a node in the order that the package describes. plan is given the
+// document as it is; a nil Change means that nothing is to be done. The error wraps
+// [store.ErrConflict] where another writer published in between: then nothing is visible
+// of the change and Update may be called again. After [ErrIncomplete] the change is
+// visible.
 func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (err error) {
 	unlock, fenced, err := n.keepOthersAway(ctx)
 	if err != nil {
@@ -126,7 +137,8 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 // run is one run of Update: how it stages, publishes and reclaims.
 type run interface {
 	stage(context.Context, *Change) error
-	// secure makes sure that no other writer publishes a plan on the document that was read.
+	// secure makes sure that no other writer publishes a plan on the document that was
+	// read.
 	secure(context.Context) error
 	publish(ctx context.Context, document []byte) (store.Version, error)
 	reclaim(context.Context, *Change) error

@@ -193,8 +193,8 @@ func TestUpdateOrder(t *testing.T) {
 	}
 }
 
-// TestUpdateFaults fails each operation: nothing follows but letting go of the lock, and the document is the new one only
-// once it was published.
+// TestUpdateFaults fails each operation: nothing follows but letting go of the lock, and
+// the document is the new one only once it was published.
 func TestUpdateFaults(t *testing.T) {
 	for _, tt := range []struct{ fail, log, document string }{
 		{"lock a", "lock a", "old"},
@@ -222,7 +222,8 @@ func TestUpdateFaults(t *testing.T) {
 	}
 }
 
-// TestUpdatePlan fails in what the caller does: in the plan, in a stage, and with a panic.
+// TestUpdatePlan fails in what the caller does: in the plan, in a stage, and with a
+// panic.
 func TestUpdatePlan(t *testing.T) {
 	broken := func(context.Context, store.Batch) error { return errFault }
 	for _, tt := range []struct {
@@ -261,8 +262,8 @@ func safely(do func() error) (err error) {
 	return do()
 }
 
-// TestPublished expects to be told the new version under the lock, and that a caller who gives up then does not stop what is
-// to be reclaimed.
+// TestPublished expects to be told the new version under the lock, and that a caller who
+// gives up then does not stop what is to be reclaimed.
 func TestPublished(t *testing.T) {
 	r, n := prepared(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -288,7 +289,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// lossy is a store whose answer to a conditional write is lost, and perhaps what it is asked next, too.
+// lossy is a store whose answer to a conditional write is lost, and perhaps what it is
+// asked next, too.
 type lossy struct {
 	*recorder
 	written, deaf bool
@@ -333,7 +335,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestUpdateConflict lets a writer without manners publish in between: this change is refused, and then succeeds on top.
+// TestUpdateConflict lets a writer without manners publish in between: this change is
+// refused, and then succeeds on top.
 func TestUpdateConflict(t *testing.T) {
 	r, n := prepared(t)
 	key, first := store.MustKey("a/zarr.json"), true
@@ -381,7 +384,8 @@ func TestUpdateRefuses(t *testing.T) {
 	r.isFree(t)
 }
 
-// versionless is a store that knows no versions: nothing can be compared, so conditions never hold.
+// versionless is a store that knows no versions: nothing can be compared, so conditions
+// never hold.
 type versionless struct{ *recorder }
 
 func (v versionless) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -483,7 +487,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestRemove deletes the document before everything else, under the lock, and nothing of a node whose name begins alike.
+// TestRemove deletes the document before everything else, under the lock, and nothing of
+// a node whose name begins alike.
 func TestRemove(t *testing.T) {
 	const documents = "stat a/.zgroup, stat a/.zarray, stat a/zarr.json, "
 	const removed = "stat a/.zarray, stat a/.zgroup, get a/zarr.json, lock a, get a/__varve/pending.json, " + documents + "delete a/zarr.json, stat a/.zmetadata, stat a/.zattrs, " +

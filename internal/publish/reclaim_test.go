@@ -47,8 +47,8 @@ func TestReclaimBesideOthers(t *testing.T) {
 	}
 }
 
-// TestDecidedBesideOthers lets others finish a change of two nodes between the read and the
-// write of a document, and change the node again. Their document stays.
+// TestDecidedBesideOthers lets others finish a change of two nodes between the read and
+// the write of a document, and change the node again. Their document stays.
 func TestDecidedBesideOthers(t *testing.T) {
 	p := newPair(t)
 	decided := false
@@ -74,8 +74,9 @@ func TestDecidedBesideOthers(t *testing.T) {
 	}
 }
 
-// TestRedoWaits sees that a journal which others finish and remove, while a recovery waits
-// for the locks, is not done again: the node may be back at the document that it had.
+// TestRedoWaits sees that a journal which others finish and remove, while a recovery
+// waits for the locks, is not done again: the node may be back at the document that it
+// had.
 func TestRedoWaits(t *testing.T) {
 	w := newWaiting(t)
 	n := publish.Node{Store: w, Path: at(t, "a"), Document: "zarr.json"}

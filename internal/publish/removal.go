@@ -13,19 +13,24 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// mostHeld is how many locks of members a removal holds at once. Each may be an open file, of which a process has few.
+// mostHeld is how many locks of members a removal holds at once. Each may be an open
+// file, of which a process has few.
 const mostHeld = 1000
 
-// removal is the removal of a node with all nodes below it, whose locks keep writers away.
+// removal is the removal of a node with all nodes below it, whose locks keep writers
+// away.
 //
-// The locks are taken before anything is deleted, so that a removal fails as a whole where a member is in use. Writers of an
-// array may want the locks of the groups above while they hold that of the array, so members come before the groups that
-// they are in, and the arrays in the order in which [UpdateAll] takes them. Of more than mostHeld members those that come
-// last are only tried. They are locked once more while they are removed, without a wait: a writer who came meanwhile may
-// wait for the lock of the group, which is held by then.
+// The locks are taken before anything is deleted, so that a removal fails as a whole
+// where a member is in use. Writers of an array may want the locks of the groups above
+// while they hold that of the array, so members come before the groups that they are in,
+// and the arrays in the order in which [UpdateAll] takes them. Of more than mostHeld
+// members those that come last are only tried. They are locked once more while they are
+// removed, without a wait: a writer who came meanwhile may wait for the lock of the
+// group, which is held by then.
 //
-// Nobody can reserve room in an array whose lock is held, nor begin a change of several, so
-// each member is asked under its lock whether it is held or part of an unfinished change.
+// Nobody can reserve room in an array whose lock is held, nor begin a change of several,
+// so each member is asked under its lock whether it is held or part of an unfinished
+// change.
 type removal struct {
 	Node
 	tried []store.Path // arrays whose locks were had, and are not held
@@ -88,9 +93,9 @@ func (r *removal) lockMember(ctx context.Context, p store.Path, keep bool) error
 	if err != nil {
 		return err
 	}
-	// The journal of a decided change may stand beside this member, and tell what other nodes
-	// are to become: to delete it would undo half of the change. A pointer that nobody can
-	// read goes with the node.
+	// The journal of a decided change may stand beside this member, and tell what other
+	// nodes are to become: to delete it would undo half of the change. A pointer that
+	// nobody can read goes with the node.
 	if err := m.isPending(ctx); errors.Is(err, ErrHeld) || errors.Is(err, ErrPending) {
 		return errors.Join(&MemberError{p, err}, unlock())
 	}
@@ -113,7 +118,8 @@ func (e *MemberError) Error() string { return fmt.Sprintf("%q: %v", "/"+e.Path.S
 // Unwrap returns what is wrong with it.
 func (e *MemberError) Unwrap() error { return e.Err }
 
-// Below returns the paths of a node and of the nodes below it that its removal would remove.
+// Below returns the paths of a node and of the nodes below it that its removal would
+// remove.
 func Below(ctx context.Context, n Node) ([]store.Path, error) {
 	arrays, groups, err := n.below(ctx)
 	return append(arrays, groups...), err
@@ -146,9 +152,10 @@ func (r *removal) delete(ctx context.Context) error {
 	return store.DeleteTree(ctx, r.Store, r.Path, order, r.Durability)
 }
 
-// below finds the nodes below n, and n itself among the arrays or as the last of the groups: arrays in the order of their
-// paths, and groups after those below them. Links are not followed: a removal leaves what they lead to. In a store that
-// cannot be listed n is alone.
+// below finds the nodes below n, and n itself among the arrays or as the last of the
+// groups: arrays in the order of their paths, and groups after those below them. Links
+// are not followed: a removal leaves what they lead to. In a store that cannot be listed
+// n is alone.
 func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error) {
 	var walk func(dir store.Path) error
 	walk = func(dir store.Path) error {
@@ -186,7 +193,8 @@ func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error
 	return arrays, groups, err
 }
 
-// kindAt tells what is in a directory. A document that says nothing counts as that of an array: nobody finds nodes below it.
+// kindAt tells what is in a directory. A document that says nothing counts as that of an
+// array: nobody finds nodes below it.
 func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool, err error) {
 	for _, name := range [...]string{metadata.V2Array, metadata.V2Group} {
 		if found, err := store.Exists(ctx, n.Store, dir.Key(name)); err != nil || found {

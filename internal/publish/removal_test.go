@@ -50,7 +50,8 @@ func count(t *testing.T, s store.Store) (n int) {
 	return n
 }
 
-// TestRemoveBelowLocks sees that a group stays whole while somebody holds a node below it, and goes after that.
+// TestRemoveBelowLocks sees that a group stays whole while somebody holds a node below
+// it, and goes after that.
 func TestRemoveBelowLocks(t *testing.T) {
 	for _, held := range []string{"g", "g/deep", "g/deep/a", "g/z", "g/a0000", "g/a1099"} {
 		s, n := manyArrays(t, 1100)

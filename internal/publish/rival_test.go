@@ -111,8 +111,8 @@ type waiting struct {
 	meanwhile func()
 }
 
-// newWaiting returns a store in which the node "a" has the document "old" and a pointer to
-// a journal.
+// newWaiting returns a store in which the node "a" has the document "old" and a pointer
+// to a journal.
 func newWaiting(t *testing.T) *waiting {
 	w := &waiting{Store: memory.New(), t: t}
 	w.put("a/zarr.json", "old")
@@ -135,8 +135,8 @@ func (w *waiting) Lock(ctx context.Context, dir store.Path) (func() error, error
 	return w.Store.Lock(ctx, dir)
 }
 
-// TestUndoWaits sees that a change whose journal is written while another writer waits for
-// the lock to undo it is not undone.
+// TestUndoWaits sees that a change whose journal is written while another writer waits
+// for the lock to undo it is not undone.
 func TestUndoWaits(t *testing.T) {
 	w, ctx := newWaiting(t), t.Context()
 	w.meanwhile = func() { w.put(journalX, `{"aborted": true}`) }

@@ -18,12 +18,13 @@ type Part struct {
 	Plan func(Document) (*Change, error)
 }
 
-// After tells others of the nodes that a change of several has published. The journal of the change is what tells these
-// nodes' pointers from those of a change that came since.
+// After tells others of the nodes that a change of several has published. The journal of
+// the change is what tells these nodes' pointers from those of a change that came since.
 type After func(ctx context.Context, journal store.Key, nodes []Node) error
 
-// ErrDecided says that a change of several nodes was decided and not finished: not all of it is visible yet, and whoever
-// changes one of the nodes next finishes it. The change must not be repeated. It is an [ErrIncomplete], too.
+// ErrDecided says that a change of several nodes was decided and not finished: not all of
+// it is visible yet, and whoever changes one of the nodes next finishes it. The change
+// must not be repeated. It is an [ErrIncomplete], too.
 var ErrDecided error = decidedError{}
 
 type decidedError struct{}
@@ -34,8 +35,9 @@ func (decidedError) Error() string {
 
 func (decidedError) Is(target error) bool { return target == ErrIncomplete }
 
-// UpdateAll changes several nodes of one store: all of them or none. After the death of the writer, [Recover] finishes or
-// undoes what it had begun; every change of one of the nodes asks for it first. In this order:
+// UpdateAll changes several nodes of one store: all of them or none. After the death of
+// the writer, [Recover] finishes or undoes what it had begun; every change of one of the
+// nodes asks for it first. In this order:
 //
 //  1. Take all locks, plan on all documents, and stage everything.
 //  2. Write a pointer to the journal beside every node. Where there are no locks, raise all fences: whoever plans after
@@ -44,7 +46,8 @@ func (decidedError) Is(target error) bool { return target == ErrIncomplete }
 //  4. Publish the documents, and let after tell others, as the group whose metadata has copies of them.
 //  5. Remove the journal, then the pointers. Reclaim.
 //
-// A caller who gives up after 3 does not stop the change, except that it waits for no lock any more: then the error is [ErrDecided].
+// A caller who gives up after 3 does not stop the change, except that it waits for no
+// lock any more: then the error is [ErrDecided].
 func UpdateAll(ctx context.Context, parts []Part, after After) (err error) {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Path.String(), b.Path.String()) })
@@ -122,7 +125,8 @@ func (t *together) plan(ctx context.Context, p Part) error {
 	return err
 }
 
-// decide writes the pointers and the journal. An error that does not wrap [ErrOutcomeUnknown] says that nothing was decided.
+// decide writes the pointers and the journal. An error that does not wrap
+// [ErrOutcomeUnknown] says that nothing was decided.
 func (t *together) decide(ctx context.Context) error {
 	first := t.members[0].node
 	j, err := newJournal(first, rand.Text())
@@ -191,8 +195,9 @@ func (t *together) finish(ctx context.Context) error {
 	return nil
 }
 
-// Recover finishes, or undoes, a change of several nodes whose writer died, if n is one of them. It reports whether there was one,
-// so that the document may be another one now, or whether somebody holds the node. after is that of [UpdateAll].
+// Recover finishes, or undoes, a change of several nodes whose writer died, if n is one
+// of them. It reports whether there was one, so that the document may be another one now,
+// or whether somebody holds the node. after is that of [UpdateAll].
 func Recover(ctx context.Context, n Node, after After) (found bool, err error) {
 	key, p, err := n.journal(ctx)
 	if err != nil || key.IsZero() {
@@ -210,7 +215,8 @@ func Recover(ctx context.Context, n Node, after After) (found bool, err error) {
 	return true, j.redo(ctx, after)
 }
 
-// undo removes the pointer to a journal that was never written, once it is sure that it never will be.
+// undo removes the pointer to a journal that was never written, once it is sure that it
+// never will be.
 func (n Node) undo(ctx context.Context, journal store.Key) (err error) {
 	unlock, fenced, err := n.keepOthersAway(ctx)
 	if err != nil {

@@ -19,8 +19,9 @@ func becomes(document string) func(publish.Document) (*publish.Change, error) {
 	}
 }
 
-// TestOvertaken lets others finish a change of two nodes as soon as it is decided, and bring one of them back to the document
-// that it had. The one who began it publishes nothing again.
+// TestOvertaken lets others finish a change of two nodes as soon as it is decided, and
+// bring one of them back to the document that it had. The one who began it publishes
+// nothing again.
 func TestOvertaken(t *testing.T) {
 	others, ctx := memory.New(), t.Context()
 	a := publish.Node{Store: storetest.Conditional(others, storetest.Hooks{}), Path: at(t, "a"), Document: "zarr.json"}

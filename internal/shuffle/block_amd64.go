@@ -4,8 +4,9 @@ package shuffle
 
 import "sync"
 
-// Rows that a multiple of a page lies between have the same few places in the first-level cache, and eight or sixteen of them
-// push each other out. They are shuffled in a block whose rows do not, and of each a run of many lines is copied at a time.
+// Rows that a multiple of a page lies between have the same few places in the first-level
+// cache, and eight or sixteen of them push each other out. They are shuffled in a block
+// whose rows do not, and of each a run of many lines is copied at a time.
 
 const (
 	page  = 4096
@@ -22,7 +23,8 @@ type block struct {
 // blocks are kept: those of the heap begin where lines do.
 var blocks = sync.Pool{New: func() any { return new(block) }}
 
-// isCrowded reports whether rows that begin n bytes apart have the same places in the cache.
+// isCrowded reports whether rows that begin n bytes apart have the same places in the
+// cache.
 func isCrowded(n int) bool { return (n+group-1)%page < 2*group-1 }
 
 // shuffleInBlock shuffles m elements, a multiple of 64.

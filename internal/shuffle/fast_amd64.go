@@ -60,8 +60,8 @@ func unshuffleFast(dst, src []byte, size, n int) int {
 	return groups * group
 }
 
-// columns yields where sixteen bytes of an element begin, so that all are covered, or those of the only ones. The last may
-// overlap those before it.
+// columns yields where sixteen bytes of an element begin, so that all are covered, or
+// those of the only ones. The last may overlap those before it.
 func columns(size int) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for j := 0; j < size; j += 16 {

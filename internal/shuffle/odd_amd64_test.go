@@ -4,8 +4,8 @@ package shuffle
 
 import "testing"
 
-// TestOddGroups sees that the sixteen bytes that are read and written for each element are within all of them, and that few
-// elements are left over.
+// TestOddGroups sees that the sixteen bytes that are read and written for each element
+// are within all of them, and that few elements are left over.
 func TestOddGroups(t *testing.T) {
 	for size := 1; size < 16; size++ {
 		for n := range 1000 {

@@ -47,7 +47,8 @@ func noise(n int) []byte {
 	return b
 }
 
-// same checks all four against the models, on memory with guards around what may be written.
+// same checks all four against the models, on memory with guards around what may be
+// written.
 func same(t testing.TB, src []byte, size int) {
 	for _, way := range []struct {
 		name  string
@@ -119,7 +120,8 @@ type failures struct {
 
 func (f *failures) Errorf(format string, args ...any) { f.text += fmt.Sprintf(format, args...) + "\n" }
 
-// TestPlain checks that the plain ways, which assembly hides on some processors, do the same.
+// TestPlain checks that the plain ways, which assembly hides on some processors, do the
+// same.
 func TestPlain(t *testing.T) {
 	for size := 1; size <= 40; size++ {
 		for _, n := range []int{8, 24, 64, 72, 1000} {

@@ -13,7 +13,8 @@ func exchange(a, b uint64, shift uint, mask uint64) (uint64, uint64) {
 	return a ^ t<<shift, b ^ t
 }
 
-// transpose8 reads its arguments as the rows of 8 by 8 bytes, the lowest byte first, and returns the columns.
+// transpose8 reads its arguments as the rows of 8 by 8 bytes, the lowest byte first, and
+// returns the columns.
 func transpose8(a, b, c, d, e, f, g, h uint64) (_, _, _, _, _, _, _, _ uint64) {
 	a, b = exchange(a, b, 8, bytes1)
 	c, d = exchange(c, d, 8, bytes1)
@@ -30,7 +31,8 @@ func transpose8(a, b, c, d, e, f, g, h uint64) (_, _, _, _, _, _, _, _ uint64) {
 	return a, b, c, d, e, f, g, h
 }
 
-// transposeBits reads the bytes of x as the rows of 8 by 8 bits, the lowest first, and returns the columns.
+// transposeBits reads the bytes of x as the rows of 8 by 8 bits, the lowest first, and
+// returns the columns.
 func transposeBits(x uint64) uint64 {
 	t := (x ^ x>>7) & 0x00aa00aa00aa00aa
 	x ^= t ^ t<<7

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// The functions of this file look at eight digits at a time. Grids hold millions of short numbers whose lengths
-// no branch predictor can guess; counting digits with arithmetic takes a third of the time.
+// The functions of this file look at eight digits at a time. Grids hold millions of short
+// numbers whose lengths no branch predictor can guess; counting digits with arithmetic
+// takes a third of the time.
 
 const (
 	ones     = 0x0101010101010101
@@ -33,8 +34,9 @@ func digits(d []byte, i int) int {
 // countDigits returns how many of the bytes of x, from the lowest on, are at most 9.
 func countDigits(x uint64) int { return bits.TrailingZeros64((x+toHigh|x)&highBits) / 8 }
 
-// eightDigits returns the number that the text of n digits, 1 to 8, at the beginning of d spells.
-// It reports false where those are not all digits, or d is too short for looking at eight bytes.
+// eightDigits returns the number that the text of n digits, 1 to 8, at the beginning of d
+// spells. It reports false where those are not all digits, or d is too short for looking
+// at eight bytes.
 func eightDigits(d []byte, n int) (int64, bool) {
 	if len(d) < 8 || n > 8 || n < 1 {
 		return 0, false
@@ -50,8 +52,9 @@ func eightDigits(d []byte, n int) (int64, bool) {
 	return int64(x >> 32), true
 }
 
-// plainBytes goes on from i while the next eight bytes are what lists of numbers are made of, and returns where it ends: there,
-// or in the seven bytes behind, may be a quote, a bracket, a letter or the end.
+// plainBytes goes on from i while the next eight bytes are what lists of numbers are made
+// of, and returns where it ends: there, or in the seven bytes behind, may be a quote, a
+// bracket, a letter or the end.
 func plainBytes(d []byte, i int) int {
 	const (
 		quotes  = '"' * ones

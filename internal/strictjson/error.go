@@ -8,14 +8,15 @@ import (
 	"unicode"
 )
 
-// The reasons of refusal. Every error of this package wraps one of them, except those that callers make
-// with [Value.Errorf].
+// The reasons of refusal. Every error of this package wraps one of them, except those
+// that callers make with [Value.Errorf].
 var (
 	// ErrSyntax says that the bytes are no JSON document (RFC 8259).
 	ErrSyntax = errors.New("strictjson: not JSON")
 	// ErrDuplicate says that an object has two members of one name.
 	ErrDuplicate = errors.New("strictjson: duplicate member")
-	// ErrUnicode says that a string is not valid UTF-8, or escapes half of a surrogate pair.
+	// ErrUnicode says that a string is not valid UTF-8, or escapes half of a surrogate
+	// pair.
 	ErrUnicode = errors.New("strictjson: invalid Unicode")
 	// ErrLimit says that the document is longer or deeper than [Limits] allows.
 	ErrLimit = errors.New("strictjson: limit exceeded")
@@ -30,9 +31,11 @@ var (
 // Error is a fault at one place of a document. Its text begins with the pointer,
 // as in "/shape/0: must be an integer, got 1.5".
 type Error struct {
-	// Pointer is the JSON pointer (RFC 6901) of the value at fault; "" is the whole document.
+	// Pointer is the JSON pointer (RFC 6901) of the value at fault; "" is the whole
+	// document.
 	Pointer string
-	// Offset is the position of the fault in bytes from the beginning of the document that was parsed, -1 where unknown.
+	// Offset is the position of the fault in bytes from the beginning of the document
+	// that was parsed, -1 where unknown.
 	Offset int64
 	// Err is what is wrong.
 	Err error
@@ -49,8 +52,9 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Prefix puts pointer before the pointer of an error of a nested document: a raw value that was parsed on its own.
-// An err that is not an [*Error] becomes one at pointer. Prefix(nil, pointer) is nil.
+// Prefix puts pointer before the pointer of an error of a nested document: a raw value
+// that was parsed on its own. An err that is not an [*Error] becomes one at pointer.
+// Prefix(nil, pointer) is nil.
 func Prefix(err error, pointer string) error {
 	if err == nil {
 		return nil
@@ -64,9 +68,10 @@ func Prefix(err error, pointer string) error {
 	return &Error{pointer, -1, err}
 }
 
-// Abbreviate returns s for use in a message: in full where it is short, else its beginning and end.
-// Control characters are escaped. A document may have megabytes of text at any place, so every text of one that a message
-// quotes passes through here, unless its length is bounded.
+// Abbreviate returns s for use in a message: in full where it is short, else its
+// beginning and end. Control characters are escaped. A document may have megabytes of
+// text at any place, so every text of one that a message quotes passes through here,
+// unless its length is bounded.
 func Abbreviate[T ~string | ~[]byte](text T) string {
 	const most = 256
 	var s string
@@ -82,7 +87,8 @@ func Abbreviate[T ~string | ~[]byte](text T) string {
 	return s
 }
 
-// reason is a message of one of the package's kinds; the kind shows in errors.Is and not in the text.
+// reason is a message of one of the package's kinds; the kind shows in errors.Is and not
+// in the text.
 type reason struct {
 	kind error
 	text string

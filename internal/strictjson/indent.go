@@ -2,9 +2,10 @@ package strictjson
 
 import "io"
 
-// AppendIndent appends the document or value raw in canonical layout: indented by two spaces, an empty container as
-// [] or {}, and an array of scalars on one line, also where some elements are arrays of at most two scalars
-// as in [10, 20, [5, 3]]. Strings and numbers stay as they are spelled. raw has to be valid: [Parse] accepts it.
+// AppendIndent appends the document or value raw in canonical layout: indented by two
+// spaces, an empty container as [] or {}, and an array of scalars on one line, also where
+// some elements are arrays of at most two scalars as in [10, 20, [5, 3]]. Strings and
+// numbers stay as they are spelled. raw has to be valid: [Parse] accepts it.
 func AppendIndent(dst, raw []byte) []byte {
 	p := printer{dst: dst, doc: raw}
 	if i := space(raw, 0); i < len(raw) {
@@ -13,8 +14,9 @@ func AppendIndent(dst, raw []byte) []byte {
 	return p.dst
 }
 
-// WriteIndent writes what [AppendIndent] appends, in small pieces, for a value that stands depth levels deep in
-// its document: its lines but the first are indented by so much more.
+// WriteIndent writes what [AppendIndent] appends, in small pieces, for a value that
+// stands depth levels deep in its document: its lines but the first are indented by so
+// much more.
 func WriteIndent(w io.Writer, raw []byte, depth int) error {
 	p := printer{dst: make([]byte, 0, 2*pieceSize), doc: raw, to: w}
 	if i := space(raw, 0); i < len(raw) {
@@ -41,7 +43,8 @@ func (p *printer) flush() {
 	p.dst = p.dst[:0]
 }
 
-// text appends text of the document. A string may be nearly as long as that, so it is passed on piece by piece.
+// text appends text of the document. A string may be nearly as long as that, so it is
+// passed on piece by piece.
 func (p *printer) text(b []byte) {
 	for p.to != nil && len(p.dst)+len(b) > pieceSize {
 		n := min(len(b), max(0, pieceSize-len(p.dst)))
@@ -72,7 +75,8 @@ func (p *printer) scalar(i int) int {
 	return end
 }
 
-// flat reports whether the array at i holds scalars only and at most so many (-1: any number, and short arrays too).
+// flat reports whether the array at i holds scalars only and at most so many (-1: any
+// number, and short arrays too).
 func (p *printer) flat(i, most int) bool {
 	n := 0
 	for i = space(p.doc, i+1); p.doc[i] != ']'; n++ {
@@ -135,7 +139,8 @@ func (p *printer) item(i, depth int) int {
 	return p.value(i, depth)
 }
 
-// comma goes from behind a value to the next one or the closing bracket, and writes the comma between them.
+// comma goes from behind a value to the next one or the closing bracket, and writes the
+// comma between them.
 func (p *printer) comma(i int, behind string) int {
 	i = space(p.doc, i)
 	if p.doc[i] == ',' {

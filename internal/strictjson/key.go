@@ -6,12 +6,14 @@ import (
 	"slices"
 )
 
-// seed makes the hashes of member names unforeseeable, so that no document can make them collide.
+// seed makes the hashes of member names unforeseeable, so that no document can make them
+// collide.
 var seed = maphash.MakeSeed()
 
-// key is the name of a member: above, the hash of its unescaped text, below, where it is spelled.
-// It has 8 bytes: the shortest member of a document takes hardly more. As one number it sorts twice
-// as fast as a pair: by hash, and keys of one hash as the document has them.
+// key is the name of a member: above, the hash of its unescaped text, below, where it is
+// spelled. It has 8 bytes: the shortest member of a document takes hardly more. As one
+// number it sorts twice as fast as a pair: by hash, and keys of one hash as the document
+// has them.
 type key uint64
 
 func (s *scanner) key(i, end int) key {
@@ -22,7 +24,8 @@ func (s *scanner) key(i, end int) key {
 func (k key) hash() uint32 { return uint32(k >> 32) }
 func (k key) off() int     { return int(uint32(k)) }
 
-// name returns the unescaped text of the string in [i, end). It is valid until the next call.
+// name returns the unescaped text of the string in [i, end). It is valid until the next
+// call.
 func (s *scanner) name(i, end int) []byte {
 	raw := s.data[i+1 : end-1]
 	if bytes.IndexByte(raw, '\\') < 0 {
@@ -51,7 +54,8 @@ func (s *scanner) unique(first int) bool {
 // fewNames is how many names are compared with each other sooner than sorted.
 const fewNames = 12
 
-// twiceAmongFew returns the offset of the first name that was there before, -1 where all differ. It compares each with all before it.
+// twiceAmongFew returns the offset of the first name that was there before, -1 where all
+// differ. It compares each with all before it.
 func (s *scanner) twiceAmongFew(keys []key) int {
 	for i := range keys {
 		for j := range i {
@@ -75,8 +79,8 @@ func (s *scanner) twice(keys []key) int {
 	return twice
 }
 
-// mayRepeat reports whether the object that has a name at off may have it again. The search for its pointer takes as long as the
-// document is, so there is one such object.
+// mayRepeat reports whether the object that has a name at off may have it again. The
+// search for its pointer takes as long as the document is, so there is one such object.
 func (s *scanner) mayRepeat(off int) bool {
 	if s.repeated == "" || pointer(s.data, off) != s.repeated {
 		return false
@@ -85,8 +89,8 @@ func (s *scanner) mayRepeat(off int) bool {
 	return true
 }
 
-// isKnown reports whether one of the sorted keys before i has the same text. Few different texts have one hash: some
-// thousand pairs of ten million.
+// isKnown reports whether one of the sorted keys before i has the same text. Few
+// different texts have one hash: some thousand pairs of ten million.
 func (s *scanner) isKnown(keys []key, i int) bool {
 	for j := i - 1; j >= 0 && keys[j].hash() == keys[i].hash(); j-- {
 		if s.same(keys[i], keys[j]) {

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFewNames compares the ways of finding a name that is given twice, among few names and among many.
+// TestFewNames compares the ways of finding a name that is given twice, among few names
+// and among many.
 func TestFewNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spellings := rapid.SampledFrom([]string{"a", `\u0061`, "b", "é", `\u00e9`, "", `\n`, "name", "names"})
@@ -42,7 +43,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestScannersForget parses documents in turn: what is left of one does not matter to the next.
+// TestScannersForget parses documents in turn: what is left of one does not matter to the
+// next.
 func TestScannersForget(t *testing.T) {
 	for range 3 {
 		for doc, ok := range map[string]bool{`{"a": {"b": 1}}`: true, `{"a": {"b": `: false, `{"a": 1, "a": 2}`: false, `{"b": 1}`: true, `[[`: false} {

@@ -48,15 +48,16 @@ func (s *scanner) fraction(i int) int {
 	return end
 }
 
-// decimal is a number taken apart. Its digits are those of raw, with a point or none among them;
-// the value is 0.DIGITS times ten to the power of point.
+// decimal is a number taken apart. Its digits are those of raw, with a point or none
+// among them; the value is 0.DIGITS times ten to the power of point.
 type decimal struct {
 	negative bool
 	digits   []byte
 	point    int64
 }
 
-// maxExponent is beyond what the digits of any document could make up for, and far from overflow.
+// maxExponent is beyond what the digits of any document could make up for, and far from
+// overflow.
 const maxExponent = math.MaxInt64 / 4
 
 func newDecimal(raw []byte) decimal {
@@ -135,7 +136,8 @@ func signed(n uint64, negative bool) (int64, error) {
 	return 0, ErrOverflow
 }
 
-// Float64 returns the float64 nearest to a number. A number beyond the largest float64 is [ErrOverflow].
+// Float64 returns the float64 nearest to a number. A number beyond the largest float64 is
+// [ErrOverflow].
 func (v Value) Float64() (float64, error) {
 	if v.Kind() != Number {
 		return 0, v.not(Number)
@@ -147,8 +149,8 @@ func (v Value) Float64() (float64, error) {
 	return f, nil
 }
 
-// Int64 returns an integral number: also one that is spelled 4.0 or 4e2.
-// A fraction is [ErrFraction], a number beyond 64 bits [ErrOverflow], anything but a number [ErrKind].
+// Int64 returns an integral number: also one that is spelled 4.0 or 4e2. A fraction is
+// [ErrFraction], a number beyond 64 bits [ErrOverflow], anything but a number [ErrKind].
 func (v Value) Int64() (int64, error) {
 	if v.doc != nil {
 		if n, ok := eightDigits(v.doc.data[v.start:], int(v.end-v.start)); ok {
@@ -158,7 +160,8 @@ func (v Value) Int64() (int64, error) {
 	return v.integer()
 }
 
-// integer is the plain way of Int64. It takes O(len) time and no memory, whatever the exponent is.
+// integer is the plain way of Int64. It takes O(len) time and no memory, whatever the
+// exponent is.
 func (v Value) integer() (int64, error) {
 	if v.Kind() != Number {
 		return 0, v.not(Number)

@@ -13,8 +13,8 @@ type step struct {
 	inside bool // behind the colon of that member
 }
 
-// pointer returns the JSON pointer of the innermost value that is being spelled at offset off.
-// The document has to be well-formed up to there and may be anything behind.
+// pointer returns the JSON pointer of the innermost value that is being spelled at offset
+// off. The document has to be well-formed up to there and may be anything behind.
 func pointer(doc []byte, off int) string {
 	var path []step
 	for i := 0; i < off; i++ {
@@ -54,5 +54,6 @@ func spell(doc []byte, path []step) string {
 
 var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Token returns the part of a JSON pointer that stands for the member of the given name, slash included.
+// Token returns the part of a JSON pointer that stands for the member of the given name,
+// slash included.
 func Token(name string) string { return "/" + tokenEscapes.Replace(name) }

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// Parse checks that data is one JSON document within the limits and returns its value, which points into data.
-// The bytes must not be changed as long as the value is in use. A refusal is an [*Error] that wraps
-// [ErrSyntax], [ErrDuplicate], [ErrUnicode] or [ErrLimit].
+// Parse checks that data is one JSON document within the limits and returns its value,
+// which points into data. The bytes must not be changed as long as the value is in use. A
+// refusal is an [*Error] that wraps [ErrSyntax], [ErrDuplicate], [ErrUnicode] or
+// [ErrLimit].
 func Parse(data []byte, l Limits) (Value, error) {
 	if err := l.Check(len(data)); err != nil {
 		return Value{}, err
@@ -29,14 +30,15 @@ func Parse(data []byte, l Limits) (Value, error) {
 	return (&document{data}).value(start, end), nil
 }
 
-// Parsed returns the value of a document, or of a value within one, that [Parse] has accepted before. It does not look at
-// the bytes again, so nothing else may be passed.
+// Parsed returns the value of a document, or of a value within one, that [Parse] has
+// accepted before. It does not look at the bytes again, so nothing else may be passed.
 func Parsed(data []byte) Value {
 	data = bytes.TrimSpace(data)
 	return (&document{data}).value(0, len(data))
 }
 
-// scanners keeps the room that a scanner needs for names: most documents are short, and making the room would take as long as they do.
+// scanners keeps the room that a scanner needs for names: most documents are short, and
+// making the room would take as long as they do.
 var scanners = sync.Pool{New: func() any { return &scanner{keys: make([]key, 0, fewKeys)} }}
 
 const (
@@ -52,8 +54,8 @@ func (s *scanner) release() {
 	}
 }
 
-// scanner validates a document. Its methods take the offset where something begins and return the offset behind it,
-// or -1 once err is set.
+// scanner validates a document. Its methods take the offset where something begins and
+// return the offset behind it, or -1 once err is set.
 type scanner struct {
 	data  []byte
 	depth int    // how many more containers may be opened

@@ -1,6 +1,7 @@
 package strictjson
 
-// The functions of this file walk over text that has been validated. They stop at its end whatever it is.
+// The functions of this file walk over text that has been validated. They stop at its end
+// whatever it is.
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 

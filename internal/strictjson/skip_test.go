@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPlainBytes checks that eight bytes at a time never go past a byte that matters to nesting.
+// TestPlainBytes checks that eight bytes at a time never go past a byte that matters to
+// nesting.
 func TestPlainBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SliceOf(rapid.SampledFrom([]byte("0123456789,,,  -+.\n\teE\"[]{}!#\\\x00\x7f\xff"))).Draw(t, "d")
@@ -22,7 +23,8 @@ func TestPlainBytes(t *testing.T) {
 	}
 }
 
-// TestSkipContainer compares with a walk over every byte, in documents that are cut anywhere, too.
+// TestSkipContainer compares with a walk over every byte, in documents that are cut
+// anywhere, too.
 func TestSkipContainer(t *testing.T) {
 	texts := rapid.SampledFrom([]string{"[", "]", "{", "}", `"a]"`, `"\"["`, "12345678", ", ", "10, 20, 30, 40", "true", "1e5", "\n    "})
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,7 +15,8 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// escapes maps the letter of a two-byte escape to what it stands for, 0 where there is no such escape.
+// escapes maps the letter of a two-byte escape to what it stands for, 0 where there is no
+// such escape.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func (s *scanner) string(i int) int {
@@ -66,8 +67,9 @@ func (s *scanner) escape(i int) int {
 	return i + n
 }
 
-// escaped returns the rune that the \u escape at the beginning of b stands for and its length in bytes: 12 for a
-// pair of surrogates, 6 for anything else, 0 for what is no such escape. Half a pair is returned as such.
+// escaped returns the rune that the \u escape at the beginning of b stands for and its
+// length in bytes: 12 for a pair of surrogates, 6 for anything else, 0 for what is no
+// such escape. Half a pair is returned as such.
 func escaped(b []byte) (rune, int) {
 	r, ok := unit(b)
 	if !ok {
@@ -133,8 +135,9 @@ func appendUnescaped(dst, raw []byte) []byte {
 	return dst
 }
 
-// AppendQuote appends s as a JSON string. Only what has to be escaped is: quotes, backslashes and control characters.
-// A string that is not valid UTF-8 is copied as it is, and [Parse] refuses the result.
+// AppendQuote appends s as a JSON string. Only what has to be escaped is: quotes,
+// backslashes and control characters. A string that is not valid UTF-8 is copied as it
+// is, and [Parse] refuses the result.
 func AppendQuote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

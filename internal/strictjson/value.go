@@ -56,8 +56,8 @@ var kinds = [256]Kind{
 	'5': Number, '6': Number, '7': Number, '8': Number, '9': Number,
 }
 
-// Raw returns the bytes of v as they are spelled. They belong to the document and must not be changed.
-// The zero Value has none.
+// Raw returns the bytes of v as they are spelled. They belong to the document and must
+// not be changed. The zero Value has none.
 func (v Value) Raw() []byte {
 	if v.doc == nil {
 		return nil
@@ -84,8 +84,8 @@ func (v Value) Bool() (bool, error) {
 	return v.doc.data[v.start] == 't', nil
 }
 
-// Len returns the number of elements of an array or members of an object, 0 for anything else.
-// It walks over the bytes of v.
+// Len returns the number of elements of an array or members of an object, 0 for anything
+// else. It walks over the bytes of v.
 func (v Value) Len() int {
 	n := 0
 	switch v.Kind() {
@@ -99,12 +99,14 @@ func (v Value) Len() int {
 	return n
 }
 
-// Elements returns the elements of an array with their indices, none for anything else. It does not allocate.
+// Elements returns the elements of an array with their indices, none for anything else.
+// It does not allocate.
 func (v Value) Elements() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) { v.elements(yield) }
 }
 
-// Element returns the element of an array with the given index, the zero Value where there is none.
+// Element returns the element of an array with the given index, the zero Value where
+// there is none.
 func (v Value) Element(index int) Value {
 	for i, e := range v.Elements() {
 		if i == index {
@@ -134,8 +136,9 @@ func (v Value) elements(yield func(int, Value) bool) {
 	}
 }
 
-// ShortPair returns the two elements of an array where they are integers of at most eight digits without a sign, as nearly all pairs in
-// documents are. Where it reports false the array may still be of two integers.
+// ShortPair returns the two elements of an array where they are integers of at most eight
+// digits without a sign, as nearly all pairs in documents are. Where it reports false the
+// array may still be of two integers.
 func (v Value) ShortPair() (first, second int64, ok bool) {
 	if v.Kind() != Array {
 		return 0, 0, false
@@ -153,14 +156,16 @@ func (v Value) ShortPair() (first, second int64, ok bool) {
 	return first, second, ok && space(d, end) == int(v.end)-1
 }
 
-// Members returns the members of an object with their names in the order of the document, none for anything else.
+// Members returns the members of an object with their names in the order of the document,
+// none for anything else.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		v.members(func(name, value Value) bool { return yield(unquote(name.Raw()), value) })
 	}
 }
 
-// Named is Members with names as bytes, which it does not allocate. They must not be changed, and hold for as long as the document does.
+// Named is Members with names as bytes, which it does not allocate. They must not be
+// changed, and hold for as long as the document does.
 func (v Value) Named() iter.Seq2[[]byte, Value] {
 	return func(yield func([]byte, Value) bool) {
 		v.members(func(name, value Value) bool { return yield(unquoted(name.Raw()), value) })
@@ -184,7 +189,8 @@ func (v Value) members(yield func(name, value Value) bool) {
 	}
 }
 
-// Member returns the member of the given name, the zero Value and false where v is no object or has none.
+// Member returns the member of the given name, the zero Value and false where v is no
+// object or has none.
 func (v Value) Member(name string) (Value, bool) {
 	for n, m := range v.Named() {
 		if string(n) == name {

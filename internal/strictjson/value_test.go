@@ -35,7 +35,8 @@ func TestInt64(t *testing.T) {
 	}
 }
 
-// TestInt64Fast compares the fast way with the plain one, at every distance from the end of the document.
+// TestInt64Fast compares the fast way with the plain one, at every distance from the end
+// of the document.
 func TestInt64Fast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64().Draw(t, "n") >> rapid.IntRange(0, 63).Draw(t, "shift")
@@ -70,7 +71,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestShortPair compares with the elements of arrays of all kinds, at every distance from the end of the document.
+// TestShortPair compares with the elements of arrays of all kinds, at every distance from
+// the end of the document.
 func TestShortPair(t *testing.T) {
 	texts := rapid.SampledFrom([]string{"5", "0", "12345678", "123456789", "-5", "5.0", "5e1", `"5"`, "[5]", "[5, 2]", "null", "{}", "true"})
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// Bytes copies src to dst with the bytes of every number of unit bytes in reverse order; a unit of 1 or less just copies. dst is at
-// least as long as src, and is src itself or does not overlap it; len(src) is a multiple of unit.
+// Bytes copies src to dst with the bytes of every number of unit bytes in reverse order;
+// a unit of 1 or less just copies. dst is at least as long as src, and is src itself or
+// does not overlap it; len(src) is a multiple of unit.
 func Bytes(dst, src []byte, unit int) {
 	if unit <= 1 {
 		copy(dst, src)
@@ -53,7 +54,8 @@ func four(x uint64) uint64 {
 	return x&low<<8 | x>>8&low
 }
 
-// words is pairs for numbers of eight bytes, or of four where the reversed eight are turned by 32 bits.
+// words is pairs for numbers of eight bytes, or of four where the reversed eight are
+// turned by 32 bits.
 func words(dst, src []byte, turn int) int {
 	n := len(src) / piece * piece
 	for i := 0; i < n; i += piece {

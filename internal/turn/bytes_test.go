@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/internal/clock"
 )
 
-// TestBytes compares both ways with numbers reversed byte by byte, at any length and alignment, and in place.
+// TestBytes compares both ways with numbers reversed byte by byte, at any length and
+// alignment, and in place.
 func TestBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.SampledFrom([]int{1, 2, 3, 4, 8, 12, 16, 24}).Draw(t, "unit")

@@ -14,8 +14,9 @@ const (
 	width = 256 // bytes of rows of src after which the next rows come, so that lines of dst that two share stay in the cache
 )
 
-// fast turns the plane with generated code if it is large enough, and reports whether it is. What is left over at the ends is turned
-// together with elements before it, once more.
+// fast turns the plane with generated code if it is large enough, and reports whether it
+// is. What is left over at the ends is turned together with elements before it, once
+// more.
 func (p *plane) fast() bool {
 	switch {
 	case !hasAVX2 || p.n*p.size < half || p.m*p.size < group:
@@ -53,8 +54,8 @@ func (p *plane) band(b *blocks, j, m int) {
 	}
 }
 
-// strip turns m columns from j on of the rows from i on, which are as many as fill some bytes of the rows of dst. With blocks
-// it gathers them first.
+// strip turns m columns from j on of the rows from i on, which are as many as fill some
+// bytes of the rows of dst. With blocks it gathers them first.
 func (p *plane) strip(b *blocks, i, j, m, bytes int) {
 	columns := group / p.size
 	if m < columns { // the last ones, and some before them
@@ -72,7 +73,8 @@ func (p *plane) strip(b *blocks, i, j, m, bytes int) {
 	}
 }
 
-// turnGroups turns groups of columns; which is the sum of the bytes of an element and of those for each row of dst.
+// turnGroups turns groups of columns; which is the sum of the bytes of an element and of
+// those for each row of dst.
 func turnGroups(dst, src *byte, ds, ss, groups, which int) {
 	switch which {
 	case 1 + half:

@@ -13,8 +13,9 @@ func (s Side) in(rows, bytes int) {
 	_ = s.Data[s.Offset+min(0, way) : s.Offset+max(0, way)+bytes : len(s.Data)]
 }
 
-// Plane copies the columns of src, n rows of m elements, to the m rows of dst. Elements have size bytes: 1, 2, 4, 8 or 16.
-// The sides share no memory, and neither do rows of dst.
+// Plane copies the columns of src, n rows of m elements, to the m rows of dst. Elements
+// have size bytes: 1, 2, 4, 8 or 16. The sides share no memory, and neither do rows of
+// dst.
 func Plane(dst, src Side, n, m, size int) {
 	if n <= 0 || m <= 0 {
 		return

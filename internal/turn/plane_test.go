@@ -22,7 +22,8 @@ func noise(n int) []byte {
 	return b
 }
 
-// room returns a side for rows of some bytes, with gap bytes between them and in reverse order if back is true.
+// room returns a side for rows of some bytes, with gap bytes between them and in reverse
+// order if back is true.
 func room(rows, bytes, gap, before int, back bool) Side {
 	s := Side{Data: noise(before + rows*(bytes+gap) + 7), Offset: before, Stride: bytes + gap}
 	if back {
@@ -31,7 +32,8 @@ func room(rows, bytes, gap, before int, back bool) Side {
 	return s
 }
 
-// check compares a way to turn planes with the definition of [Plane], and sees that it writes nothing else.
+// check compares a way to turn planes with the definition of [Plane], and sees that it
+// writes nothing else.
 func check(t interface{ Fatalf(string, ...any) }, way func(dst, src Side, n, m, size int), dst, src Side, n, m, size int) {
 	want := bytes.Clone(dst.Data)
 	for i := range n {
@@ -64,7 +66,8 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// checkLarge compares the fast way with the plain one, which the other tests compare with the definition.
+// checkLarge compares the fast way with the plain one, which the other tests compare with
+// the definition.
 func checkLarge(t *testing.T, dst, src Side, n, m, size int) {
 	want := dst
 	want.Data = bytes.Clone(dst.Data)
@@ -75,7 +78,8 @@ func checkLarge(t *testing.T, dst, src Side, n, m, size int) {
 	}
 }
 
-// TestLargePlane turns planes that do not fit the cache, square and narrow, with rows that begin at lines of the cache and elsewhere.
+// TestLargePlane turns planes that do not fit the cache, square and narrow, with rows
+// that begin at lines of the cache and elsewhere.
 func TestLargePlane(t *testing.T) {
 	racing.Skip(t)
 	const most = 2_300_000

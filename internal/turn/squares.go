@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// side is the length of a side of a square in bytes. The lines of a square stay in the cache until all of them is used.
+// side is the length of a side of a square in bytes. The lines of a square stay in the
+// cache until all of them is used.
 const side = 128
 
 // squares turns the plane square by square.
@@ -18,7 +19,8 @@ func (p *plane) squares() {
 	}
 }
 
-// square turns n rows and m columns: several small elements at a time, as one number, and what is left over one by one.
+// square turns n rows and m columns: several small elements at a time, as one number, and
+// what is left over one by one.
 func (p *plane) square(i, j, n, m int) {
 	rows, columns := 0, 0
 	if together := 8 / p.size; together > 1 {
@@ -65,12 +67,14 @@ func (p *plane) elements(i, j, n, m int) {
 	}
 }
 
-// element is an element as an array of bytes, so that it is moved in one instruction whatever its alignment.
+// element is an element as an array of bytes, so that it is moved in one instruction
+// whatever its alignment.
 type element interface {
 	[1]byte | [2]byte | [4]byte | [8]byte | [16]byte
 }
 
-// spread copies m elements of a row, which follow each other from s on, to a column from d on.
+// spread copies m elements of a row, which follow each other from s on, to a column from
+// d on.
 func spread[E element](dst, src Side, d, s, m int) {
 	size := int(unsafe.Sizeof(*new(E)))
 	for range m {

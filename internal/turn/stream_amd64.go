@@ -7,10 +7,12 @@ import (
 	"unsafe"
 )
 
-// Large planes do not fit the cache. Then rows of the destination are gathered in a small block, and whole lines of them go past
-// the cache to memory, so that nothing has to be read only to be overwritten. Where rows do not begin where lines do, the end of each
-// waits in front of its next bytes. Elements so small that a line has many rows are gathered from the source in the same way,
-// since rows that are a power of two apart take each other's place in the cache.
+// Large planes do not fit the cache. Then rows of the destination are gathered in a small
+// block, and whole lines of them go past the cache to memory, so that nothing has to be
+// read only to be overwritten. Where rows do not begin where lines do, the end of each
+// waits in front of its next bytes. Elements so small that a line has many rows are
+// gathered from the source in the same way, since rows that are a power of two apart take
+// each other's place in the cache.
 
 const (
 	large   = 1 << 20 // bytes of planes that are written past the cache, or more

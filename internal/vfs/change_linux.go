@@ -20,8 +20,8 @@ func (o opener) create(name string) (f File, ok bool, err error) {
 	return osFile{os.NewFile(uintptr(fd), name)}, true, nil
 }
 
-// in calls do with the directory that a name is in, found as how says, and what it is called there. It is not ok
-// where that is left to os.Root.
+// in calls do with the directory that a name is in, found as how says, and what it is
+// called there. It is not ok where that is left to os.Root.
 func (o opener) in(name string, how *unix.OpenHow, do func(dir int, base string) error) (ok bool, err error) {
 	if !fs.ValidPath(name) || name == "." {
 		return false, nil
@@ -48,7 +48,8 @@ func makeDir(dir string) error {
 	return failed("mkdir", dir, err)
 }
 
-// touch sets a modification time. It is not ok where the kernel is too old for a descriptor that only looks.
+// touch sets a modification time. It is not ok where the kernel is too old for a
+// descriptor that only looks.
 func (o opener) touch(name string, mtime int64) (ok bool, err error) {
 	fd, ok, err := o.at(name, toLook)
 	if !ok || err != nil {
@@ -75,7 +76,8 @@ func (o opener) rename(from, to string) (ok bool, err error) {
 	return found && (ok || err != nil), err
 }
 
-// readlink returns where a symbolic link leads. It is ok as in is, and where the target is not too long.
+// readlink returns where a symbolic link leads. It is ok as in is, and where the target
+// is not too long.
 func (o opener) readlink(name string) (target string, ok bool, err error) {
 	target, long := "", false
 	ok, err = o.in(name, toFind, func(dir int, base string) error {

@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestChangesAgree makes each change in two trees, by the kernel's one call and by os.Root: they end alike and leave the same.
-// Only the time of a file is changed through a link.
+// TestChangesAgree makes each change in two trees, by the kernel's one call and by
+// os.Root: they end alike and leave the same. Only the time of a file is changed through
+// a link.
 func TestChangesAgree(t *testing.T) {
 	names := []string{"new", "dir/new", "indir/new", "chain/sub/new", "none/new", "file/new", "outandin/new", "dir/../new"}
 	for _, c := range openCases {

@@ -9,9 +9,10 @@ import (
 // copyMost is how many bytes the kernel is asked to copy at once.
 const copyMost = 1 << 30
 
-// copyRange writes bytes of src to dst without taking them through this process, and returns how many. File systems that
-// can share data between files (Btrfs, XFS, NFS) then do not even copy it. Where the kernel refuses, the rest is left:
-// it may lack the call, the file system may, or a sandbox forbids it.
+// copyRange writes bytes of src to dst without taking them through this process, and
+// returns how many. File systems that can share data between files (Btrfs, XFS, NFS) then
+// do not even copy it. Where the kernel refuses, the rest is left: it may lack the call,
+// the file system may, or a sandbox forbids it.
 func copyRange(dst *os.File, src File, off, n int64) (done int64) {
 	to, err := dst.SyscallConn()
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Disk is a disk in memory that knows what is durable. Bytes become durable when their file is synced, names when
-// their directory is; before that [Disk.Images] may lose them in any combination.
-// The zero Disk is not usable; see [NewDisk].
+// Disk is a disk in memory that knows what is durable. Bytes become durable when their
+// file is synced, names when their directory is; before that [Disk.Images] may lose them
+// in any combination. The zero Disk is not usable; see [NewDisk].
 type Disk struct {
 	mu      sync.Mutex
 	root    *node
@@ -37,7 +37,8 @@ type node struct {
 	names, kept map[string]*node
 }
 
-// assignment is one change of a directory: name means child from now on, or nothing where child is nil.
+// assignment is one change of a directory: name means child from now on, or nothing where
+// child is nil.
 type assignment struct {
 	dir   *node
 	name  string

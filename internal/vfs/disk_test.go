@@ -94,7 +94,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestLadder climbs the ways to write a value: each step takes away what the one below it leaves.
+// TestLadder climbs the ways to write a value: each step takes away what the one below it
+// leaves.
 func TestLadder(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -240,7 +241,8 @@ func TestHookStops(t *testing.T) {
 	}
 }
 
-// TestDurableStays writes at random: what file and directory syncs have made durable is in every image.
+// TestDurableStays writes at random: what file and directory syncs have made durable is
+// in every image.
 func TestDurableStays(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		d, durable := NewDisk(), map[string]string{}

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The methods of osFile here make the system calls of package os, which makes a call again for
-// ever that is always interrupted: no signal would end a program then.
+// The methods of osFile here make the system calls of package os, which makes a call
+// again for ever that is always interrupted: no signal would end a program then.
 
 // on calls do with the descriptor of a file. Errors get the name of the file.
 func (f osFile) on(op string, do func(fd int) error) error {

@@ -7,18 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// Op is one operation of an [FS] or of a file of it: the method in lower case, and the name it works on.
+// Op is one operation of an [FS] or of a file of it: the method in lower case, and the
+// name it works on.
 type Op struct{ Kind, Name string }
 
-// Hook returns f with before called ahead of every operation; where before fails, the operation does not happen.
-// Closing a file cannot be stopped, so that nothing leaks.
+// Hook returns f with before called ahead of every operation; where before fails, the
+// operation does not happen. Closing a file cannot be stopped, so that nothing leaks.
 func Hook(f FS, before func(Op) error) FS { return hooked{f, before} }
 
 // ErrStopped is the error of every operation after the power cut that [StopAt] plays.
 var ErrStopped = errors.New("vfs: the machine has stopped")
 
-// StopAt returns a function for [Hook] that fails operation n, counted from 0, and all that follow with [ErrStopped].
-// Stopped tells whether it came to that.
+// StopAt returns a function for [Hook] that fails operation n, counted from 0, and all
+// that follow with [ErrStopped]. Stopped tells whether it came to that.
 func StopAt(n int64) (before func(Op) error, stopped func() bool) {
 	var seen atomic.Int64
 	before = func(Op) error {
@@ -30,8 +31,8 @@ func StopAt(n int64) (before func(Op) error, stopped func() bool) {
 	return before, func() bool { return seen.Load() > n }
 }
 
-// FailAt returns a function for [Hook] that fails only operation n, counted from 0, with err.
-// Failed tells whether it came to that.
+// FailAt returns a function for [Hook] that fails only operation n, counted from 0, with
+// err. Failed tells whether it came to that.
 func FailAt(n int64, err error) (before func(Op) error, failed func() bool) {
 	var seen atomic.Int64
 	before = func(Op) error {

@@ -21,7 +21,8 @@ const (
 // tornBytes is how many bytes of a torn file are there.
 const tornBytes = 4
 
-// policy decides what is left of a disk: each change of a directory, and the bytes of each file.
+// policy decides what is left of a disk: each change of a directory, and the bytes of
+// each file.
 type policy struct {
 	label string
 	name  func(i, n int) bool
@@ -31,8 +32,8 @@ type policy struct {
 func always(v bool) func(int, int) bool { return func(int, int) bool { return v } }
 func all(f fate) func() fate            { return func() fate { return f } }
 
-// policies are the images that every power cut is tried with. Names are written in any order, so a late half
-// without the early half stands for what a reordering disk leaves.
+// policies are the images that every power cut is tried with. Names are written in any
+// order, so a late half without the early half stands for what a reordering disk leaves.
 var policies = []policy{
 	{"nothing that was not synced", always(false), all(lose)},
 	{"everything", always(true), all(keep)},
@@ -44,8 +45,9 @@ var policies = []policy{
 	{"the late half of the names", func(i, n int) bool { return i >= n/2 }, all(lose)},
 }
 
-// Images yields disks that a power cut now may leave, each with a label: one for every fixed policy,
-// and random ones that seed makes repeatable. All that an image holds is durable.
+// Images yields disks that a power cut now may leave, each with a label: one for every
+// fixed policy, and random ones that seed makes repeatable. All that an image holds is
+// durable.
 func (d *Disk) Images(seed uint64, random int) iter.Seq2[string, *Disk] {
 	return func(yield func(string, *Disk) bool) {
 		for _, p := range policies {
@@ -114,7 +116,8 @@ func (c copier) copy(n *node) *node {
 	return out
 }
 
-// survive returns the bytes of a file after the cut; fate is asked only where there is something to lose.
+// survive returns the bytes of a file after the cut; fate is asked only where there is
+// something to lose.
 func (n *node) survive(f func() fate) []byte {
 	if len(n.safe) == len(n.data) {
 		return slices.Clone(n.safe)

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listBytes is how much of a directory is read at once, so that a huge one is never held whole.
+// listBytes is how much of a directory is read at once, so that a huge one is never held
+// whole.
 const listBytes = 16 << 10
 
 var listBuffers = sync.Pool{New: func() any { return new([listBytes]byte) }}
@@ -38,8 +39,8 @@ func (e *listed) Info() (fs.FileInfo, error) {
 	return root.Lstat(path.Join(e.dir, e.name))
 }
 
-// readDir reads the next entries of the open directory name, at its end [io.EOF]. Package os
-// would make an interrupted call for ever.
+// readDir reads the next entries of the open directory name, at its end [io.EOF]. Package
+// os would make an interrupted call for ever.
 func (r *Root) readDir(f *os.File, name string) (entries []fs.DirEntry, err error) {
 	buf := listBuffers.Get().(*[listBytes]byte)
 	defer listBuffers.Put(buf)
@@ -60,15 +61,16 @@ func (r *Root) readDir(f *os.File, name string) (entries []fs.DirEntry, err erro
 	return entries, err
 }
 
-// Where the members of an entry begin, as the kernel writes it: the identity, an offset, its
-// length, the type, and the name with a zero byte behind it.
+// Where the members of an entry begin, as the kernel writes it: the identity, an offset,
+// its length, the type, and the name with a zero byte behind it.
 const (
 	entryLength = 16
 	entryType   = 18
 	entryName   = 19
 )
 
-// parseEntry takes the first entry of a directory from b. It is nil where it is to be passed over.
+// parseEntry takes the first entry of a directory from b. It is nil where it is to be
+// passed over.
 func parseEntry(dir int, b []byte) (e *listed, rest []byte, err error) {
 	if len(b) < entryName {
 		return nil, nil, io.ErrUnexpectedEOF

@@ -12,11 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLock opens the file that is to be locked, and reports whether it made it since it was missing.
+// openLock opens the file that is to be locked, and reports whether it made it since it
+// was missing.
 //
-// flock asks for no more than an open file, whatever it is open for. So a directory, or a file that everybody may read,
-// could be locked by whoever likes to keep writers away. The lock file has the permissions to read and write of those
-// who may write in its directory, and no others.
+// flock asks for no more than an open file, whatever it is open for. So a directory, or a
+// file that everybody may read, could be locked by whoever likes to keep writers away.
+// The lock file has the permissions to read and write of those who may write in its
+// directory, and no others.
 func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	dir, err := r.openDir(path.Dir(name))
 	if err != nil {
@@ -47,14 +49,16 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	return os.NewFile(uintptr(fd), name), made, nil
 }
 
-// lockMode returns the permissions of a lock file in a directory: read and write for each class that may write there.
+// lockMode returns the permissions of a lock file in a directory: read and write for each
+// class that may write there.
 func lockMode(dir uint32) uint32 {
 	write := dir & 0o222
 	return write | write<<1
 }
 
-// permit gives a new lock file the permissions that it is to have whatever the umask says, and the directory's group
-// where the group may write. A file that cannot have them serves its owner all the same.
+// permit gives a new lock file the permissions that it is to have whatever the umask
+// says, and the directory's group where the group may write. A file that cannot have them
+// serves its owner all the same.
 func permit(fd int, dir *unix.Stat_t, mode uint32) {
 	var f unix.Stat_t
 	if unix.Fstat(fd, &f) != nil {
@@ -89,7 +93,8 @@ func lock(f *os.File) error {
 	return nil
 }
 
-// lacksLocks is the [errors.ErrUnsupported] of a file system that has no locks, as some network mounts have none.
+// lacksLocks is the [errors.ErrUnsupported] of a file system that has no locks, as some
+// network mounts have none.
 type lacksLocks struct{ error }
 
 func (l lacksLocks) Unwrap() error        { return l.error }

@@ -16,8 +16,9 @@ func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
 	return f, false, err // every file system there has locks
 }
 
-// lockedAt is the upper half of the offset of the byte that is locked. Locks are mandatory here, so it lies far behind
-// what the file holds: who waits can still read who has the lock.
+// lockedAt is the upper half of the offset of the byte that is locked. Locks are
+// mandatory here, so it lies far behind what the file holds: who waits can still read who
+// has the lock.
 const lockedAt = 1 << 30
 
 func lock(f *os.File) error {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boot identifies the running kernel: all programs that have it see each other's locks. It is "" where nothing tells.
+// Boot identifies the running kernel: all programs that have it see each other's locks.
+// It is "" where nothing tells.
 func Boot() string {
 	if id, err := unix.Sysctl("kern.bootsessionuuid"); err == nil {
 		return id

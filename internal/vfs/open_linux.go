@@ -16,8 +16,9 @@ import (
 // nonblock keeps an open from waiting for the other end of a named pipe.
 const nonblock = unix.O_NONBLOCK
 
-// opener opens files by one openat2 call, where os.Root makes one call for every segment of the name.
-// The kernel keeps the same promise: RESOLVE_BENEATH refuses each name and each link that leads outside.
+// opener opens files by one openat2 call, where os.Root makes one call for every segment
+// of the name. The kernel keeps the same promise: RESOLVE_BENEATH refuses each name and
+// each link that leads outside.
 type opener struct {
 	path string // of the directory, when it was opened
 	dir  *os.File
@@ -26,8 +27,8 @@ type opener struct {
 
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// What openat2 is asked for: to read, to look only, to list, to make a file, and to change a directory. To make or change
-// something, no link on the way is followed.
+// What openat2 is asked for: to read, to look only, to list, to make a file, and to
+// change a directory. To make or change something, no link on the way is followed.
 var (
 	toRead   = beneath(openFlags | unix.O_NONBLOCK)
 	toLook   = beneath(unix.O_PATH | unix.O_CLOEXEC)
@@ -70,8 +71,8 @@ func openTop(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), dir), nil
 }
 
-// root opens the directory once more, as package os has it: through its descriptor, wherever it has been moved since, and by its path
-// where no /proc is mounted.
+// root opens the directory once more, as package os has it: through its descriptor,
+// wherever it has been moved since, and by its path where no /proc is mounted.
 func (o opener) root() (*os.Root, error) {
 	was, err := o.dir.Stat()
 	if err != nil {
@@ -88,8 +89,9 @@ func (o opener) root() (*os.Root, error) {
 	return nil, fmt.Errorf("vfs: the directory %s was moved or replaced since it was opened; open it again: %w", o.path, fs.ErrNotExist)
 }
 
-// identified opens the directory that was described, by the first name that leads to it. It is nil where none does,
-// without an error where nothing else keeps it from being opened.
+// identified opens the directory that was described, by the first name that leads to it.
+// It is nil where none does, without an error where nothing else keeps it from being
+// opened.
 func identified(was fs.FileInfo, names ...string) (found *os.Root, err error) {
 	for _, name := range names {
 		r, openErr := os.OpenRoot(name)
@@ -108,7 +110,8 @@ func identified(was fs.FileInfo, names ...string) (found *os.Root, err error) {
 }
 
 // open reports ok where the kernel's answer is final: the file, or that there is none.
-// Every other answer (an old kernel, a race with a rename, an escape) is left to os.Root and its messages.
+// Every other answer (an old kernel, a race with a rename, an escape) is left to os.Root
+// and its messages.
 func (o opener) open(name string) (f File, ok bool, err error) {
 	fd, ok, err := o.at(name, toRead)
 	if !ok || err != nil {
@@ -165,7 +168,8 @@ func (o opener) at(name string, how *unix.OpenHow) (fd int, ok bool, err error) 
 	return 0, false, nil
 }
 
-// ask is one question to the kernel. They are kept, since a function that is made for each costs as much as the answer.
+// ask is one question to the kernel. They are kept, since a function that is made for
+// each costs as much as the answer.
 type ask struct {
 	name string
 	how  *unix.OpenHow
@@ -184,7 +188,8 @@ var asking = sync.Pool{New: func() any {
 
 func (o opener) close() error { return o.dir.Close() }
 
-// rawFile is a file descriptor to read from. It has one user, who closes it last and once.
+// rawFile is a file descriptor to read from. It has one user, who closes it last and
+// once.
 type rawFile int
 
 // ReadAt implements [io.ReaderAt].
@@ -229,7 +234,8 @@ func (f rawFile) Stat() (Stat, error) {
 	}, nil
 }
 
-// fileMode translates the type and the permissions, which is all that the driver asks for.
+// fileMode translates the type and the permissions, which is all that the driver asks
+// for.
 func fileMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
 	switch m & unix.S_IFMT {

@@ -27,7 +27,8 @@ func TestIdentified(t *testing.T) {
 	}
 }
 
-// TestNoDescriptors sees that a process which has no file descriptor left is told that, and not that something is missing.
+// TestNoDescriptors sees that a process which has no file descriptor left is told that,
+// and not that something is missing.
 func TestNoDescriptors(t *testing.T) {
 	r, _ := openTree(t)
 	link(t, r.fast.path, "link", "file")

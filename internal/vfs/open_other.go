@@ -38,7 +38,8 @@ func (o opener) close() error                                  { return o.dir.Cl
 func makeDir(dir string) error             { return os.Mkdir(dir, 0o777) }
 func openTop(dir string) (*os.File, error) { return os.Open(dir) }
 
-// readDirBatch is how many entries are read at once, so that a huge directory is never held whole.
+// readDirBatch is how many entries are read at once, so that a huge directory is never
+// held whole.
 const readDirBatch = 512
 
 // readDir reads the next entries of the open directory name.

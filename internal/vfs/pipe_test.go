@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPipe opens a named pipe that nobody writes to: an open that waits would wait forever.
+// TestPipe opens a named pipe that nobody writes to: an open that waits would wait
+// forever.
 func TestPipe(t *testing.T) {
 	r, top := openTree(t)
 	if err := unix.Mkfifo(filepath.Join(top, "pipe"), 0o666); err != nil {

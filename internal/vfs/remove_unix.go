@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remove removes what is at name. It opens the parent one directory at a time and follows no link on the way,
-// so that a directory which somebody swaps for a link meanwhile is refused too.
+// remove removes what is at name. It opens the parent one directory at a time and follows
+// no link on the way, so that a directory which somebody swaps for a link meanwhile is
+// refused too.
 func (r *Root) remove(name string, onlyDir bool) error {
 	parent, err := r.openParent(path.Dir(name))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Root is a directory of this machine, reached through [os.Root]: no name leads out of it,
-// and symbolic links are followed only where they stay inside.
+// Root is a directory of this machine, reached through [os.Root]: no name leads out of
+// it, and symbolic links are followed only where they stay inside.
 type Root struct {
 	fast opener
 
@@ -25,7 +25,8 @@ type Root struct {
 	root atomic.Pointer[os.Root]
 }
 
-// OpenRoot opens the directory dir. It does not wait where dir is something else, as a named pipe.
+// OpenRoot opens the directory dir. It does not wait where dir is something else, as a
+// named pipe.
 func OpenRoot(dir string) (*Root, error) {
 	fast, err := newOpener(dir)
 	if err != nil {
@@ -34,7 +35,8 @@ func OpenRoot(dir string) (*Root, error) {
 	return &Root{fast: fast}, nil
 }
 
-// plain returns the directory as package os has it, which is opened when it is first needed: who only reads hardly needs it.
+// plain returns the directory as package os has it, which is opened when it is first
+// needed: who only reads hardly needs it.
 func (r *Root) plain() (*os.Root, error) {
 	if root := r.root.Load(); root != nil {
 		return root, nil
@@ -61,7 +63,8 @@ func (r *Root) in(do func(*os.Root) error) error {
 	return do(root)
 }
 
-// MakeRoot opens the directory dir after it made it, and the directories above it, durably where they were missing.
+// MakeRoot opens the directory dir after it made it, and the directories above it,
+// durably where they were missing.
 func MakeRoot(dir string) (*Root, error) {
 	if err := makeDurable(filepath.Clean(dir)); err != nil {
 		return nil, err
@@ -151,7 +154,8 @@ func (r *Root) statPlain(name string) (Stat, error) {
 	return StatOf(fi), nil
 }
 
-// Info returns what package os tells of a name, with an identity that [os.SameFile] knows on every platform.
+// Info returns what package os tells of a name, with an identity that [os.SameFile] knows
+// on every platform.
 func (r *Root) Info(name string) (fs.FileInfo, error) {
 	root, err := r.plain()
 	if err != nil {
@@ -186,7 +190,8 @@ func (r *Root) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	}
 }
 
-// openDir opens a directory to list it. A directory of an [os.Root] looks at every entry once more when it is listed.
+// openDir opens a directory to list it. A directory of an [os.Root] looks at every entry
+// once more when it is listed.
 func (r *Root) openDir(name string) (*os.File, error) {
 	if f, ok, err := r.fast.openDir(name); ok {
 		return f, err
@@ -256,7 +261,8 @@ func (r *Root) Readlink(name string) (target string, err error) {
 	return filepath.ToSlash(target), err
 }
 
-// TryLock implements [FS]. What is locked may be moved or removed before the lock is had, so it is looked up again.
+// TryLock implements [FS]. What is locked may be moved or removed before the lock is had,
+// so it is looked up again.
 func (r *Root) TryLock(name string) (File, error) { return r.tryLock(name, lock) }
 
 func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
@@ -312,7 +318,8 @@ func (r *Root) Close() error {
 // osFile is a file of package os.
 type osFile struct{ *os.File }
 
-// CopyFrom implements [File]. What the kernel does not copy is copied plainly, which also tells why it could not be.
+// CopyFrom implements [File]. What the kernel does not copy is copied plainly, which also
+// tells why it could not be.
 func (f osFile) CopyFrom(src File, off, n int64) error {
 	done := copyRange(f.File, src, off, n)
 	return copyPlain(f, src, off+done, n-done)

@@ -112,7 +112,8 @@ func sameStat(t *testing.T, r *Root, name string) {
 	}
 }
 
-// TestMovedRoot moves an open directory, puts another in its place, and goes on: what is read and written is in the one that was opened.
+// TestMovedRoot moves an open directory, puts another in its place, and goes on: what is
+// read and written is in the one that was opened.
 func TestMovedRoot(t *testing.T) {
 	r, top := openTree(t)
 	if err := os.Rename(top, top+"-moved"); err != nil {
@@ -257,7 +258,8 @@ func TestTryLock(t *testing.T) {
 	}
 }
 
-// TestLockOfRemovedFile removes a lock file while it is held: whoever opened it before must not take it for the new one.
+// TestLockOfRemovedFile removes a lock file while it is held: whoever opened it before
+// must not take it for the new one.
 func TestLockOfRemovedFile(t *testing.T) {
 	r, _ := openTree(t)
 	var holders, turns atomic.Int32
@@ -294,8 +296,8 @@ func TestLockOfRemovedFile(t *testing.T) {
 	}
 }
 
-// TestLockBesideRemoval locks a file that comes and goes, as that of a holder who lets go: it is
-// had, or it is somebody's, and it is never an error that it is not there.
+// TestLockBesideRemoval locks a file that comes and goes, as that of a holder who lets
+// go: it is had, or it is somebody's, and it is never an error that it is not there.
 func TestLockBesideRemoval(t *testing.T) {
 	r, top := openTree(t)
 	var done atomic.Bool

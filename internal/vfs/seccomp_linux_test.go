@@ -20,11 +20,12 @@ import (
 // neverVariable tells the test binary which system call never gets to its end.
 const neverVariable = "VFS_TEST_NEVER"
 
-// neverLength is how many bytes are read and written of files. Calls of other lengths are left
-// alone: the runtime of Go makes some.
+// neverLength is how many bytes are read and written of files. Calls of other lengths are
+// left alone: the runtime of Go makes some.
 const neverLength = 12345
 
-// never has the system calls of all operations, and whether only calls of neverLength bytes count.
+// never has the system calls of all operations, and whether only calls of neverLength
+// bytes count.
 var never = map[string]struct {
 	call   uintptr
 	sized  bool
@@ -39,8 +40,9 @@ var never = map[string]struct {
 	"write": {unix.SYS_WRITE, true, false}, "pread64": {unix.SYS_PREAD64, true, false}, "close": {unix.SYS_CLOSE, false, false},
 }
 
-// TestNeverEnding makes one system call fail with EINTR for ever, as some file systems in user
-// space do, in a process of its own: each operation ends, with an error where it needs the call.
+// TestNeverEnding makes one system call fail with EINTR for ever, as some file systems in
+// user space do, in a process of its own: each operation ends, with an error where it
+// needs the call.
 func TestNeverEnding(t *testing.T) {
 	if name := os.Getenv(neverVariable); name != "" {
 		neverEnding(t, name)

@@ -14,13 +14,15 @@ type Item struct {
 	Dir  bool
 }
 
-// Walk yields what lies below the directory dir: one level of it, or with deep every file at any depth.
-// Names that skip reports are passed over with all that is below them. So is what no value can be:
-// pipes, devices, and symbolic links that lead nowhere or out of the tree.
+// Walk yields what lies below the directory dir: one level of it, or with deep every file
+// at any depth. Names that skip reports are passed over with all that is below them. So
+// is what no value can be: pipes, devices, and symbolic links that lead nowhere or out of
+// the tree.
 //
-// A link to a directory that holds the link is passed over, so that nobody who goes down level by level goes round in
-// circles. So is a link below a link: a handful of them spell more names than can ever be listed. A deep walk follows all
-// other links to directories, and says that it met a link below a link by an error.
+// A link to a directory that holds the link is passed over, so that nobody who goes down
+// level by level goes round in circles. So is a link below a link: a handful of them
+// spell more names than can ever be listed. A deep walk follows all other links to
+// directories, and says that it met a link below a link by an error.
 func Walk(ctx context.Context, t Tree, dir string, deep bool, skip func(name string) bool) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := walker{ctx, t, deep, skip, yield}
@@ -36,8 +38,9 @@ type walker struct {
 	yield func(Item, error) bool
 }
 
-// walk goes through dir, which lies below the symbolic link named link, if any. It reports whether to go on.
-// A directory that is not there has no entries: others may remove it at any time.
+// walk goes through dir, which lies below the symbolic link named link, if any. It
+// reports whether to go on. A directory that is not there has no entries: others may
+// remove it at any time.
 func (w walker) walk(dir, link string) bool {
 	for e, err := range w.tree.ReadDir(dir) {
 		if err == nil {
@@ -99,7 +102,8 @@ func (w walker) follow(name string, to Stat, link string) bool {
 	return w.walk(name, name)
 }
 
-// holds reports whether the directory that a symbolic link leads to holds the link. Followed, it would never end.
+// holds reports whether the directory that a symbolic link leads to holds the link.
+// Followed, it would never end.
 func (w walker) holds(link string, to Stat) bool {
 	for dir := path.Dir(link); ; dir = path.Dir(dir) {
 		if s, err := w.tree.Stat(dir); err == nil && s.SameFile(to) {
@@ -111,7 +115,8 @@ func (w walker) holds(link string, to Stat) bool {
 	}
 }
 
-// belowLink reports whether a name leads through a symbolic link, as far as the tree tells.
+// belowLink reports whether a name leads through a symbolic link, as far as the tree
+// tells.
 func (w walker) belowLink(name string) bool {
 	t, ok := w.tree.(interface{ Readlink(string) (string, error) })
 	for dir := path.Dir(name); ok && dir != "."; dir = path.Dir(dir) {

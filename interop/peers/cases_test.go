@@ -120,7 +120,8 @@ func half(f float64) uint16 {
 	return uint16((exp+14)<<10) | uint16((frac*2-1)*1024)
 }
 
-// make3 returns an array of format 3 of a type of numbers; zero is the fill value as bytes.
+// make3 returns an array of format 3 of a type of numbers; zero is the fill value as
+// bytes.
 func make3(name string, document object, zero []byte) array {
 	return fill(array{name: "v3-" + name, format: 3, document: document, dtype: numpy(document["data_type"].(string))}, zero)
 }

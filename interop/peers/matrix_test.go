@@ -87,8 +87,9 @@ func reason(err error, path string) string {
 	return strings.TrimSpace(fmt.Sprintf("%.100s", text))
 }
 
-// parseRefusals reads lines "writes WRITER CASE: why" and "reads READER WRITER CASE: why".
-// The writer of the latter may be "*" where all writers whose array the reader gets have it.
+// parseRefusals reads lines "writes WRITER CASE: why" and "reads READER WRITER CASE:
+// why". The writer of the latter may be "*" where all writers whose array the reader gets
+// have it.
 func parseRefusals(t *testing.T, text string) map[entry]string {
 	t.Helper()
 	all := map[entry]string{}

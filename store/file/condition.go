@@ -8,12 +8,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// PutIf implements [store.ConditionalWriter]. It does what [Store.Put] does, and between steps 5 and 6 takes the publish
-// lock of the key's directory and looks at the file. The temporary file, which is there already, keeps the directory
-// from being pruned, so that the lock is that of the directory which gets the value.
+// PutIf implements [store.ConditionalWriter]. It does what [Store.Put] does, and between
+// steps 5 and 6 takes the publish lock of the key's directory and looks at the file. The
+// temporary file, which is there already, keeps the directory from being pruned, so that
+// the lock is that of the directory which gets the value.
 //
-// A version is device, file number, change and modification time, and size; where the file system keeps no such times,
-// a value that another program rewrites with equal length may go unnoticed.
+// A version is device, file number, change and modification time, and size; where the
+// file system keeps no such times, a value that another program rewrites with equal
+// length may go unnoticed.
 func (s *Store) PutIf(
 	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
 ) (store.Version, error) {
@@ -31,7 +33,8 @@ func (s *Store) PutIf(
 	return v, nil
 }
 
-// publishIf is publish under a condition. It returns the name that the value has without links, and its version.
+// publishIf is publish under a condition. It returns the name that the value has without
+// links, and its version.
 func (s *Store) publishIf(
 	ctx context.Context, name string, c content, cond store.Condition, d store.Durability,
 ) (real string, v store.Version, err error) {
@@ -50,7 +53,8 @@ func (s *Store) publishIf(
 	return real, v, err
 }
 
-// moveIf is step 6 under a condition, for the temporary file tmp that is st. It removes what it does not move.
+// moveIf is step 6 under a condition, for the temporary file tmp that is st. It removes
+// what it does not move.
 func (s *Store) moveIf(
 	ctx context.Context, tmp, name string, st vfs.Stat, cond store.Condition,
 ) (v store.Version, err error) {
@@ -84,8 +88,8 @@ func (s *Store) check(name string, cond store.Condition) error {
 	return nil
 }
 
-// DeleteIf implements [store.ConditionalDeleter], under the publish lock of the key's directory.
-// It is durable when it returns.
+// DeleteIf implements [store.ConditionalDeleter], under the publish lock of the key's
+// directory. It is durable when it returns.
 func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	dir, err := s.removeIf(ctx, key, v)
 	if err == nil {
@@ -97,7 +101,8 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 	return nil
 }
 
-// removeIf removes the file at key if it is of version v, and returns the directory that has to be synced for that.
+// removeIf removes the file at key if it is of version v, and returns the directory that
+// has to be synced for that.
 func (s *Store) removeIf(ctx context.Context, key store.Key, v store.Version) (dir string, err error) {
 	if err := s.writable(ctx); err != nil {
 		return "", err

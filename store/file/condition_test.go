@@ -12,8 +12,9 @@ import (
 	"varve.dev/zarr/store/file"
 )
 
-// meanwhile runs act on a disk ahead of every operation of a second script in turn, as another process would: with a
-// store of its own, and a context that soon ends because the first may hold the lock that act waits for.
+// meanwhile runs act on a disk ahead of every operation of a second script in turn, as
+// another process would: with a store of its own, and a context that soon ends because
+// the first may hold the lock that act waits for.
 func meanwhile(
 	t *testing.T, disk func() *vfs.Disk, script func(s *file.Store) error,
 	act func(ctx context.Context, s *file.Store) error, check func(label string, disk *vfs.Disk, first, second error),
@@ -38,8 +39,9 @@ func meanwhile(
 	}
 }
 
-// TestPutIfWhilePruned has two writers put one key if it is absent, the one at every point of the other, while what else
-// is in the directory goes away and the directory with it: one of them has to fail, and the other's value stays.
+// TestPutIfWhilePruned has two writers put one key if it is absent, the one at every
+// point of the other, while what else is in the directory goes away and the directory
+// with it: one of them has to fail, and the other's value stays.
 func TestPutIfWhilePruned(t *testing.T) {
 	disk := func() *vfs.Disk {
 		d := vfs.NewDisk()
@@ -75,7 +77,8 @@ func TestPutIfWhilePruned(t *testing.T) {
 	}
 }
 
-// TestDeleteIfWhileReplaced has one writer replace a value on a condition at every point of its conditional deletion.
+// TestDeleteIfWhileReplaced has one writer replace a value on a condition at every point
+// of its conditional deletion.
 func TestDeleteIfWhileReplaced(t *testing.T) {
 	key := store.MustKey("a/k")
 	var old store.Version
@@ -110,7 +113,8 @@ func TestDeleteIfWhileReplaced(t *testing.T) {
 	}
 }
 
-// TestConflictLeavesNothing sees that a write that comes too late leaves no temporary file and no directory of its own.
+// TestConflictLeavesNothing sees that a write that comes too late leaves no temporary
+// file and no directory of its own.
 func TestConflictLeavesNothing(t *testing.T) {
 	d := vfs.NewDisk()
 	other := file.On(d, nil)

@@ -11,9 +11,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// CopyFrom implements [store.Copier] for sources that are in directories, too. Bytes go from file to file, on Linux within the kernel, and are
-// shared instead of copied where the file system can (Btrfs, XFS). No file gets a second name: a program that changes one in place
-// would change both.
+// CopyFrom implements [store.Copier] for sources that are in directories, too. Bytes go
+// from file to file, on Linux within the kernel, and are shared instead of copied where
+// the file system can (Btrfs, XFS). No file gets a second name: a program that changes
+// one in place would change both.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (int64, store.Version, error) {
@@ -27,7 +28,8 @@ func (s *Store) CopyFrom(
 	return st.Size, s.versionOf(name, st), nil
 }
 
-// copyFrom is CopyFrom without the sync of the key's directory. It returns the name of the file, and what it was before its rename.
+// copyFrom is CopyFrom without the sync of the key's directory. It returns the name of
+// the file, and what it was before its rename.
 func (s *Store) copyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (string, vfs.Stat, error) {
@@ -63,7 +65,8 @@ func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, s
 	return st.Size, nil
 }
 
-// Place implements [store.Placer]. Symbolic links on the way to the directory are followed.
+// Place implements [store.Placer]. Symbolic links on the way to the directory are
+// followed.
 func (s *Store) Place() string {
 	if s.dir == "" {
 		return ""

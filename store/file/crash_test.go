@@ -55,7 +55,8 @@ func (w *world) putIf(key, value string, cond store.Condition) error {
 	return err
 }
 
-// splice turns the two halves of a value around and puts middle between them, in a batch where batch is not nil.
+// splice turns the two halves of a value around and puts middle between them, in a batch
+// where batch is not nil.
 func (w *world) splice(key, middle string, batch store.Batch) error {
 	ctx, k := w.t.Context(), store.MustKey(key)
 	old, info, err := w.s.Get(ctx, k, store.Request{}, nil)
@@ -142,8 +143,9 @@ func (w *world) batch(values map[string]string, commit bool) error {
 	return nil
 }
 
-// batchIf writes values, or deletes those that are gone, in one batch, each on the condition that the key has not changed
-// since this looked at it, and commits where commit is set.
+// batchIf writes values, or deletes those that are gone, in one batch, each on the
+// condition that the key has not changed since this looked at it, and commits where
+// commit is set.
 func (w *world) batchIf(values map[string]string, commit bool) error {
 	ctx := w.t.Context()
 	b, err := w.s.Batch(ctx, store.Sync)
@@ -264,13 +266,15 @@ var scripts = map[string]func(w *world) error{
 	"put beside an open conditional batch": func(w *world) error {
 		return errors.Join(w.batchIf(map[string]string{"p/q/1": "one"}, false), w.put("p/q/2", "two"))
 	},
-	// The batch made a directory whose name nobody has made durable: a put that does not make it itself has to.
+	// The batch made a directory whose name nobody has made durable: a put that does not
+	// make it itself has to.
 	"put beside an open batch": func(w *world) error {
 		return errors.Join(w.batch(map[string]string{"p/q/1": "one"}, false), w.put("p/q/2", "two"))
 	},
 }
 
-// newWorld returns a disk that holds before, durably, and a world on it whose operations go through hook.
+// newWorld returns a disk that holds before, durably, and a world on it whose operations
+// go through hook.
 func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 	disk := vfs.NewDisk()
 	w := &world{t, file.On(disk, nil), map[string][]string{}}
@@ -283,7 +287,8 @@ func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
 	return w, disk
 }
 
-// TestCrash stops the machine before every operation of every script, and looks at the disks that may be left.
+// TestCrash stops the machine before every operation of every script, and looks at the
+// disks that may be left.
 func TestCrash(t *testing.T) {
 	racing.Skip(t)
 	const leastPoints, leastImages, random = 600, 52_000, 80
@@ -312,8 +317,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// check sees that every key of a disk has one of the values that it may have, that there are no other keys,
-// and that the store can be written to.
+// check sees that every key of a disk has one of the values that it may have, that there
+// are no other keys, and that the store can be written to.
 func (w *world) check(label string, image *vfs.Disk) {
 	w.t.Helper()
 	s := file.On(image, nil)
@@ -346,7 +351,8 @@ func valueOf(t *testing.T, s store.Store, key string) string {
 	return got
 }
 
-// TestFlushOrder sees that a value put with Flush is whole for readers, before any power cut.
+// TestFlushOrder sees that a value put with Flush is whole for readers, before any power
+// cut.
 func TestFlushOrder(t *testing.T) {
 	for k, more := int64(0), true; more; k++ {
 		hook, stopped := vfs.StopAt(k)
@@ -434,7 +440,8 @@ func (w *world) refuses(label string) {
 	}
 }
 
-// TestFailedWriteKeepsOld fails every operation of one put before its rename: the old value stays.
+// TestFailedWriteKeepsOld fails every operation of one put before its rename: the old
+// value stays.
 func TestFailedWriteKeepsOld(t *testing.T) {
 	for i := int64(0); ; i++ {
 		hook, failed := vfs.FailAt(i, syscall.ENOSPC)

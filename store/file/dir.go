@@ -9,16 +9,18 @@ import (
 	"varve.dev/zarr/internal/vfs"
 )
 
-// made holds the directories that this store made and whose own names are not durable yet. Every write below one of
-// them has to see to that, whoever made it. The number tells a directory from one that was made anew later.
+// made holds the directories that this store made and whose own names are not durable
+// yet. Every write below one of them has to see to that, whoever made it. The number
+// tells a directory from one that was made anew later.
 type made struct {
 	mu   sync.Mutex
 	dirs map[string]uint64
 	next uint64
 }
 
-// makeDir makes dir and the directories above it, as far as they are missing. It fails with [fs.ErrNotExist]
-// where others prune what it has just made; then it is worth another try.
+// makeDir makes dir and the directories above it, as far as they are missing. It fails
+// with [fs.ErrNotExist] where others prune what it has just made; then it is worth
+// another try.
 func (s *Store) makeDir(dir string) error {
 	if dir == "." {
 		return nil
@@ -67,7 +69,8 @@ func (m *made) durable(dir string, n uint64) {
 	}
 }
 
-// syncDir makes the names in dir durable, and the names of the directories on the way to it that are new.
+// syncDir makes the names in dir durable, and the names of the directories on the way to
+// it that are new.
 func (s *Store) syncDir(dir string) error {
 	if err := s.syncNames(dir); err != nil {
 		return err
@@ -85,7 +88,8 @@ func (s *Store) syncDir(dir string) error {
 	return nil
 }
 
-// syncNames syncs one directory. Where it was pruned, that is what has to last, so the one above is synced.
+// syncNames syncs one directory. Where it was pruned, that is what has to last, so the
+// one above is synced.
 func (s *Store) syncNames(dir string) error {
 	f, err := s.fs.Open(dir)
 	if vfs.Missing(err) && dir != "." {

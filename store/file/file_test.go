@@ -228,7 +228,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// TestChangedWhileRead lets another program change a file in place between the looks that a read takes.
+// TestChangedWhileRead lets another program change a file in place between the looks that
+// a read takes.
 func TestChangedWhileRead(t *testing.T) {
 	for name, change := range map[string]func(f *os.File) error{
 		"cut":       func(f *os.File) error { return f.Truncate(3) },
@@ -261,7 +262,8 @@ func TestChangedWhileRead(t *testing.T) {
 	}
 }
 
-// TestPruneRace deletes and writes in one directory at once: no write may fail because the directory has just gone.
+// TestPruneRace deletes and writes in one directory at once: no write may fail because
+// the directory has just gone.
 func TestPruneRace(t *testing.T) {
 	s := open(t, t.TempDir(), nil)
 	errs := make(chan error, 4)
@@ -304,7 +306,8 @@ func entries(tb testing.TB, s store.Store) func(yield func(string) bool) {
 	}
 }
 
-// TestLockBetweenStores sees that a lock keeps out another opening of the same directory, as it does another process.
+// TestLockBetweenStores sees that a lock keeps out another opening of the same directory,
+// as it does another process.
 func TestLockBetweenStores(t *testing.T) {
 	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no locks on this platform")
@@ -339,7 +342,8 @@ func TestLockBetweenStores(t *testing.T) {
 	}
 }
 
-// TestFastReads sees that the fast way to read gives what the plain way gives, and works without its kernel call.
+// TestFastReads sees that the fast way to read gives what the plain way gives, and works
+// without its kernel call.
 func TestFastReads(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
@@ -390,7 +394,8 @@ func ExampleStore_Batch() {
 	// c true
 }
 
-// TestModified sees that the time of a value is that of its write, also where a copy brings the time of its source.
+// TestModified sees that the time of a value is that of its write, also where a copy
+// brings the time of its source.
 func TestModified(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)

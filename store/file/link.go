@@ -114,7 +114,8 @@ func (l links) below(dir string, linked bool) bool {
 	return true
 }
 
-// visit yields a link, and those below it. A link below a link is not followed, as in a listing.
+// visit yields a link, and those below it. A link below a link is not followed, as in a
+// listing.
 func (l links) visit(name string, linked bool) bool {
 	link := store.Link{Name: strings.TrimPrefix(name, l.top+"/")}
 	at, atErr := l.s.direct(path.Dir(name), "names", always)

@@ -8,9 +8,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// List implements [store.Lister]. Sizes are -1: telling them would cost a look at every file.
-// A directory without keys, which only other programs leave, is listed too. A deep listing follows a symbolic link
-// to a directory, but one below another is an error, because few of them make endlessly many keys.
+// List implements [store.Lister]. Sizes are -1: telling them would cost a look at every
+// file. A directory without keys, which only other programs leave, is listed too. A deep
+// listing follows a symbolic link to a directory, but one below another is an error,
+// because few of them make endlessly many keys.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), deep, hidden) {
@@ -25,7 +26,8 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 	}
 }
 
-// hidden reports whether name is no key: the driver's own, or one that [store.ParseKey] refuses.
+// hidden reports whether name is no key: the driver's own, or one that [store.ParseKey]
+// refuses.
 func hidden(name string) bool {
 	key, err := store.ParseKey(name)
 	if err != nil {

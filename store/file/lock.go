@@ -16,9 +16,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Lock implements [store.Locker]. It locks the file "__varve.lock" in dir, which has to exist, and writes into it who holds
-// it. In the end it removes the file, and dir with it where nothing else is there; one that a killed process left behind
-// is used again. Waiting ends with ctx.
+// Lock implements [store.Locker]. It locks the file "__varve.lock" in dir, which has to
+// exist, and writes into it who holds it. In the end it removes the file, and dir with it
+// where nothing else is there; one that a killed process left behind is used again.
+// Waiting ends with ctx.
 func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	name := path.Join(dirOf(dir), lockName)
 	var release func() error
@@ -75,8 +76,9 @@ func (s *Store) tryLock(ctx context.Context, name string) (unlock func() error, 
 		_, _ = f.Write(append(note, '\n')) // a disk that is full is no reason to refuse a lock
 	}
 	return func() error {
-		// Removed while it is held: whoever waits for this file finds it replaced and takes the new one. Let go of first,
-		// it could be locked by one, and then be removed below that one, so that another makes and locks a second file.
+		// Removed while it is held: whoever waits for this file finds it replaced and
+		// takes the new one. Let go of first, it could be locked by one, and then be
+		// removed below that one, so that another makes and locks a second file.
 		_, err := s.unlink(name, always)
 		if err != nil && !vfs.Missing(err) { // a network mount may fail once; a file that stays is used again
 			_, err = s.unlink(name, always)
@@ -93,7 +95,8 @@ func stayed(name string, err error) error {
 	return fmt.Errorf("only the lock file %s stayed, and the next writer uses it again: %w", name, err)
 }
 
-// exclusively calls act while it holds the publish lock of dir. That is the file "__varve.publish" in dir.
+// exclusively calls act while it holds the publish lock of dir. That is the file
+// "__varve.publish" in dir.
 func (s *Store) exclusively(ctx context.Context, dir string, act func() error) error {
 	name := path.Join(dir, publishName)
 	unlock, err := s.tryLock(ctx, name)
@@ -109,7 +112,8 @@ func (s *Store) exclusively(ctx context.Context, dir string, act func() error) e
 		return s.locks(err)
 	}
 	err = act()
-	// What was done is done. A lock file that cannot be removed is used again, and the lock itself has ended.
+	// What was done is done. A lock file that cannot be removed is used again, and the
+	// lock itself has ended.
 	_ = unlock()
 	return err
 }

@@ -26,8 +26,9 @@ func notLocked(t *testing.T, s store.Store) error {
 	return err
 }
 
-// TestLockFileRemovedWhileHeld looks at the moment when a lock file is removed: the lock is still held. Let go of before,
-// it could be locked by another, below whom the file would then be removed, so that a third locks a new file.
+// TestLockFileRemovedWhileHeld looks at the moment when a lock file is removed: the lock
+// is still held. Let go of before, it could be locked by another, below whom the file
+// would then be removed, so that a third locks a new file.
 func TestLockFileRemovedWhileHeld(t *testing.T) {
 	for _, name := range []string{"__varve.lock", "__varve.publish"} {
 		d, removed := vfs.NewDisk(), 0
@@ -52,8 +53,8 @@ func TestLockFileRemovedWhileHeld(t *testing.T) {
 	}
 }
 
-// TestLockHolder tells who holds a lock, to one who does not wait, to one who waits for some time, and to one who waits
-// longer than a second.
+// TestLockHolder tells who holds a lock, to one who does not wait, to one who waits for
+// some time, and to one who waits longer than a second.
 func TestLockHolder(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir, nil), open(t, dir, nil)
@@ -110,7 +111,8 @@ func TestDamagedLockFile(t *testing.T) {
 	}
 }
 
-// TestPublishLockIsWaitedFor holds the lock of a conditional write: another one says so and gives up in time.
+// TestPublishLockIsWaitedFor holds the lock of a conditional write: another one says so
+// and gives up in time.
 func TestPublishLockIsWaitedFor(t *testing.T) {
 	d := vfs.NewDisk()
 	lock, err := d.TryLock("__varve.publish")
@@ -127,7 +129,8 @@ func TestPublishLockIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestLockFileStays lets go of a lock whose file cannot be removed: the error says that nothing else went wrong.
+// TestLockFileStays lets go of a lock whose file cannot be removed: the error says that
+// nothing else went wrong.
 func TestLockFileStays(t *testing.T) {
 	s := file.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
 		if op == (vfs.Op{Kind: "remove", Name: "__varve.lock"}) {
@@ -146,7 +149,8 @@ func TestLockFileStays(t *testing.T) {
 	}
 }
 
-// TestReaderCannotLock opens the directory as whoever may read it can, and locks that: writers do not mind.
+// TestReaderCannotLock opens the directory as whoever may read it can, and locks that:
+// writers do not mind.
 func TestReaderCannotLock(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("directories are not locked here")
@@ -182,7 +186,8 @@ func notLockedIsFine(err error) error {
 	return err
 }
 
-// TestNoLocks writes where the file system has no locks: what needs one says so by the error of a lacking power.
+// TestNoLocks writes where the file system has no locks: what needs one says so by the
+// error of a lacking power.
 func TestNoLocks(t *testing.T) {
 	for _, lacks := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, errors.ErrUnsupported} {
 		s := file.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {

@@ -35,7 +35,8 @@ func nameOf(key store.Key) (string, error) {
 	return name, nil
 }
 
-// isOwn reports whether a segment of name belongs to the driver. Nearly all names are done after the first look.
+// isOwn reports whether a segment of name belongs to the driver. Nearly all names are
+// done after the first look.
 func isOwn(name string) bool {
 	if !strings.Contains(name, "__") {
 		return false
@@ -48,7 +49,8 @@ func isOwn(name string) bool {
 	return false
 }
 
-// checkWindows refuses the names that Windows would change silently, or takes as patterns.
+// checkWindows refuses the names that Windows would change silently, or takes as
+// patterns.
 func checkWindows(name string) error {
 	for seg := range strings.SplitSeq(name, "/") {
 		if strings.HasSuffix(seg, ".") || strings.HasSuffix(seg, " ") || strings.ContainsAny(seg, `<>:"|?*`) {

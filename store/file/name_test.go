@@ -37,7 +37,8 @@ func TestCheckWindows(t *testing.T) {
 	}
 }
 
-// TestLinks reads, writes, lists and deletes through symbolic links: inside the root they work, outside they do not.
+// TestLinks reads, writes, lists and deletes through symbolic links: inside the root they
+// work, outside they do not.
 func TestLinks(t *testing.T) {
 	outer := t.TempDir()
 	top := filepath.Join(outer, "store")
@@ -133,7 +134,8 @@ func throughLinks(t *testing.T, s *Store) {
 	}
 }
 
-// TestClock sees that no two writes have one time, and that a clock that is put back does not go back here.
+// TestClock sees that no two writes have one time, and that a clock that is put back does
+// not go back here.
 func TestClock(t *testing.T) {
 	s := On(nil, nil)
 	last := s.now()

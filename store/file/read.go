@@ -45,7 +45,8 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return describe(st), nil
 }
 
-// Open implements [store.Opener]. The object stays readable after its key has been written or deleted.
+// Open implements [store.Opener]. The object stays readable after its key has been
+// written or deleted.
 func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	f, st, err := s.open(ctx, key)
 	if err != nil {
@@ -78,7 +79,8 @@ func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, er
 	return f, st, nil
 }
 
-// unreadable makes a name below a file one that does not exist, and a name that no file can have an invalid key.
+// unreadable makes a name below a file one that does not exist, and a name that no file
+// can have an invalid key.
 func unreadable(err error) error {
 	if vfs.Missing(err) {
 		return fs.ErrNotExist
@@ -86,8 +88,8 @@ func unreadable(err error) error {
 	return tooLong(err)
 }
 
-// checkRegular refuses what is no value. A directory counts as nothing, a pipe or device as an error:
-// a reader must not take it for a missing chunk.
+// checkRegular refuses what is no value. A directory counts as nothing, a pipe or device
+// as an error: a reader must not take it for a missing chunk.
 func checkRegular(st vfs.Stat) error {
 	switch {
 	case st.Mode.IsRegular():
@@ -102,8 +104,9 @@ func describe(st vfs.Stat) store.Info {
 	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}
 }
 
-// read appends what q selects of f, which was st, to dst. This store never changes a file in place, but others do:
-// the second look finds a value that was cut, lengthened or rewritten while it was read.
+// read appends what q selects of f, which was st, to dst. This store never changes a file
+// in place, but others do: the second look finds a value that was cut, lengthened or
+// rewritten while it was read.
 func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) {
 	off, n, err := q.Resolve(st.Size)
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Splice implements [store.Splicer]. It does what [Store.PutIf] does and fills the temporary file from the one that it
-// replaces: old bytes go from file to file, on Linux within the kernel, and are shared instead of copied where the file
-// system can (Btrfs, XFS). The old file is never written to.
+// Splice implements [store.Splicer]. It does what [Store.PutIf] does and fills the
+// temporary file from the one that it replaces: old bytes go from file to file, on Linux
+// within the kernel, and are shared instead of copied where the file system can (Btrfs,
+// XFS). The old file is never written to.
 func (s *Store) Splice(
 	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
 ) (store.Version, error) {
@@ -45,8 +46,8 @@ func (s *Store) splice(
 	return v, path.Dir(name), err
 }
 
-// assemble runs steps 1 to 5 with the pieces. The old file is closed in the end: not every system moves a file over one
-// that is open.
+// assemble runs steps 1 to 5 with the pieces. The old file is closed in the end: not
+// every system moves a file over one that is open.
 func (s *Store) assemble(
 	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
 ) (tmp string, st vfs.Stat, err error) {

@@ -28,7 +28,8 @@ func present(tb testing.TB, s store.Store, name string) store.Version {
 // turned are the pieces of a value of ten bytes turned around at its third.
 var turned = []store.Piece{{Off: 3, N: 7}, {Data: []byte("|")}, {Off: 0, N: 3}}
 
-// TestSpliceWhileReplaced has one writer replace or delete a value at every point of its splice: one of them is too late.
+// TestSpliceWhileReplaced has one writer replace or delete a value at every point of its
+// splice: one of them is too late.
 func TestSpliceWhileReplaced(t *testing.T) {
 	key := store.MustKey("a/k")
 	var old store.Version
@@ -74,7 +75,8 @@ func TestSpliceWhileReplaced(t *testing.T) {
 	}
 }
 
-// TestSpliceOfChangedFile lets another program change the file in place while it is copied.
+// TestSpliceOfChangedFile lets another program change the file in place while it is
+// copied.
 func TestSpliceOfChangedFile(t *testing.T) {
 	for name, change := range map[string]func(f *os.File) error{
 		"cut":       func(f *os.File) error { return f.Truncate(2) },
@@ -114,8 +116,8 @@ func TestSpliceOfChangedFile(t *testing.T) {
 	}
 }
 
-// TestSpliceLeavesNothing fails a splice at each of its operations before the rename, and takes pieces that are not there:
-// the old value stays, with nothing beside it.
+// TestSpliceLeavesNothing fails a splice at each of its operations before the rename, and
+// takes pieces that are not there: the old value stays, with nothing beside it.
 func TestSpliceLeavesNothing(t *testing.T) {
 	for i := int64(0); ; i++ {
 		hook, failed := vfs.FailAt(i, syscall.ENOSPC)

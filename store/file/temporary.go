@@ -16,7 +16,8 @@ import (
 type WriterState int
 
 const (
-	// WriterUnknown is a writer that may be alive: on another machine, or where there are no locks to tell.
+	// WriterUnknown is a writer that may be alive: on another machine, or where there are
+	// no locks to tell.
 	WriterUnknown WriterState = iota
 	// WriterAlive is a writer that holds its lock.
 	WriterAlive
@@ -24,7 +25,8 @@ const (
 	WriterDead
 )
 
-// Temporary is a temporary file: of a write that is under way, or of one whose writer was killed.
+// Temporary is a temporary file: of a write that is under way, or of one whose writer was
+// killed.
 type Temporary struct {
 	Name     string // in the store, with '/' on every platform
 	Size     int64  // bytes
@@ -32,8 +34,8 @@ type Temporary struct {
 	Writer   WriterState
 }
 
-// Temporary yields the temporary files at and below a directory. It changes nothing; a store that was opened for reading
-// only cannot try locks, so that no writer is known.
+// Temporary yields the temporary files at and below a directory. It changes nothing; a
+// store that was opened for reading only cannot try locks, so that no writer is known.
 func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
 	return func(yield func(Temporary, error) bool) {
 		c := census{s: s, known: map[string]WriterState{}}
@@ -44,8 +46,9 @@ func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Tempora
 	}
 }
 
-// RemoveTemporary removes the files that writes which were killed have left behind, and returns how many.
-// Only files older than age go, and none whose writer is alive: one of which nothing is known may be under way.
+// RemoveTemporary removes the files that writes which were killed have left behind, and
+// returns how many. Only files older than age go, and none whose writer is alive: one of
+// which nothing is known may be under way.
 func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, err error) {
 	if err := s.writable(ctx); err != nil {
 		return 0, fail("cleaning", ".", err)
@@ -71,7 +74,8 @@ type census struct {
 	known map[string]WriterState
 }
 
-// walk calls use for every temporary file below dir, and reports whether it wants more. It follows no links.
+// walk calls use for every temporary file below dir, and reports whether it wants more.
+// It follows no links.
 func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool) (more bool, err error) {
 	for e, err := range c.s.fs.ReadDir(dir) {
 		if err == nil {
@@ -117,8 +121,8 @@ func (c *census) ask(id string) WriterState {
 	return state
 }
 
-// stateOf looks whether a writer holds its lock. One without a file may be that of a store which was opened at another
-// directory, above or below this one.
+// stateOf looks whether a writer holds its lock. One without a file may be that of a
+// store which was opened at another directory, above or below this one.
 func (s *Store) stateOf(id string) WriterState {
 	name := path.Join(writers, id)
 	content, err := s.fs.Open(name)
@@ -143,8 +147,9 @@ func (s *Store) stateOf(id string) WriterState {
 	return WriterUnknown
 }
 
-// discard removes a file of the store's own when all around it is deleted, and reports whether it is gone. What a live
-// writer or the holder of a lock has stays. So does a lock that cannot be tried: it may be held.
+// discard removes a file of the store's own when all around it is deleted, and reports
+// whether it is gone. What a live writer or the holder of a lock has stays. So does a
+// lock that cannot be tried: it may be held.
 func (s *Store) discard(name string) (gone bool, err error) {
 	base := path.Base(name)
 	if base != lockName && base != publishName {
@@ -165,7 +170,8 @@ func (s *Store) discard(name string) (gone bool, err error) {
 	return removed(s.fs.Remove(name))
 }
 
-// removed reports whether a file was removed, given the error of doing so. One that was not there is no error.
+// removed reports whether a file was removed, given the error of doing so. One that was
+// not there is no error.
 func removed(err error) (bool, error) {
 	if vfs.Missing(err) {
 		return false, nil

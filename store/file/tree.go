@@ -12,8 +12,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// DeleteTree implements [store.TreeDeleter]. Everything goes, whatever it is, but what a live writer has there: its
-// temporary files, and the locks that somebody holds. So a directory in which somebody is at work stays.
+// DeleteTree implements [store.TreeDeleter]. Everything goes, whatever it is, but what a
+// live writer has there: its temporary files, and the locks that somebody holds. So a
+// directory in which somebody is at work stays.
 func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
 	t := &tree{s: s, order: order, d: d}
 	err := s.writable(ctx)
@@ -106,8 +107,9 @@ func (t *tree) synced(dir string) error {
 	return t.s.syncDir(dir)
 }
 
-// clear deletes what is below dir, or only the values that go first. Not every file system lists a directory as it was
-// when entries go meanwhile, so it looks again until it finds nothing to delete.
+// clear deletes what is below dir, or only the values that go first. Not every file
+// system lists a directory as it was when entries go meanwhile, so it looks again until
+// it finds nothing to delete.
 func (t *tree) clear(ctx context.Context, dir string, first bool) error {
 	touched := false
 	for again := true; again; {
@@ -133,7 +135,8 @@ func (t *tree) clear(ctx context.Context, dir string, first bool) error {
 	return t.synced(dir)
 }
 
-// entry deletes one entry of a directory, and reports whether it is gone. A symbolic link is no directory here.
+// entry deletes one entry of a directory, and reports whether it is gone. A symbolic link
+// is no directory here.
 func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone bool, err error) {
 	switch {
 	case isDir && path.Base(name) == writers:

@@ -30,7 +30,8 @@ func pathOf(t *testing.T, text string) store.Path {
 	return p
 }
 
-// TestDeleteTreeFollowsNoLink deletes a directory with every kind of link: the links go, and what they lead to stays.
+// TestDeleteTreeFollowsNoLink deletes a directory with every kind of link: the links go,
+// and what they lead to stays.
 func TestDeleteTreeFollowsNoLink(t *testing.T) {
 	outer := t.TempDir()
 	dir := filepath.Join(outer, "store")
@@ -60,7 +61,8 @@ func TestDeleteTreeFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestDeleteTreeOfLink refuses a directory that is a link, and reaches one whose parent is a link to a node.
+// TestDeleteTreeOfLink refuses a directory that is a link, and reaches one whose parent
+// is a link to a node.
 func TestDeleteTreeOfLink(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
@@ -83,7 +85,8 @@ func TestDeleteTreeOfLink(t *testing.T) {
 	}
 }
 
-// TestDeleteTreeSwapped swaps a directory for a link to another node while its tree is deleted.
+// TestDeleteTreeSwapped swaps a directory for a link to another node while its tree is
+// deleted.
 func TestDeleteTreeSwapped(t *testing.T) {
 	for _, kind := range []string{"readdir", "remove"} {
 		dir := t.TempDir()
@@ -115,7 +118,8 @@ func TestDeleteTreeSwapped(t *testing.T) {
 	}
 }
 
-// TestDeleteTreeKeepsLive deletes a directory in which a writer is at work, and what dead ones have left.
+// TestDeleteTreeKeepsLive deletes a directory in which a writer is at work, and what dead
+// ones have left.
 func TestDeleteTreeKeepsLive(t *testing.T) {
 	dir := t.TempDir()
 	s, other := open(t, dir, nil), open(t, dir, nil)
@@ -158,8 +162,9 @@ func below(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestDeleteThroughLinkInGroup deletes chunks of an array that is reached by a link in a group, and refuses those behind a link
-// in an array, where that array is the top of the store, too. Writes go through the same links.
+// TestDeleteThroughLinkInGroup deletes chunks of an array that is reached by a link in a
+// group, and refuses those behind a link in an array, where that array is the top of the
+// store, too. Writes go through the same links.
 func TestDeleteThroughLinkInGroup(t *testing.T) {
 	const group, array = `{"node_type":"group"}`, `{"node_type":"array"}`
 	dir := t.TempDir()

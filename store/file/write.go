@@ -12,7 +12,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Put implements [store.Writer]. Whenever the machine stops, the key has the old value or the new one:
+// Put implements [store.Writer]. Whenever the machine stops, the key has the old value or
+// the new one:
 //
 //  1. Make the directories that are missing, and remember them as not durable yet. A symbolic link on the way is
 //     followed where it is the name of a node, and refused within an array; the next steps use the names behind it.
@@ -24,9 +25,10 @@ import (
 //  6. Rename the file to the target. From here on every reader sees the new value.
 //  7. With Sync, sync the directory, and the one above each directory of step 1, so that the name is durable.
 //
-// A failure in steps 1 to 6 removes the temporary file and leaves the old value. A sync that fails may have thrown
-// the bytes away and would succeed if it were repeated, so it is not: the store refuses to write from then on,
-// with [store.ErrDurability]. With [store.Flush] a power cut may leave the name without its bytes.
+// A failure in steps 1 to 6 removes the temporary file and leaves the old value. A sync
+// that fails may have thrown the bytes away and would succeed if it were repeated, so it
+// is not: the store refuses to write from then on, with [store.ErrDurability]. With
+// [store.Flush] a power cut may leave the name without its bytes.
 func (s *Store) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
 	v, err := s.put(ctx, key, value, d)
 	if err != nil {
@@ -52,8 +54,8 @@ func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Du
 	return s.versionOf(real, st), nil
 }
 
-// versionOf returns the version of the file st, which was moved to name, or none where another is there already.
-// The rename changed it, so it is looked at again.
+// versionOf returns the version of the file st, which was moved to name, or none where
+// another is there already. The rename changed it, so it is looked at again.
 func (s *Store) versionOf(name string, st vfs.Stat) store.Version {
 	now, err := s.fs.Stat(name)
 	if err != nil || !now.SameData(st) {
@@ -73,7 +75,8 @@ func whole(value []byte) content {
 	}
 }
 
-// publish runs steps 1 to 6 and returns the name that the file has without links, and what it was before its rename.
+// publish runs steps 1 to 6 and returns the name that the file has without links, and
+// what it was before its rename.
 func (s *Store) publish(
 	ctx context.Context, name string, c content, d store.Durability,
 ) (real string, st vfs.Stat, err error) {
@@ -92,11 +95,12 @@ func (s *Store) publish(
 	return real, st, nil
 }
 
-// beside returns the name without links that the temporary file tmp is to be moved to so that it is found at name.
+// beside returns the name without links that the temporary file tmp is to be moved to so
+// that it is found at name.
 func beside(tmp, name string) string { return path.Join(path.Dir(tmp), path.Base(name)) }
 
-// prepare runs steps 1 to 5 for name, and returns the temporary file and what it is. The file is in the key's directory,
-// by the name that this has without links.
+// prepare runs steps 1 to 5 for name, and returns the temporary file and what it is. The
+// file is in the key's directory, by the name that this has without links.
 func (s *Store) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	f, tmp, err := s.createTemporary(path.Dir(name))
 	if errors.Is(err, vfs.ErrLinked) { // few are
@@ -124,8 +128,8 @@ func (s *Store) move(ctx context.Context, tmp, name string) error {
 	return nil
 }
 
-// drop removes a temporary file, and the directories that it alone kept from being pruned.
-// What cannot be removed is invisible, and the next opening for writing finds it.
+// drop removes a temporary file, and the directories that it alone kept from being
+// pruned. What cannot be removed is invisible, and the next opening for writing finds it.
 func (s *Store) drop(tmp string) {
 	real, err := s.unlink(tmp, always)
 	if err == nil {
@@ -134,10 +138,12 @@ func (s *Store) drop(tmp string) {
 	s.end(err)
 }
 
-// createTries is how often a directory may vanish, because others prune it, before a write gives up.
+// createTries is how often a directory may vanish, because others prune it, before a
+// write gives up.
 const createTries = 100
 
-// createBehind creates an empty temporary file in the directory that dir leads to by symbolic links.
+// createBehind creates an empty temporary file in the directory that dir leads to by
+// symbolic links.
 func (s *Store) createBehind(dir string) (f vfs.File, name string, err error) {
 	dir, err = s.direct(dir, "writes", s.mayWrite)
 	if err != nil {
@@ -146,7 +152,8 @@ func (s *Store) createBehind(dir string) (f vfs.File, name string, err error) {
 	return s.createTemporary(dir)
 }
 
-// createTemporary creates an empty temporary file in dir, which begins work unless it fails.
+// createTemporary creates an empty temporary file in dir, which begins work unless it
+// fails.
 func (s *Store) createTemporary(dir string) (f vfs.File, name string, err error) {
 	name = s.temporaryIn(dir)
 	defer func() {
@@ -181,7 +188,8 @@ func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st 
 	return st, err
 }
 
-// now returns the time in nanoseconds since 1970, later than all that were returned before.
+// now returns the time in nanoseconds since 1970, later than all that were returned
+// before.
 func (s *Store) now() int64 {
 	for {
 		last := s.clock.Load()

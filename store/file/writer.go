@@ -16,21 +16,24 @@ import (
 	"varve.dev/zarr/internal/vfs"
 )
 
-// A writer that is killed leaves temporary files. The next one removes them, but must not take the file of a writer that
-// is at work. Process numbers do not tell them apart: containers have their own. So every writer holds a lock, which
-// ends with it however it ends:
+// A writer that is killed leaves temporary files. The next one removes them, but must not
+// take the file of a writer that is at work. Process numbers do not tell them apart:
+// containers have their own. So every writer holds a lock, which ends with it however it
+// ends:
 //
 //  1. Before its first temporary file a store makes the file "__tmp-writers/<id>" at its top and locks it.
 //  2. The file says on which machine the writer is, and before the first temporary file in a directory gets its name.
 //  3. Temporary files are called "__tmp-<id>-<number>".
 //  4. When no call, batch or lock of the store is under way any more, it removes the file and then lets go of the lock.
 //
-// Opening a store for writing tries to lock all these files. The writer of one that can be locked is dead: its
-// temporary files are removed from the directories that it has named, and then the file goes, while it is locked.
+// Opening a store for writing tries to lock all these files. The writer of one that can
+// be locked is dead: its temporary files are removed from the directories that it has
+// named, and then the file goes, while it is locked.
 //
-// On a network file system locks may hold for one machine only. There a writer on another machine, and one from before
-// this machine was started anew, count as unknown, and their files stay. Where no file can be locked or none can be
-// made at the top, temporary files are called "__tmp-<random>" and have no writer that anybody knows.
+// On a network file system locks may hold for one machine only. There a writer on another
+// machine, and one from before this machine was started anew, count as unknown, and their
+// files stay. Where no file can be locked or none can be made at the top, temporary files
+// are called "__tmp-<random>" and have no writer that anybody knows.
 
 const (
 	writers = temporary + "writers"
@@ -50,7 +53,8 @@ type writer struct {
 	last   uint64 // number of the latest temporary file
 }
 
-// begin tells that work has begun in which there may be temporary files. [Store.end] follows.
+// begin tells that work has begun in which there may be temporary files. [Store.end]
+// follows.
 func (s *Store) begin() {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
@@ -68,7 +72,8 @@ func (s *Store) end(err error) {
 	}
 }
 
-// temporaryIn returns the name of a new temporary file in dir. It begins work: [Store.end] follows once the file is gone.
+// temporaryIn returns the name of a new temporary file in dir. It begins work:
+// [Store.end] follows once the file is gone.
 func (s *Store) temporaryIn(dir string) string {
 	s.begin()
 	w := &s.writer
@@ -84,7 +89,8 @@ func (s *Store) temporaryIn(dir string) string {
 	return path.Join(dir, temporary+w.id+"-"+strconv.FormatUint(w.last, 36))
 }
 
-// appear runs step 1. Another writer may remove the directory in between, or take the new file for that of a dead one.
+// appear runs step 1. Another writer may remove the directory in between, or take the new
+// file for that of a dead one.
 func (s *Store) appear() {
 	w := &s.writer
 	for range createTries {
@@ -122,7 +128,8 @@ func (s *Store) vanish() {
 // everywhere is the name of all directories.
 const everywhere = "*"
 
-// names writes down that there will be temporary files in dir, and reports whether it could.
+// names writes down that there will be temporary files in dir, and reports whether it
+// could.
 func (w *writer) names(dir string) bool {
 	switch {
 	case w.dirs == nil: // a line before was written in part, so that none can follow
@@ -141,7 +148,8 @@ func (w *writer) names(dir string) bool {
 	return true
 }
 
-// writerOf returns the id of the writer of a temporary file, "" where its name does not say.
+// writerOf returns the id of the writer of a temporary file, "" where its name does not
+// say.
 func writerOf(name string) string {
 	id, _, ok := strings.Cut(strings.TrimPrefix(path.Base(name), temporary), "-")
 	if !ok {
@@ -165,8 +173,8 @@ func (s *Store) Sweep(ctx context.Context) {
 	}
 }
 
-// removeOf removes the temporary files of a writer if it is dead. What cannot be removed keeps the writer's file, so
-// that somebody else can.
+// removeOf removes the temporary files of a writer if it is dead. What cannot be removed
+// keeps the writer's file, so that somebody else can.
 func (s *Store) removeOf(ctx context.Context, id string) {
 	name := path.Join(writers, id)
 	content, err := s.fs.Open(name)
@@ -203,8 +211,9 @@ func (s *Store) removeOf(ctx context.Context, id string) {
 	}
 }
 
-// replaced reports whether the file that was locked is a new one: the writer has just removed its own. Where files have
-// no identity, as on Windows, one that is open stays at its name.
+// replaced reports whether the file that was locked is a new one: the writer has just
+// removed its own. Where files have no identity, as on Windows, one that is open stays at
+// its name.
 func replaced(content, lock vfs.File) bool {
 	was, err1 := content.Stat()
 	is, err2 := lock.Stat()

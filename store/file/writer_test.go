@@ -14,8 +14,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// dying returns a store on a directory that is killed once it has written n operations' worth of a value: nothing that it
-// does after that happens, and its locks end, as the system sees to it.
+// dying returns a store on a directory that is killed once it has written n operations'
+// worth of a value: nothing that it does after that happens, and its locks end, as the
+// system sees to it.
 func dying(t *testing.T, dir string, n int64) (s *Store, kill func()) {
 	t.Helper()
 	root, err := vfs.OpenRoot(dir)
@@ -66,8 +67,8 @@ func writing(t *testing.T, s *Store) error {
 	return errors.Join(b.Put(ctx, key("a/c/1"), []byte("v")), b.Put(ctx, key("b/c/1"), []byte("v")), b.Commit(ctx))
 }
 
-// TestSweep kills a writer at each of its operations: the next one removes the temporary files that it left, and nothing
-// of a writer that is alive.
+// TestSweep kills a writer at each of its operations: the next one removes the temporary
+// files that it left, and nothing of a writer that is alive.
 func TestSweep(t *testing.T) {
 	for n := int64(0); ; n++ {
 		dir := t.TempDir()
@@ -109,8 +110,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepKnowsMachines leaves the files of a writer on another machine where locks may not tell, and takes those from
-// before a restart where they do.
+// TestSweepKnowsMachines leaves the files of a writer on another machine where locks may
+// not tell, and takes those from before a restart where they do.
 func TestSweepKnowsMachines(t *testing.T) {
 	for name, c := range map[string]struct {
 		boot  string
@@ -181,7 +182,8 @@ func TestManyDirectories(t *testing.T) {
 	}
 }
 
-// TestNoWriterFile writes where no file can be made that shows the writer, and where there are no locks.
+// TestNoWriterFile writes where no file can be made that shows the writer, and where
+// there are no locks.
 func TestNoWriterFile(t *testing.T) {
 	for _, kind := range []string{"mkdir", "lock"} {
 		d := vfs.NewDisk()
@@ -204,7 +206,8 @@ func TestNoWriterFile(t *testing.T) {
 	}
 }
 
-// TestRemoveTemporaryOfUnknown removes old files whose writer nobody knows, and no young ones.
+// TestRemoveTemporaryOfUnknown removes old files whose writer nobody knows, and no young
+// ones.
 func TestRemoveTemporaryOfUnknown(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, nil)

@@ -12,8 +12,9 @@ import (
 	remote "varve.dev/zarr/store/http"
 )
 
-// TestContentCoding asks a server that compresses what it sends though nobody asked for it. All that it says of the
-// value is about other bytes, so that nothing of it is taken, whoever makes the requests.
+// TestContentCoding asks a server that compresses what it sends though nobody asked for
+// it. All that it says of the value is about other bytes, so that nothing of it is taken,
+// whoever makes the requests.
 func TestContentCoding(t *testing.T) {
 	var body bytes.Buffer
 	z := gzip.NewWriter(&body)

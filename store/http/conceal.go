@@ -15,9 +15,10 @@ type concealed struct {
 // concealedKey is the key of [Conceal].
 type concealedKey struct{}
 
-// Conceal returns a URL as it may be shown, see [Redact], and a context in which it stands for the whole one: locations that are
-// it, or go on behind it with a slash, are opened with its user, its password and its query. So a program can show and extend
-// what it was given. A location without anything secret is returned as it is.
+// Conceal returns a URL as it may be shown, see [Redact], and a context in which it
+// stands for the whole one: locations that are it, or go on behind it with a slash, are
+// opened with its user, its password and its query. So a program can show and extend what
+// it was given. A location without anything secret is returned as it is.
 func Conceal(ctx context.Context, location string) (context.Context, string) {
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User == nil && u.RawQuery == "" && u.Fragment == "" {

@@ -1,40 +1,49 @@
-// Package http is a read-only store of what a web server offers below a URL: one value is one resource.
+// Package http is a read-only store of what a web server offers below a URL: one value is
+// one resource.
 //
-// The server needs to know nothing of Zarr. Ranges are asked for as such; a server that sends whole values instead is
-// put up with as long as little is thrown away. Values are asked for as they are ("Accept-Encoding: identity"), and one
-// that comes with a content coding nevertheless is refused, because nobody could tell what is stored.
+// The server needs to know nothing of Zarr. Ranges are asked for as such; a server that
+// sends whole values instead is put up with as long as little is thrown away. Values are
+// asked for as they are ("Accept-Encoding: identity"), and one that comes with a content
+// coding nevertheless is refused, because nobody could tell what is stored.
 //
 // # Versions
 //
-// The version of a value is its ETag, else the time of its last change. A value that is read in several pieces
-// ([store.Pin]) is of one version as far as the server tells them apart, and what changed in between is
-// [store.ErrConflict]. A body that breaks off is taken up where it ended only if the ETag is a strong one and still the same.
+// The version of a value is its ETag, else the time of its last change. A value that is
+// read in several pieces ([store.Pin]) is of one version as far as the server tells them
+// apart, and what changed in between is [store.ErrConflict]. A body that breaks off is
+// taken up where it ended only if the ETag is a strong one and still the same.
 //
 // # Faults
 //
-// Requests that fail for reasons that pass, as 429, 5xx or a lost connection, are repeated a few times with growing
-// pauses, or after the time that the server asks for, and no longer than the caller's context lasts. A body that comes to
-// a halt, or trickles ([Options.LeastRate]), counts as a lost connection, which is taken up once only. Lengths and ranges are checked: whatever is cut, shifted or too long is an error.
+// Requests that fail for reasons that pass, as 429, 5xx or a lost connection, are
+// repeated a few times with growing pauses, or after the time that the server asks for,
+// and no longer than the caller's context lasts. A body that comes to a halt, or trickles
+// ([Options.LeastRate]), counts as a lost connection, which is taken up once only.
+// Lengths and ranges are checked: whatever is cut, shifted or too long is an error.
 //
 // # Connections
 //
-// Requests go over HTTP/1.1, each in flight on a connection of its own, because servers and networks limit what one
-// connection passes. All connections are kept for later requests, and closed after 90 seconds without one.
+// Requests go over HTTP/1.1, each in flight on a connection of its own, because servers
+// and networks limit what one connection passes. All connections are kept for later
+// requests, and closed after 90 seconds without one.
 //
-// A server that sends more than a body's length makes net/http report it by package log. A program whose standard error
-// is read by others redirects that with [log.SetOutput].
+// A server that sends more than a body's length makes net/http report it by package log.
+// A program whose standard error is read by others redirects that with [log.SetOutput].
 //
 // # Missing values
 //
-// The statuses 404 and 410 say that a key has no value ([fs.ErrNotExist]). Some servers answer 403 for it, as object
-// stores do to clients who may not list; [Options.Missing] takes that for an answer. Otherwise 401 and 403 are
-// [fs.ErrPermission]. A redirection that adds a slash to the key is what servers say of directories, and is a missing value.
+// The statuses 404 and 410 say that a key has no value ([fs.ErrNotExist]). Some servers
+// answer 403 for it, as object stores do to clients who may not list; [Options.Missing]
+// takes that for an answer. Otherwise 401 and 403 are [fs.ErrPermission]. A redirection
+// that adds a slash to the key is what servers say of directories, and is a missing
+// value.
 //
 // # Redirections
 //
-// A few redirections are followed, to http and https alone and never from https to http. Credentials and headers of the options go
-// to the store's own host only. A redirection does not lead into a private network, to another host or port than the
-// store's own: [Options.PrivateRedirects] permits that.
+// A few redirections are followed, to http and https alone and never from https to http.
+// Credentials and headers of the options go to the store's own host only. A redirection
+// does not lead into a private network, to another host or port than the store's own:
+// [Options.PrivateRedirects] permits that.
 //
 // # Secrets
 //
@@ -59,44 +68,51 @@ import (
 type Options struct {
 	// Header is sent along to the store's own host, as an Authorization.
 	Header http.Header
-	// Missing lists statuses that say that a key has no value, besides 404 and 410: often 403.
+	// Missing lists statuses that say that a key has no value, besides 404 and 410: often
+	// 403.
 	Missing []int
 	// Attempts is how often one request is made at most; 0 stands for 5.
 	Attempts int
-	// Pause is the time before the first repetition, which doubles from then on; 0 stands for 200 ms.
+	// Pause is the time before the first repetition, which doubles from then on; 0 stands
+	// for 200 ms.
 	Pause time.Duration
-	// LongestPause is the most that one pause takes. A server that asks for more is given up at once. 0 stands for 30 s.
+	// LongestPause is the most that one pause takes. A server that asks for more is given
+	// up at once. 0 stands for 30 s.
 	LongestPause time.Duration
-	// Stall is how long the server may send nothing, and how long its headers may take, before the request counts as
-	// lost; 0 stands for 30 s. Such a request, and one that [Options.LeastRate] ends, is repeated once at most.
+	// Stall is how long the server may send nothing, and how long its headers may take,
+	// before the request counts as lost; 0 stands for 30 s. Such a request, and one that
+	// [Options.LeastRate] ends, is repeated once at most.
 	Stall time.Duration
-	// Waiting, if any, is told the host of a server that has sent little or nothing for 5 s, or a quarter of Stall if
-	// that is less. It is called once for a store, and on a goroutine of its own while a request is under way.
+	// Waiting, if any, is told the host of a server that has sent little or nothing for 5
+	// s, or a quarter of Stall if that is less. It is called once for a store, and on a
+	// goroutine of its own while a request is under way.
 	Waiting func(host string)
-	// Discard is the most bytes that are thrown away to get at a range of a server that sends none; 0 stands for 64 MiB.
+	// Discard is the most bytes that are thrown away to get at a range of a server that
+	// sends none; 0 stands for 64 MiB.
 	Discard int64
-	// LeastRate is how many bytes a second the server has to send, averaged over each period
-	// of Stall; 0 stands for 1024, and a negative rate switches the check off. Requests that
-	// are in flight at one time share it. A body that comes slower counts as lost.
+	// LeastRate is how many bytes a second the server has to send, averaged over each
+	// period of Stall; 0 stands for 1024, and a negative rate switches the check off.
+	// Requests that are in flight at one time share it. A body that comes slower counts
+	// as lost.
 	LeastRate int64
-	// PrivateRedirects lets redirections lead to addresses of private networks and of this
-	// machine, as those of some storage clusters do. Without it they are refused, but for
-	// the addresses of the store's own host.
+	// PrivateRedirects lets redirections lead to addresses of private networks and of
+	// this machine, as those of some storage clusters do. Without it they are refused,
+	// but for the addresses of the store's own host.
 	PrivateRedirects bool
 	// Transport makes the requests; nil stands for one of the store's own, which speaks
 	// HTTP/1.1, keeps as many connections as there were requests in flight, and keeps
 	// redirections away from private networks.
 	//
-	// A transport of the caller is used as it is. [http.DefaultTransport] is slow for many
-	// chunks: it keeps two idle connections, and puts all requests to a server that speaks
-	// HTTP/2 on one. A [http.Transport] for a store sets Protocols to HTTP/1 alone and
-	// MaxIdleConnsPerHost to the requests in flight. It sees redirections to private
+	// A transport of the caller is used as it is. [http.DefaultTransport] is slow for
+	// many chunks: it keeps two idle connections, and puts all requests to a server that
+	// speaks HTTP/2 on one. A [http.Transport] for a store sets Protocols to HTTP/1 alone
+	// and MaxIdleConnsPerHost to the requests in flight. It sees redirections to private
 	// addresses only where they are literal: names are for its dialer to check.
 	Transport http.RoundTripper
 }
 
-// Store reads the values below a URL. It has the power [store.Stater] and no other, and its methods may be called from
-// several goroutines at once. Make one with [Open].
+// Store reads the values below a URL. It has the power [store.Stater] and no other, and
+// its methods may be called from several goroutines at once. Make one with [Open].
 type Store struct {
 	base      url.URL // without user and fragment; its path and the query are those of every request
 	prefix    string  // the path of base as it is escaped, without a slash at the end
@@ -108,8 +124,9 @@ type Store struct {
 	told      atomic.Bool  // Options.Waiting has been called
 }
 
-// Open returns the store of the values below a URL of the scheme http or https. The user and the password in it are sent
-// as basic authentication, its query is that of every request. Nothing is asked of the server yet. A nil opt is the zero [Options].
+// Open returns the store of the values below a URL of the scheme http or https. The user
+// and the password in it are sent as basic authentication, its query is that of every
+// request. Nothing is asked of the server yet. A nil opt is the zero [Options].
 func Open(location string, opt *Options) (*Store, error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -185,8 +202,8 @@ func (s *Store) missing(status int) bool {
 // optionsKey is the key of [WithOptions].
 type optionsKey struct{}
 
-// WithOptions returns a context with which locations are opened with these options: whoever opens by a URL has no other way
-// to give them.
+// WithOptions returns a context with which locations are opened with these options:
+// whoever opens by a URL has no other way to give them.
 func WithOptions(ctx context.Context, opt *Options) context.Context {
 	return context.WithValue(ctx, optionsKey{}, opt)
 }
@@ -197,8 +214,9 @@ func OptionsOf(ctx context.Context) *Options {
 	return opt
 }
 
-// OpenLocation is the [store.OpenFunc] of the schemes http and https. The store begins at the first segment whose name ends
-// in ".zarr", or else is the whole URL, and the rest is the path of the node. To write is [store.ErrUnsupported].
+// OpenLocation is the [store.OpenFunc] of the schemes http and https. The store begins at
+// the first segment whose name ends in ".zarr", or else is the whole URL, and the rest is
+// the path of the node. To write is [store.ErrUnsupported].
 func OpenLocation(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	if access != store.Read {
 		return nil, store.Path{}, fmt.Errorf("http: %w: what a web server offers can be read only", store.ErrUnsupported)
@@ -212,8 +230,9 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	return s, path, err
 }
 
-// Split cuts a URL behind the first segment of its path whose name ends in suffix, and returns the URL up to there with the query
-// of the whole, and the unescaped rest without slashes around it. A URL without such a segment is returned as it is.
+// Split cuts a URL behind the first segment of its path whose name ends in suffix, and
+// returns the URL up to there with the query of the whole, and the unescaped rest without
+// slashes around it. A URL without such a segment is returned as it is.
 func Split(location, suffix string) (root, rest string) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -236,8 +255,8 @@ func Split(location, suffix string) (root, rest string) {
 	return location, ""
 }
 
-// Redact returns a URL without user, password, query and fragment, for messages. What cannot be parsed is cut at the first
-// sign of any of them.
+// Redact returns a URL without user, password, query and fragment, for messages. What
+// cannot be parsed is cut at the first sign of any of them.
 func Redact(location string) string {
 	u, err := url.Parse(location)
 	if err != nil || u.Opaque != "" {

@@ -75,7 +75,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestModified sees that times are told by the clock of this machine, whatever that of the server says.
+// TestModified sees that times are told by the clock of this machine, whatever that of
+// the server says.
 func TestModified(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "late": -40 * time.Hour, "early": 1000 * time.Hour} {
 		s := open(t, serve(t, wrap(fixture(), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -216,7 +217,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// BenchmarkGet reads values over loopback. What it allocates does not depend on how long they are.
+// BenchmarkGet reads values over loopback. What it allocates does not depend on how long
+// they are.
 func BenchmarkGet(b *testing.B) {
 	for _, size := range []int{16 << 10, 1 << 20, 16 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {

@@ -46,8 +46,8 @@ func (a told) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w, nil
 }
 
-// TestDowngrade sees that no redirection leads from https to http, be it the first or not,
-// and that one from http to https is followed.
+// TestDowngrade sees that no redirection leads from https to http, be it the first or
+// not, and that one from http to https is followed.
 func TestDowngrade(t *testing.T) {
 	for base, answers := range map[string]told{
 		"https://safe.example":  {"https://safe.example/k": "http://plain.example/k", "http://plain.example/k": "value"},

@@ -28,7 +28,8 @@ func (s *Store) name(key store.Key) string {
 	return u.String()
 }
 
-// url returns the URL of a key. A plus is escaped too, because some servers take it for a space.
+// url returns the URL of a key. A plus is escaped too, because some servers take it for a
+// space.
 func (s *Store) url(key store.Key) *url.URL {
 	u, text := s.base, key.String()
 	u.Path += "/" + text
@@ -73,7 +74,8 @@ func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
 	return nil, fmt.Errorf("more than %d redirections", mostRedirects)
 }
 
-// request returns the request for a URL. What is secret goes to the store's own host only.
+// request returns the request for a URL. What is secret goes to the store's own host
+// only.
 func (s *Store) request(ctx context.Context, a ask, u *url.URL) *http.Request {
 	h := http.Header{}
 	if s.own(u) {
@@ -101,7 +103,8 @@ func (s *Store) own(u *url.URL) bool {
 	return u.Scheme == "https" && s.base.Port() == "" && u.Host == s.base.Host
 }
 
-// redirection returns where a response leads, nil where it is an answer. Errors do not show the target, which may be signed.
+// redirection returns where a response leads, nil where it is an answer. Errors do not
+// show the target, which may be signed.
 func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 	switch r.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -150,7 +153,8 @@ func isName(host string) bool {
 	return err != nil
 }
 
-// mostDrained is how many bytes of an answer that nobody wants are read so that its connection can be used again.
+// mostDrained is how many bytes of an answer that nobody wants are read so that its
+// connection can be used again.
 const mostDrained = 64 << 10
 
 // drain gives up a body.

@@ -15,8 +15,9 @@ import (
 
 // describe returns what the headers of an answer tell of a value of size bytes.
 //
-// The time of its last change is by the server's clock, and so is the date of the answer: what lies between them has
-// passed by any clock. Both are rounded to seconds, which makes the time come out at most a second too early.
+// The time of its last change is by the server's clock, and so is the date of the answer:
+// what lies between them has passed by any clock. Both are rounded to seconds, which
+// makes the time come out at most a second too early.
 func describe(r *http.Response, size int64) store.Info {
 	info := store.Info{Size: size}
 	tag, modified := r.Header.Get("ETag"), r.Header.Get("Last-Modified")
@@ -34,7 +35,8 @@ func describe(r *http.Response, size int64) store.Info {
 	return info
 }
 
-// isStrong reports whether a tag says that bytes are the same, not only what they mean (RFC 9110, section 8.8.1).
+// isStrong reports whether a tag says that bytes are the same, not only what they mean
+// (RFC 9110, section 8.8.1).
 func isStrong(tag string) bool { return len(tag) >= 2 && tag[0] == '"' && tag[len(tag)-1] == '"' }
 
 // plain refuses an answer that is not the bytes themselves.
@@ -50,7 +52,8 @@ func plain(r *http.Response) error {
 	return nil
 }
 
-// delimited refuses a body that would look the same were it cut: one of HTTP/1 that ends when the connection does.
+// delimited refuses a body that would look the same were it cut: one of HTTP/1 that ends
+// when the connection does.
 func delimited(r *http.Response) error {
 	if r.ContentLength < 0 && r.ProtoMajor < 2 && len(r.TransferEncoding) == 0 {
 		return fmt.Errorf("%w: the server does not say how long the value is and ends it by closing the connection,"+
@@ -59,10 +62,12 @@ func delimited(r *http.Response) error {
 	return nil
 }
 
-// contentRange is what an answer says that it has: bytes first to last of size. Without bytes, last is first-1.
+// contentRange is what an answer says that it has: bytes first to last of size. Without
+// bytes, last is first-1.
 type contentRange struct{ first, last, size int64 }
 
-// parseContentRange reads the header Content-Range (RFC 9110, section 14.4). A size that is not known is refused.
+// parseContentRange reads the header Content-Range (RFC 9110, section 14.4). A size that
+// is not known is refused.
 func parseContentRange(header string) (contentRange, error) {
 	bad := fmt.Errorf("the header Content-Range %.60q makes no sense", header)
 	unit, rest, _ := strings.Cut(header, " ")

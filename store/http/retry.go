@@ -20,8 +20,8 @@ type passing struct {
 	slow  bool          // the attempt took all the time that it had
 }
 
-// mostSlow is how many attempts of one request may take all their time: a server that sends
-// little sends little again, and each such attempt takes long.
+// mostSlow is how many attempts of one request may take all their time: a server that
+// sends little sends little again, and each such attempt takes long.
 const mostSlow = 2
 
 func (p *passing) Error() string { return p.err.Error() }
@@ -52,7 +52,8 @@ func (s *Store) retry(ctx context.Context, attempt func(ctx context.Context) err
 		case p.after > s.options.LongestPause:
 			return fmt.Errorf("%w (and the server wants to be left alone for %v)", err, p.after)
 		}
-		// A part of the pause is left to chance, so that those who failed together do not come back together.
+		// A part of the pause is left to chance, so that those who failed together do not
+		// come back together.
 		wait := max(p.after, pause/2+rand.N(pause/2+1))
 		if err := sleep(ctx, min(wait, s.options.LongestPause)); err != nil {
 			return err
@@ -72,11 +73,12 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// errCut says that a body ended before it should. It is no [io.ErrUnexpectedEOF], which is about ranges that a value does not have.
+// errCut says that a body ended before it should. It is no [io.ErrUnexpectedEOF], which
+// is about ranges that a value does not have.
 var errCut = errors.New("the connection ended before the value did")
 
-// lost returns the error of a request that got no answer, or of a body that broke off. It is taken to pass, unless it is
-// about who the server is.
+// lost returns the error of a request that got no answer, or of a body that broke off. It
+// is taken to pass, unless it is about who the server is.
 func lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -141,8 +141,8 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestLeastRate sees that a body which trickles is given up after one period, that the rate
-// can be set, and that requests in flight at one time share it.
+// TestLeastRate sees that a body which trickles is given up after one period, that the
+// rate can be set, and that requests in flight at one time share it.
 func TestLeastRate(t *testing.T) {
 	const half = 500 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -186,8 +186,9 @@ type each func() http.RoundTripper
 
 func (f each) RoundTrip(r *http.Request) (*http.Response, error) { return f().RoundTrip(r) }
 
-// TestSlowTwice sees that a server which trickles, or is never heard of, is asked twice and no
-// more, whatever attempts there may be, and that somebody is told that it is waited for.
+// TestSlowTwice sees that a server which trickles, or is never heard of, is asked twice
+// and no more, whatever attempts there may be, and that somebody is told that it is
+// waited for.
 func TestSlowTwice(t *testing.T) {
 	for name, transport := range map[string]http.RoundTripper{
 		"body":       &trickle{1 << 20, time.Second, 3},
@@ -217,7 +218,8 @@ func TestSlowTwice(t *testing.T) {
 	}
 }
 
-// TestNotWaiting sees that nobody is told of a server that sends enough, however long it takes, or that is soon done.
+// TestNotWaiting sees that nobody is told of a server that sends enough, however long it
+// takes, or that is soon done.
 func TestNotWaiting(t *testing.T) {
 	for name, transport := range map[string]*trickle{
 		"long": {100 << 10, time.Second, 4 << 10}, "soon": {3, time.Second, 1},

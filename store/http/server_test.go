@@ -93,7 +93,8 @@ func get(t *testing.T, s store.Store, name string, q store.Request) ([]byte, sto
 	return s.Get(t.Context(), store.MustKey(name), q, nil)
 }
 
-// wrap returns a handler that changes requests, and answers by way of a writer of its own.
+// wrap returns a handler that changes requests, and answers by way of a writer of its
+// own.
 func wrap(h http.Handler, f func(w http.ResponseWriter, r *http.Request, next http.Handler)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(w, r, h) })
 }

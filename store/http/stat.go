@@ -9,7 +9,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Stat implements [store.Stater]. A server that does not answer HEAD, or not as it should, is asked for the first byte.
+// Stat implements [store.Stater]. A server that does not answer HEAD, or not as it
+// should, is asked for the first byte.
 func (s *Store) Stat(ctx context.Context, key store.Key) (info store.Info, err error) {
 	err = s.retry(ctx, func(ctx context.Context) error {
 		info, err = s.stat(ctx, key)

@@ -73,8 +73,9 @@ func (t *transfer) attempt(ctx context.Context) error {
 	return t.s.statusError(r)
 }
 
-// look answers a request for no bytes, or one that the server finds cannot be satisfied, from what a look at the value tells.
-// Not every server knows the last bytes of a value, but all know those at an offset.
+// look answers a request for no bytes, or one that the server finds cannot be satisfied,
+// from what a look at the value tells. Not every server knows the last bytes of a value,
+// but all know those at an offset.
 func (t *transfer) look(ctx context.Context) error {
 	info, err := t.s.stat(ctx, t.key)
 	if err != nil {
@@ -234,8 +235,8 @@ func (t *transfer) skip(ctx context.Context, body io.Reader, n int64) error {
 	return nil
 }
 
-// firstStep is how many bytes are made room for before they have come, or, if that is more, half as many as have come: a length
-// that a server only claims takes no memory.
+// firstStep is how many bytes are made room for before they have come, or, if that is
+// more, half as many as have come: a length that a server only claims takes no memory.
 const firstStep = 64 << 20
 
 // take reads from a body what is still missing.

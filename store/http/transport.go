@@ -127,7 +127,8 @@ const (
 	never                // nobody that a redirection may lead to: link-local addresses among them, where machines find credentials
 )
 
-// shared is the network between providers and their customers (RFC 6598), and translated the addresses of IPv4 in IPv6 (RFC 6052).
+// shared is the network between providers and their customers (RFC 6598), and translated
+// the addresses of IPv4 in IPv6 (RFC 6052).
 var (
 	shared     = netip.MustParsePrefix("100.64.0.0/10")
 	translated = netip.MustParsePrefix("64:ff9b::/96")

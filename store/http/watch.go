@@ -55,8 +55,8 @@ type watch struct {
 // noticed is the longest time after which somebody is told of a server that is slow.
 const noticed = 5 * time.Second
 
-// notice tells [Options.Waiting] once if little or nothing has come after a while. The function
-// that it returns ends that: nothing is told after it.
+// notice tells [Options.Waiting] once if little or nothing has come after a while. The
+// function that it returns ends that: nothing is told after it.
 func (w *watch) notice() (end func()) {
 	o := &w.s.options
 	if o.Waiting == nil || w.s.told.Load() {
@@ -81,8 +81,8 @@ func (w *watch) notice() (end func()) {
 	}
 }
 
-// share returns how many bytes a second one attempt has to get. Attempts share the rate, or else
-// a narrow line would fail because many use it.
+// share returns how many bytes a second one attempt has to get. Attempts share the rate,
+// or else a narrow line would fail because many use it.
 func (s *Store) share() float64 {
 	return float64(s.options.LeastRate) / float64(max(1, s.flying.Load()))
 }

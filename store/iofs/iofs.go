@@ -1,7 +1,9 @@
-// Package iofs makes a read-only store of any [fs.FS]: data embedded in the program, a zip archive, a directory.
+// Package iofs makes a read-only store of any [fs.FS]: data embedded in the program, a
+// zip archive, a directory.
 //
-// Versions are as good as what the file system tells: identity and times for files of the operating system,
-// modification time and size for others, and none for embedded files, which never change. So is [store.Info.Modified].
+// Versions are as good as what the file system tells: identity and times for files of the
+// operating system, modification time and size for others, and none for embedded files,
+// which never change. So is [store.Info.Modified].
 package iofs
 
 import (
@@ -18,14 +20,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store reads the files of a file system. It has the powers [store.Stater] and [store.Lister].
-// Its methods may be called from several goroutines at once where those of the file system may.
+// Store reads the files of a file system. It has the powers [store.Stater] and
+// [store.Lister]. Its methods may be called from several goroutines at once where those
+// of the file system may.
 type Store struct{ fsys fs.FS }
 
-// New returns the store of the files of fsys. For a part of it, pass what [fs.Sub] returns.
+// New returns the store of the files of fsys. For a part of it, pass what [fs.Sub]
+// returns.
 func New(fsys fs.FS) *Store { return &Store{fsys} }
 
-// Get implements [store.Store]. A range costs what comes before it where files can neither seek nor be read at an offset.
+// Get implements [store.Store]. A range costs what comes before it where files can
+// neither seek nor be read at an offset.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
@@ -161,7 +166,8 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return describe(fi)
 }
 
-// List implements [store.Lister]. Sizes are -1: telling them would cost a look at every file.
+// List implements [store.Lister]. Sizes are -1: telling them would cost a look at every
+// file.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), deep, illegal) {
@@ -216,7 +222,8 @@ func (t tree) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	}
 }
 
-// notDir makes a directory that is a file one that does not exist; every file system words that in its own way.
+// notDir makes a directory that is a file one that does not exist; every file system
+// words that in its own way.
 func (t tree) notDir(name string, err error) error {
 	if fi, seen := fs.Stat(t.fsys, name); seen == nil && !fi.IsDir() {
 		return fs.ErrNotExist

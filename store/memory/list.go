@@ -8,8 +8,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// index counts the keys at and below every child of every directory, so that listing a directory costs its entries.
-// The name of a child that is itself a directory ends in a slash.
+// index counts the keys at and below every child of every directory, so that listing a
+// directory costs its entries. The name of a child that is itself a directory ends in a
+// slash.
 type index map[string]map[string]int
 
 func (x index) add(key store.Key)    { x.count(key.String(), 1) }
@@ -42,7 +43,8 @@ func (x index) bump(dir, child string, by int) {
 	}
 }
 
-// List implements [store.Lister]. Each directory is listed as it is when the sequence comes to it.
+// List implements [store.Lister]. Each directory is listed as it is when the sequence
+// comes to it.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	top := dir.String()
 	if top != "" {

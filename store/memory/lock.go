@@ -7,7 +7,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// locks are the directories that somebody holds, each with a channel that is closed when it is let go.
+// locks are the directories that somebody holds, each with a channel that is closed when
+// it is let go.
 type locks struct {
 	mu   sync.Mutex
 	held map[store.Path]chan struct{}

@@ -1,7 +1,8 @@
 // Package memory is a store in memory, with every power that package store knows.
 //
-// A write replaces the value, and who has the old one open goes on to read it. [Store.Patch] alone changes a value in
-// place, under a lock of the value's own; who has it open finds it changed.
+// A write replaces the value, and who has the old one open goes on to read it.
+// [Store.Patch] alone changes a value in place, under a lock of the value's own; who has
+// it open finds it changed.
 //
 // Nothing survives the process, whatever durability is asked for.
 package memory
@@ -18,7 +19,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store holds values in memory. Its methods may be called from several goroutines at once. Make one with [New].
+// Store holds values in memory. Its methods may be called from several goroutines at
+// once. Make one with [New].
 type Store struct {
 	mu     sync.RWMutex
 	values map[store.Key]value
@@ -28,14 +30,16 @@ type Store struct {
 	locks locks
 }
 
-// value is one version of a value. It can be read as long as its storage is of the same version.
+// value is one version of a value. It can be read as long as its storage is of the same
+// version.
 type value struct {
 	*storage
 	version  store.Version
 	modified time.Time
 }
 
-// storage holds the bytes of a value through its patches. Its lock is taken before that of the store, never after it.
+// storage holds the bytes of a value through its patches. Its lock is taken before that
+// of the store, never after it.
 type storage struct {
 	data []byte // always these; what is in them changes with the version
 
@@ -66,7 +70,8 @@ func (s *Store) lookup(ctx context.Context, key store.Key) (value, error) {
 	return v, nil
 }
 
-// Get implements [store.Store]. A value that is patched before it is read is looked up again.
+// Get implements [store.Store]. A value that is patched before it is read is looked up
+// again.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	for {
 		v, err := s.lookup(ctx, key)
@@ -83,7 +88,8 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 	}
 }
 
-// read appends what q selects to dst. It fails with [store.ErrConflict] where the value has been patched.
+// read appends what q selects to dst. It fails with [store.ErrConflict] where the value
+// has been patched.
 func (v value) read(key store.Key, q store.Request, dst []byte) ([]byte, error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -109,8 +115,8 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 // conflict says that the value at key is not what it was.
 func conflict(key store.Key) error { return fmt.Errorf("memory: %s: %w", key, store.ErrConflict) }
 
-// Open implements [store.Opener]. The object keeps its version readable for as long as it is referred to, unless the
-// value is patched.
+// Open implements [store.Opener]. The object keeps its version readable for as long as it
+// is referred to, unless the value is patched.
 func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	for {
 		v, err := s.lookup(ctx, key)
@@ -123,8 +129,9 @@ func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	}
 }
 
-// isCurrent reports whether the value has not been patched. It waits for the end of a patch, so
-// that readers of a value that is patched all the time do not begin in the middle of one.
+// isCurrent reports whether the value has not been patched. It waits for the end of a
+// patch, so that readers of a value that is patched all the time do not begin in the
+// middle of one.
 func (v value) isCurrent() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

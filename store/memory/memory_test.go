@@ -24,7 +24,8 @@ func TestWithoutTesting(t *testing.T) {
 	}
 }
 
-// TestValueAndDirectory holds what no file system does: a value at a key that others lie below.
+// TestValueAndDirectory holds what no file system does: a value at a key that others lie
+// below.
 func TestValueAndDirectory(t *testing.T) {
 	s, ctx := memory.New(), t.Context()
 	for _, name := range []string{"c", "c/0", "c/0/1"} {

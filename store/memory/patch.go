@@ -8,8 +8,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Patch implements [store.Patcher]. It copies nothing but the bytes of the patches, and waits for those who are reading
-// the value, as others wait for it; the rest of the store goes on meanwhile.
+// Patch implements [store.Patcher]. It copies nothing but the bytes of the patches, and
+// waits for those who are reading the value, as others wait for it; the rest of the store
+// goes on meanwhile.
 func (s *Store) Patch(
 	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability,
 ) (store.Version, error) {
@@ -31,8 +32,9 @@ func (s *Store) Patch(
 	return v.now, nil
 }
 
-// renew gives the value at key a new version, if it still is v. From then on no other write finds the old version; who
-// reads the new one waits for the lock of the storage, which the caller has, and sees the patches.
+// renew gives the value at key a new version, if it still is v. From then on no other
+// write finds the old version; who reads the new one waits for the lock of the storage,
+// which the caller has, and sees the patches.
 func (s *Store) renew(key store.Key, v value) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,8 @@ func TestPatchCopiesNothing(t *testing.T) {
 	}
 }
 
-// TestOpenAndPatched sees that an object ends with the first patch, and outlives whatever else happens to its value.
+// TestOpenAndPatched sees that an object ends with the first patch, and outlives whatever
+// else happens to its value.
 func TestOpenAndPatched(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("k")
 	for name, c := range map[string]struct {
@@ -88,8 +89,8 @@ func TestOpenAndPatched(t *testing.T) {
 	}
 }
 
-// TestPatchTogether patches, reads, opens, splices, lists and replaces values from many goroutines, for the race detector:
-// a value is of one letter throughout, whoever looks.
+// TestPatchTogether patches, reads, opens, splices, lists and replaces values from many
+// goroutines, for the race detector: a value is of one letter throughout, whoever looks.
 func TestPatchTogether(t *testing.T) {
 	const size, rounds = 1000, 300
 	s, ctx, key := memory.New(), t.Context(), store.MustKey("d/k")

@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Splice implements [store.Splicer]. The new value is put together outside of the store's lock.
+// Splice implements [store.Splicer]. The new value is put together outside of the store's
+// lock.
 func (s *Store) Splice(
 	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, _ store.Durability,
 ) (store.Version, error) {

@@ -18,7 +18,8 @@ func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, err
 	return &batch{b, s.watch}, nil
 }
 
-// batch is a batch of the store below, which has every power that this has in batches or outside of them.
+// batch is a batch of the store below, which has every power that this has in batches or
+// outside of them.
 type batch struct {
 	store.Batch
 	watch

@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store tells an observer what is asked of the store below. It has the powers of that store ([store.As]), and so have its batches.
+// Store tells an observer what is asked of the store below. It has the powers of that
+// store ([store.As]), and so have its batches.
 type Store struct {
 	below store.Store
 	watch
@@ -50,7 +51,8 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-// List implements [store.Lister]. What the caller does with the entries takes none of its time.
+// List implements [store.Lister]. What the caller does with the entries takes none of its
+// time.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		start := time.Now()

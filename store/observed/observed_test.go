@@ -197,7 +197,8 @@ func TestEvents(t *testing.T) {
 	step("cancelled", func() error { _, _, err := s.Get(cancelled, key, store.Request{}, nil); return err }, "get a/b 0 canceled")
 }
 
-// TestCopyBetweenWrapped checks that a file is copied as such whatever its store is wrapped in.
+// TestCopyBetweenWrapped checks that a file is copied as such whatever its store is
+// wrapped in.
 func TestCopyBetweenWrapped(t *testing.T) {
 	ctx, n := t.Context(), new(notes)
 	from, to := drivers["file"](t), drivers["file"](t)
@@ -213,7 +214,8 @@ func TestCopyBetweenWrapped(t *testing.T) {
 	}
 }
 
-// TestEventsTakeNoMemory checks that to be observed takes no memory but for a value that is opened, once.
+// TestEventsTakeNoMemory checks that to be observed takes no memory but for a value that
+// is opened, once.
 func TestEventsTakeNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx, key := t.Context(), store.MustKey("a")

@@ -70,7 +70,8 @@ func (s *Store) Patch(
 	return v, err
 }
 
-// CopyFrom implements [store.Copier]. A store that cannot copy from the other one was not asked for anything.
+// CopyFrom implements [store.Copier]. A store that cannot copy from the other one was not
+// asked for anything.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
 ) (int64, store.Version, error) {

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Ledger keeps what a rehearsal changes. The zero Ledger is empty, and it may be used from several
-// goroutines at once.
+// Ledger keeps what a rehearsal changes. The zero Ledger is empty, and it may be used
+// from several goroutines at once.
 type Ledger struct {
 	mu      sync.Mutex
 	entries map[store.Key]*entry
@@ -44,8 +44,8 @@ type entry struct {
 	part func(ctx context.Context, off, n int64, dst []byte) ([]byte, error)
 }
 
-// Unread is what a rehearsal would have read and written, and has not, because nothing that it
-// tells depends on it ([Store.Rework]). Lengths are in bytes.
+// Unread is what a rehearsal would have read and written, and has not, because nothing
+// that it tells depends on it ([Store.Rework]). Lengths are in bytes.
 type Unread struct {
 	Values int64 // that would be read and written again
 	Stored int64 // of them, as they are stored
@@ -59,11 +59,12 @@ func (l *Ledger) Unread() Unread {
 	return l.unread
 }
 
-// mostEntries is how many values a rehearsal changes. Each takes a few hundred bytes of memory.
+// mostEntries is how many values a rehearsal changes. Each takes a few hundred bytes of
+// memory.
 var mostEntries = 1 << 22
 
-// ErrFull says that a rehearsal would change more values, 2^22, than it keeps account of. Try a
-// part of the change.
+// ErrFull says that a rehearsal would change more values, 2^22, than it keeps account of.
+// Try a part of the change.
 var ErrFull = errors.New("more values would change than a dry run keeps account of: try a part of the change")
 
 // mostKept is how many bytes of values are kept that are no documents.
@@ -71,8 +72,8 @@ const mostKept = 256 << 20
 
 var errDropped = errors.New("the dry run would have to read what it wrote before, which it does not keep in memory")
 
-// Changes returns what would be different in the store, in the order of keys. Values that came and
-// went meanwhile are left out. A value that is written again counts as changed.
+// Changes returns what would be different in the store, in the order of keys. Values that
+// came and went meanwhile are left out. A value that is written again counts as changed.
 func (l *Ledger) Changes() []Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +91,8 @@ func (l *Ledger) Changes() []Change {
 	return list
 }
 
-// find returns what the rehearsal has made of a key. It reports whether that was changed at all; one
-// that was deleted is [fs.ErrNotExist].
+// find returns what the rehearsal has made of a key. It reports whether that was changed
+// at all; one that was deleted is [fs.ErrNotExist].
 func (l *Ledger) find(ctx context.Context, key store.Key) (e entry, changed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +127,8 @@ func (e entry) read(ctx context.Context, key store.Key, q store.Request, dst []b
 	return dst, nil
 }
 
-// stays reports whether a value is kept whatever else is: documents, and what is put aside.
+// stays reports whether a value is kept whatever else is: documents, and what is put
+// aside.
 func stays(key store.Key) bool {
 	name := key.Base()
 	return name == "zarr.json" || strings.HasPrefix(name, ".z") || strings.Contains("/"+key.String(), "/__varve/")
@@ -140,7 +142,8 @@ func (l *Ledger) put(key store.Key, data []byte, was int64) (store.Version, erro
 	})
 }
 
-// change makes e what is known of a key, and returns its version. The caller has the lock.
+// change makes e what is known of a key, and returns its version. The caller has the
+// lock.
 func (l *Ledger) change(key store.Key, e *entry) (store.Version, error) {
 	if l.entries == nil {
 		l.entries = map[store.Key]*entry{}

@@ -25,8 +25,8 @@ func (c *counting) Get(ctx context.Context, key store.Key, q store.Request, dst 
 	return dst, info, err
 }
 
-// TestDerived changes parts of a value again and again. What is read of it is right, and the store
-// below is read for nothing else.
+// TestDerived changes parts of a value again and again. What is read of it is right, and
+// the store below is read for nothing else.
 func TestDerived(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, key := t.Context(), store.MustKey("c/0")

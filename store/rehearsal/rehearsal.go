@@ -1,11 +1,12 @@
-// Package rehearsal is a store on which a change is tried: it reads from a store and keeps what is
-// written to itself, so that the store below stays as it is. What the change would have done is told
-// by its [Ledger]. A program that changes the rehearsal runs the same steps, and meets the same
-// errors, as one that changes the store.
+// Package rehearsal is a store on which a change is tried: it reads from a store and
+// keeps what is written to itself, so that the store below stays as it is. What the
+// change would have done is told by its [Ledger]. A program that changes the rehearsal
+// runs the same steps, and meets the same errors, as one that changes the store.
 //
-// Documents and what is put aside for a moment are kept. Of other values as much is kept as fits
-// into 256 MiB, the newest last; whoever reads one that was dropped gets an error. A value that is
-// made of pieces of its older version is put together when it is read, and not before.
+// Documents and what is put aside for a moment are kept. Of other values as much is kept
+// as fits into 256 MiB, the newest last; whoever reads one that was dropped gets an
+// error. A value that is made of pieces of its older version is put together when it is
+// read, and not before.
 package rehearsal
 
 import (
@@ -21,16 +22,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store is a store below which nothing changes. It has the powers of that store ([store.As]). Its
-// methods may be called from several goroutines at once. Make one with [New].
+// Store is a store below which nothing changes. It has the powers of that store
+// ([store.As]). Its methods may be called from several goroutines at once. Make one with
+// [New].
 type Store struct {
 	below  store.Store
 	ledger *Ledger
 	locks  sync.Map // of chan struct{} with room for one holder, by directory
 }
 
-// New returns a rehearsal of changes to s, which is only read. Nil stands for a store that is not
-// there yet. All rehearsals of one ledger have to be of one store.
+// New returns a rehearsal of changes to s, which is only read. Nil stands for a store
+// that is not there yet. All rehearsals of one ledger have to be of one store.
 func New(s store.Store, l *Ledger) *Store {
 	if s == nil {
 		s = nothing{}
@@ -133,8 +135,8 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	}
 }
 
-// CopyFrom implements [store.Copier] for sources that the store below would probably copy itself:
-// stores of its own kind.
+// CopyFrom implements [store.Copier] for sources that the store below would probably copy
+// itself: stores of its own kind.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, _ store.Durability,
 ) (int64, store.Version, error) {
@@ -161,8 +163,8 @@ func (s *Store) present(ctx context.Context, key store.Key) (e entry, exists boo
 	return entry{info: info, was: info.Size, exists: true}, err == nil, err
 }
 
-// nothing is a store without values that has every power that a store of files has. Nobody uses
-// the powers: a rehearsal only asks which there are.
+// nothing is a store without values that has every power that a store of files has.
+// Nobody uses the powers: a rehearsal only asks which there are.
 type nothing struct {
 	store.Writer
 	store.ConditionalWriter

@@ -144,9 +144,9 @@ func patched(patches []store.Patch, older reads) reads {
 	}
 }
 
-// rewrite replaces version from of a value by what change makes of it, for which it holds so many
-// bytes. The older version is read when the new one is: of a large value of which a little changes,
-// nothing is read before.
+// rewrite replaces version from of a value by what change makes of it, for which it holds
+// so many bytes. The older version is read when the new one is: of a large value of which
+// a little changes, nothing is read before.
 func (s *Store) rewrite(
 	ctx context.Context, key store.Key, from store.Version, held int64, size func(old int64) (int64, error), change func(older reads) reads,
 ) (store.Version, error) {
@@ -187,11 +187,11 @@ func (s *Store) reading(key store.Key, version store.Info) reads {
 	}
 }
 
-// Rework notes that a value is read, changed in part, and written again, without reading it: of
-// the new value only that it is there is known, and its length is taken to stay. Whoever reads it
-// gets an error. It returns false, and notes nothing, where there is no such value, or where the
-// rehearsal has it in memory and could change it. coded is how many bytes would be decoded, and
-// encoded again.
+// Rework notes that a value is read, changed in part, and written again, without reading
+// it: of the new value only that it is there is known, and its length is taken to stay.
+// Whoever reads it gets an error. It returns false, and notes nothing, where there is no
+// such value, or where the rehearsal has it in memory and could change it. coded is how
+// many bytes would be decoded, and encoded again.
 func (s *Store) Rework(ctx context.Context, key store.Key, coded int64) (noted bool, err error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()

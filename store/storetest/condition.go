@@ -97,7 +97,8 @@ func checkConditionalBatch(p *probe) {
 	}
 }
 
-// batchPutIf puts on conditions that hold and that do not. A store that cannot has to say so.
+// batchPutIf puts on conditions that hold and that do not. A store that cannot has to say
+// so.
 func (p *probe) batchPutIf(b store.Batch) {
 	putIf := func(name, value string, cond store.Condition) error {
 		return store.BatchPutIf(p.ctx, b, store.MustKey(name), []byte(value), cond)
@@ -159,7 +160,8 @@ func (p *probe) race(f func(i int) error) []error {
 	return errs
 }
 
-// winner returns which of those that raced for name succeeded, and notes it where that was not one of them.
+// winner returns which of those that raced for name succeeded, and notes it where that
+// was not one of them.
 func (p *probe) winner(errs []error, name string) int {
 	winner, wins := -1, 0
 	for i, err := range errs {
@@ -177,7 +179,8 @@ func (p *probe) winner(errs []error, name string) int {
 	return winner
 }
 
-// checkConditionalRaces has deletions on a condition race with each other and with writes.
+// checkConditionalRaces has deletions on a condition race with each other and with
+// writes.
 func checkConditionalRaces(p *probe) {
 	_, writes := store.As[store.ConditionalWriter](p.s)
 	_, deletes := store.As[store.ConditionalDeleter](p.s)
@@ -205,7 +208,8 @@ func checkConditionalRaces(p *probe) {
 	p.token()
 }
 
-// token has goroutines take turns by creating one value, alone in its directory, and deleting it.
+// token has goroutines take turns by creating one value, alone in its directory, and
+// deleting it.
 func (p *probe) token() {
 	const turns = 10
 	var held atomic.Int32
@@ -246,8 +250,8 @@ const (
 	tries      = 2000 // of one increment, so that a store which refuses all does not hang the suite
 )
 
-// checkIncrements counts from several goroutines by compare and swap, outside of batches and inside: no increment may
-// be lost.
+// checkIncrements counts from several goroutines by compare and swap, outside of batches
+// and inside: no increment may be lost.
 func checkIncrements(p *probe) {
 	if _, ok := store.As[store.ConditionalWriter](p.s); !ok {
 		return

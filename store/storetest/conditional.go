@@ -7,8 +7,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ObjectStore has the powers of an object store that knows conditions: it has no locks, and nothing that makes several
-// writes one. A store in memory has these powers and more.
+// ObjectStore has the powers of an object store that knows conditions: it has no locks,
+// and nothing that makes several writes one. A store in memory has these powers and more.
 type ObjectStore interface {
 	store.Store
 	store.Stater
@@ -28,18 +28,21 @@ type Op struct {
 // String returns the operation as a test tells it, "PutIf a/zarr.json".
 func (o Op) String() string { return o.Name + " " + o.Key.String() }
 
-// Hooks are called around each operation of a store, by the goroutine that operates. Either may be nil.
-// They may wait, which is how a test holds one client up while others go on.
+// Hooks are called around each operation of a store, by the goroutine that operates.
+// Either may be nil. They may wait, which is how a test holds one client up while others
+// go on.
 type Hooks struct {
-	// Before is called ahead of an operation. Where it fails, the operation does not happen, and fails with its error.
+	// Before is called ahead of an operation. Where it fails, the operation does not
+	// happen, and fails with its error.
 	Before func(ctx context.Context, op Op) error
-	// After is called once an operation has happened, with what it says. The caller is told what After returns: another
-	// error is a response that was lost on its way.
+	// After is called once an operation has happened, with what it says. The caller is
+	// told what After returns: another error is a response that was lost on its way.
 	After func(op Op, err error) error
 }
 
-// Conditional returns an object store in miniature: s with the powers of an [ObjectStore] and no others, and with hooks.
-// Every operation is one step. A listing is made whole when it begins, and is one step too.
+// Conditional returns an object store in miniature: s with the powers of an [ObjectStore]
+// and no others, and with hooks. Every operation is one step. A listing is made whole
+// when it begins, and is one step too.
 func Conditional(s ObjectStore, h Hooks) ObjectStore { return hooked{s, h} }
 
 type hooked struct {

@@ -8,7 +8,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// checkCopy copies values within the store, alone and in batches. A store that cannot has to say so.
+// checkCopy copies values within the store, alone and in batches. A store that cannot has
+// to say so.
 func checkCopy(p *probe) {
 	value := bytes.Repeat([]byte("0123456789"), 10_000)
 	p.put("a/k", value)

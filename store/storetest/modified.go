@@ -13,8 +13,8 @@ const (
 	clockTick = time.Second // to which HTTP rounds times, so that a converted one may be off by as much
 )
 
-// checkModified sees that the time of a write, where a store tells it, is that of the write by the clock of this machine,
-// and that a later write has no earlier time.
+// checkModified sees that the time of a write, where a store tells it, is that of the
+// write by the clock of this machine, and that a later write has no earlier time.
 func checkModified(p *probe) {
 	var last time.Time
 	for i := range 10 {

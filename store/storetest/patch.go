@@ -101,8 +101,8 @@ func (p *probe) pinnedPatch() {
 	}
 }
 
-// checkPatchRaces counts by patches, has patches race with other conditional writes, and sees that readers find every
-// value whole meanwhile.
+// checkPatchRaces counts by patches, has patches race with other conditional writes, and
+// sees that readers find every value whole meanwhile.
 func checkPatchRaces(p *probe) {
 	if _, ok := store.As[store.Patcher](p.s); !ok {
 		return
@@ -122,7 +122,8 @@ func checkPatchRaces(p *probe) {
 	p.readWhilePatched()
 }
 
-// patchOrWrite has patches, splices and writes of one version race: one of them may succeed.
+// patchOrWrite has patches, splices and writes of one version race: one of them may
+// succeed.
 func (p *probe) patchOrWrite(round int) {
 	p.put("r/k", []byte("0 is the old value"))
 	old, key := p.version("r/k"), store.MustKey("r/k")
@@ -142,7 +143,8 @@ func (p *probe) patchOrWrite(round int) {
 	}
 }
 
-// readWhilePatched patches both ends of a value of many bytes, and replaces it in between.
+// readWhilePatched patches both ends of a value of many bytes, and replaces it in
+// between.
 func (p *probe) readWhilePatched() {
 	const size = 100_000
 	values := [][]byte{bytes.Repeat([]byte("-"), size), bytes.Repeat([]byte("-"), size)}

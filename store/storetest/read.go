@@ -90,7 +90,8 @@ func (p *probe) limits() {
 	}
 }
 
-// checkAppend sees that Get keeps what dst holds, writes no byte beyond what it returns, and allocates only at need.
+// checkAppend sees that Get keeps what dst holds, writes no byte beyond what it returns,
+// and allocates only at need.
 func checkAppend(p *probe) {
 	value := Fixture()[longKey]
 	for _, room := range []int{0, 100, 399, 400, 401, 1000} {

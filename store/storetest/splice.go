@@ -21,7 +21,8 @@ func (p *probe) splice(key store.Key, from store.Version, pieces []store.Piece) 
 	return err
 }
 
-// cannotSplice checks that a store which lacks the power says so in err, and reports whether it lacks it.
+// cannotSplice checks that a store which lacks the power says so in err, and reports
+// whether it lacks it.
 func (p *probe) cannotSplice(err error) bool {
 	_, splices := store.As[store.Splicer](p.s)
 	_, conditions := store.As[store.ConditionalWriter](p.s)
@@ -123,7 +124,8 @@ func (p *probe) badPieces(splice splice) {
 	}
 }
 
-// randomSplices makes long values of the pieces of others, far apart and close together, and compares.
+// randomSplices makes long values of the pieces of others, far apart and close together,
+// and compares.
 func (p *probe) randomSplices(splice splice) {
 	r := rand.New(rand.NewPCG(4, 2))
 	value := make([]byte, 3<<20)
@@ -181,7 +183,8 @@ func checkSpliceBatch(p *probe) {
 	}
 }
 
-// checkSpliceRaces counts by splices, and sees that readers find every value whole meanwhile.
+// checkSpliceRaces counts by splices, and sees that readers find every value whole
+// meanwhile.
 func checkSpliceRaces(p *probe) {
 	p.put("k", []byte("one"))
 	if p.cannotSplice(p.splice(store.MustKey("k"), p.version("k"), nil)) {

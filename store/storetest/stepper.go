@@ -11,26 +11,32 @@ import (
 )
 
 var (
-	// ErrRefused is what a client sees of an operation that [Stepper.Refuse] kept from happening.
+	// ErrRefused is what a client sees of an operation that [Stepper.Refuse] kept from
+	// happening.
 	ErrRefused = errors.New("storetest: the operation was refused")
-	// ErrLost is what a client sees of an operation whose response [Stepper.Lose] lost. The operation has happened.
+	// ErrLost is what a client sees of an operation whose response [Stepper.Lose] lost.
+	// The operation has happened.
 	ErrLost = errors.New("storetest: the response was lost")
-	// ErrCrashed is what a client sees of every operation after [Stepper.Crash]. None of them happens.
+	// ErrCrashed is what a client sees of every operation after [Stepper.Crash]. None of
+	// them happens.
 	ErrCrashed = errors.New("storetest: the client has crashed")
 )
 
 // errExit is what is said of a client that ended its goroutine instead of returning.
 var errExit = errors.New("storetest: the client ended without an answer")
 
-// Stepper runs several clients of one store, each on a goroutine of its own, one operation at a time and only when it is
-// told to: a test that decides who is next decides in which order everything happens. Between two calls of its methods
-// every client waits ahead of its next operation or has ended.
+// Stepper runs several clients of one store, each on a goroutine of its own, one
+// operation at a time and only when it is told to: a test that decides who is next
+// decides in which order everything happens. Between two calls of its methods every
+// client waits ahead of its next operation or has ended.
 //
-// A client with goroutines of its own may have several operations waiting. They have their turns as they came, which is
-// not the same every time. A client must not wait for another one but through the store, and has to end when its
-// operations fail for good. An operation whose context is done takes no turn.
+// A client with goroutines of its own may have several operations waiting. They have
+// their turns as they came, which is not the same every time. A client must not wait for
+// another one but through the store, and has to end when its operations fail for good. An
+// operation whose context is done takes no turn.
 //
-// The methods are for the one goroutine of the test, which calls [Stepper.Close] in the end.
+// The methods are for the one goroutine of the test, which calls [Stepper.Close] in the
+// end.
 type Stepper struct {
 	s       ObjectStore
 	clients []*client
@@ -40,8 +46,9 @@ type Stepper struct {
 // NewStepper returns a stepper without clients. All that it will have share s.
 func NewStepper(s ObjectStore) *Stepper { return &Stepper{s: s} }
 
-// Start starts a client that runs f, lets it go on to its first operation, and returns its number, counted from 0.
-// The store that f is given is the client's own handle on what all share; it is an [ObjectStore].
+// Start starts a client that runs f, lets it go on to its first operation, and returns
+// its number, counted from 0. The store that f is given is the client's own handle on
+// what all share; it is an [ObjectStore].
 func (t *Stepper) Start(f func(s store.Store) error) (i int) {
 	c := newClient()
 	t.clients = append(t.clients, c)
@@ -73,18 +80,21 @@ func (t *Stepper) Ready() []int {
 // Err returns what client i said in the end, and nil where it has not ended.
 func (t *Stepper) Err(i int) error { return t.clients[i].err }
 
-// Step lets client i do one operation and go on to its next one. Done tells that it has ended instead of coming to a
-// next one; op is zero where it had ended before.
+// Step lets client i do one operation and go on to its next one. Done tells that it has
+// ended instead of coming to a next one; op is zero where it had ended before.
 func (t *Stepper) Step(i int) (op Op, done bool) { return t.turn(i, happens) }
 
-// Refuse is [Stepper.Step] with an operation that does not happen; the client sees [ErrRefused].
+// Refuse is [Stepper.Step] with an operation that does not happen; the client sees
+// [ErrRefused].
 func (t *Stepper) Refuse(i int) (op Op, done bool) { return t.turn(i, refused) }
 
-// Lose is [Stepper.Step] with an operation that happens; what it says is lost, and the client sees [ErrLost].
+// Lose is [Stepper.Step] with an operation that happens; what it says is lost, and the
+// client sees [ErrLost].
 func (t *Stepper) Lose(i int) (op Op, done bool) { return t.turn(i, lost) }
 
-// Crash makes the operation that client i waits to do, and all that follow, fail with [ErrCrashed] and without effect,
-// and waits until the client ends. For one that dies with an operation under way, call [Stepper.Lose] before.
+// Crash makes the operation that client i waits to do, and all that follow, fail with
+// [ErrCrashed] and without effect, and waits until the client ends. For one that dies
+// with an operation under way, call [Stepper.Lose] before.
 func (t *Stepper) Crash(i int) {
 	c := t.clients[i]
 	if c.ended {
@@ -101,9 +111,11 @@ func (t *Stepper) Close() {
 	}
 }
 
-// Finish steps the clients until all have ended. Choose is asked who is next, wherever that is open: 0 stands for the one
-// that was last, as long as it has not ended. That one is interrupted at most so often as interrupts says, in all; a
-// negative number is no limit. Most faults of order show with one interrupt or two, and the orders with few are few.
+// Finish steps the clients until all have ended. Choose is asked who is next, wherever
+// that is open: 0 stands for the one that was last, as long as it has not ended. That one
+// is interrupted at most so often as interrupts says, in all; a negative number is no
+// limit. Most faults of order show with one interrupt or two, and the orders with few are
+// few.
 func (t *Stepper) Finish(choose func(n int) int, interrupts int) {
 	last := -1
 	for {
@@ -194,7 +206,8 @@ func newClient() *client {
 	return &client{asks: make(chan *request), done: make(chan error, 1), crashed: make(chan struct{})}
 }
 
-// run is the goroutine of the client. A test that ends in the middle of f ends the client.
+// run is the goroutine of the client. A test that ends in the middle of f ends the
+// client.
 func (c *client) run(f func(s store.Store) error, s ObjectStore) {
 	err := errExit
 	defer func() { c.done <- err }()
@@ -264,7 +277,8 @@ func (c *client) turn(f fate) (op Op, done bool) {
 	return Op{}, true
 }
 
-// crash fails what the client does from now on, and waits for its end. A client that has ended may have goroutines left.
+// crash fails what the client does from now on, and waits for its end. A client that has
+// ended may have goroutines left.
 func (c *client) crash() {
 	select {
 	case <-c.crashed:

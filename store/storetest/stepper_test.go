@@ -98,7 +98,8 @@ func writeIf(s store.Store, name, value string, cond store.Condition) error {
 	return err
 }
 
-// add returns a client that adds one to the number at "n", on the condition that nobody else did where careful is set.
+// add returns a client that adds one to the number at "n", on the condition that nobody
+// else did where careful is set.
 func add(careful bool) func(s store.Store) error {
 	return func(s store.Store) error {
 		for {
@@ -121,7 +122,8 @@ func add(careful bool) func(s store.Store) error {
 	}
 }
 
-// counted returns a stepper with clients that each add one, and the store that they share.
+// counted returns a stepper with clients that each add one, and the store that they
+// share.
 func counted(t *testing.T, clients int, careful bool) (*storetest.Stepper, store.Store) {
 	t.Helper()
 	m := memory.New()
@@ -135,7 +137,8 @@ func counted(t *testing.T, clients int, careful bool) (*storetest.Stepper, store
 	return st, m
 }
 
-// TestStepper counts with two and three clients in every order: the careful ones count right, the others not always.
+// TestStepper counts with two and three clients in every order: the careful ones count
+// right, the others not always.
 func TestStepper(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, c := range []struct {
@@ -238,7 +241,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestBusyClient steps a client that has several operations at once, gives some of them up, and leaves goroutines behind.
+// TestBusyClient steps a client that has several operations at once, gives some of them
+// up, and leaves goroutines behind.
 func TestBusyClient(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	m := memory.New()
@@ -310,7 +314,8 @@ func TestExplore(t *testing.T) {
 	storetest.Explore(func(choose func(int) int) bool { n++; choose(n); return true })
 }
 
-// ExampleStepper lets two clients create one value, the second in between the look and the write of the first.
+// ExampleStepper lets two clients create one value, the second in between the look and
+// the write of the first.
 func ExampleStepper() {
 	create := func(s store.Store) error {
 		if _, err := value(s, "k"); !errors.Is(err, fs.ErrNotExist) {

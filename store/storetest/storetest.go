@@ -1,17 +1,20 @@
-// Package storetest is the suite that makes the contract of package store true for a driver.
+// Package storetest is the suite that makes the contract of package store true for a
+// driver.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) store.Store { return mystore.New() })
 //	}
 //
-// Every store that is opened has to be empty. Where a store cannot be written to (it is no [store.Writer], or refuses
-// with [fs.ErrPermission]), it has to hold [Fixture] instead, and is tested by reading alone.
-// Checks of a power that a store lacks see to it that its lack is reported as [store.ErrUnsupported].
+// Every store that is opened has to be empty. Where a store cannot be written to (it is
+// no [store.Writer], or refuses with [fs.ErrPermission]), it has to hold [Fixture]
+// instead, and is tested by reading alone. Checks of a power that a store lacks see to it
+// that its lack is reported as [store.ErrUnsupported].
 //
 // # Tests of programs that use a store
 //
-// [Conditional] is an object store in miniature whose operations a test can fail, lose and hold up. [Stepper] runs several
-// clients of one in an order that the test decides, and [Explore] tries all orders:
+// [Conditional] is an object store in miniature whose operations a test can fail, lose
+// and hold up. [Stepper] runs several clients of one in an order that the test decides,
+// and [Explore] tries all orders:
 //
 //	storetest.Explore(func(choose func(n int) int) bool {
 //		st := storetest.NewStepper(memory.New())
@@ -140,7 +143,8 @@ func (c check) try(ctx context.Context, s store.Store, fixture bool) []error {
 	return p.errs
 }
 
-// Fixture returns the values that a store which cannot be written to has to hold for [Run] and [Test].
+// Fixture returns the values that a store which cannot be written to has to hold for
+// [Run] and [Test].
 func Fixture() map[string][]byte {
 	return map[string][]byte{
 		"zarr.json":     []byte(`{"zarr_format":3,"node_type":"group"}`),
@@ -218,8 +222,8 @@ func (p *probe) refused(err error, what string) {
 	}
 }
 
-// lacks notes whether the store lacks the power named by ok, and checks that err, which a function of package store
-// returned, says so.
+// lacks notes whether the store lacks the power named by ok, and checks that err, which a
+// function of package store returned, says so.
 func (p *probe) lacks(ok bool, err error, power string) bool {
 	if !ok {
 		p.is(err, store.ErrUnsupported, "%s", power)

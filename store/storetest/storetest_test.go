@@ -179,7 +179,8 @@ func (h hasty) DeleteIf(ctx context.Context, key store.Key, v store.Version) err
 	return store.BatchDeleteIf(ctx, h.Batch, key, v)
 }
 
-// lookFirst deletes on a condition in two steps, so that what is written in between is lost.
+// lookFirst deletes on a condition in two steps, so that what is written in between is
+// lost.
 func lookFirst(s *memory.Store, key store.Key, v store.Version) error {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil || info.Version != v {

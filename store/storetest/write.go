@@ -27,7 +27,8 @@ func checkPut(p *probe) {
 	p.absent("a/b")
 }
 
-// checkWeirdKeys writes keys that are legal everywhere. A store may refuse some, but may not mix them up.
+// checkWeirdKeys writes keys that are legal everywhere. A store may refuse some, but may
+// not mix them up.
 func checkWeirdKeys(p *probe) {
 	held := map[string][]byte{}
 	for i, name := range weirdKeys() {
@@ -89,7 +90,8 @@ func checkLargeValue(p *probe) {
 	p.is(err, store.ErrTooLarge, "Get with a limit")
 }
 
-// checkVersions sees that every write has a version of its own, however quickly writes of equal length follow.
+// checkVersions sees that every write has a version of its own, however quickly writes of
+// equal length follow.
 func checkVersions(p *probe) {
 	seen := map[store.Version]int{}
 	for i := range 100 {
@@ -106,7 +108,8 @@ func checkVersions(p *probe) {
 	}
 }
 
-// checkPinned sees that an object gives its own version or ErrConflict, never another version.
+// checkPinned sees that an object gives its own version or ErrConflict, never another
+// version.
 func checkPinned(p *probe) {
 	p.put("pinned", []byte("old old"))
 	o, err := store.Open(p.ctx, p.s, store.MustKey("pinned"))

@@ -20,12 +20,14 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Archive is a store that becomes a zip archive. It has every power but [store.Splicer], [store.Patcher], [store.Batcher] and
-// [store.Opener], and its methods may be called from several goroutines at once. Make one with [Create] and end it with
-// [Archive.Close] or [Archive.Discard].
+// Archive is a store that becomes a zip archive. It has every power but [store.Splicer],
+// [store.Patcher], [store.Batcher] and [store.Opener], and its methods may be called from
+// several goroutines at once. Make one with [Create] and end it with [Archive.Close] or
+// [Archive.Discard].
 //
-// Members are stored as they are, because chunks are compressed already. Until the archive is closed values can be written again
-// and deleted: what is no longer meant is left out in the end. Nobody else sees anything of it before, and nothing is durable,
+// Members are stored as they are, because chunks are compressed already. Until the
+// archive is closed values can be written again and deleted: what is no longer meant is
+// left out in the end. Nobody else sees anything of it before, and nothing is durable,
 // whatever durability is asked for.
 //
 // # Protocol
@@ -36,8 +38,9 @@ import (
 //  4. It renames the file to the archive's name, unless something has that name by now, or over the archive that is to be replaced.
 //  5. It syncs the directory that both are in.
 //
-// A failure before step 4 leaves no archive. A process that is killed leaves the temporary file behind, and beside it the
-// file whose lock it held. The next archive that is begun in the same directory removes both.
+// A failure before step 4 leaves no archive. A process that is killed leaves the
+// temporary file behind, and beside it the file whose lock it held. The next archive that
+// is begun in the same directory removes both.
 type Archive struct {
 	fs   vfs.FS
 	name string
@@ -61,7 +64,8 @@ type written struct {
 	wideRecord bool
 }
 
-// Create begins the archive of a name in the file system, where nothing may be: that wraps [fs.ErrExist].
+// Create begins the archive of a name in the file system, where nothing may be: that
+// wraps [fs.ErrExist].
 func Create(name string) (*Archive, error) {
 	root, err := vfs.MakeRoot(filepath.Dir(name))
 	if err != nil {
@@ -74,8 +78,9 @@ func Create(name string) (*Archive, error) {
 	return a, nil
 }
 
-// Replace is [Create] of an archive that takes the place of the one which has the name, if there is one, in the moment in
-// which it is closed. Until then, and after Discard, the old one stays as it is.
+// Replace is [Create] of an archive that takes the place of the one which has the name,
+// if there is one, in the moment in which it is closed. Until then, and after Discard,
+// the old one stays as it is.
 func Replace(name string) (*Archive, error) {
 	root, err := vfs.MakeRoot(filepath.Dir(name))
 	if err != nil {
@@ -88,7 +93,8 @@ func Replace(name string) (*Archive, error) {
 	return a, nil
 }
 
-// On begins the archive of a name in fsys, which Close closes. It serves the tests of this module.
+// On begins the archive of a name in fsys, which Close closes. It serves the tests of
+// this module.
 func On(fsys vfs.FS, name string) (*Archive, error) {
 	return begin(&Archive{fs: fsys, name: name})
 }
@@ -123,7 +129,8 @@ func (a *Archive) free() error {
 	}
 }
 
-// plainError takes the path off an error of the operating system, which may be that of a temporary file.
+// plainError takes the path off an error of the operating system, which may be that of a
+// temporary file.
 func plainError(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -301,7 +308,8 @@ func (a *Archive) DeleteIf(ctx context.Context, key store.Key, v store.Version) 
 	return nil
 }
 
-// Lock implements [store.Locker]. Nobody but this process sees the archive, so it keeps out goroutines.
+// Lock implements [store.Locker]. Nobody but this process sees the archive, so it keeps
+// out goroutines.
 func (a *Archive) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	for {
 		if err := ctx.Err(); err != nil {

@@ -54,7 +54,8 @@ func state(t *testing.T, disk vfs.FS) string {
 
 const whole = "a=1 a/b=22 zarr.json={1}"
 
-// TestCrash stops the machine before every operation, and finds the archive whole or not at all, and whole once Close returned.
+// TestCrash stops the machine before every operation, and finds the archive whole or not
+// at all, and whole once Close returned.
 func TestCrash(t *testing.T) {
 	points, images := 0, 0
 	for k := int64(0); ; k++ {
@@ -78,7 +79,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestFaults fails every operation in turn: an archive of which that is said is not there, and leaves nothing behind.
+// TestFaults fails every operation in turn: an archive of which that is said is not
+// there, and leaves nothing behind.
 func TestFaults(t *testing.T) {
 	fault := errors.New("input/output error")
 	for k := int64(0); ; k++ {

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// tail is how many bytes of an archive are read first: all that its last record may take with the longest comment, and the
-// whole directory of most archives.
+// tail is how many bytes of an archive are read first: all that its last record may take
+// with the longest comment, and the whole directory of most archives.
 const tail = endLength + full16 + wideEndLength + locatorLength
 
 // layout is where things are in an archive, in bytes from its beginning.
@@ -51,7 +51,8 @@ func (s *Store) open(ctx context.Context, most int64) error {
 	return err
 }
 
-// findLayout reads the records at the end of an archive of size bytes, of which last has the last ones.
+// findLayout reads the records at the end of an archive of size bytes, of which last has
+// the last ones.
 func findLayout(last []byte, size int64) (l layout, err error) {
 	at, err := findEnd(last)
 	if err != nil {
@@ -76,8 +77,9 @@ func findLayout(last []byte, size int64) (l layout, err error) {
 	return l, nil
 }
 
-// findEnd returns where the last record begins (section 4.3.16). Its comment ends the archive and must not look like such a record,
-// because other readers would take it for one.
+// findEnd returns where the last record begins (section 4.3.16). Its comment ends the
+// archive and must not look like such a record, because other readers would take it for
+// one.
 func findEnd(last []byte) (int, error) {
 	at := bytes.Index(last[max(0, len(last)-endLength-full16):], []byte("PK\x05\x06"))
 	if at < 0 {
@@ -101,8 +103,8 @@ func findEnd(last []byte) (int, error) {
 	return at, nil
 }
 
-// findWide reads the records of ZIP64 (sections 4.3.14 and 4.3.15) before the last one, which is at at. What the last
-// one says itself has to agree.
+// findWide reads the records of ZIP64 (sections 4.3.14 and 4.3.15) before the last one,
+// which is at at. What the last one says itself has to agree.
 func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 	f := fields{last[at-locatorLength+4:], true}
 	disk, off, disks := f.u32(), f.u64(), f.u32()
@@ -125,8 +127,9 @@ func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 	return w, nil
 }
 
-// parseDirectory reads the records of all members (section 4.3.12). It returns by name those
-// that are no directories, and how many others a later member of the same name replaces.
+// parseDirectory reads the records of all members (section 4.3.12). It returns by name
+// those that are no directories, and how many others a later member of the same name
+// replaces.
 func parseDirectory(raw []byte, l layout) (members []member, replaced int, err error) {
 	all := make([]member, 0, l.count)
 	f := fields{raw, true}
@@ -151,9 +154,10 @@ func parseDirectory(raw []byte, l layout) (members []member, replaced int, err e
 	return members, len(all) - len(members), nil
 }
 
-// lastOfName sorts members by name and keeps the last one of each name in the order of the
-// directory. Writers that cannot overwrite a member, as zarr-python's ZipStore, append another
-// one, and readers that index the directory by name, as Python's zipfile, find the last.
+// lastOfName sorts members by name and keeps the last one of each name in the order of
+// the directory. Writers that cannot overwrite a member, as zarr-python's ZipStore,
+// append another one, and readers that index the directory by name, as Python's zipfile,
+// find the last.
 func lastOfName(all []member) []member {
 	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	last := all[:0:0]
@@ -200,7 +204,8 @@ func parseMember(f *fields) (m member, err error) {
 	return m, m.check()
 }
 
-// widen takes the numbers that are too large for their places from the extra field of ZIP64.
+// widen takes the numbers that are too large for their places from the extra field of
+// ZIP64.
 func (m *member) widen(extra []byte, disk int) error {
 	var long fields
 	for f := (fields{extra, true}); len(f.b) > 0; {
@@ -237,7 +242,8 @@ func (m *member) widen(extra []byte, disk int) error {
 	return nil
 }
 
-// place finds out where the bytes of members may end at the latest, and refuses those that share bytes. The directory begins at end.
+// place finds out where the bytes of members may end at the latest, and refuses those
+// that share bytes. The directory begins at end.
 func place(all []member, end int64) error {
 	order := make([]*member, len(all))
 	for i := range all {

@@ -101,8 +101,9 @@ func TestDamaged(t *testing.T) {
 	open(t, sound(t))
 }
 
-// TestRepeatedNames reads the last of several members with one name, also where the directory
-// lists them in another order than they lie in, and refuses two that share bytes.
+// TestRepeatedNames reads the last of several members with one name, also where the
+// directory lists them in another order than they lie in, and refuses two that share
+// bytes.
 func TestRepeatedNames(t *testing.T) {
 	packed := pack(t, stdzip.Store, false, map[string][]byte{"c/0": []byte("0123"), "c/1": []byte("4567"), "c/2": []byte("89"), "d/": nil, "e/": nil})
 	for from, to := range map[string]string{"c/1": "c/0", "e/": "d/"} {
@@ -183,7 +184,8 @@ func TestDamagedMembers(t *testing.T) {
 	}
 }
 
-// TestDeflated sees that sizes of deflated members are exact, and that one that lies costs no memory.
+// TestDeflated sees that sizes of deflated members are exact, and that one that lies
+// costs no memory.
 func TestDeflated(t *testing.T) {
 	value := []byte(strings.Repeat("0123456789", 100_000))
 	for name, size := range map[string]int{"right": 1_000_000, "longer": 1_000_001, "shorter": 999_999, "much longer": 1 << 21, "nothing": 0} {
@@ -249,7 +251,8 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// FuzzOpen sees that any bytes are refused, or are an archive whose members agree with what the standard library finds.
+// FuzzOpen sees that any bytes are refused, or are an archive whose members agree with
+// what the standard library finds.
 func FuzzOpen(f *testing.F) {
 	values := map[string][]byte{"a/zarr.json": []byte("{}"), "a/c/0": bytes.Repeat([]byte("0123"), 50), "ü": nil}
 	for _, method := range []uint16{stdzip.Store, stdzip.Deflate} {
@@ -296,8 +299,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestChecksums sees that members whose directory has another checksum are refused, be they
-// stored or deflated, read whole or, where all of it is decoded, in part.
+// TestChecksums sees that members whose directory has another checksum are refused, be
+// they stored or deflated, read whole or, where all of it is decoded, in part.
 func TestChecksums(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), 100)
 	for _, method := range []uint16{stdzip.Store, stdzip.Deflate} {

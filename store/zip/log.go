@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/internal/vfs"
 )
 
-// log is a temporary file. Its writer holds the lock of a file beside it, so that the writer of
-// another archive can tell whether it was killed.
+// log is a temporary file. Its writer holds the lock of a file beside it, so that the
+// writer of another archive can tell whether it was killed.
 type log struct {
 	name string
 	w, r vfs.File
@@ -21,7 +21,8 @@ type log struct {
 }
 
 const (
-	// temporary begins the names of files that are being written. Package file hides them.
+	// temporary begins the names of files that are being written. Package file hides
+	// them.
 	temporary = own.Temporary
 	// lockSuffix ends the name of the file whose lock the writer of a log holds.
 	lockSuffix = ".zip-lock"
@@ -29,7 +30,8 @@ const (
 	logTries = 8
 )
 
-// newLog begins a temporary file in fsys. The lock comes first: a log without one is never swept.
+// newLog begins a temporary file in fsys. The lock comes first: a log without one is
+// never swept.
 func newLog(fsys vfs.FS) (*log, error) {
 	l := &log{}
 	var err error
@@ -64,8 +66,8 @@ func (l *log) close() error {
 	return errors.Join(l.w.Close(), l.r.Close())
 }
 
-// remove ends the log without a trace. Where it cannot be removed its lock file stays, so that
-// a sweep tries again.
+// remove ends the log without a trace. Where it cannot be removed its lock file stays, so
+// that a sweep tries again.
 func (l *log) remove(fsys vfs.FS) error {
 	err := errors.Join(l.close(), fsys.Remove(l.name))
 	if err != nil && l.lock != nil {

@@ -23,8 +23,8 @@ func temporaries(t *testing.T, disk vfs.FS) (names []string) {
 	return names
 }
 
-// TestSweep kills a writer before every operation. The next archive in the directory leaves
-// nothing of it, and the archive is whole or not there.
+// TestSweep kills a writer before every operation. The next archive in the directory
+// leaves nothing of it, and the archive is whole or not there.
 func TestSweep(t *testing.T) {
 	left := 0
 	for k := int64(0); ; k++ {
@@ -57,7 +57,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepSparesTheLiving writes archives beside each other: none takes the file of another one.
+// TestSweepSparesTheLiving writes archives beside each other: none takes the file of
+// another one.
 func TestSweepSparesTheLiving(t *testing.T) {
 	disk := vfs.NewDisk()
 	first, err := zip.On(disk, "x.zip")

@@ -22,7 +22,8 @@ type member struct {
 	isDir         bool
 }
 
-// mostDeflated is more than the bytes that one deflated byte can stand for, which are 1032.
+// mostDeflated is more than the bytes that one deflated byte can stand for, which are
+// 1032.
 const mostDeflated = 1100
 
 // check refuses what no member can be.
@@ -55,8 +56,9 @@ func (m *member) readable() error {
 	return nil
 }
 
-// locate returns where the member's bytes begin, from the record that stands before them (section 4.3.7), of which raw has at least
-// the fixed part and the name. What both records say has to agree.
+// locate returns where the member's bytes begin, from the record that stands before them
+// (section 4.3.7), of which raw has at least the fixed part and the name. What both
+// records say has to agree.
 func (m *member) locate(raw []byte) (int64, error) {
 	f := fields{raw, true}
 	signature := f.u32()

@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Get implements [store.Store]. A range of a deflated member costs the whole member, in little memory.
+// Get implements [store.Store]. A range of a deflated member costs the whole member, in
+// little memory.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
@@ -47,10 +48,12 @@ func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return dst, s.describe(m), err
 }
 
-// smallMember is how many bytes a member has at most that is read together with the record before it.
+// smallMember is how many bytes a member has at most that is read together with the
+// record before it.
 const smallMember = 1 << 20
 
-// slack is how many bytes more than expected the record before a member may have to be read in one go.
+// slack is how many bytes more than expected the record before a member may have to be
+// read in one go.
 const slack = 256
 
 // read appends bytes of a member that is stored as it is.
@@ -107,10 +110,12 @@ func (s *Store) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, er
 // inflaters are decoders that are used again.
 var inflaters sync.Pool
 
-// firstStep is how many bytes are made room for before they have come: a size that the directory only claims takes no memory.
+// firstStep is how many bytes are made room for before they have come: a size that the
+// directory only claims takes no memory.
 const firstStep = 16 << 20
 
-// inflate appends bytes of a deflated member. All of it is decoded, so that its checksum can be compared.
+// inflate appends bytes of a deflated member. All of it is decoded, so that its checksum
+// can be compared.
 func (s *Store) inflate(ctx context.Context, m *member, off, n int64, dst []byte) ([]byte, error) {
 	data := m.data.Load()
 	if data == 0 {
@@ -218,7 +223,8 @@ func (p *packed) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// fault returns the error of the archive where there was one, and else says that the member does not decode.
+// fault returns the error of the archive where there was one, and else says that the
+// member does not decode.
 func (p *packed) fault(err error) error {
 	if p.err != nil {
 		return p.err

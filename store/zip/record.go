@@ -31,7 +31,8 @@ const (
 	regular, directory = 0o100000, 0o040000
 )
 
-// fields reads numbers in little endian, one after the other. A record that is too short reads as zeros, and ok turns false.
+// fields reads numbers in little endian, one after the other. A record that is too short
+// reads as zeros, and ok turns false.
 type fields struct {
 	b  []byte
 	ok bool

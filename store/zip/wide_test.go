@@ -30,7 +30,8 @@ func (s sparse) Get(_ context.Context, _ store.Key, q store.Request, dst []byte)
 	return append(dst, part...), store.Info{Size: s.size}, nil
 }
 
-// TestWide writes and reads records of members that are beyond 4 GiB, in place and in length.
+// TestWide writes and reads records of members that are beyond 4 GiB, in place and in
+// length.
 func TestWide(t *testing.T) {
 	small := []byte("small")
 	members := []written{

@@ -13,7 +13,8 @@ import (
 
 var errClosed = errors.New("the archive is closed")
 
-// append writes a value with the record before it (section 4.3.7), and notes in m where they are.
+// append writes a value with the record before it (section 4.3.7), and notes in m where
+// they are.
 func (l *log) append(m *written, value []byte) error {
 	m.off, m.wideRecord = l.end, m.size >= full32
 	record := m.local()
@@ -28,7 +29,8 @@ func (l *log) append(m *written, value []byte) error {
 	return nil
 }
 
-// day is the date of all members, the first that the format knows: archives of the same values are the same.
+// day is the date of all members, the first that the format knows: archives of the same
+// values are the same.
 const day = 1<<5 | 1
 
 // flags says how the name is spelled.
@@ -152,8 +154,9 @@ func (l *log) pack(to *log, members []written) error {
 	return nil
 }
 
-// Close makes the archive appear at its name, whole and durable. Afterwards, and after [Archive.Discard], it does nothing. An
-// archive without a value is not made. Where Close fails there is no archive, unless the error wraps [store.ErrDurability].
+// Close makes the archive appear at its name, whole and durable. Afterwards, and after
+// [Archive.Discard], it does nothing. An archive without a value is not made. Where Close
+// fails there is no archive, unless the error wraps [store.ErrDurability].
 func (a *Archive) Close() error { return a.end(true) }
 
 // Discard ends the archive without a trace. After [Archive.Close] it does nothing.

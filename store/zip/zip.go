@@ -1,21 +1,27 @@
-// Package zip is the store of the members of one zip archive: a key is the name of a member.
+// Package zip is the store of the members of one zip archive: a key is the name of a
+// member.
 //
-// [Open] reads an archive that is a value of another store, so that one on a far server is read by ranges, and no more of
-// it than is asked for. [Create] writes an archive, once: it appears at its name when it is closed, whole.
+// [Open] reads an archive that is a value of another store, so that one on a far server
+// is read by ranges, and no more of it than is asked for. [Create] writes an archive,
+// once: it appears at its name when it is closed, whole.
 //
 // # What is read
 //
-// Members that are stored or deflated, archives of any size (ZIP64). Of several members with one
-// name the last entry of the directory counts ([Store.Notes] tells). The archive is one version of its value: if it is replaced
-// while it is open, reads fail with [store.ErrConflict]. Checksums are compared wherever a member is read to its end.
+// Members that are stored or deflated, archives of any size (ZIP64). Of several members
+// with one name the last entry of the directory counts ([Store.Notes] tells). The archive
+// is one version of its value: if it is replaced while it is open, reads fail with
+// [store.ErrConflict]. Checksums are compared wherever a member is read to its end.
 //
 // # What is refused
 //
-// An archive is refused with [ErrCorrupt] as a whole where readers could disagree on what is in it: if its records do not fill their
-// places exactly, if names are no legal keys, if members overlap, if sizes cannot be. Nothing is ever extracted,
-// so that names lead nowhere. Members that are encrypted, compressed in another way or no files fail by themselves.
+// An archive is refused with [ErrCorrupt] as a whole where readers could disagree on what
+// is in it: if its records do not fill their places exactly, if names are no legal keys,
+// if members overlap, if sizes cannot be. Nothing is ever extracted, so that names lead
+// nowhere. Members that are encrypted, compressed in another way or no files fail by
+// themselves.
 //
-// Source: the format is that of APPNOTE.TXT 6.3.10 of PKWARE; sections are named in the comments.
+// Source: the format is that of APPNOTE.TXT 6.3.10 of PKWARE; sections are named in the
+// comments.
 package zip
 
 import (
@@ -32,17 +38,20 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ErrCorrupt says that bytes are no zip archive, or one that is damaged or made to deceive. Get another copy.
+// ErrCorrupt says that bytes are no zip archive, or one that is damaged or made to
+// deceive. Get another copy.
 var ErrCorrupt = errors.New("zip: damaged archive")
 
 // Options say how an archive is read. The zero Options are the defaults.
 type Options struct {
-	// Directory is the most bytes of the archive's directory, which is held in memory; 0 stands for 256 MiB, some two million members.
+	// Directory is the most bytes of the archive's directory, which is held in memory; 0
+	// stands for 256 MiB, some two million members.
 	Directory int64
 }
 
-// Store reads the members of an archive. It has the powers [store.Stater] and [store.Lister], and its methods may be called
-// from several goroutines at once. Make one with [Open] and end it with [Store.Close].
+// Store reads the members of an archive. It has the powers [store.Stater] and
+// [store.Lister], and its methods may be called from several goroutines at once. Make one
+// with [Open] and end it with [Store.Close].
 type Store struct {
 	archive *store.Pinned
 	info    store.Info
@@ -52,8 +61,8 @@ type Store struct {
 	replaced int // members that a later one of the same name replaces
 }
 
-// Open opens the archive that is the value at key of s. Store.Close closes s, too, where it can be.
-// What is no archive wraps [ErrCorrupt]. A nil opt is the zero [Options].
+// Open opens the archive that is the value at key of s. Store.Close closes s, too, where
+// it can be. What is no archive wraps [ErrCorrupt]. A nil opt is the zero [Options].
 func Open(ctx context.Context, s store.Store, key store.Key, opt *Options) (*Store, error) {
 	z := &Store{archive: store.Pin(s, key, store.Info{}), below: s}
 	var o Options
@@ -75,7 +84,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Notes says in what respects the archive was read in one of several ways: one sentence each.
+// Notes says in what respects the archive was read in one of several ways: one sentence
+// each.
 func (s *Store) Notes() []string {
 	if s.replaced == 0 {
 		return nil
@@ -96,7 +106,8 @@ func (s *Store) find(ctx context.Context, key store.Key) (*member, error) {
 	return &s.members[i], nil
 }
 
-// describe returns what is known of a member. It is of the version that the archive is of.
+// describe returns what is known of a member. It is of the version that the archive is
+// of.
 func (s *Store) describe(m *member) store.Info {
 	return store.Info{Size: m.size, Version: s.info.Version, Modified: s.info.Modified}
 }

@@ -156,7 +156,8 @@ func contents(archive []byte) (map[string][]byte, error) {
 	return values, nil
 }
 
-// TestWritten writes, replaces and deletes at random, and finds what is meant in the archive, and nothing else.
+// TestWritten writes, replaces and deletes at random, and finds what is meant in the
+// archive, and nothing else.
 func TestWritten(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -319,7 +320,8 @@ func TestReplaced(t *testing.T) {
 	if _, err := below.(store.Writer).Put(t.Context(), archiveKey, other, store.Flush); err != nil {
 		t.Fatal(err)
 	}
-	// A store in memory keeps the old version for those who have it open; one that does not says that there was a conflict.
+	// A store in memory keeps the old version for those who have it open; one that does
+	// not says that there was a conflict.
 	got, _, err := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil)
 	if string(got) != "old" && !errors.Is(err, store.ErrConflict) {
 		t.Errorf("%q, %v", got, err)
@@ -387,7 +389,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// TestReplace checks that an archive stays as it is until the one that replaces it is closed.
+// TestReplace checks that an archive stays as it is until the one that replaces it is
+// closed.
 func TestReplace(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.zip")
 	key := store.MustKey("k")

@@ -56,8 +56,8 @@ func (r Rows) Advance(n int) {
 	}
 }
 
-// Interleave makes one round: number by number of the registers i and i+half become the registers 2i and 2i+1. The numbers have
-// size bytes: 1, 2, 4 or 8.
+// Interleave makes one round: number by number of the registers i and i+half become the
+// registers 2i and 2i+1. The numbers have size bytes: 1, 2, 4 or 8.
 func Interleave(v []reg.VecVirtual, size int) []reg.VecVirtual {
 	half := len(v) / 2
 	out := make([]reg.VecVirtual, 0, len(v))

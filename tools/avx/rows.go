@@ -5,8 +5,9 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// CopyRows makes a function that copies rows. Both halves of a line of the cache are written one after the other, so that it
-// does not matter how soon the line leaves the cache.
+// CopyRows makes a function that copies rows. Both halves of a line of the cache are
+// written one after the other, so that it does not matter how soon the line leaves the
+// cache.
 func CopyRows() {
 	TEXT("copyRows", NOSPLIT, "func(dst, src *byte, ds, ss, rows, bytes int)")
 	Pragma("noescape")

@@ -66,8 +66,8 @@ func (b *bench) test(ctx context.Context, args []string) (string, error) {
 	return out.String(), err
 }
 
-// hangs is the verdict on a mutant whose tests ran out of time, and none of them failed. They may have noticed it, or the
-// machine may have been slow.
+// hangs is the verdict on a mutant whose tests ran out of time, and none of them failed.
+// They may have noticed it, or the machine may have been slow.
 const hangs = "hangs: no test failed in time"
 
 // hung reports whether tests ran out of time and none failed.

@@ -8,10 +8,11 @@ import (
 	"varve.dev/zarr/tools/avx"
 )
 
-// Eight bytes in a row are taken for eight rows of bits and transposed; to split the bits of many bytes is then to shuffle
-// elements of eight bytes.
+// Eight bytes in a row are taken for eight rows of bits and transposed; to split the bits
+// of many bytes is then to shuffle elements of eight bytes.
 
-// swaps are the three steps that transpose 8 by 8 bits: what mask selects changes place with what is shift bits above.
+// swaps are the three steps that transpose 8 by 8 bits: what mask selects changes place
+// with what is shift bits above.
 var swaps = []struct {
 	shift uint64
 	mask  uint64

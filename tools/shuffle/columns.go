@@ -8,10 +8,12 @@ import (
 	"varve.dev/zarr/tools/avx"
 )
 
-// Sixteen bytes an element would take all registers and one more. But after the first round nothing of the upper half of a
-// register meets anything of the lower half any more, so that each half is shuffled by itself in eight registers.
+// Sixteen bytes an element would take all registers and one more. But after the first
+// round nothing of the upper half of a register meets anything of the lower half any
+// more, so that each half is shuffled by itself in eight registers.
 
-// halves are the sixteen rows of bytes, of which the first or the last eight have addresses.
+// halves are the sixteen rows of bytes, of which the first or the last eight have
+// addresses.
 type halves struct {
 	avx.Rows
 	back reg.Register // from the last eight to the first, 32 bytes on
@@ -39,7 +41,8 @@ func (h halves) next() {
 	}
 }
 
-// elements are the addresses of four elements of each quarter of a group, which begin step bytes apart.
+// elements are the addresses of four elements of each quarter of a group, which begin
+// step bytes apart.
 type elements [4]avx.Rows
 
 func newElements(base, step, three reg.Register) elements {
@@ -97,7 +100,8 @@ func genShuffleColumns() {
 	})
 }
 
-// loadColumns loads 32 elements, the registers of a lane, and makes the first round, of which it keeps one half.
+// loadColumns loads 32 elements, the registers of a lane, and makes the first round, of
+// which it keeps one half.
 func loadColumns(e elements, half int) []reg.VecVirtual {
 	var v []reg.VecVirtual
 	for i := range 8 {
@@ -140,8 +144,8 @@ func genUnshuffleColumns() {
 	})
 }
 
-// loadHalf loads 32 bytes of each of sixteen rows and makes the first round, of which it keeps one half. The second time it
-// leaves the addresses at the last eight.
+// loadHalf loads 32 bytes of each of sixteen rows and makes the first round, of which it
+// keeps one half. The second time it leaves the addresses at the last eight.
 func loadHalf(from halves, half int) []reg.VecVirtual {
 	v := loadRows(from.Rows, 8)
 	from.up()

@@ -1,9 +1,10 @@
 // Command shuffle generates the AVX2 assembly of package internal/shuffle.
 //
-// Registers hold 16 bytes a lane, and the two lanes of one hold two groups of 16 elements. The place of a byte in the size
-// registers of a group is a number: the register, then the byte in it. To shuffle is to rotate the bits of that number
-// by four, and to interleave the bytes of the registers i and i+size/2 rotates it by one. So four rounds shuffle, and as many
-// rounds as the size has bits unshuffle.
+// Registers hold 16 bytes a lane, and the two lanes of one hold two groups of 16
+// elements. The place of a byte in the size registers of a group is a number: the
+// register, then the byte in it. To shuffle is to rotate the bits of that number by four,
+// and to interleave the bytes of the registers i and i+size/2 rotates it by one. So four
+// rounds shuffle, and as many rounds as the size has bits unshuffle.
 package main
 
 import (
@@ -31,7 +32,8 @@ func main() {
 	Generate()
 }
 
-// arguments loads dst, src, stride and the number of groups, of which there is at least one.
+// arguments loads dst, src, stride and the number of groups, of which there is at least
+// one.
 func arguments() (dst, src, stride, groups reg.Register) {
 	return Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("stride"), GP64()), Load(Param("groups"), GP64())
 }

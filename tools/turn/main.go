@@ -1,12 +1,14 @@
 // Command turn generates the AVX2 assembly of package internal/turn.
 //
-// A register holds 16 bytes of one row of a plane in its lower lane, and 16 bytes of another row in the upper one. As many
-// registers as 16 bytes have elements are a square of each lane. The place of an element there is a number: the register, then the
-// element in the lane. To turn the square is to exchange the two halves of the bits of that number, and to interleave the elements
-// of the registers i and i+half rotates it by one bit. So four rounds turn bytes, three turn pairs of them, and so on.
+// A register holds 16 bytes of one row of a plane in its lower lane, and 16 bytes of
+// another row in the upper one. As many registers as 16 bytes have elements are a square
+// of each lane. The place of an element there is a number: the register, then the element
+// in the lane. To turn the square is to exchange the two halves of the bits of that
+// number, and to interleave the elements of the registers i and i+half rotates it by one
+// bit. So four rounds turn bytes, three turn pairs of them, and so on.
 //
-// The lanes of a turned register are 32 bytes of a row of the destination, and the next rows of the source give it as many more,
-// so that whole lines of the cache are written.
+// The lanes of a turned register are 32 bytes of a row of the destination, and the next
+// rows of the source give it as many more, so that whole lines of the cache are written.
 package main
 
 import (
@@ -95,8 +97,9 @@ func turned(v []reg.VecVirtual, size int) []reg.VecVirtual {
 	return v
 }
 
-// turnFar turns a group of small elements, for whose rows there are too few registers to hold all addresses. Of bytes there would
-// be sixteen registers and one more, so their first round keeps eight columns, and all is done twice.
+// turnFar turns a group of small elements, for whose rows there are too few registers to
+// hold all addresses. Of bytes there would be sixteen registers and one more, so their
+// first round keeps eight columns, and all is done twice.
 func turnFar(size, bytes int, src, ss, three reg.Register, to avx.Rows, ds reg.Register) {
 	passes := 2 / size // of eight columns each
 	for half := range passes {
@@ -141,7 +144,8 @@ func (e eights) four() {
 	}
 }
 
-// turnedFar loads 32 rows of bytes or 16 of pairs and returns eight columns, one a register.
+// turnedFar loads 32 rows of bytes or 16 of pairs and returns eight columns, one a
+// register.
 func turnedFar(e eights, size, half int) []reg.VecVirtual {
 	var v []reg.VecVirtual
 	for i := range 8 {
@@ -167,7 +171,8 @@ func turnedFar(e eights, size, half int) []reg.VecVirtual {
 	return v
 }
 
-// genStream makes the function that writes lines past the cache, as all that is written once and is too large for it.
+// genStream makes the function that writes lines past the cache, as all that is written
+// once and is too large for it.
 func genStream() {
 	TEXT("stream", NOSPLIT, "func(dst, src, next *byte, ds, ss, ns, rows, bytes, skip int)")
 	Pragma("noescape")

@@ -10,7 +10,8 @@ import (
 	"varve.dev/zarr/bench/protocol"
 )
 
-// copyFiles reads every file and writes another one with its bytes; names and files are synced where that is asked for.
+// copyFiles reads every file and writes another one with its bytes; names and files are
+// synced where that is asked for.
 func copyFiles(r protocol.Request) (a protocol.Answer, err error) {
 	names, begins, total, err := files(r.Store)
 	if err != nil {

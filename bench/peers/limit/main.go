@@ -1,5 +1,6 @@
-// Limit shows what a machine can do, as a bound for the benchmarks: it reads the files of chunks into one block, decodes frames of zstd
-// that it has in memory, and copies files, on all cores and without Zarr. What it makes is no array.
+// Limit shows what a machine can do, as a bound for the benchmarks: it reads the files of
+// chunks into one block, decodes frames of zstd that it has in memory, and copies files,
+// on all cores and without Zarr. What it makes is no array.
 package main
 
 import (
@@ -48,7 +49,8 @@ func run(args []string) error {
 	return answer.Print(os.Stdout)
 }
 
-// files returns the names of all chunks, and where each begins if they stand one behind the other.
+// files returns the names of all chunks, and where each begins if they stand one behind
+// the other.
 func files(store string) (names []string, begins []int64, total int64, err error) {
 	err = filepath.WalkDir(filepath.Join(store, "c"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

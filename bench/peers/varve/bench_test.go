@@ -8,7 +8,8 @@ import (
 	"varve.dev/zarr/bench/protocol"
 )
 
-// BenchmarkWork does the work of the request in VARVE_REQUEST, so that it can be profiled:
+// BenchmarkWork does the work of the request in VARVE_REQUEST, so that it can be
+// profiled:
 //
 //	VARVE_REQUEST='{"work":"read-all","store":"…"}' go test -run '^$' -bench Work -cpuprofile cpu.out
 func BenchmarkWork(b *testing.B) {

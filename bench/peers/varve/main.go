@@ -40,7 +40,8 @@ func run(ctx context.Context, args []string) error {
 	return answer.Print(os.Stdout)
 }
 
-// options returns how nodes are opened. How many regions there are at a time is the program's own business.
+// options returns how nodes are opened. How many regions there are at a time is the
+// program's own business.
 func options(r protocol.Request) *zarr.Options {
 	o := &zarr.Options{Budget: r.Budget, Shards: zarr.Shards{IndexCache: r.IndexCache, Gap: r.Gap}}
 	if r.Regions == "" {

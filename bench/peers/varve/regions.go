@@ -24,7 +24,8 @@ func regions(r protocol.Request) ([]selection.Box, error) {
 	return boxes, nil
 }
 
-// each calls f for every box, n calls at a time, with room for its elements. Memory is used again from call to call.
+// each calls f for every box, n calls at a time, with room for its elements. Memory is
+// used again from call to call.
 func each(boxes []selection.Box, size, n int, f func(i int, buffer []byte) error) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -61,13 +62,15 @@ func bytesOf(box selection.Box, size int) int {
 	return int(n)
 }
 
-// buffers is memory that is not in use, the longest last. Regions differ in size, so what one call grew serves all.
+// buffers is memory that is not in use, the longest last. Regions differ in size, so what
+// one call grew serves all.
 type buffers struct {
 	mu   sync.Mutex
 	free [][]byte
 }
 
-// take returns n bytes: of the shortest buffer that has them, else new ones instead of the longest.
+// take returns n bytes: of the shortest buffer that has them, else new ones instead of
+// the longest.
 func (b *buffers) take(n int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
