@@ -186,3 +186,24 @@ func TestTextStaysTextConsolidated(t *testing.T) {
 		t.Errorf("%v, %s", err, same)
 	}
 }
+
+// TestBareNumbersInToV2 takes bare numbers in attributes to format 2 and back.
+func TestBareNumbersInToV2(t *testing.T) {
+	doc := `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int8","fill_value":0,"attributes":{"a":NaN,"m":[-Infinity,"NaN",1]},
+	"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},"chunk_key_encoding":{"name":"v2"},"codecs":[{"name":"bytes"}]}`
+	a, err := metadata.ParseArray([]byte(doc), metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := a.ToV2(metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := metadata.MarshalAttributesV2(b.Attributes, metadata.Limits{})
+	if want := `{"a":NaN,"m":[-Infinity,"NaN",1]}`; err != nil || noSpace(out) != want {
+		t.Errorf("format 2 has %s (%v), want %s", out, err, want)
+	}
+	if back := noSpace(metadata.BareNumbers(b.ToV3().Attributes)); back != `{"a":NaN,"m":[-Infinity,"NaN",1]}` {
+		t.Errorf("format 3 has %s again", back)
+	}
+}

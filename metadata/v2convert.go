@@ -81,7 +81,8 @@ func (a *Array) ToV2(l Limits) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := ParseV2(V2Array, document, attributes, l)
+	// Both were parsed before: a string in them that stands for a bare NaN is no text.
+	b, err := parseV2(V2Array, document, attributes, l)
 	if err != nil {
 		return nil, err
 	}

@@ -21,15 +21,23 @@ var errUntrimmed = fmt.Errorf("%w: a trim was not finished; whoever opens the ar
 // asides yields the keys, below the array, under which a trim that was not finished may
 // have put chunks aside. It is for stores that cannot be listed. A trim makes the last
 // chunks along listed axes end at the extent, so these are asked for, and no others.
-func asides(a *zarr.Array) iter.Seq2[string, error] {
+func asides(ctx context.Context, a *zarr.Array) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		ends := lastTrimmed(a.Grid())
+		if ends == nil {
+			return
+		}
 		p, err := store.ParsePath(a.Path())
 		if err != nil {
 			yield("", err)
 			return
 		}
-		ends := lastTrimmed(a.Grid())
 		for chunk := range a.Chunks() {
+			// There may be very many before the next one that is asked for.
+			if err := ctx.Err(); err != nil {
+				yield("", err)
+				return
+			}
 			if !isLast(chunk.Index, ends) {
 				continue
 			}
@@ -104,7 +112,7 @@ func noneAside(ctx context.Context, s store.Store, p store.Path, a *zarr.Array) 
 	g, each := parallel.New(ctx)
 	g.SetLimit(askedAtOnce)
 	var failed error
-	for name, err := range asides(a) {
+	for name, err := range asides(each, a) {
 		if err != nil || each.Err() != nil {
 			failed = err
 			break

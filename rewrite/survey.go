@@ -204,7 +204,7 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 		yield("", err)
 		return
 	}
-	if !c.knownOf(n, "", yield) {
+	if !c.knownOf(ctx, n, "", yield) {
 		return
 	}
 	g, isGroup := n.(*zarr.Group)
@@ -228,14 +228,17 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 				return
 			}
 		}
-		if !c.knownOf(n, m.Path+"/", yield) {
+		if !c.knownOf(ctx, n, m.Path+"/", yield) {
 			return
 		}
 	}
 }
 
+// mostAsked is how many chunks of an array are asked for one by one. That takes days.
+const mostAsked = 1 << 32
+
 // knownOf yields the keys of one node.
-func (c *copier) knownOf(n zarr.Node, dir string, yield func(string, error) bool) bool {
+func (c *copier) knownOf(ctx context.Context, n zarr.Node, dir string, yield func(string, error) bool) bool {
 	for _, name := range append(slices.Clip(documentNames), own.Dir+"/"+pendingName) {
 		if !yield(dir+name, nil) {
 			return false
@@ -245,7 +248,13 @@ func (c *copier) knownOf(n zarr.Node, dir string, yield func(string, error) bool
 	if !isArray {
 		return true
 	}
-	for name, err := range asides(a) {
+	if n, ok := a.Grid().NumChunks(); !ok || n > mostAsked {
+		err := fmt.Errorf("%w: the store cannot list what is stored, and to ask for each of %v chunks takes too long",
+			zarr.ErrLimit, a.Grid().Chunks())
+		yield("", fmt.Errorf("%q: %w", "/"+a.Path(), err))
+		return false
+	}
+	for name, err := range asides(ctx, a) {
 		if !yield(dir+name, err) || err != nil {
 			return false
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -250,5 +251,27 @@ func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 	}
 	if got, err := zarr.Read[int32](t.Context(), a, nil); err != nil || !slices.Equal(got.Data, want) {
 		t.Errorf("%s holds %v (%v), want %v", path, got.Data, err, want)
+	}
+}
+
+// TestCopyUnlistedHuge copies arrays of more chunks than can be asked for from stores that
+// cannot be listed.
+func TestCopyUnlistedHuge(t *testing.T) {
+	ctx, m := t.Context(), memory.New()
+	for name, cut := range map[string]grid.Cut{"regular": grid.Every(1), "listed": grid.Runs(grid.Run{Length: 1, Count: 1 << 62})} {
+		spec := zarr.Spec{Shape: []int64{1 << 62}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}
+		if _, err := zarr.On(m).CreateArray(ctx, name, spec, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, err := rewrite.Copy(ctx, at(unlisted{m}, name), at(memory.New(), "x"), nil)
+		if !errors.Is(err, zarr.ErrLimit) {
+			t.Errorf("%s: %v, want ErrLimit", name, err)
+		}
+		ended, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		_, err = rewrite.ConvertTo(ended, at(unlisted{m}, name), at(memory.New(), "x"), 2, nil)
+		cancel()
+		if err == nil {
+			t.Errorf("%s: converted", name)
+		}
 	}
 }

@@ -32,7 +32,7 @@ func segments(path string) []string {
 func resolve(from store.Path, place string) (string, error) {
 	to := path.Join(from.String(), place)
 	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {
-		return "", fmt.Errorf("%w: %q leads out of the store: open it at a directory above", store.ErrInvalidKey, place)
+		return "", fmt.Errorf("%w: %q leads out of the store: open it at a directory above, or remove %s from a node that was copied by hand in the middle of the change", store.ErrInvalidKey, place, pointerName)
 	}
 	if to == "." {
 		to = ""
