@@ -41,6 +41,7 @@ func TestConvertMissing(t *testing.T) {
 		},
 		"zero":       {descr: `"<i8"`, fill: "0", fill3: "0", attributes3: `{"_FillValue":0}`, note: "the fill value 0, which"},
 		"floats":     {descr: `"<f4"`, fill: "-99.5", fill3: "-99.5", attributes3: `{"_FillValue":"AAAAAADgWMA="}`, note: "the fill value -99.5, which"},
+		"infinite":   {descr: `"<f4"`, fill: `"-Infinity"`, fill3: `"-Infinity"`, attributes3: `{"_FillValue":"AAAAAAAA8P8="}`, note: `the fill value "-Infinity", which`},
 		"NaN":        {descr: `">f8"`, fill: `"NaN"`, fill3: `"NaN"`, attributes3: `{"_FillValue":"AAAAAAAA+H8="}`, note: `the fill value "NaN", which`},
 		"booleans":   {descr: `"|b1"`, fill: "false", fill3: "false", attributes3: `{"_FillValue":false}`, note: "the fill value false, which"},
 		"complex":    {descr: `"<c8"`, fill: "[1.0,2.0]", fill3: "[1.0,2.0]", attributes3: `{"_FillValue":["AAAAAAAA8D8=","AAAAAAAAAEA="]}`, note: "the fill value [1.0,2.0], which"},

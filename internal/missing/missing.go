@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
@@ -188,7 +189,9 @@ func decode(t dtype.Type, v strictjson.Value) (elem []byte, ok bool) {
 		return nil, false
 	}
 	number := math.Float64frombits(binary.LittleEndian.Uint64(b))
-	elem, err = t.ParseText(strconv.FormatFloat(number, 'g', -1, 64))
+	// FormatFloat writes "+Inf" and "-Inf", which no type parses: elements have "inf".
+	text = strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(number, 'g', -1, 64), "+"))
+	elem, err = t.ParseText(text)
 	return elem, err == nil
 }
 

@@ -23,6 +23,10 @@ func TestFormat(t *testing.T) {
 		{dtype.Of[float64](), `"NaN"`, `"AAAAAAAA+H8="`},
 		{dtype.Of[float32](), `"NaN"`, `"AAAAAAAA+H8="`},
 		{dtype.Of[dtype.Float16](), "5", `"AAAAAAAAFEA="`},
+		{dtype.Of[float64](), `"Infinity"`, `"AAAAAAAA8H8="`},
+		{dtype.Of[float32](), `"-Infinity"`, `"AAAAAAAA8P8="`},
+		{dtype.Of[dtype.Float16](), `"Infinity"`, `"AAAAAAAA8H8="`},
+		{dtype.Of[complex64](), `["Infinity","-Infinity"]`, `["AAAAAAAA8H8=","AAAAAAAA8P8="]`},
 		{dtype.Of[complex64](), "[1,2]", `["AAAAAAAA8D8=","AAAAAAAAAEA="]`},
 	} {
 		elem, err := tt.typ.ParseFill([]byte(tt.fill))
