@@ -19,9 +19,10 @@ import (
 // millions.
 const shownMissing = 100
 
-// missingText returns the elements that attributes say stand for no value, as people read
-// them: _FillValue of floats is base64 in format 3. It is "" where there are none, and
-// what cannot be read is left to the attributes themselves.
+// missingText returns the elements that stand for no value, as people read them:
+// _FillValue of floats is base64 in format 3, and in format 2 the fill value is in its
+// place. It is "" where there are none, and what cannot be read is left to the attributes
+// themselves.
 func (f *arrayFacts) missingText() string {
 	t, err := dtype.Parse(f.doc.DataType.Name, f.doc.DataType.Configuration)
 	if err != nil {
@@ -29,7 +30,11 @@ func (f *arrayFacts) missingText() string {
 	}
 	unsigned, _ := attributeOf(f.Attributes, missing.Unsigned)
 	var texts []string
-	for _, name := range []string{missing.FillValue, missing.Value} {
+	names := []string{missing.FillValue, missing.Value}
+	if elem := f.missingFill(t); elem != nil {
+		texts, names = append(texts, shorten(valueText(t, elem), 60)), names[1:]
+	}
+	for _, name := range names {
 		raw, ok := attributeOf(f.Attributes, name)
 		if !ok {
 			continue
@@ -50,6 +55,21 @@ func (f *arrayFacts) missingText() string {
 		}
 	}
 	return strings.Join(texts, ", ")
+}
+
+// missingFill returns the fill value of format 2 where xarray takes it for missing, nil
+// where it does not: it masks no moments and no durations, and nothing where the fill
+// value is null.
+func (f *arrayFacts) missingFill(t dtype.Type) []byte {
+	masks := missing.Coded(t) || missing.IsText(t) || t.Kind() == dtype.Terminated || t.Variable()
+	if f.doc.Format() != 2 || f.doc.HasNullFill() || !masks {
+		return nil
+	}
+	elem, err := t.ParseFill(f.doc.FillValue)
+	if err != nil {
+		return nil
+	}
+	return elem
 }
 
 // missingValues yields the elements of a JSON list, and any other value by itself. A list

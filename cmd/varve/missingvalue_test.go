@@ -30,3 +30,24 @@ func TestMissingValueShown(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingFillShown shows the fill value of format 2 where xarray takes it for
+// missing, and not the attribute that it passes by then.
+func TestMissingFillShown(t *testing.T) {
+	for _, c := range []struct{ dtype, fill, attributes, want string }{
+		{"int16", "-99", `{}`, "-99"},
+		{"float32", "NaN", `{"missing_value": -1}`, "NaN, -1.0"},
+		{"int16", "-99", `{"_FillValue": -1, "missing_value": [-99, -2]}`, "-99, -2"},
+		{"int16", "null", `{"_FillValue": -1}`, "-1"},
+		{"int16", "null", `{}`, ""},
+		{"bool", "false", `{}`, "false"},
+		{"M8[s]", "0", `{}`, ""},
+	} {
+		node := newNode(t, "--shape", "2", "--dtype", c.dtype, "--zarr-format", "2", "--fill", c.fill, "--attributes", c.attributes)
+		_, after, _ := strings.Cut(must(t, "", "info", node), "missing value")
+		got, _, _ := strings.Cut(after, "\n")
+		if strings.TrimSpace(got) != c.want {
+			t.Errorf("%s %s %s: %q, want %q", c.dtype, c.fill, c.attributes, got, c.want)
+		}
+	}
+}
