@@ -166,8 +166,9 @@ type appending struct {
 	change               *change
 }
 
-// foresee refuses a source that cannot be appended, without reading its values. Of a
-// stream, a pipe and of JSON nothing is known before they are read.
+// foresee refuses a source that cannot be appended, without reading its values, unless
+// those of a node may be missing here. Of a stream, a pipe and of JSON nothing is known
+// before they are read.
 func (g *appending) foresee(cmd *cobra.Command, source string) error {
 	if source == "-" || source == "" {
 		return nil
@@ -187,7 +188,7 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 		return err
 	}
 	defer v.close()
-	if err := v.keepsSense(g.array); err != nil {
+	if err := v.keepsSense(cmd.Context(), g.array); err != nil {
 		return err
 	}
 	shape := g.array.Shape()

@@ -32,7 +32,7 @@ func gained(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int
 		return nil, err
 	}
 	g := &gain{values: v}
-	if err := v.keepsSense(a); err != nil {
+	if err := v.keepsSense(cmd.Context(), a); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
 	v.noteSense(cmd, a)

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,17 +20,51 @@ var senses = []string{"scale_factor", "add_offset", missing.Unsigned, missing.Fi
 // keepsSense refuses the numbers of another array that stand for something else there
 // than they would here: they are stored as they are, and readers would take them for
 // wrong values. Where that array says nothing of its numbers, they are taken as raw ones.
-func (v *values) keepsSense(a *zarr.Array) error {
-	if v.array == nil || v.typ != a.Type() || !isNumeric(v.typ) || !hasSense(v.array) {
+func (v *values) keepsSense(ctx context.Context, a *zarr.Array) error {
+	if v.array == nil || v.typ != a.Type() || !isNumeric(v.typ) {
 		return nil
 	}
-	faults := append(packingDiffers(v.array, a), unitsDiffer(v.array, a)...)
-	if len(faults) == 0 {
-		return nil
+	faults, err := v.faults(ctx, a)
+	if err != nil || len(faults) == 0 {
+		return err
 	}
 	return badArgument("the numbers of %s mean something else there than here: %s; encode them anew first, as xarray does, "+
 		"or give both the same attributes if they mean the same (varve attrs), or take bare numbers by way of a file: varve export %s -o FILE.npy",
 		v.name, strings.Join(faults, "; "), asWord(v.name))
+}
+
+// faults returns how the numbers of the node mean something else than those of an array.
+func (v *values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {
+	says := hasSense(v.array)
+	if says {
+		faults = append(packingDiffers(v.array, a), unitsDiffer(v.array, a)...)
+	}
+	if !says && !hasMissingFill(v.array) {
+		return nil, nil
+	}
+	p, err := packingOf(v.array)
+	q, also := packingOf(a)
+	if err != nil || also != nil || p.stored != q.stored {
+		return faults, nil // attributes that nobody can read are compared as they are spelled
+	}
+	if isCoordinate(v.array) {
+		p = p.ofCoordinate()
+	}
+	faults = append(faults, missingDiffers(p, q)...)
+	if len(faults) > 0 {
+		return faults, nil
+	}
+	if isCoordinate(a) {
+		q = q.ofCoordinate()
+	}
+	return v.hiddenBy(ctx, p, q)
+}
+
+// hasMissingFill reports whether the fill value of an array of format 2 says by itself
+// which element is missing. Zero does not: it is the fill value where nobody chose one.
+func hasMissingFill(a *zarr.Array) bool {
+	fill := a.FillValue()
+	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
 // noteSense tells people that the numbers of an array that says nothing of them are taken
@@ -65,9 +102,7 @@ func senseDiffers(from, to *zarr.Array, name string) string {
 	return fmt.Sprintf("%s is %s there and %s here", name, sense(from, name), sense(to, name))
 }
 
-// packingDiffers returns how the numbers of two arrays are packed in different ways, or
-// what is missing in the first one alone. What is missing in the second one alone is none
-// of the values of the first.
+// packingDiffers returns how the numbers of two arrays are packed in different ways.
 func packingDiffers(from, to *zarr.Array) (faults []string) {
 	p, err := packingOf(from)
 	q, also := packingOf(to)
@@ -81,19 +116,60 @@ func packingDiffers(from, to *zarr.Array) (faults []string) {
 		}
 	}
 	if p.stored != q.stored {
-		return append(faults, senseDiffers(from, to, missing.Unsigned))
+		faults = append(faults, senseDiffers(from, to, missing.Unsigned))
 	}
-	if isCoordinate(from) {
-		p = p.ofCoordinate()
-	}
-	for _, elem := range append(p.absent, p.filled) {
-		if elem == nil || unread || math.IsNaN(p.number(elem)) || bytes.Equal(elem, notATime) || q.isAbsent(elem, q.number(elem)) {
-			continue
-		}
+	return faults
+}
+
+// missingDiffers returns which elements are missing in the first of two arrays alone.
+func missingDiffers(p, q packing) (faults []string) {
+	for _, elem := range p.missingBut(q) {
 		faults = append(faults, fmt.Sprintf("%s stands for no value there and is a number here", p.stored.AppendText(nil, elem)))
 	}
 	return faults
 }
+
+// missingBut returns the elements that are missing in an array and numbers in another of
+// the same type. NaN and NaT are numbers nowhere.
+func (p packing) missingBut(q packing) (list [][]byte) {
+	for _, elem := range append(slices.Clone(p.absent), p.filled) {
+		if elem == nil || math.IsNaN(p.number(elem)) || bytes.Equal(elem, notATime) || q.isAbsent(elem, q.number(elem)) {
+			continue
+		}
+		list = append(list, elem)
+	}
+	return list
+}
+
+// hiddenBy returns which numbers of the node, which is packed as p, are missing where
+// elements are packed as q. The values are read to see whether there are any: most arrays
+// that differ in the missing value alone have none.
+func (v *values) hiddenBy(ctx context.Context, p, q packing) (faults []string, err error) {
+	q.absent, q.filled = q.missingBut(p), nil
+	if len(q.absent) == 0 {
+		return nil, nil
+	}
+	s, err := newSource(ctx, v.array, "", false)
+	if err != nil {
+		return nil, err
+	}
+	err = s.blocks(ctx, func(e elements) error {
+		for i := range e.len() {
+			if elem := e.at(i); q.isAbsent(elem, q.number(elem)) {
+				faults = []string{fmt.Sprintf("%s is a number there and stands for no value here", q.stored.AppendText(nil, elem))}
+				return errFound
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return faults, err
+}
+
+// errFound ends the search of hiddenBy.
+var errFound = errors.New("found")
 
 // unitsDiffer returns how the units of two arrays differ that both have some.
 func unitsDiffer(from, to *zarr.Array) (faults []string) {

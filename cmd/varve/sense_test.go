@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -85,6 +86,55 @@ func TestSenseOfFormat2(t *testing.T) {
 		_, errs, status := execute(t, "", "write", to, from)
 		if (status == 0) != (c.refused == "") || !strings.Contains(errs, c.refused) {
 			t.Errorf("%s %s: status %d, %s", c.name, c.fill, status, errs)
+		}
+	}
+}
+
+// TestMissingKept compares the missing values of two arrays that have nothing else to say
+// of their numbers. A number that is missing in the array alone is refused where it
+// occurs.
+func TestMissingKept(t *testing.T) {
+	const lost, found = "stands for no value there and is a number here", "is a number there and stands for no value here"
+	none, nan := `{"units": "K"}`, `{"_FillValue": "AAAAAAAA+H8="}`
+	minus1, inf := `{"_FillValue": "AAAAAAAA8L8="}`, `{"_FillValue": "AAAAAAAA8H8="}`
+	for _, c := range []struct{ format, dtype, from, to, data, refused string }{
+		{"2", "int32", "-2", "-1", "[4, 5]", "-2 " + lost},
+		{"2", "int32", "-1", "-1", "[4, -1]", ""},
+		{"2", "int32", "null", "-1", "[4, -1]", ""}, // bare numbers
+		{"2", "int32", "0", "-1", "[4, 0]", ""},     // nobody chose the zero
+		{"2", "float64", "NaN", "-1", `[-1, 5]`, "-1.0 " + found},
+		{"2", "float64", "NaN", "-1", `["NaN", 5]`, ""},
+		{"2", "float64", "NaN", "NaN", `["NaN", 5]`, ""},
+		{"3", "float32", nan, minus1, `["NaN", 5, -1]`, "-1.0 " + found},
+		{"3", "float32", nan, minus1, `["NaN", 5, 1]`, ""},
+		{"3", "float32", none, minus1, `[5, -1]`, "-1.0 " + found},
+		{"3", "float32", none, nan, `["NaN", 5]`, ""},
+		{"3", "float32", none, inf, `["Infinity", 5]`, "inf " + found},
+		{"3", "float32", minus1, inf, `[1, 5]`, "-1.0 " + lost},
+		{"3", "float32", `{}`, minus1, `[5, -1]`, ""}, // bare numbers
+	} {
+		commands := []string{"append"}
+		if c.format == "3" && c.refused != "" {
+			commands = append(commands, "write", "several")
+		}
+		for _, command := range commands {
+			group := filepath.Join(t.TempDir(), "g.zarr")
+			must(t, "", "create", group, "--group", "--zarr-format", c.format)
+			size := strconv.Itoa(strings.Count(c.data, ",") + 1)
+			for name, missing := range map[string]string{"from": c.from, "to": c.to} {
+				flag := map[string]string{"2": "--fill", "3": "--attributes"}[c.format]
+				createNoted(t, group+"/"+name, "--shape", size, "--dtype", c.dtype, "--zarr-format", c.format, flag, missing)
+			}
+			must(t, c.data, "write", group+"/from", "--format", "json")
+			args := []string{command, group + "/to", group + "/from"}
+			if command == "several" {
+				args = []string{"append", group + "/to", group + "/from", group + "/from"}
+			}
+			before := treeOf(t, group)
+			_, errs, status := execute(t, "", args...)
+			if (status == 0) != (c.refused == "") || c.refused != "" && treeOf(t, group) != before || !strings.Contains(errs, c.refused) {
+				t.Errorf("%s %s into %s: status %d, %s", command, c.from, c.to, status, errs)
+			}
 		}
 	}
 }

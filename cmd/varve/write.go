@@ -83,7 +83,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return unwritten(cmd, err)
 	}
 	defer v.close()
-	if err := v.keepsSense(a); err != nil {
+	if err := v.keepsSense(cmd.Context(), a); err != nil {
 		return err
 	}
 	v.noteSense(cmd, a)
