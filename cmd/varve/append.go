@@ -183,7 +183,7 @@ func (g *appending) foresee(cmd *cobra.Command, source string) error {
 			return err
 		}
 	}
-	v, err := openValues(cmd, source, g.formatName, g.array.Type())
+	v, err := openValues(cmd, source, g.formatName, g.array.Type(), g.array)
 	if err != nil {
 		return err
 	}

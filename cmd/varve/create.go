@@ -258,7 +258,7 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 // whose values it also opens.
 func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	if c.from != "" {
-		v, err := openValues(cmd, c.from, string(npyFormat), dtype.Type{})
+		v, err := openValues(cmd, c.from, string(npyFormat), dtype.Type{}, nil)
 		if err != nil {
 			return nil, nil, err
 		}

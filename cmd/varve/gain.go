@@ -27,7 +27,7 @@ type gain struct {
 // gained opens what is to be appended to an array along an axis, and counts its planes.
 // There may be none where a file of no length says so and nothing else grows.
 func gained(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, alone bool) (*gain, error) {
-	v, err := openValues(cmd, file, formatName, a.Type())
+	v, err := openValues(cmd, file, formatName, a.Type(), a)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -131,4 +133,31 @@ func numberOf(t dtype.Type) func(elem []byte) float64 {
 		}
 		return v
 	}
+}
+
+// encodeFirst says what makes the stored numbers of an array of values of another type,
+// "" for nothing: astype alone would cut off what a scale keeps, count times in units of
+// its own, and make some number of NaN.
+func encodeFirst(from dtype.Type, a *zarr.Array) string {
+	if a == nil || !isNumeric(a.Type()) {
+		return ""
+	}
+	p, err := packingOf(a)
+	if err != nil {
+		return ""
+	}
+	var steps []string
+	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && attribute(a, "units") != "" {
+		steps = append(steps, "count in "+shorten(attribute(a, "units"), 60))
+	}
+	if p.scaled {
+		steps = append(steps, fmt.Sprintf("subtract add_offset %v, divide by scale_factor %v, and round", p.offset, p.scale))
+	}
+	if from.Kind() == dtype.Float && !p.isFloat() && p.masked {
+		steps = append(steps, "put the missing value in place of NaN")
+	}
+	if len(steps) == 0 {
+		return ""
+	}
+	return "encode them first as the attributes of the array say (" + strings.Join(steps, "; ") + ")"
 }

@@ -116,13 +116,18 @@ func typeText(t dtype.Type) string {
 	return t.String()
 }
 
-// astype says how NumPy converts values to a type, "" where it has none such.
-func astype(t dtype.Type) string {
+// astype says how NumPy converts values to a type, "" where it has none such. first is
+// what has to be done before, "" for nothing.
+func astype(t dtype.Type, first string) string {
+	do := "convert them first, in NumPy with "
+	if first != "" {
+		do = first + ", and then convert them, in NumPy with "
+	}
 	switch _, ok := t.NumPy(); {
 	case ok:
-		return fmt.Sprintf("; convert them first, in NumPy with x.astype(%q)", typeText(t))
+		return fmt.Sprintf("; %sx.astype(%q)", do, typeText(t))
 	case t.Kind() == dtype.String:
-		return "; convert them first, in NumPy with x.astype(str)"
+		return "; " + do + "x.astype(str)"
 	}
 	return ""
 }

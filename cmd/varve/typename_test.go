@@ -112,3 +112,28 @@ func TestTypeRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestTypeRefusedWhereEncoded says how values become the numbers of an array, where the
+// type alone does not make them such.
+func TestTypeRefusedWhereEncoded(t *testing.T) {
+	for _, c := range []struct{ from, dtype, attributes, want string }{
+		{"float64", "int16", `{"scale_factor": 0.1, "add_offset": 5}`, `(subtract add_offset 5, divide by scale_factor 0.1, and round), and then convert them, in NumPy with x.astype("int16")`},
+		{"float64", "int16", `{"_FillValue": -1}`, "(put the missing value in place of NaN)"},
+		{"float64", "float32", `{"_FillValue": -1}`, "convert them first"},
+		{"int32", "int16", `{"_FillValue": -1}`, "convert them first"},
+		{"M8[s]", "int64", `{"units": "days since 2000-01-01"}`, "(count in days since 2000-01-01)"},
+		{"m8[s]", "float64", `{"units": "hours"}`, "(count in hours)"},
+		{"int32", "int64", `{"units": "days since 2000-01-01"}`, "convert them first"},
+		{"float64", "int16", `{"units": "K"}`, "convert them first"},
+	} {
+		npy := filepath.Join(t.TempDir(), "x.npy")
+		must(t, "", "export", newNode(t, "--shape", "2", "--dtype", c.from), "-o", npy)
+		node := newNode(t, "--shape", "2", "--dtype", c.dtype, "--attributes", c.attributes)
+		for _, args := range [][]string{{"write", node, npy}, {"append", node, npy}, {"append", node, npy, npy}} {
+			_, errs, status := execute(t, "", args...)
+			if status != 1 || !strings.Contains(errs, c.want) || strings.Contains(errs, "encode") != strings.HasPrefix(c.want, "(") {
+				t.Errorf("%s of %s into %s %s: status %d, %s", args[0], c.from, c.dtype, c.attributes, status, errs)
+			}
+		}
+	}
+}

@@ -22,11 +22,12 @@ import (
 // values are elements of one type on their way into an array, in C order.
 type values struct {
 	typ     dtype.Type
-	shape   []int64 // nil for raw data, which has none
-	total   int64   // bytes in memory, -1 where that shows only at the end
-	taken   int64   // bytes that were read
-	whole   bool    // nothing is missing and nothing follows, as far as the system knows
-	name    string  // of the file
+	into    *zarr.Array // nil for one that is not there yet
+	shape   []int64     // nil for raw data, which has none
+	total   int64       // bytes in memory, -1 where that shows only at the end
+	taken   int64       // bytes that were read
+	whole   bool        // nothing is missing and nothing follows, as far as the system knows
+	name    string      // of the file
 	r       io.Reader
 	swapped bool     // not in host byte order
 	npy     bool     // raw data that begin as a .npy file does
@@ -55,8 +56,9 @@ func (v *values) close() error {
 }
 
 // openValues opens a file, a Zarr array, or standard input for "" and "-", whose elements
-// are of type t, the zero Type standing for whatever type the file tells.
-func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*values, error) {
+// are of type t, the zero Type standing for whatever type the file tells. They go into a,
+// nil for an array that is not there yet.
+func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Array) (*values, error) {
 	if formatName == "" && isNodeLocation(file) {
 		return openNodeValues(cmd, file, t)
 	}
@@ -64,7 +66,7 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type) (*val
 	if err != nil {
 		return nil, err
 	}
-	v := &values{typ: t, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}
+	v := &values{typ: t, into: a, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}
 	v.watch = func(total int64) *progress { return newProgress(cmd, "reading", total) }
 	if file != "" && file != "-" {
 		f, err := openPatiently(cmd.Context(), file)
@@ -101,7 +103,7 @@ func (v *values) openNPY() error {
 	}
 	worded := isWord(h.Type) && v.typ.Variable()
 	if !v.typ.IsZero() && v.typ != h.Type && !worded && !sameBytes(v.typ, h.Type) {
-		return badArgument("%s has elements of type %s, the array %s%s", v.name, typeText(h.Type), typeText(v.typ), astype(v.typ))
+		return badArgument("%s has elements of type %s, the array %s%s", v.name, typeText(h.Type), typeText(v.typ), astype(v.typ, encodeFirst(h.Type, v.into)))
 	}
 	n, ok := h.Bytes()
 	if !ok {

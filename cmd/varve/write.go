@@ -78,7 +78,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	if err != nil {
 		return err
 	}
-	v, err := openValues(cmd, file, formatName, to.Type())
+	v, err := openValues(cmd, file, formatName, to.Type(), a)
 	if err != nil {
 		return unwritten(cmd, err)
 	}
