@@ -54,7 +54,7 @@ func TestDecodeTimes(t *testing.T) {
 			if got := must(t, "", "cat", node); !strings.HasPrefix(got, "[2000-01-02") {
 				t.Errorf("%s: %s", c.dtype, got)
 			}
-			if got := must(t, "", "info", node); !strings.Contains(got, "times       2000-01-02") {
+			if got := must(t, "", "info", node); !strings.Contains(strings.Join(strings.Fields(got), " "), "times 2000-01-02") {
 				t.Errorf("%s: %s", c.dtype, got)
 			}
 			facts := decode(t, must(t, "", "info", "--json", node))
