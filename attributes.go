@@ -83,18 +83,21 @@ func (n *node) publishAttributes(ctx context.Context, change func(object []byte)
 	at, l := n.publisher(), n.options.Limits.metadata()
 	at.Document = metadata.V2Attributes
 	err = retry(ctx, func() error {
+		var refused error // what change says, which may also be that something does not exist
 		err := publish.Update(ctx, at, func(d publish.Document) (*publish.Change, error) {
 			old, err := metadata.ParseAttributesV2(d.Bytes, l)
 			if err != nil {
 				return nil, err
 			}
-			if object, err = change(bytes.Clone(old)); err != nil {
-				return nil, err
+			if object, refused = change(bytes.Clone(old)); refused != nil {
+				return nil, refused
 			}
 			document, err := metadata.MarshalAttributesV2(object, l)
 			return &publish.Change{Document: document}, err
 		})
 		switch {
+		case refused != nil:
+			return err
 		case errors.Is(err, publish.ErrPending):
 			_, othersErr := n.finishTogether(ctx)
 			return errors.Join(othersErr, err)

@@ -97,3 +97,17 @@ func TestInfoOfFormat2(t *testing.T) {
 		}
 	}
 }
+
+// TestUnsetMissingFormat2 removes attributes that nodes of format 2 do not have.
+func TestUnsetMissingFormat2(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "old.zarr")
+	must(t, "", "create", root, "--group", "--zarr-format", "2")
+	must(t, "", "create", root+"/t2m", "--shape", "4", "--dtype", "int16")
+	must(t, "", "attrs", root+"/t2m", "set", "units", `"K"`)
+	for _, args := range [][]string{{root + "/t2m", "unset", "unit"}, {root + "/t2m", "unset", "unit", "--dry-run"}, {root, "unset", "unit"}} {
+		_, errs, status := execute(t, "", append([]string{"attrs"}, args...)...)
+		if status != 1 || !strings.Contains(errs, `there is no attribute "unit"`) || strings.Contains(errs, "tries") {
+			t.Errorf("%q: status %d, %s", args, status, errs)
+		}
+	}
+}
