@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -258,7 +260,13 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 // whose values it also opens.
 func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	if c.from != "" {
+		if isNodeLocation(c.from) {
+			return nil, nil, badArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, asWord(c.from))
+		}
 		v, err := openValues(cmd, c.from, string(npyFormat), dtype.Type{}, nil)
+		if errors.Is(err, npy.ErrInvalid) {
+			return nil, nil, fmt.Errorf("%w%s", err, instead(c.from))
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -276,6 +284,18 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *values, error) {
 	t, err := parseType(c.dtype)
 	c.big = t.big
 	return &zarr.Spec{Shape: shape, Type: t.Type}, nil, err
+}
+
+// instead returns how the values of a file get into a new array that is no .npy file,
+// which alone tells shape and type.
+func instead(file string) string {
+	switch format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
+	case jsonFormat:
+		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", asWord(file))
+	case csvFormat:
+		return fmt.Sprintf(": --from takes .npy; %s", npyOfCSV(file))
+	}
+	return ""
 }
 
 // complete adds to a specification what the other flags say.

@@ -92,6 +92,21 @@ func TestCreateFromNPY(t *testing.T) {
 	}
 }
 
+// TestCreateFromOthers says what to do with what is no .npy file.
+func TestCreateFromOthers(t *testing.T) {
+	dir := t.TempDir()
+	must(t, "", "create", filepath.Join(dir, "a.zarr"), "--shape", "2", "--dtype", "int8")
+	for name, text := range map[string]string{"v.json": "[1, 2, 3, 4, 5, 6]", "v.csv": "1,2,3\n4,5,6\n", "short.csv": "1\n"} {
+		overwrite(t, filepath.Join(dir, name), text)
+	}
+	for name, want := range map[string]string{"a.zarr": "varve copy ", "v.json": "varve write NODE ", "v.csv": "numpy.loadtxt", "short.csv": "numpy.loadtxt"} {
+		_, errs, status := execute(t, "", "create", filepath.Join(dir, "new.zarr"), "--from", filepath.Join(dir, name))
+		if status == 0 || !strings.Contains(errs, "--from takes") || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s", name, status, errs)
+		}
+	}
+}
+
 // TestCreateTakesItselfBack deletes a new array after an interrupt, and tells where that
 // fails.
 func TestCreateTakesItselfBack(t *testing.T) {

@@ -87,13 +87,18 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 	case jsonFormat:
 		err = v.openJSON()
 	default:
-		err = badUsage("%s: values are not read from %s, but from raw, npy and json; in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) makes npy of csv (skiprows=1 and usecols of a table with a header)",
-			v.name, f, withoutExtension(v.name)+".npy", filepath.Base(v.name))
+		err = badUsage("%s: values are not read from %s, but from raw, npy and json; %s", v.name, f, npyOfCSV(v.name))
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.close())
 	}
 	return v, nil
+}
+
+// npyOfCSV says how numbers of a table become a .npy file.
+func npyOfCSV(file string) string {
+	return fmt.Sprintf("in Python, numpy.save(%q, numpy.loadtxt(%q, delimiter=\",\")) makes npy of csv (skiprows=1 and usecols of a table with a header)",
+		withoutExtension(file)+".npy", filepath.Base(file))
 }
 
 func (v *values) openNPY() error {
