@@ -16,6 +16,7 @@ var reworded = strings.NewReplacer(
 	"calendar: invalid: ", "",
 	"dtype: invalid: ", "",
 	"grid: invalid chunk grid: shrink policy", "shrink policy",
+	"grid: invalid chunk grid: trim-exact", "trim-exact",
 	"npy: invalid file", "invalid .npy file",
 	"selection: invalid selection: index", "out of range: index",
 	"selection: invalid selection: ", "",

@@ -112,6 +112,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 	if err != nil {
 		return err
 	}
+	passRegular(arrays)
 	if err := c.placeGroup(cmd, arrays); err != nil {
 		return err
 	}
@@ -208,6 +209,20 @@ func (r *resized) fits(ctx context.Context) error {
 		_, err = smaller.Grown(r.shape, r.opt.Grow...)
 	}
 	return err
+}
+
+// passRegular has trim-exact pass by regular arrays, whose last chunk stays whole, where
+// it is of use to another array, as the library has it for the axes of one.
+func passRegular(arrays []*resized) {
+	isRegular := func(r *resized) bool { return r.array.Grid().IsRegular() }
+	if !slices.ContainsFunc(arrays, func(r *resized) bool { return !isRegular(r) }) {
+		return
+	}
+	for _, r := range arrays {
+		if isRegular(r) && r.opt.Shrink == grid.TrimExact {
+			r.opt.Shrink = grid.KeepEdges
+		}
+	}
 }
 
 // placeGroup makes policies a part of the options of all arrays. A policy of --grow

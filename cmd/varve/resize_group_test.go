@@ -30,6 +30,7 @@ func TestResizeGroup(t *testing.T) {
 		{"time=9 --grow fixed:3", "[9 2] [9] [2]", "[[2,2,[3,2]],2]"},
 		{"time=3 --yes", "[3 2] [3] [2]", "[[2,2],2]"},
 		{"time=2 --yes --shrink trim-edges", "[2 2] [2] [2]", "[[2],2]"},
+		{"time=1 --yes --shrink trim-exact", "[1 2] [1] [2]", "[[1],2]"},
 		{"time=4", "[4 2] [4] [2]", "[[2,2],2]"},
 		{"time=5 x=3", "[5 3] [5] [3]", "[[2,2,1],2]"},
 	} {
@@ -70,6 +71,14 @@ func TestResizeGroupRefused(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	must(t, "", "resize", group, "time=6")
+	_, errs, status = execute(t, "", "resize", group, "x=1", "--yes", "--shrink", "trim-exact")
+	if status != 0 {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	_, errs, status = execute(t, "", "resize", group+"/time", "time=4", "--alone", "--yes", "--shrink", "trim-exact")
+	if status != 1 || strings.Contains(errs, "invalid chunk grid") || !strings.Contains(errs, "axis 0: trim-exact to the extent 4 on an axis whose last chunk") {
+		t.Errorf("status %d, %s", status, errs)
+	}
 	must(t, "", "resize", group+"/x", "x=5", "--alone")
 	if _, errs, status := execute(t, "", "resize", group+"/x", "y=5"); status != 1 || !strings.Contains(errs, "its dimensions are x") {
 		t.Errorf("status %d, %s", status, errs)
