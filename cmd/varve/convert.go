@@ -249,24 +249,35 @@ func (c *conversionFacts) plan(cmd *cobra.Command) (p conversionPlan, err error)
 	return p, err
 }
 
-func (c *conversionFacts) print(w io.Writer) error {
-	place, done := c.Source, fmt.Sprintf("are of format %d now", c.To)
-	if c.Destination != nil {
-		place = *c.Destination
-	}
-	if c.DryRun {
-		done = fmt.Sprintf("to convert to format %d, nothing was changed", c.To)
-	}
-	already := 0
+// done says what became of the nodes, or would become of them.
+func (c *conversionFacts) done() string {
+	already := int64(0)
 	for _, n := range c.Nodes {
 		if n.From == c.To {
 			already++
 		}
 	}
-	if already > 0 {
-		done += fmt.Sprintf(", %s already", count(int64(already)))
+	done, before := fmt.Sprintf("are of format %d now", c.To), ", %s already"
+	switch {
+	case c.Destination != nil && c.DryRun:
+		done, before = fmt.Sprintf("to copy in format %d, nothing was changed", c.To), "; the source has %s in it already"
+	case c.Destination != nil:
+		done, before = fmt.Sprintf("copied in format %d", c.To), "; the source has %s in it already"
+	case c.DryRun:
+		done = fmt.Sprintf("to convert to format %d, nothing was changed", c.To)
 	}
-	if _, err := fmt.Fprintf(w, "%s  %s and %s %s\n", printable(place), plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), done); err != nil {
+	if already > 0 {
+		done += fmt.Sprintf(before, count(already))
+	}
+	return done
+}
+
+func (c *conversionFacts) print(w io.Writer) error {
+	place := c.Source
+	if c.Destination != nil {
+		place = *c.Destination
+	}
+	if _, err := fmt.Fprintf(w, "%s  %s and %s %s\n", printable(place), plural(int64(c.Arrays), "array"), plural(int64(c.Groups), "group"), c.done()); err != nil {
 		return err
 	}
 	if err := printRemoved(w, c.removed); err != nil {

@@ -70,8 +70,15 @@ func TestConvertAnew(t *testing.T) {
 	}
 	for _, dst := range []string{dir + "/x.zarr", dir + "/x.zip"} {
 		got := must(t, "", "convert", "testdata/group_consolidated.zarr", dst, "--to", "2")
-		if !strings.Contains(got, "2 arrays and 2 groups are of format 2 now") || !strings.Contains(got, "encoded anew  /deep/two: ") {
+		if !strings.Contains(got, "2 arrays and 2 groups copied in format 2\n") || !strings.Contains(got, "encoded anew  /deep/two: ") {
 			t.Error(got)
+		}
+		again := strings.TrimSuffix(dst, filepath.Ext(dst)) + "-again" + filepath.Ext(dst)
+		for _, args := range [][]string{{"--dry-run"}, nil} {
+			got = must(t, "", append([]string{"convert", dst, again, "--to", "2"}, args...)...)
+			if !strings.Contains(got, "; the source has 4 in it already\n") || strings.Contains(got, " now") {
+				t.Error(got)
+			}
 		}
 		must(t, "", "equal", "testdata/group_consolidated.zarr/deep/two", dst+"/deep/two")
 		if got := must(t, "", "tree", dst); !strings.Contains(got, "two  int16  8 × 3") {

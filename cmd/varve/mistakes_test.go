@@ -172,6 +172,7 @@ func TestMistakes(t *testing.T) {
 		{"write a short.npy", 1, "73 bytes of elements, its header says 80"},
 		{"write a ragged.json", 1, "/1: a list of 5 is needed here, 2 are there"},
 		{"write a nowhere.npy", 1, "no such file"},
+		{"write a 7", 1, "is --value 7 meant?"},
 		{"write a --value 1.5", 1, "expected an integer"},
 		{"write a --value nan", 1, "expected an integer"},
 		{"cat nowhere.zarr", 1, "nothing is here"},

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 )
 
 func newWriteCommand() *cobra.Command {
@@ -79,6 +83,9 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	v, err := openValues(cmd, file, formatName, to.Type(), a)
+	if errors.Is(err, fs.ErrNotExist) && isValue(to.Type(), file) {
+		return fmt.Errorf("%w: FILE comes here; is --value %s meant?", err, asWord(file))
+	}
 	if err != nil {
 		return unwritten(cmd, err)
 	}
@@ -94,6 +101,17 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	return wrote(cmd, location, to.Selection().Len())
+}
+
+// isValue reports whether the name of a file that is not there is a value of a type. Any
+// name is a text.
+func isValue(t dtype.Type, name string) bool {
+	switch t.Kind() {
+	case dtype.Bool, dtype.Int, dtype.Uint, dtype.Float, dtype.Complex, dtype.Datetime, dtype.Timedelta:
+		_, err := parseGiven(t, name)
+		return err == nil
+	}
+	return false
 }
 
 // unwritten adds to the error of a command that was stopped while it was reading that it
