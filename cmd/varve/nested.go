@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -79,10 +80,19 @@ func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
 		return t.ParseText(string(v.Raw()))
 	}
 	elem, err := t.ParseFill(v.Raw())
-	if err == nil {
-		err = refuseOverflow(t, elem, string(v.Raw()))
+	if err != nil {
+		return nil, &elementError{err}
 	}
-	return elem, err
+	return elem, refuseOverflow(t, elem, string(v.Raw()))
+}
+
+// elementError is the error for an element that is spelled as a fill value, and is none.
+type elementError struct{ err error }
+
+func (e *elementError) Unwrap() error { return e.err }
+
+func (e *elementError) Error() string {
+	return strings.Replace(e.err.Error(), ": fill value ", ": value ", 1)
 }
 
 // appendNested appends the elements of nested lists of the given shape.

@@ -490,3 +490,19 @@ func TestWriteTimes(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestTimesAreNumbers says that times of CF are written as the numbers that they are.
+func TestTimesAreNumbers(t *testing.T) {
+	node := filepath.Join(t.TempDir(), "time.zarr")
+	must(t, "", "create", node, "--shape", "2", "--dtype", "int32", "--attributes", `{"units": "days since 1950-01-01"}`)
+	for input, args := range map[string][]string{"": {"--value", "2024-03-05"}, `["2024-03-05", 1]`: {"--format", "json"}} {
+		_, errs, status := execute(t, input, append([]string{"write", node}, args...)...)
+		if status != 1 || !strings.Contains(errs, "its numbers count days since 1950-01-01: give numbers") || strings.Contains(errs, "fill value") {
+			t.Errorf("%q: status %d, %s", args, status, errs)
+		}
+	}
+	must(t, "", "attrs", node, "unset", "units")
+	if _, errs, _ := execute(t, "", "write", node, "--value", "x"); strings.Contains(errs, "its numbers") {
+		t.Error(errs)
+	}
+}

@@ -59,7 +59,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 	e := elements{typ: to.Type()}
 	elem, err := parseGiven(e.typ, value)
 	if err != nil {
-		return badArgument("--value %s: %w", value, err)
+		return badArgument("--value %s: %w%s", value, err, countedIn(a, err))
 	}
 	if e.typ.Variable() {
 		err = zarr.Fill(cmd.Context(), a, to.Selection(), elem)
@@ -87,7 +87,7 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return fmt.Errorf("%w: FILE comes here; is --value %s meant?", err, asWord(file))
 	}
 	if err != nil {
-		return unwritten(cmd, err)
+		return unwritten(cmd, fmt.Errorf("%w%s", err, countedIn(a, err)))
 	}
 	defer v.close()
 	if err := v.keepsSense(cmd.Context(), a); err != nil {
@@ -101,6 +101,15 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	return wrote(cmd, location, to.Selection().Len())
+}
+
+// countedIn says of times as CF has them, where err is about an element that is none of
+// the array, what its numbers count.
+func countedIn(a *zarr.Array, err error) string {
+	if _, ok := timesOf(a); !ok || !errors.Is(err, dtype.ErrInvalid) {
+		return ""
+	}
+	return fmt.Sprintf("; its numbers count %s: give numbers", attribute(a, "units"))
 }
 
 // isValue reports whether the name of a file that is not there is a value of a type. Any
