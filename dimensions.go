@@ -53,14 +53,27 @@ const mostNamed = 3
 func (d *disagreement) Error() string {
 	var names []string
 	for _, o := range d.others {
-		names = append(names, o.name())
+		names = append(names, o.nameIn(d.path.Parent()))
+	}
+	if d.inherited() {
+		return fmt.Sprintf("dimension %q would have length %d here and %d in %s, which this group inherits: "+
+			"change this one alone (Addition.Alone), and then those", d.name, d.length, d.found, someOf(names, ", "))
 	}
 	return fmt.Sprintf("dimension %q would have length %d here and %d in %s, which share it: change them together "+
 		"(Group.Append), or this one alone (Addition.Alone)", d.name, d.length, d.found, someOf(names, ", "))
 }
 
-// name returns the last segment of the path.
-func (e extents) name() string {
+// inherited reports whether what differs is the coordinate of a group above.
+func (d *disagreement) inherited() bool {
+	return slices.ContainsFunc(d.others, func(e extents) bool { return e.path.Parent() != d.path.Parent() })
+}
+
+// nameIn returns the last segment of the path, for an array of another group the path
+// from the root.
+func (e extents) nameIn(group store.Path) string {
+	if e.path.Parent() != group {
+		return "/" + e.path.String()
+	}
 	return e.path.String()[strings.LastIndexByte(e.path.String(), '/')+1:]
 }
 
@@ -80,8 +93,9 @@ func (d *disagreement) Unwrap() error { return ErrInvalidArgument }
 // whoever wants arrays to agree calls it before, or grows them together with
 // [Group.Append], which does.
 //
-// It compares the arrays right below the same group, but no levels of a pyramid
-// (attribute multiscales). Where the group has no consolidated metadata, it reads the
+// It compares the arrays right below the same group, and coordinates that the group
+// inherits: where it has none of its own for a dimension, that of the nearest group above
+// with one. It compares no levels of a pyramid (attribute multiscales). Where the group has no consolidated metadata, it reads the
 // documents of the first 1,000 members and of coordinates of these names.
 func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
@@ -218,7 +232,42 @@ func (a *Array) siblings(ctx context.Context, names []string) (found []extents, 
 			found = append(found, e)
 		}
 	})
-	return found, err
+	return append(found, g.inherited(ctx, names, found)...), err
+}
+
+// inherited returns the coordinates of dimensions for which the group has none among its
+// arrays: those of the nearest groups above that have some. Levels of a pyramid inherit
+// none.
+func (g *Group) inherited(ctx context.Context, names []string, arrays []extents) (found []extents) {
+	for _, name := range names {
+		if slices.ContainsFunc(arrays, func(e extents) bool { return e.nameIn(g.path) == name }) {
+			continue
+		}
+		if e, ok := g.coordinateAbove(ctx, name); ok {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// coordinateAbove returns the coordinate of a dimension in the nearest group above that
+// has one.
+func (g *Group) coordinateAbove(ctx context.Context, name string) (extents, bool) {
+	for p := g.path; !p.IsRoot(); {
+		p = p.Parent()
+		at, err := p.Join(name)
+		if err != nil {
+			return extents{}, false // no legal name of a node
+		}
+		doc := g.hierarchy.arrayAt(ctx, at, g.options.Limits)
+		if doc == nil || !slices.Equal(dimensionNames(doc), []string{name}) {
+			continue
+		}
+		s, _ := g.hierarchy.load(ctx, p, g.options.Limits) // a group need not have a document
+		above, ok := s.doc.(*metadata.Group)
+		return extents{at, []string{name}, doc.Shape}, !ok || !isPyramid(above.Attributes)
+	}
+	return extents{}, false
 }
 
 // arrays calls use with the documents of the arrays right below the group: those of

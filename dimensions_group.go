@@ -34,9 +34,10 @@ func (g *Group) CheckDimensions(ctx context.Context) error {
 	if err != nil {
 		return g.fail("check dimensions", err)
 	}
+	arrays = append(arrays, g.inherited(ctx, dimensionsOf(arrays), arrays)...)
 	was := ""
 	for range agreementTries {
-		involved, found := differing(arrays)
+		involved, found := differing(g.path, arrays)
 		if found == nil || found.Error() == was {
 			return g.fail("check dimensions", found)
 		}
@@ -49,9 +50,18 @@ func (g *Group) CheckDimensions(ctx context.Context) error {
 	return nil // they move all the time, as those of a group to which others append
 }
 
+// dimensionsOf returns the names that arrays have for dimensions, each once.
+func dimensionsOf(arrays []extents) (names []string) {
+	for _, e := range arrays {
+		names = append(names, e.names...)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" })
+}
+
 // differing returns the arrays that have a dimension along which arrays differ in length,
 // and an error for each such dimension.
-func differing(arrays []extents) (involved []extents, found error) {
+func differing(group store.Path, arrays []extents) (involved []extents, found error) {
 	byName := map[string]map[int64][]string{} // names of arrays by dimension and length
 	for _, e := range arrays {
 		for i, name := range e.names {
@@ -61,8 +71,8 @@ func differing(arrays []extents) (involved []extents, found error) {
 			if byName[name] == nil {
 				byName[name] = map[int64][]string{}
 			}
-			if in := byName[name]; !slices.Contains(in[e.shape[i]], e.name()) {
-				in[e.shape[i]] = append(in[e.shape[i]], e.name())
+			if in := byName[name]; !slices.Contains(in[e.shape[i]], e.nameIn(group)) {
+				in[e.shape[i]] = append(in[e.shape[i]], e.nameIn(group))
 			}
 		}
 	}

@@ -130,6 +130,51 @@ func TestCheckDimensions(t *testing.T) {
 	}
 }
 
+// TestInheritedCoordinates compares arrays with the coordinates of the nearest group above
+// that has one, unless that is a pyramid or their own group has one.
+func TestInheritedCoordinates(t *testing.T) {
+	ctx := t.Context()
+	for _, format := range []int{2, 3} {
+		h, opt := zarr.On(memory.New()), &zarr.CreateOptions{Format: format}
+		for path, n := range map[string]int64{"time": 3, "a/deep/v": 3, "b/v": 5, "b/time": 5, "p/time": 3, "p/0/v": 9, "a/lat/v": 3} {
+			spec := zarr.Spec{Type: dtype.Of[int8](), Shape: []int64{n}, DimensionNames: []string{"time"}}
+			if _, err := h.CreateArray(ctx, path, spec, opt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := h.OpenGroup(ctx, "p", &zarr.Options{Write: true})
+		if err == nil {
+			err = p.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"multiscales": []}`), nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]string{"a/deep/v": "length 4 here and 3 in /time, which this group inherits", "b/v": "and 5 in time, which share it", "p/0/v": "<nil>"} {
+			a, err := h.OpenArray(ctx, path, &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.CheckDimensions(ctx, []int64{4}); !strings.Contains(fmt.Sprint(err), want) || err != nil && !errors.Is(err, zarr.ErrInvalidArgument) {
+				t.Errorf("%s of format %d: %v", path, format, err)
+			}
+			if path == "a/deep/v" {
+				if err := a.Resize(ctx, []int64{4}, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		for path, want := range map[string]string{"a/deep": `dimension "time" has length 3 in /time and length 4 in v`, "a/lat": "<nil>", "b": "<nil>", "p/0": "<nil>"} {
+			g, err := h.OpenGroup(ctx, path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.CheckDimensions(ctx); !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("%s of format %d: %v", path, format, err)
+			}
+		}
+	}
+}
+
 // TestDimensionsOfPyramids grows one level of resolution: such arrays differ in length on
 // purpose.
 func TestDimensionsOfPyramids(t *testing.T) {

@@ -128,6 +128,37 @@ func disagreements(cmd *cobra.Command, g *zarr.Group) []string {
 	return strings.Split(e.Err.Error(), "\n")
 }
 
+// isInherited reports whether a disagreement is with the coordinate of a group above,
+// which alone is told with its path.
+func isInherited(text string) bool { return strings.Contains(text, " in /") }
+
+// unopened adds to a disagreement, whose place is told as where, what does not open it.
+func unopened(text, where string) string {
+	if isInherited(text) {
+		return text + ": xarray.open_datatree does not open such a tree"
+	}
+	return text + where + ": xarray does not open such a group"
+}
+
+// noteInherited tells people that dimensions of a group, or of groups right below it,
+// have no longer the length of a coordinate that is inherited.
+func noteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths []dimensionLength) {
+	tell := func(location string, g *zarr.Group) {
+		for _, text := range disagreements(cmd, g) {
+			changed := func(d dimensionLength) bool { return strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", d.name)) }
+			if isInherited(text) && slices.ContainsFunc(lengths, changed) {
+				note(cmd, location, unopened(text, ""))
+			}
+		}
+	}
+	tell(location, g)
+	for m, err := range g.Members(cmd.Context(), false) {
+		if below, ok := m.Node.(*zarr.Group); ok && err == nil {
+			tell(sameNode(location)+"/"+m.Path, below.Unconsolidated())
+		}
+	}
+}
+
 // noteDimensions tells people where a new array differs in length from others of its
 // group along a dimension that they share, and where it alone has no names for its
 // dimensions. That is no reason to refuse it: the others may be made longer next.
@@ -143,7 +174,7 @@ func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 	for _, text := range disagreements(cmd, g) {
 		for _, name := range a.DimensionNames() {
 			if name != "" && strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", name)) {
-				note(cmd, location, text+" of its group: xarray does not open such a group")
+				note(cmd, location, unopened(text, " of its group"))
 				break
 			}
 		}

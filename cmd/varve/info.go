@@ -135,7 +135,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	facts.addNotes(cmd.Context(), g)
 	facts.Notes = append(facts.Notes, pendingBelow(cmd.Context(), location, g)...)
 	for _, text := range disagreements(cmd, asStored(g, stale)) {
-		facts.Notes = append(facts.Notes, text+": xarray does not open such a group")
+		facts.Notes = append(facts.Notes, unopened(text, ""))
 	}
 	var bad error
 	members := func(yield func(zarr.Member) bool) {

@@ -136,6 +136,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensionLength,
 		noteNew(cmd, r.location, r.before, r.array)
 		facts[i] = reshapedTo(r.name, r.before, r.array)
 	}
+	noteInherited(cmd, location, g.Unconsolidated(), lengths)
 	return tellAll(cmd, location, facts)
 }
 

@@ -84,3 +84,30 @@ func TestResizeGroupRefused(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }
+
+// TestResizeInherited tells of groups whose arrays no longer have the length of the
+// coordinate above; one array alone is refused.
+func TestResizeInherited(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "g.zarr")
+	for _, name := range []string{"time", "a/v", "b/v"} {
+		must(t, "", "create", root+"/"+name, "--shape", "3", "--dtype", "int8", "--dimension-names", "time")
+	}
+	_, errs, status := execute(t, "abc", "append", root+"/a/v", "-")
+	if status != 1 || !strings.Contains(errs, "and 3 in /time, which this group inherits: change this one alone (--alone)") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	for _, c := range []struct{ at, note string }{
+		{root + "/a", "length 3 in /time and length 4 in v"},
+		{root, root + `/b: dimension "time" has length 3 in v and length 4 in /time: xarray.open_datatree`},
+	} {
+		_, errs, status := execute(t, "", "resize", c.at, "time=4")
+		if status != 0 || !strings.Contains(errs, c.note) || strings.Count(errs, "note: ") != 1 {
+			t.Errorf("status %d, %s", status, errs)
+		}
+		if out, _, status := execute(t, "", "check", root); status != 1 || !strings.Contains(out, "/time") {
+			t.Errorf("status %d, %s", status, out)
+		}
+	}
+	must(t, "", "resize", root+"/b", "time=4")
+	must(t, "", "check", root)
+}
