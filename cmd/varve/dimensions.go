@@ -16,7 +16,8 @@ import (
 
 // dimensionsText explains in the help of commands how arrays share dimensions.
 const dimensionsText = `Arrays right below one group that name a dimension alike have one length along it, as xarray wants it. A change that would
-leave them different is refused, unless --alone asks for it. Levels of a pyramid (attribute multiscales) may differ.`
+leave them different is refused, unless --alone asks for it. So is one that differs from the coordinate of the nearest group above,
+where the group has none of its own. Levels of a pyramid (attribute multiscales) may differ.`
 
 // aloneFlag gives a command the flag --alone.
 func aloneFlag(c *cobra.Command) *bool {
