@@ -198,7 +198,10 @@ func (c reshaping) disagrees(changes []reshaping, siblings []extents) *disagreem
 			}
 			d.compare(o)
 		}
+		// A link to a changed array is that array, which is compared itself.
+		d.others = slices.DeleteFunc(d.others, func(o extents) bool { return c.isOneOf(changes, o.path) })
 		if len(d.others) > 0 {
+			d.found = d.others[0].along(name)
 			return d
 		}
 	}
@@ -211,10 +214,19 @@ func (d *disagreement) compare(o extents) {
 	if i < 0 || o.path == d.path || o.shape[i] == d.length {
 		return
 	}
-	if len(d.others) == 0 {
-		d.found = o.shape[i]
-	}
 	d.others = append(d.others, o)
+}
+
+// along returns the length along a dimension that the array has.
+func (e extents) along(name string) int64 { return e.shape[slices.Index(e.names, name)] }
+
+// isOneOf reports whether a path is another name of one of the changed arrays.
+func (c reshaping) isOneOf(changes []reshaping, p store.Path) bool {
+	named := slices.ContainsFunc(changes, func(r reshaping) bool { return r.array.path == p })
+	return !named && slices.ContainsFunc(changes, func(r reshaping) bool {
+		same, err := store.SameDirectory(c.array.hierarchy.store, r.array.path, p)
+		return same && err == nil
+	})
 }
 
 // siblings returns the arrays right beside the array that have one of the dimensions.

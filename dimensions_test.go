@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -253,5 +255,40 @@ func TestGroupCheckDimensions(t *testing.T) {
 		if err := g.CheckDimensions(ctx); err == nil || !strings.HasSuffix(err.Error(), `dimension "time" has length 3 in t2m, u10 and length 5 in time`) {
 			t.Error(err)
 		}
+	}
+}
+
+// TestLinkedSibling appends to arrays beside links to them, which are no other arrays.
+func TestLinkedSibling(t *testing.T) {
+	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "g.zarr")
+	g, err := zarr.CreateGroup(ctx, dir, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), DimensionNames: []string{"t"}}
+	for _, name := range []string{"a", "b"} {
+		if _, err := g.CreateArray(ctx, name, spec, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a", filepath.Join(dir, "latest")); err != nil {
+		t.Skip(err)
+	}
+	both := func(a, b string) error {
+		return g.Append(ctx, zarr.Add(a, 0, []int8{1, 2}, nil), zarr.Add(b, 0, []int8{1, 2}, nil))
+	}
+	if err := both("a", "b"); err != nil {
+		t.Error(err)
+	}
+	if err := both("latest", "b"); err != nil {
+		t.Error(err)
+	}
+	a, err := g.OpenArray(ctx, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.CheckDimensions(ctx, []int64{9}); err == nil || strings.Contains(err.Error(), "latest") || !strings.Contains(err.Error(), "b") {
+		t.Errorf("%v, want a refusal because of b alone", err)
 	}
 }

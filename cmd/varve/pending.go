@@ -105,6 +105,6 @@ func (i *interruption) finished(a *zarr.Array) string {
 	if slices.Equal(i.shape, a.Shape()) {
 		what = fmt.Sprintf("this one had its shape %v already", i.shape)
 	}
-	return fmt.Sprintf("an append to %s together that was interrupted was finished first: %s; what is appended now comes after it "+
+	return fmt.Sprintf("an append to %s together that was decided before was finished first: %s; what is appended now comes after it "+
 		"(--expect keeps a batch from being appended twice)", plural(int64(len(i.change.Arrays)), "array"), what)
 }

@@ -72,9 +72,9 @@ func TestAppendAfterInterruption(t *testing.T) {
 		says   []string
 		cat    string
 	}{
-		{[]string{"", "a=FILE", "b=FILE"}, 0, []string{"/a: an append to 2 arrays together that was interrupted was finished first: this one had its shape [6] already",
-			"/b: an append to 2 arrays together that was interrupted was finished first: shape [4] → [6]; what is appended now"}, "[0 0 0 0 1 2 1 2]"},
-		{[]string{"/b", "FILE"}, 0, []string{"/b: an append to 2 arrays together that was interrupted was finished first: shape [4] → [6]"}, "[0 0 0 0 1 2 1 2]"},
+		{[]string{"", "a=FILE", "b=FILE"}, 0, []string{"/a: an append to 2 arrays together that was decided before was finished first: this one had its shape [6] already",
+			"/b: an append to 2 arrays together that was decided before was finished first: shape [4] → [6]; what is appended now"}, "[0 0 0 0 1 2 1 2]"},
+		{[]string{"/b", "FILE"}, 0, []string{"/b: an append to 2 arrays together that was decided before was finished first: shape [4] → [6]"}, "[0 0 0 0 1 2 1 2]"},
 		{[]string{"", "a=FILE", "b=FILE", "--expect", "4"}, 1, []string{"was finished first", "by this very change before"}, "[0 0 0 0 1 2]"},
 		{[]string{"/b", "FILE", "--expect", "4"}, 1, []string{"was finished first", "by this very change before"}, "[0 0 0 0 1 2]"},
 	} {

@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/internal/missing"
 )
 
@@ -181,6 +184,9 @@ func unitsDiffer(from, to *zarr.Array) (faults []string) {
 	if counts && also && a.counts(b) {
 		return nil
 	}
+	if sameUnit(attribute(from, "units"), attribute(to, "units")) && !counts && !also {
+		return nil
+	}
 	for _, name := range []string{"units", "calendar"} {
 		if strings.TrimSpace(attribute(from, name)) == strings.TrimSpace(attribute(to, name)) || name == "calendar" && !counts && !also {
 			continue
@@ -188,6 +194,34 @@ func unitsDiffer(from, to *zarr.Array) (faults []string) {
 		faults = append(faults, senseDiffers(from, to, name))
 	}
 	return faults
+}
+
+// unitNames are other names of units, of which CF or UDUNITS has each.
+var unitNames = map[string]string{
+	"kelvin": "K", "Kelvin": "K", "degrees_K": "K", "degree_K": "K", "degK": "K",
+	"degree_north": "degrees_north", "degree_N": "degrees_north", "degrees_N": "degrees_north",
+	"degreeN": "degrees_north", "degreesN": "degrees_north",
+	"degree_east": "degrees_east", "degree_E": "degrees_east", "degrees_E": "degrees_east",
+	"degreeE": "degrees_east", "degreesE": "degrees_east",
+}
+
+// sameUnit reports whether two names are of one unit.
+func sameUnit(a, b string) bool {
+	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	if cmp.Or(unitNames[a], a) == cmp.Or(unitNames[b], b) {
+		return true
+	}
+	x, y := timeLength(a), timeLength(b)
+	return x > 0 && x == y
+}
+
+// timeLength returns the length of a unit of time, 0 for any other unit.
+func timeLength(name string) time.Duration {
+	u, err := calendar.ParseUnits(name+" since 2000-01-01", calendar.Standard)
+	if err != nil {
+		return 0
+	}
+	return u.Length()
 }
 
 // counts reports whether every number stands for the same time on another axis, however
