@@ -95,8 +95,9 @@ func (d *disagreement) Unwrap() error { return ErrInvalidArgument }
 //
 // It compares the arrays right below the same group, and coordinates that the group
 // inherits: where it has none of its own for a dimension, that of the nearest group above
-// with one. It compares no levels of a pyramid (attribute multiscales). Where the group has no consolidated metadata, it reads the
-// documents of the first 1,000 members and of coordinates of these names.
+// with one. It compares no levels of a pyramid (attribute multiscales). Where the group
+// has no consolidated metadata, it reads the documents of the first 1,000 members and of
+// coordinates of these names.
 func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
 		return a.fail("compare", badArgument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))

@@ -132,8 +132,8 @@ func TestCheckDimensions(t *testing.T) {
 	}
 }
 
-// TestInheritedCoordinates compares arrays with the coordinates of the nearest group above
-// that has one, unless that is a pyramid or their own group has one.
+// TestInheritedCoordinates compares arrays with the coordinates of the nearest group
+// above that has one, unless that is a pyramid or their own group has one.
 func TestInheritedCoordinates(t *testing.T) {
 	ctx := t.Context()
 	for _, format := range []int{2, 3} {

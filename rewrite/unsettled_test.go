@@ -254,8 +254,8 @@ func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 	}
 }
 
-// TestCopyUnlistedHuge copies arrays of more chunks than can be asked for from stores that
-// cannot be listed.
+// TestCopyUnlistedHuge copies arrays of more chunks than can be asked for from stores
+// that cannot be listed.
 func TestCopyUnlistedHuge(t *testing.T) {
 	ctx, m := t.Context(), memory.New()
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(1), "listed": grid.Runs(grid.Run{Length: 1, Count: 1 << 62})} {
