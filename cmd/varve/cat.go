@@ -37,7 +37,7 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 		return err
 	}
 	if decoded {
-		tellUndecoded(cmd, location, a)
+		tellUndecoded(cmd, location, src)
 		tellUnmet(cmd, location, src)
 	}
 	if wantsJSON(cmd) {

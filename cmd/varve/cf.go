@@ -31,16 +31,16 @@ func decodeFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("decode", false, "make of stored numbers what CF attributes say: scale_factor, add_offset, _FillValue, missing_value, _Unsigned; times and durations")
 }
 
-// decodingOf returns what the attributes of an array say of its numbers, nil where they
-// say nothing (CF conventions, sections 2.5.1, 4.4 and 8.1; xarray). In format 2 the fill
+// decodingOf returns what the attributes of an array say of its numbers, which count what
+// c says; nil where they say nothing (CF conventions, sections 2.5.1, 4.4 and 8.1; xarray). In format 2 the fill
 // value stands for no value, as xarray has it. Scaled numbers become float64, others with
 // a missing value floats as narrow as xarray makes them, times moments, or text where
 // datetime64 has no such days, and lengths of time durations.
-func decodingOf(a *zarr.Array) (*decoding, error) {
+func decodingOf(a *zarr.Array, c counting) (*decoding, error) {
 	if !isNumeric(a.Type()) {
 		return nil, nil
 	}
-	p, err := packingOf(a)
+	p, err := packingAs(a, c)
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +48,10 @@ func decodingOf(a *zarr.Array) (*decoding, error) {
 	if attribute(a, "dtype") == "bool" {
 		return d.booleans(), nil
 	}
-	if axis, ok := timesOf(a); ok {
+	if axis, ok := c.axis(); ok {
 		return d.moments(axis)
 	}
-	if unit, ok := timeUnits[attribute(a, "units")]; ok {
+	if unit, ok := timeUnits[c.units]; ok {
 		return d.durations(unit)
 	}
 	switch {

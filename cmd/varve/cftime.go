@@ -43,26 +43,25 @@ func timesOf(a *zarr.Array) (timeAxis, bool) {
 	if !isNumeric(a.Type()) {
 		return timeAxis{}, false
 	}
-	return parseTimeAxis(attribute(a, "units"), attribute(a, "calendar"))
+	return countingOf(a).axis()
 }
 
 // undecodedTimes returns why numbers that count from a moment, as their units say, are no
 // times here; nil where they are or count nothing.
-func undecodedTimes(a *zarr.Array) error {
-	units := attribute(a, "units")
-	if words := strings.Fields(units); !isNumeric(a.Type()) || len(words) < 3 || !strings.EqualFold(words[1], "since") {
+func undecodedTimes(a *zarr.Array, count counting) error {
+	if words := strings.Fields(count.units); !isNumeric(a.Type()) || len(words) < 3 || !strings.EqualFold(words[1], "since") {
 		return nil
 	}
-	c, err := calendar.Parse(attribute(a, "calendar"))
+	c, err := calendar.Parse(count.calendar)
 	if err == nil {
-		_, err = calendar.ParseUnits(units, c)
+		_, err = calendar.ParseUnits(count.units, c)
 	}
 	return err
 }
 
 // tellUndecoded tells people of times that --decode leaves as numbers.
-func tellUndecoded(cmd *cobra.Command, location string, a *zarr.Array) {
-	if err := undecodedTimes(a); err != nil && !wantsJSON(cmd) {
+func tellUndecoded(cmd *cobra.Command, location string, s *source) {
+	if err := undecodedTimes(s.array, s.counting); err != nil && !wantsJSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", printable(location), printable(oneLine(err)))
 	}
 }

@@ -93,7 +93,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 		return err
 	}
 	if decoded {
-		tellUndecoded(cmd, location, a)
+		tellUndecoded(cmd, location, src)
 		tellUnmet(cmd, location, src)
 	}
 	if err := src.settle(cmd.Context()); err != nil {

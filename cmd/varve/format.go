@@ -39,7 +39,7 @@ func oneLength(t dtype.Type, f format) error {
 
 // oneLength refuses texts, and says of times why they are some.
 func (s *source) oneLength(f format) error {
-	if axis, ok := timesOf(s.array); ok && s.decoding != nil && s.typ.Variable() {
+	if axis, ok := s.counting.axis(); ok && s.decoding != nil && s.typ.Variable() {
 		why := "one of them is a day that datetime64 has not"
 		if !axis.isReal() {
 			why = fmt.Sprintf("datetime64 has not the days of the calendar %s", axis.Calendar())

@@ -122,7 +122,7 @@ func (h *heading) read(ctx context.Context, a *zarr.Array) error {
 	if err != nil {
 		return err
 	}
-	s, err := sourceOf(v, true)
+	s, err := sourceOf(ctx, v, true)
 	if err == nil {
 		err = s.settle(ctx)
 	}

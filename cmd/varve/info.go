@@ -53,7 +53,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		facts.Notes = append(facts.Notes, facts.Pending.text())
 	}
 	facts.Times = endsOfTime(cmd.Context(), a)
-	if err := undecodedTimes(a); err != nil {
+	if err := undecodedTimes(a, countingOf(a)); err != nil {
 		facts.Notes = append(facts.Notes, "its times are left as numbers: "+oneLine(err))
 	}
 	facts.readers = readersOf(cmd.Context(), a)

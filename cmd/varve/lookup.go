@@ -235,7 +235,7 @@ func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	return o.find(v, func(text string) (b span[float64], err error) {
 		x, err := p.parse(text, unit, timed)
 		// A whole number may be meant as a year.
-		if why := undecodedTimes(c); why != nil && (err != nil || !strings.Contains(text, ".")) {
+		if why := undecodedTimes(c, countingOf(c)); why != nil && (err != nil || !strings.Contains(text, ".")) {
 			err = badArgument("its times are left as numbers: %w; select by index, or by a number with a point", why)
 		}
 		if err != nil {

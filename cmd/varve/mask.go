@@ -26,7 +26,7 @@ type mask struct {
 // maskOf finds the elements of an array that stand for no value. As in xarray, the fill
 // value of an array of format 2 wins over the attribute _FillValue, unless it is null.
 // NaT is missing wherever numbers count time.
-func (p packing) maskOf(a *zarr.Array) (m mask) {
+func (p packing) maskOf(a *zarr.Array, c counting) (m mask) {
 	names := []string{missing.FillValue, missing.Value}
 	if doc := a.Metadata(); a.Format() == 2 && !doc.HasNullFill() {
 		names = names[1:]
@@ -46,7 +46,7 @@ func (p packing) maskOf(a *zarr.Array) (m mask) {
 			}
 		}
 	}
-	if p.stored == dtype.Of[int64]() && !p.scaled && countsTime(a) {
+	if p.stored == dtype.Of[int64]() && !p.scaled && c.isTime() {
 		m.absent = append(m.absent, notATime)
 	}
 	return m
@@ -54,13 +54,6 @@ func (p packing) maskOf(a *zarr.Array) (m mask) {
 
 // notATime is the number of int64 that stands for NaT, as in NumPy.
 var notATime = binary.NativeEndian.AppendUint64(nil, 1<<63)
-
-// countsTime reports whether numbers are times or lengths of time.
-func countsTime(a *zarr.Array) bool {
-	_, ok := timesOf(a)
-	_, also := timeUnits[attribute(a, "units")]
-	return ok || also
-}
 
 // parseAbsent returns the element that an attribute says is missing, nil where none can
 // be it. Where _Unsigned turns numbers into others, _FillValue may be either number.
@@ -102,13 +95,15 @@ func (p packing) hasValue(elem []byte) bool {
 // one, which a conversion to format 3 makes the attribute _FillValue, and as often a
 // latitude or a time: xarray takes it for missing, and nobody could select it.
 func (p packing) ofCoordinate() packing {
-	isZero := func(elem []byte) bool { return bytes.Count(elem, []byte{0}) == len(elem) }
 	if isZero(p.filled) {
 		p.filled = nil
 	}
 	p.absent = slices.DeleteFunc(slices.Clone(p.absent), isZero)
 	return p
 }
+
+// isZero reports whether all bytes of an element are zero.
+func isZero(elem []byte) bool { return bytes.Count(elem, []byte{0}) == len(elem) }
 
 // tellUnmet tells people of missing values that no element can be, so that nothing is
 // missing.

@@ -23,7 +23,10 @@ type packing struct {
 }
 
 // packingOf returns how the numbers of an array are packed.
-func packingOf(a *zarr.Array) (p packing, err error) {
+func packingOf(a *zarr.Array) (packing, error) { return packingAs(a, countingOf(a)) }
+
+// packingAs returns how the numbers of an array are packed that count something.
+func packingAs(a *zarr.Array, c counting) (p packing, err error) {
 	p.stored = signOf(a)
 	p.number = numberOf(p.stored)
 	scale, scaled, err := numberAttribute(a, "scale_factor")
@@ -36,7 +39,7 @@ func packingOf(a *zarr.Array) (p packing, err error) {
 	}
 	p.scale, p.offset, p.scaled = scale, offset, scaled || moved
 	if err == nil {
-		p.mask = p.maskOf(a)
+		p.mask = p.maskOf(a, c)
 	}
 	return p, err
 }

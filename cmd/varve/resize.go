@@ -133,7 +133,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 		return
 	}
 	more := lostElements(a.Shape(), before)
-	d, err := decodingOf(a)
+	d, err := decodingOf(a, countingOf(a))
 	if more == 0 || err != nil || d == nil || d.absent == nil {
 		return // no element stands for a missing value
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,9 +39,17 @@ func (v *values) keepsSense(ctx context.Context, a *zarr.Array) error {
 
 // faults returns how the numbers of the node mean something else than those of an array.
 func (v *values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {
-	says := hasSense(v.array)
+	from, err := countingIn(ctx, v.array)
+	if err != nil {
+		return nil, err
+	}
+	to, err := countingIn(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	says := hasSense(v.array) || from.units != "" // bounds have that of their coordinate
 	if says {
-		faults = append(packingDiffers(v.array, a), unitsDiffer(v.array, a)...)
+		faults = append(packingDiffers(v.array, a), unitsDiffer(from, to)...)
 	}
 	if !says && !hasMissingFill(v.array) {
 		return nil, nil
@@ -174,26 +183,40 @@ func (v *values) hiddenBy(ctx context.Context, p, q packing) (faults []string, e
 // errFound ends the search of hiddenBy.
 var errFound = errors.New("found")
 
-// unitsDiffer returns how the units of two arrays differ that both have some.
-func unitsDiffer(from, to *zarr.Array) (faults []string) {
-	if attribute(from, "units") == "" || attribute(to, "units") == "" {
+// unitsDiffer returns how what the numbers of two arrays count differs, where both say
+// it.
+func unitsDiffer(from, to counting) (faults []string) {
+	if from.units == "" || to.units == "" {
 		return nil
 	}
-	a, counts := timesOf(from)
-	b, also := timesOf(to)
-	if counts && also && a.counts(b) {
-		return nil
-	}
-	if sameUnit(attribute(from, "units"), attribute(to, "units")) && !counts && !also {
-		return nil
-	}
-	for _, name := range []string{"units", "calendar"} {
-		if strings.TrimSpace(attribute(from, name)) == strings.TrimSpace(attribute(to, name)) || name == "calendar" && !counts && !also {
-			continue
+	a, counts := from.axis()
+	b, also := to.axis()
+	switch {
+	case counts && also:
+		if a.counts(b) {
+			return nil
 		}
-		faults = append(faults, senseDiffers(from, to, name))
+	case !counts && !also && sameUnit(from.units, to.units):
+		return nil
+	}
+	if strings.TrimSpace(from.units) != strings.TrimSpace(to.units) {
+		faults = append(faults, differs("units", from.units, to.units))
+	}
+	if strings.TrimSpace(from.calendar) != strings.TrimSpace(to.calendar) && (counts || also) {
+		faults = append(faults, differs("calendar", from.calendar, to.calendar))
 	}
 	return faults
+}
+
+// differs says how an attribute differs that is a text, "" where there is none.
+func differs(name, from, to string) string {
+	text := func(s string) string {
+		if s == "" {
+			return "none"
+		}
+		return shorten(strconv.Quote(s), 60)
+	}
+	return fmt.Sprintf("%s is %s there and %s here", name, text(from), text(to))
 }
 
 // unitNames are other names of units, of which CF or UDUNITS has each.

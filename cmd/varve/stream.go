@@ -20,6 +20,7 @@ type source struct {
 	stored   dtype.Type // of what is selected
 	typ      dtype.Type // of what comes out
 	decoding *decoding  // nil where that is the same
+	counting counting   // of what is decoded
 	resolved *selection.Resolved
 	shape    []int64   // of the selection
 	bytes    int64     // in memory, tooMany if they are more than 64 bits count
@@ -33,16 +34,19 @@ func newSource(ctx context.Context, a *zarr.Array, text string, decoded bool) (*
 	if err != nil {
 		return nil, err
 	}
-	return sourceOf(v, decoded)
+	return sourceOf(ctx, v, decoded)
 }
 
 // sourceOf returns the elements of a view. Decoded are only numbers of which the
 // attributes say how.
-func sourceOf(v *zarr.View, decoded bool) (s *source, err error) {
+func sourceOf(ctx context.Context, v *zarr.View, decoded bool) (s *source, err error) {
 	a := v.Array()
 	s = &source{array: a, stored: v.Type(), typ: v.Type(), resolved: v.Selection(), shape: v.Shape()}
 	if decoded {
-		if s.decoding, err = decodingOf(a); err != nil {
+		if s.counting, err = countingIn(ctx, a); err == nil {
+			s.decoding, err = decodingOf(a, s.counting)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
