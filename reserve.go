@@ -143,7 +143,7 @@ func (a *Array) reservation(ctx context.Context) (*Reservation, error) {
 		err = r.note.check(a.Rank())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the note of %.100s (remove %s/pending.json if no writer is at work): %w", ErrInvalidMetadata, holder, own.Dir, err)
+		return nil, fmt.Errorf("%w: the note of %.100s (remove %s/%s if no writer is at work): %w", ErrInvalidMetadata, holder, own.Dir, own.Pending, err)
 	}
 	return r, nil
 }

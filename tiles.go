@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/store"
 )
 
@@ -21,9 +22,6 @@ const (
 	// mostTiles is how many tiles with anything stored are remembered: 128 MiB of
 	// numbers.
 	mostTiles = 1 << 24
-	// mostAsked is how many chunks of either array are asked for one by one. That takes
-	// days.
-	mostAsked = 1 << 32
 )
 
 // tiles cuts two arrays of one shape into boxes of one size, whatever their grids are. A
@@ -138,9 +136,8 @@ func (c *comparison) stored(ctx context.Context) (boxes iter.Seq[grid.Box], spar
 // ask for.
 func visitable(states ...*state) error {
 	for _, s := range states {
-		if n, ok := s.grid.NumChunks(); !ok || n > mostAsked {
-			return fmt.Errorf("%w: the store cannot list what is stored, and to ask for each of %v chunks takes too long: compare parts",
-				ErrLimit, s.grid.Chunks())
+		if err := engine.Visitable(grid.BoxOf(s.grid.Chunks())); err != nil {
+			return fmt.Errorf("%w: compare parts", err)
 		}
 	}
 	return nil

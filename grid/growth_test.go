@@ -129,7 +129,7 @@ func TestGrownAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
 		if m.step > 0 {
-			t.Skip()
+			t.Skip("the model has no periodic axes")
 		}
 		to := m.extent + rapid.Int64Range(0, 120).Draw(t, "gain")
 		given := rapid.SliceOfN(rapid.Int64Range(1, 9), 1, 5).Draw(t, "given")

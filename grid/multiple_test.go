@@ -109,7 +109,7 @@ func TestFittingLengthsAgainstModel(t *testing.T) {
 		s := drawSharded(t)
 		n := rapid.Int64Range(1, 9).Draw(t, "inner")
 		if s.axis.MultipleOf(n) != nil {
-			t.Skip()
+			t.Skip("the inner chunks do not divide the shards")
 		}
 		fits := func(length int64) bool {
 			a, err := s.axis.Grown(s.axis.Extent()+length, grid.AppendOne())
@@ -122,7 +122,7 @@ func TestFittingLengthsAgainstModel(t *testing.T) {
 		}
 		for !fits(above) {
 			if above++; above > length+1000 {
-				t.Skip() // trimmed shards that cannot grow at all
+				t.Skip("trimmed shards that cannot grow at all")
 			}
 		}
 		if b, a := s.axis.FittingLengths(length, n); b != below || a != above {

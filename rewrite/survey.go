@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -85,7 +87,7 @@ func (c *copier) survey(ctx context.Context) error {
 // change.
 func (c *copier) note(ctx context.Context, rel string) error {
 	if what, isOwn := kept(rel); isOwn {
-		if what != pendingName {
+		if what != own.Pending {
 			return nil
 		}
 		p, err := c.at.Join(strings.TrimSuffix(strings.TrimSuffix(rel, own.Dir+"/"+what), "/"))
@@ -162,10 +164,6 @@ func (c *copier) document(ctx context.Context, s store.Store, key store.Key) ([]
 	return raw, err
 }
 
-// pendingName is the name of the file, among those that this program keeps for itself,
-// that says what is pending at a node.
-const pendingName = "pending.json"
-
 // settled refuses a node that is part of an unfinished change of several: the documents
 // of the nodes do not go together. The pointer is found by its key, so the store need not
 // be listed. It is looked for once the document is read, and stands until all documents
@@ -173,7 +171,7 @@ const pendingName = "pending.json"
 func settled(ctx context.Context, s store.Store, p store.Path) error {
 	err := publish.Pending(ctx, publish.Node{Store: s, Path: p, Document: metadata.V3Node}, store.Key{})
 	if errors.Is(err, publish.ErrPending) {
-		err = fmt.Errorf("%q: %w; whoever changes the node next finishes it", "/"+p.String(), err)
+		err = fmt.Errorf("%q: %w; the next change of the node, or opening it with Options.Finish, finishes it", "/"+p.String(), err)
 	}
 	return err
 }
@@ -234,12 +232,9 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 	}
 }
 
-// mostAsked is how many chunks of an array are asked for one by one. That takes days.
-const mostAsked = 1 << 32
-
 // knownOf yields the keys of one node.
 func (c *copier) knownOf(ctx context.Context, n zarr.Node, dir string, yield func(string, error) bool) bool {
-	for _, name := range append(slices.Clip(documentNames), own.Dir+"/"+pendingName) {
+	for _, name := range append(slices.Clip(documentNames), own.Dir+"/"+own.Pending) {
 		if !yield(dir+name, nil) {
 			return false
 		}
@@ -248,9 +243,7 @@ func (c *copier) knownOf(ctx context.Context, n zarr.Node, dir string, yield fun
 	if !isArray {
 		return true
 	}
-	if n, ok := a.Grid().NumChunks(); !ok || n > mostAsked {
-		err := fmt.Errorf("%w: the store cannot list what is stored, and to ask for each of %v chunks takes too long",
-			zarr.ErrLimit, a.Grid().Chunks())
+	if err := engine.Visitable(grid.BoxOf(a.Grid().Chunks())); err != nil {
 		yield("", fmt.Errorf("%q: %w", "/"+a.Path(), err))
 		return false
 	}

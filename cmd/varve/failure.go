@@ -142,7 +142,7 @@ func sentence(cmd *cobra.Command, err error) string {
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return oneLine(err) + "; the change is visible and must not be repeated"
 	case !isInterrupted(cmd.Context(), err):
-		return inCommand(cmd, err, oneLine(err))
+		return inCommand(cmd, err, oneLine(err)) + damaged(err)
 	}
 	op, path := operation(cmd, err)
 	text := strings.TrimSpace("interrupted: " + op + " " + path)
@@ -153,6 +153,15 @@ func sentence(cmd *cobra.Command, err error) string {
 		text += "; " + left
 	}
 	return text
+}
+
+// damaged returns what to do about a chunk that does not decode, "" of any other error.
+func damaged(err error) string {
+	var e *zarr.Error
+	if !errors.Is(err, zarr.ErrCorrupt) || !errors.As(err, &e) || e.Chunk == nil || e.Path == "" {
+		return ""
+	}
+	return fmt.Sprintf("; varve check %s lists all damaged chunks: restore them, or write them anew", asWord(e.Path))
 }
 
 // innerOperations are operations of the library that no command has the name of: they are

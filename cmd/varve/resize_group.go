@@ -78,13 +78,25 @@ func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c
 		return err
 	}
 	if has < len(lengths) {
-		return badArgument("its dimensions are %s: say --shape, or one of these", strings.Join(names, ", "))
+		return notDimension(lengths, names)
 	}
 	text := make([]string, len(shape))
 	for i, n := range shape {
 		text[i] = fmt.Sprint(n)
 	}
 	return resize(cmd, location, strings.Join(text, ","), yes, c, opt)
+}
+
+// notDimension returns the error for the first of some dimensions that an array does not
+// have; known are those that it has.
+func notDimension(lengths []dimensionLength, known []string) error {
+	i := slices.IndexFunc(lengths, func(d dimensionLength) bool { return !slices.Contains(known, d.name) })
+	known = slices.DeleteFunc(slices.Clone(known), func(n string) bool { return n == "" })
+	name := lengths[max(i, 0)].name
+	if len(known) == 0 {
+		return badArgument("there is no dimension %q, since its dimensions have no names: say --shape", name)
+	}
+	return badArgument("there is no dimension %q%s; its dimensions are %s", name, meant(name, known), shorten(strings.Join(known, ", "), 200))
 }
 
 // resized is an array of a group on its way to another shape.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -386,5 +387,25 @@ func TestCompletion(t *testing.T) {
 	status = run(t.Context(), []string{"completion", "bash"}, streams{strings.NewReader(""), broken{syscall.ENOSPC}, &errs})
 	if status != 1 || !strings.Contains(errs.String(), "no space left") || strings.Contains(errs.String(), "--help") {
 		t.Errorf("status %d, %s", status, errs.String())
+	}
+}
+
+// TestDamagedChunk says what to do about a chunk that does not decode, of the array that
+// has it.
+func TestDamagedChunk(t *testing.T) {
+	dir := t.TempDir()
+	sound, bad := filepath.Join(dir, "sound.zarr"), filepath.Join(dir, "bad one.zarr")
+	for _, a := range []string{sound, bad} {
+		createNoted(t, a, "--shape", "4", "--chunks", "2", "--dtype", "int32")
+		must(t, "", "write", a, "--value", "7")
+	}
+	if err := os.WriteFile(filepath.Join(bad, "c", "1"), []byte("xx"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"cat", bad}, {"export", bad}, {"equal", sound, bad}, {"append", sound, bad}} {
+		_, errs, status := execute(t, "", args...)
+		if status != 1 || !strings.Contains(errs, "varve check '"+bad+"' lists all damaged chunks") {
+			t.Errorf("%v: status %d, %s", args, status, errs)
+		}
 	}
 }

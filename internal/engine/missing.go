@@ -9,16 +9,12 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// mostChunks is the most chunks that one operation visits one by one. Which of them are
-// missing takes a bit each, and to store as many takes days.
-const mostChunks = 1 << 32
-
 // Missing returns the indices of the chunks of the grid that are not stored, in C order.
 func (a *Array) Missing(ctx context.Context) (iter.Seq[[]int64], error) {
 	cells := grid.BoxOf(a.Grid.Chunks())
 	n, ok := cells.Len()
-	if !ok || n > mostChunks {
-		return nil, fmt.Errorf("%w: the grid has %v chunks, up to %d can be looked for", ErrLimit, cells.Shape(), int64(mostChunks))
+	if !ok || n > MostVisited {
+		return nil, fmt.Errorf("%w: the grid has %v chunks, up to %d can be looked for", ErrLimit, cells.Shape(), int64(MostVisited))
 	}
 	stored := make([]uint64, (n+63)/64)
 	for index, err := range a.Stored(ctx, cells) {

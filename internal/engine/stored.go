@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -46,9 +45,14 @@ func (a *Array) Stored(ctx context.Context, cells grid.Box) iter.Seq2[[]int64, e
 		if n < manyCells {
 			l.seen = map[string]bool{}
 		}
-		switch err := l.list(ctx, "", 0); {
-		case errors.Is(err, store.ErrUnsupported) && n > mostChunks:
-			yield(nil, fmt.Errorf("%w: %v, and to ask for each of %v chunks takes too long", ErrLimit, err, cells.Shape()))
+		err := l.list(ctx, "", 0)
+		if errors.Is(err, store.ErrUnsupported) {
+			if err := Visitable(cells); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		switch {
 		case errors.Is(err, errStrangers), errors.Is(err, store.ErrUnsupported):
 			a.probed(ctx, cells, l.seen)(yield)
 		case err != nil && !errors.Is(err, errStop):

@@ -50,8 +50,8 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.Vie
 	if a.blanks(plan, src, how) {
 		return r.blank(ctx, plan, sel.Touched(a.Grid), how, write)
 	}
-	if n := min(plan.Chunks(), sel.Len()); n > mostChunks {
-		return fmt.Errorf("%w: %d chunks would be stored, at most %d are at a time: select a part", ErrLimit, n, int64(mostChunks))
+	if n := min(plan.Chunks(), sel.Len()); n > MostVisited {
+		return fmt.Errorf("%w: %d chunks would be stored, at most %d are at a time: select a part", ErrLimit, n, int64(MostVisited))
 	}
 	if how.FirstAlone {
 		if w := r.newWriter(how); next(w) {

@@ -12,6 +12,9 @@ const (
 	// Dir is the directory below a node of journals, of reservations, and of chunks put
 	// aside.
 	Dir = "__varve"
+	// Pending is the file in that directory that says which change of several nodes this
+	// one is part of, or which reservation it has.
+	Pending = "pending.json"
 	// Lock is the file that a writer of a node locks.
 	Lock = "__varve.lock"
 	// Publish is the file that a conditional write of a value beside it locks for a

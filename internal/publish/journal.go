@@ -21,7 +21,7 @@ import (
 var ErrPending = fmt.Errorf("%w: a change of several nodes is not finished", store.ErrConflict)
 
 const (
-	pointerName   = own.Dir + "/pending.json"
+	pointerName   = own.Dir + "/" + own.Pending
 	journalPrefix = own.Dir + "/together-"
 	journalSuffix = ".json"
 	// mostJournal and mostPointer are the most bytes of a journal and of a pointer.
