@@ -7,9 +7,9 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // Real is the constraint of Go types of real numbers, which numbers of other types can be
@@ -79,9 +79,9 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 		n, _ := slab.Len() // a part of what was counted
 		size := int(n * r.size())
 		room = slices.Grow(room[:0], size)[:size]
-		same := func(part *selected) (grid.View, error) {
+		same := func(part *selected) (strided.View, error) {
 			if part.typ != r.typ {
-				return grid.View{}, ErrConflict
+				return strided.View{}, ErrConflict
 			}
 			return part.view(elements{typ: r.typ, data: room})
 		}
@@ -142,7 +142,7 @@ func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src
 		n, _ := slab.Len()
 		data := slices.Grow(room[:0], int(n*r.size()))[:n*r.size()]
 		convert(data, bytesOf(src[:n]))
-		err := a.writeView(ctx, r.Part(slab), exactly(r.typ), func(part *selected) (grid.View, error) {
+		err := a.writeView(ctx, r.Part(slab), exactly(r.typ), func(part *selected) (strided.View, error) {
 			return part.source(elements{typ: r.typ, data: data})
 		})
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // Difference is where two arrays first differ.
@@ -156,7 +157,7 @@ func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Differe
 			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
 			return &Difference{What: "element", Index: slices.Clone(index), A: text(p), B: text(q)}, nil
 		}
-		at += grid.RefSize
+		at += strided.RefSize
 	}
 	return nil, nil
 }

@@ -10,14 +10,14 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // elements are the elements of a block as an array of one data type has them in memory.
 type elements struct {
 	typ  dtype.Type
 	data []byte
-	heap *grid.Heap // what data refers to where elements differ in length
+	heap *strided.Heap // what data refers to where elements differ in length
 }
 
 // native reports whether the values of T are the elements of t as they are in memory.
@@ -90,7 +90,7 @@ func elementsOf[T dtype.Element](a *Array, values []T) (elements, error) {
 
 // elementsAs returns the memory of values as elements of t: their own where they are that
 // as they stand. Those that differ in length are in a heap like the empty one given.
-func elementsAs[T dtype.Element](t dtype.Type, empty *grid.Heap, values []T) (elements, error) {
+func elementsAs[T dtype.Element](t dtype.Type, empty *strided.Heap, values []T) (elements, error) {
 	e := elements{typ: t}
 	switch {
 	case native[T](t):
@@ -179,8 +179,8 @@ func setPeriod(t dtype.Type, elem []byte, d time.Duration) error {
 }
 
 // variable returns elements that differ in length.
-func variable[V string | []byte](t dtype.Type, heap *grid.Heap, values []V) (elements, error) {
-	e := elements{t, make([]byte, len(values)*grid.RefSize), heap}
+func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (elements, error) {
+	e := elements{t, make([]byte, len(values)*strided.RefSize), heap}
 	for from := 0; from < len(values); {
 		size, to := 0, from
 		for ; to < len(values) && (to == from || size+len(values[to]) <= math.MaxInt32); to++ {
@@ -195,7 +195,7 @@ func variable[V string | []byte](t dtype.Type, heap *grid.Heap, values []V) (ele
 			}
 			offsets = append(offsets, int64(len(data)))
 		}
-		if !e.heap.Add(e.data[from*grid.RefSize:], data, offsets) {
+		if !e.heap.Add(e.data[from*strided.RefSize:], data, offsets) {
 			return e, badArgument("value %d has %d bytes", from, len(values[from]))
 		}
 		from = to
@@ -248,7 +248,7 @@ func (e elements) strings(values []string) {
 	}
 	share := e.shares()
 	for i := range values {
-		b := e.heap.Bytes(e.data[i*grid.RefSize:])
+		b := e.heap.Bytes(e.data[i*strided.RefSize:])
 		if share {
 			values[i] = unsafe.String(unsafe.SliceData(b), len(b)) // the heap never changes what it has
 		} else {
@@ -267,11 +267,11 @@ func (e elements) byteStrings(values [][]byte) {
 		}
 		return
 	}
-	v := grid.View{Data: e.data, Shape: []int64{int64(len(values))}, Strides: []int64{grid.RefSize}, Size: grid.RefSize, Heap: e.heap}
+	v := strided.View{Data: e.data, Shape: []int64{int64(len(values))}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.heap}
 	all := make([]byte, 0, v.ElementBytes()) // a copy: the caller may write to it
 	for i := range values {
 		from := len(all)
-		all = append(all, e.heap.Bytes(e.data[i*grid.RefSize:])...)
+		all = append(all, e.heap.Bytes(e.data[i*strided.RefSize:])...)
 		values[i] = all[from:len(all):len(all)]
 	}
 }
@@ -279,6 +279,6 @@ func (e elements) byteStrings(values [][]byte) {
 // shares reports whether the elements are most of what their heap has, so that it may as
 // well be kept with them.
 func (e elements) shares() bool {
-	v := grid.View{Data: e.data, Shape: []int64{int64(len(e.data) / grid.RefSize)}, Strides: []int64{grid.RefSize}, Size: grid.RefSize, Heap: e.heap}
+	v := strided.View{Data: e.data, Shape: []int64{int64(len(e.data) / strided.RefSize)}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.heap}
 	return v.ElementBytes() >= e.heap.Len()/2
 }

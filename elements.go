@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // Elements is what selections are read from and written to: an [*Array], or a [*View] of
@@ -31,7 +32,7 @@ func (a *Array) of(sel selection.Selection) (*Array, selection.Selection, error)
 type selected struct {
 	*selection.Resolved
 	typ  dtype.Type
-	heap *grid.Heap // an empty one, where elements differ in length
+	heap *strided.Heap // an empty one, where elements differ in length
 }
 
 // accepts refuses data types that the values which a caller has cannot be of; nil takes
@@ -57,7 +58,7 @@ func (s *state) resolve(sel selection.Selection, takes accepts) (*selected, erro
 	}
 	typ := s.typ
 	if err == nil && r.Fields() != nil {
-		var windows []grid.Window
+		var windows []strided.Window
 		if typ, windows, err = through(s.typ, r.Fields()); err != nil {
 			return nil, err
 		}
@@ -86,14 +87,14 @@ func (s *state) target() *selection.Target {
 
 // through returns the type of what lists of fields make of a type, and which bytes they
 // take.
-func through(t dtype.Type, fields [][]string) (dtype.Type, []grid.Window, error) {
-	windows := []grid.Window{{Size: int64(t.Size())}}
+func through(t dtype.Type, fields [][]string) (dtype.Type, []strided.Window, error) {
+	windows := []strided.Window{{Size: int64(t.Size())}}
 	for _, names := range fields {
 		next, taken, err := take(t, names)
 		if err != nil {
 			return t, nil, err
 		}
-		var all []grid.Window
+		var all []strided.Window
 		for _, w := range taken {
 			all = appendThrough(all, windows, w)
 		}
@@ -103,9 +104,9 @@ func through(t dtype.Type, fields [][]string) (dtype.Type, []grid.Window, error)
 }
 
 // take returns the type that fields of a struct make, and their bytes.
-func take(t dtype.Type, names []string) (dtype.Type, []grid.Window, error) {
+func take(t dtype.Type, names []string) (dtype.Type, []strided.Window, error) {
 	fields := make([]dtype.Field, len(names))
-	windows := make([]grid.Window, len(names))
+	windows := make([]strided.Window, len(names))
 	at := int64(0)
 	for i, name := range names {
 		f, ok := t.Field(name)
@@ -113,7 +114,7 @@ func take(t dtype.Type, names []string) (dtype.Type, []grid.Window, error) {
 			return t, nil, badArgument("%s has no field %q", t, name)
 		}
 		n := int64(f.Type.Size())
-		fields[i], windows[i] = f, grid.Window{From: int64(f.Offset), To: at, Size: n}
+		fields[i], windows[i] = f, strided.Window{From: int64(f.Offset), To: at, Size: n}
 		at += n
 	}
 	if len(fields) == 1 {
@@ -128,11 +129,11 @@ func take(t dtype.Type, names []string) (dtype.Type, []grid.Window, error) {
 
 // appendThrough appends where the bytes of w come from that are bytes of what windows
 // make.
-func appendThrough(dst, windows []grid.Window, w grid.Window) []grid.Window {
+func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Window {
 	for _, of := range windows {
 		from, to := max(w.From, of.To), min(w.From+w.Size, of.To+of.Size)
 		if from < to {
-			dst = append(dst, grid.Window{From: of.From + from - of.To, To: w.To + from - w.From, Size: to - from})
+			dst = append(dst, strided.Window{From: of.From + from - of.To, To: w.To + from - w.From, Size: to - from})
 		}
 	}
 	return dst
@@ -149,57 +150,57 @@ func (r *selected) room(most int64) elements {
 
 // view shows memory that holds a block of the selected elements in C order, as plans see
 // it.
-func (r *selected) view(e elements) (grid.View, error) {
+func (r *selected) view(e elements) (strided.View, error) {
 	size := r.size()
 	if r.typ.Variable() && e.heap == nil {
-		return grid.View{}, errVariable(r.typ)
+		return strided.View{}, errVariable(r.typ)
 	}
 	if have := int64(len(e.data)); have%size != 0 || have/size != r.Len() {
-		return grid.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
+		return strided.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
 	}
-	v := grid.Contiguous(e.data, r.Shape(), int(size))
+	v := strided.Contiguous(e.data, r.Shape(), int(size))
 	v.Heap = e.heap
 	return r.Place(v), nil
 }
 
 // source is view of values that are to be stored.
-func (r *selected) source(e elements) (grid.View, error) {
+func (r *selected) source(e elements) (strided.View, error) {
 	if err := checkValues(e); err != nil {
-		return grid.View{}, err
+		return strided.View{}, err
 	}
 	return r.view(e)
 }
 
 // one shows one element as every selected one.
-func (r *selected) one(e elements) (grid.View, error) {
+func (r *selected) one(e elements) (strided.View, error) {
 	if err := checkValues(e); err != nil {
-		return grid.View{}, err
+		return strided.View{}, err
 	}
 	if int64(len(e.data)) != r.size() {
-		return grid.View{}, badArgument("%d bytes, an element of type %s has %d", len(e.data), r.typ, r.size())
+		return strided.View{}, badArgument("%d bytes, an element of type %s has %d", len(e.data), r.typ, r.size())
 	}
 	return r.strided(e, make([]int64, len(r.Shape())))
 }
 
 // strided shows memory in which the selected elements lie strides apart, counted in
 // elements.
-func (r *selected) strided(e elements, strides []int64) (grid.View, error) {
+func (r *selected) strided(e elements, strides []int64) (strided.View, error) {
 	shape, size := r.Shape(), r.size()
 	if len(strides) != len(shape) {
-		return grid.View{}, badArgument("%d strides for a selection of shape %v", len(strides), shape)
+		return strided.View{}, badArgument("%d strides for a selection of shape %v", len(strides), shape)
 	}
-	v := grid.View{Data: e.data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size), Heap: e.heap}
+	v := strided.View{Data: e.data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size), Heap: e.heap}
 	last := int64(0)
 	for i, n := range shape {
 		step, ok := checked.Mul(strides[i], size)
 		far, fits := checked.Mul(max(0, n-1), strides[i])
 		if !ok || !fits || far > math.MaxInt64-last || strides[i] < 0 {
-			return grid.View{}, badArgument("stride %d of axis %d (0 or more elements are needed)", strides[i], i)
+			return strided.View{}, badArgument("stride %d of axis %d (0 or more elements are needed)", strides[i], i)
 		}
 		v.Strides[i], last = step, last+far
 	}
 	if have := int64(len(e.data)) / size; r.Len() > 0 && last >= have {
-		return grid.View{}, badArgument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
+		return strided.View{}, badArgument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
 	}
 	return r.Place(v), nil
 }

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Inner is the inner chunks of an array whose chunks are shards, seen as chunks of the
@@ -136,9 +137,9 @@ func (n *Inner) write(ctx context.Context, index []int64, write func(*state, inn
 
 // innerAt is where an inner chunk is.
 type innerAt struct {
-	shard  []int64   // index of its chunk
-	within []int64   // its index there
-	part   grid.Part // of the chunk that it is
+	shard  []int64      // index of its chunk
+	within []int64      // its index there
+	part   strided.Part // of the chunk that it is
 }
 
 // innerAt returns where the inner chunk at an index is.
@@ -158,7 +159,7 @@ func (s *state) innerAt(index []int64) (innerAt, error) {
 	if err != nil {
 		return innerAt{}, err
 	}
-	at := innerAt{shard: shard, part: grid.Part{Start: start, Step: make([]int64, len(index)), Count: c.Encoded}}
+	at := innerAt{shard: shard, part: strided.Part{Start: start, Step: make([]int64, len(index)), Count: c.Encoded}}
 	for i, k := range index {
 		first, _, _ := g.Axis(i).Locate(c.Start[i] - start[i])
 		at.within = append(at.within, k-first)

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/store/file"
 	"varve.dev/zarr/store/iofs"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // variant is one of several arrays that go through the same history: how it is cut,
@@ -222,7 +223,7 @@ func TestMetamorphic(t *testing.T) {
 				sel, at := drawSelection(t, m.shape)
 				data := drawValues(t, variants[0].a, count(at[1]))
 				all(func(v *variant) error { return v.a.WriteBytes(ctx, sel, data) })
-				grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], m.size))
+				strided.Copy(m.part(at[0], at[1], at[2]), strided.Contiguous(data, at[1], m.size))
 			},
 			"append": func(t *rapid.T) {
 				axis := rapid.IntRange(0, len(m.shape)-1).Draw(t, "axis")
@@ -237,7 +238,7 @@ func TestMetamorphic(t *testing.T) {
 				from[axis] = shape[axis]
 				shape[axis] += planes[axis]
 				m.resize(shape)
-				grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(data, planes, m.size))
+				strided.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), strided.Contiguous(data, planes, m.size))
 			},
 			"resize": func(t *rapid.T) {
 				shape := make([]int64, len(m.shape))

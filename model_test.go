@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // model is an array as one would write it without chunks: all elements in C order.
@@ -55,14 +56,14 @@ func (m *model) resize(shape []int64) {
 	for i := range shape {
 		common[i].Stop = min(shape[i], m.shape[i])
 	}
-	grid.Copy(next.view().Sub(common), m.view().Sub(common))
+	strided.Copy(next.view().Sub(common), m.view().Sub(common))
 	*m = *next
 }
 
-func (m *model) view() grid.View { return grid.Contiguous(m.data, m.shape, m.size) }
+func (m *model) view() strided.View { return strided.Contiguous(m.data, m.shape, m.size) }
 
 // part shows what a selection of starts, counts and steps means.
-func (m *model) part(start, n, step []int64) grid.View {
+func (m *model) part(start, n, step []int64) strided.View {
 	v := m.view()
 	for i := range start {
 		v.Offset += start[i] * v.Strides[i]
@@ -289,7 +290,7 @@ func TestModel(t *testing.T) {
 				if err := a.WriteBytes(ctx, sel, data); err != nil {
 					t.Fatal(err)
 				}
-				grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], m.size))
+				strided.Copy(m.part(at[0], at[1], at[2]), strided.Contiguous(data, at[1], m.size))
 			},
 			"fill": func(t *rapid.T) {
 				sel, at := drawSelection(t, m.shape)
@@ -297,7 +298,7 @@ func TestModel(t *testing.T) {
 				if err := a.FillBytes(ctx, sel, elem); err != nil {
 					t.Fatal(err)
 				}
-				grid.Fill(m.part(at[0], at[1], at[2]), elem)
+				strided.Fill(m.part(at[0], at[1], at[2]), elem)
 			},
 			"read": func(t *rapid.T) {
 				sel, at := drawSelection(t, m.shape)
@@ -306,7 +307,7 @@ func TestModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := make([]byte, len(got))
-				grid.Copy(grid.Contiguous(want, at[1], m.size), m.part(at[0], at[1], at[2]))
+				strided.Copy(strided.Contiguous(want, at[1], m.size), m.part(at[0], at[1], at[2]))
 				if !bytes.Equal(got, want) {
 					t.Fatalf("selection %v of shape %v reads %x, want %x", sel, m.shape, got, want)
 				}
@@ -329,7 +330,7 @@ func TestModel(t *testing.T) {
 				from[axis] = shape[axis]
 				shape[axis] += planes[axis]
 				m.resize(shape)
-				grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(data, planes, m.size))
+				strided.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), strided.Contiguous(data, planes, m.size))
 			},
 			"resize": func(t *rapid.T) {
 				shape := make([]int64, len(m.shape))

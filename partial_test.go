@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // meter counts what is read from a store.
@@ -101,7 +102,7 @@ func testParts(t *testing.T, a *zarr.Array) {
 			t.Fatal(err)
 		}
 		want := make([]byte, len(got))
-		grid.Copy(grid.Contiguous(want, at[1], 2), whole.part(at[0], at[1], at[2]))
+		strided.Copy(strided.Contiguous(want, at[1], 2), whole.part(at[0], at[1], at[2]))
 		if !bytes.Equal(got, want) {
 			t.Fatalf("selection %v differs", sel)
 		}

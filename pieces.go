@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // Piece is what a selection takes from one chunk.
@@ -41,7 +42,7 @@ func (p Piece[T]) Into(dst []T) error {
 	}
 	var zero T
 	size := int(unsafe.Sizeof(zero))
-	return p.To.Scatter(grid.Contiguous(bytesOf(dst), p.whole, size), grid.Contiguous(bytesOf(p.Data), p.Shape, size))
+	return p.To.Scatter(strided.Contiguous(bytesOf(dst), p.whole, size), strided.Contiguous(bytesOf(p.Data), p.Shape, size))
 }
 
 // move is Into of values that are not moved as bytes because they hold pointers.
@@ -175,9 +176,9 @@ const maxAhead = 16
 
 func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 	var e elements
-	err := d.array.read(ctx, p.From, checkElement[T], true, func(r *selected) (grid.View, error) {
+	err := d.array.read(ctx, p.From, checkElement[T], true, func(r *selected) (strided.View, error) {
 		if r.Len() > d.array.options.Limits.block()/d.size {
-			return grid.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
+			return strided.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
 		}
 		p.Block = newBlock[T](r)
 		e = roomFor(d.array, r, p.Data)

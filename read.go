@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/pages"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // Read returns the selected elements as a new block; a nil selection is the whole array.
@@ -24,9 +25,9 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 	var e elements
 	a, sel, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, checkElement[T], true, func(r *selected) (grid.View, error) {
+		err = a.read(ctx, sel, checkElement[T], true, func(r *selected) (strided.View, error) {
 			if r.Len() > a.options.Limits.block()/r.size() {
-				return grid.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+				return strided.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
 			b = newBlock[T](r)
 			e = roomFor(a, r, b.Data)
@@ -48,9 +49,9 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 	var e elements
 	a, sel, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, checkElement[T], false, func(r *selected) (grid.View, error) {
+		err = a.read(ctx, sel, checkElement[T], false, func(r *selected) (strided.View, error) {
 			if int64(len(dst)) != r.Len() {
-				return grid.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
+				return strided.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
 			}
 			e = roomFor(a, r, dst)
 			return r.view(e)
@@ -73,7 +74,7 @@ func roomFor[T dtype.Element](a *Array, r *selected, values []T) elements {
 
 // elements reads a box of elements that differ in length, without making values of them.
 func (a *Array) elements(ctx context.Context, box grid.Box) (e elements, err error) {
-	err = a.read(ctx, selection.Region(box), nil, true, func(r *selected) (grid.View, error) {
+	err = a.read(ctx, selection.Region(box), nil, true, func(r *selected) (strided.View, error) {
 		e = r.room(a.options.Limits.block())
 		return r.view(e)
 	})
@@ -85,7 +86,7 @@ func (a *Array) elements(ctx context.Context, box grid.Box) (e elements, err err
 // structs that are selected follow each other without gaps. After an error dst may hold
 // anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
-	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (grid.View, error) {
+	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (strided.View, error) {
 		return r.view(elements{typ: r.typ, data: dst})
 	}))
 }
@@ -106,11 +107,11 @@ const grownLooks = 3
 // has to be read at last. Chunks are written before the document that describes them, so
 // one that is not newer than a document is what that document says.
 func (a *Array) read(
-	ctx context.Context, sel selection.Selection, takes accepts, zeroed bool, room func(*selected) (grid.View, error),
+	ctx context.Context, sel selection.Selection, takes accepts, zeroed bool, room func(*selected) (strided.View, error),
 ) error {
 	s, grown := a.state.Load(), false
 	var r *selected
-	var view grid.View
+	var view strided.View
 	var err error
 	looks := 0
 	for range readTries {
@@ -151,7 +152,7 @@ func (a *Array) read(
 
 // readTo reads what is selected to its place. Where that is one piece of memory, it is
 // all going to be filled.
-func (s *state) readTo(ctx context.Context, r *selected, view grid.View, zeroed bool) (engine.Suspicion, error) {
+func (s *state) readTo(ctx context.Context, r *selected, view strided.View, zeroed bool) (engine.Suspicion, error) {
 	if data, whole := view.Bytes(); whole {
 		pages.Large(data)
 		defer pages.Usual(data)

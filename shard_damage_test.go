@@ -10,11 +10,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec/sharding"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
 	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/strided"
 )
 
 // rotten is an object store that gives out one value damaged, as a disk does that forgets
@@ -151,7 +151,7 @@ func (s *goldenShard) compare(t *testing.T, got []byte, box selection.Box, hurt 
 	}
 	m := s.whole.clone()
 	m.set(box, got)
-	if spoiled := m.elements(region); grid.AllEqual(spoiled, m.fill) && !grid.AllEqual(s.whole.elements(region), m.fill) {
+	if spoiled := m.elements(region); strided.AllEqual(spoiled, m.fill) && !strided.AllEqual(s.whole.elements(region), m.fill) {
 		t.Fatalf("%s: the fill value was read", label)
 	}
 	m.set(region, s.whole.elements(region))

@@ -12,10 +12,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // goldenShards are the arrays of testdata/stores.zip whose chunks are shards and whose
@@ -212,7 +212,7 @@ func first(b selection.Box) selection.Box {
 }
 
 // view shows a box of the model.
-func (m *model) boxed(b selection.Box) grid.View {
+func (m *model) boxed(b selection.Box) strided.View {
 	var start, n, step []int64
 	for _, in := range b {
 		start, n, step = append(start, in[0]), append(n, in[1]-in[0]), append(step, 1)
@@ -224,14 +224,14 @@ func (m *model) boxed(b selection.Box) grid.View {
 func (m *model) elements(b selection.Box) []byte {
 	v := m.boxed(b)
 	data := make([]byte, count(v.Shape)*int64(m.size))
-	grid.Copy(grid.Contiguous(data, v.Shape, m.size), v)
+	strided.Copy(strided.Contiguous(data, v.Shape, m.size), v)
 	return data
 }
 
 // set makes the elements of a box of the model those of data.
 func (m *model) set(b selection.Box, data []byte) {
 	v := m.boxed(b)
-	grid.Copy(v, grid.Contiguous(data, v.Shape, m.size))
+	strided.Copy(v, strided.Contiguous(data, v.Shape, m.size))
 }
 
 // clone returns a copy of the model.

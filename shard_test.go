@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // TestInnerGrids writes and reads shards whose inner chunks have several lengths: the
@@ -56,7 +57,7 @@ func TestInnerGrids(t *testing.T) {
 			if err := a.WriteBytes(ctx, sel, data); err != nil {
 				t.Fatal(err)
 			}
-			grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], m.size))
+			strided.Copy(m.part(at[0], at[1], at[2]), strided.Contiguous(data, at[1], m.size))
 			compare(t, a, m)
 		}
 		if a, err = h.OpenArray(ctx, "", &opt); err != nil {
@@ -83,11 +84,11 @@ func checkInner(t *rapid.T, a *zarr.Array, m *model) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := grid.Contiguous(data, c.Encoded, m.size).Sub(grid.BoxOf(c.Logical))
+		got := strided.Contiguous(data, c.Encoded, m.size).Sub(grid.BoxOf(c.Logical))
 		want := m.view().Sub(c.Box())
 		x, y := make([]byte, count(c.Logical)*int64(m.size)), make([]byte, count(c.Logical)*int64(m.size))
-		grid.Copy(grid.Contiguous(x, c.Logical, m.size), got)
-		grid.Copy(grid.Contiguous(y, c.Logical, m.size), want)
+		strided.Copy(strided.Contiguous(x, c.Logical, m.size), got)
+		strided.Copy(strided.Contiguous(y, c.Logical, m.size), want)
 		if !bytes.Equal(x, y) {
 			t.Fatalf("inner chunk %v is %x, want %x", c.Index, x, y)
 		}

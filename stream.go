@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/strided"
 )
 
 // StreamOptions says how planes are gathered to chunks. A nil *StreamOptions means the
@@ -85,10 +86,10 @@ type Stream struct {
 // openLayer is planes that do not fill their layer yet.
 type openLayer struct {
 	buffer []byte
-	view   grid.View // of the buffer
-	start  int64     // first plane
-	count  int64     // planes so far
-	most   int64     // planes for which there may be room
+	view   strided.View // of the buffer
+	start  int64        // first plane
+	count  int64        // planes so far
+	most   int64        // planes for which there may be room
 }
 
 // Stream begins to append planes along an axis, from its end on. It reads nothing but the

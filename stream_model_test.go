@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
 	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/strided"
 )
 
 // drawStreamSpec draws an array with at least one axis, of which the first has planes
@@ -113,7 +114,7 @@ func (m *model) append(axis int, planes []int64, data []byte) {
 	from[axis] = shape[axis]
 	shape[axis] += planes[axis]
 	m.resize(shape)
-	grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(data, planes, m.size))
+	strided.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), strided.Contiguous(data, planes, m.size))
 }
 
 func (m *streamModel) write(t *rapid.T) {
@@ -189,6 +190,6 @@ func (m *streamModel) change(t *rapid.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []*model{m.visible, m.written} {
-		grid.Copy(to.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], to.size))
+		strided.Copy(to.part(at[0], at[1], at[2]), strided.Contiguous(data, at[1], to.size))
 	}
 }

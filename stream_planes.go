@@ -7,6 +7,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/strided"
 )
 
 func (s *Stream) write(ctx context.Context, e elements) error {
@@ -24,7 +25,7 @@ func (s *Stream) write(ctx context.Context, e elements) error {
 		return err
 	}
 	shape[s.axis] = int64(len(e.data)) / s.plane
-	v := grid.Contiguous(e.data, shape, s.base.engine.Size)
+	v := strided.Contiguous(e.data, shape, s.base.engine.Size)
 	v.Heap = e.heap
 	for v.Shape[s.axis] > 0 {
 		n, err := s.take(ctx, v)
@@ -37,7 +38,7 @@ func (s *Stream) write(ctx context.Context, e elements) error {
 }
 
 // cut returns some of the planes that v shows.
-func (s *Stream) cut(v grid.View, from, to int64) grid.View {
+func (s *Stream) cut(v strided.View, from, to int64) strided.View {
 	box := grid.BoxOf(v.Shape)
 	box[s.axis] = grid.Interval{Start: from, Stop: to}
 	return v.Sub(box)
@@ -45,7 +46,7 @@ func (s *Stream) cut(v grid.View, from, to int64) grid.View {
 
 // take takes some of the planes, from the first on, and returns how many: up to where
 // something is due, or to the end of the layer.
-func (s *Stream) take(ctx context.Context, v grid.View) (int64, error) {
+func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 	if err := s.settle(ctx); err != nil { // what could not be done at the end of the last call
 		return 0, err
 	}
@@ -72,13 +73,13 @@ func (s *Stream) take(ctx context.Context, v grid.View) (int64, error) {
 }
 
 // slab returns the next planes as a slab.
-func (s *Stream) slab(v grid.View) *engine.Slab {
+func (s *Stream) slab(v strided.View) *engine.Slab {
 	return &engine.Slab{Axis: s.axis, Start: s.next, Stop: s.next + v.Shape[s.axis], Planes: v}
 }
 
 // takeLayer takes planes that are just a layer. They are encoded from where they are, or
 // stored at once where that is due or the budget does not hold them.
-func (s *Stream) takeLayer(ctx context.Context, v grid.View) error {
+func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 	slab := s.slab(v)
 	if s.open.buffer != nil && !s.fits(v.Shape[s.axis]) {
 		s.open = openLayer{}
@@ -97,7 +98,7 @@ func (s *Stream) takeLayer(ctx context.Context, v grid.View) error {
 
 // hold copies as many planes as there is room for in the layer that ends at stop, and
 // returns how many.
-func (s *Stream) hold(ctx context.Context, v grid.View, stop int64) (int64, error) {
+func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, error) {
 	if s.open.count == 0 {
 		if err := s.makeRoom(ctx, stop-s.next); err != nil {
 			return 0, err
@@ -108,7 +109,7 @@ func (s *Stream) hold(ctx context.Context, v grid.View, stop int64) (int64, erro
 	if o.count+n > o.view.Shape[s.axis] {
 		s.lengthen()
 	}
-	grid.Copy(s.cut(o.view, o.count, o.count+n), s.cut(v, 0, n))
+	strided.Copy(s.cut(o.view, o.count, o.count+n), s.cut(v, 0, n))
 	o.count += n
 	s.next += n
 	return n, s.settle(ctx)
@@ -143,10 +144,10 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 const firstRoom = 16 << 20
 
 // room shows the buffer as so many planes.
-func (s *Stream) room(planes int64) grid.View {
+func (s *Stream) room(planes int64) strided.View {
 	shape := s.base.grid.Shape()
 	shape[s.axis] = planes
-	v := grid.Contiguous(s.open.buffer[:planes*s.plane], shape, s.base.engine.Size)
+	v := strided.Contiguous(s.open.buffer[:planes*s.plane], shape, s.base.engine.Size)
 	v.Heap = s.base.engine.Heap.New()
 	return v
 }
@@ -158,7 +159,7 @@ func (s *Stream) lengthen() {
 	s.stats.Peak = max(s.stats.Peak, s.held()+o.most*s.plane)
 	o.buffer = make([]byte, o.most*s.plane)
 	o.view = s.room(o.most)
-	grid.Copy(s.cut(o.view, 0, o.count), was)
+	strided.Copy(s.cut(o.view, 0, o.count), was)
 }
 
 // settle does what is to be done with the planes that are held.

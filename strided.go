@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // ReadStrided is [Read] into memory of another layout than C order: the element at index
@@ -24,9 +24,9 @@ func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel select
 	if err != nil {
 		return a.fail("read", err)
 	}
-	return a.fail("read", a.read(ctx, sel, asTheyStand[T], false, func(r *selected) (grid.View, error) {
+	return a.fail("read", a.read(ctx, sel, asTheyStand[T], false, func(r *selected) (strided.View, error) {
 		if len(strides) == len(r.Shape()) && !apart(r.Shape(), strides) {
-			return grid.View{}, badArgument("strides %d put several elements of shape %v to one place", strides, r.Shape())
+			return strided.View{}, badArgument("strides %d put several elements of shape %v to one place", strides, r.Shape())
 		}
 		return r.strided(elements{typ: r.typ, data: bytesOf(dst)}, strides)
 	}))
@@ -40,13 +40,13 @@ func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selecti
 	if err != nil {
 		return a.fail("write", err)
 	}
-	return a.fail("write", a.writeView(ctx, sel, checkElement[T], func(r *selected) (grid.View, error) {
+	return a.fail("write", a.writeView(ctx, sel, checkElement[T], func(r *selected) (strided.View, error) {
 		e, err := elementsAs(r.typ, r.heap, src)
 		if err == nil {
 			err = checkValues(e)
 		}
 		if err != nil {
-			return grid.View{}, err
+			return strided.View{}, err
 		}
 		return r.strided(e, strides)
 	}))

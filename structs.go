@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // ReadStructs returns the shape of a selection of structs, and its elements in C order as
@@ -63,7 +63,7 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 	for slab := range r.Slabs(a.Grid(), r.size(), convertedBytes) {
 		n, _ := slab.Len() // a part of what was counted
 		room = slices.Grow(room[:0], int(n*r.size()))[:n*r.size()]
-		err := a.read(ctx, r.Part(slab), exactly(r.typ), false, func(part *selected) (grid.View, error) {
+		err := a.read(ctx, r.Part(slab), exactly(r.typ), false, func(part *selected) (strided.View, error) {
 			return part.view(elements{typ: r.typ, data: room})
 		})
 		if err != nil {
@@ -84,17 +84,17 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.writeView(ctx, sel, nil, func(r *selected) (grid.View, error) {
+		err = a.writeView(ctx, sel, nil, func(r *selected) (strided.View, error) {
 			l, err := layoutOf[T](r.typ)
 			if err != nil {
-				return grid.View{}, err
+				return strided.View{}, err
 			}
 			if int64(len(src)) != r.Len() {
-				return grid.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
+				return strided.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
 			}
 			elems := make([]byte, r.Len()*r.size())
 			if at, err := l.store(elems, memoryOf(src)); err != nil {
-				return grid.View{}, badArgument("value %d: %v", number.Index(r.Shape(), at), err)
+				return strided.View{}, badArgument("value %d: %v", number.Index(r.Shape(), at), err)
 			}
 			return r.source(elements{typ: r.typ, data: elems})
 		})

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // drawTypeV2 draws a data type of a fixed width that format 2 has.
@@ -85,7 +86,7 @@ func TestModelV2(t *testing.T) {
 				if err := a.WriteBytes(ctx, sel, data); err != nil {
 					t.Fatal(err)
 				}
-				grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(data, at[1], m.size))
+				strided.Copy(m.part(at[0], at[1], at[2]), strided.Contiguous(data, at[1], m.size))
 			},
 			"append": func(t *rapid.T) {
 				if len(m.shape) == 0 {
@@ -104,7 +105,7 @@ func TestModelV2(t *testing.T) {
 				from[axis] = shape[axis]
 				shape[axis] += planes[axis]
 				m.resize(shape)
-				grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(data, planes, m.size))
+				strided.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), strided.Contiguous(data, planes, m.size))
 			},
 			"resize": func(t *rapid.T) {
 				shape := make([]int64, len(m.shape))

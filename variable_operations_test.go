@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // someWords returns n texts of different lengths, many of them empty.
@@ -98,7 +99,7 @@ func TestTextAppended(t *testing.T) {
 			t.Fatal(err)
 		}
 		wants(t, a, append(someWords(0, 24), more...))
-		if err := a.AppendBytes(ctx, 0, make([]byte, 4*grid.RefSize), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if err := a.AppendBytes(ctx, 0, make([]byte, 4*strided.RefSize), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("references are taken for elements: %v", err)
 		}
 		if err := a.AppendBytes(ctx, 0, []byte("text"), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
@@ -156,7 +157,7 @@ func TestTextStreamed(t *testing.T) {
 				wants(t, a, all)
 			}
 		}
-		if err := s.WriteBytes(ctx, make([]byte, 4*grid.RefSize)); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if err := s.WriteBytes(ctx, make([]byte, 4*strided.RefSize)); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("references are taken for elements: %v", err)
 		}
 		if err := s.Close(ctx); err != nil {
@@ -265,11 +266,11 @@ func TestTextInParts(t *testing.T) {
 			}
 		}
 		for what, err := range map[string]error{
-			"ReadBytes":  a.ReadBytes(ctx, nil, make([]byte, 24*grid.RefSize)),
-			"WriteBytes": a.WriteBytes(ctx, nil, make([]byte, 24*grid.RefSize)),
-			"FillBytes":  a.FillBytes(ctx, nil, make([]byte, grid.RefSize)),
+			"ReadBytes":  a.ReadBytes(ctx, nil, make([]byte, 24*strided.RefSize)),
+			"WriteBytes": a.WriteBytes(ctx, nil, make([]byte, 24*strided.RefSize)),
+			"FillBytes":  a.FillBytes(ctx, nil, make([]byte, strided.RefSize)),
 			"ReadChunk":  second(a.ReadChunk(ctx, []int64{0, 0})),
-			"WriteChunk": a.WriteChunk(ctx, []int64{0, 0}, make([]byte, 8*grid.RefSize)),
+			"WriteChunk": a.WriteChunk(ctx, []int64{0, 0}, make([]byte, 8*strided.RefSize)),
 			"ReadAs":     second(zarr.ReadAs[float64](ctx, a, nil)),
 			"Read":       second(zarr.Read[int64](ctx, a, nil)),
 		} {
@@ -312,7 +313,7 @@ func TestTextOfGroups(t *testing.T) {
 	if err != nil || like.Type() != a.Type() || string(like.FillValue()) != string(a.FillValue()) {
 		t.Errorf("%v", err)
 	}
-	if err := g.Append(ctx, zarr.Addition{Path: "text", Data: make([]byte, grid.RefSize)}, zarr.Add("time", 0, []int64{4}, nil)); !errors.Is(err, zarr.ErrInvalidArgument) {
+	if err := g.Append(ctx, zarr.Addition{Path: "text", Data: make([]byte, strided.RefSize)}, zarr.Add("time", 0, []int64{4}, nil)); !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Errorf("references are taken for elements: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // words are elements that differ in length. In the model each is a byte, the number of
@@ -84,7 +85,7 @@ func TestModelOfText(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				grid.Copy(m.part(at[0], at[1], at[2]), grid.Contiguous(numbers, at[1], 1))
+				strided.Copy(m.part(at[0], at[1], at[2]), strided.Contiguous(numbers, at[1], 1))
 			},
 			"fill": func(t *rapid.T) {
 				sel, at := drawSelection(t, m.shape)
@@ -94,7 +95,7 @@ func TestModelOfText(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				grid.Fill(m.part(at[0], at[1], at[2]), numbers)
+				strided.Fill(m.part(at[0], at[1], at[2]), numbers)
 			},
 			"read": func(t *rapid.T) {
 				sel, at := drawSelection(t, m.shape)
@@ -103,7 +104,7 @@ func TestModelOfText(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := make([]byte, len(got))
-				grid.Copy(grid.Contiguous(want, at[1], 1), m.part(at[0], at[1], at[2]))
+				strided.Copy(strided.Contiguous(want, at[1], 1), m.part(at[0], at[1], at[2]))
 				check(t, got, want)
 			},
 			"append": func(t *rapid.T) {
@@ -127,7 +128,7 @@ func TestModelOfText(t *testing.T) {
 				from[axis] = shape[axis]
 				shape[axis] += planes[axis]
 				m.resize(shape)
-				grid.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), grid.Contiguous(numbers, planes, 1))
+				strided.Copy(m.part(from, planes, slices.Repeat([]int64{1}, len(shape))), strided.Contiguous(numbers, planes, 1))
 			},
 			"resize": func(t *rapid.T) {
 				shape := make([]int64, len(m.shape))

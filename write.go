@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Write stores src, which has just the selected elements in C order, as the selected
@@ -24,10 +24,10 @@ import (
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.writeView(ctx, sel, checkElement[T], func(r *selected) (grid.View, error) {
+		err = a.writeView(ctx, sel, checkElement[T], func(r *selected) (strided.View, error) {
 			e, err := elementsAs(r.typ, r.heap, src)
 			if err != nil {
-				return grid.View{}, err
+				return strided.View{}, err
 			}
 			return r.source(e)
 		})
@@ -38,7 +38,7 @@ func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Sele
 // WriteBytes is [Write] for an array of any type of fixed width: src has the elements in
 // the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
-	return a.fail("write", a.writeView(ctx, sel, nil, func(r *selected) (grid.View, error) {
+	return a.fail("write", a.writeView(ctx, sel, nil, func(r *selected) (strided.View, error) {
 		return r.source(elements{typ: r.typ, data: src})
 	}))
 }
@@ -77,10 +77,10 @@ func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes accep
 		}
 		return nil
 	}
-	return a.writeView(ctx, sel, takes, func(r *selected) (grid.View, error) {
+	return a.writeView(ctx, sel, takes, func(r *selected) (strided.View, error) {
 		e, err := one(r)
 		if err != nil {
-			return grid.View{}, err
+			return strided.View{}, err
 		}
 		return r.one(e)
 	})
@@ -88,7 +88,7 @@ func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes accep
 
 // writeView stores the elements that view shows for the selection.
 func (a *Array) writeView(
-	ctx context.Context, sel selection.Selection, takes accepts, view func(*selected) (grid.View, error),
+	ctx context.Context, sel selection.Selection, takes accepts, view func(*selected) (strided.View, error),
 ) error {
 	if err := a.writable(); err != nil {
 		return err

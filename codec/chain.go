@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // Error says which codec of a chain failed.
@@ -265,7 +265,7 @@ func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
 // just as many bytes as the chunk's elements, Shape, the encoded shape of the chunk,
 // Size, and Heap where elements differ in length; Decode sets Strides, in the memory it
 // has. They are those of C order unless codecs reordered axes. Errors wrap [ErrCorrupt].
-func (c *Chain) Decode(v *grid.View, src []byte) error {
+func (c *Chain) Decode(v *strided.View, src []byte) error {
 	c.setStrides(v)
 	if c.inOrder && !c.varies {
 		return c.decodeSerial(nil, Block{Shape: v.Shape, Data: v.Data, Heap: v.Heap}, src)
@@ -280,9 +280,9 @@ func (c *Chain) Decode(v *grid.View, src []byte) error {
 
 // setStrides makes v show a chunk whose axes the codecs only reordered: those of C order
 // where they did not, or did more.
-func (c *Chain) setStrides(v *grid.View) {
+func (c *Chain) setStrides(v *strided.View) {
 	if c.InOrder() {
-		v.Strides = grid.AppendStrides(v.Strides[:0], v.Shape, v.Size)
+		v.Strides = strided.AppendStrides(v.Strides[:0], v.Shape, v.Size)
 		return
 	}
 	v.Strides = append(v.Strides[:0], v.Shape...)
@@ -394,7 +394,7 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 
 // Encode appends the encoded form of the elements that src shows, a chunk in its encoded
 // shape, to dst.
-func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
+func (c *Chain) Encode(dst []byte, src strided.View) ([]byte, error) {
 	if c.plain && c.order != nil && len(c.bytes) == 0 {
 		if c.inOrder {
 			return appendElements(dst, src), nil
@@ -426,7 +426,7 @@ func (c *Chain) Encode(dst []byte, src grid.View) ([]byte, error) {
 
 // likelySerialSize returns about how many bytes the array-to-bytes codec makes of a block
 // of the elements of src, at most if they are of one width.
-func (c *Chain) likelySerialSize(src grid.View, block Block) int64 {
+func (c *Chain) likelySerialSize(src strided.View, block Block) int64 {
 	if c.varies {
 		return likelySize(src)
 	}
@@ -444,7 +444,7 @@ func (c *Chain) encodeSerial(s *scratch, dst []byte, block Block) ([]byte, error
 
 // encodeArrays returns the block that the array-to-bytes codec is given, and a buffer to
 // put back.
-func (c *Chain) encodeArrays(s *scratch, src grid.View) (Block, *budget.Buffer, error) {
+func (c *Chain) encodeArrays(s *scratch, src strided.View) (Block, *budget.Buffer, error) {
 	if c.order == nil {
 		return c.encodeBlocks(s, src)
 	}
@@ -459,7 +459,7 @@ func (c *Chain) encodeArrays(s *scratch, src grid.View) (Block, *budget.Buffer, 
 
 // reordered returns v with its axes in the order of the encoded array; their numbers are
 // appended to room.
-func (c *Chain) reordered(v grid.View, room []int64) grid.View {
+func (c *Chain) reordered(v strided.View, room []int64) strided.View {
 	for _, axis := range c.order {
 		room = append(room, v.Shape[axis])
 	}
@@ -472,7 +472,7 @@ func (c *Chain) reordered(v grid.View, room []int64) grid.View {
 
 // gather returns the elements of v in C order: its own bytes where they are, else a copy
 // in a buffer to put back.
-func gather(v grid.View) ([]byte, *budget.Buffer) {
+func gather(v strided.View) ([]byte, *budget.Buffer) {
 	if data, ok := v.Bytes(); ok {
 		return data, nil
 	}
@@ -482,19 +482,19 @@ func gather(v grid.View) ([]byte, *budget.Buffer) {
 }
 
 // appendElements appends the elements of v in C order to dst.
-func appendElements(dst []byte, v grid.View) []byte {
+func appendElements(dst []byte, v strided.View) []byte {
 	if data, ok := v.Bytes(); ok {
 		return append(dst, data...)
 	}
 	from, n := len(dst), int(bytesOf(v))
 	dst = slices.Grow(dst, n)[:from+n]
 	var room [8]int64
-	grid.Move(grid.View{Data: dst[from:], Shape: v.Shape, Strides: grid.AppendStrides(room[:0], v.Shape, v.Size), Size: v.Size}, v)
+	strided.Move(strided.View{Data: dst[from:], Shape: v.Shape, Strides: strided.AppendStrides(room[:0], v.Shape, v.Size), Size: v.Size}, v)
 	return dst
 }
 
 // bytesOf returns the bytes of all elements of v.
-func bytesOf(v grid.View) int64 {
+func bytesOf(v strided.View) int64 {
 	n := int64(v.Size)
 	for _, l := range v.Shape {
 		n *= l

@@ -19,9 +19,9 @@ import (
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // errBroken is what the codec "broken" fails with.
@@ -128,11 +128,11 @@ func TestChainPlace(t *testing.T) {
 	exts := []metadata.Extension{transpose.Extension(0), zarrbytes.Extension(""), crc32c.Extension(), gzip.Extension(1)}
 	for _, c := range []*codec.Chain{newChain(t, codec.Default, spec, exts...), newChain(t, r, spec, exts...)} {
 		decode := func(src []byte) error {
-			return c.Decode(&grid.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, src)
+			return c.Decode(&strided.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, src)
 		}
 		pack := func(data []byte, from int) []byte {
 			packer := newChain(t, codec.Default, specOf(dtype.Of[uint8](), 1), append([]metadata.Extension{zarrbytes.Extension("")}, exts[from:]...)...)
-			return must(packer.Encode(nil, grid.Contiguous(data, []int64{int64(len(data))}, 1)))
+			return must(packer.Encode(nil, strided.Contiguous(data, []int64{int64(len(data))}, 1)))
 		}
 		if err := decode(pack([]byte{0, 1, 0}, 2)); err != nil {
 			t.Fatal(err)
@@ -143,9 +143,9 @@ func TestChainPlace(t *testing.T) {
 	}
 	for place, exts := range [][]metadata.Extension{{{Name: "broken"}}, {transpose.Extension(0), {Name: "shapeless"}}} {
 		c := newChain(t, r, spec, append(exts, zarrbytes.Extension(""))...)
-		_, err := c.Encode(nil, grid.Contiguous(make([]byte, 3), []int64{3}, 1))
+		_, err := c.Encode(nil, strided.Contiguous(make([]byte, 3), []int64{3}, 1))
 		wantPlace(t, err, errBroken, exts[place].Name, place)
-		err = c.Decode(&grid.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, make([]byte, 3))
+		err = c.Decode(&strided.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, make([]byte, 3))
 		wantPlace(t, err, errBroken, exts[place].Name, place)
 	}
 }
@@ -237,17 +237,17 @@ func (p *pair) elements(t *rapid.T) []byte {
 }
 
 // spread shows the elements as every second one of a larger block.
-func (p *pair) spread(data []byte) grid.View {
+func (p *pair) spread(data []byte) strided.View {
 	wide := slices.Clone(p.shape)
 	for i := range wide {
 		wide[i] *= 2
 	}
-	v := grid.Contiguous(make([]byte, len(data)<<len(wide)), wide, p.typ.Size())
+	v := strided.Contiguous(make([]byte, len(data)<<len(wide)), wide, p.typ.Size())
 	for i := range v.Strides {
 		v.Strides[i] *= 2
 	}
 	v.Shape = p.shape
-	grid.Copy(v, grid.Contiguous(data, p.shape, p.typ.Size()))
+	strided.Copy(v, strided.Contiguous(data, p.shape, p.typ.Size()))
 	return v
 }
 
@@ -255,7 +255,7 @@ func (p *pair) spread(data []byte) grid.View {
 // bytes before.
 func (p *pair) decode(c *codec.Chain, src []byte) ([]byte, error) {
 	before := slices.Clone(src)
-	v := grid.View{Data: bytes.Repeat([]byte{0xa5}, int(p.bytes())), Shape: p.shape, Size: p.typ.Size()}
+	v := strided.View{Data: bytes.Repeat([]byte{0xa5}, int(p.bytes())), Shape: p.shape, Size: p.typ.Size()}
 	if err := c.Decode(&v, src); err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (p *pair) decode(c *codec.Chain, src []byte) ([]byte, error) {
 		return nil, errors.New("the stored bytes were changed")
 	}
 	out := make([]byte, len(v.Data))
-	grid.Copy(grid.Contiguous(out, p.shape, p.typ.Size()), v)
+	strided.Copy(strided.Contiguous(out, p.shape, p.typ.Size()), v)
 	return out, nil
 }
 
@@ -273,8 +273,8 @@ func TestFastChains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPair(t)
 		data := p.elements(t)
-		want := must(p.slow.Encode([]byte("before"), grid.Contiguous(data, p.shape, p.typ.Size())))
-		for name, v := range map[string]grid.View{"block": grid.Contiguous(data, p.shape, p.typ.Size()), "strides": p.spread(data)} {
+		want := must(p.slow.Encode([]byte("before"), strided.Contiguous(data, p.shape, p.typ.Size())))
+		for name, v := range map[string]strided.View{"block": strided.Contiguous(data, p.shape, p.typ.Size()), "strides": p.spread(data)} {
 			for _, c := range []*codec.Chain{p.fast, p.slow} {
 				if got, err := c.Encode([]byte("before"), v); err != nil || !bytes.Equal(got, want) {
 					t.Fatalf("%q, %s: encoded to %x, want %x (%v)", c.Names(), name, got, want, err)
@@ -298,7 +298,7 @@ func TestFastChains(t *testing.T) {
 func TestChainDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPair(t)
-		stored := must(p.fast.Encode(nil, grid.Contiguous(p.elements(t), p.shape, p.typ.Size())))
+		stored := must(p.fast.Encode(nil, strided.Contiguous(p.elements(t), p.shape, p.typ.Size())))
 		cut := stored[:rapid.IntRange(0, len(stored)-1).Draw(t, "cut")]
 		long := append(slices.Clone(stored), rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "more")...)
 		for _, c := range []*codec.Chain{p.fast, p.slow} {
@@ -339,7 +339,7 @@ func TestDecodeAllocations(t *testing.T) {
 	} {
 		c := newChain(t, codec.Default, specOf(dtype.Of[float32](), 2), tt.exts...)
 		t.Run(fmt.Sprint(c.Names()), func(t *testing.T) {
-			v := grid.Contiguous(make([]byte, 400), []int64{10, 10}, 4)
+			v := strided.Contiguous(make([]byte, 400), []int64{10, 10}, 4)
 			src := must(c.Encode(nil, v))
 			if got := testing.AllocsPerRun(200, func() { must(0, c.Decode(&v, src)) }); got > tt.most {
 				t.Errorf("%g allocations, at most %g are expected", got, tt.most)
@@ -359,7 +359,7 @@ func TestEncodeAllocations(t *testing.T) {
 		{bitround.Extension(5), little}, {transpose.Extension(1, 0), bitround.Extension(5), little},
 	} {
 		c := newChain(t, codec.Default, specOf(dtype.Of[float32](), 2), exts...)
-		v, dst := grid.Contiguous(make([]byte, 400), []int64{10, 10}, 4), make([]byte, 0, 500)
+		v, dst := strided.Contiguous(make([]byte, 400), []int64{10, 10}, 4), make([]byte, 0, 500)
 		if got := testing.AllocsPerRun(200, func() { must(c.Encode(dst, v)) }); got > 0 {
 			t.Errorf("%q: %g allocations", c.Names(), got)
 		}
@@ -373,8 +373,8 @@ func TestTextAllocations(t *testing.T) {
 	text := must(dtype.Parse("string", nil))
 	for _, n := range []int64{10, 1000} {
 		c := newChain(t, codec.Default, codec.Spec{Type: text, Rank: 2}, transpose.Extension(1, 0), vlen.Extension(text), zstd.Extension(0, false))
-		v := grid.Contiguous(make([]byte, 2*n*grid.RefSize), []int64{2, n}, grid.RefSize)
-		v.Heap = grid.NewHeap(nil)
+		v := strided.Contiguous(make([]byte, 2*n*strided.RefSize), []int64{2, n}, strided.RefSize)
+		v.Heap = strided.NewHeap(nil)
 		data, offsets := []byte(nil), []int64{0}
 		for i := range 2 * n {
 			data = fmt.Append(data, i)

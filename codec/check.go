@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Fault is something that is wrong with a stored chunk.
@@ -159,7 +159,7 @@ func (c *Chain) decodes(ctx context.Context, w *Work, shape []int64, n int64, da
 	decode := func(room int64) error {
 		decoded := budget.Get(n)
 		defer decoded.Put()
-		v := grid.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap().Limited(room)}
+		v := strided.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap().Limited(room)}
 		defer v.Heap.Release() // nobody looks at the elements
 		start := w.Begin()
 		err := c.Decode(&v, data)

@@ -15,7 +15,7 @@ import (
 	"errors"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 var (
@@ -35,7 +35,7 @@ var (
 	// ErrLimit says that something is larger than the limits allow.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrRoom says that elements that differ in length have more bytes than their heap
-	// has room for ([grid.Heap.Room]). Nothing is wrong with what is stored: who can give
+	// has room for ([strided.Heap.Room]). Nothing is wrong with what is stored: who can give
 	// them more room decodes it again.
 	ErrRoom = errors.New("codec: no room")
 )
@@ -62,16 +62,16 @@ type Spec struct {
 // a reference where elements differ in length.
 func (s Spec) Width() int {
 	if s.Type.Variable() {
-		return grid.RefSize
+		return strided.RefSize
 	}
 	return s.Type.Size()
 }
 
 // Heap returns an empty heap for the elements of a block, nil where they are of one
 // width.
-func (s Spec) Heap() *grid.Heap {
+func (s Spec) Heap() *strided.Heap {
 	if s.Type.Variable() {
-		return grid.NewHeap(s.Fill)
+		return strided.NewHeap(s.Fill)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (s Spec) Heap() *grid.Heap {
 // Element returns the fill value as it stands in a block: itself, or a reference to it.
 func (s Spec) Element() []byte {
 	if s.Type.Variable() {
-		return grid.NewHeap(s.Fill).Fill()
+		return strided.NewHeap(s.Fill).Fill()
 	}
 	return s.Fill
 }
@@ -96,7 +96,7 @@ type Block struct {
 	// Heap is there in place of Offsets where elements differ in length and a codec only
 	// moves them: one that turns arrays into arrays, or a [Divider]. Data then has a
 	// reference to each.
-	Heap *grid.Heap
+	Heap *strided.Heap
 }
 
 // ArrayArray is a codec that turns an array into another array.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // Divider is the power of an [ArrayBytes] codec whose chunks consist of chunks that are
@@ -160,7 +161,7 @@ func (c *Chain) EncodedInner(ctx context.Context, w *Work, shape, index []int64,
 // Show points v, whose Shape and Size the caller sets, to the elements of a chunk within
 // its stored bytes, where they stand there as they are. It is false where they have to be
 // decoded. Errors wrap [ErrCorrupt].
-func (c *Chain) Show(v *grid.View, src []byte) (bool, error) {
+func (c *Chain) Show(v *strided.View, src []byte) (bool, error) {
 	if !c.shows {
 		return false, nil
 	}

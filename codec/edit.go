@@ -7,6 +7,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Edit is a change of a part of a stored chunk.
@@ -15,8 +16,8 @@ type Edit struct {
 	Shape []int64
 	// Part of the chunk becomes Values, which are as [Part.Into] is. Values without data
 	// change nothing.
-	grid.Part
-	Values grid.View
+	strided.Part
+	Values strided.View
 	// Encoded becomes the stored form of the inner chunk at Index, where that is not nil.
 	// It is not looked into.
 	Index   []int64

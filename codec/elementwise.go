@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Elementwise is the power of an [ArrayBytes] codec that codes every element by itself:
@@ -65,11 +66,11 @@ type overwriter struct {
 	*Chain
 	ctx     context.Context
 	src     Source
-	part    grid.Part // of the encoded array
-	values  grid.View // of the part
-	strides []int64   // of the encoded array, bytes
-	axis    int       // elements along the axes from this one on are one behind the other: a run
-	length  int64     // bytes of a run
+	part    strided.Part // of the encoded array
+	values  strided.View // of the part
+	strides []int64      // of the encoded array, bytes
+	axis    int          // elements along the axes from this one on are one behind the other: a run
+	length  int64        // bytes of a run
 
 	runs    []run // that are put together to one stretch
 	rest    []byte
@@ -103,7 +104,7 @@ func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwri
 	if !c.inOrder {
 		o.part, o.values, shape = c.permutedPart(e.Part, shape), c.permutedView(e.Values), c.permuted(shape)
 	}
-	o.strides = grid.AppendStrides(nil, shape, int(size))
+	o.strides = strided.AppendStrides(nil, shape, int(size))
 	o.out.From, o.out.Size = info, total
 	for o.axis > 0 && (o.part.Step[o.axis-1] == 1 || o.part.Count[o.axis-1] == 1) {
 		o.axis--
@@ -196,7 +197,7 @@ func (o *overwriter) patch(off int64, data []byte) {
 }
 
 // valuesOf shows the elements of a run.
-func (o *overwriter) valuesOf(r run) grid.View {
+func (o *overwriter) valuesOf(r run) strided.View {
 	v := o.values
 	v.Offset += r.place
 	v.Shape, v.Strides = v.Shape[o.axis:], v.Strides[o.axis:]
@@ -206,7 +207,7 @@ func (o *overwriter) valuesOf(r run) grid.View {
 // encode fills dst with a run as it is stored.
 func (o *overwriter) encode(dst []byte, r run) error {
 	v := o.valuesOf(r)
-	grid.Copy(grid.Contiguous(dst, v.Shape, v.Size), v)
+	strided.Copy(strided.Contiguous(dst, v.Shape, v.Size), v)
 	if o.plain {
 		return nil
 	}
@@ -256,7 +257,7 @@ func (c *Chain) emptyBut(ctx context.Context, w *Work, e Edit, src Source) (bool
 	if err != nil {
 		return false, err
 	}
-	all := grid.Part{Start: make([]int64, len(e.Shape)), Step: make([]int64, len(e.Shape)), Count: e.Shape}
+	all := strided.Part{Start: make([]int64, len(e.Shape)), Step: make([]int64, len(e.Shape)), Count: e.Shape}
 	for i := range all.Step {
 		all.Step[i] = 1
 	}
@@ -266,7 +267,7 @@ func (c *Chain) emptyBut(ctx context.Context, w *Work, e Edit, src Source) (bool
 
 // unfilled counts the elements of a part of a stored chunk that are not the fill value,
 // up to more than so many.
-func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part grid.Part, most int64, src Source) (n int64, err error) {
+func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part strided.Part, most int64, src Source) (n int64, err error) {
 	cuts := make([]grid.Cut, len(shape))
 	for i, length := range shape {
 		cuts[i] = grid.Every(length)
@@ -279,11 +280,11 @@ func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part grid.
 	b := budget.Get(mostStretch)
 	defer b.Put()
 	for box := range selection.OfPart(part).Slabs(g, int64(size), mostStretch) {
-		p := Part{Shape: shape, Part: grid.Part{Step: part.Step, Count: box.Shape()}}
+		p := Part{Shape: shape, Part: strided.Part{Step: part.Step, Count: box.Shape()}}
 		for i, in := range box {
 			p.Start = append(p.Start, part.Start[i]+in.Start*part.Step[i])
 		}
-		p.Into = grid.Contiguous(b.Bytes(p.Len()*int64(size)), p.Count, size)
+		p.Into = strided.Contiguous(b.Bytes(p.Len()*int64(size)), p.Count, size)
 		if err := c.DecodePart(ctx, w, p, src); err != nil {
 			return 0, err
 		}

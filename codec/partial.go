@@ -3,8 +3,8 @@ package codec
 import (
 	"context"
 
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Source is one version of a stored chunk, to be read piece by piece.
@@ -44,10 +44,10 @@ func (s Stored) Read(_ context.Context, q store.Request, dst []byte) ([]byte, st
 type Part struct {
 	// Shape is the encoded shape of the chunk, of whose elements Part is wanted.
 	Shape []int64
-	grid.Part
+	strided.Part
 	// Into has the shape of the part. Where the part has lists it has all places of their
 	// axes, and where it has points all places that these name, in any shape.
-	Into grid.View
+	Into strided.View
 	// Whole tells that nothing else of the chunk belongs to the array.
 	Whole bool
 	// Zeroed tells that Into holds zeros.
@@ -81,22 +81,22 @@ func (c *Chain) DecodePart(ctx context.Context, w *Work, p Part, src Source) err
 // Fill makes the part the fill value.
 func (p *Part) Fill(fill []byte) {
 	if p.Picks == nil {
-		grid.Fill(p.Into, fill)
+		strided.Fill(p.Into, fill)
 		return
 	}
 	p.Picks.Fill(p.Into, p.Count, fill)
 }
 
 // permutedPart returns a part of a chunk of that shape as one of the encoded array.
-func (c *Chain) permutedPart(p grid.Part, shape []int64) grid.Part {
-	return grid.Part{
+func (c *Chain) permutedPart(p strided.Part, shape []int64) strided.Part {
+	return strided.Part{
 		Start: c.permuted(p.Start), Step: c.permuted(p.Step), Count: c.permuted(p.Count), Picks: p.Picks.Permuted(c.order, shape),
 	}
 }
 
 // permutedBlock shows the block that a part is taken to or from with its axes in the
 // order of the encoded array. A block of single points has axes of its own.
-func (c *Chain) permutedBlock(p grid.Part, v grid.View) grid.View {
+func (c *Chain) permutedBlock(p strided.Part, v strided.View) strided.View {
 	if p.Picks != nil && p.Picks.Points != nil {
 		return v
 	}
@@ -104,7 +104,7 @@ func (c *Chain) permutedBlock(p grid.Part, v grid.View) grid.View {
 }
 
 // permutedView shows the same elements with their axes in the order of the encoded array.
-func (c *Chain) permutedView(v grid.View) grid.View {
+func (c *Chain) permutedView(v strided.View) strided.View {
 	v.Shape, v.Strides = c.permuted(v.Shape), c.permuted(v.Strides)
 	return v
 }

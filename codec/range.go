@@ -3,7 +3,7 @@ package codec
 import (
 	"math"
 
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // RangeDecoder is the power of a [BytesBytes] codec to decode some of the bytes with less
@@ -35,7 +35,7 @@ func (c *Chain) ranger() RangeDecoder {
 // DecodeWithin is [Chain.Decode] of a chunk of which nothing but a part is wanted. The
 // part has at least one element and lies within the chunk; what the others become is not
 // defined, and damage that does not change the part may go unnoticed.
-func (c *Chain) DecodeWithin(v *grid.View, part grid.Part, src []byte) (err error) {
+func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (err error) {
 	if c.ranges == nil {
 		return c.Decode(v, src)
 	}
@@ -62,7 +62,7 @@ func (c *Chain) DecodeWithin(v *grid.View, part grid.Part, src []byte) (err erro
 
 // spanOf returns where the first and the last element of a part begin, in units of the
 // strides of a block of that shape.
-func spanOf(part grid.Part, shape, strides []int64) (first, last int64) {
+func spanOf(part strided.Part, shape, strides []int64) (first, last int64) {
 	if part.Picks != nil && part.Picks.Points != nil {
 		return spanOfPoints(part.Picks.Points, shape, strides)
 	}
@@ -81,7 +81,7 @@ func spanOf(part grid.Part, shape, strides []int64) (first, last int64) {
 }
 
 // spanOfPoints is spanOf of points, which are numbered in C order.
-func spanOfPoints(points []grid.Point, shape, strides []int64) (first, last int64) {
+func spanOfPoints(points []strided.Point, shape, strides []int64) (first, last int64) {
 	first = math.MaxInt64
 	for _, p := range points {
 		n, at := p.At, int64(0)

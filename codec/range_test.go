@@ -10,13 +10,13 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/blosc"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // drawPart draws a part of a chunk of that shape.
-func drawPart(t *rapid.T, shape []int64) grid.Part {
-	var p grid.Part
+func drawPart(t *rapid.T, shape []int64) strided.Part {
+	var p strided.Part
 	for i, n := range shape {
 		axis := fmt.Sprintf("axis %d ", i)
 		start := rapid.Int64Range(0, n-1).Draw(t, axis+"start")
@@ -28,7 +28,7 @@ func drawPart(t *rapid.T, shape []int64) grid.Part {
 }
 
 // elementsOf returns the elements of a part one after the other.
-func elementsOf(v grid.View, p grid.Part) []byte {
+func elementsOf(v strided.View, p strided.Part) []byte {
 	var out []byte
 	index := make([]int64, len(v.Shape))
 	for range p.Len() {
@@ -75,13 +75,13 @@ func TestDecodeWithin(t *testing.T) {
 		for i := range data {
 			data[i] = byte(i/5) & 1
 		}
-		stored, err := chain.Encode(nil, grid.Contiguous(data, shape, typ.Size()))
+		stored, err := chain.Encode(nil, strided.Contiguous(data, shape, typ.Size()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		part := drawPart(t, shape)
-		whole := grid.View{Data: make([]byte, n), Shape: shape, Size: typ.Size()}
-		within := grid.View{Data: bytes.Repeat([]byte{0xa5}, int(n)), Shape: shape, Size: typ.Size()}
+		whole := strided.View{Data: make([]byte, n), Shape: shape, Size: typ.Size()}
+		within := strided.View{Data: bytes.Repeat([]byte{0xa5}, int(n)), Shape: shape, Size: typ.Size()}
 		if err := chain.Decode(&whole, stored); err != nil {
 			t.Fatal(err)
 		}

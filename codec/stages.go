@@ -3,15 +3,15 @@ package codec
 import (
 	"fmt"
 
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // The way of chains whose array codecs do more than reorder axes: one block each.
 
 // decodeArrays decodes stored bytes into v, which has C order.
-func (c *Chain) decodeArrays(s *scratch, v *grid.View, src []byte) error {
+func (c *Chain) decodeArrays(s *scratch, v *strided.View, src []byte) error {
 	if err := c.shapes(s, v.Shape); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *Chain) decodeArrays(s *scratch, v *grid.View, src []byte) error {
 
 // encodeBlocks returns the block that the array-to-bytes codec is given, and a buffer to
 // put back.
-func (c *Chain) encodeBlocks(s *scratch, src grid.View) (Block, *budget.Buffer, error) {
+func (c *Chain) encodeBlocks(s *scratch, src strided.View) (Block, *budget.Buffer, error) {
 	if err := c.shapes(s, src.Shape); err != nil {
 		return Block{}, nil, err
 	}

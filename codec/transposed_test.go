@@ -9,8 +9,8 @@ import (
 	zarrbytes "varve.dev/zarr/codec/bytes"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/clock"
+	"varve.dev/zarr/strided"
 )
 
 // BenchmarkTransposed encodes chunks in C order with transposed axes, and decodes them to
@@ -29,13 +29,13 @@ func BenchmarkTransposed(b *testing.B) {
 			for i := range plain {
 				plain[i] = byte(i * 7)
 			}
-			block := grid.Contiguous(plain, []int64{side, side}, typ.Size())
+			block := strided.Contiguous(plain, []int64{side, side}, typ.Size())
 			encode := func() { stored = must(c.Encode(stored[:0], block)) }
-			v := grid.View{Data: make([]byte, n), Shape: block.Shape, Size: block.Size}
-			back := grid.Contiguous(make([]byte, n), block.Shape, block.Size)
+			v := strided.View{Data: make([]byte, n), Shape: block.Shape, Size: block.Size}
+			back := strided.Contiguous(make([]byte, n), block.Shape, block.Size)
 			decode := func() {
 				must(0, c.Decode(&v, stored))
-				grid.Move(back, v)
+				strided.Move(back, v)
 			}
 			encode()
 			b.Run(fmt.Sprintf("encode/%s/side=%d", name, side), func(b *testing.B) { beside(b, n, encode, plain) })

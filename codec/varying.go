@@ -6,9 +6,9 @@ import (
 	"math"
 	"sync/atomic"
 
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // Elements that differ in length, as text does: inside of a chain, and wherever else they
@@ -68,7 +68,7 @@ func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 type room struct{ left, most int64 }
 
 // room returns the room for elements of a chunk in a heap.
-func (c *Chain) room(h *grid.Heap) room {
+func (c *Chain) room(h *strided.Heap) room {
 	left, most := h.Room()
 	if left >= c.limit {
 		return room{c.limit, c.limit}
@@ -99,7 +99,7 @@ func (e *roomError) Is(target error) bool { return target == ErrRoom }
 
 // CheckRoom returns an [ErrRoom] where a heap has more bytes than there are to be in it:
 // who limited it may give it more room, as [Chain.Grow] does.
-func CheckRoom(h *grid.Heap) error {
+func CheckRoom(h *strided.Heap) error {
 	if !h.Full() {
 		return nil
 	}
@@ -121,7 +121,7 @@ func fills(b *budget.Buffer, data []byte) bool {
 }
 
 // likelySize returns about how many bytes elements that differ in length take in a row.
-func likelySize(v grid.View) int64 {
+func likelySize(v strided.View) int64 {
 	n := int64(1)
 	for _, l := range v.Shape {
 		n *= l
@@ -317,7 +317,7 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 // memory when it begins, and gives back that of the step before. If last is set, that
 // goes for the elements of src, too: neither they nor any others in their heap may be
 // used again.
-func (c *Chain) EncodeNew(src grid.View, last bool) ([]byte, *budget.Buffer, error) {
+func (c *Chain) EncodeNew(src strided.View, last bool) ([]byte, *budget.Buffer, error) {
 	if !c.varies {
 		b := budget.Get(c.MaxEncoded(src.Shape, src.ElementBytes()))
 		out, err := c.Encode(b.B, src)
@@ -335,7 +335,7 @@ func (c *Chain) EncodeNew(src grid.View, last bool) ([]byte, *budget.Buffer, err
 
 // encodeText returns what the array-to-bytes codec makes of elements that differ in
 // length, and the buffer that it is in.
-func (c *Chain) encodeText(src grid.View) ([]byte, *budget.Buffer, error) {
+func (c *Chain) encodeText(src strided.View) ([]byte, *budget.Buffer, error) {
 	s := newScratch()
 	defer s.free()
 	block, free, err := c.encodeArrays(s, src)
@@ -354,8 +354,8 @@ func (c *Chain) encodeVarying(s *scratch, dst []byte, b Block) ([]byte, error) {
 	if serial, ok := c.serial.(HeapEncoder); ok {
 		return serial.EncodeHeap(dst, b)
 	}
-	s.length[0], s.stride[0] = int64(len(b.Data))/grid.RefSize, grid.RefSize
-	v := grid.View{Data: b.Data, Shape: s.length[:], Strides: s.stride[:], Size: grid.RefSize, Heap: b.Heap}
+	s.length[0], s.stride[0] = int64(len(b.Data))/strided.RefSize, strided.RefSize
+	v := strided.View{Data: b.Data, Shape: s.length[:], Strides: s.stride[:], Size: strided.RefSize, Heap: b.Heap}
 	data := budget.Get(v.ElementBytes())
 	defer data.Put()
 	data.B, s.offsets = v.AppendElements(data.B, append(s.offsets[:0], 0))

@@ -10,17 +10,17 @@ import (
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // wordsIn returns a view of 2 by 3 words, which are in no order in their heap.
-func wordsIn() grid.View {
+func wordsIn() strided.View {
 	words := [][]byte{[]byte("fill"), []byte("tide"), nil, []byte("ebb"), bytes.Repeat([]byte("surge "), 1000), []byte("tide")}
-	v := grid.Contiguous(make([]byte, len(words)*grid.RefSize), []int64{2, 3}, grid.RefSize)
-	v.Heap = grid.NewHeap([]byte("fill"))
+	v := strided.Contiguous(make([]byte, len(words)*strided.RefSize), []int64{2, 3}, strided.RefSize)
+	v.Heap = strided.NewHeap([]byte("fill"))
 	for i := len(words) - 1; i >= 0; i-- {
-		v.Heap.Add(v.Data[i*grid.RefSize:][:grid.RefSize], words[i], []int64{0, int64(len(words[i]))})
+		v.Heap.Add(v.Data[i*strided.RefSize:][:strided.RefSize], words[i], []int64{0, int64(len(words[i]))})
 	}
 	return v
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // Select returns the selection of what sel selects of the block that r selects. names are
@@ -166,7 +167,7 @@ func (p *points) pick(q *Resolved) *points {
 // gather is pick for selections that need every point by itself.
 func (p *points) gather(q *Resolved) *points {
 	o := &points{shape: q.Shape(), coords: make([]coords, len(p.coords))}
-	strides := grid.AppendStrides(nil, o.shape, 1)
+	strides := strided.AppendStrides(nil, o.shape, 1)
 	places := q.places(p.shape)
 	for i, c := range p.coords {
 		c.data, c.off, c.strides = make([]int64, len(places)), 0, strides

@@ -7,13 +7,14 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // Group adapts a part of a block to a grid of that block, such as the inner chunks of a
 // shard. It groups the points of the part by cell and renumbers them within their cells.
 // shape is the encoded shape of the block, which the numbers of the points refer to. A
 // part without points is returned as it is.
-func Group(p grid.Part, shape []int64, g *grid.Grid) grid.Part {
+func Group(p strided.Part, shape []int64, g *grid.Grid) strided.Part {
 	if p.Picks == nil || p.Picks.Points == nil {
 		return p
 	}
@@ -47,7 +48,7 @@ func Group(p grid.Part, shape []int64, g *grid.Grid) grid.Part {
 }
 
 // byCell orders points by their cells, and points of one cell by their places.
-func byCell(a, b grid.Point) int {
+func byCell(a, b strided.Point) int {
 	if a.Cell != b.Cell {
 		return cmp.Compare(a.Cell, b.Cell)
 	}
@@ -56,8 +57,8 @@ func byCell(a, b grid.Point) int {
 
 // group returns the points grouped by the cells of a grid. Cells are numbered in C order
 // within the box touched.
-func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point {
-	out := make([]grid.Point, count)
+func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []strided.Point {
+	out := make([]strided.Point, count)
 	for k := range out {
 		out[k].Place = int64(k)
 	}
@@ -95,7 +96,7 @@ func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []grid.Point
 
 // sortByCell sorts points by cell. They must be in the order of their places, and the
 // numbers of their cells must be below cells.
-func sortByCell(points []grid.Point, cells int64) []grid.Point {
+func sortByCell(points []strided.Point, cells int64) []strided.Point {
 	// Points in C order within a few chunks are often sorted already.
 	if slices.IsSortedFunc(points, byCell) {
 		return points
@@ -113,7 +114,7 @@ func sortByCell(points []grid.Point, cells int64) []grid.Point {
 	for k := range cells {
 		next[k+1] += next[k]
 	}
-	out := make([]grid.Point, len(points))
+	out := make([]strided.Point, len(points))
 	for _, p := range points {
 		out[next[p.Cell]] = p
 		next[p.Cell]++
@@ -150,7 +151,7 @@ func (p *points) touched(i int, a grid.Axis) []int64 {
 
 // renumber replaces the cell numbers of points by 0, 1, 2 …, in the same order, and
 // returns how many there are.
-func renumber(points []grid.Point) int64 {
+func renumber(points []strided.Point) int64 {
 	cells := make([]int64, len(points))
 	for k, p := range points {
 		cells[k] = p.Cell

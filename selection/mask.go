@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // Mask selects the elements for which an array of booleans is true. The booleans have the
@@ -90,7 +91,7 @@ func (m *mask) note(p *points, k, at int64) {
 }
 
 // within appends the selected elements of a cell of the array to dst.
-func (m *mask) within(dst []grid.Point, cell *grid.Chunk) []grid.Point {
+func (m *mask) within(dst []strided.Point, cell *grid.Chunk) []strided.Point {
 	w := maskWalk{mask: m, cell: cell, dst: dst}
 	w.walk(0, 0, 0)
 	return w.dst
@@ -100,7 +101,7 @@ func (m *mask) within(dst []grid.Point, cell *grid.Chunk) []grid.Point {
 type maskWalk struct {
 	*mask
 	cell *grid.Chunk
-	dst  []grid.Point
+	dst  []strided.Point
 }
 
 // walk visits the rows along the axes from axis on. from is the number of the row in the
@@ -134,13 +135,13 @@ func (w *maskWalk) row(from, at, n int64) {
 	k, place := first&^7, w.before(from)
 	for ; k+8 <= len(row); k += 8 {
 		for eight := binary.LittleEndian.Uint64(row[k:]); eight != 0; eight &= eight - 1 {
-			w.dst = append(w.dst, grid.Point{At: at + int64(k+bits.TrailingZeros64(eight)/8), Place: place})
+			w.dst = append(w.dst, strided.Point{At: at + int64(k+bits.TrailingZeros64(eight)/8), Place: place})
 			place++
 		}
 	}
 	for ; k < len(row); k++ {
 		if row[k] != 0 {
-			w.dst = append(w.dst, grid.Point{At: at + int64(k), Place: place})
+			w.dst = append(w.dst, strided.Point{At: at + int64(k), Place: place})
 			place++
 		}
 	}

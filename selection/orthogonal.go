@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // Orthogonal selects along every axis independently, as np.ix_ in NumPy and oindex in
@@ -46,7 +46,7 @@ func (o Orthogonal) resolve(t *Target) (*Resolved, error) {
 
 // list holds elements along an axis, both sorted and in the order given.
 type list struct {
-	grid.List
+	strided.List
 	given []int64
 }
 
@@ -138,8 +138,8 @@ func (l *list) upTo(k, stop int64) int64 {
 
 // cut returns the elements with numbers from k up to but not including stop, relative to
 // element base.
-func (l *list) cut(k, stop, base int64) grid.List {
-	return grid.List{At: l.At[k:stop:stop], Place: l.Place[k:stop:stop], Base: l.Base + base}
+func (l *list) cut(k, stop, base int64) strided.List {
+	return strided.List{At: l.At[k:stop:stop], Place: l.Place[k:stop:stop], Base: l.Base + base}
 }
 
 // at returns the element that goes to the given place of the result.

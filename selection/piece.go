@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // Piece is what a selection takes from one chunk, as views of the chunk and of the
@@ -11,12 +12,12 @@ import (
 type Piece struct {
 	*Part
 	Cell    *grid.Chunk
-	Decoded grid.View // the chunk in its encoded shape
+	Decoded strided.View // the chunk in its encoded shape
 	// Taken is what is selected of the chunk, or the whole chunk if points are selected.
-	Taken grid.View
+	Taken strided.View
 	// Placed is where that goes in the block. It is the whole block if points are
 	// selected, and along axes that have a list.
-	Placed grid.View
+	Placed strided.View
 
 	strides []int64
 }
@@ -34,7 +35,7 @@ func NewPiece(rank, size int) *Piece {
 // Seek makes p the piece that a part of the whole grid takes from one of its chunks. It
 // returns false if the part takes nothing from that chunk. Points of the part must be
 // grouped by the chunks of g; see [Group].
-func (p *Piece) Seek(g *grid.Grid, of grid.Part, chunk []int64) bool {
+func (p *Piece) Seek(g *grid.Grid, of strided.Part, chunk []int64) bool {
 	if !g.Cell(chunk, p.Cell) {
 		return false
 	}
@@ -48,7 +49,7 @@ func (p *Piece) Seek(g *grid.Grid, of grid.Part, chunk []int64) bool {
 	}
 	for i, start := range p.Cell.Start {
 		if p.Picks != nil && p.Picks.Lists != nil {
-			p.lists[i] = grid.List{}
+			p.lists[i] = strided.List{}
 			if l := of.Picks.Lists[i]; l.At != nil {
 				if p.seekList(i, l); p.Count[i] == 0 {
 					return false
@@ -78,7 +79,7 @@ func (p *Piece) Seek(g *grid.Grid, of grid.Part, chunk []int64) bool {
 
 // seekList sets the piece along an axis to what a list for the whole grid takes from the
 // chunk.
-func (p *Piece) seekList(axis int, of grid.List) {
+func (p *Piece) seekList(axis int, of strided.List) {
 	l := list{List: of}
 	from := l.upTo(0, p.Cell.Start[axis])
 	// The entries of the list within the chunk follow each other, because it is sorted.
@@ -88,7 +89,7 @@ func (p *Piece) seekList(axis int, of grid.List) {
 }
 
 // cellOf returns the points of one cell. The points must be grouped.
-func cellOf(points []grid.Point, cell int64) []grid.Point {
+func cellOf(points []strided.Point, cell int64) []strided.Point {
 	from := sort.Search(len(points), func(i int) bool { return points[i].Cell >= cell })
 	n := sort.Search(len(points)-from, func(i int) bool { return points[from+i].Cell > cell })
 	return points[from : from+n : from+n]
@@ -112,7 +113,7 @@ func (p *Piece) IsWhole() bool { return p.Picks == nil && p.Covers() }
 func (p *Piece) Covers() bool { return p.Part.Covers(p.Cell.Logical, p.Cell.Encoded) }
 
 // Into sets Placed to the place of the piece in the selected block.
-func (p *Piece) Into(block grid.View) {
+func (p *Piece) Into(block strided.View) {
 	p.Placed = block
 	if p.Picks != nil && p.Picks.Points != nil {
 		return
@@ -145,7 +146,7 @@ func (p *Piece) Take() {
 func (p *Piece) Gather() {
 	p.Take()
 	if p.Picks == nil {
-		grid.Copy(p.Placed, p.Taken)
+		strided.Copy(p.Placed, p.Taken)
 		return
 	}
 	p.Picks.Gather(p.Placed, p.Taken)
@@ -155,7 +156,7 @@ func (p *Piece) Gather() {
 func (p *Piece) Scatter() {
 	p.Take()
 	if p.Picks == nil {
-		grid.Copy(p.Taken, p.Placed)
+		strided.Copy(p.Taken, p.Placed)
 		return
 	}
 	p.Picks.Scatter(p.Taken, p.Placed)
@@ -164,7 +165,7 @@ func (p *Piece) Scatter() {
 // Blank fills Placed with elem, the fill value of the chunk.
 func (p *Piece) Blank(elem []byte) {
 	if p.Picks == nil {
-		grid.Fill(p.Placed, elem)
+		strided.Fill(p.Placed, elem)
 		return
 	}
 	p.Picks.Fill(p.Placed, p.Count, elem)
@@ -172,7 +173,7 @@ func (p *Piece) Blank(elem []byte) {
 
 // Show sets Decoded to memory that holds the chunk in C order. heap holds the bytes of
 // elements of variable length.
-func (p *Piece) Show(data []byte, heap *grid.Heap) {
+func (p *Piece) Show(data []byte, heap *strided.Heap) {
 	p.Decoded.Data, p.Decoded.Shape, p.Decoded.Offset, p.Decoded.Heap = data, p.Cell.Encoded, 0, heap
-	p.Decoded.Strides = grid.AppendStrides(p.Decoded.Strides[:0], p.Decoded.Shape, p.Decoded.Size)
+	p.Decoded.Strides = strided.AppendStrides(p.Decoded.Strides[:0], p.Decoded.Shape, p.Decoded.Size)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // Pieces yields what r selects chunk by chunk, in C order of the chunks. from selects
@@ -69,7 +70,7 @@ func (p *pieces) along(part *Part, i int) (from, to axis) {
 	return axisOf(given), axisOf(places)
 }
 
-func (p *pieces) ofPoints(list []grid.Point) (from, to *Resolved) {
+func (p *pieces) ofPoints(list []strided.Point) (from, to *Resolved) {
 	n := int64(len(list))
 	rank := len(p.source)
 	of := func(rank int) *points {
@@ -114,7 +115,7 @@ func (p *points) measure() {
 
 // Scatter copies a block with the shape of the selection to the selected elements of dst.
 // dst is an array of the shape that the selection was resolved for.
-func (r *Resolved) Scatter(dst, src grid.View) error {
+func (r *Resolved) Scatter(dst, src strided.View) error {
 	if r.count == 0 {
 		return nil
 	}

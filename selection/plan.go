@@ -6,36 +6,37 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // Part is what a selection takes from one chunk. Its slices have one entry per axis.
 type Part struct {
 	// What is taken, in elements relative to the chunk.
-	grid.Part
+	strided.Part
 	Chunk []int64 // index of the chunk in the grid
 	// Place is where the first element goes in the selected block. It is 0 along an axis
 	// that has a list.
 	Place []int64
 
-	picks grid.Picks
-	lists []grid.List
-	own   []grid.Point
+	picks strided.Picks
+	lists []strided.List
+	own   []strided.Point
 }
 
 // NewPart returns a part with room for the given number of axes.
 func NewPart(rank int) *Part {
 	n := make([]int64, 5*rank)
 	cut := func(i int) []int64 { return n[i*rank : (i+1)*rank : (i+1)*rank] }
-	return &Part{Part: grid.Part{Start: cut(0), Step: cut(1), Count: cut(2)}, Chunk: cut(3), Place: cut(4)}
+	return &Part{Part: strided.Part{Start: cut(0), Step: cut(1), Count: cut(2)}, Chunk: cut(3), Place: cut(4)}
 }
 
 // pick resets the picks of the part, with room for lists if there are any, and returns
 // them.
-func (p *Part) pick(lists bool, windows []grid.Window) *grid.Picks {
-	p.picks = grid.Picks{Windows: windows}
+func (p *Part) pick(lists bool, windows []strided.Window) *strided.Picks {
+	p.picks = strided.Picks{Windows: windows}
 	if lists {
 		if p.lists == nil {
-			p.lists = make([]grid.List, len(p.Chunk))
+			p.lists = make([]strided.List, len(p.Chunk))
 		}
 		p.picks.Lists = p.lists
 	}
@@ -50,11 +51,11 @@ type Plan struct {
 	grid          *grid.Grid
 	started, done bool
 
-	windows []grid.Window
+	windows []strided.Window
 	lists   bool
 	pointed bool
-	coords  *points      // coordinates of the points of an array
-	points  []grid.Point // remaining points, grouped by cell
+	coords  *points         // coordinates of the points of an array
+	points  []strided.Point // remaining points, grouped by cell
 	mask    *mask
 	cells   grid.Box // chunks that the mask may touch
 	at      []int64
@@ -121,7 +122,7 @@ func (p *Plan) fill(part *Part) {
 		part.Chunk[i], part.Count[i] = a.chunk, a.count
 		part.Start[i], part.Step[i], part.Place[i] = a.from, a.want.step, a.taken
 		if p.lists {
-			part.lists[i] = grid.List{}
+			part.lists[i] = strided.List{}
 		}
 		// A list names its places itself.
 		if l := a.want.list; l != nil {
@@ -229,7 +230,7 @@ func (p *Plan) nextPoints(part *Part) bool {
 }
 
 // locate sets chunk to the index of the chunk that a point lies in.
-func (p *Plan) locate(chunk []int64, of grid.Point) {
+func (p *Plan) locate(chunk []int64, of strided.Point) {
 	cell := of.Cell
 	for i := len(chunk) - 1; i >= 0; i-- {
 		a := p.grid.Axis(i)

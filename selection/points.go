@@ -6,6 +6,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // Points selects elements one by one, with an array of coordinates for every axis of the
@@ -160,7 +161,7 @@ func (p *points) at(axis int, place int64) int64 {
 // each calls use with the index of every point along an axis, in C order of the result.
 func (p *points) each(axis int, use func(at int64)) {
 	c := &p.coords[axis]
-	v := grid.View{Shape: p.shape, Strides: c.strides}
+	v := strided.View{Shape: p.shape, Strides: c.strides}
 	n, _ := checked.Product(p.shape...)
 	// Evenly spaced indices need no recursion.
 	if step, even := v.Step(); even {

@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // ErrInvalid means that a selection is malformed or does not fit the array. If an axis is
@@ -103,16 +104,16 @@ func (b Box) resolve(t *Target) (*Resolved, error) {
 // Resolved is a selection that is bound to the shape of an array. It is a [Selection] for
 // arrays of that shape, and for arrays of other shapes that have all its elements.
 type Resolved struct {
-	source []int64      // shape of the array
-	axes   []axis       // one per axis of the array; nil for points and masks
-	order  []int        // axes of the array as the result has them; nil if in order
-	points *points      // what is selected by coordinates
-	mask   *mask        // what is selected by a mask
-	parts  []grid.Point // points of a grid.Part, grouped by cell
+	source []int64         // shape of the array
+	axes   []axis          // one per axis of the array; nil for points and masks
+	order  []int           // axes of the array as the result has them; nil if in order
+	points *points         // what is selected by coordinates
+	mask   *mask           // what is selected by a mask
+	parts  []strided.Point // points of a strided.Part, grouped by cell
 	count  int64
 
 	fields  [][]string
-	windows []grid.Window
+	windows []strided.Window
 }
 
 func (t *Target) ofAxes(axes []axis) (*Resolved, error) {
@@ -129,7 +130,7 @@ var errTooMany = fmt.Errorf("%w: more than 2^63 elements", ErrInvalid)
 
 // OfPart returns the selection that a part makes. Its points must be grouped; see
 // [Group].
-func OfPart(p grid.Part) *Resolved {
+func OfPart(p strided.Part) *Resolved {
 	r := &Resolved{axes: make([]axis, len(p.Count)), count: p.Len()}
 	for i := range r.axes {
 		r.axes[i] = axis{start: p.Start[i], step: p.Step[i], count: p.Count[i]}
@@ -211,7 +212,7 @@ func (r *Resolved) Len() int64 { return r.count }
 func (r *Resolved) Fields() [][]string { return r.fields }
 
 // Through returns the selection of only the given bytes of every element.
-func (r *Resolved) Through(windows []grid.Window) *Resolved {
+func (r *Resolved) Through(windows []strided.Window) *Resolved {
 	o := *r
 	o.windows = windows
 	return &o
@@ -266,7 +267,7 @@ func (r *Resolved) axis(i int) int {
 // Place returns a block with the shape of the selection as plans see it: with every axis
 // of the array, in the order of the array, and with ascending elements. For points and
 // masks it returns v.
-func (r *Resolved) Place(v grid.View) grid.View {
+func (r *Resolved) Place(v strided.View) strided.View {
 	if r.axes == nil || r.points != nil || r.mask != nil {
 		return v
 	}

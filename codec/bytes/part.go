@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // leastGap is how many bytes that are not wanted are read rather than asking once more,
@@ -30,7 +30,7 @@ func (c *coder) DecodePart(ctx context.Context, w *codec.Work, p codec.Part, src
 	}
 	r := partReader{
 		coder: c, src: src, total: total, gap: max(leastGap, w.Gap), most: w.Block, size: p.Into.Size,
-		shape: p.Shape, strides: grid.AppendStrides(nil, p.Shape, p.Into.Size),
+		shape: p.Shape, strides: strided.AppendStrides(nil, p.Shape, p.Into.Size),
 	}
 	if r.most > 0 || w.Requests <= 1 {
 		r.most = cmp.Or(r.most, max(leastGap, min(w.Span, w.Bytes)))
@@ -73,9 +73,9 @@ type partReader struct {
 }
 
 // list returns the list of a part along an axis, if it has one.
-func list(part grid.Part, axis int) (grid.List, bool) {
+func list(part strided.Part, axis int) (strided.List, bool) {
 	if part.Picks == nil || part.Picks.Lists == nil {
-		return grid.List{}, false
+		return strided.List{}, false
 	}
 	l := part.Picks.Lists[axis]
 	return l, l.At != nil
@@ -83,7 +83,7 @@ func list(part grid.Part, axis int) (grid.List, bool) {
 
 // along returns the first index of the part along an axis, the distance to the last, and
 // the longest step between two.
-func along(part grid.Part, axis int) (first, distance, step int64) {
+func along(part strided.Part, axis int) (first, distance, step int64) {
 	l, listed := list(part, axis)
 	if !listed {
 		return part.Start[axis], (part.Count[axis] - 1) * part.Step[axis], part.Step[axis]
@@ -96,7 +96,7 @@ func along(part grid.Part, axis int) (first, distance, step int64) {
 
 // denseFrom returns the first axis of those at the end along which wanted elements are
 // close together.
-func (r *partReader) denseFrom(part grid.Part) int {
+func (r *partReader) denseFrom(part strided.Part) int {
 	span := int64(r.size)
 	for axis := len(r.strides) - 1; axis >= 0; axis-- {
 		_, distance, step := along(part, axis)
@@ -109,7 +109,7 @@ func (r *partReader) denseFrom(part grid.Part) int {
 }
 
 // span returns where the bytes begin that hold the part, and how many there are.
-func (r *partReader) span(part grid.Part) (first, n int64) {
+func (r *partReader) span(part strided.Part) (first, n int64) {
 	n = int64(r.size)
 	for axis, stride := range r.strides {
 		at, distance, _ := along(part, axis)
@@ -121,7 +121,7 @@ func (r *partReader) span(part grid.Part) (first, n int64) {
 
 // read fills dst with the part: in one piece if it is dense and no longer than what is
 // read at once, else in several along the axis.
-func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, axis int) error {
+func (r *partReader) read(ctx context.Context, dst strided.View, part strided.Part, axis int) error {
 	first, n := r.span(part)
 	if axis == len(r.strides) || axis >= r.dense && n <= r.most {
 		return r.readSpan(ctx, dst, part, first, n)
@@ -148,7 +148,7 @@ func (r *partReader) read(ctx context.Context, dst grid.View, part grid.Part, ax
 
 // readRuns is read along an axis of which a list is taken that has long gaps, but perhaps
 // not everywhere.
-func (r *partReader) readRuns(ctx context.Context, dst grid.View, part grid.Part, axis int, l grid.List) error {
+func (r *partReader) readRuns(ctx context.Context, dst strided.View, part strided.Part, axis int, l strided.List) error {
 	near := r.gap/r.strides[axis] + 1 // indices, at most, from one to the next
 	run := *r
 	run.dense = axis
@@ -167,13 +167,13 @@ func (r *partReader) readRuns(ctx context.Context, dst grid.View, part grid.Part
 }
 
 // cut returns count indices of a part along an axis, and their place.
-func cut(part grid.Part, dst grid.View, axis int, from, count int64) (grid.Part, grid.View) {
+func cut(part strided.Part, dst strided.View, axis int, from, count int64) (strided.Part, strided.View) {
 	part.Count = slices.Clone(part.Count)
 	part.Count[axis] = count
 	dst.Shape = part.Count
 	if l, listed := list(part, axis); listed {
-		part.Picks = &grid.Picks{Lists: slices.Clone(part.Picks.Lists)}
-		part.Picks.Lists[axis] = grid.List{At: l.At[from : from+count], Place: l.Place[from : from+count], Base: l.Base}
+		part.Picks = &strided.Picks{Lists: slices.Clone(part.Picks.Lists)}
+		part.Picks.Lists[axis] = strided.List{At: l.At[from : from+count], Place: l.Place[from : from+count], Base: l.Base}
 		return part, dst
 	}
 	part.Start = slices.Clone(part.Start)
@@ -184,8 +184,8 @@ func cut(part grid.Part, dst grid.View, axis int, from, count int64) (grid.Part,
 
 // readSpan reads n bytes from first on, which hold the part, and moves its elements to
 // dst.
-func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part, first, n int64) error {
-	return r.withSpan(ctx, first, n, func(span grid.View) {
+func (r *partReader) readSpan(ctx context.Context, dst strided.View, part strided.Part, first, n int64) error {
+	return r.withSpan(ctx, first, n, func(span strided.View) {
 		span.Shape, span.Strides = part.Count, make([]int64, len(r.strides))
 		for axis, stride := range r.strides {
 			span.Strides[axis] = stride * part.Step[axis]
@@ -194,7 +194,7 @@ func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part
 			}
 		}
 		if part.Picks == nil {
-			grid.Copy(dst, span)
+			strided.Copy(dst, span)
 		} else {
 			part.Picks.Gather(dst, span)
 		}
@@ -204,7 +204,7 @@ func (r *partReader) readSpan(ctx context.Context, dst grid.View, part grid.Part
 // withSpan reads n bytes of the chunk from first on and calls use with them, as a view
 // that byte 0 of the chunk is the beginning of. Where spans are read side by side it may
 // return before that, and what it returns is of another.
-func (r *partReader) withSpan(ctx context.Context, first, n int64, use func(span grid.View)) error {
+func (r *partReader) withSpan(ctx context.Context, first, n int64, use func(span strided.View)) error {
 	if r.flying == nil {
 		return r.useSpan(ctx, first, n, use)
 	}
@@ -219,7 +219,7 @@ func (r *partReader) withSpan(ctx context.Context, first, n int64, use func(span
 	return nil
 }
 
-func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span grid.View)) error {
+func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span strided.View)) error {
 	b := budget.Get(n)
 	defer b.Put()
 	data, info, err := r.src.Read(ctx, store.Request{Range: store.Span(first, n)}, b.B)
@@ -247,6 +247,6 @@ func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span 
 		}
 		data = room
 	}
-	use(grid.View{Data: data, Offset: -first, Size: r.size})
+	use(strided.View{Data: data, Offset: -first, Size: r.size})
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 func checkArrayBytes(newCodec func() any, s codec.Spec, o *Options) error {
@@ -83,10 +83,10 @@ func checkHeap(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte
 	if n > 0 { // the fill value has a page of its own
 		s.Fill = src.Data[src.Offsets[n/2]:src.Offsets[n/2+1]]
 	}
-	b := codec.Block{Shape: src.Shape, Data: make([]byte, n*grid.RefSize), Heap: s.Heap()}
+	b := codec.Block{Shape: src.Shape, Data: make([]byte, n*strided.RefSize), Heap: s.Heap()}
 	for i := n - 1; i >= 0; i-- {
 		elem := src.Data[src.Offsets[i]:src.Offsets[i+1]]
-		if !b.Heap.Add(b.Data[i*grid.RefSize:][:grid.RefSize], elem, []int64{0, int64(len(elem))}) {
+		if !b.Heap.Add(b.Data[i*strided.RefSize:][:strided.RefSize], elem, []int64{0, int64(len(elem))}) {
 			return fmt.Errorf("element %d has %d bytes", i, len(elem))
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/codec/gzip"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 func nested(t testing.TB, ext metadata.Extension) codec.BytesBytes {
@@ -207,11 +207,11 @@ func TestChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := make([]byte, 4000)
-	stored, err := chain.Encode(nil, grid.Contiguous(src, []int64{1000}, 4))
+	stored, err := chain.Encode(nil, strided.Contiguous(src, []int64{1000}, 4))
 	if err != nil || len(stored) > 100 || stored[0] != 1 {
 		t.Fatalf("%x, %v", stored, err)
 	}
-	v := grid.View{Data: bytes.Repeat([]byte{1}, 4000), Shape: []int64{1000}, Size: 4}
+	v := strided.View{Data: bytes.Repeat([]byte{1}, 4000), Shape: []int64{1000}, Size: 4}
 	if err := chain.Decode(&v, stored); err != nil || !bytes.Equal(v.Data, src) {
 		t.Error(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/codec/gzip"
 	"varve.dev/zarr/codec/reshape"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // tablePath is the document that this test makes: VARVE_UPDATE=1 go test -run TestTable .
@@ -197,7 +197,7 @@ func cell(t *testing.T, name string, k kind, typ dtype.Type) string {
 		t.Errorf("%s of %s: %v", name, typ, err)
 		return never
 	}
-	back := grid.Contiguous(make([]byte, len(view.Data)), view.Shape, spec.Width())
+	back := strided.Contiguous(make([]byte, len(view.Data)), view.Shape, spec.Width())
 	back.Heap = spec.Heap()
 	if err := c.Decode(&back, stored); err != nil {
 		t.Errorf("%s of %s: %v", name, typ, err)
@@ -213,7 +213,7 @@ func cell(t *testing.T, name string, k kind, typ dtype.Type) string {
 }
 
 // element returns the bytes of one element.
-func element(v grid.View, at []int64) []byte {
+func element(v strided.View, at []int64) []byte {
 	off := v.Offset + at[0]*v.Strides[0] + at[1]*v.Strides[1]
 	b := v.Data[off:][:v.Size]
 	if v.Heap != nil {
@@ -223,7 +223,7 @@ func element(v grid.View, at []int64) []byte {
 }
 
 // elements returns an array of two by six elements, and the bytes of each.
-func elements(t *testing.T, typ dtype.Type, spec codec.Spec) (grid.View, [][]byte) {
+func elements(t *testing.T, typ dtype.Type, spec codec.Spec) (strided.View, [][]byte) {
 	t.Helper()
 	shape := []int64{2, 6}
 	var list [][]byte
@@ -234,9 +234,9 @@ func elements(t *testing.T, typ dtype.Type, spec codec.Spec) (grid.View, [][]byt
 		list, data = append(list, e), append(data, e...)
 		offsets = append(offsets, int64(len(data)))
 	}
-	v := grid.Contiguous(data, shape, spec.Width())
+	v := strided.Contiguous(data, shape, spec.Width())
 	if typ.Variable() {
-		v = grid.Contiguous(make([]byte, 12*spec.Width()), shape, spec.Width())
+		v = strided.Contiguous(make([]byte, 12*spec.Width()), shape, spec.Width())
 		if v.Heap = spec.Heap(); !v.Heap.Add(v.Data, data, offsets) {
 			t.Fatal("no room")
 		}

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // modes are the kinds of blocks that N5 has besides the default.
@@ -104,7 +105,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	if err := c.turn.Encode(&turned, src); err != nil {
 		return dst, err
 	}
-	out, err := c.inner.Encode(dst, grid.Contiguous(turned.Data, turned.Shape, int(c.size)))
+	out, err := c.inner.Encode(dst, strided.Contiguous(turned.Data, turned.Shape, int(c.size)))
 	if err != nil {
 		return dst, fmt.Errorf("n5_default: codecs: %w", moved(err))
 	}
@@ -128,7 +129,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	}
 	buffer := budget.Get(n)
 	defer buffer.Put()
-	v := grid.View{Data: buffer.Bytes(n), Shape: turned, Strides: r.strides, Size: int(c.size)}
+	v := strided.View{Data: buffer.Bytes(n), Shape: turned, Strides: r.strides, Size: int(c.size)}
 	if err := c.inner.Decode(&v, stored); err != nil {
 		return fmt.Errorf("n5_default: codecs: %w", moved(err))
 	}
@@ -142,8 +143,8 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 
 // fit copies what a decoded block and a chunk of another shape have in common. The view
 // is of the reversed axes.
-func (c *coder) fit(dst *codec.Block, v grid.View) {
-	grid.FillBytes(dst.Data, c.spec.Fill)
+func (c *coder) fit(dst *codec.Block, v strided.View) {
+	strided.FillBytes(dst.Data, c.spec.Fill)
 	slices.Reverse(v.Shape)
 	slices.Reverse(v.Strides)
 	common := make([]int64, len(dst.Shape))
@@ -151,5 +152,5 @@ func (c *coder) fit(dst *codec.Block, v grid.View) {
 		common[i] = min(dst.Shape[i], v.Shape[i])
 	}
 	box := grid.BoxOf(common)
-	grid.Copy(grid.Contiguous(dst.Data, dst.Shape, int(c.size)).Sub(box), v.Sub(box))
+	strided.Copy(strided.Contiguous(dst.Data, dst.Shape, int(c.size)).Sub(box), v.Sub(box))
 }

@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // extension returns the metadata for arrays of a rank.
@@ -275,11 +275,11 @@ func TestChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := []byte("abcdefghijklmnopqrstuvwx")
-	stored, err := chain.Encode(nil, grid.Contiguous(src, []int64{2, 3}, 4))
+	stored, err := chain.Encode(nil, strided.Contiguous(src, []int64{2, 3}, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := grid.View{Data: make([]byte, 24), Shape: []int64{2, 3}, Size: 4}
+	v := strided.View{Data: make([]byte, 24), Shape: []int64{2, 3}, Size: 4}
 	if err := chain.Decode(&v, stored); err != nil || !bytes.Equal(v.Data, src) {
 		t.Errorf("%q, %v", v.Data, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // filterStore is an array that zarr-python wrote with one filter and one compressor.
@@ -127,7 +128,7 @@ func readFilterStore(t *testing.T, s filterStore) []byte {
 	t.Helper()
 	f, out := boundFilter(t, s.filter, s.typ)
 	size := s.typ.Size()
-	all := grid.Contiguous(make([]byte, s.shape[0]*s.shape[1]*int64(size)), s.shape, size)
+	all := strided.Contiguous(make([]byte, s.shape[0]*s.shape[1]*int64(size)), s.shape, size)
 	for i := int64(0); i*s.chunk[0] < s.shape[0]; i++ {
 		for j := int64(0); j*s.chunk[1] < s.shape[1]; j++ {
 			stored, err := fs.ReadFile(s.fsys, fmt.Sprintf(s.key, i, j))
@@ -150,8 +151,8 @@ func readFilterStore(t *testing.T, s filterStore) []byte {
 				t.Fatal(err)
 			}
 			rows, columns := min(s.chunk[0], s.shape[0]-i*s.chunk[0]), min(s.chunk[1], s.shape[1]-j*s.chunk[1])
-			from := grid.Contiguous(chunk.Data, chunk.Shape, size).Sub(grid.BoxOf([]int64{rows, columns}))
-			grid.Copy(all.Sub(grid.Box{
+			from := strided.Contiguous(chunk.Data, chunk.Shape, size).Sub(grid.BoxOf([]int64{rows, columns}))
+			strided.Copy(all.Sub(grid.Box{
 				{Start: i * s.chunk[0], Stop: i*s.chunk[0] + rows}, {Start: j * s.chunk[1], Stop: j*s.chunk[1] + columns},
 			}), from)
 		}

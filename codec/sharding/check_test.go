@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // drawWork draws how much may be read and held at a time.
@@ -96,7 +97,7 @@ func TestCheck(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(rt, "flips") {
 			shard[rapid.IntRange(0, len(shard)-1).Draw(rt, "at")] ^= byte(1 << rapid.IntRange(0, 7).Draw(rt, "bit"))
 		}
-		v := grid.Contiguous(make([]byte, len(data)), shape, 2)
+		v := strided.Contiguous(make([]byte, len(data)), shape, 2)
 		err := d.chain.Decode(&v, shard)
 		got := d.check(rt, k, shape, shard, true)
 		found := slices.ContainsFunc(got.Faults, func(f codec.Fault) bool { return !f.Shared })

@@ -13,8 +13,8 @@ import (
 	_ "varve.dev/zarr/codec/transpose"
 	_ "varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // Codecs as metadata has them.
@@ -106,7 +106,7 @@ func values(n int) []byte {
 // edit returns the edit that stores values in a part of a shard.
 func edit(shape, start, count []int64, data []byte) codec.Edit {
 	return codec.Edit{
-		Shape: shape, Part: grid.Part{Start: start, Step: slices.Repeat([]int64{1}, len(shape)), Count: count},
-		Values: grid.Contiguous(data, count, 2),
+		Shape: shape, Part: strided.Part{Start: start, Step: slices.Repeat([]int64{1}, len(shape)), Count: count},
+		Values: strided.Contiguous(data, count, 2),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // edited applies an edit to a stored shard.
@@ -45,19 +46,19 @@ func spliced(t fataler, out *codec.Edited, old []byte) []byte {
 
 // drawEdit draws new elements for a part of a shard and puts them into data as well.
 func (d *drawnShards) drawEdit(t *rapid.T, shape []int64, data []byte) codec.Edit {
-	part := grid.Part{}
+	part := strided.Part{}
 	for _, n := range shape {
 		from := rapid.Int64Range(0, n-1).Draw(t, "from")
 		part.Start, part.Step = append(part.Start, from), append(part.Step, 1)
 		part.Count = append(part.Count, rapid.Int64Range(1, n-from).Draw(t, "count"))
 	}
 	value := rapid.SampledFrom([][]byte{d.codec.Fill, {1, 2}, {3, 4}}).Draw(t, "value")
-	values := grid.View{Data: value, Shape: part.Count, Strides: make([]int64, len(shape)), Size: 2}
+	values := strided.View{Data: value, Shape: part.Count, Strides: make([]int64, len(shape)), Size: 2}
 	box := make(grid.Box, len(shape))
 	for i := range box {
 		box[i] = grid.Interval{Start: part.Start[i], Stop: part.Start[i] + part.Count[i]}
 	}
-	grid.Copy(grid.Contiguous(data, shape, 2).Sub(box), values)
+	strided.Copy(strided.Contiguous(data, shape, 2).Sub(box), values)
 	return codec.Edit{Shape: shape, Part: part, Values: values, Patches: true}
 }
 
@@ -286,7 +287,7 @@ func TestPatchShared(t *testing.T) {
 // decodeLine decodes a shard of lineShards to dst.
 func decodeLine(t *testing.T, d *drawnShards, shard, dst []byte) []byte {
 	t.Helper()
-	v := grid.Contiguous(dst, []int64{int64(len(dst))}, 1)
+	v := strided.Contiguous(dst, []int64{int64(len(dst))}, 1)
 	if err := d.chain.Decode(&v, shard); err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import (
 	"sync"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // EncodedSize implements [codec.ArrayBytes].
@@ -23,7 +23,7 @@ func (c *coder) EncodedSize(shape []int64, n int64) (size int64, fixed bool) {
 
 // Decode implements [codec.ArrayBytes].
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
-	into := grid.Contiguous(dst.Data, dst.Shape, int(c.size))
+	into := strided.Contiguous(dst.Data, dst.Shape, int(c.size))
 	into.Heap = dst.Heap
 	return c.DecodePart(context.Background(), new(codec.Work), codec.Part{
 		Shape: dst.Shape, Part: all(dst.Shape), Into: into,
@@ -31,13 +31,13 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 }
 
 // all returns the part that is everything.
-func all(shape []int64) grid.Part {
+func all(shape []int64) strided.Part {
 	n := make([]int64, 2*len(shape))
 	start, step := n[:len(shape)], n[len(shape):]
 	for i := range step {
 		step[i] = 1
 	}
-	return grid.Part{Start: start, Step: step, Count: shape}
+	return strided.Part{Start: start, Step: step, Count: shape}
 }
 
 // decoder decodes inner chunks of one shard to their places in a part.
@@ -126,7 +126,7 @@ func (d *decoder) decodeAt(p *selection.Piece, x *index, k int64, shard []byte) 
 
 // fill makes the place of p the fill value.
 func (d *decoder) fill(p *selection.Piece) {
-	if !d.Zeroed || !grid.AllEqual(d.filler, []byte{0}) {
+	if !d.Zeroed || !strided.AllEqual(d.filler, []byte{0}) {
 		p.Blank(d.filler)
 	}
 }

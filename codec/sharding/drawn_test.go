@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // drawnShards are the codecs of shards that were drawn, and what they need.
@@ -92,22 +93,22 @@ func (d *drawnShards) drawShape(t *rapid.T) []int64 {
 // fill value.
 func (d *drawnShards) drawElements(t *rapid.T, shape []int64) []byte {
 	data := make([]byte, 2*elements(shape))
-	grid.FillBytes(data, d.codec.Fill)
-	v := grid.Contiguous(data, shape, 2)
+	strided.FillBytes(data, d.codec.Fill)
+	v := strided.Contiguous(data, shape, 2)
 	for range rapid.IntRange(0, 4).Draw(t, "boxes") {
 		box := make(grid.Box, len(shape))
 		for i, n := range shape {
 			box[i].Start = rapid.Int64Range(0, n-1).Draw(t, "from")
 			box[i].Stop = rapid.Int64Range(box[i].Start+1, n).Draw(t, "to")
 		}
-		grid.Fill(v.Sub(box), rapid.SliceOfN(rapid.Byte(), 2, 2).Draw(t, "value"))
+		strided.Fill(v.Sub(box), rapid.SliceOfN(rapid.Byte(), 2, 2).Draw(t, "value"))
 	}
 	return data
 }
 
 // encode returns the stored form of a shard.
 func (d *drawnShards) encode(t fataler, shape []int64, data []byte) []byte {
-	out, err := d.chain.Encode(nil, grid.Contiguous(data, shape, 2))
+	out, err := d.chain.Encode(nil, strided.Contiguous(data, shape, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,11 +118,11 @@ func (d *drawnShards) encode(t fataler, shape []int64, data []byte) []byte {
 // decode returns the elements of a stored shard.
 func (d *drawnShards) decode(t fataler, shape []int64, shard []byte) []byte {
 	data := make([]byte, 2*elements(shape))
-	v := grid.Contiguous(slices.Clone(data), shape, 2)
+	v := strided.Contiguous(slices.Clone(data), shape, 2)
 	if err := d.chain.Decode(&v, shard); err != nil {
 		t.Fatal(err)
 	}
-	grid.Copy(grid.Contiguous(data, shape, 2), v)
+	strided.Copy(strided.Contiguous(data, shape, 2), v)
 	return data
 }
 

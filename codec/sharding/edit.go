@@ -11,11 +11,12 @@ import (
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Encode implements [codec.ArrayBytes].
 func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
-	values := grid.Contiguous(src.Data, src.Shape, int(c.size))
+	values := strided.Contiguous(src.Data, src.Shape, int(c.size))
 	values.Heap = src.Heap
 	out, err := c.EncodePart(context.Background(), new(codec.Work), codec.Edit{
 		Shape: src.Shape, Part: all(src.Shape), Values: values,
@@ -362,7 +363,7 @@ func (d *editor) encodeOver(dst []byte, p *selection.Piece, src []byte, touched 
 }
 
 // append appends the encoded elements of v, unless they are all the fill value.
-func (d *editor) append(dst []byte, v grid.View) ([]byte, error) {
+func (d *editor) append(dst []byte, v strided.View) ([]byte, error) {
 	if !d.KeepFill && v.AllEqual(d.filler) {
 		return dst, nil
 	}
@@ -379,7 +380,7 @@ func (d *editor) oldInner(p *selection.Piece, src []byte, room int64) (b *budget
 		n := d.bytes(p.Cell.Encoded)
 		b := budget.Get(n)
 		p.Show(b.Bytes(n), d.heap.New())
-		grid.FillBytes(p.Decoded.Data, d.filler)
+		strided.FillBytes(p.Decoded.Data, d.filler)
 		return b, false, nil
 	}
 	if b, err = d.decodeWhole(d.ctx, d.work, p, src, room); err != nil {
@@ -401,7 +402,7 @@ func (d *editor) clearBeyond(p *selection.Piece) (cleared bool) {
 	}
 	for beyond := range grid.BoxOf(p.Cell.Encoded).Subtract(keep) {
 		if v := p.Decoded.Sub(beyond); !v.AllEqual(d.filler) {
-			grid.Fill(v, d.filler)
+			strided.Fill(v, d.filler)
 			cleared = true
 		}
 	}

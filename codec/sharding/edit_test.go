@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // object is a stored shard as codecs see it.
@@ -264,7 +265,7 @@ func TestSparse(t *testing.T) {
 			shard := makeShard(t, c, []int64{64}, nil, 0, 1<<50-1000, 0, 32)
 			src := &sparse{size: 1 << 50, index: shard}
 			part := func(start int64) codec.Part {
-				return codec.Part{Shape: []int64{64}, Part: grid.Part{Start: []int64{start}, Step: []int64{1}, Count: []int64{1}}, Into: grid.Contiguous(make([]byte, 2), []int64{1}, 2)}
+				return codec.Part{Shape: []int64{64}, Part: strided.Part{Start: []int64{start}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}
 			}
 			wantCorrupt(t, c.DecodePart(t.Context(), work(), part(3), src), 0)
 			if err := c.DecodePart(t.Context(), work(), part(20), src); err != nil {
@@ -310,13 +311,13 @@ func TestUnchangedWithoutPatches(t *testing.T) {
 		c := newCoder(t, sharded([]int64{large / 4}, jsonValues, jsonIndex, "end"), 1, env)
 		before := values(large)
 		fill := binary.NativeEndian.AppendUint16(nil, 7)
-		grid.FillBytes(before[2*(large-8):], fill)
+		strided.FillBytes(before[2*(large-8):], fill)
 		first, err := c.Encode(nil, codec.Block{Shape: []int64{large}, Data: before})
 		if err != nil {
 			t.Fatal(err)
 		}
 		after := bytes.Clone(before)
-		grid.FillBytes(after[:large/2], fill)
+		strided.FillBytes(after[:large/2], fill)
 		e := edit([]int64{large}, []int64{0}, []int64{large / 4}, after[:large/2])
 		e.Keep, e.Splices, e.Patches = grid.Box{{Stop: large - 8}}, splices, patches
 		shard, err := apply(c, e, first)
@@ -409,15 +410,15 @@ func drawEdit(r *rapid.T, shape []int64, before []byte) (codec.Edit, []byte) {
 			e.Keep = append(e.Keep, grid.Interval{Stop: rapid.Int64Range(0, n).Draw(r, "stop")})
 		}
 		for beyond := range grid.BoxOf(shape).Subtract(e.Keep) {
-			v := grid.Contiguous(all, shape, 2)
-			grid.Fill(v.Sub(beyond), fill)
+			v := strided.Contiguous(all, shape, 2)
+			strided.Fill(v.Sub(beyond), fill)
 		}
 	}
 	if rapid.IntRange(0, 4).Draw(r, "values") == 0 {
 		return e, all
 	}
 	n := int64(1)
-	v := grid.Contiguous(all, shape, 2)
+	v := strided.Contiguous(all, shape, 2)
 	for i, l := range shape {
 		start := rapid.Int64Range(0, l-1).Draw(r, "start")
 		step := rapid.Int64Range(1, 3).Draw(r, "step")
@@ -434,8 +435,8 @@ func drawEdit(r *rapid.T, shape []int64, before []byte) (codec.Edit, []byte) {
 			data[i] = byte(rapid.IntRange(0, 255).Draw(r, "byte"))
 		}
 	}
-	e.Values = grid.Contiguous(data, slices.Clone(e.Count), 2)
-	grid.Copy(v, e.Values)
+	e.Values = strided.Contiguous(data, slices.Clone(e.Count), 2)
+	strided.Copy(v, e.Values)
 	return e, all
 }
 
@@ -450,7 +451,7 @@ func TestUnexpectedlySmall(t *testing.T) {
 	shape, w := []int64{n}, work()
 	w.Bytes = 1 << 40
 	e := edit(shape, []int64{5}, []int64{1}, []byte{1, 2})
-	part := codec.Part{Shape: shape, Part: e.Part, Into: grid.Contiguous(make([]byte, 2), e.Count, 2), Whole: true}
+	part := codec.Part{Shape: shape, Part: e.Part, Into: strided.Contiguous(make([]byte, 2), e.Count, 2), Whole: true}
 	for name, do := range map[string]func(src codec.Source) error{
 		"read": func(src codec.Source) error { return c.DecodePart(t.Context(), w, part, src) },
 		"change": func(src codec.Source) error {

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // TestEncodedInner takes every inner chunk of drawn shards out and puts it into an empty
@@ -85,7 +86,7 @@ func TestEncodedInnerReads(t *testing.T) {
 	ctx := context.Background()
 	d := lineShards(t, codec.Environment{}, "uint8")
 	shape := []int64{8}
-	k := keep(t, must(d.chain.Encode(nil, grid.Contiguous([]byte{1, 2, 0, 0, 5, 6, 7, 8}, shape, 1))))
+	k := keep(t, must(d.chain.Encode(nil, strided.Contiguous([]byte{1, 2, 0, 0, 5, 6, 7, 8}, shape, 1))))
 	near := &codec.Work{Cores: codec.NewCores(), Bytes: 1 << 20, Requests: 1}
 	get := func(index ...int64) ([]byte, error) { return d.chain.EncodedInner(ctx, near, shape, index, k, nil) }
 	for _, tt := range []struct {
@@ -100,7 +101,7 @@ func TestEncodedInnerReads(t *testing.T) {
 			t.Errorf("inner chunk %d: %v in %d reads (%v), want %v in %d", tt.index, got, k.reads, err, tt.want, tt.reads)
 		}
 	}
-	next := must(d.chain.Encode(nil, grid.Contiguous([]byte{0, 0, 0, 0, 9, 9, 0, 0}, shape, 1)))
+	next := must(d.chain.Encode(nil, strided.Contiguous([]byte{0, 0, 0, 0, 9, 9, 0, 0}, shape, 1)))
 	k.reads, k.before = 0, func(read int) {
 		if read == 0 {
 			pinned := k.pinned

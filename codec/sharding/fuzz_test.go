@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // fuzzed are the shards that are fuzzed: those of golden arrays, whose first shard is the
@@ -165,7 +166,7 @@ func FuzzShard(f *testing.F) {
 			}
 		}
 		if err == nil {
-			grid.Copy(grid.Contiguous(whole, fuzzShape, 2).Sub(box), e.Values)
+			strided.Copy(strided.Contiguous(whole, fuzzShape, 2).Sub(box), e.Values)
 			if now, err := stored(c, fuzzShape, changed); err != nil || !bytes.Equal(now, whole) {
 				t.Fatalf("other elements were stored (%v)", err)
 			}
@@ -184,7 +185,7 @@ func innerChunks(t *testing.T, c *coder, l *layout, shard []byte) [][]byte {
 		data := make([]byte, 2*cell.Encoded[0]*cell.Encoded[1])
 		src.pinned = nil
 		err := c.DecodePart(t.Context(), work(), codec.Part{
-			Shape: l.shape, Part: grid.Part{Start: cell.Start, Step: []int64{1, 1}, Count: cell.Encoded}, Into: grid.Contiguous(data, cell.Encoded, 2)}, src)
+			Shape: l.shape, Part: strided.Part{Start: cell.Start, Step: []int64{1, 1}, Count: cell.Encoded}, Into: strided.Contiguous(data, cell.Encoded, 2)}, src)
 		if err != nil && !errors.Is(err, codec.ErrCorrupt) {
 			t.Fatal(err)
 		}

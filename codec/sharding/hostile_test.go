@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // lie is an entry of an index for inner chunk 1 of four, given the bytes of an inner
@@ -130,7 +130,7 @@ func TestLiesRead(t *testing.T) {
 				at := (k+1)*h.inner - 1
 				src.pinned = nil
 				err := h.DecodePart(t.Context(), work(), codec.Part{
-					Shape: h.shape, Part: grid.Part{Start: []int64{at}, Step: []int64{1}, Count: []int64{1}}, Into: grid.Contiguous(got, []int64{1}, 2)}, src)
+					Shape: h.shape, Part: strided.Part{Start: []int64{at}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(got, []int64{1}, 2)}, src)
 				h.check(t, got, at, err, k == 1)
 			}
 		}
@@ -201,7 +201,7 @@ func (h *hostile) compare(t *testing.T, shard []byte, name string, lost bool) {
 	for k := range int64(4) {
 		got := make([]byte, 2*h.inner)
 		err := h.DecodePart(t.Context(), work(), codec.Part{
-			Shape: h.shape, Part: grid.Part{Start: []int64{k * h.inner}, Step: []int64{1}, Count: []int64{h.inner}}, Into: grid.Contiguous(got, []int64{h.inner}, 2)}, codec.Stored(shard))
+			Shape: h.shape, Part: strided.Part{Start: []int64{k * h.inner}, Step: []int64{1}, Count: []int64{h.inner}}, Into: strided.Contiguous(got, []int64{h.inner}, 2)}, codec.Stored(shard))
 		switch {
 		case lost && k == 1:
 			wantCorrupt(t, err, 1)
@@ -249,7 +249,7 @@ func TestCountsLie(t *testing.T) {
 				}
 				src := newObject(t, memory.New(), shard)
 				err := c.DecodePart(t.Context(), work(), codec.Part{
-					Shape: []int64{8}, Part: grid.Part{Start: []int64{0}, Step: []int64{1}, Count: []int64{1}}, Into: grid.Contiguous(make([]byte, 2), []int64{1}, 2)}, src)
+					Shape: []int64{8}, Part: strided.Part{Start: []int64{0}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}, src)
 				if !errors.Is(err, codec.ErrCorrupt) {
 					t.Errorf("error is %v, want ErrCorrupt", err)
 				}

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // absent stands for offset and length of an inner chunk that is not stored.
@@ -35,13 +35,13 @@ func newIndex(l *layout) *index {
 // decodeIndex reads the encoded index of a shard.
 func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, error) {
 	x := &index{entries: make([]uint64, 2*l.n), info: info, bytes: l.index, most: l.most, atStart: c.atStart}
-	v := grid.View{Data: bytesOf(x.entries), Shape: l.entry, Size: 8}
+	v := strided.View{Data: bytesOf(x.entries), Shape: l.entry, Size: 8}
 	if err := c.index.Decode(&v, src); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	if want := grid.AppendStrides(nil, l.entry, 8); !c.index.InOrder() {
+	if want := strided.AppendStrides(nil, l.entry, 8); !c.index.InOrder() {
 		ordered := make([]uint64, 2*l.n)
-		grid.Copy(grid.View{Data: bytesOf(ordered), Shape: l.entry, Strides: want, Size: 8}, v)
+		strided.Copy(strided.View{Data: bytesOf(ordered), Shape: l.entry, Strides: want, Size: 8}, v)
 		x.entries = ordered
 	}
 	return x, nil
@@ -49,7 +49,7 @@ func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, err
 
 // encode appends the encoded index to dst.
 func (c *coder) encodeIndex(dst []byte, l *layout, x *index) ([]byte, error) {
-	out, err := c.index.Encode(dst, grid.Contiguous(bytesOf(x.entries), l.entry, 8))
+	out, err := c.index.Encode(dst, strided.Contiguous(bytesOf(x.entries), l.entry, 8))
 	if err == nil && int64(len(out)-len(dst)) != l.index {
 		err = fmt.Errorf("%d bytes, want %d", len(out)-len(dst), l.index)
 	}

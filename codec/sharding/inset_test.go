@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // insetShards are shards of uint8, of which an inset is a part along every axis.
@@ -86,11 +87,11 @@ func (s *insetShards) elements(t rapid.TB, shape []int64, shard []byte) []byte {
 	if shard == nil {
 		return data
 	}
-	v := grid.Contiguous(slices.Clone(data), shape, 1)
+	v := strided.Contiguous(slices.Clone(data), shape, 1)
 	if err := s.chain.Decode(&v, shard); err != nil {
 		t.Fatal(err)
 	}
-	grid.Copy(grid.Contiguous(data, shape, 1), v)
+	strided.Copy(strided.Contiguous(data, shape, 1), v)
 	return data
 }
 
@@ -106,7 +107,7 @@ func drawInset(t *rapid.T, n int64) []byte {
 
 // put copies all inner chunks of src but those of nothing but fill value, which an inset
 // does not store.
-func (s *insetShards) put(dst, src grid.View) {
+func (s *insetShards) put(dst, src strided.View) {
 	for at := range grid.BoxOf(src.Shape).Indices() {
 		box := make(grid.Box, len(at))
 		whole := true
@@ -115,7 +116,7 @@ func (s *insetShards) put(dst, src grid.View) {
 			box[i] = grid.Interval{Start: from, Stop: min(src.Shape[i], from+s.inner[i])}
 		}
 		if whole && !src.Sub(box).AllEqual([]byte{s.fill}) {
-			grid.Copy(dst.Sub(box), src.Sub(box))
+			strided.Copy(dst.Sub(box), src.Sub(box))
 		}
 	}
 }
@@ -150,7 +151,7 @@ func TestInsets(t *testing.T) {
 			Strategy:  rapid.SampledFrom([]codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace}).Draw(rt, "strategy"),
 		}, inner, rapid.Permutation(axes).Draw(rt, "axes"), rapid.Bool().Draw(rt, "packed"))
 		want := bytes.Repeat([]byte{7}, int(insetLen(shape)))
-		model := grid.Contiguous(want, shape, 1)
+		model := strided.Contiguous(want, shape, 1)
 		var old []byte
 		e := codec.Edit{Shape: shape}
 		if rapid.Bool().Draw(rt, "stored") {
@@ -159,14 +160,14 @@ func TestInsets(t *testing.T) {
 			e.Keep = grid.BoxOf(shape)
 			e.Keep[0].Stop = rapid.Int64Range(0, shape[0]).Draw(rt, "keep")
 			for beyond := range grid.BoxOf(shape).Subtract(e.Keep) {
-				grid.Fill(model.Sub(beyond), []byte{7})
+				strided.Fill(model.Sub(beyond), []byte{7})
 			}
 		}
 		if rapid.Bool().Draw(rt, "elements too") {
 			box := s.drawBox(rt, shape)
 			data := drawInset(rt, insetLen(box.Shape()))
-			e.Part, e.Values = insetEdit(shape, box, data).Part, grid.Contiguous(data, box.Shape(), 1)
-			grid.Copy(model.Sub(box), e.Values)
+			e.Part, e.Values = insetEdit(shape, box, data).Part, strided.Contiguous(data, box.Shape(), 1)
+			strided.Copy(model.Sub(box), e.Values)
 		}
 		for range rapid.IntRange(1, 3).Draw(rt, "insets") {
 			box := s.drawBox(rt, shape)
@@ -179,7 +180,7 @@ func TestInsets(t *testing.T) {
 				continue
 			}
 			e.Insets = append(e.Insets, in)
-			s.put(model.Sub(box), grid.Contiguous(part, in.Shape, 1))
+			s.put(model.Sub(box), strided.Contiguous(part, in.Shape, 1))
 		}
 		if got := s.elements(rt, shape, s.edit(rt, e, old)); !bytes.Equal(got, want) {
 			rt.Fatalf("%v, want %v", got, want)
@@ -189,7 +190,7 @@ func TestInsets(t *testing.T) {
 
 // insetEdit is an edit that writes elements of a box.
 func insetEdit(shape []int64, box grid.Box, data []byte) codec.Edit {
-	e := codec.Edit{Shape: shape, Values: grid.Contiguous(data, box.Shape(), 1)}
+	e := codec.Edit{Shape: shape, Values: strided.Contiguous(data, box.Shape(), 1)}
 	for _, in := range box {
 		e.Start, e.Step, e.Count = append(e.Start, in.Start), append(e.Step, 1), append(e.Count, in.Len())
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // readByte reads element i of a stored line of bytes, and so makes its index known.
 func (d *drawnShards) readByte(t *testing.T, n, i int64, src codec.Source) (byte, error) {
 	t.Helper()
-	part := grid.Part{Start: []int64{i}, Step: []int64{1}, Count: []int64{1}}
+	part := strided.Part{Start: []int64{i}, Step: []int64{1}, Count: []int64{1}}
 	var got [1]byte
-	err := d.chain.DecodePart(t.Context(), work(), codec.Part{Shape: []int64{n}, Part: part, Into: grid.Contiguous(got[:], part.Count, 1)}, src)
+	err := d.chain.DecodePart(t.Context(), work(), codec.Part{Shape: []int64{n}, Part: part, Into: strided.Contiguous(got[:], part.Count, 1)}, src)
 	return got[0], err
 }
 

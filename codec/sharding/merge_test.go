@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // drawParts cuts a shard at the edges of inner chunks.
@@ -41,11 +42,11 @@ func TestMerge(t *testing.T) {
 		d := drawShards(rt, rapid.IntRange(1, 3).Draw(rt, "rank"))
 		shape := d.drawShape(rt)
 		data := d.drawElements(rt, shape)
-		v := grid.Contiguous(data, shape, 2)
+		v := strided.Contiguous(data, shape, 2)
 		var parts []codec.MergePart
 		for _, box := range d.drawParts(rt, shape) {
 			if rapid.IntRange(0, 5).Draw(rt, "left out") == 0 {
-				grid.Fill(v.Sub(box), d.codec.Fill)
+				strided.Fill(v.Sub(box), d.codec.Fill)
 				continue
 			}
 			p := codec.MergePart{}
@@ -53,7 +54,7 @@ func TestMerge(t *testing.T) {
 				p.Start, p.Shape = append(p.Start, in.Start), append(p.Shape, in.Len())
 			}
 			part := make([]byte, 2*elements(p.Shape))
-			grid.Copy(grid.Contiguous(part, p.Shape, 2), v.Sub(box))
+			strided.Copy(strided.Contiguous(part, p.Shape, 2), v.Sub(box))
 			shard := d.encode(rt, p.Shape, part)
 			if rapid.Bool().Draw(rt, "edited") {
 				e := d.drawEdit(rt, p.Shape, part)
@@ -61,9 +62,9 @@ func TestMerge(t *testing.T) {
 				if out := d.edited(rt, e, codec.Stored(shard)); !out.Same {
 					shard = spliced(rt, out, shard)
 				}
-				grid.Copy(v.Sub(box), grid.Contiguous(part, p.Shape, 2))
+				strided.Copy(v.Sub(box), strided.Contiguous(part, p.Shape, 2))
 			}
-			switch n := grid.AllEqual(part, d.codec.Fill); {
+			switch n := strided.AllEqual(part, d.codec.Fill); {
 			case n && rapid.Bool().Draw(rt, "no source"):
 			case n && rapid.Bool().Draw(rt, "not stored"):
 				k := keep(t, nil)
@@ -83,7 +84,7 @@ func TestMerge(t *testing.T) {
 		}
 		want := d.encode(rt, shape, data)
 		got := out.AppendTo(nil)
-		if !bytes.Equal(got, want) || out.Size != int64(len(got)) || out.Spliced() || out.Empty != grid.AllEqual(data, d.codec.Fill) {
+		if !bytes.Equal(got, want) || out.Size != int64(len(got)) || out.Spliced() || out.Empty != strided.AllEqual(data, d.codec.Fill) {
 			rt.Fatalf("%x, want %x (size %d, empty %t)", got, want, out.Size, out.Empty)
 		}
 		out.Release()
@@ -108,7 +109,7 @@ func TestMergeReads(t *testing.T) {
 // encodeLine encodes a shard of lineShards.
 func (d *drawnShards) encodeLine(t *testing.T, data ...byte) []byte {
 	t.Helper()
-	out, err := d.chain.Encode(nil, grid.Contiguous(data, []int64{int64(len(data))}, 1))
+	out, err := d.chain.Encode(nil, strided.Contiguous(data, []int64{int64(len(data))}, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // Name is the name of the codec in metadata.
@@ -42,9 +43,9 @@ type coder struct {
 	chain  *codec.Chain // of the inner chunks
 	index  *codec.Chain
 	spec   codec.Spec
-	size   int64      // bytes an element
-	filler []byte     // the fill value as it stands in memory
-	heap   *grid.Heap // an empty one, where elements differ in length
+	size   int64         // bytes an element
+	filler []byte        // the fill value as it stands in memory
+	heap   *strided.Heap // an empty one, where elements differ in length
 
 	layouts layouts
 	ratio   budget.Ratio // of stored shards to the likely bytes of their layouts

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // permute fills dst with the elements of src, both in C order, where axis i of dst is
@@ -25,12 +25,12 @@ func permute(dst *codec.Block, src codec.Block, order []int, size int) error {
 		return nil
 	}
 	var shape, from, to, strides [8]int64 // enough for most arrays without asking for memory
-	in := grid.AppendStrides(strides[:0], src.Shape, size)
-	v := grid.View{Data: src.Data, Shape: shape[:0], Strides: from[:0], Size: size}
+	in := strided.AppendStrides(strides[:0], src.Shape, size)
+	v := strided.View{Data: src.Data, Shape: shape[:0], Strides: from[:0], Size: size}
 	for _, axis := range order {
 		v.Shape, v.Strides = append(v.Shape, src.Shape[axis]), append(v.Strides, in[axis])
 	}
-	grid.Move(grid.View{Data: dst.Data, Shape: v.Shape, Strides: grid.AppendStrides(to[:0], v.Shape, size), Size: size}, v)
+	strided.Move(strided.View{Data: dst.Data, Shape: v.Shape, Strides: strided.AppendStrides(to[:0], v.Shape, size), Size: size}, v)
 	return nil
 }
 

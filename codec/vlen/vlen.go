@@ -14,10 +14,10 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strided"
 )
 
 // The names of the codecs.
@@ -108,19 +108,19 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 
 // EncodeHeap implements [codec.HeapEncoder].
 func (c *coder) EncodeHeap(dst []byte, src codec.Block) ([]byte, error) {
-	n, size := len(src.Data)/grid.RefSize, 0
+	n, size := len(src.Data)/strided.RefSize, 0
 	if int64(n) > math.MaxUint32 {
 		return dst, fmt.Errorf("%w: %s: a chunk of %d elements", codec.ErrLimit, c.name, n)
 	}
 	for i := range n {
-		size += len(src.Heap.Bytes(src.Data[i*grid.RefSize:]))
+		size += len(src.Heap.Bytes(src.Data[i*strided.RefSize:]))
 	}
 	dst = slices.Grow(dst, prefix*(n+1)+size)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	for i := range n {
 		// The heap holds no element of 4 GiB or more: its references have 32 bits for a
 		// length.
-		elem := src.Heap.Bytes(src.Data[i*grid.RefSize:])
+		elem := src.Heap.Bytes(src.Data[i*strided.RefSize:])
 		dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(elem))), elem...)
 	}
 	return dst, nil

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // A chunk whose edge becomes shorter has to be stored anew under the key that it has,
@@ -135,12 +136,12 @@ func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) err
 	buffer := budget.Get(size)
 	defer buffer.Put()
 	next.Show(buffer.Bytes(size), next.Heap.New())
-	grid.FillBytes(next.Decoded.Data, next.Fill)
+	strided.FillBytes(next.Decoded.Data, next.Fill)
 	common := make(grid.Box, len(w.Cell.Encoded))
 	for i := range common {
 		common[i].Stop = min(w.Cell.Encoded[i], next.Cell.Encoded[i])
 	}
-	grid.Copy(next.Decoded.Sub(common), w.Decoded.Sub(common))
+	strided.Copy(next.Decoded.Sub(common), w.Decoded.Sub(common))
 	next.key = next.aside()
 	return next.put(ctx, next.Decoded, size)
 }

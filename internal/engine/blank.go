@@ -7,20 +7,21 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/strided"
 )
 
 // blanks reports whether a write leaves a chunk that is not stored as it is: it stores
 // the fill value alone, which such a chunk has already. Then only stored chunks are of
 // interest, and a listing finds them where the selection touches more chunks than anybody
 // could visit.
-func (a *Array) blanks(plan *selection.Plan, src grid.View, how Writing) bool {
+func (a *Array) blanks(plan *selection.Plan, src strided.View, how Writing) bool {
 	switch {
 	case how.KeepFill || a.KeepFill: // every chunk is stored
 	case how.Valid != nil: // what lies beyond it is not the fill value yet
 	case !plan.Seeks() || plan.Chunks() <= fewCells:
 	default:
 		elem, one := src.Repeats()
-		return one && len(elem) == len(a.Fill) && grid.AllEqual(elem, a.Fill)
+		return one && len(elem) == len(a.Fill) && strided.AllEqual(elem, a.Fill)
 	}
 	return false
 }

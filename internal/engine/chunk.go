@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // at returns a worker for the chunk at index, which has to be a chunk of the grid, and
@@ -23,7 +23,7 @@ func (a *Array) at(index []int64) (*worker, int64, error) {
 
 // ReadChunk fills dst with the elements of one chunk in its encoded shape, with the fill
 // value where it is not stored. Elements that differ in length are added to the heap.
-func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *grid.Heap, how Reading) (Suspicion, error) {
+func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *strided.Heap, how Reading) (Suspicion, error) {
 	w, n, err := a.at(index)
 	if err != nil {
 		return Certain, err
@@ -43,12 +43,12 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *
 		if a.RequireChunks {
 			return Missing, w.fail(ErrMissing)
 		}
-		grid.FillBytes(dst, a.Fill)
+		strided.FillBytes(dst, a.Fill)
 	case room == nil:
 		w.examine(w.info)
-		into := grid.Contiguous(dst, w.Cell.Encoded, a.Size)
+		into := strided.Contiguous(dst, w.Cell.Encoded, a.Size)
 		into.Heap = heap
-		grid.Copy(into, w.Decoded)
+		strided.Copy(into, w.Decoded)
 	default:
 		w.examine(w.info)
 	}
@@ -56,7 +56,7 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *
 }
 
 // WriteChunk stores the elements of one chunk in its encoded shape.
-func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, heap *grid.Heap, batch store.Batch) error {
+func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, heap *strided.Heap, batch store.Batch) error {
 	w, n, err := a.at(index)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, src []byte, heap 
 	defer turn.unlock()
 	v := w.newWriter(Writing{Batch: batch})
 	v.worker = w
-	elements := grid.Contiguous(src, w.Cell.Encoded, a.Size)
+	elements := strided.Contiguous(src, w.Cell.Encoded, a.Size)
 	elements.Heap = heap
 	return w.fail(v.put(ctx, elements, n))
 }

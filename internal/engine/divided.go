@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Chunks that consist of inner chunks (shards) are read and written part by part: the
@@ -129,8 +130,8 @@ func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool,
 }
 
 // everything returns the part that is all of a chunk.
-func everything(shape []int64) grid.Part {
-	p := grid.Part{Start: make([]int64, len(shape)), Step: make([]int64, len(shape)), Count: shape}
+func everything(shape []int64) strided.Part {
+	p := strided.Part{Start: make([]int64, len(shape)), Step: make([]int64, len(shape)), Count: shape}
 	for i := range p.Step {
 		p.Step[i] = 1
 	}
@@ -233,7 +234,7 @@ func (w *writer) storeEdited(ctx context.Context, out *codec.Edited) error {
 }
 
 // writeDivided stores the part of a chunk of inner chunks.
-func (w *writer) writeDivided(ctx context.Context, src grid.View) error {
+func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	w.Into(src)
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
 	e := codec.Edit{Part: w.Part.Part, Values: w.Placed, Keep: w.keep()}
@@ -266,7 +267,7 @@ const smallEdit = 4 << 20
 
 // partWeight is editWeight of a change of a part: where the store splices, the rest is
 // not read.
-func (w *writer) partWeight(part grid.Part) int64 {
+func (w *writer) partWeight(part strided.Part) int64 {
 	all := w.editWeight()
 	if !w.asStored(codec.Edit{}).Splices {
 		return all
@@ -288,7 +289,7 @@ func (w *writer) keep() grid.Box {
 }
 
 // putDivided stores all elements of a chunk of inner chunks.
-func (w *writer) putDivided(ctx context.Context, v grid.View, n int64) error {
+func (w *writer) putDivided(ctx context.Context, v strided.View, n int64) error {
 	e := codec.Edit{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded), Values: v, KeepFill: w.Array.KeepFill}
 	out, err := w.Chain.EncodePart(ctx, w.crew(n), e, nil)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Array is what the engine has to know of an array. It is immutable and may be used from
@@ -31,9 +32,9 @@ type Array struct {
 	Grid  *grid.Grid
 	Keys  metadata.KeyEncoding
 	Chain *codec.Chain
-	Fill  []byte     // one element, as it stands in memory ([codec.Spec.Element])
-	Size  int        // bytes of it ([codec.Spec.Width])
-	Heap  *grid.Heap // an empty one, where elements differ in length
+	Fill  []byte        // one element, as it stands in memory ([codec.Spec.Element])
+	Size  int           // bytes of it ([codec.Spec.Width])
+	Heap  *strided.Heap // an empty one, where elements differ in length
 
 	Concurrency int   // requests in flight, or chunks where the store is near; 0 is chosen from what the store is
 	Budget      int64 // bytes in flight; 0 is chosen from the chunks that are touched

@@ -28,6 +28,7 @@ import (
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,8 +75,8 @@ func selectRow(start, stop int64) (*selection.Resolved, error) {
 	return selection.Resolve(selection.Box{{start, stop}}, []int64{stop})
 }
 
-func view(a *engine.Array, r *selection.Resolved, data []byte) grid.View {
-	return grid.Contiguous(data, r.FullShape(), a.Size)
+func view(a *engine.Array, r *selection.Resolved, data []byte) strided.View {
+	return strided.Contiguous(data, r.FullShape(), a.Size)
 }
 
 func read(ctx context.Context, a *engine.Array, dst []byte) error {
@@ -84,7 +85,7 @@ func read(ctx context.Context, a *engine.Array, dst []byte) error {
 	return err
 }
 
-func write(ctx context.Context, a *engine.Array, r *selection.Resolved, src grid.View) error {
+func write(ctx context.Context, a *engine.Array, r *selection.Resolved, src strided.View) error {
 	return publish.Batch(ctx, a.Store, store.Flush, func(ctx context.Context, b store.Batch) error {
 		return a.Write(ctx, r, src, engine.Writing{Batch: b})
 	})
@@ -100,14 +101,14 @@ func filled(t testing.TB, a *engine.Array, data []byte) {
 
 // spread shows a block of the given shape as every second element of a larger one, which
 // is 0xee all over.
-func spread(shape []int64, size int) grid.View {
+func spread(shape []int64, size int) strided.View {
 	wide := slices.Clone(shape)
 	n := int64(size)
 	for i := range wide {
 		wide[i] *= 2
 		n *= wide[i]
 	}
-	v := grid.Contiguous(bytes.Repeat([]byte{0xee}, int(n)), wide, size)
+	v := strided.Contiguous(bytes.Repeat([]byte{0xee}, int(n)), wide, size)
 	for i := range v.Strides {
 		v.Strides[i] *= 2
 	}
@@ -154,7 +155,7 @@ func drawLike(t *rapid.T) *engine.Array {
 
 // drawPart draws a selection, and the same as a box of starts, counts and steps over a
 // block of elements.
-func drawPart(t *rapid.T, shape []int64) (*selection.Resolved, func(grid.View) grid.View) {
+func drawPart(t *rapid.T, shape []int64) (*selection.Resolved, func(strided.View) strided.View) {
 	items := selection.Basic{}
 	start, step := make([]int64, len(shape)), make([]int64, len(shape))
 	for i, extent := range shape {
@@ -163,7 +164,7 @@ func drawPart(t *rapid.T, shape []int64) (*selection.Resolved, func(grid.View) g
 		items = append(items, selection.Stepped(start[i], rapid.Int64Range(start[i]+1, extent).Draw(t, "stop"), step[i]))
 	}
 	r := must(selection.Resolve(items, shape))
-	return r, func(v grid.View) grid.View {
+	return r, func(v strided.View) strided.View {
 		v.Shape, v.Strides = r.FullShape(), slices.Clone(v.Strides)
 		for i := range start {
 			v.Offset += start[i] * v.Strides[i]
@@ -180,18 +181,18 @@ func TestWaysAgree(t *testing.T) {
 		ctx := context.Background()
 		like := drawLike(t)
 		shape := like.Grid.Shape()
-		model := grid.Contiguous(make([]byte, all(like).Len()*int64(like.Size)), shape, like.Size)
-		grid.Fill(model, like.Fill)
+		model := strided.Contiguous(make([]byte, all(like).Len()*int64(like.Size)), shape, like.Size)
+		strided.Fill(model, like.Fill)
 		part, of := drawPart(t, shape)
-		values := grid.Contiguous(make([]byte, part.Len()*int64(like.Size)), part.FullShape(), like.Size)
+		values := strided.Contiguous(make([]byte, part.Len()*int64(like.Size)), part.FullShape(), like.Size)
 		r := rand.New(rand.NewPCG(2, rapid.Uint64().Draw(t, "values")))
 		for i := range values.Data {
 			values.Data[i] = byte(r.IntN(2))
 		}
-		grid.Copy(of(model), values)
-		strided := spread(values.Shape, like.Size)
-		grid.Copy(strided, values)
-		for _, src := range []grid.View{values, strided} {
+		strided.Copy(of(model), values)
+		apart := spread(values.Shape, like.Size)
+		strided.Copy(apart, values)
+		for _, src := range []strided.View{values, apart} {
 			a := drawArray(t, like)
 			if err := write(ctx, a, part, src); err != nil {
 				t.Fatal(err)
@@ -203,23 +204,23 @@ func TestWaysAgree(t *testing.T) {
 }
 
 // checkReads reads a part of the array in every way and compares it with the model.
-func checkReads(t *rapid.T, a *engine.Array, model grid.View) {
+func checkReads(t *rapid.T, a *engine.Array, model strided.View) {
 	part, of := drawPart(t, model.Shape)
-	want := grid.Contiguous(make([]byte, part.Len()*int64(a.Size)), part.FullShape(), a.Size)
-	grid.Copy(want, of(model))
-	block := func(b byte) grid.View {
-		return grid.Contiguous(bytes.Repeat([]byte{b}, len(want.Data)), want.Shape, want.Size)
+	want := strided.Contiguous(make([]byte, part.Len()*int64(a.Size)), part.FullShape(), a.Size)
+	strided.Copy(want, of(model))
+	block := func(b byte) strided.View {
+		return strided.Contiguous(bytes.Repeat([]byte{b}, len(want.Data)), want.Shape, want.Size)
 	}
 	for _, w := range []struct {
 		name   string
-		dst    grid.View
+		dst    strided.View
 		zeroed bool
 	}{{"used memory", block(0xee), false}, {"zeroed memory", block(0), true}, {"strides", spread(want.Shape, want.Size), false}} {
 		if _, err := a.Read(context.Background(), part, w.dst, engine.Reading{Zeroed: w.zeroed}); err != nil {
 			t.Fatal(err)
 		}
 		got := block(1)
-		grid.Copy(got, w.dst)
+		strided.Copy(got, w.dst)
 		if !bytes.Equal(got.Data, want.Data) {
 			t.Fatalf("%s: %x, want %x", w.name, got.Data, want.Data)
 		}
@@ -231,7 +232,7 @@ func checkReads(t *rapid.T, a *engine.Array, model grid.View) {
 
 // checkStored expects chunks of nothing but fill value to be absent unless they are kept,
 // and all others to be there.
-func checkStored(t *rapid.T, a *engine.Array, model grid.View) {
+func checkStored(t *rapid.T, a *engine.Array, model strided.View) {
 	stored := map[string]bool{}
 	for index, err := range a.Stored(context.Background(), grid.BoxOf(a.Grid.Chunks())) {
 		if err != nil {
@@ -300,7 +301,7 @@ func wantChunk(t *testing.T, err, is error, key string, index ...int64) {
 func TestSuspect(t *testing.T) {
 	for _, exts := range [][]metadata.Extension{plain(), packed()} {
 		a, data := row(memory.New(), exts, 3, 3, 3)
-		grid.FillBytes(data[3*4:6*4], a.Fill)
+		strided.FillBytes(data[3*4:6*4], a.Fill)
 		filled(t, a, data)
 		for _, tt := range []struct {
 			start, stop int64
@@ -326,7 +327,7 @@ func TestGrowOver(t *testing.T) {
 		return a.Write(ctx, part, view(a, part, data[:12]), engine.Writing{Batch: b, Valid: []int64{2}})
 	})
 	want := slices.Clone(data)
-	grid.FillBytes(want[2*4:], a.Fill)
+	strided.FillBytes(want[2*4:], a.Fill)
 	copy(want[3*4:], data[:12])
 	if err == nil {
 		err = read(t.Context(), a, data)
@@ -348,7 +349,7 @@ func TestGrowOverDamage(t *testing.T) {
 			return a.Write(ctx, part, view(a, part, data[:8]), engine.Writing{Batch: b, Valid: []int64{4}})
 		})
 		got, want := make([]byte, 32), make([]byte, 32)
-		grid.FillBytes(want, a.Fill)
+		strided.FillBytes(want, a.Fill)
 		copy(want[4*4:], data[:8])
 		if err == nil {
 			err = read(t.Context(), a, got)
@@ -373,7 +374,7 @@ func TestClear(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := slices.Clone(data)
-		grid.FillBytes(want[7*4:9*4], a.Fill)
+		strided.FillBytes(want[7*4:9*4], a.Fill)
 		got := make([]byte, len(data))
 		if err := read(t.Context(), a, got); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%v (%v), want %v", got, err, want)
@@ -403,7 +404,7 @@ func TestLargeChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantChunk(t, write(t.Context(), a, all(a), view(a, all(a), data)), engine.ErrLimit, "a/c/1", 1)
-	grid.FillBytes(data[8:408], a.Fill)
+	strided.FillBytes(data[8:408], a.Fill)
 	if err := read(t.Context(), a, got); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("without the chunk: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/strided"
 )
 
 // slow is a store that takes a second for every value, of the time of a test bubble: it
@@ -84,7 +85,7 @@ var budgets = []struct {
 // onBudgets runs an operation on chunks of 40 bytes, and one of 400 that is beyond most
 // budgets. What is in flight at one time has to stay within the budget; only the large
 // chunk may be beyond, and alone.
-func onBudgets(t *testing.T, run func(t *testing.T, a *engine.Array, v grid.View), check func(t *testing.T, s *slow, chunks int64)) {
+func onBudgets(t *testing.T, run func(t *testing.T, a *engine.Array, v strided.View), check func(t *testing.T, s *slow, chunks int64)) {
 	for _, tt := range budgets {
 		t.Run(fmt.Sprintf("%d bytes, %d workers", tt.bytes, tt.concurrency), func(t *testing.T) {
 			lengths := slices.Repeat([]int64{10}, 40)
@@ -104,7 +105,7 @@ func onBudgets(t *testing.T, run func(t *testing.T, a *engine.Array, v grid.View
 
 // TestReadBudget reads through buffers, and expects the budget to be used, too.
 func TestReadBudget(t *testing.T) {
-	onBudgets(t, func(t *testing.T, a *engine.Array, v grid.View) {
+	onBudgets(t, func(t *testing.T, a *engine.Array, v strided.View) {
 		synctest.Test(t, func(t *testing.T) {
 			if _, err := a.Read(t.Context(), all(a), v, engine.Reading{}); err != nil {
 				t.Error(err)
@@ -120,7 +121,7 @@ func TestReadBudget(t *testing.T) {
 // TestWriteBudget writes through buffers, in real time: writers whose chunks share a lock
 // wait for each other.
 func TestWriteBudget(t *testing.T) {
-	onBudgets(t, func(t *testing.T, a *engine.Array, v grid.View) {
+	onBudgets(t, func(t *testing.T, a *engine.Array, v strided.View) {
 		a.Store.(*slow).real = true
 		if err := write(t.Context(), a, all(a), v); err != nil {
 			t.Error(err)

@@ -7,14 +7,15 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // ReadPart fills dst with a part of one chunk of inner chunks, which may reach beyond the
 // array: the fill value where nothing is stored.
-func (a *Array) ReadPart(ctx context.Context, index []int64, part grid.Part, dst []byte, heap *grid.Heap, how Reading) (Suspicion, error) {
+func (a *Array) ReadPart(ctx context.Context, index []int64, part strided.Part, dst []byte, heap *strided.Heap, how Reading) (Suspicion, error) {
 	w := a.inChunk(index)
 	w.since = how.Since
-	into := grid.Contiguous(dst, part.Count, a.Size)
+	into := strided.Contiguous(dst, part.Count, a.Size)
 	into.Heap = heap
 	found, err := w.decodePart(ctx, codec.Part{Shape: w.Cell.Encoded, Part: part, Into: into})
 	if err != nil {
@@ -25,14 +26,14 @@ func (a *Array) ReadPart(ctx context.Context, index []int64, part grid.Part, dst
 		if a.RequireChunks {
 			return Missing, w.fail(ErrMissing)
 		}
-		grid.FillBytes(dst, a.Fill)
+		strided.FillBytes(dst, a.Fill)
 	}
 	return Suspicion(w.suspicion.Load()), nil
 }
 
 // WritePart stores the elements of a part of one chunk of inner chunks.
-func (a *Array) WritePart(ctx context.Context, index []int64, part grid.Part, src []byte, heap *grid.Heap, batch store.Batch) error {
-	values := grid.Contiguous(src, part.Count, a.Size)
+func (a *Array) WritePart(ctx context.Context, index []int64, part strided.Part, src []byte, heap *strided.Heap, batch store.Batch) error {
+	values := strided.Contiguous(src, part.Count, a.Size)
 	values.Heap = heap
 	return a.editPart(ctx, index, codec.Edit{Part: part, Values: values}, batch)
 }

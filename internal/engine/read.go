@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // Reading says how chunks are read.
@@ -41,14 +41,14 @@ const (
 // elements. Chunks that are not stored are the fill value.
 //
 // After an error dst may hold anything.
-func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View, how Reading) (Suspicion, error) {
+func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.View, how Reading) (Suspicion, error) {
 	if sel.Len() == 0 {
 		return Certain, ctx.Err()
 	}
 	plan := selection.NewPlan(sel, a.Grid)
 	r := a.newReading(sel.Touched(a.Grid), sel.Len())
 	r.since = how.Since
-	skipFill := how.Zeroed && grid.AllEqual(a.Fill, []byte{0})
+	skipFill := how.Zeroed && strided.AllEqual(a.Fill, []byte{0})
 	err := each(ctx, r.workers,
 		func(w *worker) bool { return plan.Next(w.Part) },
 		func() *worker { return newWorker(r) },
@@ -63,7 +63,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst grid.View
 }
 
 // read reads the part of one chunk to its place in dst.
-func (w *worker) read(ctx context.Context, dst grid.View, skipFill bool) error {
+func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) error {
 	n, err := w.begin()
 	w.Into(dst)
 	if w.Chain.Divided() {

@@ -9,15 +9,16 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // Slab is some planes of an array along one axis, with all elements of the other axes, on
 // their way into chunks that are longer.
 type Slab struct {
 	Axis        int
-	Start, Stop int64     // planes
-	Planes      grid.View // their elements; without data once they are encoded
-	Bytes       int64     // of what is encoded
+	Start, Stop int64        // planes
+	Planes      strided.View // their elements; without data once they are encoded
+	Bytes       int64        // of what is encoded
 
 	layer Layer    // where they are, once encoded
 	parts [][]byte // what is encoded, for every chunk across the axis in C order; nil where there is only the fill value
@@ -63,7 +64,7 @@ func (a *Array) LayerOf(axis int, plane int64) (Layer, error) {
 }
 
 // part returns the planes as a part of an array of that shape.
-func (s *Slab) part(shape []int64) grid.Part {
+func (s *Slab) part(shape []int64) strided.Part {
 	p := everything(shape)
 	p.Start[s.Axis], p.Count[s.Axis] = s.Start, s.Stop-s.Start
 	return p
@@ -113,7 +114,7 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 	if err != nil {
 		return err
 	}
-	s.parts, s.Planes, s.Bytes = parts, grid.View{}, 0
+	s.parts, s.Planes, s.Bytes = parts, strided.View{}, 0
 	for _, p := range parts {
 		s.Bytes += int64(cap(p))
 	}
@@ -121,7 +122,7 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 }
 
 // encode returns the encoded form of the planes in the worker's chunk, within the budget.
-func (w *worker) encode(ctx context.Context, s *Slab, part grid.Part) ([]byte, error) {
+func (w *worker) encode(ctx context.Context, s *Slab, part strided.Part) ([]byte, error) {
 	n, err := w.begin()
 	weight := n * int64(2+w.Chain.Buffers())
 	switch {
@@ -142,7 +143,7 @@ func (w *worker) encode(ctx context.Context, s *Slab, part grid.Part) ([]byte, e
 }
 
 // encodeChunk returns the encoded form of a whole chunk of n bytes.
-func (w *worker) encodeChunk(ctx context.Context, s *Slab, part grid.Part, n int64) ([]byte, error) {
+func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Part.Chunk)
 	w.Into(s.Planes)
 	if !w.KeepFill && w.Placed.AllEqual(w.Fill) {
@@ -153,9 +154,9 @@ func (w *worker) encodeChunk(ctx context.Context, s *Slab, part grid.Part, n int
 		b := budget.Get(n)
 		defer b.Put()
 		w.Show(b.Bytes(n), w.Heap.New())
-		grid.FillBytes(w.Decoded.Data, w.Fill)
+		strided.FillBytes(w.Decoded.Data, w.Fill)
 		w.Take()
-		grid.Copy(w.Taken, w.Placed)
+		strided.Copy(w.Taken, w.Placed)
 		v = w.Decoded
 	}
 	w.cores.Enter()
@@ -177,7 +178,7 @@ func (w *worker) insetShape(l Layer, axis int) []int64 {
 
 // encodeLayer returns the planes of the worker's chunk as a shard of just one layer of
 // inner chunks.
-func (w *worker) encodeLayer(ctx context.Context, s *Slab, part grid.Part, weight int64) ([]byte, error) {
+func (w *worker) encodeLayer(ctx context.Context, s *Slab, part strided.Part, weight int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Part.Chunk)
 	w.Into(s.Planes)
 	w.Part.Start[s.Axis] -= s.layer.offset

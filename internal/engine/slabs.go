@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // WriteSlabs stores slabs that follow each other along an axis, which the array has to
@@ -87,7 +88,7 @@ func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 		return w.store(ctx, value)
 	}
 	shape := w.Cell.Encoded
-	fill := grid.View{Data: w.Fill, Shape: shape, Strides: make([]int64, len(shape)), Size: w.Size, Heap: w.Heap}
+	fill := strided.View{Data: w.Fill, Shape: shape, Strides: make([]int64, len(shape)), Size: w.Size, Heap: w.Heap}
 	return w.put(ctx, fill, n)
 }
 

@@ -8,11 +8,11 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/strided"
 )
 
 // ErrLimit says that something is larger than the limits allow.
@@ -134,7 +134,7 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 // heapFor returns the heap for elements that are decoded into room, nil where they are of
 // one width: that of their place where room is part of that, else one that is forgotten
 // with the chunk.
-func (w *worker) heapFor(room []byte) *grid.Heap {
+func (w *worker) heapFor(room []byte) *strided.Heap {
 	switch {
 	case w.Heap == nil:
 		return nil

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
+	"varve.dev/zarr/strided"
 )
 
 // Writing says how chunks are written.
@@ -39,7 +40,7 @@ type Writing struct {
 // Several writers of one chunk take turns in this process. Where the store has
 // conditional writes, so do those of several processes, as far as they write parts of
 // chunks; elsewhere the last one wins.
-func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src grid.View, how Writing) error {
+func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.View, how Writing) error {
 	if sel.Len() == 0 {
 		return ctx.Err()
 	}
@@ -79,7 +80,7 @@ func (r *run) newWriter(how Writing) *writer {
 // chunk meanwhile.
 const writeTries = 256
 
-func (w *writer) write(ctx context.Context, src grid.View) error {
+func (w *writer) write(ctx context.Context, src strided.View) error {
 	n, err := w.begin()
 	if w.Chain.Divided() {
 		return w.writeDivided(ctx, src)
@@ -225,7 +226,7 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 	}
 	buffer := budget.Get(n)
 	w.Show(buffer.Bytes(n), w.Heap.New())
-	grid.FillBytes(w.Decoded.Data, w.Fill)
+	strided.FillBytes(w.Decoded.Data, w.Fill)
 	return buffer, nil
 }
 
@@ -258,7 +259,7 @@ func (w *writer) clearTail() bool {
 	changed := false
 	for beyond := range grid.BoxOf(w.Cell.Encoded).Subtract(keep) {
 		if tail := w.Decoded.Sub(beyond); !tail.AllEqual(w.Fill) {
-			grid.Fill(tail, w.Fill)
+			strided.Fill(tail, w.Fill)
 			changed = true
 		}
 	}
@@ -266,7 +267,7 @@ func (w *writer) clearTail() bool {
 }
 
 // put stores the elements that v shows as the chunk, n bytes decoded.
-func (w *writer) put(ctx context.Context, v grid.View, n int64) error {
+func (w *writer) put(ctx context.Context, v strided.View, n int64) error {
 	return w.putView(ctx, v, n, false)
 }
 
@@ -277,7 +278,7 @@ func (w *writer) putDecoded(ctx context.Context, n int64) error {
 }
 
 // putView is put of elements that nobody uses again if last is set.
-func (w *writer) putView(ctx context.Context, v grid.View, n int64, last bool) error {
+func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool) error {
 	if w.deletes() && v.AllEqual(w.Fill) {
 		if err := w.remove(ctx); !errors.Is(err, store.ErrUnsupported) {
 			return err
@@ -301,7 +302,7 @@ func (w *writer) putView(ctx context.Context, v grid.View, n int64, last bool) e
 
 // encoded returns the encoded form of the chunk, n bytes decoded, and the buffer that it
 // is in; see [codec.Chain.EncodeNew]. The caller holds a core.
-func (w *worker) encoded(ctx context.Context, v grid.View, n int64, last bool) ([]byte, *budget.Buffer, error) {
+func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, *budget.Buffer, error) {
 	start := observe.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)
 	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
@@ -310,13 +311,13 @@ func (w *worker) encoded(ctx context.Context, v grid.View, n int64, last bool) (
 
 // putPlain stores a chunk that is not encoded, from where it is if its elements stand in
 // C order.
-func (w *writer) putPlain(ctx context.Context, v grid.View, n int64) error {
+func (w *writer) putPlain(ctx context.Context, v strided.View, n int64) error {
 	data, ok := v.Bytes()
 	if !ok {
 		buffer := budget.Get(n)
 		defer buffer.Put()
 		data = buffer.Bytes(n)
-		grid.Copy(grid.Contiguous(data, v.Shape, v.Size), v)
+		strided.Copy(strided.Contiguous(data, v.Shape, v.Size), v)
 	}
 	return w.store(ctx, data)
 }

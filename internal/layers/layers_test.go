@@ -24,6 +24,7 @@ var layers = [][]string{
 		"internal/stream", "internal/pages", "internal/parallel",
 	},
 	{"calendar", "dtype", "grid", "store", "internal/config"},
+	{"strided"},
 	{
 		"selection", "metadata", "internal/missing", "store/file", "store/memory", "store/rehearsal", "store/iofs", "store/storetest", "view", "internal/npy",
 		"internal/number", "store/http", "store/zip", "observe",

@@ -12,8 +12,8 @@ import (
 	"unicode"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
 )
 
 // ErrInvalid says that a file is no .npy file, or that its header is malformed.
@@ -176,6 +176,6 @@ func (h Header) Arrange(data []byte) []byte {
 		step *= n
 	}
 	out := make([]byte, len(data))
-	grid.Copy(grid.Contiguous(out, h.Shape, size), grid.View{Data: data, Shape: h.Shape, Strides: strides, Size: size})
+	strided.Copy(strided.Contiguous(out, h.Shape, size), strided.View{Data: data, Shape: h.Shape, Strides: strides, Size: size})
 	return out
 }

@@ -1,10 +1,10 @@
-package grid_test
+package strided_test
 
 import (
 	"bytes"
 	"testing"
 
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // TestSharedPages moves long elements between heaps. They are not copied where they are
@@ -21,22 +21,22 @@ func TestSharedPages(t *testing.T) {
 	}{
 		{"all", 0, 5, 0, true}, {"half", 0, 3, 0, false}, {"short ones", 1, 3, 0, false}, {"no room", 0, 5, 2 * size, false}, {"room", 0, 5, 4 * size, true},
 	} {
-		src, offsets := grid.NewHeap([]byte("fill")), []int64{0}
+		src, offsets := strided.NewHeap([]byte("fill")), []int64{0}
 		var data []byte
 		for _, w := range words {
 			data = append(data, w...)
 			offsets = append(offsets, int64(len(data)))
 		}
 		data = bytes.Clone(data)
-		refs := make([]byte, len(words)*grid.RefSize)
+		refs := make([]byte, len(words)*strided.RefSize)
 		src.Add(refs, data[:len(data):len(data)], offsets)
-		from := grid.Contiguous(refs[c.from*grid.RefSize:c.to*grid.RefSize], []int64{int64(c.to - c.from)}, grid.RefSize)
+		from := strided.Contiguous(refs[c.from*strided.RefSize:c.to*strided.RefSize], []int64{int64(c.to - c.from)}, strided.RefSize)
 		from.Heap = src
-		to := grid.Contiguous(make([]byte, len(from.Data)), from.Shape, grid.RefSize)
+		to := strided.Contiguous(make([]byte, len(from.Data)), from.Shape, strided.RefSize)
 		to.Heap = src.New().Limited(c.most)
-		grid.Copy(to, from)
+		strided.Copy(to, from)
 		for i, w := range words[c.from:c.to] {
-			got := to.Heap.Bytes(to.Data[i*grid.RefSize:])
+			got := to.Heap.Bytes(to.Data[i*strided.RefSize:])
 			if !bytes.Equal(got, w) {
 				t.Errorf("%s: element %d has %d bytes, want %d", c.name, i, len(got), len(w))
 			}
@@ -55,8 +55,8 @@ func (p *page) Put() { p.put++ }
 // TestRelease gives the pages that were lent back, once, and keeps none but the fill
 // value.
 func TestRelease(t *testing.T) {
-	h, lent := grid.NewHeap([]byte("fill")), new(page)
-	h.Within(100).Add(make([]byte, grid.RefSize), []byte("text"), []int64{0, 4})
+	h, lent := strided.NewHeap([]byte("fill")), new(page)
+	h.Within(100).Add(make([]byte, strided.RefSize), []byte("text"), []int64{0, 4})
 	h.Lend(lent)
 	for range 2 {
 		h.Release()
@@ -67,5 +67,5 @@ func TestRelease(t *testing.T) {
 	if got := h.Bytes(h.Fill()); string(got) != "fill" {
 		t.Errorf("the fill value is %q", got)
 	}
-	(*grid.Heap)(nil).Release()
+	(*strided.Heap)(nil).Release()
 }

@@ -1,4 +1,4 @@
-package grid
+package strided
 
 import "varve.dev/zarr/internal/checked"
 

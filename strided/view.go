@@ -1,9 +1,10 @@
-package grid
+package strided
 
 import (
 	"slices"
 	"unsafe"
 
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/stream"
 )
 
@@ -79,7 +80,7 @@ func (v View) Bytes() ([]byte, bool) {
 func (v View) empty() bool { return slices.Contains(v.Shape, 0) }
 
 // Sub returns the part of the block that lies in box.
-func (v View) Sub(box Box) View {
+func (v View) Sub(box grid.Box) View {
 	shape := make([]int64, len(box))
 	for i, in := range box {
 		shape[i] = in.Len()

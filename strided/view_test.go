@@ -1,4 +1,4 @@
-package grid_test
+package strided_test
 
 import (
 	"bytes"
@@ -7,18 +7,19 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/strided"
 )
 
 // drawView draws a view of part of a larger block, with axes in any order and gaps
 // between elements.
-func drawView(t *rapid.T, shape []int64, size int) grid.View {
+func drawView(t *rapid.T, shape []int64, size int) strided.View {
 	rank := len(shape)
 	axes := make([]int, rank)
 	for i := range axes {
 		axes[i] = i
 	}
 	order := rapid.Permutation(axes).Draw(t, "order")
-	v := grid.View{Shape: shape, Strides: make([]int64, rank), Size: size}
+	v := strided.View{Shape: shape, Strides: make([]int64, rank), Size: size}
 	stride := int64(size)
 	for i := rank - 1; i >= 0; i-- {
 		axis := order[i]
@@ -35,7 +36,7 @@ func drawView(t *rapid.T, shape []int64, size int) grid.View {
 }
 
 // element returns the bytes of the element at index, computed by definition.
-func element(v grid.View, index []int64) []byte {
+func element(v strided.View, index []int64) []byte {
 	at := v.Offset
 	for i, n := range index {
 		at += n * v.Strides[i]
@@ -52,11 +53,11 @@ func TestCopyAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape, size := drawShape(t)
 		src, dst := drawView(t, shape, size), drawView(t, shape, size)
-		want := grid.View{Data: bytes.Clone(dst.Data), Offset: dst.Offset, Shape: shape, Strides: dst.Strides, Size: size}
+		want := strided.View{Data: bytes.Clone(dst.Data), Offset: dst.Offset, Shape: shape, Strides: dst.Strides, Size: size}
 		for index := range grid.BoxOf(shape).Indices() {
 			copy(element(want, index), element(src, index))
 		}
-		grid.Copy(dst, src)
+		strided.Copy(dst, src)
 		if !bytes.Equal(dst.Data, want.Data) {
 			t.Fatalf("shape %v, strides %v to %v: %x, want %x", shape, src.Strides, dst.Strides, dst.Data, want.Data)
 		}
@@ -79,7 +80,7 @@ func TestFillAgainstModel(t *testing.T) {
 		if v.AllEqual(elem) != equal {
 			t.Fatalf("AllEqual is %v before", !equal)
 		}
-		grid.Fill(v, elem)
+		strided.Fill(v, elem)
 		if !bytes.Equal(v.Data, want) || !v.AllEqual(elem) {
 			t.Fatalf("filled to %x, want %x", v.Data, want)
 		}
@@ -91,10 +92,10 @@ func TestFillAgainstModel(t *testing.T) {
 }
 
 func TestSub(t *testing.T) {
-	v := grid.Contiguous([]byte{0, 1, 2, 3, 4, 5}, []int64{2, 3}, 1)
+	v := strided.Contiguous([]byte{0, 1, 2, 3, 4, 5}, []int64{2, 3}, 1)
 	part := v.Sub(grid.Box{{Start: 1, Stop: 2}, {Start: 1, Stop: 3}})
 	got := make([]byte, 2)
-	grid.Copy(grid.Contiguous(got, []int64{1, 2}, 1), part)
+	strided.Copy(strided.Contiguous(got, []int64{1, 2}, 1), part)
 	if !bytes.Equal(got, []byte{4, 5}) {
 		t.Errorf("got %v", got)
 	}
@@ -108,15 +109,15 @@ func BenchmarkCopy(b *testing.B) {
 	}{{"rows", []int64{2 * n * n, n, 1}}, {"transposed", []int64{1, n, n * n}}} {
 		b.Run(bench.name, func(b *testing.B) {
 			shape := []int64{n, n, n}
-			src := grid.View{Data: make([]byte, 2*n*n*n*2), Shape: shape, Strides: []int64{}, Size: 2}
+			src := strided.View{Data: make([]byte, 2*n*n*n*2), Shape: shape, Strides: []int64{}, Size: 2}
 			for _, s := range bench.src {
 				src.Strides = append(src.Strides, 2*s)
 			}
-			dst := grid.Contiguous(make([]byte, n*n*n*2), shape, 2)
+			dst := strided.Contiguous(make([]byte, n*n*n*2), shape, 2)
 			b.SetBytes(n * n * n * 2)
 			b.ReportAllocs()
 			for b.Loop() {
-				grid.Copy(dst, src)
+				strided.Copy(dst, src)
 			}
 		})
 	}
@@ -124,11 +125,11 @@ func BenchmarkCopy(b *testing.B) {
 		// A small inner chunk within a larger block.
 		b.Run(fmt.Sprintf("rows of %d", row), func(b *testing.B) {
 			shape := []int64{4, 4, row}
-			src := grid.View{Data: make([]byte, 4*64*row*64), Shape: shape, Strides: []int64{64 * row * 64, row * 64, 1}, Size: 1}
-			dst := grid.Contiguous(make([]byte, 16*row), shape, 1)
+			src := strided.View{Data: make([]byte, 4*64*row*64), Shape: shape, Strides: []int64{64 * row * 64, row * 64, 1}, Size: 1}
+			dst := strided.Contiguous(make([]byte, 16*row), shape, 1)
 			b.ReportAllocs()
 			for b.Loop() {
-				grid.Copy(dst, src)
+				strided.Copy(dst, src)
 			}
 		})
 	}
