@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -119,7 +119,7 @@ func (d drawnArray) planes(n int64) []int64 {
 // filled up and so written again: the elements that are there stay as they are for
 // whoever reads them.
 func TestAppendFromItself(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memory.New())
+	ctx, h := t.Context(), zarr.On(memstore.New())
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(64), "listed": grid.Edges(64, 64)} {
 		spec := zarr.Spec{Shape: []int64{100, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{cut, grid.Every(2)}}
 		a := must(h.CreateArray(ctx, name, spec, nil))
@@ -154,7 +154,7 @@ func TestAppendFromIsAppend(t *testing.T) {
 			Budget:      rapid.SampledFrom([]int64{0, 1, 40, 400}).Draw(t, "budget"),
 			Concurrency: rapid.IntRange(1, 3).Draw(t, "concurrency"),
 		}}
-		one, two := memory.New(), memory.New()
+		one, two := memstore.New(), memstore.New()
 		a, b := d.create(t, one, nil, first), d.create(t, two, opt, first)
 		for range rapid.IntRange(1, 3).Draw(t, "appends") {
 			shape := d.planes(rapid.Int64Range(0, 9).Draw(t, "planes"))
@@ -174,7 +174,7 @@ func TestAppendFromIsAppend(t *testing.T) {
 // TestAppendTogetherFrom appends to two arrays of a group, one from memory and one from a
 // source.
 func TestAppendTogetherFrom(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memory.New())
+	ctx, h := t.Context(), zarr.On(memstore.New())
 	g, err := h.CreateGroup(ctx, "g", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestAppendFromRefused(t *testing.T) {
 		{"expected", dtype.Of[int32](), &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, &zarr.AppendOptions{Expect: []int64{9, 4}}, zarr.ErrConflict, "expected"},
 		{"text", must(dtype.Parse("string", nil)), &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "Append takes them"},
 	} {
-		s := memory.New()
+		s := memstore.New()
 		a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{3, 4}, Type: c.typ, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -261,7 +261,7 @@ func TestAppendFromRefused(t *testing.T) {
 // TestAppendFromNothing appends planes without elements, and no planes.
 func TestAppendFromNothing(t *testing.T) {
 	ctx := t.Context()
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{
 		Shape: []int64{3, 0}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestAppendFromBroken(t *testing.T) {
 			if broken == nil || broken == io.EOF {
 				want = io.ErrUnexpectedEOF
 			}
-			s := memory.New()
+			s := memstore.New()
 			spec := zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(2)}}
 			a, err := zarr.On(s).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 			if err == nil {
@@ -340,7 +340,7 @@ func TestAppendFromBroken(t *testing.T) {
 // array, in a store without locks: the source is read once more, and both are there.
 func TestAppendFromOvertaken(t *testing.T) {
 	for name, spec := range map[string]zarr.Spec{"listed": edges(2, 3), "regular": every(5, 4), "beyond": within(edges(2, 9), 5)} {
-		ctx, s := t.Context(), storetest.Conditional(memory.New(), storetest.Hooks{})
+		ctx, s := t.Context(), storetest.Conditional(memstore.New(), storetest.Hooks{})
 		a, err := zarr.On(&program{s}).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 		if err != nil {
 			t.Fatal(err)
@@ -377,7 +377,7 @@ func TestAppendFromOvertaken(t *testing.T) {
 // TestAppendFromAnother appends what another array has, and what the array has itself.
 func TestAppendFromAnother(t *testing.T) {
 	ctx := t.Context()
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "a", plane(), &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", plane(), &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func TestAppendFromMemory(t *testing.T) {
 		ctx := t.Context()
 		spec := zarr.Spec{Shape: slices.Clone(shape), Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}}
 		spec.Shape[axis] = 0
-		a, err := zarr.On(memory.New()).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Budget: budget, Concurrency: 2}})
+		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Budget: budget, Concurrency: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}

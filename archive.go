@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // archiveSuffix is how the names of zip archives end.
@@ -40,7 +40,7 @@ func archiveOn(dir string, access store.Access) string {
 // storeNotes says in what respects the store of a node was read in one of several ways,
 // as an archive with two members of one name.
 func (n *node) storeNotes() []string {
-	if s, ok := store.Driver(n.hierarchy.store).(*zip.Store); ok {
+	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
 		return s.Notes()
 	}
 	return nil
@@ -60,7 +60,7 @@ func openArchive(ctx context.Context, archive, dir string, access store.Access) 
 		return nil, store.Path{}, err
 	}
 	if access == store.Create {
-		s, err := zip.Create(archive)
+		s, err := zipstore.Create(archive)
 		if err != nil {
 			return nil, store.Path{}, err
 		}
@@ -76,11 +76,11 @@ func openArchive(ctx context.Context, archive, dir string, access store.Access) 
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	below, err := file.Open(filepath.Dir(archive), &file.Options{ReadOnly: true})
+	below, err := filestore.Open(filepath.Dir(archive), &filestore.Options{ReadOnly: true})
 	if err != nil {
 		return nil, store.Path{}, plainPathError(err)
 	}
-	s, err := zip.Open(ctx, below, key, nil)
+	s, err := zipstore.Open(ctx, below, key, nil)
 	if err != nil {
 		return nil, store.Path{}, errors.Join(err, below.Close())
 	}

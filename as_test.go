@@ -19,13 +19,13 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // arrayOf returns an array of a type in memory.
 func arrayOf(t testing.TB, typ dtype.Type, shape []int64, chunks ...grid.Cut) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "a", zarr.Spec{Shape: shape, Type: typ, Chunks: chunks}, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "a", zarr.Spec{Shape: shape, Type: typ, Chunks: chunks}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/codec/numcodecs"
 	"varve.dev/zarr/codec/packbits"
@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestTrimPacked makes the last chunks of arrays shorter whose codecs store several
@@ -38,7 +38,7 @@ func TestTrimPacked(t *testing.T) {
 		"last byte":         {[]metadata.Extension{pack(packbits.LastByte)}, 4, false},
 		"more bytes":        {[]metadata.Extension{pack(packbits.NoPadding)}, 9, false},
 		"more, compressed":  {[]metadata.Extension{pack(packbits.NoPadding), zstd.Extension(0, false)}, 9, false},
-		"numcodecs":         {[]metadata.Extension{numcodecs.PackBits(), bytes.Extension("")}, 4, false},
+		"numcodecs":         {[]metadata.Extension{numcodecs.PackBits(), bytescodec.Extension("")}, 4, false},
 		"shards":            {clipped(pack(packbits.NoPadding)), 4, true},
 		"counted in shards": {clipped(pack(packbits.FirstByte)), 4, false},
 		"numcodecs, packed": {[]metadata.Extension{numcodecs.PackBits(), pack(packbits.NoPadding)}, 4, false},
@@ -46,7 +46,7 @@ func TestTrimPacked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
 			values := slices.Repeat([]bool{true, false, true, false, true, true, false}, 4)[:6]
-			h, unaligned := zarr.On(memory.New()), zarr.Experimental{InnerChunks: true}
+			h, unaligned := zarr.On(memstore.New()), zarr.Experimental{InnerChunks: true}
 			a, err := h.CreateArray(ctx, "a", zarr.Spec{
 				Shape: []int64{2, 3}, Type: dtype.Of[bool](), Codecs: c.codecs,
 				Chunks: []grid.Cut{grid.Every(2), grid.Every(c.long)},

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -21,7 +21,7 @@ import (
 // aside in a shorter shape, and lets it grow again: no old value comes back.
 func TestShrinkWhatIsAside(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2)}} {
-		ctx, m := t.Context(), memory.New()
+		ctx, m := t.Context(), memstore.New()
 		spec := edges(8, 8)
 		spec.InnerChunks = inner
 		a, err := zarr.On(m).CreateArray(ctx, "a", spec, nil)
@@ -67,7 +67,7 @@ func TestShrinkWhatIsAside(t *testing.T) {
 // place: the others are there, the error says what is left, and the next opening for
 // writing moves it.
 func TestFaultWhileMoving(t *testing.T) {
-	ctx, m := t.Context(), memory.New()
+	ctx, m := t.Context(), memstore.New()
 	spec := zarr.Spec{
 		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)},
 	}
@@ -125,7 +125,7 @@ func TestTrimRefused(t *testing.T) {
 	spec.Codecs = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(2)}, Codecs: plain(), IndexCodecs: plain(),
 	}))}
-	a, err := zarr.On(memory.New()).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "a", spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, numbers(1, 16))
 	}

@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
-func plain() []metadata.Extension { return []metadata.Extension{zarrbytes.Extension("little")} }
+func plain() []metadata.Extension { return []metadata.Extension{bytescodec.Extension("little")} }
 
 func packed() []metadata.Extension { return append(plain(), zstd.Extension(0, false)) }
 
@@ -28,7 +28,7 @@ func BenchmarkSmallChunks(b *testing.B) {
 		codecs []metadata.Extension
 	}{{"raw", plain()}, {"zstd", packed()}} {
 		b.Run(bench.name, func(b *testing.B) {
-			a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+			a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 				Shape: []int64{1000, 1000}, Type: dtype.Of[float32](),
 				Chunks: []grid.Cut{grid.Every(10), grid.Every(10)}, Codecs: bench.codecs,
 			}, nil)
@@ -69,7 +69,7 @@ func BenchmarkPoint(b *testing.B) {
 	ctx := context.Background()
 	for _, edges := range []int64{10, 1_000_000} {
 		b.Run(fmt.Sprint("chunks=", edges), func(b *testing.B) {
-			a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+			a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 				Shape: []int64{edges}, Type: dtype.Of[float32](), Codecs: plain(),
 				Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: edges})},
 			}, nil)
@@ -106,7 +106,7 @@ func BenchmarkOpen(b *testing.B) {
 		{"edges=1e6", 1, grid.Edges(lengths...)},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			h := zarr.On(memory.New())
+			h := zarr.On(memstore.New())
 			_, err := h.CreateArray(ctx, "", zarr.Spec{Shape: []int64{bench.shape}, Type: dtype.Of[float32](), Chunks: []grid.Cut{bench.cut}}, nil)
 			if err != nil {
 				b.Fatal(err)
@@ -127,7 +127,7 @@ func BenchmarkAppend(b *testing.B) {
 	ctx := context.Background()
 	for _, chunks := range []int64{10, 1_000_000} {
 		b.Run(fmt.Sprint("chunks=", chunks), func(b *testing.B) {
-			h := zarr.On(memory.New())
+			h := zarr.On(memstore.New())
 			a, err := h.CreateArray(ctx, "", zarr.Spec{
 				Shape: []int64{chunks}, Type: dtype.Of[float32](), Codecs: plain(),
 				Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: chunks})},

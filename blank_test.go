@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -63,7 +63,7 @@ func TestFillHuge(t *testing.T) {
 func TestFillHugeUnlocked(t *testing.T) {
 	ctx := endless(t)
 	spec := zarr.Spec{Shape: []int64{1e9 - 1, 1e9 - 1}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
-	s := storetest.Conditional(memory.New(), storetest.Hooks{})
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
 	a, err := zarr.On(s).CreateArray(ctx, "", spec, nil)
 	if err != nil {
 		t.Fatal(err)

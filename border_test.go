@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // twoHandles opens an array of ten elements in chunks of a hundred twice, as two programs
@@ -23,7 +23,7 @@ func twoHandles(t *testing.T) (a, b *zarr.Array) {
 	ctx, dir := context.Background(), t.TempDir()
 	var handles []*zarr.Array
 	for range 2 {
-		s, err := file.Open(dir, nil)
+		s, err := filestore.Open(dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestStaleHandles(t *testing.T) {
 
 // blocking is a store in memory whose reads of one array wait.
 type blocking struct {
-	*memory.Store
+	*memstore.Store
 	wait chan struct{}
 }
 
@@ -122,13 +122,13 @@ func (b *blocking) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 // same path does not answer.
 func TestStoresDoNotWaitForEachOther(t *testing.T) {
 	ctx := context.Background()
-	slow := &blocking{memory.New(), make(chan struct{})}
+	slow := &blocking{memstore.New(), make(chan struct{})}
 	close(slow.wait)
 	a := small(t, slow)
 	slow.wait = make(chan struct{})
 	done := make(chan error)
 	go func() { done <- a.Resize(ctx, []int64{50, 4}, nil) }()
-	b := small(t, memory.New())
+	b := small(t, memstore.New())
 	if err := b.Resize(ctx, []int64{5, 4}, nil); err != nil {
 		t.Error(err)
 	}
@@ -141,7 +141,7 @@ func TestStoresDoNotWaitForEachOther(t *testing.T) {
 // TestOverwriteSparesWhatIsNoArray refuses to clear a place that holds something else.
 func TestOverwriteSparesWhatIsNoArray(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	put(t, h.Store(), "docs/letter.txt", "dear reader")
 	put(t, h.Store(), "old/c/0", "chunk")
 	over := &zarr.CreateOptions{Overwrite: true}

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // largeShard makes an array of one shard that is large enough to be spliced, with inner
@@ -42,7 +42,7 @@ func largeShard(t testing.TB, s store.Store) (*zarr.Array, []uint8) {
 func TestWriteAfterCachedIndex(t *testing.T) {
 	ctx := context.Background()
 	for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace} {
-		s := memory.New()
+		s := memstore.New()
 		other, want := largeShard(t, s)
 		a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true, Shards: zarr.Shards{Strategy: strategy}})
 		if err != nil {
@@ -76,7 +76,7 @@ func TestWriteAfterCachedIndex(t *testing.T) {
 // TestDeadBytesAreBounded rewrites an inner chunk many times in a shard that new inner
 // chunks are put behind: its dead bytes do not outgrow the others.
 func TestDeadBytesAreBounded(t *testing.T) {
-	s, spec := memory.New(), every(8, 8)
+	s, spec := memstore.New(), every(8, 8)
 	spec.Codecs, spec.InnerChunks = plain(), []grid.Cut{grid.Every(2)}
 	_, err := zarr.On(s).CreateArray(t.Context(), "a", spec, nil)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestMemoryOfLargeChunks checks chunks that are long once they are decoded, one at a
@@ -33,11 +33,11 @@ func TestMemoryOfLargeChunks(t *testing.T) {
 		codecs []metadata.Extension
 		most   float64 // times as much as a chunk has
 	}{
-		"fixed":       {"uint8", append([]metadata.Extension{bytes.Extension(bytes.Little)}, once...), 2},
+		"fixed":       {"uint8", append([]metadata.Extension{bytescodec.Extension(bytescodec.Little)}, once...), 2},
 		"text, twice": {"string", append([]metadata.Extension{{Name: vlen.UTF8}}, twice...), 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, typ := memory.New(), must(dtype.Parse(c.typ, nil))
+			s, typ := memstore.New(), must(dtype.Parse(c.typ, nil))
 			n := int64(size)
 			if typ.Variable() {
 				n = 1

@@ -12,14 +12,14 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // indexed returns an array of shards of n inner chunks, of which every entry of the index
 // is the same, and which have no other bytes.
 func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *zarr.Array {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	_, err := zarr.On(s).CreateArray(t.Context(), "", zarr.Spec{
 		Shape: []int64{int64(shards * n)}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(int64(n))}, InnerChunks: []grid.Cut{grid.Every(1)},
 	}, nil)

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // faults returns what is wrong with the shards of an array, in order.
@@ -57,7 +57,7 @@ func damage(t *testing.T, s store.Store, key string, change func([]byte) []byte)
 func TestCheckShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
-		"memory": memory.New(), "conditional": conditional(memory.New()), "plain": newPlainStore(), "local": file.On(vfs.NewDisk(), nil),
+		"memory": memstore.New(), "conditional": conditional(memstore.New()), "plain": newPlainStore(), "local": filestore.On(vfs.NewDisk(), nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			fragmented(t, s, sharded())
@@ -115,7 +115,7 @@ func TestCheckShards(t *testing.T) {
 // TestCheckRefused asks for what is not there.
 func TestCheckRefused(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New()
+	s := memstore.New()
 	fragmented(t, s, sharded())
 	a, err := zarr.On(s).OpenArray(ctx, "g/a", nil)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestCheckRefused(t *testing.T) {
 // TestCheckChunks looks at chunks that are no shards: each is decoded.
 func TestCheckChunks(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New()
+	s := memstore.New()
 	a, err := zarr.On(s).CreateArray(ctx, "", edges(3, 1, 2), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbers(1, 6))
@@ -173,7 +173,7 @@ func TestCheckChunks(t *testing.T) {
 // meanwhile: what is right for that is no fault.
 func TestCheckAfterOthers(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New()
+	s := memstore.New()
 	want := fragmented(t, s, sharded())
 	stale, err := zarr.On(s).OpenArray(ctx, "g/a", nil)
 	if err != nil {
@@ -198,7 +198,7 @@ func TestCheckAfterOthers(t *testing.T) {
 }
 
 // flipByte changes one byte of a stored value.
-func flipByte(s *memory.Store, key string, at int) error {
+func flipByte(s *memstore.Store, key string, at int) error {
 	ctx, k := context.Background(), store.Path{}.Key(key)
 	value, _, err := s.Get(ctx, k, store.Request{}, nil)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	mem "varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -30,7 +30,7 @@ func appended(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *
 	t.Helper()
 	var mutex sync.Mutex
 	put, ctx := map[store.Key]bool{}, context.Background()
-	s := storetest.Conditional(mem.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		mutex.Lock()
 		defer mutex.Unlock()
 		if strings.HasPrefix(op.Name, "Put") && strings.Contains(op.Key.String(), "/c/") {

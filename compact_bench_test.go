@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // manyInner makes an array of one shard of 64³ inner chunks of 4³ bytes that are not
@@ -39,11 +39,11 @@ func manyInner(b *testing.B, s store.Store) {
 // all of them.
 func BenchmarkCompactShards(b *testing.B) {
 	ctx := context.Background()
-	local, err := file.Open(b.TempDir(), &file.Options{Create: true})
+	local, err := filestore.Open(b.TempDir(), &filestore.Options{Create: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, s := range map[string]store.Store{"memory": memory.New(), "far": conditional(memory.New()), "local": local} {
+	for name, s := range map[string]store.Store{"memory": memstore.New(), "far": conditional(memstore.New()), "local": local} {
 		manyInner(b, s)
 		open := func(order codec.Order) *zarr.Array {
 			a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true, Shards: zarr.Shards{Order: order}})

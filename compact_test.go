@@ -12,8 +12,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -76,7 +76,7 @@ type plainStore struct {
 }
 
 func newPlainStore() store.Store {
-	m := memory.New()
+	m := memstore.New()
 	return plainStore{m, m, m, m}
 }
 
@@ -101,7 +101,7 @@ func shardBytes(t *testing.T, a *zarr.Array) (n, shards int64) {
 func TestCompactShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
-		"memory": memory.New(), "conditional": conditional(memory.New()), "plain": newPlainStore(), "local": file.On(vfs.NewDisk(), nil),
+		"memory": memstore.New(), "conditional": conditional(memstore.New()), "plain": newPlainStore(), "local": filestore.On(vfs.NewDisk(), nil),
 	} {
 		for _, order := range []codec.Order{codec.Morton, codec.Fortran} {
 			t.Run(fmt.Sprint(name, order), func(t *testing.T) {
@@ -168,7 +168,7 @@ func (l *requestLog) on(s store.Store) store.Store {
 // of its index, any other one more, and a write.
 func TestCompactRequests(t *testing.T) {
 	ctx := context.Background()
-	m := memory.New()
+	m := memstore.New()
 	fragmented(t, m, sharded())
 	for _, want := range [][3]int64{{6, 3, 0}, {3, 0, 0}} {
 		log := new(requestLog)
@@ -193,7 +193,7 @@ func TestCompactDamagedShard(t *testing.T) {
 		func(b []byte) []byte { return b[4:] },  // entries lead out of the shard
 		func(b []byte) []byte { b[len(b)-9] ^= 1; return b },
 	} {
-		m := memory.New()
+		m := memstore.New()
 		fragmented(t, m, sharded())
 		key := store.Path{}.Key("g/a/c/0/1")
 		value, _, err := m.Get(ctx, key, store.Request{}, nil)
@@ -224,11 +224,11 @@ func TestCompactDamagedShard(t *testing.T) {
 // TestCompactRefused asks for what cannot be.
 func TestCompactRefused(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	wrapped := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2)}, Codecs: plain()}))
 	spec := every(8, 4)
 	for name, codecs := range map[string][]metadata.Extension{
-		"chunks": {zarrbytes.Extension("little")}, "wrapped": {wrapped, gzip.Extension(1)},
+		"chunks": {bytescodec.Extension("little")}, "wrapped": {wrapped, gzipcodec.Extension(1)},
 	} {
 		spec.Codecs = codecs
 		a, err := h.CreateArray(ctx, name, spec, nil)
@@ -260,7 +260,7 @@ func TestCompactWithoutChecksum(t *testing.T) {
 	spec.InnerChunks, spec.Codecs = nil, []metadata.Extension{must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: plain(), IndexCodecs: plain(), AtStart: true,
 	}))}
-	for _, s := range []store.Store{memory.New(), conditional(memory.New()), file.On(vfs.NewDisk(), nil)} {
+	for _, s := range []store.Store{memstore.New(), conditional(memstore.New()), filestore.On(vfs.NewDisk(), nil)} {
 		want := fragmented(t, s, spec)
 		a, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
 		if err != nil {
@@ -279,7 +279,7 @@ func TestCompactWithoutChecksum(t *testing.T) {
 // gave it another grid.
 func TestCompactAfterOthers(t *testing.T) {
 	ctx := context.Background()
-	for _, s := range []store.Store{memory.New(), conditional(memory.New())} {
+	for _, s := range []store.Store{memstore.New(), conditional(memstore.New())} {
 		want := fragmented(t, s, sharded())
 		stale, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
 		if err != nil {
@@ -315,7 +315,7 @@ func TestCompactAfterOthers(t *testing.T) {
 // chunks of the same shards: nothing is lost.
 func TestCompactWhileOthersWrite(t *testing.T) {
 	ctx := context.Background()
-	for _, s := range []store.Store{memory.New(), conditional(memory.New()), file.On(vfs.NewDisk(), nil)} {
+	for _, s := range []store.Store{memstore.New(), conditional(memstore.New()), filestore.On(vfs.NewDisk(), nil)} {
 		want := fragmented(t, s, sharded())
 		const writers, rounds = 4, 30
 		done := make(chan error)
@@ -377,7 +377,7 @@ func TestCrashCompact(t *testing.T) {
 func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 	t.Helper()
 	ctx, disk := context.Background(), vfs.NewDisk()
-	want := state{shape: []int64{4, 11}, data: fragmented(t, file.On(disk, nil), sharded())}
+	want := state{shape: []int64{4, 11}, data: fragmented(t, filestore.On(disk, nil), sharded())}
 	early := reader(t, disk)
 	stop, stopped := vfs.StopAt(n)
 	report, err := compactOn(ctx, vfs.Hook(disk, stop), budget)
@@ -398,7 +398,7 @@ func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 		if againErr != nil || again.Shards != 3 || err == nil && again.Changed > 0 {
 			t.Fatalf("%s: %+v (%v)", label, again, againErr)
 		}
-		wantTidy(t, zarr.On(file.On(image, nil)), label)
+		wantTidy(t, zarr.On(filestore.On(image, nil)), label)
 		if got := look(t, image, label); !got.equal(want) {
 			t.Fatalf("%s, compacted again: %v, want %v", label, got, want)
 		}
@@ -408,7 +408,7 @@ func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 
 // compactOn compacts the array of a disk within so many bytes.
 func compactOn(ctx context.Context, disk vfs.FS, budget int64) (zarr.CompactReport, error) {
-	a, err := zarr.On(file.On(disk, nil)).OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
+	a, err := zarr.On(filestore.On(disk, nil)).OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
 	if err != nil {
 		return zarr.CompactReport{}, err
 	}

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // numbered returns an array in memory whose elements count up in C order.
@@ -21,7 +21,7 @@ func numbered(t interface {
 }, shape []int64, cuts ...grid.Cut) *zarr.Array {
 	t.Helper()
 	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts}
-	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", spec, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestCompareShapeAndType(t *testing.T) {
 		t.Error(d, err)
 	}
 	spec := zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[uint32]()}
-	b, err := zarr.On(memory.New()).CreateArray(context.Background(), "", spec, nil)
+	b, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

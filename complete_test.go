@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestRequireChunks reads arrays of which a chunk is lost: an error where chunks are
@@ -28,7 +28,7 @@ func TestRequireChunks(t *testing.T) {
 		"v2":     {Codecs: []metadata.Extension{{Name: "bytes", Configuration: []byte(`{"endian": "little"}`)}}, Format: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memory.New()
+			s := memstore.New()
 			spec.Shape, spec.Type, spec.Chunks = []int64{10}, dtype.Of[int32](), []grid.Cut{grid.Every(4)}
 			a, err := zarr.On(s).CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 			if err == nil {
@@ -110,7 +110,7 @@ func TestCompleteOfMany(t *testing.T) {
 		}
 		return a
 	}
-	s := memory.New()
+	s := memstore.New()
 	a := create(s, 30, 40)
 	if err := zarr.Fill(ctx, a, nil, uint8(1)); err != nil {
 		t.Fatal(err)
@@ -122,9 +122,9 @@ func TestCompleteOfMany(t *testing.T) {
 		}
 	}
 	checkComplete(t, a, want...)
-	checkComplete(t, create(memory.New(), 0, 3))
-	checkComplete(t, create(memory.New()), []int64{})
-	for _, err := range create(memory.New(), 1<<40).CheckShards(ctx, &zarr.CheckOptions{Complete: true}) {
+	checkComplete(t, create(memstore.New(), 0, 3))
+	checkComplete(t, create(memstore.New()), []int64{})
+	for _, err := range create(memstore.New(), 1<<40).CheckShards(ctx, &zarr.CheckOptions{Complete: true}) {
 		if !errors.Is(err, zarr.ErrLimit) {
 			t.Error(err)
 		}

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // roleVariable names the part that this program plays as a child of a test.
@@ -94,7 +94,7 @@ var growing = map[string]zarr.Spec{"edges": edges(batchRows), "regular": every(b
 func onStores(t *testing.T, run func(t *testing.T, h *zarr.Hierarchy)) {
 	for kind, spec := range growing {
 		for name, newStore := range map[string]func(t *testing.T) store.Store{
-			"memory": func(*testing.T) store.Store { return memory.New() },
+			"memory": func(*testing.T) store.Store { return memstore.New() },
 			"file":   func(t *testing.T) store.Store { return openStore(t, t.TempDir()) },
 		} {
 			t.Run(kind+" in "+name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func onStores(t *testing.T, run func(t *testing.T, h *zarr.Hierarchy)) {
 
 func openStore(t testing.TB, dir string) store.Store {
 	t.Helper()
-	s, err := file.Open(dir, nil)
+	s, err := filestore.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestConcurrentResizes(t *testing.T) {
 
 // appendInChild appends to the array in a directory when it is told to.
 func appendInChild(args []string) error {
-	s, err := file.Open(args[0], nil)
+	s, err := filestore.Open(args[0], nil)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // listed returns an array as the consolidated metadata of the root group shows it.
@@ -36,7 +36,7 @@ func listed(t *testing.T, s store.Store, path string) *zarr.Array {
 // TestConsolidatedFollows changes arrays below groups that have consolidated metadata,
 // its own and zarr-python's: the groups show the same as the arrays after every change.
 func TestConsolidatedFollows(t *testing.T) {
-	own := memory.New()
+	own := memstore.New()
 	if _, err := zarr.On(own).CreateArray(t.Context(), "deep/two", every(6, 4), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func described(a *zarr.Array) string {
 // TestConsolidatedStays leaves groups alone that have no consolidated metadata, or none
 // of the array.
 func TestConsolidatedStays(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	h := zarr.On(s)
 	g, err := h.CreateGroup(ctx, "g", nil, nil)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -85,7 +85,7 @@ func interruptAll(t *testing.T, cases []crashCase) (points int) {
 // false where the change was done before.
 func (c *crashCase) interrupt(t *testing.T, i *interruption) bool {
 	t.Helper()
-	ctx, s := context.Background(), memory.New()
+	ctx, s := context.Background(), memstore.New()
 	quiet := zarr.On(storetest.Conditional(s, storetest.Hooks{}))
 	old := c.prepareIn(t, quiet)
 	early, err := quiet.OpenArray(ctx, "g/a", nil)

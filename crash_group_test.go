@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // groupCase is a change of a group, which holds a time and a value that grow together,
@@ -33,7 +33,7 @@ func newDataset(t *testing.T, consolidate bool) *vfs.Disk {
 	t.Helper()
 	ctx := context.Background()
 	disk := vfs.NewDisk()
-	h := zarr.On(file.On(disk, nil))
+	h := zarr.On(filestore.On(disk, nil))
 	g, err := h.CreateGroup(ctx, "g", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ var groupCases = []groupCase{
 
 // openDataset opens the group for writing.
 func openDataset(ctx context.Context, disk vfs.FS) (*zarr.Group, error) {
-	return zarr.On(file.On(disk, nil)).OpenGroup(ctx, "g", &zarr.Options{Write: true, Concurrency: 1})
+	return zarr.On(filestore.On(disk, nil)).OpenGroup(ctx, "g", &zarr.Options{Write: true, Concurrency: 1})
 }
 
 // snapshot returns how many rows each array has for a reader who uses the group's
@@ -96,7 +96,7 @@ func openDataset(ctx context.Context, disk vfs.FS) (*zarr.Group, error) {
 func snapshot(t *testing.T, disk *vfs.Disk, label string) map[string]int {
 	t.Helper()
 	ctx := context.Background()
-	g, err := zarr.On(file.On(disk, &file.Options{ReadOnly: true})).OpenGroup(ctx, "g", nil)
+	g, err := zarr.On(filestore.On(disk, &filestore.Options{ReadOnly: true})).OpenGroup(ctx, "g", nil)
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -158,7 +158,7 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 		}
 		rows[path] = int(a.Shape()[0])
 	}
-	wantTidy(t, zarr.On(file.On(disk, nil)), label)
+	wantTidy(t, zarr.On(filestore.On(disk, nil)), label)
 	if again := snapshot(t, disk, label); !maps.Equal(again, rows) {
 		t.Fatalf("%s: the group knows of %v rows, the arrays have %v", label, again, rows)
 	}

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // reserve makes room for two parts, fills them in the wrong order, and publishes or
@@ -49,7 +49,7 @@ func fillParts(ctx context.Context, r *zarr.Reservation) error {
 func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 	t.Helper()
 	ctx := context.Background()
-	a, err := openArray(ctx, zarr.On(file.On(disk, nil)))
+	a, err := openArray(ctx, zarr.On(filestore.On(disk, nil)))
 	if err != nil {
 		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
 	}
@@ -88,7 +88,7 @@ func TestCrashReserve(t *testing.T) {
 			for n := int64(0); ; n++ {
 				disk, old := c.prepare(t)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(context.Background(), zarr.On(file.On(vfs.Hook(disk, stop), nil)))
+				err := c.run(context.Background(), zarr.On(filestore.On(vfs.Hook(disk, stop), nil)))
 				if !stopped() && err != nil {
 					t.Fatal(err)
 				}
@@ -120,7 +120,7 @@ func TestCrashReserve(t *testing.T) {
 func TestReserveBeyond(t *testing.T) {
 	ctx := t.Context()
 	for name, spec := range map[string]zarr.Spec{"part": within(edges(2, 4), 3), "cells": within(edges(3, 2, 2), 3)} {
-		a, err := zarr.On(memory.New()).CreateArray(ctx, "a", spec, nil)
+		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestReserveBeyond(t *testing.T) {
 // TestPublishAgain publishes a reservation whose end was not heard of: it succeeds, and
 // so does whoever comes later.
 func TestPublishAgain(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	a, err := zarr.On(s).CreateArray(ctx, "a", edges(1, 4, 3), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // crashCase is a change of an array in a group, and what a reader may find at any time of
@@ -87,7 +87,7 @@ func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, state) {
 	t.Helper()
 	ctx := context.Background()
 	disk := vfs.NewDisk()
-	h := zarr.On(file.On(disk, nil))
+	h := zarr.On(filestore.On(disk, nil))
 	if c.spec.Type.IsZero() {
 		if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, state) {
 // look opens the array for reading and reads it.
 func look(t *testing.T, disk *vfs.Disk, label string) state {
 	t.Helper()
-	a, err := zarr.On(file.On(disk, &file.Options{ReadOnly: true})).OpenArray(context.Background(), "g/a", nil)
+	a, err := zarr.On(filestore.On(disk, &filestore.Options{ReadOnly: true})).OpenArray(context.Background(), "g/a", nil)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -180,7 +180,7 @@ func crashAll(t *testing.T, cases []crashCase) (points, images int) {
 				disk, old := c.prepare(t)
 				early := reader(t, disk)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(context.Background(), zarr.On(file.On(vfs.Hook(disk, stop), nil)))
+				err := c.run(context.Background(), zarr.On(filestore.On(vfs.Hook(disk, stop), nil)))
 				if !stopped() && err != nil {
 					t.Fatal(err)
 				}
@@ -202,7 +202,7 @@ func crashAll(t *testing.T, cases []crashCase) (points, images int) {
 // reader opens the array of a disk for reading, nil where there is none.
 func reader(t *testing.T, disk *vfs.Disk) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(file.On(disk, nil)).OpenArray(context.Background(), "g/a", nil)
+	a, err := zarr.On(filestore.On(disk, nil)).OpenArray(context.Background(), "g/a", nil)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func (c *crashCase) expectOne(t *testing.T, got, old state, done bool, label str
 func growOver(t *testing.T, disk *vfs.Disk, got state, label string) {
 	t.Helper()
 	ctx := context.Background()
-	h := zarr.On(file.On(disk, nil))
+	h := zarr.On(filestore.On(disk, nil))
 	if _, err := openArray(ctx, h); err != nil {
 		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
 	}
@@ -307,7 +307,7 @@ func faultAll(t *testing.T, cases []crashCase) (faults int) {
 			for n := int64(0); ; n++ {
 				disk, old := c.prepare(t)
 				fail, failed := vfs.FailAt(n, fault)
-				err := c.run(context.Background(), zarr.On(file.On(vfs.Hook(disk, fail), nil)))
+				err := c.run(context.Background(), zarr.On(filestore.On(vfs.Hook(disk, fail), nil)))
 				if !failed() {
 					if err != nil {
 						t.Fatal(err)

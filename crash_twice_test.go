@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // crashedTwice are the changes after which the next writer has something to finish.
@@ -48,7 +48,7 @@ func TestCrashTwice(t *testing.T) {
 			for m := int64(0); ; m++ {
 				disk := image()
 				stop, stopped := vfs.StopAt(m)
-				recover(zarr.On(file.On(vfs.Hook(disk, stop), nil)))
+				recover(zarr.On(filestore.On(vfs.Hook(disk, stop), nil)))
 				for second, image := range disk.Images(uint64(m), 0) {
 					images++
 					check(image, fmt.Sprintf("%s, %s, then operation %d, %s", label, first, m, second))
@@ -67,7 +67,7 @@ func TestCrashTwice(t *testing.T) {
 			for n := int64(0); ; n += stride {
 				disk, old := c.prepare(t)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(ctx, zarr.On(file.On(vfs.Hook(disk, stop), nil)))
+				err := c.run(ctx, zarr.On(filestore.On(vfs.Hook(disk, stop), nil)))
 				again(disk, fmt.Sprintf("operation %d", n), func(h *zarr.Hierarchy) { _, _ = openArray(ctx, h) }, func(image *vfs.Disk, label string) {
 					c.check(t, image, old, err == nil, images%3 == 0 || long(), label)
 				})

@@ -11,14 +11,14 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestCrowd lets 64 readers and 16 writers use one array at once, and one more writer
 // append to it. Writers fill whole chunks with one number, so each chunk that a reader
 // sees has to hold one number only.
 func TestCrowd(t *testing.T) {
-	stores := map[string]store.Store{"memory": memory.New(), "local": openStore(t, t.TempDir())}
+	stores := map[string]store.Store{"memory": memstore.New(), "local": openStore(t, t.TempDir())}
 	for name, s := range stores {
 		t.Run(name, func(t *testing.T) { crowd(t, s) })
 	}

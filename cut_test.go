@@ -10,14 +10,14 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -28,7 +28,7 @@ func TestNothingBeyond(t *testing.T) {
 	cut := 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		var s store.Store = memory.New()
+		var s store.Store = memstore.New()
 		if seed%2 == 1 {
 			s = conditional(s)
 		}
@@ -96,9 +96,9 @@ func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach i
 // TestCompactBeside has another writer change a shard between the read and the write of a
 // compaction: what it wrote is there afterwards.
 func TestCompactBeside(t *testing.T) {
-	others := memory.New()
+	others := memstore.New()
 	want := fragmented(t, others, sharded())
-	filled := memory.New() // the same array with other elements
+	filled := memstore.New() // the same array with other elements
 	fragmented(t, filled, sharded())
 	b, err := zarr.On(filled).OpenArray(t.Context(), "g/a", appendingShards())
 	if err == nil {
@@ -139,8 +139,8 @@ func TestCompactBeside(t *testing.T) {
 // bytes, which then do not fill their places.
 func TestShorterInPlace(t *testing.T) {
 	spec := sharded()
-	spec.Codecs = append(plain(), gzip.Extension(5))
-	s := memory.New()
+	spec.Codecs = append(plain(), gzipcodec.Extension(5))
+	s := memstore.New()
 	a, err := zarr.On(s).CreateArray(t.Context(), "a", spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestShorterInPlace(t *testing.T) {
 // TestCompactEmptyShard compacts a shard that has no inner chunk, but dead bytes: it
 // stays stored, since an array may say that a missing shard is damage.
 func TestCompactEmptyShard(t *testing.T) {
-	s, spec := memory.New(), every(4, 4)
+	s, spec := memstore.New(), every(4, 4)
 	spec.Codecs = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(2)}, Codecs: plain(), IndexCodecs: plain(),
 	}))}

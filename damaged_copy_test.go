@@ -11,13 +11,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // withArray returns a store of a format with an array of six numbers.
-func withArray(t *testing.T, format int) (*memory.Store, *zarr.Hierarchy) {
+func withArray(t *testing.T, format int) (*memstore.Store, *zarr.Hierarchy) {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	h, spec := zarr.On(s), every(6, 4)
 	if format == 2 {
 		spec = asV2(spec)

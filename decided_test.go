@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -17,7 +17,7 @@ import (
 // not begin anew, and so has the elements twice.
 func TestDecidedIsNotRepeated(t *testing.T) {
 	ctx, decided, hindered := t.Context(), false, 0
-	h := zarr.On(storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := zarr.On(storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		key := op.Key.String()
 		decided = decided || op.Name == "PutIf" && strings.Contains(key, "together-")
 		if hindered < 8 && decided && op.Name == "PutIf" && key == "b/zarr.json" {

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // dataset creates a group with two fields and their coordinates, all of which name their
@@ -81,7 +81,7 @@ func TestDimensionsAgree(t *testing.T) {
 		for _, format := range []int{2, 3} {
 			for _, consolidated := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, format, consolidated), func(t *testing.T) {
-					g := dataset(t, memory.New(), format)
+					g := dataset(t, memstore.New(), format)
 					if consolidated {
 						if err := g.Consolidate(t.Context()); err != nil {
 							t.Fatal(err)
@@ -106,7 +106,7 @@ func TestDimensionsAgree(t *testing.T) {
 // TestCheckDimensions asks about arrays by themselves, which grow whatever the answer.
 func TestCheckDimensions(t *testing.T) {
 	ctx := t.Context()
-	g := dataset(t, memory.New(), 3)
+	g := dataset(t, memstore.New(), 3)
 	a, err := g.OpenArray(ctx, "time", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestCheckDimensions(t *testing.T) {
 func TestInheritedCoordinates(t *testing.T) {
 	ctx := t.Context()
 	for _, format := range []int{2, 3} {
-		h, opt := zarr.On(memory.New()), &zarr.CreateOptions{Format: format}
+		h, opt := zarr.On(memstore.New()), &zarr.CreateOptions{Format: format}
 		for path, n := range map[string]int64{"time": 3, "a/deep/v": 3, "b/v": 5, "b/time": 5, "p/time": 3, "p/0/v": 9, "a/lat/v": 3} {
 			spec := zarr.Spec{Type: dtype.Of[int8](), Shape: []int64{n}, DimensionNames: []string{"time"}}
 			if _, err := h.CreateArray(ctx, path, spec, opt); err != nil {
@@ -181,7 +181,7 @@ func TestInheritedCoordinates(t *testing.T) {
 // purpose.
 func TestDimensionsOfPyramids(t *testing.T) {
 	for _, attributes := range []string{`{"multiscales": []}`, `{"ome": {"multiscales": [{}]}}`} {
-		g := dataset(t, memory.New(), 3)
+		g := dataset(t, memstore.New(), 3)
 		if err := g.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(attributes), nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestDimensionsOfPyramids(t *testing.T) {
 // none is told that lengths differ, though a change of several arrays shows array by
 // array.
 func TestDimensionsWhileOthersAppend(t *testing.T) {
-	for name, s := range map[string]store.Store{"conditional": conditional(memory.New()), "local": file.On(vfs.NewDisk(), nil)} {
+	for name, s := range map[string]store.Store{"conditional": conditional(memstore.New()), "local": filestore.On(vfs.NewDisk(), nil)} {
 		g := dataset(t, s, 3)
 		var writers sync.WaitGroup
 		errs := make([]error, 4)
@@ -233,7 +233,7 @@ func appendDay(ctx context.Context, s store.Store) error {
 // TestGroupCheckDimensions finds the dimensions of a group along which its arrays differ.
 func TestGroupCheckDimensions(t *testing.T) {
 	for _, consolidated := range []bool{false, true} {
-		ctx, g := t.Context(), dataset(t, memory.New(), 3)
+		ctx, g := t.Context(), dataset(t, memstore.New(), 3)
 		if err := g.CheckDimensions(ctx); err != nil {
 			t.Error(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // The errors that callers branch on, found with [errors.Is]. Not found is
@@ -116,7 +116,7 @@ func (e *Error) Is(target error) bool {
 	case ErrUnsupported:
 		return isAny(e.Err, unsupported)
 	case ErrCorrupt:
-		return errors.Is(e.Err, zip.ErrCorrupt)
+		return errors.Is(e.Err, zipstore.ErrCorrupt)
 	case ErrLimit:
 		return errors.Is(e.Err, strictjson.ErrLimit)
 	case ErrInvalidArgument:

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // small creates a rectilinear array of 6×4 int32 in a store.
@@ -60,7 +60,7 @@ func expect(t *testing.T, err, is error, kind string, words ...string) {
 
 func TestBadArguments(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New()
+	s := memstore.New()
 	a := small(t, s)
 	one := make([]int32, 1)
 	read := func(sel selection.Selection) error { _, err := zarr.Read[int32](ctx, a, sel); return err }
@@ -95,7 +95,7 @@ func TestBadArguments(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New()
+	s := memstore.New()
 	small(t, s)
 	h := zarr.On(s)
 	create := func(path string, change func(*zarr.Spec)) error {
@@ -136,7 +136,7 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New()
+	s := memstore.New()
 	small(t, s)
 	a, err := zarr.On(s).OpenArray(ctx, "a", nil)
 	if err != nil {
@@ -197,7 +197,7 @@ func TestDamagedChunks(t *testing.T) {
 		{"long", func(b []byte) []byte { return append(b, make([]byte, 1000)...) }, zarr.ErrCorrupt, "corrupt"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := memory.New()
+			s := memstore.New()
 			a := small(t, s, append(plain(), crc32c.Extension())...)
 			key := store.MustKey("a/c/1/0")
 			raw, _, err := s.Get(ctx, key, store.Request{}, nil)
@@ -223,7 +223,7 @@ func TestDamagedChunks(t *testing.T) {
 }
 
 func TestErrorAsJSONFields(t *testing.T) {
-	_, err := zarr.On(memory.New()).Open(context.Background(), "x", nil)
+	_, err := zarr.On(memstore.New()).Open(context.Background(), "x", nil)
 	var at *zarr.Error
 	if !errors.As(err, &at) || at.Op != "open" || at.Path != "x" || at.Axis != -1 {
 		t.Fatalf("%+v", at)

@@ -10,13 +10,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // Changing inner chunks by appending leaves dead bytes in a shard, until it is compacted.
 func ExampleArray_CompactShards() {
 	ctx := context.Background()
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{8}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 		Codecs: plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: codec.Append}}})
@@ -44,7 +44,7 @@ func ExampleArray_CompactShards() {
 // What is wrong with stored shards is told shard by shard, with its place.
 func ExampleArray_CheckShards() {
 	ctx := context.Background()
-	s := memory.New()
+	s := memstore.New()
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{8}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 	}, nil)

@@ -12,12 +12,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // created returns a new array in memory.
 func created(ctx context.Context, spec zarr.Spec) *zarr.Array {
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "a", spec, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func ExampleArray_Reserve() {
 // reads the group by its consolidated metadata never finds one without the other.
 func ExampleGroup_Append() {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	g, err := h.CreateGroup(ctx, "era5", nil, nil)
 	if err != nil {
 		log.Fatal(err)

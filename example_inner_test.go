@@ -11,14 +11,14 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // Two shards of different length are cut into inner chunks of two elements, which are had
 // one by one.
 func ExampleArray_Inner() {
 	ctx := context.Background()
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{10}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Edges(6, 4)}, InnerChunks: []grid.Cut{grid.Every(2)},
 		Codecs: plain(),
 	}, nil)

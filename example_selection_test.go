@@ -8,13 +8,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // table makes an array of 4×5 numbers, 10 times the row and the column.
 func table() *zarr.Array {
 	ctx := context.Background()
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{4, 5}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(2)}, DimensionNames: []string{"row", "column"},
 	}, nil)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // An array of format 2 is created and made to grow as any other. How it is stored is
 // described as format 3 would.
 func ExampleSpec_format2() {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "old/t2m", zarr.Spec{
 		Format: 2, Shape: []int64{2, 3}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}, DimensionNames: []string{"time", "x"},
 	}, nil)
@@ -39,7 +39,7 @@ func ExampleSpec_format2() {
 // and groups between are added.
 func ExampleHierarchy_CreateHierarchy() {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	field := zarr.Spec{Shape: []int64{365, 36, 72}, Type: dtype.Of[float32](), DimensionNames: []string{"time", "lat", "lon"}}
 	_, err := h.CreateHierarchy(ctx, map[string]zarr.NodeSpec{
 		"":               zarr.GroupSpec{Attributes: map[string]string{"title": "reanalysis"}},
@@ -70,7 +70,7 @@ func ExampleHierarchy_CreateHierarchy() {
 // An array like another one differs from it in what is changed only.
 func ExampleArray_Spec() {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "a", zarr.Spec{
 		Shape: []int64{6}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)}, DimensionNames: []string{"month"}, FillValue: []byte("-1"),
 	}, nil)

@@ -10,13 +10,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // Text of any length, in chunks of different lengths.
 func Example_text() {
 	ctx := context.Background()
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "stations", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "stations", zarr.Spec{
 		Shape: []int64{3}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Edges(1, 2)}, FillValue: []byte(`"?"`),
 	}, nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func Example_times() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "time", zarr.Spec{Shape: []int64{3}, Type: hours}, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "time", zarr.Spec{Shape: []int64{3}, Type: hours}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func ExampleReadStructs() {
 		Height float32 `zarr:"height"`
 		ID     string  `zarr:"id"`
 	}
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "stations", zarr.Spec{Shape: []int64{3}, Type: t}, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "stations", zarr.Spec{Shape: []int64{3}, Type: t}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func ExampleWriteStructs_fields() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "points", zarr.Spec{Shape: []int64{2}, Type: t}, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "points", zarr.Spec{Shape: []int64{2}, Type: t}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func ExampleReadAs() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "weights", zarr.Spec{Shape: []int64{4}, Type: float8}, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "weights", zarr.Spec{Shape: []int64{4}, Type: float8}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

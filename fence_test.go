@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -495,7 +495,7 @@ func (r *run) goOn(is content) error {
 // stores are what the programs share: with versions that never come again, and with
 // hashes.
 var stores = map[string]func() storetest.ObjectStore{
-	"counted": func() storetest.ObjectStore { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+	"counted": func() storetest.ObjectStore { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
 	"hashed":  func() storetest.ObjectStore { return storetest.Conditional(newHashed(), storetest.Hooks{}) },
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -38,7 +38,7 @@ func TestFencedOperations(t *testing.T) {
 	for _, tt := range fencedCases {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, counts := t.Context(), map[string]int{}
-			s := storetest.Conditional(memory.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
+			s := storetest.Conditional(memstore.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
 				counts[op.Name+" "+kindOf(op.Key)]++
 				return err
 			}})

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -19,7 +19,7 @@ import (
 // can do neither.
 type splicing struct {
 	storetest.ObjectStore
-	memory *memory.Store
+	memory *memstore.Store
 }
 
 func (s splicing) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability) (store.Version, error) {
@@ -41,7 +41,7 @@ func TestFencedShards(t *testing.T) {
 			"resize": func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{was + 1000}, nil) },
 		} {
 			t.Run(fmt.Sprint(name, strategy), func(t *testing.T) {
-				ctx, m := t.Context(), memory.New()
+				ctx, m := t.Context(), memstore.New()
 				spec := zarr.Spec{
 					Shape: []int64{was}, Type: dtype.Of[int32](), Codecs: plain(),
 					Chunks: []grid.Cut{grid.Every(1 << 18)}, InnerChunks: []grid.Cut{grid.Every(1 << 14)},

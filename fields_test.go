@@ -11,13 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // station is a struct of an int16, a struct of a uint8 and a float64, and an int32.
@@ -54,9 +54,9 @@ func TestFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				ctx := context.Background()
-				a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+				a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 					Shape: []int64{7, 10}, Type: typ, Chunks: []grid.Cut{grid.Every(4), grid.Every(6)}, InnerChunks: inner,
-					Codecs: []metadata.Extension{zarrbytes.Extension("little"), gzip.Extension(1)},
+					Codecs: []metadata.Extension{bytescodec.Extension("little"), gzipcodec.Extension(1)},
 				}, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -123,7 +123,7 @@ func (m *model) fields(c chosen, list []int) []byte {
 // value.
 func TestFieldsTyped(t *testing.T) {
 	ctx := t.Context()
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{Shape: []int64{5}, Type: station(t)}, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{Shape: []int64{5}, Type: station(t)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

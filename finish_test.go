@@ -13,13 +13,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 // dyingAt is a store above another one whose program dies before its write with a number,
 // counted from 0.
-func dyingAt(m *memory.Store, number int) (s store.Store, died func() bool) {
+func dyingAt(m *memstore.Store, number int) (s store.Store, died func() bool) {
 	var mu sync.Mutex // chunks are moved several at a time
 	dead := false
 	s = storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
@@ -42,7 +42,7 @@ func dyingAt(m *memory.Store, number int) (s store.Store, died func() bool) {
 }
 
 // values returns all values of a store by their keys.
-func valuesOf(t *testing.T, m *memory.Store) map[string]string {
+func valuesOf(t *testing.T, m *memstore.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for e, err := range store.List(t.Context(), m, store.Path{}, true) {
@@ -61,9 +61,9 @@ func valuesOf(t *testing.T, m *memory.Store) map[string]string {
 // cutBy makes an array of two rows of chunks, and lets a program that cuts the last
 // exactly die before its write with a number. It returns what is stored then, and whether
 // it died.
-func cutBy(t *testing.T, inner []grid.Cut, number int) (*memory.Store, bool) {
+func cutBy(t *testing.T, inner []grid.Cut, number int) (*memstore.Store, bool) {
 	t.Helper()
-	m := memory.New()
+	m := memstore.New()
 	spec := zarr.Spec{
 		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)}, InnerChunks: inner,
 	}

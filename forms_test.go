@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // formDocument is the document of an array of int8 that is not encoded.
@@ -28,7 +28,7 @@ func TestOlderForms(t *testing.T) {
 		{"mixed", "[6, 1]", `{"name": "regular", "configuration": {"chunk_shape": [[1, 2, 3], 1]}}`, `"chunk_shapes": [[1, 2, 3], 1]`, "3.2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, s := t.Context(), memory.New()
+			ctx, s := t.Context(), memstore.New()
 			put := func(key, value string) {
 				t.Helper()
 				if _, err := s.Put(ctx, store.MustKey(key), []byte(value), store.Sync); err != nil {
@@ -71,7 +71,7 @@ func TestOlderForms(t *testing.T) {
 // TestBounded writes and reads chunks that are stored only as far as the array goes. They
 // cannot grow until they are unlocked.
 func TestBounded(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{5}, Type: dtype.Of[int8](), Codecs: plain(), Chunks: []grid.Cut{grid.EveryTrimmed(3)}}
 	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestBounded(t *testing.T) {
 // that is permitted: two files of 5 elements in chunks of 3 of which the last is padded,
 // one behind the other.
 func TestEncodedShapes(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	cut := grid.Edges(3, 2, 3, 2).EncodedAs(grid.Every(3))
 	spec := zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Codecs: plain(), Chunks: []grid.Cut{cut}}
 	if _, err := zarr.On(s).CreateArray(ctx, "a", spec, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "75") {
@@ -136,7 +136,7 @@ func TestEncodedShapes(t *testing.T) {
 // TestListAxes writes every axis as a list.
 func TestListAxes(t *testing.T) {
 	spec := zarr.Spec{Shape: []int64{3, 5}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(1, 2), grid.Every(2)}, ListAxes: true}
-	a, err := zarr.On(memory.New()).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "a", spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestSpecGrid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g}, nil)
+		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestSpecGrid(t *testing.T) {
 			{Shape: []int64{9}, Type: dtype.Of[int8](), Grid: g},
 			{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g, Chunks: []grid.Cut{grid.Every(4)}},
 		} {
-			if _, err := zarr.On(memory.New()).CreateArray(ctx, "a", spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+			if _, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Errorf("%v: %v", spec, err)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // The bounds of what is done with an array of a fuzzer: elements read of it, and memory
@@ -83,7 +83,7 @@ func FuzzPending(f *testing.F) {
 	f.Add([]byte(`{"journal":"__varve/j"}`), []byte(`{"parts":[{"path":"","was":"","document":"{}"}]}`))
 	f.Add([]byte(`{"journal":"../../j"}`), []byte(`{"aborted":true}`))
 	f.Fuzz(func(t *testing.T, pending, journal []byte) {
-		ctx, s := context.Background(), memory.New()
+		ctx, s := context.Background(), memstore.New()
 		put(t, s, "zarr.json", document)
 		put(t, s, "__varve/pending.json", string(pending))
 		put(t, s, "__varve/j", string(journal))
@@ -103,7 +103,7 @@ func FuzzPending(f *testing.F) {
 // asked for is to end soon, in little memory.
 func readHostile(t *testing.T, documents map[string][]byte, chunk []byte) {
 	t.Helper()
-	ctx, s := context.Background(), memory.New()
+	ctx, s := context.Background(), memstore.New()
 	for name, data := range documents {
 		put(t, s, name, string(data))
 	}

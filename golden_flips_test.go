@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -73,7 +73,7 @@ type flipped struct {
 
 func newFlipped(t *testing.T, files map[store.Key][]byte, path string) *flipped {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	for key, data := range files {
 		must(s.Put(t.Context(), key, data, store.Flush))
 	}

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store/iofs"
+	"varve.dev/zarr/store/fsstore"
 )
 
 // golden is a row of the manifest of testdata/stores.zip: arrays that zarr-python 3.4.1
@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := zarr.On(iofs.New(sub)).OpenArray(context.Background(), path, nil)
+			a, err := zarr.On(fsstore.New(sub)).OpenArray(context.Background(), path, nil)
 			if errors.Is(err, zarr.ErrUnsupported) && strings.Contains(err.Error(), `"numcodecs.lzma" takes a library`) {
 				refused++
 				return

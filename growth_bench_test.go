@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // randomEdges returns n lengths from 1 to 1000, no two runs of which are alike.
@@ -48,9 +48,9 @@ func withEdges(b *testing.B, s store.Store, lengths []int64) *zarr.Array {
 // benchStores are the stores that growth is measured in.
 func benchStores(b *testing.B) map[string]func() store.Store {
 	return map[string]func() store.Store{
-		"memory": func() store.Store { return memory.New() },
+		"memory": func() store.Store { return memstore.New() },
 		"local": func() store.Store {
-			s, err := file.Open(b.TempDir(), nil)
+			s, err := filestore.Open(b.TempDir(), nil)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func BenchmarkPublishEdges(b *testing.B) {
 // 3.4.1 takes 30 to 39 ms.
 func BenchmarkPointOfEdges(b *testing.B) {
 	ctx := context.Background()
-	a := withEdges(b, memory.New(), randomEdges(1e6))
+	a := withEdges(b, memstore.New(), randomEdges(1e6))
 	at := a.Shape()[0] / 2
 	if err := zarr.Write(ctx, a, selection.Box{{at, at + 1}}, []float32{1}); err != nil {
 		b.Fatal(err)
@@ -167,7 +167,7 @@ func BenchmarkMonths(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := memory.New()
+	s := memstore.New()
 	a := withEdges(b, s, lengths)
 	b.Run("open", func(b *testing.B) {
 		b.ReportAllocs()

@@ -15,12 +15,12 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // past is a store that says of all chunks that they were written long ago, and of the
 // document that it never changes: readers of it have no guard.
-type past struct{ *memory.Store }
+type past struct{ *memstore.Store }
 
 func (p past) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := p.Store.Get(ctx, key, q, dst)
@@ -30,7 +30,7 @@ func (p past) Get(ctx context.Context, key store.Key, q store.Request, dst []byt
 
 // eras are a random past of an array of listed edges, and of its readers.
 type eras struct {
-	s       *memory.Store
+	s       *memstore.Store
 	h       *zarr.Hierarchy
 	r       *rand.Rand
 	truth   []int32
@@ -43,7 +43,7 @@ type eras struct {
 }
 
 func newEras(ctx context.Context, r *rand.Rand, guarded bool) (*eras, error) {
-	e := &eras{s: memory.New(), r: r, truth: numbers(1, 4), edges: []int64{3, 1}, guarded: guarded}
+	e := &eras{s: memstore.New(), r: r, truth: numbers(1, 4), edges: []int64{3, 1}, guarded: guarded}
 	e.h = zarr.On(e.s)
 	spec := edges(3, 1)
 	spec.Codecs = plain()
@@ -219,7 +219,7 @@ func TestGuard(t *testing.T) {
 // to mean other places. A reader of the first state reads what is there now, also where
 // that is less.
 func TestGuardTrimmed(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	spec := edges(2, 1, 1, 1)
 	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
 	if err != nil {

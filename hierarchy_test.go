@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // members lists what is below a node: its kind and path, and "!" where it cannot be
@@ -44,7 +44,7 @@ func members(t *testing.T, h *zarr.Hierarchy, path string, deep bool) []string {
 func copyStore(t *testing.T, name string) store.Store {
 	t.Helper()
 	z := openZip(t, "stores.zip")
-	s := memory.New()
+	s := memstore.New()
 	for _, f := range z.File {
 		rel, ok := strings.CutPrefix(f.Name, name+"/")
 		if !ok {
@@ -183,7 +183,7 @@ func TestMembersEnd(t *testing.T) {
 // TestCreateBelow creates nodes from a group, which lends its options.
 func TestCreateBelow(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	g, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +227,7 @@ func TestDelete(t *testing.T) {
 // elements of the new array.
 func TestCreateOverRemains(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	put(t, h.Store(), "a/c/0", "old chunk")
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}
 	_, err := h.CreateArray(ctx, "a", spec, nil)
@@ -243,7 +243,7 @@ func TestCreateOverRemains(t *testing.T) {
 
 func TestAttributes(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "g/a", zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8](),
 		Attributes: []byte(`{"b": 1.0e2, "a": [true, null]}`)}, nil)
 	if err != nil {

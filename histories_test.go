@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // history is a row of testdata/histories.zip: what an array went through in zarr-python
@@ -113,7 +113,7 @@ func TestHistories(t *testing.T) {
 	histories := allHistories(t)
 	for i, h := range histories {
 		t.Run(h.ID, func(t *testing.T) {
-			replay(t, &h, memory.New(), false)
+			replay(t, &h, memstore.New(), false)
 			if i%4 == 0 {
 				replay(t, &h, openStore(t, t.TempDir()), false)
 			}
@@ -149,7 +149,7 @@ func TestStaleHistories(t *testing.T) {
 				stale++
 			}
 		}
-		t.Run(h.ID, func(t *testing.T) { replay(t, &h, memory.New(), true) })
+		t.Run(h.ID, func(t *testing.T) { replay(t, &h, memstore.New(), true) })
 	}
 	t.Logf("the same old values as in zarr-python after %d steps", stale)
 	if stale < 39 {

@@ -13,13 +13,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 // crossing is a store that calls before ahead of every lock that is taken.
 type crossing struct {
-	*memory.Store
+	*memstore.Store
 	before func(dir store.Path)
 }
 
@@ -44,7 +44,7 @@ func TestReservedWhileRemoved(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, s := t.Context(), &crossing{Store: memory.New()}
+			ctx, s := t.Context(), &crossing{Store: memstore.New()}
 			h := zarr.On(s)
 			a, err := h.CreateArray(ctx, "g/sub/a", every(4, 4), nil)
 			if err != nil {
@@ -78,7 +78,7 @@ func TestReservedWhileRemoved(t *testing.T) {
 func TestRemovePublished(t *testing.T) {
 	for _, path := range []string{"g/a", "g"} {
 		ctx, ends := t.Context(), true
-		s := storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 			if !ends && op.Name != "Get" && strings.HasSuffix(op.Key.String(), "pending.json") {
 				return fs.ErrPermission
 			}
@@ -110,7 +110,7 @@ func TestRemovePublished(t *testing.T) {
 // TestDeleteIf deletes a node only where its check agrees, which is called while the node
 // is locked.
 func TestDeleteIf(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	h, opt := zarr.On(s), &zarr.Options{Write: true}
 	if _, err := h.CreateArray(ctx, "g/a", every(4, 4), nil); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // killStep is one change of an array of one axis: an append of rows, another extent, or
@@ -70,7 +70,7 @@ func (s killStep) after(rows []int32) []int32 {
 // each change that it is made.
 func changeInChild(args []string) error {
 	ctx := context.Background()
-	s, err := file.Open(args[0], nil)
+	s, err := filestore.Open(args[0], nil)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func nothingLeft(t *testing.T, h *zarr.Hierarchy) {
 	if _, err := h.OpenArray(t.Context(), "g/a", &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
-	s := h.Store().(*file.Store)
+	s := h.Store().(*filestore.Store)
 	for f, err := range s.Temporary(t.Context(), store.Path{}) {
 		t.Errorf("%s is left, state %d (%v)", f.Name, f.Writer, err)
 	}

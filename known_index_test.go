@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -37,7 +37,7 @@ func TestKnownIndexLacksInner(t *testing.T) {
 // What was known of the shard before is forgotten, so no request is lost on it.
 func TestIndexAfterWrite(t *testing.T) {
 	reads := 0
-	s := storetest.Conditional(memory.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
 		if op.Name == "Get" && op.Key == store.MustKey("a/c/0") {
 			reads++
 		}

@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestLevelsV2 reads arrays of format 2 whose levels no compressor has, and grows them.
@@ -22,7 +22,7 @@ func TestLevelsV2(t *testing.T) {
 		"lz4":   {`"id":"lz4","acceleration":1`, `"id":"lz4","acceleration":4294967296`, "acceleration 4294967296"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, s := t.Context(), memory.New()
+			ctx, s := t.Context(), memstore.New()
 			put := func(compressor string) *zarr.Array {
 				t.Helper()
 				const document = `{"zarr_format":2,"shape":[%d],"chunks":[2],"dtype":"<i4","compressor":{%s},"fill_value":0,"order":"C","filters":null}`

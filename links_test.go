@@ -12,7 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // linkedGroup makes a group with the arrays a and b, of six rows each, and symbolic
@@ -20,7 +20,7 @@ import (
 func linkedGroup(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "g.zarr")
-	s, err := file.Open(dir, &file.Options{Create: true})
+	s, err := filestore.Open(dir, &filestore.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 func init() { store.Register("file", openLocal) }
@@ -32,7 +32,7 @@ func openLocal(ctx context.Context, location string, access store.Access) (store
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	s, err := file.Open(root, &file.Options{Create: access == store.Create, ReadOnly: access == store.Read})
+	s, err := filestore.Open(root, &filestore.Options{Create: access == store.Create, ReadOnly: access == store.Read})
 	if err != nil {
 		if access != store.Create {
 			err = cmp.Or(isDirectory(root), err)

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 var tiny = zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int8]()}
@@ -62,7 +62,7 @@ func TestStoreOfLocation(t *testing.T) {
 
 func TestSchemes(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New()
+	s := memstore.New()
 	store.Register("test", func(_ context.Context, location string, _ store.Access) (store.Store, store.Path, error) {
 		p, err := store.ParsePath(strings.TrimPrefix(location, "test://"))
 		return s, p, err

@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/http"
+	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/rehearsal"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // Open opens the node at a location: a path of the file system, a file:// URL, an http://
-// or https:// URL, which is read only ([varve.dev/zarr/store/http]), or a URL whose
+// or https:// URL, which is read only ([varve.dev/zarr/store/httpstore]), or a URL whose
 // scheme a driver has registered ([varve.dev/zarr/store.Register]). A name that ends in
 // .zip is a zip archive with a store in it, and what follows is a path in that, as in
 // era5.zip/t2m. In the file system the store is the topmost directory that is reached
@@ -43,7 +43,7 @@ func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, erro
 // parent is a node, the store is the topmost directory of the location whose name ends in
 // ".zarr", or else the node's own. A name that ends in .zip makes an archive, which is
 // written once and appears whole when the node is closed
-// ([varve.dev/zarr/store/zip.Archive]).
+// ([varve.dev/zarr/store/zipstore.Archive]).
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
 	// A spec that cannot be must not leave a directory behind.
 	if spec.Format == 0 {
@@ -170,7 +170,7 @@ func done[N Node](h *Hierarchy, path string, do func(*Hierarchy, string) (N, err
 		return n, nil
 	}
 	switch s := h.store.(type) {
-	case *zip.Archive: // one without what it was begun for is none
+	case *zipstore.Archive: // one without what it was begun for is none
 		err = errors.Join(err, s.Discard())
 	case io.Closer:
 		err = errors.Join(err, s.Close())
@@ -204,7 +204,7 @@ func shown(location string) string {
 	if !strings.Contains(location, "://") {
 		return location
 	}
-	location = http.Redact(location)
+	location = httpstore.Redact(location)
 	if plain, err := url.PathUnescape(location); err == nil && utf8.ValidString(plain) {
 		return plain
 	}

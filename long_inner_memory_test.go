@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -38,8 +38,8 @@ func TestMemoryOfLongInnerChunks(t *testing.T) {
 	const inner = 72 << 20 / 4
 	values := noisy(inner)
 	for name, codecs := range map[string][]metadata.Extension{
-		"zstd":  {bytes.Extension(bytes.Little), zstd.Extension(1, false)},
-		"plain": {bytes.Extension(bytes.Little)},
+		"zstd":  {bytescodec.Extension(bytescodec.Little), zstd.Extension(1, false)},
+		"plain": {bytescodec.Extension(bytescodec.Little)},
 	} {
 		for _, sharded := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/sharded=%t", name, sharded), func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestLongText reads text that takes far more memory than its stored form has bytes: how
@@ -26,7 +26,7 @@ func TestLongText(t *testing.T) {
 	ctx := t.Context()
 	text := []string{strings.Repeat("a", 3_000_000), "b"}
 	for _, ext := range []metadata.Extension{
-		gzip.Extension(5), zstd.Extension(3, false), {Name: "numcodecs.blosc"}, {Name: "numcodecs.gzip"}, {Name: "numcodecs.lz4"},
+		gzipcodec.Extension(5), zstd.Extension(3, false), {Name: "numcodecs.blosc"}, {Name: "numcodecs.gzip"}, {Name: "numcodecs.lz4"},
 		{Name: "numcodecs.zlib"}, {Name: "numcodecs.zstd"}, {Name: "numcodecs.crc32"},
 	} {
 		for _, inner := range [][]grid.Cut{nil, {grid.Every(1)}} {
@@ -34,7 +34,7 @@ func TestLongText(t *testing.T) {
 				Shape: []int64{2}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(2)}, InnerChunks: inner,
 				Codecs: []metadata.Extension{{Name: vlen.UTF8}, ext, crc32c.Extension()},
 			}
-			a, err := zarr.On(memory.New()).CreateArray(ctx, "", spec, nil)
+			a, err := zarr.On(memstore.New()).CreateArray(ctx, "", spec, nil)
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, text)
 			}
@@ -53,7 +53,7 @@ func TestLongText(t *testing.T) {
 // before all of it is in memory.
 func TestLimitOfText(t *testing.T) {
 	ctx := t.Context()
-	s := memory.New()
+	s := memstore.New()
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{64}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)},
 	}, nil)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestMembersAhead walks a tree of nodes, damaged nodes and what is no node, with members
@@ -16,7 +16,7 @@ import (
 // in consolidated metadata.
 func TestMembersAhead(t *testing.T) {
 	ctx := t.Context()
-	s := memory.New()
+	s := memstore.New()
 	h := zarr.On(s)
 	nodes := map[string]zarr.NodeSpec{"": zarr.GroupSpec{}}
 	for i := range 150 {
@@ -71,7 +71,7 @@ func membersOf(t *testing.T, h *zarr.Hierarchy, opt zarr.Options) (list []string
 // TestMembersCanceled ends the context while members are looked at: the sequence ends
 // with that, though more of them are open.
 func TestMembersCanceled(t *testing.T) {
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	nodes := map[string]zarr.NodeSpec{"": zarr.GroupSpec{}}
 	for i := range 100 {
 		nodes[fmt.Sprintf("a%03d", i)] = variable(3)

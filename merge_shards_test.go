@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestMergeShards makes one shard of three, row by row, from their inner chunks as they
@@ -22,7 +22,7 @@ func TestMergeShards(t *testing.T) {
 		Shape: []int64{7, 6}, Type: dtype.Of[int32](), Codecs: append(plain(), zstd.Extension(0, false)),
 		Chunks: []grid.Cut{grid.Edges(4, 1, 1, 1), grid.Edges(6)}, InnerChunks: []grid.Cut{grid.Every(1), grid.Every(3)},
 	}
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "a", spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/iofs"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/fsstore"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -40,9 +40,9 @@ type variant struct {
 // drawVariant creates an array of the shape in a store of its own.
 func drawVariant(t *rapid.T, i int, typ dtype.Type, shape []int64, fill []byte) *variant {
 	stores := map[string]func() store.Store{
-		"memory":      func() store.Store { return memory.New() },
-		"local":       func() store.Store { return file.On(vfs.NewDisk(), nil) },
-		"conditional": func() store.Store { return conditional(memory.New()) },
+		"memory":      func() store.Store { return memstore.New() },
+		"local":       func() store.Store { return filestore.On(vfs.NewDisk(), nil) },
+		"conditional": func() store.Store { return conditional(memstore.New()) },
 	}
 	kind := rapid.SampledFrom([]string{"memory", "local", "conditional"}).Draw(t, "store")
 	v := &variant{
@@ -171,7 +171,7 @@ func (v *variant) compare(t *rapid.T, m *model) {
 		}
 		files[e.Name] = &fstest.MapFile{Data: data}
 	}
-	a, err := zarr.On(iofs.New(files)).OpenArray(ctx, "g/a", &zarr.Options{Experimental: v.opt.Experimental})
+	a, err := zarr.On(fsstore.New(files)).OpenArray(ctx, "g/a", &zarr.Options{Experimental: v.opt.Experimental})
 	if err != nil {
 		t.Fatalf("%s, as files: %v", v.name, err)
 	}

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/vlen"
@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -175,9 +175,9 @@ func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
 	if typ.Variable() {
 		chain = append(chain, vlen.Extension(typ))
 	} else {
-		chain = append(chain, zarrbytes.Extension(endian))
+		chain = append(chain, bytescodec.Extension(endian))
 	}
-	packers := []metadata.Extension{gzip.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
+	packers := []metadata.Extension{gzipcodec.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
 	chain = append(chain, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "shards") {
 		chain = drawShards(t, rank, chain)
@@ -194,20 +194,20 @@ func drawShards(t *rapid.T, rank int, chain []metadata.Extension) []metadata.Ext
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "index codecs") {
 	case 0:
-		c.IndexCodecs = []metadata.Extension{zarrbytes.Extension("big"), crc32c.Extension()}
+		c.IndexCodecs = []metadata.Extension{bytescodec.Extension("big"), crc32c.Extension()}
 	case 1:
-		c.IndexCodecs = []metadata.Extension{zarrbytes.Extension("little")}
+		c.IndexCodecs = []metadata.Extension{bytescodec.Extension("little")}
 	case 2:
 		order := make([]int, rank+1)
 		for i := range order {
 			order[i] = rank - i
 		}
-		c.IndexCodecs = []metadata.Extension{transpose.Extension(order...), zarrbytes.Extension("little"), crc32c.Extension()}
+		c.IndexCodecs = []metadata.Extension{transpose.Extension(order...), bytescodec.Extension("little"), crc32c.Extension()}
 	}
 	shards := []metadata.Extension{must(sharding.Extension(c))}
 	switch rapid.IntRange(0, 5).Draw(t, "around") {
 	case 0:
-		return append(shards, gzip.Extension(1))
+		return append(shards, gzipcodec.Extension(1))
 	case 1:
 		order := make([]int, rank)
 		for i := range order {
@@ -275,7 +275,7 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		spec := drawSpec(t)
-		h := zarr.On(memory.New())
+		h := zarr.On(memstore.New())
 		opt := drawOptions(t)
 		a, err := h.CreateArray(ctx, "group/array", spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {

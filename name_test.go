@@ -9,14 +9,14 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // underscored puts a tree with names that begin with "__" into a store, as zarr-python
 // and anndata write it, and beside them what Varve keeps for itself.
 func underscored(t *testing.T, format int) *zarr.Hierarchy {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	array := `{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<i4","fill_value":0,"order":"C","filters":null,"compressor":null}`
 	group, documents := `{"zarr_format":2}`, [2]string{".zgroup", ".zarray"}
 	if format == 3 {

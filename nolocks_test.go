@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // TestSingleWriterWithoutLocks changes nodes in a directory on a file system that has no
@@ -18,7 +18,7 @@ import (
 func TestSingleWriterWithoutLocks(t *testing.T) {
 	for _, lacks := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, errors.ErrUnsupported} {
 		for _, format := range []int{2, 3} {
-			h := zarr.On(file.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
+			h := zarr.On(filestore.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
 				if op.Kind == "lock" {
 					return lacks
 				}

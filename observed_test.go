@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -66,7 +66,7 @@ func TestObserver(t *testing.T) {
 		coded int
 		fetch observe.Op
 	}{
-		"plain":  {spec: zarr.Spec{Codecs: []metadata.Extension{zarrbytes.Extension("little")}}, fetch: observe.Get},
+		"plain":  {spec: zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension("little")}}, fetch: observe.Get},
 		"zstd":   {coded: 4, fetch: observe.Get},
 		"shards": {spec: zarr.Spec{InnerChunks: []grid.Cut{grid.Every(5)}}, coded: 8, fetch: observe.Read},
 		"old":    {spec: zarr.Spec{Format: 2}, coded: 4, fetch: observe.Get},
@@ -75,7 +75,7 @@ func TestObserver(t *testing.T) {
 			seen := new(seenEvents)
 			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{40}, dtype.Of[int32](), ten
 			opt := &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: seen}}
-			a, err := zarr.On(memory.New()).CreateArray(ctx, "a", c.spec, opt)
+			a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", c.spec, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func TestObserver(t *testing.T) {
 // observed, once.
 func TestObservedEverywhere(t *testing.T) {
 	ctx, first, second := t.Context(), new(seenEvents), new(seenEvents)
-	m := memory.New()
+	m := memstore.New()
 	g, err := zarr.On(m).CreateGroup(ctx, "", nil, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: first}})
 	if err != nil {
 		t.Fatal(err)
@@ -161,11 +161,11 @@ func TestObservedEverywhere(t *testing.T) {
 // TestObservedShard checks what is told of a shard of which single inner chunks are read.
 func TestObservedShard(t *testing.T) {
 	ctx, seen := t.Context(), new(seenEvents)
-	s := storetest.Conditional(memory.New(), storetest.Hooks{}) // every range is a request
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{}) // every range is a request
 	opt := zarr.Options{Write: true, Observer: seen, Shards: zarr.Shards{Gap: -1}}
 	a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{
 		Shape: []int64{1 << 20}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(1 << 10)},
-		Codecs: []metadata.Extension{zarrbytes.Extension("")},
+		Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, &zarr.CreateOptions{Options: opt})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestObserverTakesNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx := t.Context()
 	allocations := func(o observe.Observer) float64 {
-		a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{
+		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{
 			Shape: []int64{1000}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(10)},
 		}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: o, Concurrency: 1}})
 		if err != nil {
@@ -220,7 +220,7 @@ func TestObserverTakesNoMemory(t *testing.T) {
 func ExampleOptions_observer() {
 	ctx := context.Background()
 	var c observe.Counter
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{6}, Type: dtype.Of[float64](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: &c}})
 	if err != nil {
@@ -246,7 +246,7 @@ func ExampleOptions_log() {
 		}
 		return a
 	}})
-	_, err := zarr.On(memory.New()).Open(ctx, "nothing", &zarr.Options{Observer: observe.Log(slog.New(handler))})
+	_, err := zarr.On(memstore.New()).Open(ctx, "nothing", &zarr.Options{Observer: observe.Log(slog.New(handler))})
 	fmt.Println(strings.Contains(err.Error(), "no Zarr node here"))
 	// Output:
 	// level=DEBUG msg=get key=nothing/zarr.json bytes=0 outcome=absent

@@ -16,12 +16,12 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // tally is a store with all powers that counts what is done to it.
 type tally struct {
-	*memory.Store
+	*memstore.Store
 	mu      sync.Mutex
 	count   map[string]int // by operation, and chunk or document
 	chunks  []string       // keys of the chunks that were touched, in order of their names
@@ -29,7 +29,7 @@ type tally struct {
 	young   bool           // values are as young as they are; otherwise they are very old
 }
 
-func newTally() *tally { return &tally{Store: memory.New(), count: map[string]int{}} }
+func newTally() *tally { return &tally{Store: memstore.New(), count: map[string]int{}} }
 
 // add counts an operation on a key.
 func (s *tally) add(op string, key store.Key, written int) {

@@ -14,7 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/zstd"
@@ -24,8 +24,8 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // patching is a store that overwrites bytes within values and does not splice.
@@ -48,11 +48,11 @@ func TestOverwriteAgainstWhole(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		var s store.Store
-		m := memory.New()
+		m := memstore.New()
 		switch rapid.IntRange(0, 9).Draw(t, "store") {
 		case 0:
 			n++
-			f, err := file.Open(fmt.Sprintf("%s/%d", dir, n), &file.Options{Create: true})
+			f, err := filestore.Open(fmt.Sprintf("%s/%d", dir, n), &filestore.Options{Create: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func compareOverwrites(t *rapid.T, s store.Store) {
 		order := rapid.Permutation([]int{0, 1, 2}[:rank]).Draw(t, "order")
 		spec.Codecs = append(spec.Codecs, transpose.Extension(order...))
 	}
-	spec.Codecs = append(spec.Codecs, zarrbytes.Extension(rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")))
+	spec.Codecs = append(spec.Codecs, bytescodec.Extension(rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")))
 	for range rank {
 		spec.Shape = append(spec.Shape, rapid.Int64Range(1, 40).Draw(t, "length"))
 		spec.Chunks = append(spec.Chunks, grid.Every(rapid.Int64Range(1, 60).Draw(t, "chunk")))
@@ -209,9 +209,9 @@ func TestMemoryOfHugeChunks(t *testing.T) {
 	racing.Skip(t)
 	const n = 64 << 20 / 4
 	for name, codecs := range map[string][]metadata.Extension{
-		"little": {zarrbytes.Extension("little")},
-		"big":    {zarrbytes.Extension("big")},
-		"crc32c": {zarrbytes.Extension("little"), crc32c.Extension()},
+		"little": {bytescodec.Extension("little")},
+		"big":    {bytescodec.Extension("big")},
+		"crc32c": {bytescodec.Extension("little"), crc32c.Extension()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, dir := longChunk(t, n, codecs...)
@@ -256,7 +256,7 @@ func TestMemoryOfHugeChunks(t *testing.T) {
 // TestHugeChunkRefused refuses what cannot be done in parts, and says what to do.
 func TestHugeChunkRefused(t *testing.T) {
 	const n = 1 << 20
-	a, dir := longChunk(t, n, zarrbytes.Extension("little"))
+	a, dir := longChunk(t, n, bytescodec.Extension("little"))
 	ctx := t.Context()
 	points := selection.Orthogonal{selection.List(3, 5, 11)}
 	for what, err := range map[string]error{
@@ -281,7 +281,7 @@ func TestHugeChunkRefused(t *testing.T) {
 	if err := zarr.Write(ctx, a, part, []float32{0, 0}); err != nil {
 		t.Errorf("the fill value in a chunk that is not stored: %v", err)
 	}
-	packed, _ := longChunk(t, n, zarrbytes.Extension("little"), zstd.Extension(1, false))
+	packed, _ := longChunk(t, n, bytescodec.Extension("little"), zstd.Extension(1, false))
 	if err := zarr.Write(ctx, packed, part, []float32{1, 2}); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "as a whole") {
 		t.Errorf("a compressed chunk: %v", err)
 	}
@@ -296,8 +296,8 @@ func TestHugeChunkRefused(t *testing.T) {
 func TestOverwriteBeside(t *testing.T) {
 	for name, values := range map[string][]int16{"values": {5, 6}, "fill values": {0, 0}} {
 		t.Run(name, func(t *testing.T) {
-			s := &interrupted{Store: memory.New()}
-			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(8)}, Codecs: []metadata.Extension{zarrbytes.Extension("little")}}
+			s := &interrupted{Store: memstore.New()}
+			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(8)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}
 			a, err := zarr.On(s).CreateArray(t.Context(), "", spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{Chunk: 16}}})
 			if err == nil {
 				err = zarr.Write(t.Context(), a, nil, []int16{9, 9, 0, 0, 0, 0, 0, 0})
@@ -333,7 +333,7 @@ func TestOverwriteBeside(t *testing.T) {
 
 // interrupted is a store in which something happens once, after a chunk was opened.
 type interrupted struct {
-	*memory.Store
+	*memstore.Store
 	do func()
 }
 
@@ -355,13 +355,13 @@ func TestCheckInRanges(t *testing.T) {
 		typ    dtype.Type
 		codecs []metadata.Extension
 	}{
-		"bool":        {dtype.Of[bool](), []metadata.Extension{zarrbytes.Extension("")}},
-		"bool crc32c": {dtype.Of[bool](), []metadata.Extension{zarrbytes.Extension(""), crc32c.Extension()}},
-		"int8 crc32c": {dtype.Of[int8](), []metadata.Extension{zarrbytes.Extension(""), crc32c.Extension()}},
-		"int8":        {dtype.Of[int8](), []metadata.Extension{zarrbytes.Extension("")}},
+		"bool":        {dtype.Of[bool](), []metadata.Extension{bytescodec.Extension("")}},
+		"bool crc32c": {dtype.Of[bool](), []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}},
+		"int8 crc32c": {dtype.Of[int8](), []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}},
+		"int8":        {dtype.Of[int8](), []metadata.Extension{bytescodec.Extension("")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, s, key := t.Context(), memory.New(), store.MustKey("c/0")
+			ctx, s, key := t.Context(), memstore.New(), store.MustKey("c/0")
 			a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{n}, Type: c.typ, Chunks: []grid.Cut{grid.Every(n)}, Codecs: c.codecs, FillValue: fillOf(c.typ)}, nil)
 			if err == nil {
 				err = a.WriteBytes(ctx, nil, make([]byte, n))

@@ -11,20 +11,20 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
 // meter counts what is read from a store.
 type meter struct {
-	*memory.Store
+	*memstore.Store
 	reads, bytes atomic.Int64
 }
 
@@ -76,11 +76,11 @@ func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr
 // TestPartsOfChunks reads parts of large chunks without the rest: the elements are those
 // of a read of everything.
 func TestPartsOfChunks(t *testing.T) {
-	near, far := &meter{Store: memory.New()}, afar{&meter{Store: memory.New()}}
+	near, far := &meter{Store: memstore.New()}, afar{&meter{Store: memstore.New()}}
 	for name, a := range map[string]*zarr.Array{
-		"little":     largeArray(t, &meter{Store: memory.New()}, zarrbytes.Extension("little")),
-		"big":        largeArray(t, &meter{Store: memory.New()}, zarrbytes.Extension("big")),
-		"transposed": largeArray(t, &meter{Store: memory.New()}, transpose.Extension(1, 0), zarrbytes.Extension("big")),
+		"little":     largeArray(t, &meter{Store: memstore.New()}, bytescodec.Extension("little")),
+		"big":        largeArray(t, &meter{Store: memstore.New()}, bytescodec.Extension("big")),
+		"transposed": largeArray(t, &meter{Store: memstore.New()}, transpose.Extension(1, 0), bytescodec.Extension("big")),
 		"long":       longArray(t, near),
 		"long, far":  longArray(t, far),
 	} {
@@ -151,7 +151,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 		{"points", true, selection.Points{selection.Coords(59, 0, 0, 1), selection.Coords(5, 5, 6, 6)}, 3, 20_000, 2, 42_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &meter{Store: memory.New()}
+			m := &meter{Store: memstore.New()}
 			count := func(s store.Store, reads, most int64) {
 				var a *zarr.Array
 				if tt.long {
@@ -169,7 +169,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 				}
 			}
 			count(m, tt.near, tt.nearBytes)
-			m.Store = memory.New()
+			m.Store = memstore.New()
 			count(afar{m}, tt.remote, tt.remoteBytes)
 		})
 	}
@@ -180,7 +180,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 func TestFarSpansSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		m := memory.New()
+		m := memstore.New()
 		longArray(t, m)
 		s := &slow{Store: afar{&meter{Store: m}}}
 		a, err := zarr.On(s).OpenArray(ctx, "", nil)
@@ -235,8 +235,8 @@ func longArray(t testing.TB, s store.Store) *zarr.Array {
 // chunks.
 func TestHugeChunk(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New()
-	largeArray(t, s, zarrbytes.Extension("little"))
+	s := memstore.New()
+	largeArray(t, s, bytescodec.Extension("little"))
 	a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Limits: zarr.Limits{Chunk: 100_000}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestPendingChange(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, decided := range []bool{false, true} {
-			ctx, m, dead, died := t.Context(), memory.New(), false, errors.New("it has died")
+			ctx, m, dead, died := t.Context(), memstore.New(), false, errors.New("it has died")
 			h := zarr.On(storetest.Conditional(m, storetest.Hooks{
 				Before: func(_ context.Context, op storetest.Op) error {
 					dead = dead || !decided && strings.Contains(op.Key.String(), "together-")

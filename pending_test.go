@@ -11,7 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -50,8 +50,8 @@ var journals = map[string]string{
 func TestDamagedNotes(t *testing.T) {
 	for name, note := range notes {
 		for kind, open := range map[string]func() store.Store{
-			"memory":     func() store.Store { return memory.New() },
-			"conditions": func() store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+			"memory":     func() store.Store { return memstore.New() },
+			"conditions": func() store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
 			"file":       func() store.Store { return openStore(t, t.TempDir()) },
 		} {
 			t.Run(name+" in "+kind, func(t *testing.T) {
@@ -115,7 +115,7 @@ func soon(t *testing.T, do func() error) error {
 // TestForeignJournal opens an array beside which a journal stands that names another
 // array as well: that one, whose own note names no journal, is left alone.
 func TestForeignJournal(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	h := zarr.On(s)
 	for _, path := range []string{"a", "b"} {
 		if _, err := h.CreateArray(t.Context(), path, edges(4), nil); err != nil {
@@ -152,7 +152,7 @@ func TestOtherJournalAmongThem(t *testing.T) {
 			continue // the change was not decided
 		}
 		finished++
-		s := memory.New()
+		s := memstore.New()
 		for name, data := range died.files {
 			put(t, s, name, string(data))
 		}
@@ -189,7 +189,7 @@ func TestConsolidateAfterDeath(t *testing.T) {
 		if died == nil {
 			break
 		}
-		for name, s := range map[string]store.Store{"memory": memory.New(), "objects": conditional(memory.New()), "file": openStore(t, t.TempDir())} {
+		for name, s := range map[string]store.Store{"memory": memstore.New(), "objects": conditional(memstore.New()), "file": openStore(t, t.TempDir())} {
 			for key, data := range died.files {
 				put(t, s, key, string(data))
 			}

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // empties are arrays without elements of which the first axis can grow.
@@ -30,7 +30,7 @@ var empties = map[string]zarr.Spec{
 // another axis, which has them grow all the same.
 func TestAppendPlanesWithoutElements(t *testing.T) {
 	for name, spec := range empties {
-		for kind, s := range map[string]store.Store{"memory": memory.New(), "conditional": conditional(memory.New()), "local": file.On(vfs.NewDisk(), nil)} {
+		for kind, s := range map[string]store.Store{"memory": memstore.New(), "conditional": conditional(memstore.New()), "local": filestore.On(vfs.NewDisk(), nil)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				ctx := t.Context()
 				if spec.Type.IsZero() {
@@ -93,7 +93,7 @@ func fillsLater(t *testing.T, a *zarr.Array) {
 // nobody counts.
 func TestPlanesSaid(t *testing.T) {
 	ctx := t.Context()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	made := func(path string, shape ...int64) *zarr.Array {
 		a, err := h.CreateArray(ctx, path, zarr.Spec{Shape: shape, Type: dtype.Of[int8](), DimensionNames: []string{"t", "x"}}, nil)
 		if err != nil {

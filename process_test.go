@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -130,11 +130,11 @@ func (p *process) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2
 // hashed is an object store whose versions are hashes of the values, as ETags may be: the
 // same bytes have the same version again.
 type hashed struct {
-	*memory.Store
+	*memstore.Store
 	mu *sync.Mutex // makes conditions one step
 }
 
-func newHashed() hashed { return hashed{memory.New(), new(sync.Mutex)} }
+func newHashed() hashed { return hashed{memstore.New(), new(sync.Mutex)} }
 
 func hashOf(value []byte) store.Version {
 	sum := sha256.Sum256(value)

@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -20,7 +20,7 @@ type program struct{ storetest.ObjectStore }
 // TestWriteAfterRecut writes with an array that was opened before another program cut its
 // chunks in another way.
 func TestWriteAfterRecut(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		for form, spec := range map[string]zarr.Spec{"raw": raw(edges(4, 4, 2)), "compressed": edges(4, 4, 2)} {
 			ctx, h := t.Context(), zarr.On(s)
 			if _, err := h.CreateArray(ctx, form, spec, nil); err != nil {
@@ -68,7 +68,7 @@ func TestWriteChunkAfterRecut(t *testing.T) {
 		"inner":           func(ctx context.Context, a *zarr.Array) error { return a.Inner().WriteChunk(ctx, []int64{4}, values) },
 		"inner elsewhere": func(ctx context.Context, a *zarr.Array) error { return a.Inner().WriteChunk(ctx, []int64{8}, values) },
 	} {
-		for kind, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+		for kind, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 			ctx, h := t.Context(), zarr.On(s)
 			spec := edges(8, 8, 8)
 			spec.InnerChunks = []grid.Cut{grid.Every(2)}
@@ -103,7 +103,7 @@ func TestRecutMeanwhile(t *testing.T) {
 		},
 	} {
 		ctx := t.Context()
-		s := storetest.Conditional(memory.New(), storetest.Hooks{})
+		s := storetest.Conditional(memstore.New(), storetest.Hooks{})
 		other, err := zarr.On(&program{s}).CreateArray(ctx, "a", raw(every(6, 4)), nil)
 		if err == nil {
 			err = zarr.Write(ctx, other, nil, numbers(1, 6))

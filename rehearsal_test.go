@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/observed"
 	"varve.dev/zarr/store/rehearsal"
 )
@@ -64,12 +64,12 @@ func TestRehearsalOfPart(t *testing.T) {
 		part     int64 // elements that are written
 		readable bool
 	}{
-		"encoded":     {zarr.Spec{Codecs: []metadata.Extension{bytes.Extension(bytes.Little), zstd.Extension(1, false)}}, 9, false},
-		"not encoded": {zarr.Spec{Codecs: []metadata.Extension{bytes.Extension(bytes.Little)}}, 9, false},
+		"encoded":     {zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension(bytescodec.Little), zstd.Extension(1, false)}}, 9, false},
+		"not encoded": {zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension(bytescodec.Little)}}, 9, false},
 		"shard":       {zarr.Spec{InnerChunks: []grid.Cut{grid.Every(64 << 10)}}, 9, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files, err := file.Open(t.TempDir(), nil)
+			files, err := filestore.Open(t.TempDir(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/http"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/httpstore"
+	"varve.dev/zarr/store/zipstore"
 )
 
 func init() {
@@ -19,10 +19,10 @@ func init() {
 // openRemote opens what a web server offers: the store of a URL, or the zip archive that
 // it leads to or into.
 func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	archive, rel := http.Split(http.Reveal(ctx, location), archiveSuffix)
+	archive, rel := httpstore.Split(httpstore.Reveal(ctx, location), archiveSuffix)
 	u, err := url.Parse(archive)
 	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.Read {
-		return http.OpenLocation(ctx, location, access)
+		return httpstore.OpenLocation(ctx, location, access)
 	}
 	path, err := store.ParsePath(rel)
 	if err != nil {
@@ -32,11 +32,11 @@ func openRemote(ctx context.Context, location string, access store.Access) (stor
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	below, err := http.Open(u.ResolveReference(&url.URL{Path: ".", RawQuery: u.RawQuery}).String(), http.OptionsOf(ctx))
+	below, err := httpstore.Open(u.ResolveReference(&url.URL{Path: ".", RawQuery: u.RawQuery}).String(), httpstore.OptionsOf(ctx))
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	s, err := zip.Open(ctx, below, key, nil)
+	s, err := zipstore.Open(ctx, below, key, nil)
 	if err != nil {
 		return nil, store.Path{}, errors.Join(err, below.Close())
 	}

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	remote "varve.dev/zarr/store/http"
+	"varve.dev/zarr/store/httpstore"
 )
 
 // publishArrays creates a group of arrays of several kinds in a directory and returns it,
@@ -157,7 +157,7 @@ func TestRemoteErrors(t *testing.T) {
 	defer server.Close()
 	ctx := t.Context()
 	secret := strings.Replace(server.URL, "//", "//me:canary@", 1) + "/none?sig=canary"
-	believing := remote.WithOptions(ctx, &remote.Options{Missing: []int{403}})
+	believing := httpstore.WithOptions(ctx, &httpstore.Options{Missing: []int{403}})
 	for name, c := range map[string]struct {
 		do   func() error
 		want error
@@ -211,7 +211,7 @@ func TestRemoteMissingChunks(t *testing.T) {
 	}))
 	defer server.Close()
 	for _, missing := range [][]int{nil, {403}} {
-		ctx := remote.WithOptions(t.Context(), &remote.Options{Missing: missing})
+		ctx := httpstore.WithOptions(t.Context(), &httpstore.Options{Missing: missing})
 		a, err := zarr.OpenArray(ctx, server.URL, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // TestRemovalFinishes stops the machine before every third operation of a change of
@@ -50,7 +50,7 @@ func TestRemovalFinishes(t *testing.T) {
 				}
 				label := fmt.Sprintf("operation %d", n)
 				visible := snapshot(t, disk, label)
-				if err := c.remove(zarr.On(file.On(disk, nil))); err != nil {
+				if err := c.remove(zarr.On(filestore.On(disk, nil))); err != nil {
 					t.Fatalf("%s: %v", label, err)
 				}
 				if g, err = openDataset(ctx, disk); err != nil {

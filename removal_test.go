@@ -17,15 +17,15 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // huge is a store in memory that seems to hold a value of eight bytes under the key of
 // every chunk; those that are deleted are not stored one by one. It counts what it is
 // asked for.
 type huge struct {
-	*memory.Store
+	*memstore.Store
 	mu    sync.Mutex
 	gone  map[string]bool
 	asked int
@@ -95,7 +95,7 @@ func (b hugeBatch) Discard()                                        {}
 // newHuge returns an array of chunks of two float32 in such a store.
 func newHuge(t testing.TB, shape []int64, cuts ...grid.Cut) (*huge, *zarr.Array) {
 	t.Helper()
-	s := &huge{Store: memory.New(), gone: map[string]bool{}}
+	s := &huge{Store: memstore.New(), gone: map[string]bool{}}
 	a, err := zarr.On(s).CreateArray(context.Background(), "a", zarr.Spec{Shape: shape, Type: dtype.Of[float32](), Chunks: cuts, Codecs: plain()}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestSlabListing(t *testing.T) {
 	ctx, disk := t.Context(), vfs.NewDisk()
 	var mu sync.Mutex
 	var opened []string
-	s := file.On(vfs.Hook(disk, func(op vfs.Op) error {
+	s := filestore.On(vfs.Hook(disk, func(op vfs.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if op.Kind == "readdir" {
@@ -228,7 +228,7 @@ func TestSlabListing(t *testing.T) {
 // somebody else.
 func TestRemovalAgain(t *testing.T) {
 	ctx := t.Context()
-	hierarchy := func(fsys vfs.FS) *zarr.Hierarchy { return zarr.On(file.On(fsys, nil)) }
+	hierarchy := func(fsys vfs.FS) *zarr.Hierarchy { return zarr.On(filestore.On(fsys, nil)) }
 	opt := &zarr.Options{Write: true}
 	for name, do := range map[string]func(h *zarr.Hierarchy) error{
 		"remove": func(h *zarr.Hierarchy) error { return h.Delete(ctx, "g", opt) },
@@ -298,7 +298,7 @@ func TestRefusedRemoval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := file.On(vfs.Hook(root, func(op vfs.Op) error {
+			s := filestore.On(vfs.Hook(root, func(op vfs.Op) error {
 				if refused && op.Kind == "remove" && op.Name >= kept && strings.HasPrefix(op.Name, "a/c/") && !strings.Contains(op.Name, "__") {
 					return fs.ErrPermission
 				}

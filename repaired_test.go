@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // repairedDocument has all that is repaired in documents of format 3 at once.
@@ -73,7 +73,7 @@ func TestRepairedGrows(t *testing.T) {
 // are such arrays, and writes other spellings as they are specified. An array like one
 // that was repaired is as it is specified.
 func TestStrictCodecs(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memory.New())
+	ctx, h := t.Context(), zarr.On(memstore.New())
 	pair, err := dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int16]()}, dtype.Field{Name: "b", Type: dtype.Of[float32]()})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestStrictCodecs(t *testing.T) {
 	}
 	named := []metadata.Extension{{Name: "transpose", Configuration: []byte(`{"order":"F"}`)}, {Name: "endian", Configuration: []byte(`{"endian":"big"}`)}}
 	for _, format := range []int{2, 3} {
-		a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int16](), Codecs: named, Format: format}, nil)
+		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int16](), Codecs: named, Format: format}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

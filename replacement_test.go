@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -74,7 +74,7 @@ func TestWriteToReplaced(t *testing.T) {
 			},
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
-				ctx, below := t.Context(), memory.New()
+				ctx, below := t.Context(), memstore.New()
 				h := zarr.On(below)
 				if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
 					t.Fatal(err)
@@ -110,7 +110,7 @@ func TestWriteToReplaced(t *testing.T) {
 func TestWriteToOtherType(t *testing.T) {
 	for name, extent := range map[string]int64{"border": 5, "no border": 4} {
 		t.Run(name, func(t *testing.T) {
-			ctx, h := t.Context(), zarr.On(memory.New())
+			ctx, h := t.Context(), zarr.On(memstore.New())
 			spec := every(extent, 2)
 			a, err := h.CreateArray(ctx, "", spec, nil)
 			if err != nil {

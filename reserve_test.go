@@ -13,15 +13,15 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 // TestReserve fills parts at one time, from two programs, in stores with and without
 // locks: nothing is visible before all is.
 func TestReserve(t *testing.T) {
-	locked := memory.New()
-	for name, s := range map[string]store.Store{"locks": locked, "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+	locked := memstore.New()
+	for name, s := range map[string]store.Store{"locks": locked, "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		for path, cut := range map[string]grid.Cut{"listed": grid.Edges(2, 1), "regular": grid.Every(3)} {
 			ctx, path := t.Context(), name+"/"+path
 			a, err := zarr.On(s).CreateArray(ctx, path, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}, nil)
@@ -87,7 +87,7 @@ func TestReserve(t *testing.T) {
 // TestCancelReservation gives room back: the edges are gone, and what was written never
 // shows.
 func TestCancelReservation(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}}
 	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestCancelReservation(t *testing.T) {
 // TestReserveLeftovers has chunks of others under the keys of a part, from before the
 // reservation and after it: the part is not written, and they never show.
 func TestReserveLeftovers(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		ctx := t.Context()
 		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}, Codecs: plain()}
 		a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
@@ -162,7 +162,7 @@ func TestReserveLeftovers(t *testing.T) {
 // TestReservedArray says who holds an array to all who want to change it, and to one who
 // has given it back that it has.
 func TestReservedArray(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memory.New())
+	ctx, h := t.Context(), zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "g/a", edges(2), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestReservedArray(t *testing.T) {
 // TestCancelKeepsOtherAxes gives back what was reserved and nothing else, also where
 // another program took no notice of it.
 func TestCancelKeepsOtherAxes(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(4), grid.Edges(2, 3, 4)}}
 	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
 	if err != nil {
@@ -233,7 +233,7 @@ func TestCancelKeepsOtherAxes(t *testing.T) {
 
 // TestReadBeyond reads what another program has appended since the array was opened.
 func TestReadBeyond(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memory.New())
+	ctx, h := t.Context(), zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "a", edges(4), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestReadBeyond(t *testing.T) {
 // different lengths.
 func TestGroupAppendDimensions(t *testing.T) {
 	ctx := t.Context()
-	g, err := zarr.On(memory.New()).CreateGroup(ctx, "g", nil, nil)
+	g, err := zarr.On(memstore.New()).CreateGroup(ctx, "g", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestGroupAppendDimensions(t *testing.T) {
 // group that it is in: nothing changes and the error says who holds it. Once it is
 // cancelled all of that works.
 func TestRemoveReserved(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memory.New(), "conditions": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			ctx, h, write := t.Context(), zarr.On(s), &zarr.Options{Write: true}
 			if _, err := h.CreateGroup(ctx, "g", nil, nil); err != nil {

@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // square returns an array of n×n float32 in chunks of c×c, in inner chunks of inner×inner
@@ -20,7 +20,7 @@ func square(b testing.TB, n, c, inner int64) *zarr.Array {
 	if inner > 0 {
 		spec.InnerChunks = []grid.Cut{grid.Every(inner), grid.Every(inner)}
 	}
-	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", spec, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

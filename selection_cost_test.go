@@ -15,7 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec/blosc"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
@@ -24,7 +24,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestPickedPartsOfChunks is TestPartsOfChunks for lists and points.
@@ -32,13 +32,13 @@ func TestPickedPartsOfChunks(t *testing.T) {
 	ctx := context.Background()
 	all := everyElement([]int64{500, 700})
 	for name, codecs := range map[string][]metadata.Extension{
-		"little":           {zarrbytes.Extension("little")},
-		"transposed":       {transpose.Extension(1, 0), zarrbytes.Extension("big")},
-		"blosc":            {zarrbytes.Extension("little"), blosc.Extension(blosc.Options{Level: 1, Element: 2, Block: 4096})},
-		"blosc transposed": {transpose.Extension(1, 0), zarrbytes.Extension("little"), blosc.Extension(blosc.Options{Level: 1, Element: 2, Block: 4096}), crc32c.Extension()},
+		"little":           {bytescodec.Extension("little")},
+		"transposed":       {transpose.Extension(1, 0), bytescodec.Extension("big")},
+		"blosc":            {bytescodec.Extension("little"), blosc.Extension(blosc.Options{Level: 1, Element: 2, Block: 4096})},
+		"blosc transposed": {transpose.Extension(1, 0), bytescodec.Extension("little"), blosc.Extension(blosc.Options{Level: 1, Element: 2, Block: 4096}), crc32c.Extension()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := largeArray(t, memory.New(), codecs...)
+			a := largeArray(t, memstore.New(), codecs...)
 			whole := must(zarr.Read[int16](ctx, a, nil))
 			m := &model{shape: whole.Shape, size: 2, data: bytesOf(whole.Data)}
 			rapid.Check(t, func(t *rapid.T) {
@@ -69,8 +69,8 @@ func TestPickedPartsOfChunks(t *testing.T) {
 // points and lists.
 func TestPointsCostWhatTheyTouch(t *testing.T) {
 	ctx := context.Background()
-	m := &meter{Store: memory.New()}
-	a := largeArray(t, m, zarrbytes.Extension("little"))
+	m := &meter{Store: memstore.New()}
+	a := largeArray(t, m, bytescodec.Extension("little"))
 	for _, tt := range []struct {
 		name        string
 		sel         selection.Selection
@@ -103,7 +103,7 @@ func TestSparsePoints(t *testing.T) {
 	racing.Skip(t)
 	ctx := context.Background()
 	const n, side = 100_000, 2000 // 10^6 chunks of 2×2
-	s := &noted{Store: memory.New()}
+	s := &noted{Store: memstore.New()}
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{side, side}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: plain(),
 		FillValue: []byte("-1"),
@@ -150,7 +150,7 @@ func TestSparsePoints(t *testing.T) {
 
 // noted is a store that notes of which chunks something is read.
 type noted struct {
-	*memory.Store
+	*memstore.Store
 	mu   sync.Mutex
 	gets []store.Key
 }
@@ -186,10 +186,10 @@ func (s *noted) check(t *testing.T, what string, n int) {
 // index, and inner chunks that hold what is selected.
 func TestShardedPoints(t *testing.T) {
 	ctx := context.Background()
-	m := &meter{Store: memory.New()}
+	m := &meter{Store: memstore.New()}
 	a, err := zarr.On(m).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{1024, 1024}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1024), grid.Every(1024)},
-		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64)}, Codecs: []metadata.Extension{zarrbytes.Extension("")},
+		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +247,7 @@ func TestCoveredChunks(t *testing.T) {
 			"backwards": selection.Basic{selection.Stepped(selection.Open, selection.Open, -1)},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				s := &noted{Store: memory.New()}
+				s := &noted{Store: memstore.New()}
 				a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
 					Shape: []int64{6, 4}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, InnerChunks: inner,
 				}, nil)

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // chosen is a block of elements by their numbers in an array in C order: what a selection
@@ -255,7 +255,7 @@ func TestSelectionModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		spec, opt := drawSpecOf(t, rapid.SampledFrom(types).Draw(t, "type")), drawOptions(t)
-		a, err := zarr.On(memory.New()).CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: opt})
+		a, err := zarr.On(memstore.New()).CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestSelectionModelText is TestSelectionModel of elements that differ in length.
@@ -28,7 +28,7 @@ func TestSelectionModelText(t *testing.T) {
 		if rapid.Bool().Draw(t, "shards") {
 			spec.InnerChunks = []grid.Cut{grid.Every(2), grid.Every(1)}
 		}
-		a, err := zarr.On(memory.New()).CreateArray(ctx, "", spec, nil)
+		a, err := zarr.On(memstore.New()).CreateArray(ctx, "", spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

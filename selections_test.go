@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // selected is a row of testdata/selections.zip: what zarr-python 3.4.1 and NumPy select.
@@ -114,7 +114,7 @@ func (s *selected) selection(shape []int64) selection.Selection {
 // inMemory returns a store in memory that holds the files of a folder.
 func inMemory(t testing.TB, fsys fs.FS) store.Store {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

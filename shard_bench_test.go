@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // cube returns an array of one shard of n³ inner chunks of 4³ bytes that are not
@@ -23,9 +23,9 @@ import (
 func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	b.Helper()
 	side := 4 * n
-	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", zarr.Spec{
 		Shape: []int64{side, side, side}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(side), grid.Every(side), grid.Every(side)},
-		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: []metadata.Extension{zarrbytes.Extension("")},
+		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, &zarr.CreateOptions{Options: opt})
 	if err != nil {
 		b.Fatal(err)
@@ -103,7 +103,7 @@ func BenchmarkShard(b *testing.B) {
 // BenchmarkSmallShards codes many shards of few inner chunks, 4096 of 8.
 func BenchmarkSmallShards(b *testing.B) {
 	ctx := context.Background()
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{128, 128, 128}, Type: dtype.Of[uint16](), Codecs: plain(),
 		Chunks: []grid.Cut{grid.Every(8), grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)},
 	}, nil)
@@ -142,7 +142,7 @@ func BenchmarkRandomInner(b *testing.B) {
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{512, 512, 512}, Type: dtype.Of[uint16](), Chunks: []grid.Cut{grid.Every(256), grid.Every(256), grid.Every(256)},
 		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)},
-		Codecs:      []metadata.Extension{zarrbytes.Extension("little"), zstd.Extension(0, false)},
+		Codecs:      []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
 		b.Fatal(err)

@@ -23,8 +23,8 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -195,7 +195,7 @@ func TestConcurrentShard(t *testing.T) {
 	for strategy, how := range strategies {
 		for mix, hooks := range faultMixes {
 			t.Run(strategy+", faults: "+mix, func(t *testing.T) {
-				m, before, updates := memory.New(), faultsMade.Load(), updatesOf(true)
+				m, before, updates := memstore.New(), faultsMade.Load(), updatesOf(true)
 				var conflicts, requests atomic.Int64
 				if _, err := zarr.On(m).CreateArray(t.Context(), "a", updated(), nil); err != nil {
 					t.Fatal(err)
@@ -268,7 +268,7 @@ func watchUpdates(t *testing.T, writers *errgroup.Group, s store.Store, updates 
 func TestConcurrentShardInMemory(t *testing.T) {
 	for strategy, how := range strategies {
 		t.Run(strategy, func(t *testing.T) {
-			m, updates := memory.New(), updatesOf(true)
+			m, updates := memstore.New(), updatesOf(true)
 			if _, err := zarr.On(m).CreateArray(t.Context(), "a", updated(), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -312,7 +312,7 @@ func TestConcurrentShardInFiles(t *testing.T) {
 
 // updateInChild makes the updates of some writers in a directory when it is told to.
 func updateInChild(args []string) error {
-	s, err := file.Open(args[0], nil)
+	s, err := filestore.Open(args[0], nil)
 	if err != nil {
 		return err
 	}

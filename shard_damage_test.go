@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/strided"
 )
@@ -254,11 +254,11 @@ func (r *rottenReaders) tryBlind(t *testing.T, data []byte, label string) {
 }
 
 // damagedStores are stores with a damaged shard, by what they can do.
-func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name string, s *memory.Store, h *zarr.Hierarchy)) {
+func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name string, s *memstore.Store, h *zarr.Hierarchy)) {
 	t.Helper()
-	for name, wrap := range map[string]func(*memory.Store) store.Store{
-		"memory":      func(m *memory.Store) store.Store { return m },
-		"conditional": func(m *memory.Store) store.Store { return storetest.Conditional(m, storetest.Hooks{}) },
+	for name, wrap := range map[string]func(*memstore.Store) store.Store{
+		"memory":      func(m *memstore.Store) store.Store { return m },
+		"conditional": func(m *memstore.Store) store.Store { return storetest.Conditional(m, storetest.Hooks{}) },
 	} {
 		m := s.inMemory(t)
 		if _, err := m.Put(t.Context(), s.key, data, store.Flush); err != nil {
@@ -283,7 +283,7 @@ func TestShardFlipsAndWrites(t *testing.T) {
 			for i := len(strategy) % every; i < len(s.data); i += every {
 				data := slices.Clone(s.data)
 				data[i] ^= 1 << (i % 8)
-				damagedStores(t, s, data, func(name string, m *memory.Store, h *zarr.Hierarchy) {
+				damagedStores(t, s, data, func(name string, m *memstore.Store, h *zarr.Hierarchy) {
 					tries++
 					w := &damagedWrite{goldenShard: s, m: m, h: h, strategy: strategy, hurt: s.owner(i), label: fmt.Sprintf("%s, %s: byte %d", strategy, name, i)}
 					failed += w.run(t)
@@ -300,7 +300,7 @@ func TestShardFlipsAndWrites(t *testing.T) {
 // damagedWrite changes one damaged shard.
 type damagedWrite struct {
 	*goldenShard
-	m        *memory.Store
+	m        *memstore.Store
 	h        *zarr.Hierarchy
 	strategy string
 	hurt     int

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -92,9 +92,9 @@ func (g *goldenArray) parse(t testing.TB) {
 }
 
 // inMemory returns a store with the files of the array.
-func (g *goldenArray) inMemory(t testing.TB) *memory.Store {
+func (g *goldenArray) inMemory(t testing.TB) *memstore.Store {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	for key, data := range g.files {
 		if _, err := s.Put(context.Background(), key, data, store.Flush); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -60,7 +60,7 @@ type pinned struct {
 
 func newPinned(t *testing.T, spec zarr.Spec, how zarr.Shards) *pinned {
 	t.Helper()
-	m := memory.New()
+	m := memstore.New()
 	p := &pinned{store: &meddler{ObjectStore: storetest.Conditional(m, storetest.Hooks{})}, quiet: zarr.On(storetest.Conditional(m, storetest.Hooks{}))}
 	if _, err := p.quiet.CreateArray(t.Context(), "a", spec, nil); err != nil {
 		t.Fatal(err)
@@ -243,8 +243,8 @@ func TestStaleIndex(t *testing.T) {
 func TestStaleTail(t *testing.T) {
 	for strategy, how := range strategies {
 		for kind, newStore := range map[string]func() store.Store{
-			"memory":      func() store.Store { return memory.New() },
-			"conditional": func() store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+			"memory":      func() store.Store { return memstore.New() },
+			"conditional": func() store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
 			"file":        func() store.Store { return openStore(t, t.TempDir()) },
 		} {
 			for _, large := range []bool{false, true} {
@@ -300,8 +300,8 @@ func TestStaleIndexOfLargeShards(t *testing.T) {
 	const inner, n = 40_000, 400_000
 	for strategy, how := range strategies {
 		for kind, newStore := range map[string]func() store.Store{
-			"memory":      func() store.Store { return memory.New() },
-			"conditional": func() store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+			"memory":      func() store.Store { return memstore.New() },
+			"conditional": func() store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
 			"file":        func() store.Store { return openStore(t, t.TempDir()) },
 		} {
 			t.Run(strategy+" in "+kind, func(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -53,7 +53,7 @@ type far struct {
 }
 
 func newFar() far {
-	return far{storetest.Conditional(memory.New(), storetest.Hooks{}), new(requests)}
+	return far{storetest.Conditional(memstore.New(), storetest.Hooks{}), new(requests)}
 }
 
 // asked tells a range in few words.
@@ -166,7 +166,7 @@ func tenBytes(t *testing.T, s store.Store, shards grid.Cut, empty bool) *zarr.Ar
 	h := zarr.On(s)
 	_, err := h.CreateArray(t.Context(), "a", zarr.Spec{
 		Shape: []int64{10}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(2)},
-		Codecs: []metadata.Extension{zarrbytes.Extension("")},
+		Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, nil)
 	open := func() (*zarr.Array, error) {
 		return h.OpenArray(t.Context(), "a", &zarr.Options{Write: true, SingleWriter: true, Concurrency: 1})

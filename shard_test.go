@@ -14,16 +14,16 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -32,7 +32,7 @@ import (
 func TestInnerGrids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
-		spec := zarr.Spec{Type: dtype.Of[int16](), Codecs: []metadata.Extension{zarrbytes.Extension("big"), crc32c.Extension()}}
+		spec := zarr.Spec{Type: dtype.Of[int16](), Codecs: []metadata.Extension{bytescodec.Extension("big"), crc32c.Extension()}}
 		rank := rapid.IntRange(1, 3).Draw(t, "rank")
 		for range rank {
 			lengths := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 4).Draw(t, "inner")
@@ -45,7 +45,7 @@ func TestInnerGrids(t *testing.T) {
 			spec.InnerChunks = append(spec.InnerChunks, grid.Edges(lengths...))
 		}
 		opt := drawOptions(t)
-		h := zarr.On(memory.New())
+		h := zarr.On(memstore.New())
 		a, err := h.CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestInner(t *testing.T) {
 		spec := drawSpec(t)
 		rank := len(spec.Shape)
 		spec.Codecs = drawShards(t, rank, drawCodecs(t, spec.Type, rank))
-		a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", spec, &zarr.CreateOptions{Options: drawOptions(t)})
+		a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, &zarr.CreateOptions{Options: drawOptions(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestInner(t *testing.T) {
 // shardedAxis creates an array of int32 along one axis.
 func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", zarr.Spec{
 		Shape: []int64{extent}, Type: dtype.Of[int32](), Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(inner)},
 	}, nil)
 	if err != nil {
@@ -270,9 +270,9 @@ func TestRefusedShapes(t *testing.T) {
 // cannot be had, but have to be whole.
 func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
-	shards := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{zarrbytes.Extension("little")}}))
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "a", zarr.Spec{
-		Shape: []int64{60}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, gzip.Extension(1)},
+	shards := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}))
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{
+		Shape: []int64{60}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, gzipcodec.Extension(1)},
 	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +298,7 @@ func TestInnerExtension(t *testing.T) {
 }
 
 // unversioned is a store that writes and lists, and compares nothing.
-type unversioned struct{ m *memory.Store }
+type unversioned struct{ m *memstore.Store }
 
 func (u unversioned) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	data, info, err := u.m.Get(ctx, key, q, dst)
@@ -323,7 +323,7 @@ func TestSharedWriters(t *testing.T) {
 	spec := zarr.Spec{
 		Shape: []int64{8}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 	}
-	h := zarr.On(unversioned{memory.New()})
+	h := zarr.On(unversioned{memstore.New()})
 	a, err := h.CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func TestSharedWriters(t *testing.T) {
 	if !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
 		t.Errorf("%v", err)
 	}
-	for _, s := range []store.Store{memory.New(), openStore(t, t.TempDir())} {
+	for _, s := range []store.Store{memstore.New(), openStore(t, t.TempDir())} {
 		opt := &zarr.CreateOptions{Options: zarr.Options{SharedWriters: true}}
 		if _, err := zarr.On(s).CreateArray(ctx, "a", spec, opt); err != nil {
 			t.Error(err)

@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -50,15 +50,15 @@ func (f *faulty) fault() error {
 // onDisk is a faulty array in files.
 func (f *faulty) onDisk() {
 	disk := vfs.NewDisk()
-	f.sound = zarr.On(file.On(disk, nil))
+	f.sound = zarr.On(filestore.On(disk, nil))
 	f.open = func() *zarr.Hierarchy {
-		return zarr.On(file.On(vfs.Hook(disk, func(vfs.Op) error { return f.fault() }), nil))
+		return zarr.On(filestore.On(vfs.Hook(disk, func(vfs.Op) error { return f.fault() }), nil))
 	}
 }
 
 // onObjects is a faulty array in an object store without locks, which loses answers, too.
 func (f *faulty) onObjects() {
-	s := memory.New()
+	s := memstore.New()
 	f.sound = zarr.On(storetest.Conditional(s, storetest.Hooks{}))
 	f.open = func() *zarr.Hierarchy {
 		return zarr.On(storetest.Conditional(s, storetest.Hooks{

@@ -19,7 +19,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 func init() { roles["acknowledge"] = acknowledgeInChild }
@@ -30,7 +30,7 @@ const mostAppends = 9999
 // acknowledgeInChild appends to the array in a directory for as long as it lives, and
 // tells of each append once it is made.
 func acknowledgeInChild(args []string) error {
-	s, err := file.Open(args[0], nil)
+	s, err := filestore.Open(args[0], nil)
 	if err != nil {
 		return err
 	}

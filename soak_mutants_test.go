@@ -24,9 +24,9 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	varvezip "varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // sample is a store whose bytes are changed.
@@ -117,7 +117,7 @@ func contents(t *testing.T, s store.Store) map[string][]byte {
 // die.
 func halfway(t *testing.T, n int, consolidated bool) *sample {
 	t.Helper()
-	ctx, m := t.Context(), memory.New()
+	ctx, m := t.Context(), memstore.New()
 	h := zarr.On(storetest.Conditional(m, storetest.Hooks{}))
 	g := must(h.CreateGroup(ctx, "", map[string]int{"x": 1}, nil))
 	specs := []zarr.Spec{shardsOf8(3), edges(1, 2), edges(3)}
@@ -265,7 +265,7 @@ func mutate(r *rand.Rand, data, other []byte, meta bool) []byte {
 }
 
 // mutant returns a store like the sample, with up to three changes.
-func (s *sample) mutant(r *rand.Rand, other *sample) *memory.Store {
+func (s *sample) mutant(r *rand.Rand, other *sample) *memstore.Store {
 	files := maps.Clone(s.files)
 	for range 1 + r.IntN(3) {
 		name := s.names[r.IntN(len(s.names))]
@@ -282,7 +282,7 @@ func (s *sample) mutant(r *rand.Rand, other *sample) *memory.Store {
 			files[name] = mutate(r, files[name], from, isMeta(name))
 		}
 	}
-	m := memory.New()
+	m := memstore.New()
 	for name, data := range files {
 		must(m.Put(context.Background(), store.MustKey(name), data, store.Flush))
 	}
@@ -441,7 +441,7 @@ func TestSoakMutants(t *testing.T) {
 }
 
 // exploreOne says which mutant it was that panicked.
-func exploreOne(t *testing.T, label string, e *explorer, s *sample, m *memory.Store) {
+func exploreOne(t *testing.T, label string, e *explorer, s *sample, m *memstore.Store) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.Errorf("%s: %v", label, p)
@@ -453,7 +453,7 @@ func exploreOne(t *testing.T, label string, e *explorer, s *sample, m *memory.St
 		return
 	}
 	e.write = false
-	z, err := varvezip.Open(e.ctx, m, store.MustKey(s.names[0]), nil)
+	z, err := zipstore.Open(e.ctx, m, store.MustKey(s.names[0]), nil)
 	if e.note(err); err == nil {
 		e.all(z)
 		e.note(z.Close())

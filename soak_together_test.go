@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // together is two arrays that many goroutines use at once. The board has fixed chunks,
@@ -264,8 +264,8 @@ func TestSoakTogether(t *testing.T) {
 		"edges": {edges(chunks...), growing["edges"]}, "regular": {every(boardRows, 8), growing["regular"]}, "shards": {sharded8(), shardsOf8(batchRows)},
 	} {
 		for where, open := range map[string]func() store.Store{
-			"memory": func() store.Store { return memory.New() }, "file": func() store.Store { return openStore(t, t.TempDir()) },
-			"objects": func() store.Store { return conditional(memory.New()) },
+			"memory": func() store.Store { return memstore.New() }, "file": func() store.Store { return openStore(t, t.TempDir()) },
+			"objects": func() store.Store { return conditional(memstore.New()) },
 		} {
 			t.Run(name+" in "+where, func(t *testing.T) {
 				for left := operations; left > 0; left -= perRound {

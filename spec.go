@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
@@ -193,7 +193,7 @@ func (s *Spec) chain() []metadata.Extension {
 	if s.Type.Ordered() {
 		order = "little"
 	}
-	return []metadata.Extension{zarrbytes.Extension(order), zstd.Extension(0, false)}
+	return []metadata.Extension{bytescodec.Extension(order), zstd.Extension(0, false)}
 }
 
 func (s *Spec) names() ([]*string, error) {

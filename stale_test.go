@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/strided"
 )
@@ -103,7 +103,7 @@ func TestLeftovers(t *testing.T) {
 		for _, fenced := range []bool{false, true} {
 			for kind, spec := range map[string]zarr.Spec{"listed": raw(edges(1, 2)), "regular": raw(every(3, 3))} {
 				ctx := t.Context()
-				var s store.Store = memory.New()
+				var s store.Store = memstore.New()
 				if fenced {
 					s = conditional(s)
 				}
@@ -143,7 +143,7 @@ func TestLeftovers(t *testing.T) {
 // TestAppendOverTail appends to a chunk in which another program has left elements beyond
 // the array: none of them is there afterwards, whoever makes the array grow next.
 func TestAppendOverTail(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memory.New(), "fenced": conditional(memory.New())} {
+	for name, s := range map[string]store.Store{"locks": memstore.New(), "fenced": conditional(memstore.New())} {
 		a, err := zarr.On(s).CreateArray(t.Context(), "a", raw(every(2, 4)), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -8,13 +8,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // metered is a store that counts the values which are written, and their bytes.
 type metered struct {
-	*memory.Store
+	*memstore.Store
 	puts, bytes atomic.Int64
 }
 
@@ -120,12 +120,12 @@ func benchStream(b *testing.B, where string, spec zarr.Spec, size int64, run fun
 	ctx := context.Background()
 	b.SetBytes(size)
 	var overhead, peak float64
-	counted := &metered{Store: memory.New()}
+	counted := &metered{Store: memstore.New()}
 	for i := range b.N {
 		b.StopTimer()
 		var s store.Store = counted
 		if where == "local" {
-			local, err := file.Open(b.TempDir(), nil)
+			local, err := filestore.Open(b.TempDir(), nil)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // images is the spec of an empty stack of 16-bit images, in shards of so many, and inner
@@ -56,7 +56,7 @@ func TestStreamMemory(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := t.Context()
-			s, err := file.Open(t.TempDir(), nil)
+			s, err := filestore.Open(t.TempDir(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func heap() int64 {
 // an axis that is not the first.
 func TestStreamLongChunk(t *testing.T) {
 	const row, planes = 1 << 20, 12
-	a, err := zarr.On(memory.New()).CreateArray(t.Context(), "a", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "a", zarr.Spec{
 		Shape: []int64{2, 0, row}, Type: dtype.Of[uint8](), Codecs: plain(), Chunks: []grid.Cut{grid.Every(2), grid.Every(planes), grid.Every(row)},
 	}, nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/strided"
 )
@@ -66,9 +66,9 @@ type streamModel struct {
 // them. What is visible is what the stream says, and nothing else.
 func TestStreamModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var s store.Store = memory.New()
+		var s store.Store = memstore.New()
 		if rapid.IntRange(0, 3).Draw(rt, "without locks") == 0 {
-			s = storetest.Conditional(memory.New(), storetest.Hooks{})
+			s = storetest.Conditional(memstore.New(), storetest.Hooks{})
 		}
 		m := &streamModel{h: zarr.On(s), opt: drawOptions(rt)}
 		var spec zarr.Spec

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -184,7 +184,7 @@ func TestStreamGrowth(t *testing.T) {
 		{"from nothing", within(listedStack(8), 0, 4, 6), zarr.StreamOptions{}, []int32{3}, "[8]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, total := memory.New(), int32(tt.spec.Shape[0])
+			s, total := memstore.New(), int32(tt.spec.Shape[0])
 			_, stream := streaming(t, s, tt.spec, &tt.opt)
 			for i, n := range tt.planes {
 				total += n
@@ -210,7 +210,7 @@ func TestStreamGrowth(t *testing.T) {
 // TestStreamLastChunk closes a stream whose last shard would not hold whole inner chunks:
 // that is refused, and nothing is lost.
 func TestStreamLastChunk(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	_, stream := streaming(t, s, listedStack(8), nil)
 	feed(t, stream, 11, 4)
 	wantNumbers(t, s, 16)
@@ -254,7 +254,7 @@ func TestStreamRefused(t *testing.T) {
 		{"no room for a chunk", within(stack(), 1<<63-2, 4, 6), 0, zarr.StreamOptions{}, zarr.ErrOverflow, "overflow", []string{"axis 0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := zarr.On(memory.New()).CreateArray(ctx, "a", tt.spec, nil)
+			a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", tt.spec, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,7 +262,7 @@ func TestStreamRefused(t *testing.T) {
 			expect(t, err, tt.is, tt.kind, tt.words...)
 		})
 	}
-	s := memory.New()
+	s := memstore.New()
 	a, stream := streaming(t, s, stack(), nil)
 	expect(t, zarr.WritePlanes(ctx, stream, make([]int32, planeLen+1)), zarr.ErrInvalidArgument, "invalid-argument", "100 bytes", "96 bytes")
 	expect(t, zarr.WritePlanes(ctx, stream, make([]int16, planeLen)), zarr.ErrInvalidArgument, "invalid-argument", "int32", "int16")
@@ -310,7 +310,7 @@ func TestStreamOvertaken(t *testing.T) {
 		}, "replaced"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, s := t.Context(), memory.New()
+			ctx, s := t.Context(), memstore.New()
 			a, stream := streaming(t, s, stack(), nil)
 			feed(t, stream, 7, 1)
 			if err := tt.do(ctx, s, a); err != nil {
@@ -337,7 +337,7 @@ func TestStreamOvertaken(t *testing.T) {
 func TestStreamAgain(t *testing.T) {
 	broken := errors.New("broken")
 	for n := 0; ; n++ {
-		s, operation := memory.New(), -1000
+		s, operation := memstore.New(), -1000
 		hooks := storetest.Hooks{Before: func(context.Context, storetest.Op) error {
 			if operation++; operation-1 == n {
 				return broken
@@ -384,7 +384,7 @@ func TestStreamInnerGrid(t *testing.T) {
 		for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append} {
 			spec.Type = dtype.Of[int32]()
 			opt := zarr.Options{Write: true, Experimental: zarr.Experimental{InnerChunks: true}, Shards: zarr.Shards{Strategy: strategy}}
-			a, err := zarr.On(memory.New()).CreateArray(t.Context(), "a", spec, &zarr.CreateOptions{Options: opt})
+			a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "a", spec, &zarr.CreateOptions{Options: opt})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -412,8 +412,8 @@ func TestStreamInnerGrid(t *testing.T) {
 func TestConcurrentStreams(t *testing.T) {
 	const writers, batches, rows = 4, 12, 3
 	for name, open := range map[string]func() store.Store{
-		"with locks": func() store.Store { return memory.New() },
-		"without":    func() store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+		"with locks": func() store.Store { return memstore.New() },
+		"without":    func() store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open()

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // longBytes is how many bytes the elements of a chunk of longElements have.
@@ -47,7 +47,7 @@ func elementsInOne(t *testing.T, values [][]byte, sharded bool) *zarr.Array {
 	if sharded {
 		spec.InnerChunks = spec.Chunks
 	}
-	a, err := zarr.On(memory.New()).CreateArray(t.Context(), "", spec, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "", spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, values)
 	}

@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // runs returns a zstd frame that does not say how long it is: a chunk of one text of n
@@ -51,7 +51,7 @@ func runs(n int) []byte {
 // in few bytes; inner chunks have a shard each.
 func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *zarr.Array {
 	t.Helper()
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
 		Shape: []int64{int64(chunks)}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)},
 		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
@@ -177,7 +177,7 @@ func TestLimitsOfText(t *testing.T) {
 
 // TestClaimOfText refuses a short frame that claims to be long, at once.
 func TestClaimOfText(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{1}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)}, Format: 2,
 		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // endless returns a context for what would never end if it asked for every chunk.
@@ -31,7 +31,7 @@ func empty(t interface {
 }, fill string, shape []int64, cuts ...grid.Cut) *zarr.Array {
 	t.Helper()
 	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts, FillValue: []byte(fill)}
-	a, err := zarr.On(memory.New()).CreateArray(context.Background(), "", spec, nil)
+	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestCompareSparse(t *testing.T) {
 }
 
 // unlisted is a store that cannot list.
-type unlisted struct{ s *memory.Store }
+type unlisted struct{ s *memstore.Store }
 
 func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	return u.s.Get(ctx, key, q, dst)
@@ -141,7 +141,7 @@ func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 // TestHugeUnlisted checks that nobody begins to ask for chunks one by one where that
 // would never end.
 func TestHugeUnlisted(t *testing.T) {
-	ctx, s := endless(t), memory.New()
+	ctx, s := endless(t), memstore.New()
 	spec := zarr.Spec{Shape: []int64{quintillion}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(1)}}
 	if _, err := zarr.On(s).CreateArray(ctx, "", spec, nil); err != nil {
 		t.Fatal(err)

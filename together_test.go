@@ -16,7 +16,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -308,7 +308,7 @@ func TestFenceTogether(t *testing.T) {
 // mortal is a store with locks that dies with one operation: before it, or after it so
 // that only the answer is lost. A lock that was held is free then.
 type mortal struct {
-	*memory.Store
+	*memstore.Store
 	left    int  // operations until then
 	after   bool // it dies after the operation
 	revives bool // it only loses the answer
@@ -382,7 +382,7 @@ func TestLockedTogether(t *testing.T) {
 	points := 0
 	for _, m := range []mortal{{}, {after: true}, {revives: true}, {after: true, revives: true}} {
 		for n := 1; ; n++ {
-			m.Store, m.left, m.dead = memory.New(), -1, false
+			m.Store, m.left, m.dead = memstore.New(), -1, false
 			was, err := setPair(m.Store)
 			if err != nil {
 				t.Fatal(err)

@@ -15,14 +15,14 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 // TestStoreThatCannotBeCompared writes to a store whose type can be compared, but not its
 // value: a wrapper of one with functions.
 func TestStoreThatCannotBeCompared(t *testing.T) {
-	s := struct{ storetest.ObjectStore }{storetest.Conditional(memory.New(), storetest.Hooks{})}
+	s := struct{ storetest.ObjectStore }{storetest.Conditional(memstore.New(), storetest.Hooks{})}
 	a, err := zarr.On(s).CreateArray(t.Context(), "", every(6, 4), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, selection.Box{{3, 6}}, numbers(1, 3))
@@ -43,7 +43,7 @@ func TestWriteWaitsForAppend(t *testing.T) {
 		once      sync.Once
 		appending bool
 	)
-	s := storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		if !appending || op.Name == "Get" || op.Name == "Stat" {
 			return nil
 		}
@@ -85,7 +85,7 @@ func TestWriteWaitsForAppend(t *testing.T) {
 // lockedStore is a store whose lock tells whether it is held.
 type lockedStore struct {
 	storetest.ObjectStore
-	below *memory.Store
+	below *memstore.Store
 	held  atomic.Bool
 }
 
@@ -105,7 +105,7 @@ func (l *lockedStore) Lock(ctx context.Context, dir store.Path) (func() error, e
 // one is at work: the lock is held until the other one is done, too.
 func TestLockIsShared(t *testing.T) {
 	var a *zarr.Array
-	l, writes := &lockedStore{below: memory.New()}, 0
+	l, writes := &lockedStore{below: memstore.New()}, 0
 	write := func(row int64) error {
 		return zarr.Write(t.Context(), a, selection.Box{{row, row + 2}, {2, 3}}, numbers(1, 2))
 	}
@@ -143,7 +143,7 @@ func TestLockIsShared(t *testing.T) {
 func TestTurnsEnd(t *testing.T) {
 	hangs, release := make(chan bool), make(chan bool)
 	var hanging atomic.Bool
-	s := storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		if strings.HasPrefix(op.Name, "Put") && hanging.CompareAndSwap(true, false) {
 			close(hangs)
 			<-release

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // chunksOf returns the stored bytes of all chunks by their keys.
@@ -117,7 +117,7 @@ func TestUnlockThenAppend(t *testing.T) {
 	for _, fenced := range []bool{false, true} {
 		for _, trim := range []bool{false, true} {
 			ctx := t.Context()
-			var s store.Store = memory.New()
+			var s store.Store = memstore.New()
 			if fenced {
 				s = conditional(s)
 			}

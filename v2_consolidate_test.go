@@ -10,14 +10,14 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 // TestConsolidatedFollowsV2 changes nodes below groups of format 2 that have consolidated
 // metadata: the groups show the same as the nodes after every change.
 func TestConsolidatedFollowsV2(t *testing.T) {
-	for name, s := range map[string]store.Store{"memory": memory.New(), "fenced": storetest.Conditional(memory.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"memory": memstore.New(), "fenced": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			ctx, h := t.Context(), zarr.On(s)
 			a, err := h.CreateArray(ctx, "deep/two", annotated(every(6, 4)), nil)
@@ -82,7 +82,7 @@ func TestConsolidatedFollowsV2(t *testing.T) {
 // TestConsolidatedNeighboursV2 lists groups whose consolidated metadata has a damaged
 // array and one that is not known: the others are read.
 func TestConsolidatedNeighboursV2(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	h := zarr.On(s)
 	a, err := h.CreateArray(ctx, "good", asV2(every(6, 4)), nil)
 	if err == nil {
@@ -117,7 +117,7 @@ func TestConsolidatedNeighboursV2(t *testing.T) {
 // TestStaleV2 reads an array through consolidated metadata that is older than the array
 // is.
 func TestStaleV2(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	h := zarr.On(s)
 	a, err := h.CreateArray(ctx, "a", asV2(every(6, 4)), nil)
 	if err == nil {
@@ -148,7 +148,7 @@ func TestStaleV2(t *testing.T) {
 // consolidated metadata.
 func TestCreateHierarchy(t *testing.T) {
 	for _, format := range []int{2, 3} {
-		ctx, s := t.Context(), memory.New()
+		ctx, s := t.Context(), memstore.New()
 		h := zarr.On(s)
 		g, err := h.CreateGroup(ctx, "top", nil, &zarr.CreateOptions{Format: format})
 		if err == nil {
@@ -209,7 +209,7 @@ func TestSpecOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]zarr.Spec{"array": a.Spec(), "metadata": must(zarr.SpecOf(a.Metadata()))} {
-		b, err := zarr.On(memory.New()).CreateArray(ctx, "b", s, nil)
+		b, err := zarr.On(memstore.New()).CreateArray(ctx, "b", s, nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -222,7 +222,7 @@ func TestSpecOf(t *testing.T) {
 	}
 	s := a.Spec()
 	s.Format = 2
-	if _, err := zarr.On(memory.New()).CreateArray(ctx, "b", s, nil); !errors.Is(err, zarr.ErrUnsupported) {
+	if _, err := zarr.On(memstore.New()).CreateArray(ctx, "b", s, nil); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // asV2 returns the spec in format 2.
@@ -131,7 +131,7 @@ func TestCreateCrashV2(t *testing.T) {
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
 		stop, stopped := vfs.StopAt(n)
-		err := create(zarr.On(file.On(vfs.Hook(disk, stop), nil)), false)
+		err := create(zarr.On(filestore.On(vfs.Hook(disk, stop), nil)), false)
 		if !stopped() {
 			if err != nil || n < 10 {
 				t.Fatal(n, err)
@@ -139,7 +139,7 @@ func TestCreateCrashV2(t *testing.T) {
 			return
 		}
 		for label, image := range disk.Images(uint64(n), randomImages()) {
-			h := zarr.On(file.On(image, nil))
+			h := zarr.On(filestore.On(image, nil))
 			a, err := h.OpenArray(ctx, "g/a", nil)
 			if err == nil && compact(a.Attributes()) != `{"k":1}` {
 				t.Fatalf("operation %d, %s: attributes %s", n, label, a.Attributes())
@@ -159,7 +159,7 @@ func TestTogetherCrashV2(t *testing.T) {
 	ctx := context.Background()
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
-		h := zarr.On(file.On(disk, nil))
+		h := zarr.On(filestore.On(disk, nil))
 		g, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Format: 2})
 		for _, path := range []string{"a", "deep/b"} {
 			var a *zarr.Array
@@ -177,11 +177,11 @@ func TestTogetherCrashV2(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop, stopped := vfs.StopAt(n)
-		if g, err = zarr.On(file.On(vfs.Hook(disk, stop), nil)).OpenGroup(ctx, "g", &zarr.Options{Write: true, Concurrency: 1}); err == nil {
+		if g, err = zarr.On(filestore.On(vfs.Hook(disk, stop), nil)).OpenGroup(ctx, "g", &zarr.Options{Write: true, Concurrency: 1}); err == nil {
 			err = g.Append(ctx, zarr.Add("a", 0, numbers(7, 3), nil), zarr.Add("deep/b", 0, numbers(7, 3), nil))
 		}
 		for label, image := range disk.Images(uint64(n), randomImages()) {
-			checkTogetherV2(t, zarr.On(file.On(image, nil)), err == nil, label)
+			checkTogetherV2(t, zarr.On(filestore.On(image, nil)), err == nil, label)
 		}
 		if !stopped() {
 			if err != nil || n < 40 {

@@ -9,15 +9,15 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -54,8 +54,8 @@ func drawSpecV2(t *rapid.T) zarr.Spec {
 	if s.Type.Ordered() {
 		endian = rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")
 	}
-	packers := []metadata.Extension{gzip.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
-	s.Codecs = append(append(s.Codecs, zarrbytes.Extension(endian)), rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
+	packers := []metadata.Extension{gzipcodec.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
+	s.Codecs = append(append(s.Codecs, bytescodec.Extension(endian)), rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
 	return s
 }
 
@@ -66,7 +66,7 @@ func TestModelV2(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		spec := drawSpecV2(t)
-		h := zarr.On(memory.New())
+		h := zarr.On(memstore.New())
 		opt := drawOptions(t)
 		a, err := h.CreateArray(ctx, "group/array", spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {

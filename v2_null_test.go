@@ -9,13 +9,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestNullFill has arrays of format 2 whose fill value is null: every chunk that is
 // written is stored, also one of zeros, and one that is missing reads as zero.
 func TestNullFill(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
 		Format: 2, Shape: []int64{10}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3)}, FillValue: []byte(" null "),
 	}
@@ -80,7 +80,7 @@ func TestNullFillByDefault(t *testing.T) {
 		"rank 0":         {zarr.Spec{}, true, `{"_ARRAY_DIMENSIONS":[]}`},
 		"rank 0, asked":  {zarr.Spec{FillValue: []byte("1")}, false, `{"_ARRAY_DIMENSIONS":[]}`},
 	} {
-		s := memory.New()
+		s := memstore.New()
 		for _, typ := range []dtype.Type{dtype.Of[int16](), dtype.Of[float32](), dtype.Of[string](), dtype.Of[bool]()} {
 			if c.spec.FillValue != nil && typ != dtype.Of[int16]() {
 				continue

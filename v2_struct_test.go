@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // mixed is an element of format 2 of which fields have byte orders of their own, and one
@@ -23,9 +23,9 @@ type mixed struct {
 }
 
 // mixedV2 stores an array of such elements, as NumPy has them in memory.
-func mixedV2(t *testing.T) *memory.Store {
+func mixedV2(t *testing.T) *memstore.Store {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	for key, value := range map[string]string{
 		".zarray": `{"zarr_format":2,"shape":[3],"chunks":[2],"dtype":[["a","<i2"],["b",[["x",">f4"]]],["c",">u2",[2,1]]],` +
 			`"fill_value":"CQA/gAAAAAcACA==","order":"C","filters":null,"compressor":null}`,
@@ -64,7 +64,7 @@ func TestFieldOrdersV2(t *testing.T) {
 		t.Errorf("stored %q", got)
 	}
 	like := a.Spec()
-	b, err := zarr.On(memory.New()).CreateArray(ctx, "like", like, nil)
+	b, err := zarr.On(memstore.New()).CreateArray(ctx, "like", like, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestFieldOrdersV2(t *testing.T) {
 		t.Errorf("one like it: %v, %v", got, err)
 	}
 	like.Format = 3
-	if _, err := zarr.On(memory.New()).CreateArray(ctx, "v3", like, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "only format 2 has") {
+	if _, err := zarr.On(memstore.New()).CreateArray(ctx, "v3", like, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "only format 2 has") {
 		t.Errorf("in format 3: %v", err)
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // valueAt returns a value, "" where there is none.
@@ -48,11 +48,11 @@ func storedKeys(t *testing.T, s store.Store) (names []string) {
 
 // TestCreateV2 writes an array of format 2 and has a look at what is stored.
 func TestCreateV2(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
 		Format: 2, Shape: []int64{4, 6}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}, FillValue: []byte("-1"),
 		Codecs: []metadata.Extension{
-			transpose.Extension(1, 0), zarrbytes.Extension("big"), crc32c.Extension(), zstd.Extension(3, false), gzip.Extension(1),
+			transpose.Extension(1, 0), bytescodec.Extension("big"), crc32c.Extension(), zstd.Extension(3, false), gzipcodec.Extension(1),
 		},
 		DimensionNames: []string{"t", "x"}, Attributes: map[string]float64{"k": 1.5},
 	}
@@ -113,7 +113,7 @@ func TestV2Cannot(t *testing.T) {
 		"must be a JSON object":   spec(func(s *zarr.Spec) { s.Attributes = 1 }),
 		"all dimensions have nam": spec(func(s *zarr.Spec) { s.Shape, s.Chunks, s.DimensionNames = []int64{1, 1}, nil, []string{"a", ""} }),
 	} {
-		store := memory.New()
+		store := memstore.New()
 		_, err := zarr.On(store).CreateArray(ctx, "g/a", s, nil)
 		if err == nil || !strings.Contains(err.Error(), words) && words != "must be a JSON object" {
 			t.Errorf("%v, want one with %q", err, words)
@@ -122,7 +122,7 @@ func TestV2Cannot(t *testing.T) {
 			t.Errorf("%s: %q was stored", words, keys)
 		}
 	}
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "a", asV2(every(8, 4)), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -138,10 +138,10 @@ func TestV2Cannot(t *testing.T) {
 // TestFormats creates nodes below groups of both formats: they have the format of the
 // group unless another one is asked for, which is refused.
 func TestFormats(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memory.New())
+	ctx, h := t.Context(), zarr.On(memstore.New())
 	for _, format := range []int{2, 3} {
 		root := map[int]string{2: "two", 3: "three"}[format]
-		h := zarr.On(memory.New())
+		h := zarr.On(memstore.New())
 		g, err := h.CreateGroup(ctx, root, map[string]int{"k": 1}, &zarr.CreateOptions{Format: format})
 		if err != nil || g.Format() != format || string(g.Attributes()) != `{"k":1}` {
 			t.Fatal(g, err)
@@ -181,7 +181,7 @@ func TestFormats(t *testing.T) {
 
 // TestShadowed opens a node where documents of both formats stand: that of format 3.
 func TestShadowed(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	h := zarr.On(s)
 	a, err := h.CreateArray(ctx, "", every(6, 4), nil)
 	if err != nil {
@@ -211,7 +211,7 @@ func TestShadowed(t *testing.T) {
 // spelling, a document that was missing is made, and what is not JSON stays as Python
 // wrote it.
 func TestAttributesV2(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	h := zarr.On(s)
 	if _, err := h.CreateArray(ctx, "g/a", asV2(every(6, 4)), nil); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestAttributesV2(t *testing.T) {
 // TestRefreshV2 sees what another program has published: more elements, and other
 // attributes.
 func TestRefreshV2(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	a, err := zarr.On(s).CreateArray(ctx, "a", asV2(every(6, 4)), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func TestRefreshV2(t *testing.T) {
 
 // TestMetadataOf describes nodes that cannot be opened.
 func TestMetadataOf(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	put(t, s, ".zarray", `{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"|O","fill_value":0,"order":"C","filters":[{"id":"pickle"}],"compressor":null}`)
 	h := zarr.On(s)
 	n, err := h.Metadata(ctx, "", nil)
@@ -286,7 +286,7 @@ func TestMetadataOf(t *testing.T) {
 // TestAttributesBesideAppendsV2 changes attributes while the array grows: neither is
 // lost, in the store or in what the array shows.
 func TestAttributesBesideAppendsV2(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memory.New())
+	ctx, h := t.Context(), zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "a", asV2(every(0, 4)), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func TestAttributesBesideAppendsV2(t *testing.T) {
 // TestReserveV2 writes parts of an array of format 2 that nobody sees before they are
 // published.
 func TestReserveV2(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memory.New())
+	ctx, h := t.Context(), zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "a", asV2(every(4, 4)), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbers(1, 4))
@@ -357,7 +357,7 @@ func TestReserveV2(t *testing.T) {
 // TestBareNumbersStayV2 has a bare NaN in the attributes of an array that another writer
 // appends to. The document is then read anew, with the attributes that are known.
 func TestBareNumbersStayV2(t *testing.T) {
-	ctx, s := t.Context(), memory.New()
+	ctx, s := t.Context(), memstore.New()
 	if _, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil); err != nil {
 		t.Fatal(err)
 	}

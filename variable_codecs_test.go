@@ -12,14 +12,14 @@ import (
 	"varve.dev/zarr/codec/blosc"
 	choosing "varve.dev/zarr/codec/conditional"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/numcodecs"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestTextThatShrinks reads chunks of text of which nobody knows how long they are, and
@@ -28,13 +28,13 @@ func TestTextThatShrinks(t *testing.T) {
 	text := must(dtype.Parse("string", nil))
 	lz4 := blosc.Extension(blosc.Options{Compressor: "lz4", Level: 5, Element: 1})
 	for _, codecs := range [][]metadata.Extension{
-		{gzip.Extension(1)}, {zstd.Extension(1, true)}, {lz4}, {blosc.Extension(blosc.Options{Compressor: "zstd", Level: 5, Element: 1})},
+		{gzipcodec.Extension(1)}, {zstd.Extension(1, true)}, {lz4}, {blosc.Extension(blosc.Options{Compressor: "zstd", Level: 5, Element: 1})},
 		{numcodecs.Zlib(1)}, {numcodecs.LZ4(1)}, {numcodecs.LZ4(1), numcodecs.Zlib(1), crc32c.Extension()},
 		{choosing.Extension(0, numcodecs.Zlib(1), lz4)},
 	} {
 		codecs = append([]metadata.Extension{vlen.Extension(text)}, codecs...)
 		spec := zarr.Spec{Shape: []int64{50_000}, Type: text, Codecs: codecs}
-		a, err := zarr.On(memory.New()).CreateArray(t.Context(), "text", spec, nil)
+		a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "text", spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestTextThatLies(t *testing.T) {
 		"blosc": {blosc.Extension(blosc.Options{Compressor: "lz4", Level: 5, Element: 1}), append([]byte{2, 1, 0x30, 1, 0, 0, 0, 0x30, 0, 0, 0, 0x30, 56, 0, 0, 0}, bytes.Repeat([]byte{1}, 40)...)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := memory.New()
+			m := memstore.New()
 			a, err := zarr.On(m).CreateArray(t.Context(), "text", zarr.Spec{
 				Shape: []int64{100}, Type: text, Codecs: []metadata.Extension{vlen.Extension(text), tt.ext},
 			}, nil)

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -40,7 +40,7 @@ func textArrays(t *testing.T) map[string]*zarr.Array {
 	} {
 		for _, typ := range []string{"string", "bytes"} {
 			spec.Shape, spec.Type, spec.FillValue = []int64{6, 4}, must(dtype.Parse(typ, nil)), []byte(`"ZmlsbA=="`)
-			a, err := zarr.On(memory.New()).CreateArray(ctx, "a", spec, nil)
+			a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, nil)
 			if err == nil {
 				err = putWords(t, a, nil, someWords(0, 24))
 			}
@@ -288,7 +288,7 @@ func second[T any](_ T, err error) error { return err }
 // arrays alike.
 func TestTextOfGroups(t *testing.T) {
 	ctx := t.Context()
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	g, err := h.CreateGroup(ctx, "", nil, nil)
 	if err != nil {
 		t.Fatal(err)

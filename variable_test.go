@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -33,7 +33,7 @@ func TestModelOfText(t *testing.T) {
 		spec := drawSpecOf(t, must(dtype.Parse(rapid.SampledFrom([]string{"string", "bytes"}).Draw(t, "type"), nil)))
 		fill := rapid.IntRange(0, len(words)-1).Draw(t, "fill value")
 		spec.FillValue = spec.Type.AppendJSON(nil, []byte(words[fill]))
-		h := zarr.On(memory.New())
+		h := zarr.On(memstore.New())
 		opt := drawOptions(t)
 		a, err := h.CreateArray(ctx, "text", spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
@@ -159,7 +159,7 @@ func TestPicksOfText(t *testing.T) {
 			InnerChunks: []grid.Cut{grid.Every(2), grid.Every(3)},
 			Codecs:      []metadata.Extension{transpose.Extension(order...), {Name: vlen.UTF8}},
 		}
-		a := must(zarr.On(memory.New()).CreateArray(ctx, "text", spec, nil))
+		a := must(zarr.On(memstore.New()).CreateArray(ctx, "text", spec, nil))
 		want := make([]string, 28)
 		for i := range want {
 			want[i] = strings.Repeat("x", i%3) + fmt.Sprint(i)

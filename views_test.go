@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -37,7 +37,7 @@ func block432(t testing.TB, s store.Store) *zarr.Array {
 
 func TestViewNames(t *testing.T) {
 	ctx := t.Context()
-	a := block432(t, memory.New())
+	a := block432(t, memstore.New())
 	v := must(a.View(selection.Named{"lat": selection.List(2, 0, 0)}))
 	v = must(v.Transpose(1, 2, 0))
 	if got := v.DimensionNames(); !slices.Equal(got, []string{"lat", "", "time"}) || !slices.Equal(v.Shape(), []int64{3, 2, 4}) || v.Rank() != 3 {
@@ -59,7 +59,7 @@ func TestViewNames(t *testing.T) {
 
 // TestViewErrors selects from views what they do not have.
 func TestViewErrors(t *testing.T) {
-	a := block432(t, memory.New())
+	a := block432(t, memstore.New())
 	v := must(a.View(selection.Basic{selection.Span(1, 3)}))
 	for name, sel := range map[string]selection.Selection{
 		"beyond the view": selection.Basic{selection.At(2)}, "too many axes": selection.Box{{0, 1}, {0, 1}, {0, 1}, {0, 1}},
@@ -84,7 +84,7 @@ func TestViewErrors(t *testing.T) {
 // were, as long as their elements are there.
 func TestViewAndGrowth(t *testing.T) {
 	ctx := t.Context()
-	a := block432(t, memory.New())
+	a := block432(t, memstore.New())
 	last := must(a.View(selection.Basic{selection.At(-1)}))
 	mask := must(a.View(selection.Mask{Shape: []int64{4, 3, 2}, Data: slices.Concat([]bool{true}, make([]bool, 22), []bool{true})}))
 	if err := a.Resize(ctx, []int64{6, 5, 2}, nil); err != nil {
@@ -110,7 +110,7 @@ func TestViewAndGrowth(t *testing.T) {
 
 // TestViewReadsNothing makes views of an array whose store fails.
 func TestViewReadsNothing(t *testing.T) {
-	s := &noted{Store: memory.New()}
+	s := &noted{Store: memstore.New()}
 	v := must(block432(t, s).View(selection.Basic{selection.Span(0, 2)}))
 	v = must(v.View(selection.Orthogonal{selection.List(1, 0)}))
 	v = must(v.Transpose())
@@ -122,7 +122,7 @@ func TestViewReadsNothing(t *testing.T) {
 
 func TestStridedErrors(t *testing.T) {
 	ctx := t.Context()
-	a := block432(t, memory.New())
+	a := block432(t, memstore.New())
 	sel := selection.Basic{selection.At(0)}
 	for _, tt := range []struct {
 		name    string
@@ -151,7 +151,7 @@ func TestStridedErrors(t *testing.T) {
 // slowGets is a store that counts how many values are read at one time, and fails when it
 // is told to.
 type slowGets struct {
-	*memory.Store
+	*memstore.Store
 	now, most, gets atomic.Int64
 	fail            atomic.Bool
 }
@@ -172,7 +172,7 @@ func (s *slowGets) Get(ctx context.Context, key store.Key, q store.Request, dst 
 // of the store: nothing goes on, little was read ahead, and an error is told once. That
 // no goroutine is left is seen by the package's TestMain.
 func TestPiecesEnd(t *testing.T) {
-	s := &slowGets{Store: memory.New()}
+	s := &slowGets{Store: memstore.New()}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{1000}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(10)}}, nil)
@@ -236,7 +236,7 @@ func TestPiecesEnd(t *testing.T) {
 
 // TestPiecesBudget expects that no more is read ahead than the budget allows.
 func TestPiecesBudget(t *testing.T) {
-	s := &slowGets{Store: memory.New()}
+	s := &slowGets{Store: memstore.New()}
 	a, err := zarr.On(s).CreateArray(t.Context(), "", zarr.Spec{Shape: []int64{1000}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(10)}},
 		&zarr.CreateOptions{Options: zarr.Options{Budget: 100}}) // one piece and a bit
 	if err != nil {
@@ -264,7 +264,7 @@ func TestConcurrentPoints(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(5)}} {
 		t.Run(name, func(t *testing.T) {
 			const writers, each = 8, 50
-			under := memory.New()
+			under := memstore.New()
 			spec := zarr.Spec{Shape: []int64{writers * each}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(100)}, InnerChunks: inner}
 			if _, err := zarr.On(under).CreateArray(t.Context(), "", spec, nil); err != nil {
 				t.Fatal(err)

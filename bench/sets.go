@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/bench/protocol"
 	"varve.dev/zarr/codec/blosc"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -31,7 +31,7 @@ type set struct {
 
 var _ = crc32c.Extension // registers the codec of the indexes of shards
 
-func raw() []metadata.Extension    { return []metadata.Extension{zarrbytes.Extension("little")} }
+func raw() []metadata.Extension    { return []metadata.Extension{bytescodec.Extension("little")} }
 func packed() []metadata.Extension { return append(raw(), zstd.Extension(0, false)) }
 
 // every cuts axes into chunks of one length each.
@@ -87,7 +87,7 @@ func smallSets(z size) []set {
 		{name: "cells-zstd", values: uint16s, spec: zarr.Spec{Shape: cells, Type: dtype.Of[uint16](), Chunks: every(64, 80), Codecs: packed()}},
 		{name: "tiny", values: uint8s, spec: zarr.Spec{
 			Shape: []int64{tiny, tiny, tiny}, Type: dtype.Of[uint8](), Chunks: every(tiny, tiny, tiny), InnerChunks: every(4, 4, 4),
-			Codecs: []metadata.Extension{zarrbytes.Extension("")},
+			Codecs: []metadata.Extension{bytescodec.Extension("")},
 		}},
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/bitround"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
@@ -93,7 +93,7 @@ func wantPlace(t *testing.T, err, is error, name string, place int) {
 }
 
 func TestChainOrder(t *testing.T) {
-	little, turned := zarrbytes.Extension("little"), transpose.Extension(1, 0)
+	little, turned := bytescodec.Extension("little"), transpose.Extension(1, 0)
 	named := func(name string) metadata.Extension { return metadata.Extension{Name: name} }
 	for _, tt := range []struct {
 		name  string
@@ -103,14 +103,14 @@ func TestChainOrder(t *testing.T) {
 		place int
 	}{
 		{"array codec behind bytes", []metadata.Extension{little, turned}, codec.ErrConfiguration, "transpose", 1},
-		{"array codec at the end", []metadata.Extension{turned, little, gzip.Extension(1), turned}, codec.ErrConfiguration, "transpose", 3},
+		{"array codec at the end", []metadata.Extension{turned, little, gzipcodec.Extension(1), turned}, codec.ErrConfiguration, "transpose", 3},
 		{"two serializers", []metadata.Extension{little, little}, codec.ErrConfiguration, "bytes", 1},
-		{"bytes codec first", []metadata.Extension{gzip.Extension(1), little}, codec.ErrConfiguration, "gzip", 0},
+		{"bytes codec first", []metadata.Extension{gzipcodec.Extension(1), little}, codec.ErrConfiguration, "gzip", 0},
 		{"bytes codec behind an array codec", []metadata.Extension{turned, crc32c.Extension(), little}, codec.ErrConfiguration, "crc32c", 1},
 		{"only array codecs", []metadata.Extension{turned, turned}, codec.ErrConfiguration, "", 0},
 		{"nothing", nil, codec.ErrConfiguration, "", 0},
 		{"other rank", []metadata.Extension{transpose.Extension(2, 1, 0), little}, codec.ErrConfiguration, "transpose", 0},
-		{"no byte order", []metadata.Extension{turned, zarrbytes.Extension("")}, codec.ErrConfiguration, "bytes", 1},
+		{"no byte order", []metadata.Extension{turned, bytescodec.Extension("")}, codec.ErrConfiguration, "bytes", 1},
 		{"unknown", []metadata.Extension{little, named("nope")}, codec.ErrUnsupported, "nope", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -125,13 +125,13 @@ func TestChainOrder(t *testing.T) {
 // TestChainPlace damages what each codec of a chain is given.
 func TestChainPlace(t *testing.T) {
 	r, spec := opaque(), specOf(dtype.Of[bool](), 1)
-	exts := []metadata.Extension{transpose.Extension(0), zarrbytes.Extension(""), crc32c.Extension(), gzip.Extension(1)}
+	exts := []metadata.Extension{transpose.Extension(0), bytescodec.Extension(""), crc32c.Extension(), gzipcodec.Extension(1)}
 	for _, c := range []*codec.Chain{newChain(t, codec.Default, spec, exts...), newChain(t, r, spec, exts...)} {
 		decode := func(src []byte) error {
 			return c.Decode(&strided.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, src)
 		}
 		pack := func(data []byte, from int) []byte {
-			packer := newChain(t, codec.Default, specOf(dtype.Of[uint8](), 1), append([]metadata.Extension{zarrbytes.Extension("")}, exts[from:]...)...)
+			packer := newChain(t, codec.Default, specOf(dtype.Of[uint8](), 1), append([]metadata.Extension{bytescodec.Extension("")}, exts[from:]...)...)
 			return must(packer.Encode(nil, strided.Contiguous(data, []int64{int64(len(data))}, 1)))
 		}
 		if err := decode(pack([]byte{0, 1, 0}, 2)); err != nil {
@@ -142,7 +142,7 @@ func TestChainPlace(t *testing.T) {
 		wantPlace(t, decode(pack([]byte{0, 1, 2}, 2)), codec.ErrCorrupt, "bytes", 1)
 	}
 	for place, exts := range [][]metadata.Extension{{{Name: "broken"}}, {transpose.Extension(0), {Name: "shapeless"}}} {
-		c := newChain(t, r, spec, append(exts, zarrbytes.Extension(""))...)
+		c := newChain(t, r, spec, append(exts, bytescodec.Extension(""))...)
 		_, err := c.Encode(nil, strided.Contiguous(make([]byte, 3), []int64{3}, 1))
 		wantPlace(t, err, errBroken, exts[place].Name, place)
 		err = c.Decode(&strided.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, make([]byte, 3))
@@ -158,7 +158,7 @@ func must[T any](v T, err error) T {
 }
 
 func TestChainFacts(t *testing.T) {
-	little := zarrbytes.Extension("little")
+	little := bytescodec.Extension("little")
 	for _, tt := range []struct {
 		name           string
 		typ            dtype.Type
@@ -167,7 +167,7 @@ func TestChainFacts(t *testing.T) {
 	}{
 		{"bytes", dtype.Of[uint8](), []metadata.Extension{little}, true, true},
 		{"bools have to be looked at", dtype.Of[bool](), []metadata.Extension{little}, false, true},
-		{"packed", dtype.Of[uint8](), []metadata.Extension{little, gzip.Extension(1)}, false, true},
+		{"packed", dtype.Of[uint8](), []metadata.Extension{little, gzipcodec.Extension(1)}, false, true},
 		{"turned", dtype.Of[uint8](), []metadata.Extension{transpose.Extension(1, 0), little}, false, false},
 		{"turned back", dtype.Of[uint8](), []metadata.Extension{transpose.Extension(1, 0), transpose.Extension(1, 0), little}, true, true},
 	} {
@@ -206,8 +206,8 @@ func drawPair(t *rapid.T) pair {
 	for range rapid.IntRange(0, 2).Draw(t, "transposes") {
 		exts = append(exts, transpose.Extension(rapid.Permutation(axes).Draw(t, "order")...))
 	}
-	exts = append(exts, zarrbytes.Extension(rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")))
-	packers := []metadata.Extension{gzip.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
+	exts = append(exts, bytescodec.Extension(rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")))
+	packers := []metadata.Extension{gzipcodec.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
 	exts = append(exts, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 3).Draw(t, "packers")...)
 	spec := specOf(typ, len(shape))
 	return pair{must(codec.NewChain(codec.Default, exts, spec)), must(codec.NewChain(opaque(), exts, spec)), typ, shape}
@@ -321,16 +321,16 @@ func TestChainDamage(t *testing.T) {
 // its pools are filled.
 func TestDecodeAllocations(t *testing.T) {
 	racing.Skip(t)
-	little := zarrbytes.Extension("little")
+	little := bytescodec.Extension("little")
 	for _, tt := range []struct {
 		exts []metadata.Extension
 		most float64
 	}{
 		{[]metadata.Extension{little}, 0},
-		{[]metadata.Extension{zarrbytes.Extension("big")}, 0},
+		{[]metadata.Extension{bytescodec.Extension("big")}, 0},
 		{[]metadata.Extension{little, crc32c.Extension()}, 0},
 		{[]metadata.Extension{little, zstd.Extension(0, false)}, 0},
-		{[]metadata.Extension{little, gzip.Extension(1)}, 0},
+		{[]metadata.Extension{little, gzipcodec.Extension(1)}, 0},
 		{[]metadata.Extension{little, zstd.Extension(0, false), crc32c.Extension()}, 0},
 		{[]metadata.Extension{transpose.Extension(1, 0), little}, 0},
 		{[]metadata.Extension{transpose.Extension(1, 0), little, zstd.Extension(0, false)}, 0},
@@ -353,7 +353,7 @@ func TestDecodeAllocations(t *testing.T) {
 // them.
 func TestEncodeAllocations(t *testing.T) {
 	racing.Skip(t)
-	little := zarrbytes.Extension("little")
+	little := bytescodec.Extension("little")
 	for _, exts := range [][]metadata.Extension{
 		{little}, {transpose.Extension(1, 0), little}, {transpose.Extension(1, 0), little, crc32c.Extension()},
 		{bitround.Extension(5), little}, {transpose.Extension(1, 0), bitround.Extension(5), little},

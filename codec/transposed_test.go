@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/clock"
@@ -23,7 +23,7 @@ func BenchmarkTransposed(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := newChain(b, codec.Default, specOf(typ, 2), transpose.Extension(1, 0), zarrbytes.Extension("little"))
+			c := newChain(b, codec.Default, specOf(typ, 2), transpose.Extension(1, 0), bytescodec.Extension("little"))
 			n := side * side * int64(typ.Size())
 			plain, stored := make([]byte, n), make([]byte, 0, n)
 			for i := range plain {

@@ -6,7 +6,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -33,7 +33,7 @@ func TestEncodeNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, behind := range map[string][]metadata.Extension{
-		"none": nil, "one": {zstd.Extension(1, false)}, "three": {gzip.Extension(1), zstd.Extension(1, true), crc32c.Extension()},
+		"none": nil, "one": {zstd.Extension(1, false)}, "three": {gzipcodec.Extension(1), zstd.Extension(1, true), crc32c.Extension()},
 	} {
 		spec := codec.Spec{Type: typ, Fill: []byte("fill"), Rank: 2}
 		exts := append([]metadata.Extension{vlen.Extension(typ)}, behind...)
@@ -78,7 +78,7 @@ func TestEncodeNewFails(t *testing.T) {
 	r := opaque()
 	r.Register("failing", func([]byte) (any, error) { return failing{}, nil })
 	spec := codec.Spec{Type: typ, Fill: []byte("fill"), Rank: 2}
-	c := newChain(t, r, spec, vlen.Extension(typ), metadata.Extension{Name: "failing"}, gzip.Extension(1))
+	c := newChain(t, r, spec, vlen.Extension(typ), metadata.Extension{Name: "failing"}, gzipcodec.Extension(1))
 	out, buffer, err := c.EncodeNew(wordsIn(), true)
 	defer buffer.Put()
 	wantPlace(t, err, errBroken, "failing", 1)

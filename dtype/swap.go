@@ -3,7 +3,7 @@ package dtype
 import (
 	"encoding/binary"
 
-	"varve.dev/zarr/internal/turn"
+	"varve.dev/zarr/internal/byteorder"
 )
 
 // LittleEndian reports whether the host stores the least significant byte of a number
@@ -15,7 +15,7 @@ func LittleEndian() bool {
 // SwapBytes copies src to dst and reverses the bytes of every number of unit bytes. A
 // unit of 1 or less only copies. dst must be at least as long as src, and must be src
 // itself or not overlap it. The length of src must be a multiple of unit.
-func SwapBytes(dst, src []byte, unit int) { turn.Bytes(dst, src, unit) }
+func SwapBytes(dst, src []byte, unit int) { byteorder.Bytes(dst, src, unit) }
 
 // Swap copies src, elements of a type of fixed width, to dst and reverses the bytes of
 // every number. These are the numbers of [Type.Unit] bytes, in a struct those of every

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // array makes an array of uncompressed elements in a directory, which zarr-python reads
@@ -22,7 +22,7 @@ func (b *beside) array(shape []int64, cuts ...grid.Cut) string {
 	path := b.fresh()
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: shape, Type: dtype.Of[float32](), Chunks: cuts,
-		Codecs: []metadata.Extension{zarrbytes.Extension("little")},
+		Codecs: []metadata.Extension{bytescodec.Extension("little")},
 	}, nil)
 	check(b.T, err)
 	check(b.T, a.Close())
@@ -44,7 +44,7 @@ func (b *beside) open(path string, d store.Durability) *zarr.Array {
 
 // loaded returns a store in memory with all that is in a directory.
 func (b *beside) loaded(path string) *zarr.Hierarchy {
-	s, dir := memory.New(), os.DirFS(path)
+	s, dir := memstore.New(), os.DirFS(path)
 	check(b.T, fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -96,7 +96,7 @@ func (b *beside) oneShard(n int64) (path string, data []byte) {
 	whole, inner := []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)}, []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: []int64{n, n, n}, Type: dtype.Of[uint8](), Chunks: whole, InnerChunks: inner,
-		Codecs: []metadata.Extension{zarrbytes.Extension("")},
+		Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	check(b.T, err)
 	check(b.T, a.WriteBytes(b.Context(), nil, data))
@@ -161,7 +161,7 @@ func (b *beside) cube(shape, shard, inner int64) string {
 	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: []int64{shape, shape, shape}, Type: dtype.Of[uint16](), Chunks: cuts(shard), InnerChunks: cuts(inner),
-		Codecs: []metadata.Extension{zarrbytes.Extension("little"), zstd.Extension(0, false)},
+		Codecs: []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	check(b.T, err)
 	data := make([]uint16, shape*shape*shape)

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec/blosc"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/numcodecs"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/vlen"
@@ -28,7 +28,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 )
 
 //go:embed zarrita/read.js
@@ -124,7 +124,7 @@ func TestZarrita(t *testing.T) {
 func zarritaCodecs(r *rand.Rand, typ dtype.Type) map[string]metadata.Extension {
 	cname := pick(r, "blosclz", "lz4", "lz4hc", "zlib", "zstd")
 	return map[string]metadata.Extension{
-		"gzip": gzip.Extension(r.IntN(10)), "zstd": zstd.Extension(r.IntN(6), r.IntN(2) == 0), "crc32c": crc32c.Extension(),
+		"gzip": gzipcodec.Extension(r.IntN(10)), "zstd": zstd.Extension(r.IntN(6), r.IntN(2) == 0), "crc32c": crc32c.Extension(),
 		"blosc": blosc.Extension(blosc.Options{
 			Compressor: cname, Level: r.IntN(10), Shuffle: pick(r, "noshuffle", "shuffle", "bitshuffle"), Element: max(1, typ.Size()),
 		}),
@@ -168,9 +168,9 @@ func chainForZarrita(r *rand.Rand, s zarr.Spec) (chain []metadata.Extension) {
 	case s.Type.Variable():
 		chain = append(chain, vlen.Extension(s.Type))
 	case s.Type.Unit() == 1:
-		chain = append(chain, zarrbytes.Extension(""))
+		chain = append(chain, bytescodec.Extension(""))
 	default:
-		chain = append(chain, zarrbytes.Extension(pick(r, "little", "big")))
+		chain = append(chain, bytescodec.Extension(pick(r, "little", "big")))
 	}
 	known := zarritaCodecs(r, s.Type)
 	shuffle := known["numcodecs.shuffle"]

@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/otel"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // world has what an observer is told, as the SDK exports it.
@@ -167,7 +167,7 @@ func TestSpans(t *testing.T) {
 func TestArray(t *testing.T) {
 	w := newWorld(t, true)
 	ctx, parent := w.tracers.Tracer("test").Start(t.Context(), "mine")
-	a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{6}, Type: dtype.Of[float64](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: w}})
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -157,7 +157,7 @@ func documentNamesIn(t testing.TB, s store.Store, path string) string {
 // TestConvert converts a tree to format 3, and back: chunks stay as they are, and it
 // holds the same.
 func TestConvert(t *testing.T) {
-	for _, s := range []store.Store{memory.New(), directory(t)} {
+	for _, s := range []store.Store{memstore.New(), directory(t)} {
 		archive(t, s, "")
 		want, chunks := content(t, s, "", 2), chunksOf(t, s, "")
 		plan, err := rewrite.Convert(t.Context(), at(s, ""), 3, &rewrite.Options{DryRun: true})
@@ -194,7 +194,7 @@ func TestConvertInterrupted(t *testing.T) {
 		stop := errors.New("stopped")
 		points := 0
 		for k := 0; ; k++ {
-			left := memory.New()
+			left := memstore.New()
 			archive(t, left, "")
 			if to == 2 {
 				if _, err := rewrite.Convert(t.Context(), at(left, ""), 3, nil); err != nil {
@@ -237,7 +237,7 @@ func TestConvertInterrupted(t *testing.T) {
 // TestConvertRefused sees what is not converted where it is, and that nothing is changed
 // then.
 func TestConvertRefused(t *testing.T) {
-	s, recent := memory.New(), memory.New()
+	s, recent := memstore.New(), memstore.New()
 	tree(t, recent, "")
 	archive(t, s, "old")
 	before := values(t, s, "")
@@ -275,7 +275,7 @@ func TestConvertRefused(t *testing.T) {
 // TestConvertChanged changes a document while the tree is converted: the new documents
 // are taken back.
 func TestConvertChanged(t *testing.T) {
-	left := memory.New()
+	left := memstore.New()
 	archive(t, left, "")
 	changed := false
 	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
@@ -308,7 +308,7 @@ func TestConvertTo(t *testing.T) {
 		"old to new": {archive, 3, ""}, "old to old": {archive, 2, ""},
 		"new to old": {arrays, 2, "listed shards"}, "new to new": {arrays, 3, ""},
 	} {
-		src, dst := memory.New(), memory.New()
+		src, dst := memstore.New(), memstore.New()
 		c.build(t, src, "x")
 		want := content(t, src, "x", 0)
 		plan, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(dst, "in/y"), c.to, &rewrite.Options{DryRun: true})
@@ -379,13 +379,13 @@ func arrays(t testing.TB, s store.Store, path string) {
 // nothing of the node is to be seen, or all.
 func TestConvertToStopped(t *testing.T) {
 	racing.Skip(t)
-	src := memory.New()
+	src := memstore.New()
 	arrays(t, src, "x")
 	want := content(t, src, "x", 0)
 	stop := errors.New("stopped")
 	visible, points := 0, 0
 	for k := 0; ; k++ {
-		left, n := memory.New(), 0
+		left, n := memstore.New(), 0
 		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
 			if n++; n > k {
 				return stop
@@ -418,7 +418,7 @@ func TestConvertToStopped(t *testing.T) {
 }
 
 func ExampleConvert() {
-	ctx, s := context.Background(), memory.New()
+	ctx, s := context.Background(), memstore.New()
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}, &zarr.CreateOptions{Format: 2})
 	if err != nil {
 		panic(err)
@@ -438,7 +438,7 @@ func ExampleConvert() {
 // TestConvertFieldOrders has structs of format 2 whose fields have byte orders of their
 // own: they stay as they are, or are encoded anew with the other codecs that they have.
 func TestConvertFieldOrders(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	c, err := crc32c.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -492,7 +492,7 @@ func TestConvertFieldOrders(t *testing.T) {
 func TestConvertFrom(t *testing.T) {
 	for to, build := range map[int]func(testing.TB, store.Store, string){3: archive, 2: arrays} {
 		dir := t.TempDir()
-		s, err := file.Open(dir+"/x.zarr", &file.Options{Create: true})
+		s, err := filestore.Open(dir+"/x.zarr", &filestore.Options{Create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -507,7 +507,7 @@ func TestConvertFrom(t *testing.T) {
 		}
 		server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 		defer server.Close()
-		dst := memory.New()
+		dst := memstore.New()
 		if _, err := rewrite.ConvertTo(t.Context(), located(t, server.URL+"/x.zarr", store.Read), at(dst, "y"), to, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -522,7 +522,7 @@ func TestConvertFrom(t *testing.T) {
 // group.
 func TestConvertLinks(t *testing.T) {
 	dir := t.TempDir()
-	s, err := file.Open(dir, nil)
+	s, err := filestore.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // Converted is a node that was converted, or would be.
@@ -259,7 +259,7 @@ func (m *member) opens(ctx context.Context, opt *zarr.Options) error {
 
 // openable opens a node with nothing but its documents.
 func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
-	s := memory.New()
+	s := memstore.New()
 	documents, err := documentsOf(n)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	codecbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -193,7 +193,7 @@ func oneOrder(chain []metadata.Extension) []metadata.Extension {
 	chain = slices.Clone(chain)
 	for i, c := range chain {
 		if c.Name == metadata.BytesByField {
-			chain[i] = codecbytes.Extension(codecbytes.Little)
+			chain[i] = bytescodec.Extension(bytescodec.Little)
 		}
 	}
 	return chain

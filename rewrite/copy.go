@@ -34,7 +34,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // Place is where a node is, or is to be.
@@ -225,7 +225,7 @@ func (c *copier) writing() *zarr.Options {
 // removable sees that the source can be changed, and that the copy stays, before anything
 // is copied.
 func (c *copier) removable(ctx context.Context) error {
-	if _, ok := store.Driver(c.to).(*zip.Archive); ok {
+	if _, ok := store.Driver(c.to).(*zipstore.Archive); ok {
 		return fmt.Errorf("%w: an archive is there only once it is closed; copy to it, close it, and delete the source then", zarr.ErrUnsupported)
 	}
 	if err := store.Delete(ctx, c.from, c.at.Key(noteName)); err != nil {

@@ -23,8 +23,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -154,7 +154,7 @@ func at(s store.Store, path string) rewrite.Place {
 // directory returns the store of a new directory.
 func directory(t testing.TB) store.Store {
 	t.Helper()
-	s, err := file.Open(filepath.Join(t.TempDir(), "x.zarr"), &file.Options{Create: true})
+	s, err := filestore.Open(filepath.Join(t.TempDir(), "x.zarr"), &filestore.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,17 +180,17 @@ func located(t testing.TB, location string, access store.Access) rewrite.Place {
 func TestCopy(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree, "two": formatTwo} {
 		for name, c := range map[string]struct{ src, dst func() rewrite.Place }{
-			"memory to memory": {func() rewrite.Place { return at(memory.New(), "in/x") }, func() rewrite.Place { return at(memory.New(), "") }},
+			"memory to memory": {func() rewrite.Place { return at(memstore.New(), "in/x") }, func() rewrite.Place { return at(memstore.New(), "") }},
 			"within memory":    {nil, nil},
 			"file to file":     {func() rewrite.Place { return at(directory(t), "") }, func() rewrite.Place { return at(directory(t), "new/y") }},
-			"file to memory":   {func() rewrite.Place { return at(directory(t), "x") }, func() rewrite.Place { return at(memory.New(), "new/y") }},
-			"memory to archive": {func() rewrite.Place { return at(memory.New(), "x") },
+			"file to memory":   {func() rewrite.Place { return at(directory(t), "x") }, func() rewrite.Place { return at(memstore.New(), "new/y") }},
+			"memory to archive": {func() rewrite.Place { return at(memstore.New(), "x") },
 				func() rewrite.Place { return located(t, t.TempDir()+"/y.zip/z", store.Create) }},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				var src, dst rewrite.Place
 				if c.src == nil {
-					s := memory.New()
+					s := memstore.New()
 					src, dst = at(s, "x"), at(s, "beside/y")
 				} else {
 					src, dst = c.src(), c.dst()
@@ -235,7 +235,7 @@ func TestCopyFrom(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "two": formatTwo} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
-			s, err := file.Open(dir+"/x.zarr", &file.Options{Create: true})
+			s, err := filestore.Open(dir+"/x.zarr", &filestore.Options{Create: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,7 +261,7 @@ func TestCopyFrom(t *testing.T) {
 func copyParts(t *testing.T, s store.Store, location string) {
 	t.Helper()
 	for _, path := range []string{"", "deep", "a", "deep/b"} {
-		dst := memory.New()
+		dst := memstore.New()
 		src := located(t, strings.TrimSuffix(location+"/"+path, "/"), store.Read)
 		plan, _ := rewrite.Copy(t.Context(), src, at(dst, "to"), &rewrite.Options{DryRun: true})
 		report, err := rewrite.Copy(t.Context(), src, at(dst, "to"), nil)
@@ -274,7 +274,7 @@ func copyParts(t *testing.T, s store.Store, location string) {
 // TestRead reads a copy, and finds it in the consolidated metadata of the group above.
 func TestRead(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "two": formatTwo} {
-		s := memory.New()
+		s := memstore.New()
 		build(t, s, "x")
 		root, err := zarr.On(s).OpenGroup(t.Context(), "", &zarr.Options{Write: true})
 		if err != nil {
@@ -327,7 +327,7 @@ func TestRead(t *testing.T) {
 
 // TestRefused sees what is not copied, and that nothing is changed then.
 func TestRefused(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	tree(t, s, "x")
 	oldTree(t, s, "old")
 	for key, text := range map[string]string{"other/readme": "text", "broken/x/zarr.json": "{"} {
@@ -336,7 +336,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	d, err := file.Open(dir+"/x.zarr", &file.Options{Create: true})
+	d, err := filestore.Open(dir+"/x.zarr", &filestore.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,17 +345,17 @@ func TestRefused(t *testing.T) {
 	if err := os.Symlink(dir+"/x.zarr", dir+"/link"); err != nil {
 		t.Skip("this system makes no symbolic links")
 	}
-	linked, err := file.Open(dir+"/link", nil)
+	linked, err := filestore.Open(dir+"/link", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer linked.Close()
-	above, err := file.Open(dir, nil)
+	above, err := filestore.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer above.Close()
-	readOnly, err := file.Open(dir+"/x.zarr", &file.Options{ReadOnly: true})
+	readOnly, err := filestore.Open(dir+"/x.zarr", &filestore.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestRefused(t *testing.T) {
 
 // TestUnknown copies what this program cannot open.
 func TestUnknown(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	tree(t, s, "")
 	raw, _, err := s.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil)
 	if err != nil {
@@ -417,7 +417,7 @@ func TestUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dst := memory.New()
+	dst := memstore.New()
 	report, err := rewrite.Copy(t.Context(), at(s, ""), at(dst, ""), nil)
 	if err != nil || report.Arrays != 4 || report.Groups != 3 {
 		t.Fatal(report, err)
@@ -437,7 +437,7 @@ func TestUnknown(t *testing.T) {
 
 // TestLarge copies values that are too large to be in memory beside others.
 func TestLarge(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	tree(t, s, "")
 	for i := range 3 {
 		if _, err := s.Put(t.Context(), store.MustKey(fmt.Sprintf("a/c/9/%d", i)), bytes.Repeat([]byte{byte(i)}, 17<<20), store.Flush); err != nil {
@@ -456,13 +456,13 @@ func TestLarge(t *testing.T) {
 // TestInterrupted stops a copy at every operation of the destination: nothing is to be
 // seen of it, or all; and another copy to the same place succeeds.
 func TestInterrupted(t *testing.T) {
-	src := memory.New()
+	src := memstore.New()
 	tree(t, src, "")
 	want := values(t, src, "")
 	stop := errors.New("stopped")
 	points, visible := 0, 0
 	for k := 0; ; k++ {
-		left := memory.New()
+		left := memstore.New()
 		n := 0
 		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
 			if n++; n > k {
@@ -503,7 +503,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestChanged changes a document of the source while it is copied.
 func TestChanged(t *testing.T) {
-	left := memory.New()
+	left := memstore.New()
 	tree(t, left, "")
 	changed := false
 	src := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
@@ -517,7 +517,7 @@ func TestChanged(t *testing.T) {
 		}
 		return nil
 	}})
-	dst := memory.New()
+	dst := memstore.New()
 	if _, err := rewrite.Copy(t.Context(), at(src, ""), at(dst, "y"), nil); !errors.Is(err, zarr.ErrConflict) {
 		t.Fatalf("error is %v, want %v", err, zarr.ErrConflict)
 	}
@@ -535,7 +535,7 @@ func TestChanged(t *testing.T) {
 // TestMove moves trees, and leaves them where they cannot be moved.
 func TestMove(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": tree, "old": oldTree, "two": formatTwo} {
-		s := memory.New()
+		s := memstore.New()
 		build(t, s, "x/y")
 		want := values(t, s, "x/y")
 		if _, err := rewrite.Move(t.Context(), at(s, "x/y"), at(s, "z"), &rewrite.Options{DryRun: true}); err != nil || differ(want, values(t, s, "x/y")) != "" {
@@ -554,7 +554,7 @@ func TestMove(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	d, err := file.Open(dir+"/x.zarr", &file.Options{Create: true})
+	d, err := filestore.Open(dir+"/x.zarr", &filestore.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -564,19 +564,19 @@ func TestMove(t *testing.T) {
 	if _, err := rewrite.Move(t.Context(), at(d, ""), archive, nil); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Errorf("to an archive: %v", err)
 	}
-	readOnly, err := file.Open(dir+"/x.zarr", &file.Options{ReadOnly: true})
+	readOnly, err := filestore.Open(dir+"/x.zarr", &filestore.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer readOnly.Close()
-	to := memory.New()
+	to := memstore.New()
 	if _, err := rewrite.Move(t.Context(), at(readOnly, ""), at(to, ""), nil); !errors.Is(err, fs.ErrPermission) || len(values(t, to, "")) > 0 {
 		t.Errorf("from what cannot be changed: %v", err)
 	}
 }
 
 func ExampleCopy() {
-	ctx, s := context.Background(), memory.New()
+	ctx, s := context.Background(), memstore.New()
 	g, err := zarr.On(s).CreateGroup(ctx, "era5", nil, nil)
 	if err != nil {
 		panic(err)
@@ -597,7 +597,7 @@ func ExampleCopy() {
 // nothing is copied.
 func TestMoveOfLink(t *testing.T) {
 	dir := t.TempDir()
-	d, err := file.Open(dir, nil)
+	d, err := filestore.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,14 +12,14 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 // TestFullDisk checks that copies and conversions report the disk that is full, and not
 // that this stopped the others who listed, read and wrote at that moment.
 func TestFullDisk(t *testing.T) {
-	src := memory.New()
+	src := memstore.New()
 	tree(t, src, "x")
 	for i := range 300 { // a listing that is still under way then
 		if _, err := store.Put(t.Context(), src, store.MustKey(fmt.Sprintf("x/a/c/%d/0", i+100)), []byte("chunk"), store.Flush); err != nil {
@@ -28,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	for round := range 60 {
 		var puts atomic.Int64
-		full := storetest.Conditional(memory.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		full := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 			if strings.Contains(op.Key.String(), "/c/") && puts.Add(1) > int64(round) && strings.HasPrefix(op.Name, "Put") {
 				return syscall.ENOSPC
 			}

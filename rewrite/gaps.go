@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // What a conversion to format 2 stores in place of missing chunks without
@@ -60,7 +60,7 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 	if err != nil {
 		return nil, err
 	}
-	s := memory.New()
+	s := memstore.New()
 	for _, d := range list {
 		if _, err := s.Put(ctx, store.MustKey(d.name), d.bytes, store.Flush); err != nil {
 			return nil, err

@@ -11,14 +11,14 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // linkedTree makes a store with arrays of four elements, and links in it.
 func linkedTree(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "r.zarr")
-	s, err := file.Open(dir, &file.Options{Create: true})
+	s, err := filestore.Open(dir, &filestore.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

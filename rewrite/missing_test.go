@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -92,7 +92,7 @@ func TestConvertMissing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memory.New()
+			s := memstore.New()
 			if c.attributes == "" {
 				c.attributes = "{}"
 			}
@@ -198,7 +198,7 @@ const filledChunks = 3 + 3 + 4 + 1
 // were.
 func TestConvertFills(t *testing.T) {
 	for _, inPlace := range []bool{true, false} {
-		src, keys := memory.New(), metadata.V2Slash
+		src, keys := memstore.New(), metadata.V2Slash
 		dst, path := store.Store(src), "g"
 		if !inPlace {
 			keys, dst, path = metadata.DefaultDot, directory(t), "other/h"
@@ -250,7 +250,7 @@ func TestConvertFillsStopped(t *testing.T) {
 	stop := errors.New("stopped")
 	points := 0
 	for k := 0; ; k++ {
-		left := memory.New()
+		left := memstore.New()
 		sparse(t, left, "", metadata.V2Dot)
 		want, n := content(t, left, "", 0), 0
 		s := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
@@ -284,7 +284,7 @@ func TestConvertFillsStopped(t *testing.T) {
 
 // TestConvertFillsRaced writes a chunk while the missing ones are stored: it stays.
 func TestConvertFillsRaced(t *testing.T) {
-	left := memory.New()
+	left := memstore.New()
 	sparse(t, left, "", metadata.V2Dot)
 	written := false
 	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
@@ -310,14 +310,14 @@ func TestConvertFillsRaced(t *testing.T) {
 // TestConvertManyMissing converts an array with more missing chunks than are stored
 // unasked.
 func TestConvertManyMissing(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Of[int8](), KeyEncoding: metadata.V2Dot}
 	a, err := zarr.On(s).CreateArray(t.Context(), "", spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := values(t, s, "")
-	taken := memory.New() // nobody is to be asked about chunks for a place that is not free
+	taken := memstore.New() // nobody is to be asked about chunks for a place that is not free
 	if _, err := zarr.On(taken).CreateGroup(t.Context(), "", nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestConvertManyMissing(t *testing.T) {
 			return rewrite.Convert(t.Context(), rewrite.Of(a), 2, o)
 		},
 		"elsewhere": func(o *rewrite.Options) (rewrite.Conversion, error) {
-			return rewrite.ConvertTo(t.Context(), rewrite.Of(a), at(memory.New(), ""), 2, o)
+			return rewrite.ConvertTo(t.Context(), rewrite.Of(a), at(memstore.New(), ""), 2, o)
 		},
 	}
 	for _, name := range []string{"elsewhere", "in place"} {

@@ -13,14 +13,14 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // target is a store that calls done when a copy is there, and before its source is
 // removed.
 type target struct {
-	*memory.Store
+	*memstore.Store
 	done func()
 }
 
@@ -67,7 +67,7 @@ func TestMoveOfChangedSource(t *testing.T) {
 				tree(t, from, "x")
 				h := zarr.On(from)
 				var was map[string]string
-				to := &target{Store: memory.New(), done: func() {
+				to := &target{Store: memstore.New(), done: func() {
 					if err := change(h); err != nil {
 						t.Error(err)
 					}
@@ -84,7 +84,7 @@ func TestMoveOfChangedSource(t *testing.T) {
 		}
 	}
 	for kind, open := range stores(t) {
-		from, to := open(), &target{Store: memory.New(), done: func() {}}
+		from, to := open(), &target{Store: memstore.New(), done: func() {}}
 		tree(t, from, "x")
 		if _, err := rewrite.Move(t.Context(), at(from, "x"), at(to, ""), nil); err != nil {
 			t.Errorf("%s, nothing changes: %v", kind, err)
@@ -98,9 +98,9 @@ func TestMoveOfChangedSource(t *testing.T) {
 // stores returns stores that know versions.
 func stores(t *testing.T) map[string]func() store.Store {
 	return map[string]func() store.Store{
-		"memory": func() store.Store { return memory.New() },
+		"memory": func() store.Store { return memstore.New() },
 		"files": func() store.Store {
-			s, err := file.Open(filepath.Join(t.TempDir(), "s"), &file.Options{Create: true})
+			s, err := filestore.Open(filepath.Join(t.TempDir(), "s"), &filestore.Options{Create: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func key(t *testing.T, text string) store.Key {
 
 // TestMoveOfLocked moves a group of which somebody holds an array: nothing is copied.
 func TestMoveOfLocked(t *testing.T) {
-	from, to := memory.New(), memory.New()
+	from, to := memstore.New(), memstore.New()
 	tree(t, from, "x")
 	unlock, err := from.Lock(t.Context(), store.Path{}.Key("x/deep/b").Dir())
 	if err != nil {
@@ -182,10 +182,10 @@ func TestLostLinksElsewhere(t *testing.T) {
 	src := rewrite.Place{Hierarchy: h, Path: "a"}
 	for _, dry := range []bool{true, false} {
 		o := &rewrite.Options{DryRun: dry}
-		if r, err := rewrite.Copy(t.Context(), src, at(memory.New(), "new"), o); err != nil || r.Lost != 1 {
+		if r, err := rewrite.Copy(t.Context(), src, at(memstore.New(), "new"), o); err != nil || r.Lost != 1 {
 			t.Errorf("%d links are lost, %v", r.Lost, err)
 		}
-		if _, err := rewrite.Move(t.Context(), src, at(memory.New(), "new"), o); err == nil || !strings.Contains(err.Error(), "c/1 is a symbolic link") {
+		if _, err := rewrite.Move(t.Context(), src, at(memstore.New(), "new"), o); err == nil || !strings.Contains(err.Error(), "c/1 is a symbolic link") {
 			t.Errorf("error is %v", err)
 		}
 	}

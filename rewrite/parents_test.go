@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestParentsListed puts an array into groups that are missing, of a store with
@@ -20,13 +20,13 @@ func TestParentsListed(t *testing.T) {
 			"copy": func(src, dst rewrite.Place) error { _, err := rewrite.Copy(t.Context(), src, dst, nil); return err },
 			"move": func(src, dst rewrite.Place) error { _, err := rewrite.Move(t.Context(), src, dst, nil); return err },
 			"convert": func(src, dst rewrite.Place) error {
-				src = at(memory.New(), "t")
+				src = at(memstore.New(), "t")
 				arrayAt(t, src.Hierarchy, "t", 5-format)
 				_, err := rewrite.ConvertTo(t.Context(), src, dst, format, nil)
 				return err
 			},
 		} {
-			s := memory.New()
+			s := memstore.New()
 			h := zarr.On(s)
 			arrayAt(t, h, "t", format)
 			g, err := h.OpenGroup(t.Context(), "", &zarr.Options{Write: true})

@@ -9,14 +9,14 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rewrite"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestStoppedCopy stops a copy at each of its operations on the file system, as a kill
 // does. The same copy then finds a place that it can use, whatever the first one left.
 func TestStoppedCopy(t *testing.T) {
-	src := memory.New()
+	src := memstore.New()
 	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}
 	a, err := zarr.On(src).CreateArray(t.Context(), "a", spec, nil)
 	if err == nil {
@@ -27,18 +27,18 @@ func TestStoppedCopy(t *testing.T) {
 	}
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
-		if _, err := zarr.On(file.On(disk, nil)).CreateGroup(t.Context(), "", nil, nil); err != nil {
+		if _, err := zarr.On(filestore.On(disk, nil)).CreateGroup(t.Context(), "", nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		stop, stopped := vfs.StopAt(n)
-		_, copyErr := rewrite.Copy(t.Context(), at(src, "a"), at(file.On(vfs.Hook(disk, stop), nil), "b"), nil)
+		_, copyErr := rewrite.Copy(t.Context(), at(src, "a"), at(filestore.On(vfs.Hook(disk, stop), nil), "b"), nil)
 		if !stopped() {
 			if copyErr != nil || n < 10 {
 				t.Fatalf("%d operations: %v", n, copyErr)
 			}
 			return
 		}
-		to := at(file.On(disk, nil), "b")
+		to := at(filestore.On(disk, nil), "b")
 		// The node is there if the first copy was stopped behind its last document.
 		opt := &rewrite.Options{Overwrite: false}
 		if there, err := to.Hierarchy.OpenArray(t.Context(), "b", nil); err == nil {

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -23,7 +23,7 @@ type unlisted struct{ store.Store }
 
 // dying returns a store on another one that fails for ever after the first operation that
 // is the last.
-func dying(s *memory.Store, last func(op storetest.Op) bool) store.Store {
+func dying(s *memstore.Store, last func(op storetest.Op) bool) store.Store {
 	var dead atomic.Bool
 	died := errors.New("the writer is dead")
 	return storetest.Conditional(s, storetest.Hooks{
@@ -53,9 +53,9 @@ func row(n int) []int32 {
 
 // pair stores a group of two arrays with consolidated metadata, whose writer dies right
 // after it has decided to append to both.
-func pair(t *testing.T, format int) *memory.Store {
+func pair(t *testing.T, format int) *memstore.Store {
 	t.Helper()
-	ctx, m := t.Context(), memory.New()
+	ctx, m := t.Context(), memstore.New()
 	g, err := zarr.On(m).CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Format: format})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestUnsettled(t *testing.T) {
 			for _, path := range []string{"g", "g/b"} {
 				m := pair(t, format)
 				for kind, s := range map[string]store.Store{"listed": m, "unlisted": unlisted{m}} {
-					err := run(t.Context(), at(s, path), at(memory.New(), "x"))
+					err := run(t.Context(), at(s, path), at(memstore.New(), "x"))
 					if !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "finish") {
 						t.Errorf("%s of %s, format %d, %s: %v", name, path, format, kind, err)
 					}
@@ -117,7 +117,7 @@ func TestUnsettled(t *testing.T) {
 				if _, err := zarr.On(m).OpenArray(t.Context(), "g/a", &zarr.Options{Write: true}); err != nil {
 					t.Fatal(err)
 				}
-				dst := memory.New()
+				dst := memstore.New()
 				if err := run(t.Context(), at(unlisted{m}, path), at(dst, "x")); err != nil {
 					t.Fatalf("%s of %s, format %d: %v", name, path, format, err)
 				}
@@ -146,7 +146,7 @@ func TestUnsettledInPlace(t *testing.T) {
 // TestUntrimmed copies and converts an array in the middle of a trim, from a store that
 // can be listed and from one that cannot: all elements are there, or it is refused.
 func TestUntrimmed(t *testing.T) {
-	ctx, m := t.Context(), memory.New()
+	ctx, m := t.Context(), memstore.New()
 	g, err := zarr.On(m).CreateGroup(ctx, "g", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestUntrimmed(t *testing.T) {
 	for kind, s := range map[string]store.Store{"listed": m, "unlisted": unlisted{m}} {
 		for _, path := range []string{"g", "g/a"} {
 			copied := map[string]string{"g": "x/a", "g/a": "x"}[path]
-			dst := memory.New()
+			dst := memstore.New()
 			if _, err := rewrite.Copy(ctx, at(s, path), at(dst, "x"), nil); err != nil {
 				t.Fatalf("%s: %v", kind, err)
 			}
@@ -193,10 +193,10 @@ func TestUntrimmed(t *testing.T) {
 				}
 			}
 			wantRow(t, dst, copied, row(30))
-			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(memory.New(), "x"), 3, nil); !errors.Is(err, zarr.ErrConflict) {
+			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(memstore.New(), "x"), 3, nil); !errors.Is(err, zarr.ErrConflict) {
 				t.Errorf("%s, %s to format 3: %v, want %v", kind, path, err, zarr.ErrConflict)
 			}
-			old := memory.New() // its chunks are encoded anew
+			old := memstore.New() // its chunks are encoded anew
 			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(old, "x"), 2, nil); err != nil {
 				t.Fatalf("%s, %s to format 2: %v", kind, path, err)
 			}
@@ -209,7 +209,7 @@ func TestUntrimmed(t *testing.T) {
 // consolidated metadata is older than an array that has grown since: all of its chunks
 // are copied.
 func TestOlderConsolidated(t *testing.T) {
-	ctx, m := t.Context(), memory.New()
+	ctx, m := t.Context(), memstore.New()
 	g, err := zarr.On(m).CreateGroup(ctx, "", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestOlderConsolidated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dst := memory.New()
+	dst := memstore.New()
 	if _, err := rewrite.Copy(ctx, at(unlisted{m}, ""), at(dst, "x"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -257,18 +257,18 @@ func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 // TestCopyUnlistedHuge copies arrays of more chunks than can be asked for from stores
 // that cannot be listed.
 func TestCopyUnlistedHuge(t *testing.T) {
-	ctx, m := t.Context(), memory.New()
+	ctx, m := t.Context(), memstore.New()
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(1), "listed": grid.Runs(grid.Run{Length: 1, Count: 1 << 62})} {
 		spec := zarr.Spec{Shape: []int64{1 << 62}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}
 		if _, err := zarr.On(m).CreateArray(ctx, name, spec, nil); err != nil {
 			t.Fatal(err)
 		}
-		_, err := rewrite.Copy(ctx, at(unlisted{m}, name), at(memory.New(), "x"), nil)
+		_, err := rewrite.Copy(ctx, at(unlisted{m}, name), at(memstore.New(), "x"), nil)
 		if !errors.Is(err, zarr.ErrLimit) {
 			t.Errorf("%s: %v, want ErrLimit", name, err)
 		}
 		ended, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-		_, err = rewrite.ConvertTo(ended, at(unlisted{m}, name), at(memory.New(), "x"), 2, nil)
+		_, err = rewrite.ConvertTo(ended, at(unlisted{m}, name), at(memstore.New(), "x"), 2, nil)
 		cancel()
 		if err == nil {
 			t.Errorf("%s: converted", name)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	codecbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
@@ -68,9 +68,9 @@ func usualChain(t dtype.Type) []metadata.Extension {
 	case t.Variable():
 		return []metadata.Extension{vlen.Extension(t), zstd.Extension(0, false)}
 	case t.Ordered():
-		return []metadata.Extension{codecbytes.Extension("little"), zstd.Extension(0, false)}
+		return []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)}
 	}
-	return []metadata.Extension{codecbytes.Extension(""), zstd.Extension(0, false)}
+	return []metadata.Extension{bytescodec.Extension(""), zstd.Extension(0, false)}
 }
 
 // withinShards returns how the shards of an array are cut, and the codecs of their inner

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 func TestCheckPatches(t *testing.T) {
@@ -33,7 +33,7 @@ func TestCheckPatches(t *testing.T) {
 
 // TestPatchBatch patches in batches of every kind.
 func TestPatchBatch(t *testing.T) {
-	ctx, m, key := t.Context(), memory.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	own, err := m.Batch(ctx, store.Sync)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func (s splicing) DeleteIf(ctx context.Context, key store.Key, v store.Version) 
 
 // patching is a store that can patch, with batches of another kind.
 type patching struct {
-	*memory.Store
+	*memstore.Store
 	batch store.Batch
 }
 

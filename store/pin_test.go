@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -22,7 +22,7 @@ type far struct {
 	ops []string
 }
 
-func newFar(m *memory.Store) *far {
+func newFar(m *memstore.Store) *far {
 	f := &far{}
 	f.ObjectStore = storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		f.mu.Lock()
@@ -35,7 +35,7 @@ func newFar(m *memory.Store) *far {
 
 // opening notes how often a store in memory is asked, and for what.
 type opening struct {
-	*memory.Store
+	*memstore.Store
 	ops []string
 }
 
@@ -55,7 +55,7 @@ func (o *opening) Open(ctx context.Context, key store.Key) (store.Object, error)
 }
 
 // sizes is a store that knows no versions.
-type sizes struct{ s *memory.Store }
+type sizes struct{ s *memstore.Store }
 
 func (s sizes) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.s.Get(ctx, key, q, dst)
@@ -64,7 +64,7 @@ func (s sizes) Get(ctx context.Context, key store.Key, q store.Request, dst []by
 
 var pinKey = store.MustKey("c/0")
 
-func write(t *testing.T, m *memory.Store, value string) store.Info {
+func write(t *testing.T, m *memstore.Store, value string) store.Info {
 	t.Helper()
 	if _, err := m.Put(t.Context(), pinKey, []byte(value), store.Flush); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func write(t *testing.T, m *memory.Store, value string) store.Info {
 // TestPinRequests counts what an index and two parts of a value cost: a Get each, and
 // nothing before the first.
 func TestPinRequests(t *testing.T) {
-	m := memory.New()
+	m := memstore.New()
 	want := write(t, m, "0123456789")
 	f, o := newFar(m), &opening{Store: m}
 	for name, c := range map[string]struct {
@@ -122,24 +122,24 @@ func TestPinRequests(t *testing.T) {
 func TestPinChanges(t *testing.T) {
 	old := "0123456789"
 	for name, c := range map[string]struct {
-		change func(t *testing.T, m *memory.Store)
+		change func(t *testing.T, m *memstore.Store)
 		r      store.Range
 		want   error
 	}{
-		"nothing":        {func(*testing.T, *memory.Store) {}, store.Span(2, 2), nil},
-		"replaced":       {func(t *testing.T, m *memory.Store) { write(t, m, "abcdefghijklm") }, store.Span(2, 2), store.ErrConflict},
-		"shorter":        {func(t *testing.T, m *memory.Store) { write(t, m, "a") }, store.Span(2, 2), store.ErrConflict},
-		"too long":       {func(t *testing.T, m *memory.Store) { write(t, m, "0123456789a") }, store.Whole(), store.ErrConflict},
-		"deleted":        {func(t *testing.T, m *memory.Store) { remove(t, m) }, store.Span(2, 2), store.ErrConflict},
-		"beyond the end": {func(*testing.T, *memory.Store) {}, store.Span(8, 3), io.ErrUnexpectedEOF},
-		"beyond as ever": {func(t *testing.T, m *memory.Store) { write(t, m, "abc") }, store.Span(8, 3), io.ErrUnexpectedEOF},
+		"nothing":        {func(*testing.T, *memstore.Store) {}, store.Span(2, 2), nil},
+		"replaced":       {func(t *testing.T, m *memstore.Store) { write(t, m, "abcdefghijklm") }, store.Span(2, 2), store.ErrConflict},
+		"shorter":        {func(t *testing.T, m *memstore.Store) { write(t, m, "a") }, store.Span(2, 2), store.ErrConflict},
+		"too long":       {func(t *testing.T, m *memstore.Store) { write(t, m, "0123456789a") }, store.Whole(), store.ErrConflict},
+		"deleted":        {func(t *testing.T, m *memstore.Store) { remove(t, m) }, store.Span(2, 2), store.ErrConflict},
+		"beyond the end": {func(*testing.T, *memstore.Store) {}, store.Span(8, 3), io.ErrUnexpectedEOF},
+		"beyond as ever": {func(t *testing.T, m *memstore.Store) { write(t, m, "abc") }, store.Span(8, 3), io.ErrUnexpectedEOF},
 	} {
-		for label, s := range map[string]func(m *memory.Store) store.Store{
-			"far":   func(m *memory.Store) store.Store { return newFar(m) },
-			"sizes": func(m *memory.Store) store.Store { return sizes{m} },
+		for label, s := range map[string]func(m *memstore.Store) store.Store{
+			"far":   func(m *memstore.Store) store.Store { return newFar(m) },
+			"sizes": func(m *memstore.Store) store.Store { return sizes{m} },
 		} {
 			for _, expected := range []bool{false, true} {
-				m := memory.New()
+				m := memstore.New()
 				info := write(t, m, old)
 				if label == "sizes" {
 					info = store.Info{Size: info.Size}
@@ -160,7 +160,7 @@ func TestPinChanges(t *testing.T) {
 	}
 }
 
-func remove(t *testing.T, m *memory.Store) {
+func remove(t *testing.T, m *memstore.Store) {
 	t.Helper()
 	if err := m.Delete(t.Context(), pinKey); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func remove(t *testing.T, m *memory.Store) {
 // TestPinOpened sees that an opened value stays what it was, and that one of another
 // version than expected is not opened.
 func TestPinOpened(t *testing.T) {
-	m := memory.New()
+	m := memstore.New()
 	old := write(t, m, "old")
 	p, q := store.Pin(m, pinKey, store.Info{}), store.Pin(m, pinKey, old)
 	defer p.Close()
@@ -196,11 +196,11 @@ func TestPinOpened(t *testing.T) {
 
 // TestPinAbsent pins a key that gets its value after the first look.
 func TestPinAbsent(t *testing.T) {
-	for name, s := range map[string]func(m *memory.Store) store.Store{
-		"far":    func(m *memory.Store) store.Store { return newFar(m) },
-		"opened": func(m *memory.Store) store.Store { return m },
+	for name, s := range map[string]func(m *memstore.Store) store.Store{
+		"far":    func(m *memstore.Store) store.Store { return newFar(m) },
+		"opened": func(m *memstore.Store) store.Store { return m },
 	} {
-		m := memory.New()
+		m := memstore.New()
 		p := store.Pin(s(m), pinKey, store.Info{})
 		if _, _, err := p.Read(t.Context(), store.Request{}, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: error is %v, want %v", name, err, fs.ErrNotExist)
@@ -215,12 +215,12 @@ func TestPinAbsent(t *testing.T) {
 // TestPinTogether has many goroutines make the first read while another replaces the
 // value: all that succeed saw one version.
 func TestPinTogether(t *testing.T) {
-	for name, s := range map[string]func(m *memory.Store) store.Store{
-		"far":    func(m *memory.Store) store.Store { return newFar(m) },
-		"opened": func(m *memory.Store) store.Store { return m },
+	for name, s := range map[string]func(m *memstore.Store) store.Store{
+		"far":    func(m *memstore.Store) store.Store { return newFar(m) },
+		"opened": func(m *memstore.Store) store.Store { return m },
 	} {
 		for range 50 {
-			m := memory.New()
+			m := memstore.New()
 			write(t, m, "old")
 			p := store.Pin(s(m), pinKey, store.Info{})
 			seen := make([]store.Info, 8)
@@ -247,7 +247,7 @@ func TestPinTogether(t *testing.T) {
 }
 
 func ExamplePin() {
-	ctx, s, key := context.Background(), memory.New(), store.MustKey("c/0")
+	ctx, s, key := context.Background(), memstore.New(), store.MustKey("c/0")
 	if _, err := s.Put(ctx, key, []byte("payload|index"), store.Sync); err != nil {
 		fmt.Println(err)
 	}
@@ -265,7 +265,7 @@ func ExamplePin() {
 // TestBrokenConnection has a Get end early though the value is the same: that is no
 // conflict, and is told as it is.
 func TestBrokenConnection(t *testing.T) {
-	m, broken := memory.New(), false
+	m, broken := memstore.New(), false
 	write(t, m, "0123456789")
 	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		if broken && op.Name == "Get" {

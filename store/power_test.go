@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // everything is a wrapper that could pass on more than what most stores have.
@@ -21,7 +21,7 @@ func (e everything) Stat(ctx context.Context, key store.Key) (store.Info, error)
 type onlyGets struct{ store.Store }
 
 func TestAs(t *testing.T) {
-	m := memory.New()
+	m := memstore.New()
 	for name, c := range map[string]struct {
 		s               store.Store
 		stats, has      bool // has the power to say where it is
@@ -45,7 +45,7 @@ func TestAs(t *testing.T) {
 		if _, ok := store.As[store.Lister](c.s); ok != c.lists {
 			t.Errorf("%s: a Lister is %t", name, ok)
 		}
-		if _, ok := store.Driver(c.s).(*memory.Store); ok != c.isDriver {
+		if _, ok := store.Driver(c.s).(*memstore.Store); ok != c.isDriver {
 			t.Errorf("%s: the driver is %T", name, store.Driver(c.s))
 		}
 	}

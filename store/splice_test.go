@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -62,7 +62,7 @@ func TestSpliceRequests(t *testing.T) {
 		"backwards":   {[]store.Piece{kept(100, 10), kept(0, 10)}, []string{"Get", "Get", "PutIf"}},
 		"seen before": {[]store.Piece{kept(100, 10), kept(120, 30), kept(105, 20), kept(120, 0)}, []string{"Get", "PutIf"}},
 	} {
-		m, key := memory.New(), store.MustKey("k")
+		m, key := memstore.New(), store.MustKey("k")
 		value := long(4 * mib)
 		v, err := m.Put(t.Context(), key, value, store.Flush)
 		if err != nil {
@@ -92,7 +92,7 @@ func TestSpliceTooLate(t *testing.T) {
 	pieces := []store.Piece{kept(0, 10), fresh("x"), kept(3*mib, 10)}
 	for _, now := range [][]byte{[]byte("short"), long(5 * mib), nil} {
 		for before := range 4 {
-			m, n := memory.New(), 0
+			m, n := memstore.New(), 0
 			v, err := m.Put(t.Context(), key, long(4*mib), store.Flush)
 			if err != nil {
 				t.Fatal(err)
@@ -137,11 +137,11 @@ func TestSpliceModel(t *testing.T) {
 		if refused == nil && n != int64(len(want)) {
 			t.Fatalf("size is %d, want %d", n, len(want))
 		}
-		for name, s := range map[string]func(*memory.Store) store.Store{
-			"own": func(m *memory.Store) store.Store { return m },
-			"far": func(m *memory.Store) store.Store { return newFar(m) },
+		for name, s := range map[string]func(*memstore.Store) store.Store{
+			"own": func(m *memstore.Store) store.Store { return m },
+			"far": func(m *memstore.Store) store.Store { return newFar(m) },
 		} {
-			m := memory.New()
+			m := memstore.New()
 			v, err := m.Put(ctx, key, value, store.Flush)
 			if err != nil {
 				t.Fatal(err)
@@ -181,7 +181,7 @@ func (c *conditions) PutIf(ctx context.Context, key store.Key, value []byte, con
 
 // TestSpliceBatch splices in batches of every kind.
 func TestSpliceBatch(t *testing.T) {
-	ctx, m, key := t.Context(), memory.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	own, err := m.Batch(ctx, store.Sync)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestSpliceBatch(t *testing.T) {
 // TestBatchForwards sees that what a batch can do itself is left to it where it lacks
 // another power.
 func TestBatchForwards(t *testing.T) {
-	ctx, m, key := t.Context(), memory.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	own, err := m.Batch(ctx, store.Sync)
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ type plain struct {
 func (p plain) Batch(context.Context, store.Durability) (store.Batch, error) { return p.batch, nil }
 
 func ExampleSplice() {
-	ctx, s, key := context.Background(), memory.New(), store.MustKey("c/0")
+	ctx, s, key := context.Background(), memstore.New(), store.MustKey("c/0")
 	v, err := s.Put(ctx, key, []byte("one two three"), store.Sync)
 	if err != nil {
 		fmt.Println(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // onlyGet hides every power of a store but reading.
@@ -21,7 +21,7 @@ type readWrite struct {
 }
 
 func TestUnsupported(t *testing.T) {
-	ctx, s, key := t.Context(), onlyGet{memory.New()}, store.MustKey("k")
+	ctx, s, key := t.Context(), onlyGet{memstore.New()}, store.MustKey("k")
 	_, put := store.Put(ctx, s, key, nil, store.Sync)
 	_, putIf := store.PutIf(ctx, s, key, nil, store.IfAbsent(), store.Sync)
 	_, splice := store.Splice(ctx, s, key, store.Version{}, nil, store.Sync)
@@ -45,7 +45,7 @@ func TestUnsupported(t *testing.T) {
 // TestOpenFallback sees that an object of a store that cannot pin a version notices that
 // its value was replaced.
 func TestOpenFallback(t *testing.T) {
-	ctx, m, key := t.Context(), memory.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	s := readWrite{onlyGet{m}, m}
 	if _, err := store.Open(ctx, s, key); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of nothing: error is %v, want %v", err, fs.ErrNotExist)
@@ -77,7 +77,7 @@ func TestOpenFallback(t *testing.T) {
 }
 
 func TestBatchFallback(t *testing.T) {
-	ctx, m := t.Context(), memory.New()
+	ctx, m := t.Context(), memstore.New()
 	b, err := store.NewBatch(ctx, readWrite{onlyGet{m}, m}, store.Sync)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestBatchFallback(t *testing.T) {
 
 func TestExists(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := memory.New()
+	s := memstore.New()
 	if ok, err := store.Exists(ctx, s, store.MustKey("k")); ok || err != nil {
 		t.Errorf("%t and error %v, want false", ok, err)
 	}
@@ -132,7 +132,7 @@ func TestConditionHolds(t *testing.T) {
 }
 
 func ExamplePutIf() {
-	ctx, s, key := context.Background(), memory.New(), store.MustKey("count")
+	ctx, s, key := context.Background(), memstore.New(), store.MustKey("count")
 	if _, err := store.PutIf(ctx, s, key, []byte("0"), store.IfAbsent(), store.Sync); err != nil {
 		fmt.Println(err)
 	}
@@ -150,13 +150,13 @@ func ExamplePutIf() {
 }
 
 // plainBatch is a store in memory whose batches know no conditions.
-type plainBatch struct{ *memory.Store }
+type plainBatch struct{ *memstore.Store }
 
 func (s plainBatch) Batch(context.Context, store.Durability) (store.Batch, error) {
 	return bare{s.Store}, nil
 }
 
-type bare struct{ s *memory.Store }
+type bare struct{ s *memstore.Store }
 
 func (b bare) Put(ctx context.Context, key store.Key, value []byte) error {
 	_, err := b.s.Put(ctx, key, value, store.Flush)
@@ -169,7 +169,7 @@ func (b bare) Discard()                                        {}
 // TestConditionalBatch sees that conditions hold in batches of every kind, and are
 // refused where a store knows none.
 func TestConditionalBatch(t *testing.T) {
-	ctx, m, key := t.Context(), memory.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
 	for name, c := range map[string]struct {
 		s    store.Store
 		able bool

@@ -1,6 +1,6 @@
 package strided
 
-import "varve.dev/zarr/internal/turn"
+import "varve.dev/zarr/internal/byteorder"
 
 // In a transpose the elements that are adjacent in memory lie along one axis in the
 // source and along another in the destination. Copying along either axis would use one
@@ -98,7 +98,7 @@ func (p *planes) walk(axes []folded, d, s int64) {
 }
 
 func (p *planes) plane(d, s int64) {
-	dst := turn.Side{Data: p.dst, Offset: int(d), Stride: int(p.b.dst)}
-	src := turn.Side{Data: p.src, Offset: int(s), Stride: int(p.a.src)}
-	turn.Plane(dst, src, int(p.a.n), int(p.b.n), int(p.size))
+	dst := byteorder.Side{Data: p.dst, Offset: int(d), Stride: int(p.b.dst)}
+	src := byteorder.Side{Data: p.src, Offset: int(s), Stride: int(p.a.src)}
+	byteorder.Plane(dst, src, int(p.a.n), int(p.b.n), int(p.size))
 }

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/stream"
+	"varve.dev/zarr/internal/nontemporal"
 )
 
 // View is a block of elements of fixed width in memory, seen through strides. The element
@@ -197,7 +197,7 @@ func copyEach(dst, src []byte, d, s, ds, ss, count, n int64) {
 		copyStrided[[16]byte](dst, src, d, s, ds, ss, count)
 	default:
 		// Rows of large blocks are written past the cache, where the processor can do so.
-		if n >= stream.Row && len(dst) > stream.Large && stream.Rows(dst, src, d, s, ds, ss, count, n) {
+		if n >= nontemporal.Row && len(dst) > nontemporal.Large && nontemporal.Rows(dst, src, d, s, ds, ss, count, n) {
 			return
 		}
 		for range count {

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 func TestBench(t *testing.T) {
@@ -96,7 +96,7 @@ func TestBenchOfShards(t *testing.T) {
 
 // TestReplay checks that what was noted is repeated, byte for byte.
 func TestReplay(t *testing.T) {
-	ctx, m, counter := t.Context(), memory.New(), new(observe.Counter)
+	ctx, m, counter := t.Context(), memstore.New(), new(observe.Counter)
 	h := zarr.On(m)
 	for i, inner := range [][]grid.Cut{nil, {grid.Every(10)}} {
 		path := strconv.Itoa(i)
@@ -151,7 +151,7 @@ func TestLevels(t *testing.T) {
 // is.
 func TestSlabFor(t *testing.T) {
 	for _, chunk := range []int64{1, 1 << 10, 1 << 20, 100 << 20, 1 << 29, 1 << 40} {
-		a, err := zarr.On(memory.New()).CreateArray(t.Context(), "", zarr.Spec{
+		a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "", zarr.Spec{
 			Shape: []int64{1 << 41}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(chunk)},
 		}, nil)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -68,7 +68,7 @@ func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, 
 	case t.Ordered():
 		order = "little"
 	}
-	return append([]metadata.Extension{zarrbytes.Extension(order)}, compressor...), err
+	return append([]metadata.Extension{bytescodec.Extension(order)}, compressor...), err
 }
 
 // gzipLevel is what --compressor gzip stands for: zarr-python's default.
@@ -86,9 +86,9 @@ func parseCompressor(text string) ([]metadata.Extension, error) {
 	case name == "zstd":
 		return []metadata.Extension{zstd.Extension(level, false)}, nil
 	case name == "gzip" && given:
-		return []metadata.Extension{gzip.Extension(level)}, nil
+		return []metadata.Extension{gzipcodec.Extension(level)}, nil
 	case name == "gzip":
-		return []metadata.Extension{gzip.Extension(gzipLevel)}, nil
+		return []metadata.Extension{gzipcodec.Extension(gzipLevel)}, nil
 	case text == "none":
 		return nil, nil
 	}

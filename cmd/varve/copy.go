@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/rehearsal"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // copyFlags are the flags of varve copy.
@@ -223,7 +223,7 @@ func (f *copyFlags) agreed(
 		if errors.Is(err, rewrite.ErrManyMissing) {
 			err = nil // that is the next question
 		}
-		_, archive := store.Driver(dst.Hierarchy.Store()).(*zip.Store) // is replaced as a whole
+		_, archive := store.Driver(dst.Hierarchy.Store()).(*zipstore.Store) // is replaced as a whole
 		if err = errors.Join(atLocation(cmd.Name(), from, src, err), letGo(dst, true)); archive || err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (s
 		src := rewrite.Place{Hierarchy: h, Path: path}
 		defer func() { _ = letGo(src, true) }()
 		o.Observer = nil
-		r, err := rewrite.Copy(ctx, src, rewrite.Place{Hierarchy: zarr.On(memory.New())}, &rewrite.Options{Options: *o, DryRun: true})
+		r, err := rewrite.Copy(ctx, src, rewrite.Place{Hierarchy: zarr.On(memstore.New())}, &rewrite.Options{Options: *o, DryRun: true})
 		if err == nil {
 			p.total.Store(r.Bytes)
 		}
@@ -264,7 +264,7 @@ func (p *progress) measure(ctx context.Context, from string, o *zarr.Options) (s
 // to do about what was copied so far.
 func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst rewrite.Place, err error) error {
 	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
-	_, archive := store.Driver(dst.Hierarchy.Store()).(*zip.Archive) // is given up whole
+	_, archive := store.Driver(dst.Hierarchy.Store()).(*zipstore.Archive) // is given up whole
 	err = atLocation(cmd.Name(), from, src, errors.Join(err, letGo(dst, false)))
 	if f.dry {
 		return err
@@ -386,7 +386,7 @@ func (f *copyFlags) destination(cmd *cobra.Command, location string) (rewrite.Pl
 	}
 	p, err := locate(ctx, location, store.Read)
 	if errors.Is(err, fs.ErrNotExist) {
-		return rewrite.Place{Hierarchy: zarr.On(memory.New())}, nil
+		return rewrite.Place{Hierarchy: zarr.On(memstore.New())}, nil
 	}
 	return p, err
 }
@@ -406,7 +406,7 @@ func replacedArchive(ctx context.Context, location string) (rewrite.Place, bool,
 	if err != nil { // whatever it is, it is not what was meant
 		return rewrite.Place{}, false, on("copy", location, badArgument("--overwrite replaces an archive, and this is none; remove it first: %w", err))
 	}
-	a, err := zip.Replace(name)
+	a, err := zipstore.Replace(name)
 	if err != nil {
 		return rewrite.Place{}, false, on("copy", location, err)
 	}
@@ -416,7 +416,7 @@ func replacedArchive(ctx context.Context, location string) (rewrite.Place, bool,
 // letGo closes the store of a place. An archive appears then, or is given up.
 func letGo(p rewrite.Place, done bool) error {
 	s := p.Hierarchy.Store()
-	if a, ok := store.Driver(s).(*zip.Archive); ok && !done {
+	if a, ok := store.Driver(s).(*zipstore.Archive); ok && !done {
 		return a.Discard()
 	}
 	if c, ok := store.As[io.Closer](s); ok {

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // creation is what the flags of create say.
@@ -224,7 +224,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	if data != nil {
 		if err := pourAll(cmd, data, a); err != nil {
 			err = on(cmd.Name(), location, err)
-			if archive, ok := store.Driver(a.Hierarchy().Store()).(*zip.Archive); ok {
+			if archive, ok := store.Driver(a.Hierarchy().Store()).(*zipstore.Archive); ok {
 				return errors.Join(err, archive.Discard())
 			}
 			defer a.Close()

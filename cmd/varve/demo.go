@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -27,8 +28,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/view"
+	"varve.dev/zarr/store/filestore"
 )
 
 // appended is how many planes the demonstration appends, one by one.
@@ -140,7 +140,7 @@ func newDemo(cmd *cobra.Command, dir, name string, from *origin) *demo {
 
 // run goes through the demonstration; whatever is not as it should be ends it.
 func (d *demo) run(ctx context.Context) error {
-	s, err := file.Open(d.dir, &file.Options{Create: true})
+	s, err := filestore.Open(d.dir, &filestore.Options{Create: true})
 	if err != nil {
 		return err
 	}
@@ -489,12 +489,12 @@ func (d *demo) draw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := &view.GridOptions{Width: columns(d.out) - 3, Axes: []int{0}, Names: a.DimensionNames(), Stored: stored}
+	opt := &draw.GridOptions{Width: columns(d.out) - 3, Axes: []int{0}, Names: a.DimensionNames(), Stored: stored}
 	if a.Rank() > 1 {
 		opt.Axes = []int{1, 0}
 	}
 	var drawing strings.Builder
-	for line := range strings.Lines(view.Grid(a.Grid(), opt)) {
+	for line := range strings.Lines(draw.Grid(a.Grid(), opt)) {
 		if line != "\n" {
 			line = "   " + line
 		}

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // regularFacts is what the same appends cost where all chunks have one length.
@@ -35,7 +35,7 @@ func (d *demo) regular(ctx context.Context) error {
 	f := &regularFacts{Chunk: axis.Longest(grid.Interval{Stop: axis.Chunks()})}
 	spec.Chunks = append([]grid.Cut{grid.Every(f.Chunk)}, spec.Chunks[1:]...)
 	counter := new(observe.Counter)
-	h := zarr.On(memory.New()).Observed(counter)
+	h := zarr.On(memstore.New()).Observed(counter)
 	a, err := h.CreateArray(ctx, d.name, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 	if err != nil {
 		return err

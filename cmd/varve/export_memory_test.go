@@ -25,7 +25,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // heapMiB returns by how much the objects in use grew at most while do ran, in MiB, as
@@ -87,7 +87,7 @@ func runs(n int) []byte {
 // same bytes: a text of so many letters each.
 func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	typ, err := dtype.Parse("string", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // form is how far the stored document of an array is from what is specified. A program
@@ -39,7 +39,7 @@ func formOf(ctx context.Context, a *zarr.Array) form {
 		f = draft
 	}
 	var others []string // notes that are not about the document
-	if s, ok := store.Driver(a.Hierarchy().Store()).(*zip.Store); ok {
+	if s, ok := store.Driver(a.Hierarchy().Store()).(*zipstore.Store); ok {
 		others = s.Notes()
 	}
 	for _, note := range a.Notes() {

@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // FuzzChunking cuts an array as a text says: whatever is accepted covers the array, and
@@ -113,7 +113,7 @@ func FuzzSelect(f *testing.F) {
 		`{"fields": ["a"], "basic": "0:5"}`, `{"basic": "x=1"}`, `{"mask": "x"}`, "0\v", "x=...", "=1", `{"basic": "{}"}`} {
 		f.Add(text)
 	}
-	h := zarr.On(memory.New())
+	h := zarr.On(memstore.New())
 	a, err := h.CreateArray(f.Context(), "", zarr.Spec{Shape: []int64{20, 7}, Type: dtype.Of[int8](), DimensionNames: []string{"time", "x"}}, nil)
 	if err != nil {
 		f.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/store/iofs"
+	"varve.dev/zarr/store/fsstore"
 )
 
 // openArchive returns an archive of the core's test data, and reads its manifest.
@@ -60,7 +60,7 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := zarr.On(iofs.New(files)).OpenArray(t.Context(), path, nil)
+		a, err := zarr.On(fsstore.New(files)).OpenArray(t.Context(), path, nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
-	"varve.dev/zarr/view"
 )
 
 // gridFlags are the flags of varve grid as they were given.
@@ -182,7 +182,7 @@ func (f *gridFlags) print(cmd *cobra.Command, d *drawn) error {
 	}
 	w := cmd.OutOrStdout()
 	text := fmt.Sprintf("%s: %s\n\n", printable(d.title), d.summary()) +
-		view.Grid(d.grid, &view.GridOptions{Width: columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
+		draw.Grid(d.grid, &draw.GridOptions{Width: columns(w), ASCII: f.ascii, Axes: d.axes, Names: d.names, Stored: stored})
 	if a.text != nil {
 		text += "\n" + strings.Join(a.text, "\n") + "\n"
 	}

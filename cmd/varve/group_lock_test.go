@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // TestRemovalOfLockedMember removes and replaces a group while somebody holds an array in
@@ -17,7 +17,7 @@ func TestRemovalOfLockedMember(t *testing.T) {
 			root := aliasGroup(t, nil)
 			must(t, "", "consolidate", root)
 			line := append(strings.Fields(strings.ReplaceAll(args, "ROOT", root)), "--lock-timeout", "0")
-			s, err := file.Open(root, nil)
+			s, err := filestore.Open(root, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

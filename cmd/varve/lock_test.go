@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // TestLockTimeout changes an array that another writer has locked: every command says
@@ -17,7 +17,7 @@ func TestLockTimeout(t *testing.T) {
 	node := group + "/a"
 	must(t, "", "create", group, "--group")
 	must(t, "", "create", node, "--shape", "4", "--dtype", "int8", "--chunks", "[[2,2]]")
-	s, err := file.Open(group, nil)
+	s, err := filestore.Open(group, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/view"
 )
 
 // answers are what people asked for: where it is, and in words.
@@ -61,7 +61,7 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 	if err != nil {
 		return err
 	}
-	opt := &view.SVGOptions{
+	opt := &draw.SVGOptions{
 		Axes: d.axes, Names: d.names, Stored: stored, Inner: d.inner, Labels: d.timeNames(cmd.Context()),
 		Caption: strings.Join(append([]string{d.summary()}, a.text...), "\n"),
 	}
@@ -69,9 +69,9 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 		opt.Title = printable(filepath.Base(d.title))
 	}
 	for _, chunks := range a.chunks {
-		opt.Marks = append(opt.Marks, view.Mark{Chunks: chunks, Meaning: "asked for"})
+		opt.Marks = append(opt.Marks, draw.Mark{Chunks: chunks, Meaning: "asked for"})
 	}
-	picture := view.SVG(d.grid, opt)
+	picture := draw.SVG(d.grid, opt)
 	if f.svg == "-" {
 		_, err := cmd.OutOrStdout().Write(picture)
 		return err

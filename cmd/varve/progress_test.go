@@ -12,7 +12,7 @@ import (
 
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // shared is a buffer for a goroutine that draws.
@@ -218,7 +218,7 @@ func TestProgressOfCommands(t *testing.T) {
 // holdLock takes the lock of a node, and returns how to let go of it.
 func holdLock(t *testing.T, location, node string) (release func()) {
 	t.Helper()
-	s, err := file.Open(location, nil)
+	s, err := filestore.Open(location, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/http"
+	"varve.dev/zarr/store/httpstore"
 )
 
 // missingFlag is the name of the flag that says with which statuses a web server tells
@@ -42,7 +42,7 @@ func serverVar(f *pflag.FlagSet) {
 
 // awaitServers says how long a command waits for web servers, and makes it say that it
 // does. Programs that read standard error as JSON are told nothing before the end.
-func awaitServers(cmd *cobra.Command, opt *http.Options) {
+func awaitServers(cmd *cobra.Command, opt *httpstore.Options) {
 	if p, ok := cmd.Flag(serverFlag).Value.(*patience); ok && p.given {
 		if opt.Stall = p.limit; p.limit == 0 {
 			opt.Stall, opt.LeastRate = math.MaxInt64, -1
@@ -90,22 +90,22 @@ func (s *statuses) String() string {
 func remoteArguments(cmd *cobra.Command, args []string) []string {
 	ctx, shown := cmd.Context(), slices.Clone(args)
 	for i, arg := range args {
-		ctx, shown[i] = http.Conceal(ctx, arg)
+		ctx, shown[i] = httpstore.Conceal(ctx, arg)
 	}
-	var opt http.Options
+	var opt httpstore.Options
 	opt.PrivateRedirects, _ = cmd.Flags().GetBool(lanFlag)
 	if s, ok := cmd.Flag(missingFlag).Value.(*statuses); ok {
 		opt.Missing = *s
 	}
 	awaitServers(cmd, &opt)
-	ctx = http.WithOptions(ctx, &opt)
+	ctx = httpstore.WithOptions(ctx, &opt)
 	cmd.SetContext(ctx)
 	return shown
 }
 
 // withoutSecrets returns an argument as it may be shown.
 func withoutSecrets(arg string) string {
-	_, shown := http.Conceal(context.Background(), arg)
+	_, shown := httpstore.Conceal(context.Background(), arg)
 	return shown
 }
 

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/rehearsal"
-	"varve.dev/zarr/store/zip"
+	"varve.dev/zarr/store/zipstore"
 )
 
 func newRemoveCommand() *cobra.Command {
@@ -67,7 +67,7 @@ func inArchive(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return nil // the removal says so
 	}
-	_, is := store.Driver(at.Hierarchy.Store()).(*zip.Store)
+	_, is := store.Driver(at.Hierarchy.Store()).(*zipstore.Store)
 	switch err := letGo(at, true); {
 	case err != nil || !is:
 		return err

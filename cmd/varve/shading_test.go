@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // commandIn returns a command whose work has a context.
@@ -29,7 +29,7 @@ func commandIn(ctx context.Context) *cobra.Command {
 func TestShadingCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
-		a, err := zarr.On(memory.New()).CreateArray(ctx, "", zarr.Spec{
+		a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
 			Shape: []int64{30, 40}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(1), grid.Every(1)},
 		}, nil)
 		if err != nil {

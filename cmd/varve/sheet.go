@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/view"
 )
 
 // sheet is a title and lines of labels and values, aligned for people.
@@ -191,7 +191,7 @@ func (f *arrayFacts) addSizes(s *sheet, label, kind string, g *grid.Grid) {
 		if i < len(f.DimensionNames) && f.DimensionNames[i] != nil {
 			name = *f.DimensionNames[i]
 		}
-		s.add("  "+name, view.Sizes(g.Axis(i)))
+		s.add("  "+name, draw.Sizes(g.Axis(i)))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestSlabToWrite checks that what is written at a time ends where inner chunks do, so
@@ -40,7 +40,7 @@ func TestSlabToWrite(t *testing.T) {
 				spec.Chunks = append(spec.Chunks, grid.Every(n))
 			}
 		}
-		a, err := zarr.On(memory.New()).CreateArray(t.Context(), "", spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{InnerChunks: 1 << 30}}})
+		a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "", spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{InnerChunks: 1 << 30}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestChunksAreDecodedOnce(t *testing.T) {
 		"shards":       {4 << 20, 1 << 20, true, "", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memory.New()
+			s := memstore.New()
 			spec := zarr.Spec{Shape: []int64{rows, c.columns}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(rows), grid.Every(c.chunk)}}
 			if c.shard {
 				spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(rows), grid.Every(2 * c.chunk)}, spec.Chunks

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // temporaryFact is a temporary file below a node: of a write that is under way, or of a
@@ -23,7 +23,7 @@ type temporaryFact struct {
 // some.
 func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
 	found := []temporaryFact{}
-	s, ok := store.Driver(n.Hierarchy().Store()).(*file.Store)
+	s, ok := store.Driver(n.Hierarchy().Store()).(*filestore.Store)
 	if !ok {
 		return found, nil
 	}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/view"
 )
 
 // byteCount returns a number of bytes as people read it: 512 B, 1.5 KiB, 20 MiB.
@@ -67,7 +67,7 @@ func shapeText(shape []int64) string {
 func chunksText(g *grid.Grid) string {
 	parts := make([]string, g.Rank())
 	for i := range parts {
-		parts[i] = view.Sizes(g.Axis(i))
+		parts[i] = draw.Sizes(g.Axis(i))
 	}
 	return strings.Join(parts, " | ")
 }

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
@@ -60,10 +60,10 @@ func TestContract(t *testing.T) {
 		{Extension(0), &codectest.Options{Unframed: true}},
 		{Extension(16), &codectest.Options{Unframed: true}},
 		{Extension(0, crc32c.Extension()), nil},
-		{Extension(0, gzip.Extension(1), crc32c.Extension()), nil},
+		{Extension(0, gzipcodec.Extension(1), crc32c.Extension()), nil},
 		{Extension(0, crc32c.Extension(), zstd.Extension(1, false)), nil},
 		{Extension(24, metadata.Extension{Name: "flip"}, zstd.Extension(1, false), crc32c.Extension()), nil},
-		{Extension(0, Extension(8, zstd.Extension(1, false), crc32c.Extension()), gzip.Extension(1), crc32c.Extension()), nil},
+		{Extension(0, Extension(8, zstd.Extension(1, false), crc32c.Extension()), gzipcodec.Extension(1), crc32c.Extension()), nil},
 	} {
 		t.Run(string(tt.ext.Configuration), func(t *testing.T) {
 			codectest.Run(t, func() any { return nested(t, tt.ext) }, tt.o)
@@ -73,7 +73,7 @@ func TestContract(t *testing.T) {
 
 // TestMasks decodes every mask over codecs that are applied by hand.
 func TestMasks(t *testing.T) {
-	exts := []metadata.Extension{{Name: "flip"}, zstd.Extension(1, false), gzip.Extension(1), crc32c.Extension()}
+	exts := []metadata.Extension{{Name: "flip"}, zstd.Extension(1, false), gzipcodec.Extension(1), crc32c.Extension()}
 	c := nested(t, Extension(16, exts...))
 	plain := bytes.Repeat([]byte("layer"), 30)
 	for mask := range 16 {
@@ -111,7 +111,7 @@ func TestLayout(t *testing.T) {
 		{Extension(8), "ab", "\x00ab"},
 		{Extension(0, flipped), "\x00\x01", "\x01\xff\xfe"},
 		{Extension(24, flipped), "\x00\x01", "\x01\x00\x00\xff\xfe"},
-		{Extension(0, gzip.Extension(1), flipped), "\x00\x01", "\x02\xff\xfe"}, // too short to compress
+		{Extension(0, gzipcodec.Extension(1), flipped), "\x00\x01", "\x02\xff\xfe"}, // too short to compress
 		{Extension(0, flipped, flipped, flipped, flipped, flipped, flipped, flipped, flipped, flipped), "\x00", "\xff\x01\xff"},
 	} {
 		if got, err := nested(t, tt.ext).Encode(nil, []byte(tt.src)); err != nil || string(got) != tt.wants {
@@ -122,7 +122,7 @@ func TestLayout(t *testing.T) {
 
 // TestNeverInflates has noise stored as it is, and its checksum with it.
 func TestNeverInflates(t *testing.T) {
-	c := nested(t, Extension(0, zstd.Extension(3, false), gzip.Extension(6), crc32c.Extension()))
+	c := nested(t, Extension(0, zstd.Extension(3, false), gzipcodec.Extension(6), crc32c.Extension()))
 	rapid.Check(t, func(t *rapid.T) {
 		src := make([]byte, rapid.IntRange(0, 3000).Draw(t, "n"))
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -144,7 +144,7 @@ func TestNeverInflates(t *testing.T) {
 }
 
 func TestDamage(t *testing.T) {
-	c := nested(t, Extension(16, gzip.Extension(1), crc32c.Extension()))
+	c := nested(t, Extension(16, gzipcodec.Extension(1), crc32c.Extension()))
 	for src, says := range map[string]string{
 		"": "too few", "\x00": "too few", "\x04\x00": "has codec 2, there are 2", "\x00\x80": "has codec 15", "\x01\x00no": "codec 0 (gzip)",
 		"\x02\x00no": "codec 1 (crc32c)", "\x03\x00\x00\x00\x00\x00\x00": "codec 1 (crc32c)",
@@ -188,7 +188,7 @@ func TestRefuses(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	exts := make([]metadata.Extension, 200)
 	for i := range exts {
-		exts[i] = gzip.Extension(1)
+		exts[i] = gzipcodec.Extension(1)
 	}
 	c, err := New(Extension(0, exts...).Configuration)
 	if err != nil {
@@ -201,7 +201,7 @@ func TestGrowth(t *testing.T) {
 
 // TestChain has the codec in its place.
 func TestChain(t *testing.T) {
-	exts := []metadata.Extension{zarrbytes.Extension("little"), Extension(0, zstd.Extension(1, false)), crc32c.Extension()}
+	exts := []metadata.Extension{bytescodec.Extension("little"), Extension(0, zstd.Extension(1, false)), crc32c.Extension()}
 	chain, err := codec.NewChain(codec.Default, exts, codec.Spec{Type: dtype.Of[int32](), Fill: make([]byte, 4), Rank: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestBind(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	codectest.Fuzz(f, func() any {
-		return nested(f, Extension(16, metadata.Extension{Name: "flip"}, zstd.Extension(1, false), gzip.Extension(1), crc32c.Extension()))
+		return nested(f, Extension(16, metadata.Extension{Name: "flip"}, zstd.Extension(1, false), gzipcodec.Extension(1), crc32c.Extension()))
 	})
 }
 
@@ -281,7 +281,7 @@ func Benchmark(b *testing.B) {
 }
 
 func ExampleExtension() {
-	e := Extension(16, gzip.Extension(5), crc32c.Extension())
+	e := Extension(16, gzipcodec.Extension(5), crc32c.Extension())
 	fmt.Println(string(e.Configuration))
 	// Output: {"codecs":[{"name":"gzip","configuration":{"level":5}},{"name":"crc32c"}],"header_bits":16}
 }

@@ -11,11 +11,11 @@ import (
 
 	_ "varve.dev/zarr" // which registers all codecs
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/castvalue"
 	"varve.dev/zarr/codec/conditional"
 	_ "varve.dev/zarr/codec/extra"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/reshape"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
@@ -94,11 +94,11 @@ func configuration(name string, typ dtype.Type) []byte {
 	case "scale_offset":
 		return []byte(`{"scale":1}`)
 	case "bytes":
-		return zarrbytes.Extension("little").Configuration
+		return bytescodec.Extension("little").Configuration
 	case "n5_default":
 		return []byte(`{"codecs":[{"name":"transpose","configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}}]}`)
 	case "conditional":
-		return conditional.Extension(0, gzip.Extension(1)).Configuration
+		return conditional.Extension(0, gzipcodec.Extension(1)).Configuration
 	case "sharding_indexed":
 		inner, _ := serial(typ).MarshalJSON()
 		return fmt.Appendf(nil, `{"chunk_shape":[1,3],"codecs":[%s],"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}},{"name":"crc32c"}]}`, inner)
@@ -125,7 +125,7 @@ func serial(typ dtype.Type) metadata.Extension {
 	case dtype.Bytes:
 		return metadata.Extension{Name: "vlen-bytes"}
 	}
-	return zarrbytes.Extension("little")
+	return bytescodec.Extension("little")
 }
 
 // kind is what a codec turns into what.
@@ -173,7 +173,7 @@ func cell(t *testing.T, name string, k kind, typ dtype.Type) string {
 	exts := []metadata.Extension{{Name: name, Configuration: configuration(name, typ)}}
 	switch k {
 	case arrays:
-		exts = append(exts, zarrbytes.Extension("little"))
+		exts = append(exts, bytescodec.Extension("little"))
 		if typ.Variable() {
 			exts[1] = serial(typ)
 		}

@@ -15,9 +15,9 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/codectest"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -31,7 +31,7 @@ func extension(rank int, compressors ...metadata.Extension) metadata.Extension {
 	for i := range order {
 		order[i] = rank - 1 - i
 	}
-	return Extension(append([]metadata.Extension{transpose.Extension(order...), zarrbytes.Extension("big")}, compressors...)...)
+	return Extension(append([]metadata.Extension{transpose.Extension(order...), bytescodec.Extension("big")}, compressors...)...)
 }
 
 func bound(t testing.TB, ext metadata.Extension, spec codec.Spec) *coder {
@@ -56,7 +56,7 @@ func TestContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		for rank := range 4 {
-			for _, compressors := range [][]metadata.Extension{nil, {gzip.Extension(1)}, {zstd.Extension(1, true)}} {
+			for _, compressors := range [][]metadata.Extension{nil, {gzipcodec.Extension(1)}, {zstd.Extension(1, true)}} {
 				if len(compressors) > 0 && name != "uint16" {
 					continue
 				}
@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		compressors := map[string][]metadata.Extension{"gzip": {gzip.Extension(5)}, "zstd": {zstd.Extension(3, false)}}[row.Compressor]
+		compressors := map[string][]metadata.Extension{"gzip": {gzipcodec.Extension(5)}, "zstd": {zstd.Extension(3, false)}}[row.Compressor]
 		typ, err := dtype.Parse(row.Type, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestDamage(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.block, err, tt.says)
 		}
 	}
-	c := bound(t, extension(2, gzip.Extension(1)), codec.Spec{Type: dtype.Of[uint8](), Rank: 2})
+	c := bound(t, extension(2, gzipcodec.Extension(1)), codec.Spec{Type: dtype.Of[uint8](), Rank: 2})
 	dst := codec.Block{Shape: []int64{2, 2}, Data: make([]byte, 4)}
 	if err := c.Decode(&dst, fromHex(t, "000000020000000200000002"+"0102030405")); !errors.Is(err, codec.ErrCorrupt) || !strings.Contains(err.Error(), "codec 2 (gzip)") {
 		t.Errorf("error is %v", err)
@@ -238,7 +238,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", configuration, err, says)
 		}
 	}
-	big, none := zarrbytes.Extension("big"), zarrbytes.Extension("")
+	big, none := bytescodec.Extension("big"), bytescodec.Extension("")
 	for _, tt := range []struct {
 		ext  metadata.Extension
 		spec codec.Spec
@@ -270,7 +270,7 @@ func TestRefuses(t *testing.T) {
 // TestChain has the codec in its place.
 func TestChain(t *testing.T) {
 	spec := codec.Spec{Type: dtype.Of[int32](), Fill: make([]byte, 4), Rank: 2}
-	chain, err := codec.NewChain(codec.Default, []metadata.Extension{extension(2, gzip.Extension(1))}, spec)
+	chain, err := codec.NewChain(codec.Default, []metadata.Extension{extension(2, gzipcodec.Extension(1))}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestChain(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, ext := range []metadata.Extension{extension(2), extension(2, gzip.Extension(1))} {
+	for _, ext := range []metadata.Extension{extension(2), extension(2, gzipcodec.Extension(1))} {
 		c := bound(f, ext, codec.Spec{Type: dtype.Of[uint16](), Rank: 2})
 		for _, shape := range [][]int64{{2, 3}, {1, 1}, {4, 4}} {
 			block, err := c.Encode(nil, codec.Block{Shape: shape, Data: make([]byte, 2*count(shape))})
@@ -297,7 +297,7 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, block []byte) {
-		for _, ext := range []metadata.Extension{extension(2), extension(2, gzip.Extension(1))} {
+		for _, ext := range []metadata.Extension{extension(2), extension(2, gzipcodec.Extension(1))} {
 			c := bound(t, ext, codec.Spec{Type: dtype.Of[uint16](), Rank: 2})
 			c.limit = 1 << 20
 			dst := codec.Block{Shape: []int64{2, 3}, Data: make([]byte, 12)}
@@ -346,7 +346,7 @@ func Benchmark(b *testing.B) {
 }
 
 func ExampleExtension() {
-	e := Extension(transpose.Extension(1, 0), zarrbytes.Extension("big"), gzip.Extension(5))
+	e := Extension(transpose.Extension(1, 0), bytescodec.Extension("big"), gzipcodec.Extension(5))
 	fmt.Println(string(e.Configuration))
 	// Output: {"codecs":[{"name":"transpose","configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":5}}]}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/internal/config"
 	"varve.dev/zarr/metadata"
 )
@@ -20,7 +20,7 @@ func newGZip(configuration []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gzip.New(gzip.Extension(level).Configuration)
+	return gzipcodec.New(gzipcodec.Extension(level).Configuration)
 }
 
 // deflateLevel returns a level from 0 to 9. What zlib takes for level -1 is 6; what

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	_ "varve.dev/zarr/codec/bytes"
+	_ "varve.dev/zarr/codec/bytescodec"
 	_ "varve.dev/zarr/codec/crc32c"
-	_ "varve.dev/zarr/codec/gzip"
+	_ "varve.dev/zarr/codec/gzipcodec"
 	_ "varve.dev/zarr/codec/transpose"
 	_ "varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"

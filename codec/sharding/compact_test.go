@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -301,7 +301,7 @@ func TestCompactChecks(t *testing.T) {
 		d := lineShards(t, codec.Environment{}, "uint8")
 		if packed {
 			d.exts = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
-				Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{zarrbytes.Extension(""), gzip.Extension(1)},
+				Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{bytescodec.Extension(""), gzipcodec.Extension(1)},
 			}))}
 			d.chain = must(d.env.NewChain(d.exts, d.codec))
 		}

@@ -7,16 +7,16 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -38,10 +38,10 @@ func drawShards(t *rapid.T, rank int) *drawnShards {
 		Order:     rapid.SampledFrom([]codec.Order{codec.Morton, codec.C, codec.Fortran}).Draw(t, "order"),
 		Strategy:  rapid.SampledFrom([]codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace}).Draw(t, "strategy"),
 	}
-	chain := []metadata.Extension{zarrbytes.Extension("little")}
+	chain := []metadata.Extension{bytescodec.Extension("little")}
 	switch rapid.IntRange(0, 3).Draw(t, "packed") {
 	case 0:
-		chain = append(chain, gzip.Extension(1))
+		chain = append(chain, gzipcodec.Extension(1))
 	case 1:
 		chain = append(chain, crc32c.Extension())
 	}
@@ -75,7 +75,7 @@ func drawLevel(t *rapid.T, rank int, chain []metadata.Extension) ([]metadata.Ext
 		inner, c.Inner = append(inner, n), append(c.Inner, grid.Every(n))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "index codecs") == 0 {
-		c.IndexCodecs = []metadata.Extension{zarrbytes.Extension("big"), crc32c.Extension()}
+		c.IndexCodecs = []metadata.Extension{bytescodec.Extension("big"), crc32c.Extension()}
 	}
 	return []metadata.Extension{must(sharding.Extension(c))}, inner
 }
@@ -155,7 +155,7 @@ func work() *codec.Work {
 // kept is a shard in a store, seen as one version, whose reads are counted. What is
 // wanted happens before a read.
 type kept struct {
-	*memory.Store
+	*memstore.Store
 	key    store.Key
 	pinned *store.Pinned
 	before func(read int)
@@ -165,7 +165,7 @@ type kept struct {
 
 func keep(t testing.TB, shard []byte) *kept {
 	t.Helper()
-	k := &kept{Store: memory.New(), key: store.Path{}.Key("c")}
+	k := &kept{Store: memstore.New(), key: store.Path{}.Key("c")}
 	k.put(shard)
 	return k
 }
@@ -199,6 +199,6 @@ func mustType(name string) dtype.Type { return must(dtype.Parse(name, nil)) }
 
 // raw is a chain that stores elements as they are, transposed one that only reorders
 // axes.
-func raw() []metadata.Extension { return []metadata.Extension{zarrbytes.Extension("little")} }
+func raw() []metadata.Extension { return []metadata.Extension{bytescodec.Extension("little")} }
 
 func transposed(order ...int) metadata.Extension { return transpose.Extension(order...) }

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -49,7 +49,7 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 var objects atomic.Int64
 
 // newObject returns a source of a shard that is stored in memory.
-func newObject(t testing.TB, s *memory.Store, shard []byte) *object {
+func newObject(t testing.TB, s *memstore.Store, shard []byte) *object {
 	t.Helper()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
 	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
@@ -66,7 +66,7 @@ func work() *codec.Work {
 // apply returns what an edit makes of a shard, stored as the store does it that has
 // certain powers.
 func apply(c *coder, e codec.Edit, shard []byte) ([]byte, error) {
-	s := memory.New()
+	s := memstore.New()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
 	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func TestAmplified(t *testing.T) {
 				shard := makeShard(t, c, []int64{16 * chunks}, payload, entries...)
 				e := edit([]int64{16 * chunks}, []int64{32}, []int64{16}, values(16))
 				e.Splices, e.Patches = splices, patches
-				out, err := c.EncodePart(t.Context(), work(), e, newObject(t, memory.New(), shard))
+				out, err := c.EncodePart(t.Context(), work(), e, newObject(t, memstore.New(), shard))
 				if err != nil {
 					wantCorrupt(t, err, 0)
 					return
@@ -296,7 +296,7 @@ func TestHugeShard(t *testing.T) {
 			if err != nil || len(got) > len(shard)+14 {
 				t.Errorf("%d bytes became %d (%v)", len(shard), len(got), err)
 			}
-			if _, err := c.EncodePart(t.Context(), work(), e, &object{s: memory.New(), at: key(-1)}); err == nil {
+			if _, err := c.EncodePart(t.Context(), work(), e, &object{s: memstore.New(), at: key(-1)}); err == nil {
 				t.Error("a shard that is not stored was changed")
 			}
 		})
@@ -468,7 +468,7 @@ func TestUnexpectedlySmall(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := do(newObject(t, memory.New(), []byte("small")))
+		err := do(newObject(t, memstore.New(), []byte("small")))
 		runtime.ReadMemStats(&after)
 		if name != "write" && !errors.Is(err, codec.ErrCorrupt) || name == "write" && err != nil {
 			t.Errorf("%s: %v", name, err)

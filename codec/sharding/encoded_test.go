@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -74,7 +74,7 @@ func lineShards(t testing.TB, env codec.Environment, typ string) *drawnShards {
 	t.Helper()
 	d := &drawnShards{env: env, codec: codec.Spec{Type: mustType(typ), Fill: make([]byte, mustType(typ).Size()), Rank: 1}, inner: []int64{2}}
 	d.exts = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
-		Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{zarrbytes.Extension("")},
+		Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}))}
 	d.chain = must(d.env.NewChain(d.exts, d.codec))
 	return d

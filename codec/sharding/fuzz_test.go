@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -178,7 +178,7 @@ func FuzzShard(f *testing.F) {
 // itself; nil where that fails.
 func innerChunks(t *testing.T, c *coder, l *layout, shard []byte) [][]byte {
 	t.Helper()
-	src := newObject(t, memory.New(), shard)
+	src := newObject(t, memstore.New(), shard)
 	var list [][]byte
 	for k := range l.n {
 		cell, _ := l.grid.Chunk(l.place(nil, k))

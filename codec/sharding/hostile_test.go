@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/racing"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -123,7 +123,7 @@ func TestLiesRead(t *testing.T) {
 		h := makeLie(codec.Environment{})
 		got, err := stored(h.coder, h.shape, h.shard)
 		h.check(t, got, 0, err, true)
-		src := newObject(t, memory.New(), h.shard)
+		src := newObject(t, memstore.New(), h.shard)
 		for range 2 {
 			for k := range int64(4) {
 				got := make([]byte, 2)
@@ -247,7 +247,7 @@ func TestCountsLie(t *testing.T) {
 				if _, err := stored(c, []int64{8}, shard); !errors.Is(err, codec.ErrCorrupt) {
 					t.Errorf("error is %v, want ErrCorrupt", err)
 				}
-				src := newObject(t, memory.New(), shard)
+				src := newObject(t, memstore.New(), shard)
 				err := c.DecodePart(t.Context(), work(), codec.Part{
 					Shape: []int64{8}, Part: strided.Part{Start: []int64{0}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}, src)
 				if !errors.Is(err, codec.ErrCorrupt) {

@@ -9,9 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	_ "varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzip"
+	"varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
@@ -31,9 +31,9 @@ type insetShards struct {
 // an order.
 func newInsetShards(t testing.TB, env codec.Environment, inner []int64, order []int, packed bool) *insetShards {
 	t.Helper()
-	chain := []metadata.Extension{zarrbytes.Extension("")}
+	chain := []metadata.Extension{bytescodec.Extension("")}
 	if packed {
-		chain = append(chain, gzip.Extension(1))
+		chain = append(chain, gzipcodec.Extension(1))
 	}
 	cuts := make([]grid.Cut, len(inner))
 	for i, axis := range order {

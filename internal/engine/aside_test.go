@@ -7,12 +7,12 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestAsideShapes lists what is put aside: only a chunk of the grid in its shape counts.
 func TestAsideShapes(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	a, _ := row(s, plain(), 4, 4)
 	want := map[string]bool{"a/__varve/aside/4/c/1": true, "a/__varve/aside/3/c/1": false, "a/__varve/aside/4/c/2": false, "a/__varve/aside/x": false}
 	for key := range want {
@@ -39,7 +39,7 @@ func TestFetchOverDamage(t *testing.T) {
 		"decodes": {int32s(5, 6, 7, 8), int32s(5, 6, 7, 8)},
 		"none":    {nil, nil},
 	} {
-		s := memory.New()
+		s := memstore.New()
 		a, _ := row(s, plain(), 4, 4)
 		must(s.Put(t.Context(), store.MustKey("a/__varve/aside/4/c/1"), aside, store.Flush))
 		if c.there != nil {

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -30,7 +30,7 @@ func TestFilledBeside(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for name, first := range map[string][]byte{"stored": int32s(1, 1, 9, 9), "not stored": nil} {
 		t.Run(name, func(t *testing.T) {
-			others, done := memory.New(), false
+			others, done := memstore.New(), false
 			s := storetest.Conditional(others, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
 				if op.Key != key || done || op.Name == "Get" || op.Name == "Stat" {
 					return nil
@@ -64,7 +64,7 @@ func TestFilledBeside(t *testing.T) {
 // is deleted.
 func TestNotStoredBeside(t *testing.T) {
 	key, theirs := store.MustKey("a/c/0"), int32s(1, 1, 7, 8)
-	others, done := memory.New(), false
+	others, done := memstore.New(), false
 	s := storetest.Conditional(others, storetest.Hooks{After: func(op storetest.Op, err error) error {
 		if op.Key == key && !done {
 			done = true
@@ -93,7 +93,7 @@ func inner() []metadata.Extension {
 // shardOf returns the bytes of a shard of four elements.
 func shardOf(t *testing.T, data []byte) []byte {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	a, _ := row(s, inner(), 4)
 	filled(t, a, data)
 	value, _, err := s.Get(t.Context(), store.MustKey("a/c/0"), store.Request{}, nil)
@@ -112,7 +112,7 @@ func TestShardBeside(t *testing.T) {
 		"not stored": {int32s(9, 9), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			others, done := memory.New(), false
+			others, done := memstore.New(), false
 			beside, _ := row(others, inner(), 4)
 			theirs := shardOf(t, slices.Concat(c[0], int32s(7, 8)))
 			s := storetest.Conditional(others, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
@@ -141,7 +141,7 @@ func TestShardBeside(t *testing.T) {
 
 // bare is a store without conditions.
 type bare struct {
-	s    *memory.Store
+	s    *memstore.Store
 	read func() // is called after a value was read
 }
 
@@ -162,7 +162,7 @@ func (b bare) Delete(ctx context.Context, key store.Key) error { return b.s.Dele
 // second waits for its turn, so that nothing is lost; were it let through, it would have
 // the time.
 func TestTurns(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	must(s.Put(t.Context(), store.MustKey("a/c/0"), int32s(1, 2, 3, 4), store.Flush))
 	var second sync.WaitGroup
 	var once sync.Once

@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
-	zarrbytes "varve.dev/zarr/codec/bytes"
+	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/crc32c"
-	_ "varve.dev/zarr/codec/gzip"
+	_ "varve.dev/zarr/codec/gzipcodec"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
@@ -27,7 +27,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -40,7 +40,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func plain() []metadata.Extension  { return []metadata.Extension{zarrbytes.Extension("little")} }
+func plain() []metadata.Extension  { return []metadata.Extension{bytescodec.Extension("little")} }
 func packed() []metadata.Extension { return append(plain(), zstd.Extension(0, false)) }
 
 // newArray returns the engine of an array at the path "a" of a store.
@@ -119,7 +119,7 @@ func spread(shape []int64, size int) strided.View {
 // drawArray draws an engine and the way it works.
 func drawArray(t *rapid.T, like *engine.Array) *engine.Array {
 	a := &engine.Array{
-		Store: memory.New(), Path: like.Path, Grid: like.Grid, Keys: like.Keys, Chain: like.Chain,
+		Store: memstore.New(), Path: like.Path, Grid: like.Grid, Keys: like.Keys, Chain: like.Chain,
 		Fill: like.Fill, Size: like.Size, MaxChunk: like.MaxChunk,
 	}
 	a.Concurrency = rapid.SampledFrom([]int{0, 1, 5}).Draw(t, "concurrency")
@@ -253,7 +253,7 @@ func TestChunkCalls(t *testing.T) {
 	ctx := t.Context()
 	for _, exts := range [][]metadata.Extension{plain(), packed(), append([]metadata.Extension{transpose.Extension(1, 0)}, packed()...)} {
 		g := must(grid.New([]int64{3, 3}, grid.Every(2), grid.Edges(1, 4)))
-		a := newArray(memory.New(), dtype.Of[uint8](), g, exts, []byte{7})
+		a := newArray(memstore.New(), dtype.Of[uint8](), g, exts, []byte{7})
 		got, want := make([]byte, 8), []byte{1, 2, 3, 4, 5, 6, 7, 8}
 		last := []int64{1, 1}
 		if found, err := a.ReadChunk(ctx, last, got, nil, engine.Reading{Since: time.Now().Add(time.Hour)}); found == engine.Certain || err != nil || !bytes.Equal(got, bytes.Repeat([]byte{7}, 8)) {
@@ -300,7 +300,7 @@ func wantChunk(t *testing.T, err, is error, key string, index ...int64) {
 // younger than what is known.
 func TestSuspect(t *testing.T) {
 	for _, exts := range [][]metadata.Extension{plain(), packed()} {
-		a, data := row(memory.New(), exts, 3, 3, 3)
+		a, data := row(memstore.New(), exts, 3, 3, 3)
 		strided.FillBytes(data[3*4:6*4], a.Fill)
 		filled(t, a, data)
 		for _, tt := range []struct {
@@ -319,7 +319,7 @@ func TestSuspect(t *testing.T) {
 // TestGrowOver writes a part of a chunk that holds leftovers beyond the shape so far:
 // they count as fill value.
 func TestGrowOver(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	a, data := row(s, packed(), 4, 4)
 	filled(t, a, data)
 	part := must(selection.Resolve(selection.Box{{3, 6}}, a.Grid.Shape()))
@@ -341,7 +341,7 @@ func TestGrowOver(t *testing.T) {
 // left what does not decode: it does not matter.
 func TestGrowOverDamage(t *testing.T) {
 	for name, exts := range map[string][]metadata.Extension{"chunks": packed(), "shards": inner()} {
-		s := memory.New()
+		s := memstore.New()
 		a, data := row(s, exts, 4, 4)
 		must(s.Put(t.Context(), store.MustKey("a/c/1"), []byte("left by a program that died"), store.Flush))
 		part := must(selection.Resolve(selection.Box{{4, 6}}, a.Grid.Shape()))
@@ -364,7 +364,7 @@ func TestGrowOverDamage(t *testing.T) {
 // nothing there.
 func TestClear(t *testing.T) {
 	for _, concurrency := range []int{1, 4} {
-		s := memory.New()
+		s := memstore.New()
 		a, data := row(s, packed(), 3, 3, 3, 3)
 		a.Concurrency = concurrency
 		filled(t, a, data)
@@ -389,7 +389,7 @@ func TestClear(t *testing.T) {
 // not stored, else an error. It is written into where it is stored, else that is an
 // error.
 func TestLargeChunks(t *testing.T) {
-	s := memory.New()
+	s := memstore.New()
 	a, data := row(s, plain(), 2, 100, 2)
 	filled(t, a, data)
 	a.MaxChunk = 50
@@ -420,7 +420,7 @@ func TestReadAllocations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := must(grid.New([]int64{500, 500}, grid.Runs(grid.Run{Length: 5, Count: 100}), grid.Every(5)))
-			a := newArray(memory.New(), dtype.Of[uint8](), g, exts, []byte{0})
+			a := newArray(memstore.New(), dtype.Of[uint8](), g, exts, []byte{0})
 			data := make([]byte, 500*500)
 			for i := range data {
 				data[i] = byte(i)

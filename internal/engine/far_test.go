@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // far is a store far away: it can do nothing but answer requests, each after a second of
@@ -133,7 +133,7 @@ func distant(t testing.TB, c *tally, inner string, lengths ...int64) (*engine.Ar
 	}
 	c.held = new(held)
 	g := must(grid.New([]int64{int64(len(data))}, grid.Edges(lengths...)))
-	below := memory.New()
+	below := memstore.New()
 	a := newArray(below, dtype.Of[uint8](), g, plain(), []byte{0})
 	a.Chain = must((&codec.Environment{Registry: registry, Unaligned: true}).NewChain(exts, codec.Spec{Type: dtype.Of[uint8](), Fill: []byte{0}, Rank: 1}))
 	filled(t, a, data)

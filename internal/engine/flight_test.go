@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
 )
 
@@ -25,7 +25,7 @@ import (
 // passes when all workers wait. In real time it is a moment. It records how much was on
 // its way at one time.
 type slow struct {
-	*memory.Store
+	*memstore.Store
 	real bool
 
 	mu                                sync.Mutex
@@ -90,7 +90,7 @@ func onBudgets(t *testing.T, run func(t *testing.T, a *engine.Array, v strided.V
 		t.Run(fmt.Sprintf("%d bytes, %d workers", tt.bytes, tt.concurrency), func(t *testing.T) {
 			lengths := slices.Repeat([]int64{10}, 40)
 			lengths[20] = 100
-			s := &slow{Store: memory.New()}
+			s := &slow{Store: memstore.New()}
 			a, data := row(s.Store, plain(), lengths...)
 			filled(t, a, data)
 			a.Store, a.Concurrency, a.Budget = s, int(tt.concurrency), tt.bytes
@@ -136,7 +136,7 @@ func TestWriteBudget(t *testing.T) {
 // faulty is a store with one value that is answered by another function; others wait for
 // the end of the call where wait is set.
 type faulty struct {
-	*memory.Store
+	*memstore.Store
 	key  string
 	get  func(value []byte, dst []byte) ([]byte, error)
 	wait bool
@@ -178,7 +178,7 @@ func (b countedBatch) Put(ctx context.Context, key store.Key, value []byte) erro
 // and the others are told to stop.
 func TestFirstError(t *testing.T) {
 	for _, concurrency := range []int{2, 16} {
-		f := &faulty{Store: memory.New(), key: "a/c/1", wait: true}
+		f := &faulty{Store: memstore.New(), key: "a/c/1", wait: true}
 		f.get = func([]byte, []byte) ([]byte, error) { return nil, fs.ErrPermission }
 		a, data := row(f, packed(), slices.Repeat([]int64{2}, 50)...)
 		filled(t, a, data)
@@ -209,7 +209,7 @@ func TestStoreErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, exts := range [][]metadata.Extension{plain(), packed()} {
-				f := &faulty{Store: memory.New(), key: "a/c/1", get: tt.get}
+				f := &faulty{Store: memstore.New(), key: "a/c/1", get: tt.get}
 				a, data := row(f, exts, 4, 4, 4)
 				filled(t, a, data)
 				f.puts.Store(0)
@@ -237,7 +237,7 @@ func TestStoreErrors(t *testing.T) {
 // TestCancel ends the context before a call and in the middle of it.
 func TestCancel(t *testing.T) {
 	for _, concurrency := range []int{1, 8} {
-		f := &faulty{Store: memory.New(), key: "a/c/30"}
+		f := &faulty{Store: memstore.New(), key: "a/c/30"}
 		a, data := row(f, packed(), slices.Repeat([]int64{2}, 50)...)
 		a.Concurrency = concurrency
 		filled(t, a, data)

@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestOverwriteOfAnotherLength writes parts of chunks that have not just the bytes of
@@ -16,7 +16,7 @@ import (
 func TestOverwriteOfAnotherLength(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for _, stored := range [][]byte{int32s(1, 2, 3), int32s(1, 2, 3, 4, 5), {}} {
-		s := memory.New()
+		s := memstore.New()
 		must(s.Put(t.Context(), key, stored, store.Flush))
 		a, _ := row(s, plain(), 4)
 		a.MaxChunk = 1

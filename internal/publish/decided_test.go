@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // TestDecidedWaitsForNoLock changes two nodes while another program holds the lock of one
@@ -20,7 +20,7 @@ func TestDecidedWaitsForNoLock(t *testing.T) {
 	for name, how := range map[string]store.Locking{"caller": {}, "time-out": {Timeout: time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
 			disk := vfs.NewDisk()
-			others := file.On(disk, nil)
+			others := filestore.On(disk, nil)
 			for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
 				if _, err := others.Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
 					t.Fatal(err)
@@ -35,7 +35,7 @@ func TestDecidedWaitsForNoLock(t *testing.T) {
 
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			mine := file.On(vfs.Hook(disk, func(op vfs.Op) error {
+			mine := filestore.On(vfs.Hook(disk, func(op vfs.Op) error {
 				if op == (vfs.Op{Kind: "lock", Name: "b/__varve.publish"}) && how.Timeout == 0 {
 					cancel()
 				}
@@ -75,7 +75,7 @@ func TestDecidedWaitsForNoLock(t *testing.T) {
 
 // locksOf counts how often the document of the second node is written.
 type locksOf struct {
-	*file.Store
+	*filestore.Store
 	tries *int
 }
 
@@ -89,7 +89,7 @@ func (l locksOf) PutIf(ctx context.Context, key store.Key, value []byte, on stor
 // TestDecidedOnceItIsDone fails behind the change of two nodes: what is visible is not
 // called decided.
 func TestDecidedOnceItIsDone(t *testing.T) {
-	s, fault := file.On(vfs.NewDisk(), nil), errors.New("fault")
+	s, fault := filestore.On(vfs.NewDisk(), nil), errors.New("fault")
 	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
 	if _, err := s.Put(t.Context(), store.MustKey("a/zarr.json"), []byte("old"), store.Flush); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestDecidedIsFinished(t *testing.T) {
 	disk := vfs.NewDisk()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := file.On(vfs.Hook(disk, func(op vfs.Op) error {
+	s := filestore.On(vfs.Hook(disk, func(op vfs.Op) error {
 		if op == (vfs.Op{Kind: "lock", Name: "a/__varve.publish"}) {
 			cancel()
 		}

@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -19,7 +19,7 @@ var document = store.MustKey("a/zarr.json")
 // 3 are left over. What others do at one time goes through others.
 type unlocked struct {
 	t      *testing.T
-	others *memory.Store
+	others *memstore.Store
 	node   publish.Node
 	// do is called before and after every write of the document; what it returns is the
 	// answer. It may be nil.
@@ -27,7 +27,7 @@ type unlocked struct {
 }
 
 func newUnlocked(t *testing.T) *unlocked {
-	u := &unlocked{t: t, others: memory.New()}
+	u := &unlocked{t: t, others: memstore.New()}
 	at := func(before bool) func(op storetest.Op) error {
 		return func(op storetest.Op) error {
 			if op.Name == "PutIf" && op.Key == document && u.do != nil {

@@ -11,7 +11,7 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
+	"varve.dev/zarr/store/filestore"
 )
 
 // twins returns two arrays of a store in a directory, and a function that makes the
@@ -24,7 +24,7 @@ func twins(t *testing.T) (a, b publish.Node, link func()) {
 // twinsIn is twins in a directory that the caller knows.
 func twinsIn(t *testing.T, dir string) (a, b publish.Node, link func()) {
 	t.Helper()
-	s, err := file.Open(dir, nil)
+	s, err := filestore.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestRecoverByLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, key := range []string{"a/zarr.json", "b/zarr.json"} { // as if it had stopped a little earlier
-				if _, err := a.Store.(*file.Store).Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
+				if _, err := a.Store.(*filestore.Store).Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -16,13 +16,13 @@ import (
 // every operation.
 type pair struct {
 	t      *testing.T
-	others *memory.Store
+	others *memstore.Store
 	parts  []publish.Part
 	before func(op storetest.Op) error
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{t: t, others: memory.New()}
+	p := &pair{t: t, others: memstore.New()}
 	s := storetest.Conditional(p.others, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		if p.before == nil {
 			return nil

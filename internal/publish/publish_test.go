@@ -11,14 +11,14 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 var errFault = errors.New("fault on purpose")
 
 // recorder is a store that records what is done to it, and fails what it is told to.
 type recorder struct {
-	*memory.Store
+	*memstore.Store
 	log  []string
 	fail string // the operation that fails
 }
@@ -112,7 +112,7 @@ func (r *recorder) taken() string {
 // prepared returns a store with the document "old" of a node "a" and a chunk.
 func prepared(t *testing.T) (*recorder, publish.Node) {
 	t.Helper()
-	r := &recorder{Store: memory.New()}
+	r := &recorder{Store: memstore.New()}
 	for key, value := range map[string]string{"a/zarr.json": "old", "a/c/0": "chunk", "ab/c/0": "another"} {
 		if _, err := r.Store.Put(t.Context(), store.MustKey(key), []byte(value), store.Sync); err != nil {
 			t.Fatal(err)

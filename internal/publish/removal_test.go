@@ -11,13 +11,13 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // manyArrays makes a group with so many arrays, and one in a group below.
-func manyArrays(t *testing.T, n int) (*memory.Store, publish.Node) {
+func manyArrays(t *testing.T, n int) (*memstore.Store, publish.Node) {
 	t.Helper()
-	s := memory.New()
+	s := memstore.New()
 	put := func(key, text string) {
 		k, err := store.ParseKey(key)
 		if err == nil {
@@ -86,7 +86,7 @@ func TestRemoveBelowLocks(t *testing.T) {
 
 // mounted is a store in which directories have second names that are no links.
 type mounted struct {
-	*memory.Store
+	*memstore.Store
 	names map[string]string
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // planned is a plan whose chunks stage puts, in the name of a writer.
@@ -106,7 +106,7 @@ func TestAbandoned(t *testing.T) {
 
 // waiting is a store with locks, whose locks are had only after something else happened.
 type waiting struct {
-	*memory.Store
+	*memstore.Store
 	t         *testing.T
 	meanwhile func()
 }
@@ -114,7 +114,7 @@ type waiting struct {
 // newWaiting returns a store in which the node "a" has the document "old" and a pointer
 // to a journal.
 func newWaiting(t *testing.T) *waiting {
-	w := &waiting{Store: memory.New(), t: t}
+	w := &waiting{Store: memstore.New(), t: t}
 	w.put("a/zarr.json", "old")
 	w.put(pointerA, `{"journal": "__varve/together-x.json"}`)
 	return w

@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -23,7 +23,7 @@ func becomes(document string) func(publish.Document) (*publish.Change, error) {
 // bring one of them back to the document that it had. The one who began it publishes
 // nothing again.
 func TestOvertaken(t *testing.T) {
-	others, ctx := memory.New(), t.Context()
+	others, ctx := memstore.New(), t.Context()
 	a := publish.Node{Store: storetest.Conditional(others, storetest.Hooks{}), Path: at(t, "a"), Document: "zarr.json"}
 	b := a
 	b.Path = at(t, "b")

@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/iofs"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/fsstore"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/observed"
 	"varve.dev/zarr/store/storetest"
 )
@@ -51,22 +51,22 @@ func (n *notes) take() []string {
 
 // drivers are stores of which each has other powers.
 var drivers = map[string]func(t *testing.T) store.Store{
-	"memory": func(*testing.T) store.Store { return memory.New() },
+	"memory": func(*testing.T) store.Store { return memstore.New() },
 	"file": func(t *testing.T) store.Store {
-		s, err := file.Open(t.TempDir(), nil)
+		s, err := filestore.Open(t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
 		return s
 	},
-	"object store": func(*testing.T) store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+	"object store": func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
 	"read only": func(*testing.T) store.Store {
 		fsys := fstest.MapFS{}
 		for name, value := range storetest.Fixture() {
 			fsys[name] = &fstest.MapFile{Data: value}
 		}
-		return iofs.New(fsys)
+		return fsstore.New(fsys)
 	},
 }
 
@@ -78,7 +78,7 @@ func TestStore(t *testing.T) {
 		})
 	}
 	storetest.Run(t, func(*testing.T) store.Store {
-		return observed.New(observed.New(memory.New(), new(notes)), new(notes))
+		return observed.New(observed.New(memstore.New(), new(notes)), new(notes))
 	})
 }
 
@@ -115,7 +115,7 @@ func TestPowers(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	ctx, n := t.Context(), new(notes)
-	s := observed.New(memory.New(), n)
+	s := observed.New(memstore.New(), n)
 	key := store.MustKey("a/b")
 	var v store.Version
 	step := func(what string, do func() error, want ...string) {
@@ -219,7 +219,7 @@ func TestCopyBetweenWrapped(t *testing.T) {
 func TestEventsTakeNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx, key := t.Context(), store.MustKey("a")
-	m := memory.New()
+	m := memstore.New()
 	if _, err := m.Put(ctx, key, make([]byte, 100), store.Flush); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestEventsTakeNoMemory(t *testing.T) {
 
 func BenchmarkGet(b *testing.B) {
 	ctx, key := b.Context(), store.MustKey("a")
-	m := memory.New()
+	m := memstore.New()
 	if _, err := m.Put(ctx, key, make([]byte, 100), store.Flush); err != nil {
 		b.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func BenchmarkGet(b *testing.B) {
 func Example() {
 	ctx := context.Background()
 	var c observe.Counter
-	s := observed.New(memory.New(), &c)
+	s := observed.New(memstore.New(), &c)
 	for range 3 {
 		if _, err := s.Put(ctx, store.MustKey("zarr.json"), []byte("{}"), store.Sync); err != nil {
 			panic(err)

@@ -9,12 +9,12 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 )
 
 // counting is a store that counts the bytes that are read of it.
 type counting struct {
-	*memory.Store
+	*memstore.Store
 	read int64
 }
 
@@ -30,7 +30,7 @@ func (c *counting) Get(ctx context.Context, key store.Key, q store.Request, dst 
 func TestDerived(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, key := t.Context(), store.MustKey("c/0")
-		below := &counting{Store: memory.New()}
+		below := &counting{Store: memstore.New()}
 		value := rapid.SliceOfN(rapid.Byte(), 20, 40).Draw(t, "value")
 		if _, err := below.Put(ctx, key, value, store.Flush); err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func TestDerived(t *testing.T) {
 
 // TestDerivedFromReplaced checks that nothing is made of a value that was replaced below.
 func TestDerivedFromReplaced(t *testing.T) {
-	ctx, below, key := t.Context(), memory.New(), store.MustKey("c/0")
+	ctx, below, key := t.Context(), memstore.New(), store.MustKey("c/0")
 	v, err := below.Put(ctx, key, []byte("value"), store.Flush)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestDerivedFromReplaced(t *testing.T) {
 // TestRework notes changes of values that are not read.
 func TestRework(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("c/0")
-	below, l := &counting{Store: memory.New()}, new(Ledger)
+	below, l := &counting{Store: memstore.New()}, new(Ledger)
 	s := New(below, l)
 	if noted, err := s.Rework(ctx, key, 100); noted || err != nil {
 		t.Errorf("a value that is not there: %v, %v", noted, err)

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/file"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/storetest"
 )
@@ -21,16 +21,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestStore(t *testing.T) {
 	for name, below := range map[string]func(t *testing.T) store.Store{
 		"nothing": func(*testing.T) store.Store { return nil },
-		"memory":  func(*testing.T) store.Store { return memory.New() },
+		"memory":  func(*testing.T) store.Store { return memstore.New() },
 		"files": func(t *testing.T) store.Store {
-			s, err := file.Open(t.TempDir(), nil)
+			s, err := filestore.Open(t.TempDir(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
-		"object store": func(*testing.T) store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) },
+		"object store": func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) store.Store { return rehearsal.New(below(t), new(rehearsal.Ledger)) })
@@ -40,7 +40,7 @@ func TestStore(t *testing.T) {
 
 // TestLedger checks what a rehearsal tells, and that the store below stays as it is.
 func TestLedger(t *testing.T) {
-	ctx, below := t.Context(), memory.New()
+	ctx, below := t.Context(), memstore.New()
 	put := func(s store.Store, name, value string) {
 		t.Helper()
 		if _, err := store.Put(ctx, s, store.MustKey(name), []byte(value), store.Flush); err != nil {

@@ -13,13 +13,13 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 func TestConditional(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return storetest.Conditional(memory.New(), storetest.Hooks{}) })
-	s := storetest.Conditional(memory.New(), storetest.Hooks{})
+	storetest.Run(t, func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) })
+	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
 	for name, has := range map[string]bool{"Batcher": is[store.Batcher](s), "Opener": is[store.Opener](s), "Locker": is[store.Locker](s)} {
 		if has {
 			t.Errorf("the object store is a %s", name)
@@ -52,7 +52,7 @@ func TestHooks(t *testing.T) {
 		}, "old"},
 	} {
 		for _, after := range []bool{false, true} {
-			m := memory.New()
+			m := memstore.New()
 			old, err := m.Put(ctx, key, []byte("old"), store.Flush)
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +126,7 @@ func add(careful bool) func(s store.Store) error {
 // share.
 func counted(t *testing.T, clients int, careful bool) (*storetest.Stepper, store.Store) {
 	t.Helper()
-	m := memory.New()
+	m := memstore.New()
 	if err := write(m, "n", "0"); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestTrace(t *testing.T) {
 // up, and leaves goroutines behind.
 func TestBusyClient(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	m := memory.New()
+	m := memstore.New()
 	st := storetest.NewStepper(m)
 	ctx, cancel := context.WithCancel(t.Context())
 	i := st.Start(func(s store.Store) error {
@@ -280,7 +280,7 @@ func TestBusyClient(t *testing.T) {
 
 // TestClientExits ends a client as a failed test does.
 func TestClientExits(t *testing.T) {
-	st := storetest.NewStepper(memory.New())
+	st := storetest.NewStepper(memstore.New())
 	defer st.Close()
 	i := st.Start(func(store.Store) error {
 		runtime.Goexit()
@@ -323,7 +323,7 @@ func ExampleStepper() {
 		}
 		return writeIf(s, "k", "v", store.IfAbsent())
 	}
-	st := storetest.NewStepper(memory.New())
+	st := storetest.NewStepper(memstore.New())
 	defer st.Close()
 	first, second := st.Start(create), st.Start(create)
 	st.Step(first)

@@ -14,7 +14,7 @@ import (
 
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memory"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -64,13 +64,13 @@ func TestWriter(t *testing.T) {
 
 // broken spoils one thing about a good store, which the suite has to find.
 type broken struct {
-	*memory.Store
+	*memstore.Store
 	get func(out, dst []byte, info *store.Info, err error) ([]byte, error)
-	put func(s *memory.Store, key store.Key, value []byte) (store.Version, error)
-	del func(s *memory.Store, key store.Key, v store.Version) error // in place of DeleteIf
+	put func(s *memstore.Store, key store.Key, value []byte) (store.Version, error)
+	del func(s *memstore.Store, key store.Key, v store.Version) error // in place of DeleteIf
 	in  func(b store.Batch) store.Batch
-	spl func(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error)
-	pat func(s *memory.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
+	spl func(s *memstore.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error)
+	pat func(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
 }
 
 func (b broken) Patch(
@@ -83,7 +83,7 @@ func (b broken) Patch(
 }
 
 // patchAnyway patches whatever version there is.
-func patchAnyway(s *memory.Store, key store.Key, _ store.Version, patches []store.Patch) (store.Version, error) {
+func patchAnyway(s *memstore.Store, key store.Key, _ store.Version, patches []store.Patch) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
 		return store.Version{}, store.ErrConflict
@@ -92,7 +92,7 @@ func patchAnyway(s *memory.Store, key store.Key, _ store.Version, patches []stor
 }
 
 // patchOneByOne lets readers see some patches without the others.
-func patchOneByOne(s *memory.Store, key store.Key, from store.Version, patches []store.Patch) (v store.Version, err error) {
+func patchOneByOne(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (v store.Version, err error) {
 	v, err = s.Patch(context.Background(), key, from, nil, store.Flush)
 	for _, p := range patches {
 		if err == nil {
@@ -113,7 +113,7 @@ func (b broken) Splice(
 }
 
 // spliceAnyway splices whatever version there is.
-func spliceAnyway(s *memory.Store, key store.Key, _ store.Version, pieces []store.Piece) (store.Version, error) {
+func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, pieces []store.Piece) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
 		return store.Version{}, store.ErrConflict
@@ -122,7 +122,7 @@ func spliceAnyway(s *memory.Store, key store.Key, _ store.Version, pieces []stor
 }
 
 // spliceOver leaves the tail of a longer value behind the new one.
-func spliceOver(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
+func spliceOver(s *memstore.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
 	old, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
 	v, err := s.Splice(context.Background(), key, from, pieces, store.Flush)
 	if err != nil {
@@ -136,7 +136,7 @@ func spliceOver(s *memory.Store, key store.Key, from store.Version, pieces []sto
 }
 
 // spliceTwice reads and writes without a condition.
-func spliceTwice(s *memory.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
+func spliceTwice(s *memstore.Store, key store.Key, from store.Version, pieces []store.Piece) (store.Version, error) {
 	if info, err := s.Stat(context.Background(), key); err != nil || info.Version != from {
 		return store.Version{}, store.ErrConflict
 	}
@@ -181,7 +181,7 @@ func (h hasty) DeleteIf(ctx context.Context, key store.Key, v store.Version) err
 
 // lookFirst deletes on a condition in two steps, so that what is written in between is
 // lost.
-func lookFirst(s *memory.Store, key store.Key, v store.Version) error {
+func lookFirst(s *memstore.Store, key store.Key, v store.Version) error {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil || info.Version != v {
 		return store.ErrConflict
@@ -236,8 +236,8 @@ func TestFindsFaults(t *testing.T) {
 		"cut range":    {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out[:len(out)/2], err }}, "Ranges"},
 		"one version":  {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Version = one; return out, err }}, "Versions"},
 		"wrong clock":  {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Modified = long; return out, err }}, "Stat"},
-		"no condition": {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
-		"deletes blindly": {broken{del: func(s *memory.Store, k store.Key, _ store.Version) error {
+		"no condition": {broken{put: func(s *memstore.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
+		"deletes blindly": {broken{del: func(s *memstore.Store, k store.Key, _ store.Version) error {
 			return s.Delete(context.Background(), k)
 		}}, "DeleteIf"},
 		"looks first":        {broken{del: lookFirst}, "ConditionalRaces"},
@@ -248,8 +248,8 @@ func TestFindsFaults(t *testing.T) {
 		"splices anyway":     {broken{spl: spliceAnyway}, "Splice"},
 		"leaves a tail":      {broken{spl: spliceOver}, "Splice"},
 		"splices, then asks": {broken{spl: spliceTwice}, "SpliceRaces"},
-		"writes nothing":     {broken{put: func(*memory.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
-		"writes the last value": {broken{put: func(s *memory.Store, k store.Key, v []byte) (store.Version, error) {
+		"writes nothing":     {broken{put: func(*memstore.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
+		"writes the last value": {broken{put: func(s *memstore.Store, k store.Key, v []byte) (store.Version, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			v, last = last, bytes.Clone(v)
@@ -258,7 +258,7 @@ func TestFindsFaults(t *testing.T) {
 	} {
 		err := storetest.Test(func() (store.Store, error) {
 			b := c.broken
-			b.Store = memory.New()
+			b.Store = memstore.New()
 			return b, nil
 		})
 		if err == nil || !strings.Contains(err.Error(), "storetest: "+c.check) {
@@ -272,7 +272,7 @@ var (
 	long = time.Unix(1, 0)
 )
 
-func put(s *memory.Store, key store.Key, value []byte) (store.Version, error) {
+func put(s *memstore.Store, key store.Key, value []byte) (store.Version, error) {
 	return s.Put(context.Background(), key, value, store.Flush)
 }
 
@@ -293,7 +293,7 @@ func TestOpenFails(t *testing.T) {
 
 // ExampleTest checks a store outside of a test, as a command does for a user's store.
 func ExampleTest() {
-	err := storetest.Test(func() (store.Store, error) { return memory.New(), nil })
+	err := storetest.Test(func() (store.Store, error) { return memstore.New(), nil })
 	fmt.Println(err)
 	// Output: <nil>
 }
@@ -319,7 +319,7 @@ func TestFindsWrongClock(t *testing.T) {
 		"falling": func(n int) time.Duration { return time.Duration(-n) * 2 * time.Second },
 	} {
 		err := storetest.Test(func() (store.Store, error) {
-			m := memory.New()
+			m := memstore.New()
 			return shifted{m, m, by, new(atomic.Int64)}, nil
 		})
 		if err == nil || !strings.Contains(err.Error(), "storetest: Modified") {

@@ -1,0 +1,246 @@
+package draw
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"varve.dev/zarr/grid"
+)
+
+// GridOptions are options for [Grid]. The zero value draws two axes in 80 columns of
+// Unicode characters.
+type GridOptions struct {
+	// Width is the largest number of characters in a line; 0 means 80. A drawing that
+	// does not fit is left out.
+	Width int
+	// ASCII restricts the drawing to ASCII characters.
+	ASCII bool
+	// Axes are the two axes to draw, rows first, or the only one. Nil stands for the two
+	// axes with the most chunks, in their order. Of axes with equally many chunks the
+	// later ones are drawn.
+	Axes []int
+	// Names are the names of the axes. An axis without a name has ""; nil means that none
+	// has one.
+	Names []string
+	// Stored returns how many of the chunks in a box of chunk indices are stored, or a
+	// negative number if that would take too long to find out. It is called once for
+	// every block of the drawing. If it is nil, all chunks are drawn alike.
+	Stored func(chunks grid.Box) int64
+}
+
+// Grid returns a drawing of a chunk grid as lines of text that end in newlines. The first
+// lines give the extent and the chunk lengths of each axis (see [Sizes]). Below them are
+// the cells of two axes. An array with one axis is drawn as a row of cells, one without
+// axes as a single cell. A nil opt stands for the zero value.
+//
+// The time depends on the size of the drawing, not on the number of chunks.
+func Grid(g *grid.Grid, opt *GridOptions) string {
+	d := newDrawing(g, opt)
+	lines := d.axisLines()
+	if p := d.picture(); p != nil {
+		lines = append(append(lines, ""), p.lines()...)
+		if legend := d.legend(p); legend != "" {
+			lines = append(lines, "", legend)
+		}
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(clip(line, d.width, d.more) + "\n")
+	}
+	return b.String()
+}
+
+// drawing is a grid with the options of its drawing.
+type drawing struct {
+	*text
+	grid        *grid.Grid
+	width       int
+	row, column int // axes; -1 if there is none
+	names       []string
+	stored      func(grid.Box) int64
+}
+
+func newDrawing(g *grid.Grid, opt *GridOptions) *drawing {
+	if opt == nil {
+		opt = new(GridOptions)
+	}
+	d := &drawing{text: &unicodeText, grid: g, width: opt.Width, stored: opt.Stored}
+	if opt.ASCII {
+		d.text = &asciiText
+	}
+	if d.width <= 0 {
+		d.width = 80
+	}
+	d.row, d.column = busiest(g)
+	if axes := opt.Axes; chosen(axes, g.Rank()) {
+		d.row, d.column = -1, axes[len(axes)-1]
+		if len(axes) == 2 {
+			d.row = axes[0]
+		}
+	}
+	for i := range g.Rank() {
+		d.names = append(d.names, d.name(i, opt.Names))
+	}
+	return d
+}
+
+// busiest returns the two axes with the most chunks, in their order. It returns -1 for an
+// axis that the array does not have.
+func busiest(g *grid.Grid) (row, column int) {
+	// From the last axis on, so that of equal ones the later is chosen.
+	first, second := -1, -1
+	for i := g.Rank() - 1; i >= 0; i-- {
+		switch n := g.Axis(i).Chunks(); {
+		case first < 0 || n > g.Axis(first).Chunks():
+			first, second = i, first
+		case second < 0 || n > g.Axis(second).Chunks():
+			second = i
+		}
+	}
+	// With one axis there is only a row of columns.
+	if g.Rank() < 2 {
+		return -1, first
+	}
+	return min(first, second), max(first, second)
+}
+
+// chosen reports whether axes are one or two different axes of the array.
+func chosen(axes []int, rank int) bool {
+	for _, i := range axes {
+		if i < 0 || i >= rank {
+			return false
+		}
+	}
+	return len(axes) == 1 || len(axes) == 2 && axes[0] != axes[1]
+}
+
+// name returns the name of an axis without characters that could harm a terminal.
+func (d *drawing) name(i int, names []string) string {
+	if i >= len(names) || names[i] == "" {
+		return "axis " + strconv.Itoa(i)
+	}
+	name := clip(names[i], 24, d.more)
+	foreign := func(r rune) bool { return !unicode.IsPrint(r) || d.text == &asciiText && r > unicode.MaxASCII }
+	// Control characters in a name could take over the terminal.
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, foreign) {
+		return clip(strconv.QuoteToASCII(name), 24, d.more)
+	}
+	return name
+}
+
+// axisLines returns a line for each axis with its extent and the lengths of its chunks.
+func (d *drawing) axisLines() []string {
+	if d.grid.Rank() == 0 {
+		return []string{"no axes: one chunk of one element"}
+	}
+	names, extents := 0, 0
+	for i, name := range d.names {
+		names = max(names, utf8.RuneCountInString(name))
+		extents = max(extents, len(number(d.grid.Axis(i).Extent())))
+	}
+	var lines []string
+	for i, name := range d.names {
+		lines = append(lines, padded(name, names)+" "+d.way(i)+" "+d.axisLine(d.grid.Axis(i), extents))
+	}
+	return lines
+}
+
+// way returns an arrow in the direction of ascending indices, or a space if the axis is
+// not drawn.
+func (d *drawing) way(axis int) string {
+	switch axis {
+	case d.row:
+		return d.down
+	case d.column:
+		return d.right
+	}
+	return " "
+}
+
+func (d *drawing) axisLine(a grid.Axis, width int) string {
+	extent := number(a.Extent())
+	line := strings.Repeat(" ", width-len(extent)) + extent + " = " + d.sizes(a)
+	if a.Covered() > a.Extent() {
+		line += "; edges reach " + number(a.Covered())
+	}
+	return line
+}
+
+// picture lays out the cells. It returns nil if there are none or if they do not fit.
+func (d *drawing) picture() *picture {
+	p := &picture{text: d.text, shade: d.shade}
+	p.rows = []band{{size: 1, cells: grid.Interval{Stop: 1}, inside: true}}
+	if d.row >= 0 {
+		p.rows = d.stacked(d.grid.Axis(d.row))
+	}
+	p.columns = []band{{size: 7, cells: grid.Interval{Stop: 1}, inside: true}}
+	// Without a column axis there is a single column of fixed width.
+	fits := p.margin()+total(p.columns)+1 <= d.width
+	if d.column >= 0 {
+		p.columns, fits = d.fitting(d.grid.Axis(d.column), d.width-p.margin())
+	}
+	if !fits || len(p.rows) == 0 || len(p.columns) == 0 {
+		return nil
+	}
+	p.insideRows, p.insideColumns = insideOf(p.rows), insideOf(p.columns)
+	return p
+}
+
+// shade returns the character that fills a block, which depends on what is stored of it.
+func (d *drawing) shade(row, column band) rune {
+	if !row.inside || !column.inside {
+		return d.beyond
+	}
+	switch d.presence(row.cells, column.cells) {
+	case someStored:
+		return d.some
+	case allStored:
+		return d.text.stored
+	case notLookedUp:
+		return d.unknown
+	}
+	return d.empty
+}
+
+// legend explains the characters that fill blocks.
+func (d *drawing) legend(p *picture) string {
+	var parts []string
+	if d.stored != nil {
+		parts = append(parts, string(d.text.stored)+" stored")
+	}
+	if d.stored != nil && p.shows(d.some) {
+		parts = append(parts, string(d.some)+" some stored")
+	}
+	if p.shows(d.unknown) {
+		parts = append(parts, string(d.unknown)+" not looked up")
+	}
+	if p.insideRows < len(p.rows) || p.insideColumns < len(p.columns) {
+		parts = append(parts, string(d.beyond)+" beyond the array")
+	}
+	switch {
+	case anyStretched(p.columns):
+		parts = append(parts, string(d.stretchedColumn)+" larger than to scale")
+	case anyStretched(p.rows):
+		parts = append(parts, string(d.stretchedRow)+" larger than to scale")
+	}
+	return strings.Join(parts, "   ")
+}
+
+// clip shortens a line to the given number of characters.
+func clip(s string, width int, more string) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	runes := []rune(s)
+	keep := width - utf8.RuneCountInString(more)
+	if keep < 0 {
+		return string(runes[:width])
+	}
+	return string(runes[:keep]) + more
+}
+
+func padded(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+}

@@ -1,0 +1,125 @@
+package draw
+
+import (
+	"slices"
+
+	"varve.dev/zarr/grid"
+)
+
+// lookBack is the largest number of cells that are visited to find the last runs of a
+// long axis.
+const lookBack = 1024
+
+// span is a stretch of equal neighbouring cells of an axis. All of them lie within the
+// extent or beyond it, or it is the one cell that the extent cuts.
+type span struct {
+	cells grid.Interval
+	edge  int64 // elements per cell; 0 if the lengths are left out
+	// inside is the number of elements per cell that belong to the array. It is any
+	// positive number if the lengths are left out but the cells belong to it.
+	inside int64
+}
+
+func spanOf(c grid.Cell) span {
+	return span{grid.Interval{Start: c.Index, Stop: c.Index + 1}, c.Edge, c.Logical}
+}
+
+func (s span) leftOut() bool { return s.edge == 0 }
+
+// follows reports whether s continues the span before it with equal cells.
+func (s span) follows(before span) bool {
+	return s.edge == before.edge && s.inside == before.inside && s.cells.Start == before.cells.Stop
+}
+
+// spans returns the cells before stop as runs. If there are more than most runs (but at
+// least three), it keeps the first runs, those at the end of the extent and the last
+// ones. It does not visit the cells between them.
+func spans(a grid.Axis, stop int64, most int) []span {
+	var list []span
+	next := int64(0)
+	for r := range a.Edges() {
+		// One run too many is enough to know that some must be left out.
+		if next >= stop || len(list) > most {
+			break
+		}
+		list = appendZones(list, a, grid.Interval{Start: next, Stop: min(stop, next+r.Count)}, r.Length)
+		next += r.Count
+	}
+	if next >= stop && len(list) <= most {
+		return list
+	}
+	// About half of the runs come from the start, the rest from the end.
+	list = list[:max(1, min(most/2, len(list)))]
+	last := max(1, most-len(list)-1)
+	// Show the end of the array as well as the end of the cells.
+	if chunks := a.Chunks(); chunks < stop {
+		list = appendEnd(list, a, chunks, max(1, last/2), 1)
+		return appendEnd(list, a, stop, max(1, last/2), 0)
+	}
+	return appendEnd(list, a, stop, last, 1)
+}
+
+// appendZones appends cells of one length, divided at the end of the extent.
+func appendZones(list []span, a grid.Axis, cells grid.Interval, edge int64) []span {
+	chunks := a.Chunks()
+	whole, left := chunks, edge
+	if c, ok := a.Cell(chunks - 1); ok && c.IsBoundary() {
+		whole, left = chunks-1, c.Logical
+	}
+	for _, zone := range []span{
+		{grid.Interval{Start: 0, Stop: whole}, edge, edge},
+		{grid.Interval{Start: whole, Stop: chunks}, edge, left},
+		{grid.Interval{Start: chunks, Stop: a.Cells()}, edge, 0},
+	} {
+		zone.cells = cells.Intersect(zone.cells)
+		if zone.cells.Len() > 0 {
+			list = append(list, zone)
+		}
+	}
+	return list
+}
+
+// appendEnd appends at most want runs before stop, and before them a span for the cells
+// that are left out. A positive inside means that these belong to the array.
+func appendEnd(list []span, a grid.Axis, stop int64, want int, inside int64) []span {
+	from := list[len(list)-1].cells.Stop
+	var end []span // from the last run to the first
+	k := stop - 1
+	for ; k >= from && stop-k <= lookBack; k-- {
+		c, _ := a.Cell(k)
+		// Cells are visited backwards, so the span before this cell follows it.
+		s := spanOf(c)
+		// Cells are visited backwards: extend the run towards the start.
+		if n := len(end) - 1; n >= 0 && end[n].follows(s) {
+			end[n].cells.Start = k
+			continue
+		}
+		if len(end) == want {
+			break
+		}
+		end = append(end, s)
+	}
+	switch {
+	case k == from: // a single cell is as short as a remark that it is left out
+		c, _ := a.Cell(k)
+		list = append(list, spanOf(c))
+	case k > from:
+		list = append(list, span{cells: grid.Interval{Start: from, Stop: k + 1}, inside: inside})
+	}
+	slices.Reverse(end)
+	return append(list, end...)
+}
+
+// single returns a span for each cell. It returns false if there are more than most
+// cells.
+func single(a grid.Axis, most int64) ([]span, bool) {
+	if a.Cells() > most {
+		return nil, false
+	}
+	list := make([]span, a.Cells())
+	for k := range list {
+		c, _ := a.Cell(int64(k))
+		list[k] = spanOf(c)
+	}
+	return list, true
+}

@@ -1,0 +1,78 @@
+package byteorder
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Bytes copies src to dst with the bytes of every number of unit bytes in reverse order;
+// a unit of 1 or less just copies. dst is at least as long as src, and is src itself or
+// does not overlap it; len(src) is a multiple of unit.
+func Bytes(dst, src []byte, unit int) {
+	if unit <= 1 {
+		copy(dst, src)
+		return
+	}
+	dst = dst[:len(src)]
+	n := bytesFast(dst, src, unit)
+	bytesPlain(dst[n:], src[n:], unit)
+}
+
+// bytesPlain is Bytes without assembly.
+func bytesPlain(dst, src []byte, unit int) {
+	n := 0
+	switch unit {
+	case 2:
+		n = pairs(dst, src)
+	case 4:
+		n = words(dst, src, 32)
+	case 8:
+		n = words(dst, src, 0)
+	}
+	each(dst[n:], src[n:], unit)
+}
+
+// piece is the number of bytes that are reversed at a time.
+const piece = 32
+
+// pairs reverses whole pieces of two-byte numbers and returns the number of bytes done.
+func pairs(dst, src []byte) int {
+	n := len(src) / piece * piece
+	for i := 0; i < n; i += piece {
+		d, s := (*[piece]byte)(dst[i:]), (*[piece]byte)(src[i:])
+		binary.LittleEndian.PutUint64(d[0:], four(binary.LittleEndian.Uint64(s[0:])))
+		binary.LittleEndian.PutUint64(d[8:], four(binary.LittleEndian.Uint64(s[8:])))
+		binary.LittleEndian.PutUint64(d[16:], four(binary.LittleEndian.Uint64(s[16:])))
+		binary.LittleEndian.PutUint64(d[24:], four(binary.LittleEndian.Uint64(s[24:])))
+	}
+	return n
+}
+
+// four reverses four two-byte numbers.
+func four(x uint64) uint64 {
+	const low = 0x00ff00ff00ff00ff
+	return x&low<<8 | x>>8&low
+}
+
+// words is pairs for numbers of eight bytes, or of four where the reversed eight are
+// turned by 32 bits.
+func words(dst, src []byte, turn int) int {
+	n := len(src) / piece * piece
+	for i := 0; i < n; i += piece {
+		d, s := (*[piece]byte)(dst[i:]), (*[piece]byte)(src[i:])
+		binary.LittleEndian.PutUint64(d[0:], bits.RotateLeft64(binary.BigEndian.Uint64(s[0:]), turn))
+		binary.LittleEndian.PutUint64(d[8:], bits.RotateLeft64(binary.BigEndian.Uint64(s[8:]), turn))
+		binary.LittleEndian.PutUint64(d[16:], bits.RotateLeft64(binary.BigEndian.Uint64(s[16:]), turn))
+		binary.LittleEndian.PutUint64(d[24:], bits.RotateLeft64(binary.BigEndian.Uint64(s[24:]), turn))
+	}
+	return n
+}
+
+// each reverses numbers of any size byte by byte.
+func each(dst, src []byte, unit int) {
+	for ; len(src) >= unit; dst, src = dst[unit:], src[unit:] {
+		for i, j := 0, unit-1; i <= j; i, j = i+1, j-1 {
+			dst[i], dst[j] = src[j], src[i]
+		}
+	}
+}

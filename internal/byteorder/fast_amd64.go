@@ -1,0 +1,101 @@
+//go:build !purego
+
+package byteorder
+
+import "golang.org/x/sys/cpu"
+
+// hasAVX2 is whether the processor runs the generated code.
+var hasAVX2 = cpu.X86.HasAVX2
+
+const (
+	group = 16  // bytes of a row of src that the generated code takes at a time
+	half  = 32  // bytes that it gives to a row of dst
+	line  = 64  // or, better: a line of the cache
+	width = 256 // bytes of rows of src after which the next rows come, so that lines of dst that two share stay in the cache
+)
+
+// fast turns the plane with generated code if it is large enough, and reports whether it
+// is. What is left over at the ends is turned together with elements before it, once
+// more.
+func (p *plane) fast() bool {
+	switch {
+	case !hasAVX2 || p.n*p.size < half || p.m*p.size < group:
+		return false
+	case p.isLarge():
+		p.stream()
+	case p.isCrowded():
+		b := pool.Get().(*blocks)
+		p.bands(b)
+		pool.Put(b)
+	default:
+		p.bands(nil)
+	}
+	return true
+}
+
+// bands turns the plane some columns at a time.
+func (p *plane) bands(b *blocks) {
+	for j, step := 0, width/p.size; j < p.m; j += step {
+		p.band(b, j, min(step, p.m-j))
+	}
+}
+
+// band turns m columns from j on.
+func (p *plane) band(b *blocks, j, m int) {
+	i, whole, part := 0, line/p.size, half/p.size
+	for ; i+whole <= p.n; i += whole {
+		p.strip(b, i, j, m, line)
+	}
+	for ; i+part <= p.n; i += part {
+		p.strip(b, i, j, m, half)
+	}
+	if i < p.n {
+		p.strip(b, p.n-part, j, m, half)
+	}
+}
+
+// strip turns m columns from j on of the rows from i on, which are as many as fill some
+// bytes of the rows of dst. With blocks it gathers them first.
+func (p *plane) strip(b *blocks, i, j, m, bytes int) {
+	columns := group / p.size
+	if m < columns { // the last ones, and some before them
+		j, m = j+m-columns, columns
+	}
+	src, ss, at := p.src.Data, p.src.Stride, p.from(i, j)
+	if b != nil {
+		b.gather(src, at, ss, bytes/p.size, m*p.size)
+		src, ss, at = b.src[:], pitch, 0
+	}
+	to, groups := p.to(i, j), m/columns
+	turnGroups(&p.dst.Data[to], &src[at], p.dst.Stride, ss, groups, p.size+bytes)
+	if over := m % columns; over > 0 {
+		turnGroups(&p.dst.Data[p.to(i, j+m-columns)], &src[at+(m-columns)*p.size], p.dst.Stride, ss, 1, p.size+bytes)
+	}
+}
+
+// turnGroups turns groups of columns; which is the sum of the bytes of an element and of
+// those for each row of dst.
+func turnGroups(dst, src *byte, ds, ss, groups, which int) {
+	switch which {
+	case 1 + half:
+		turn1to32(dst, src, ds, ss, groups)
+	case 2 + half:
+		turn2to32(dst, src, ds, ss, groups)
+	case 4 + half:
+		turn4to32(dst, src, ds, ss, groups)
+	case 8 + half:
+		turn8to32(dst, src, ds, ss, groups)
+	case 16 + half:
+		turn16to32(dst, src, ds, ss, groups)
+	case 1 + line:
+		turn1to64(dst, src, ds, ss, groups)
+	case 2 + line:
+		turn2to64(dst, src, ds, ss, groups)
+	case 4 + line:
+		turn4to64(dst, src, ds, ss, groups)
+	case 8 + line:
+		turn8to64(dst, src, ds, ss, groups)
+	case 16 + line:
+		turn16to64(dst, src, ds, ss, groups)
+	}
+}

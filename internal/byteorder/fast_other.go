@@ -1,0 +1,8 @@
+//go:build !amd64 || purego
+
+package byteorder
+
+// There are no fast ways here.
+func (p *plane) fast() bool { return false }
+
+func bytesFast(_, _ []byte, _ int) int { return 0 }

@@ -1,0 +1,40 @@
+package byteorder
+
+// Side is one side of a copy: rows of elements that follow each other.
+type Side struct {
+	Data   []byte
+	Offset int // where the first row begins
+	Stride int // bytes from a row to the next, which may be negative
+}
+
+// in panics where rows of some bytes are not within the data; assembly does not look.
+func (s Side) in(rows, bytes int) {
+	way := (rows - 1) * s.Stride
+	_ = s.Data[s.Offset+min(0, way) : s.Offset+max(0, way)+bytes : len(s.Data)]
+}
+
+// Plane copies the columns of src, n rows of m elements, to the m rows of dst. Elements
+// have size bytes: 1, 2, 4, 8 or 16. The sides share no memory, and neither do rows of
+// dst.
+func Plane(dst, src Side, n, m, size int) {
+	if n <= 0 || m <= 0 {
+		return
+	}
+	dst.in(m, n*size)
+	src.in(n, m*size)
+	p := plane{dst, src, n, m, size}
+	if !p.fast() {
+		p.squares()
+	}
+}
+
+// plane is what [Plane] has to do.
+type plane struct {
+	dst, src Side
+	n, m     int // rows and columns of src
+	size     int
+}
+
+// from and to are where the element at row i and column j of src is and goes.
+func (p *plane) from(i, j int) int { return p.src.Offset + i*p.src.Stride + j*p.size }
+func (p *plane) to(i, j int) int   { return p.dst.Offset + j*p.dst.Stride + i*p.size }

@@ -1,0 +1,117 @@
+//go:build !purego
+
+package byteorder
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// Large planes do not fit the cache. Then rows of the destination are gathered in a small
+// block, and whole lines of them go past the cache to memory, so that nothing has to be
+// read only to be overwritten. Where rows do not begin where lines do, the end of each
+// waits in front of its next bytes. Elements so small that a line has many rows are
+// gathered from the source in the same way, since rows that are a power of two apart take
+// each other's place in the cache.
+
+const (
+	large   = 1 << 20 // bytes of planes that are written past the cache, or more
+	ahead   = line    // bytes in front of a row, for the end of the one before
+	pitch   = ahead + width
+	small   = 4    // bytes of the largest elements that are gathered from the source: of larger ones a line takes few rows
+	crowded = 1024 // where a multiple of as many bytes an element lies between rows, 16 of a strip have one place in the cache
+)
+
+// blocks are the memory for one tile of the destination, and one strip of the source.
+type blocks struct {
+	dst [width * pitch]byte
+	src [line * pitch]byte
+}
+
+var pool = sync.Pool{New: func() any { return new(blocks) }}
+
+// gather copies rows of some bytes to the block.
+func (b *blocks) gather(src []byte, at, stride, rows, bytes int) {
+	whole := bytes / line * line
+	if whole > 0 {
+		copyRows(&b.src[0], &src[at], pitch, stride, rows, whole)
+	}
+	if whole == bytes {
+		return
+	}
+	for i := range rows {
+		copy(b.src[i*pitch+whole:i*pitch+bytes], src[at+whole:at+bytes])
+		at += stride
+	}
+}
+
+func (p *plane) isLarge() bool {
+	return p.n*p.m*p.size >= large && p.n*p.size >= width && p.m*p.size >= width
+}
+
+// isCrowded reports whether rows of src take each other's place in the cache.
+func (p *plane) isCrowded() bool {
+	return p.size <= small && p.n*p.size >= width && p.m*p.size >= width && p.src.Stride%(crowded*p.size) == 0
+}
+
+// stream turns a large plane.
+func (p *plane) stream() {
+	b := pool.Get().(*blocks)
+	for j, step := 0, width/p.size; j < p.m; j += step {
+		p.column(b, j, min(step, p.m-j))
+	}
+	fence()
+	pool.Put(b)
+}
+
+// column turns m columns of src from j on, which are rows of dst.
+func (p *plane) column(b *blocks, j, m int) {
+	step := width / p.size
+	for i := 0; i < p.n; i += step {
+		n, skip := min(step, p.n-i), 0
+		p.tile(b, i, j, n, m)
+		if i == 0 {
+			skip = line
+			p.begin(b, j, m)
+		}
+		next := &p.src.Data[p.from(min(i+step, p.n-1), j)]
+		stream(&p.dst.Data[p.to(i, j)], &b.dst[ahead], next, p.dst.Stride, pitch, p.src.Stride, m, n*p.size, skip)
+	}
+	p.end(b, j, m)
+}
+
+// tile turns n rows and m columns of src to the block.
+func (p *plane) tile(b *blocks, i, j, n, m int) {
+	t := plane{Side{b.dst[:], ahead, pitch}, Side{p.src.Data, p.from(i, j), p.src.Stride}, n, m, p.size}
+	switch {
+	case n*p.size < half || m*p.size < group:
+		t.squares()
+	case t.isCrowded():
+		t.bands(b)
+	default:
+		t.bands(nil)
+	}
+}
+
+// begin writes what comes before the first line that begins in each row of dst.
+func (p *plane) begin(b *blocks, j, m int) {
+	for k := range m {
+		to := p.to(0, j+k)
+		if n := -address(&p.dst.Data[to]) & (line - 1); n > 0 {
+			copy(p.dst.Data[to:to+n], b.dst[k*pitch+ahead:])
+		}
+	}
+}
+
+// end writes what is behind the last whole line of each row of dst.
+func (p *plane) end(b *blocks, j, m int) {
+	for k := range m {
+		to := p.to(p.n, j+k)
+		if n := (address(&p.dst.Data[to-1]) + 1) & (line - 1); n > 0 {
+			copy(p.dst.Data[to-n:to], b.dst[k*pitch+ahead-n:k*pitch+ahead])
+		}
+	}
+}
+
+// address returns where b is, to tell how lines of the cache lie.
+func address(b *byte) int { return int(uintptr(unsafe.Pointer(b))) }

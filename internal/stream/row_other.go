@@ -1,9 +1,0 @@
-//go:build !amd64 || purego || race
-
-package stream
-
-const available = false
-
-func row(dst, src []byte) { copy(dst, src) }
-
-func fence() {}

@@ -1,8 +1,0 @@
-//go:build !amd64 || purego
-
-package turn
-
-// There are no fast ways here.
-func (p *plane) fast() bool { return false }
-
-func bytesFast(_, _ []byte, _ int) int { return 0 }

@@ -1,0 +1,177 @@
+package filestore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr/store"
+)
+
+// chunks fills a directory with 10,000 values of 400 bytes, three levels down.
+func chunks(b *testing.B) (dir string, keys []store.Key) {
+	dir = b.TempDir()
+	s := open(b, dir, nil)
+	for i := range 10_000 {
+		keys = append(keys, store.MustKey(fmt.Sprintf("t2m/c/%d/%d", i/100, i%100)))
+		if _, err := s.Put(b.Context(), keys[i], make([]byte, 400), store.Flush); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return dir, keys
+}
+
+func BenchmarkGet(b *testing.B) {
+	dir, keys := chunks(b)
+	s, ctx := open(b, dir, nil), b.Context()
+	buf := make([]byte, 0, 400)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		var err error
+		if buf, _, err = s.Get(ctx, keys[i%len(keys)], store.Request{}, buf[:0]); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+}
+
+// BenchmarkReadFile is what package os needs for the work of BenchmarkGet.
+func BenchmarkReadFile(b *testing.B) {
+	dir, keys := chunks(b)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		if _, err := os.ReadFile(filepath.Join(dir, keys[i%len(keys)].String())); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+}
+
+func BenchmarkGetMissing(b *testing.B) {
+	s := open(b, b.TempDir(), nil)
+	put(b, s, "t2m/c/0/0", "")
+	key := store.MustKey("t2m/c/0/1")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := s.Get(b.Context(), key, store.Request{}, nil); err == nil {
+			b.Fatal("no error")
+		}
+	}
+}
+
+func BenchmarkPut(b *testing.B) {
+	for name, d := range map[string]store.Durability{"Sync": store.Sync, "Flush": store.Flush} {
+		b.Run(name, func(b *testing.B) {
+			s, value := open(b, b.TempDir(), nil), make([]byte, 400)
+			i := 0
+			for b.Loop() {
+				key := store.MustKey(fmt.Sprintf("c/%d", i%256))
+				if _, err := s.Put(b.Context(), key, value, d); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkBatch writes 256 values of 64 KiB from 16 goroutines in one batch, as they
+// come or if nobody else did.
+func BenchmarkBatch(b *testing.B) {
+	b.Run("Put", func(b *testing.B) {
+		benchmarkBatch(b, func(ctx context.Context, t store.Batch, key store.Key, value []byte) error {
+			return t.Put(ctx, key, value)
+		})
+	})
+	b.Run("PutIf", func(b *testing.B) {
+		benchmarkBatch(b, func(ctx context.Context, t store.Batch, key store.Key, value []byte) error {
+			return store.BatchPutIf(ctx, t, key, value, store.IfAbsent())
+		})
+	})
+}
+
+func benchmarkBatch(b *testing.B, put func(context.Context, store.Batch, store.Key, []byte) error) {
+	s, value, round := open(b, b.TempDir(), nil), make([]byte, 64<<10), 0
+	for b.Loop() {
+		batch, err := s.Batch(b.Context(), store.Sync)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for g := range 16 {
+			wg.Go(func() {
+				for i := range 16 {
+					if err := put(b.Context(), batch, store.MustKey(fmt.Sprintf("%d/%d/%d", round, g, i)), value); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := batch.Commit(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		round++
+	}
+	b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "files/s")
+}
+
+// BenchmarkReplacePart gives a value of 256 MiB a new MiB in its middle: by a splice, and
+// by reading all and writing it again.
+func BenchmarkReplacePart(b *testing.B) {
+	const size, part = 256 << 20, 1 << 20
+	key, fresh := store.MustKey("k"), make([]byte, part)
+	pieces := []store.Piece{{Off: 0, N: size / 2}, {Data: fresh}, {Off: size/2 + part, N: size/2 - part}}
+	for name, replace := range map[string]func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error{
+		"Splice": func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error {
+			_, err := store.Splice(ctx, s, key, from, pieces, d)
+			return err
+		},
+		"GetPut": func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error {
+			value, _, err := s.Get(ctx, key, store.Request{}, nil)
+			if err != nil {
+				return err
+			}
+			copy(value[size/2:], fresh)
+			_, err = store.PutIf(ctx, s, key, value, store.IfVersion(from), d)
+			return err
+		},
+	} {
+		for label, d := range map[string]store.Durability{"Sync": store.Sync, "Flush": store.Flush} {
+			b.Run(name+"/"+label, func(b *testing.B) {
+				s := open(b, b.TempDir(), nil)
+				if _, err := s.Put(b.Context(), key, make([]byte, size), d); err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(size)
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := replace(b.Context(), s, present(b, s, "k"), d); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkListFlat(b *testing.B) {
+	dir, _ := chunks(b)
+	s := open(b, dir, nil)
+	below, err := store.ParsePath("t2m/c/7")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		for _, err := range s.List(b.Context(), below, false) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

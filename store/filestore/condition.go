@@ -1,0 +1,129 @@
+package filestore
+
+import (
+	"context"
+	"path"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// PutIf implements [store.ConditionalWriter]. It does what [Store.Put] does, and between
+// steps 5 and 6 takes the publish lock of the key's directory and looks at the file. The
+// temporary file, which is there already, keeps the directory from being pruned, so that
+// the lock is that of the directory which gets the value.
+//
+// A version is device, file number, change and modification time, and size; where the
+// file system keeps no such times, a value that another program rewrites with equal
+// length may go unnoticed.
+func (s *Store) PutIf(
+	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
+) (store.Version, error) {
+	name, err := nameOf(key)
+	var v store.Version
+	if err == nil {
+		name, v, err = s.publishIf(ctx, name, whole(value), cond, d)
+	}
+	if err == nil && d == store.Sync {
+		err = s.syncDir(path.Dir(name))
+	}
+	if err != nil {
+		return store.Version{}, fail("writing", key.String(), err)
+	}
+	return v, nil
+}
+
+// publishIf is publish under a condition. It returns the name that the value has without
+// links, and its version.
+func (s *Store) publishIf(
+	ctx context.Context, name string, c content, cond store.Condition, d store.Durability,
+) (real string, v store.Version, err error) {
+	if err := s.writable(ctx); err != nil {
+		return "", store.Version{}, err
+	}
+	if err := s.check(name, cond); err != nil { // most conflicts show before anything is written
+		return "", store.Version{}, err
+	}
+	tmp, st, err := s.prepare(name, c, d)
+	if err != nil {
+		return "", store.Version{}, err
+	}
+	real = beside(tmp, name)
+	v, err = s.moveIf(ctx, tmp, real, st, cond)
+	return real, v, err
+}
+
+// moveIf is step 6 under a condition, for the temporary file tmp that is st. It removes
+// what it does not move.
+func (s *Store) moveIf(
+	ctx context.Context, tmp, name string, st vfs.Stat, cond store.Condition,
+) (v store.Version, err error) {
+	err = s.exclusively(ctx, path.Dir(name), func() error {
+		if err := s.check(name, cond); err != nil {
+			return err
+		}
+		if err := s.move(ctx, tmp, name); err != nil {
+			return err
+		}
+		v = s.versionOf(name, st)
+		return nil
+	})
+	if err != nil {
+		s.drop(tmp)
+		return store.Version{}, err
+	}
+	return v, nil
+}
+
+// check returns [store.ErrConflict] where cond does not hold for the file at name.
+func (s *Store) check(name string, cond store.Condition) error {
+	st, err := s.fs.Stat(name)
+	exists := err == nil && !st.Mode.IsDir()
+	switch {
+	case err != nil && !vfs.Missing(err):
+		return tooLong(err)
+	case !cond.Holds(describe(st).Version, exists):
+		return store.ErrConflict
+	}
+	return nil
+}
+
+// DeleteIf implements [store.ConditionalDeleter], under the publish lock of the key's
+// directory. It is durable when it returns.
+func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	dir, err := s.removeIf(ctx, key, v)
+	if err == nil {
+		err = s.syncDir(dir)
+	}
+	if err != nil {
+		return fail("deleting", key.String(), err)
+	}
+	return nil
+}
+
+// removeIf removes the file at key if it is of version v, and returns the directory that
+// has to be synced for that.
+func (s *Store) removeIf(ctx context.Context, key store.Key, v store.Version) (dir string, err error) {
+	if err := s.writable(ctx); err != nil {
+		return "", err
+	}
+	name, err := nameOf(key)
+	if err != nil {
+		return "", err
+	}
+	real := name
+	err = s.exclusively(ctx, path.Dir(name), func() error {
+		if err := s.check(name, store.IfVersion(v)); err != nil {
+			return err
+		}
+		real, err = s.unlink(name, s.isNode)
+		return err
+	})
+	switch {
+	case err == nil:
+		return s.prune(path.Dir(real)), nil
+	case vfs.Missing(err):
+		return "", store.ErrConflict
+	}
+	return "", tooLong(err)
+}

@@ -1,0 +1,141 @@
+package filestore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+)
+
+// meanwhile runs act on a disk ahead of every operation of a second script in turn, as
+// another process would: with a store of its own, and a context that soon ends because
+// the first may hold the lock that act waits for.
+func meanwhile(
+	t *testing.T, disk func() *vfs.Disk, script func(s *filestore.Store) error,
+	act func(ctx context.Context, s *filestore.Store) error, check func(label string, disk *vfs.Disk, first, second error),
+) {
+	for k := 0; ; k++ {
+		d, n := disk(), 0
+		var first, second error
+		label := ""
+		s := filestore.On(vfs.Hook(d, func(op vfs.Op) error {
+			if n++; n == k+1 {
+				label = fmt.Sprintf("ahead of operation %d, %s %s", k, op.Kind, op.Name)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
+				defer cancel()
+				first = act(ctx, filestore.On(d, nil))
+			}
+			return nil
+		}), nil)
+		if second = script(s); n <= k {
+			return
+		}
+		check(label, d, first, second)
+	}
+}
+
+// TestPutIfWhilePruned has two writers put one key if it is absent, the one at every
+// point of the other, while what else is in the directory goes away and the directory
+// with it: one of them has to fail, and the other's value stays.
+func TestPutIfWhilePruned(t *testing.T) {
+	disk := func() *vfs.Disk {
+		d := vfs.NewDisk()
+		put(t, filestore.On(d, nil), "a/b/x", "x")
+		return d
+	}
+	won := map[string]int{}
+	key := store.MustKey("a/b/k")
+	meanwhile(t, disk, func(s *filestore.Store) error {
+		_, err := s.PutIf(t.Context(), key, []byte("second"), store.IfAbsent(), store.Sync)
+		return err
+	}, func(ctx context.Context, s *filestore.Store) error {
+		if err := s.Delete(ctx, store.MustKey("a/b/x")); err != nil {
+			t.Error(err)
+		}
+		_, err := s.PutIf(ctx, key, []byte("first"), store.IfAbsent(), store.Flush)
+		return err
+	}, func(label string, d *vfs.Disk, first, second error) {
+		want := "first"
+		if second == nil {
+			want = "second"
+		}
+		won[want]++
+		if got := valueOf(t, filestore.On(d, nil), "a/b/k"); got != want || (first == nil) == (second == nil) {
+			t.Errorf("%s: the key has %q; the first says %v, the second %v", label, got, first, second)
+		}
+		if second != nil && !errors.Is(second, store.ErrConflict) {
+			t.Errorf("%s: error is %v, want %v", label, second, store.ErrConflict)
+		}
+	})
+	if won["first"] == 0 || won["second"] == 0 {
+		t.Errorf("the winners were %v, want both", won)
+	}
+}
+
+// TestDeleteIfWhileReplaced has one writer replace a value on a condition at every point
+// of its conditional deletion.
+func TestDeleteIfWhileReplaced(t *testing.T) {
+	key := store.MustKey("a/k")
+	var old store.Version
+	disk := func() *vfs.Disk {
+		d := vfs.NewDisk()
+		s := filestore.On(d, nil)
+		put(t, s, "a/k", "old")
+		info, err := s.Stat(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old = info.Version
+		return d
+	}
+	won := map[string]int{}
+	meanwhile(t, disk, func(s *filestore.Store) error { return s.DeleteIf(t.Context(), key, old) },
+		func(ctx context.Context, s *filestore.Store) error {
+			_, err := s.PutIf(ctx, key, []byte("new"), store.IfVersion(old), store.Flush)
+			return err
+		}, func(label string, d *vfs.Disk, first, second error) {
+			want := "new"
+			if second == nil {
+				want = gone
+			}
+			won[want]++
+			if got := valueOf(t, filestore.On(d, nil), "a/k"); got != want || (first == nil) == (second == nil) {
+				t.Errorf("%s: the key has %q; the writer says %v, the deletion %v", label, got, first, second)
+			}
+		})
+	if won["new"] == 0 || won[gone] == 0 {
+		t.Errorf("the ends were %v, want both", won)
+	}
+}
+
+// TestConflictLeavesNothing sees that a write that comes too late leaves no temporary
+// file and no directory of its own.
+func TestConflictLeavesNothing(t *testing.T) {
+	d := vfs.NewDisk()
+	other := filestore.On(d, nil)
+	put(t, other, "a/b/k", "v")
+	info, err := other.Stat(t.Context(), store.MustKey("a/b/k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := false
+	s := filestore.On(vfs.Hook(d, func(op vfs.Op) error {
+		if op.Kind == "lock" && !deleted {
+			deleted = true
+			return other.Delete(t.Context(), store.MustKey("a/b/k"))
+		}
+		return nil
+	}), nil)
+	_, err = s.PutIf(t.Context(), store.MustKey("a/b/k"), []byte("new"), store.IfVersion(info.Version), store.Sync)
+	if !errors.Is(err, store.ErrConflict) || !deleted {
+		t.Errorf("error is %v, want %v", err, store.ErrConflict)
+	}
+	for e := range d.ReadDir(".") {
+		t.Errorf("%s is left", e.Name())
+	}
+}

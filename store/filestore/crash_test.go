@@ -1,0 +1,466 @@
+package filestore_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+)
+
+// gone stands for a key without a value.
+const gone = "(gone)"
+
+// world is a store under test, and for every key the values that it may have.
+type world struct {
+	t   *testing.T
+	s   *filestore.Store
+	may map[string][]string
+}
+
+// mayBecome notes that a write of key has begun.
+func (w *world) mayBecome(key, value string) {
+	if w.may[key] == nil {
+		w.may[key] = []string{gone}
+	}
+	w.may[key] = append(w.may[key], value)
+}
+
+// has notes that a write of key is durable.
+func (w *world) has(key, value string) { w.may[key] = []string{value} }
+
+func (w *world) put(key, value string) error {
+	w.mayBecome(key, value)
+	_, err := w.s.Put(w.t.Context(), store.MustKey(key), []byte(value), store.Sync)
+	if err == nil {
+		w.has(key, value)
+	}
+	return err
+}
+
+func (w *world) putIf(key, value string, cond store.Condition) error {
+	w.mayBecome(key, value)
+	_, err := w.s.PutIf(w.t.Context(), store.MustKey(key), []byte(value), cond, store.Sync)
+	if err == nil {
+		w.has(key, value)
+	}
+	return err
+}
+
+// splice turns the two halves of a value around and puts middle between them, in a batch
+// where batch is not nil.
+func (w *world) splice(key, middle string, batch store.Batch) error {
+	ctx, k := w.t.Context(), store.MustKey(key)
+	old, info, err := w.s.Get(ctx, k, store.Request{}, nil)
+	if err != nil {
+		return err
+	}
+	half := info.Size / 2
+	pieces := []store.Piece{{Off: half, N: info.Size - half}, {Data: []byte(middle)}, {Off: 0, N: half}}
+	want := string(old[half:]) + middle + string(old[:half])
+	w.mayBecome(key, want)
+	if batch != nil {
+		return store.BatchSplice(ctx, batch, k, info.Version, pieces)
+	}
+	if _, err = w.s.Splice(ctx, k, info.Version, pieces, store.Sync); err == nil {
+		w.has(key, want)
+	}
+	return err
+}
+
+// spliceBatch splices and puts in one batch, and commits.
+func (w *world) spliceBatch(middle string) error {
+	ctx := w.t.Context()
+	b, err := w.s.Batch(ctx, store.Sync)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	w.mayBecome("d/1", "1 of the batch")
+	err = b.Put(ctx, store.MustKey("d/1"), []byte("1 of the batch"))
+	for _, key := range []string{"x", "d/2", "e/f/1"} {
+		if err == nil {
+			err = w.splice(key, middle, b)
+		}
+	}
+	if err == nil {
+		err = b.Commit(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{"x", "d/1", "d/2", "e/f/1"} {
+		w.has(key, w.may[key][len(w.may[key])-1])
+	}
+	return nil
+}
+
+func (w *world) delete(key string) error {
+	w.mayBecome(key, gone)
+	err := w.s.Delete(w.t.Context(), store.MustKey(key))
+	if err == nil {
+		w.has(key, gone)
+	}
+	return err
+}
+
+// batch writes values, or deletes those that are gone, and commits where commit is set.
+func (w *world) batch(values map[string]string, commit bool) error {
+	ctx := w.t.Context()
+	b, err := w.s.Batch(ctx, store.Sync)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		w.mayBecome(key, values[key])
+		if values[key] == gone {
+			err = b.Delete(ctx, store.MustKey(key))
+		} else {
+			err = b.Put(ctx, store.MustKey(key), []byte(values[key]))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !commit {
+		return nil
+	}
+	if err := b.Commit(ctx); err != nil {
+		return err
+	}
+	for key, value := range values {
+		w.has(key, value)
+	}
+	return nil
+}
+
+// batchIf writes values, or deletes those that are gone, in one batch, each on the
+// condition that the key has not changed since this looked at it, and commits where
+// commit is set.
+func (w *world) batchIf(values map[string]string, commit bool) error {
+	ctx := w.t.Context()
+	b, err := w.s.Batch(ctx, store.Sync)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		info, err := w.s.Stat(ctx, store.MustKey(key))
+		cond := store.IfVersion(info.Version)
+		if errors.Is(err, fs.ErrNotExist) {
+			cond, err = store.IfAbsent(), nil
+		}
+		if err != nil {
+			return err
+		}
+		w.mayBecome(key, values[key])
+		if values[key] == gone {
+			err = store.BatchDeleteIf(ctx, b, store.MustKey(key), cond.Version())
+		} else {
+			err = store.BatchPutIf(ctx, b, store.MustKey(key), []byte(values[key]), cond)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !commit {
+		return nil
+	}
+	if err := b.Commit(ctx); err != nil {
+		return err
+	}
+	for key, value := range values {
+		w.has(key, value)
+	}
+	return nil
+}
+
+// conflicts has every kind of conditional write fail, which changes nothing.
+func (w *world) conflicts() error {
+	ctx, key, old := w.t.Context(), store.MustKey("d/1"), store.MakeVersion("old")
+	b, err := w.s.Batch(ctx, store.Sync)
+	if err != nil {
+		return err
+	}
+	for _, err := range []error{
+		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfAbsent()),
+		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfVersion(old)),
+		store.BatchSplice(ctx, b, key, old, []store.Piece{{Data: []byte("no")}, {N: 1}}),
+		store.BatchSplice(ctx, b, store.MustKey("d/none"), old, nil),
+		store.BatchDeleteIf(ctx, b, key, old),
+		store.BatchDeleteIf(ctx, b, store.MustKey("d/none"), old),
+		w.s.DeleteIf(ctx, store.MustKey("none/none"), old),
+	} {
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return b.Commit(ctx)
+}
+
+// scripts are what runs when the machine stops, on a store that holds before.
+var before = map[string]string{"x": "old x", "d/1": "old 1", "d/2": "old 2", "e/f/1": "deep"}
+
+var scripts = map[string]func(w *world) error{
+	"put in a new directory": func(w *world) error { return w.put("a/b/c", "new value") },
+	"put over":               func(w *world) error { return w.put("x", "a longer new value") },
+	"put several": func(w *world) error {
+		return errors.Join(w.put("d/1", "new 1"), w.put("d/3", "new 3"), w.put("d/1", "newer 1"), w.put("g/h/1", "h"))
+	},
+	"put empty": func(w *world) error { return w.put("x", "") },
+	"put if absent": func(w *world) error {
+		return errors.Join(w.putIf("new/zarr.json", "{}", store.IfAbsent()), w.putIf("d/9", "nine", store.IfAbsent()))
+	},
+	"put if version": func(w *world) error {
+		info, err := w.s.Stat(w.t.Context(), store.MustKey("x"))
+		if err != nil {
+			return err
+		}
+		return w.putIf("x", "new x, the second", store.IfVersion(info.Version))
+	},
+	"delete": func(w *world) error { return errors.Join(w.delete("d/1"), w.delete("e/f/1"), w.delete("none")) },
+	"delete and put again": func(w *world) error {
+		return errors.Join(w.delete("e/f/1"), w.put("e/f/1", "again"), w.put("e/g", "beside"))
+	},
+	"batch": func(w *world) error {
+		return w.batch(map[string]string{"d/1": gone, "d/2": "new 2", "d/3": "new 3", "m/n/1": "1", "m/n/2": "2", "m/o": "o"}, true)
+	},
+	"batch that empties directories": func(w *world) error {
+		return errors.Join(w.batch(map[string]string{"d/1": gone, "d/2": gone, "e/f/1": gone}, true), w.put("d/7", "seven"))
+	},
+	"conditional batch": func(w *world) error {
+		return w.batchIf(map[string]string{"d/1": gone, "d/2": "new 2", "d/3": "new 3", "e/f/1": gone, "m/n/1": "1", "m/o": "o"}, true)
+	},
+	"conditional batch and again": func(w *world) error {
+		return errors.Join(w.batchIf(map[string]string{"d/1": "new 1", "m/n/1": "1"}, true), w.batchIf(map[string]string{"d/1": gone, "m/n/1": gone}, true))
+	},
+	"delete if version": func(w *world) error {
+		info, err := w.s.Stat(w.t.Context(), store.MustKey("e/f/1"))
+		if err != nil {
+			return err
+		}
+		w.mayBecome("e/f/1", gone)
+		if err = w.s.DeleteIf(w.t.Context(), store.MustKey("e/f/1"), info.Version); err == nil {
+			w.has("e/f/1", gone)
+		}
+		return err
+	},
+	"splice": func(w *world) error { return w.splice("x", " and ", nil) },
+	"splice twice": func(w *world) error {
+		return errors.Join(w.splice("e/f/1", "", nil), w.splice("e/f/1", " again ", nil))
+	},
+	"splice and delete": func(w *world) error {
+		return errors.Join(w.splice("e/f/1", " soon gone ", nil), w.delete("e/f/1"), w.put("e/f/2", "beside"))
+	},
+	"splice in a batch": func(w *world) error { return w.spliceBatch(" in a batch ") },
+	"conflicts":         func(w *world) error { return w.conflicts() },
+	"put beside an open conditional batch": func(w *world) error {
+		return errors.Join(w.batchIf(map[string]string{"p/q/1": "one"}, false), w.put("p/q/2", "two"))
+	},
+	// The batch made a directory whose name nobody has made durable: a put that does not
+	// make it itself has to.
+	"put beside an open batch": func(w *world) error {
+		return errors.Join(w.batch(map[string]string{"p/q/1": "one"}, false), w.put("p/q/2", "two"))
+	},
+}
+
+// newWorld returns a disk that holds before, durably, and a world on it whose operations
+// go through hook.
+func newWorld(t *testing.T, hook func(vfs.Op) error) (*world, *vfs.Disk) {
+	disk := vfs.NewDisk()
+	w := &world{t, filestore.On(disk, nil), map[string][]string{}}
+	for key, value := range before {
+		if err := w.put(key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.s = filestore.On(vfs.Hook(disk, hook), nil)
+	return w, disk
+}
+
+// TestCrash stops the machine before every operation of every script, and looks at the
+// disks that may be left.
+func TestCrash(t *testing.T) {
+	racing.Skip(t)
+	const leastPoints, leastImages, random = 600, 52_000, 80
+	points, images := 0, 0
+	for name, script := range scripts {
+		for k := int64(0); ; k++ {
+			hook, stopped := vfs.StopAt(k)
+			w, disk := newWorld(t, hook)
+			err := script(w)
+			if stopped() != errors.Is(err, vfs.ErrStopped) && err != nil {
+				t.Fatalf("%s, stopped before operation %d: %v", name, k, err)
+			}
+			points++
+			for label, image := range disk.Images(uint64(k), random) {
+				images++
+				w.check(fmt.Sprintf("%s, stopped before operation %d, %s", name, k, label), image)
+			}
+			if !stopped() {
+				break
+			}
+		}
+	}
+	t.Logf("%d crash points, %d images", points, images)
+	if points < leastPoints || images < leastImages {
+		t.Errorf("%d crash points and %d images, want at least %d and %d", points, images, leastPoints, leastImages)
+	}
+}
+
+// check sees that every key of a disk has one of the values that it may have, that there
+// are no other keys, and that the store can be written to.
+func (w *world) check(label string, image *vfs.Disk) {
+	w.t.Helper()
+	s := filestore.On(image, nil)
+	for key, may := range w.may {
+		if got := valueOf(w.t, s, key); !slices.Contains(may, got) {
+			w.t.Errorf("%s: %s is %q, want one of %q", label, key, got, may)
+		}
+	}
+	for _, name := range names(w.t, s) {
+		if w.may[name] == nil {
+			w.t.Errorf("%s: %s appears", label, name)
+		}
+	}
+	for key := range w.may {
+		if _, err := s.Put(w.t.Context(), store.MustKey(key), []byte("after"), store.Sync); err != nil {
+			w.t.Errorf("%s: writing afterwards: %v", label, err)
+		}
+	}
+}
+
+// valueOf returns the value at key, or gone.
+func valueOf(t *testing.T, s store.Store, key string) string {
+	got, err := get(t, s, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return gone
+	}
+	if err != nil {
+		t.Errorf("reading %s: %v", key, err)
+	}
+	return got
+}
+
+// TestFlushOrder sees that a value put with Flush is whole for readers, before any power
+// cut.
+func TestFlushOrder(t *testing.T) {
+	for k, more := int64(0), true; more; k++ {
+		hook, stopped := vfs.StopAt(k)
+		w, disk := newWorld(t, hook)
+		_, err := w.s.Put(t.Context(), store.MustKey("x"), []byte("new x"), store.Flush)
+		got := valueOf(t, filestore.On(disk, nil), "x")
+		if got != "new x" && (err == nil || got != "old x") {
+			t.Errorf("killed before operation %d: x is %q after error %v", k, got, err)
+		}
+		more = stopped()
+	}
+}
+
+// TestFaults fails every operation of every script once.
+func TestFaults(t *testing.T) {
+	const leastFaults = 2300
+	faults := 0
+	for name, script := range scripts {
+		for _, fault := range []error{syscall.ENOSPC, syscall.EIO, syscall.EACCES, syscall.EMFILE} {
+			for i := int64(0); ; i++ {
+				hook, failed := vfs.FailAt(i, fault)
+				var at vfs.Op
+				w, disk := newWorld(t, func(op vfs.Op) error {
+					err := hook(op)
+					if err != nil {
+						at = op
+					}
+					return err
+				})
+				err := script(w)
+				if !failed() {
+					if err != nil {
+						t.Fatalf("%s without a fault: %v", name, err)
+					}
+					break
+				}
+				faults++
+				w.checkFault(fmt.Sprintf("%s with %v at %v", name, fault, at), err, fault, at, disk)
+			}
+		}
+	}
+	t.Logf("%d faults", faults)
+	if faults < leastFaults {
+		t.Errorf("%d faults, want at least %d", faults, leastFaults)
+	}
+}
+
+func (w *world) checkFault(label string, err, fault error, at vfs.Op, disk *vfs.Disk) {
+	w.t.Helper()
+	if err != nil && !errors.Is(err, fault) {
+		w.t.Errorf("%s: error is %v", label, err)
+	}
+	if broken := errors.Is(err, store.ErrDurability); broken != (at.Kind == "sync") {
+		w.t.Errorf("%s: error is %v, want %v after a failed sync only", label, err, store.ErrDurability)
+	}
+	if at.Kind == "sync" {
+		w.refuses(label)
+	}
+	for dir := range w.may {
+		dir, _, _ = strings.Cut(dir, "/")
+		for e, err := range disk.ReadDir(dir) {
+			if err == nil && strings.HasPrefix(e.Name(), "__tmp-") && at.Kind != "remove" {
+				w.t.Errorf("%s: %s/%s is left", label, dir, e.Name())
+			}
+		}
+	}
+	w.check(label, disk)
+}
+
+// refuses sees that a store whose sync failed writes nothing more, and goes on reading.
+func (w *world) refuses(label string) {
+	w.t.Helper()
+	ctx, key := w.t.Context(), store.MustKey("x")
+	_, err := w.s.Put(ctx, key, nil, store.Flush)
+	_, err2 := w.s.PutIf(ctx, key, nil, store.IfAbsent(), store.Flush)
+	_, err3 := w.s.Batch(ctx, store.Flush)
+	_, err4 := w.s.Splice(ctx, key, store.Version{}, nil, store.Flush)
+	for _, err := range []error{err, err2, err3, err4, w.s.Delete(ctx, key)} {
+		if !errors.Is(err, store.ErrDurability) {
+			w.t.Errorf("%s: a later write says %v, want %v", label, err, store.ErrDurability)
+		}
+	}
+	if _, err := get(w.t, w.s, "x"); err != nil {
+		w.t.Errorf("%s: a later read says %v", label, err)
+	}
+}
+
+// TestFailedWriteKeepsOld fails every operation of one put before its rename: the old
+// value stays.
+func TestFailedWriteKeepsOld(t *testing.T) {
+	for i := int64(0); ; i++ {
+		hook, failed := vfs.FailAt(i, syscall.ENOSPC)
+		renamed := false
+		w, disk := newWorld(t, func(op vfs.Op) error {
+			err := hook(op)
+			renamed = renamed || op.Kind == "rename" && err == nil
+			return err
+		})
+		err := w.put("x", "new x")
+		want := "old x"
+		if renamed {
+			want = "new x"
+		}
+		if got := valueOf(t, filestore.On(disk, nil), "x"); got != want || err == nil && !renamed {
+			t.Errorf("fault at operation %d: x is %q, want %q; error is %v", i, got, want, err)
+		}
+		if !failed() {
+			return
+		}
+	}
+}

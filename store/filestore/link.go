@@ -1,0 +1,137 @@
+package filestore
+
+import (
+	"context"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"strings"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// identity is a directory or a file as the operating system knows it.
+type identity struct {
+	stat vfs.Stat
+	info fs.FileInfo // nil but where only package os knows
+}
+
+// Same implements [store.Identity].
+func (i identity) Same(o store.Identity) bool {
+	other, ok := o.(identity)
+	switch {
+	case !ok:
+		return false
+	case i.info != nil && other.info != nil:
+		return os.SameFile(i.info, other.info)
+	}
+	return i.stat.SameFile(other.stat)
+}
+
+// Identify implements [store.Linker].
+func (s *Store) Identify(dir store.Path) (store.Identity, error) {
+	name := dirOf(dir)
+	st, err := s.fs.Stat(name)
+	id := identity{stat: st}
+	if plain, ok := s.fs.(interface {
+		Info(name string) (fs.FileInfo, error)
+	}); ok && err == nil && st.Ino == 0 {
+		id.info, err = plain.Info(name)
+	}
+	switch {
+	case vfs.Missing(err):
+		return nil, fail("looking at", name, fs.ErrNotExist)
+	case err != nil:
+		return nil, fail("looking at", name, err)
+	}
+	return id, nil
+}
+
+// Resolve implements [store.Linker].
+func (s *Store) Resolve(dir store.Path) (store.Path, error) {
+	name, err := s.direct(dirOf(dir), "names", always)
+	if err == nil {
+		dir, err = pathOf(name)
+	}
+	if err != nil {
+		return dir, fail("looking at", dirOf(dir), err)
+	}
+	return dir, nil
+}
+
+// pathOf returns the path of a directory in the store.
+func pathOf(name string) (store.Path, error) {
+	if name == "." {
+		return store.Path{}, nil
+	}
+	return store.ParsePath(name)
+}
+
+// Links implements [store.Linker].
+func (s *Store) Links(ctx context.Context, dir store.Path) iter.Seq2[store.Link, error] {
+	return func(yield func(store.Link, error) bool) {
+		l := links{ctx, s, dirOf(dir), yield}
+		l.below(l.top, false)
+	}
+}
+
+// links is one search for symbolic links.
+type links struct {
+	ctx   context.Context
+	s     *Store
+	top   string
+	yield func(store.Link, error) bool
+}
+
+// below yields the links below a directory, and reports whether to go on.
+func (l links) below(dir string, linked bool) bool {
+	for e, err := range l.s.fs.ReadDir(dir) {
+		if err == nil {
+			err = l.ctx.Err()
+		}
+		switch {
+		case vfs.Missing(err):
+			return true
+		case err != nil:
+			l.yield(store.Link{}, fail("listing", dir, err))
+			return false
+		}
+		name := path.Join(dir, e.Name())
+		goOn := true
+		switch {
+		case hidden(name):
+		case e.Type()&fs.ModeSymlink != 0:
+			goOn = l.visit(name, linked)
+		case e.IsDir():
+			goOn = l.below(name, linked)
+		}
+		if !goOn {
+			return false
+		}
+	}
+	return true
+}
+
+// visit yields a link, and those below it. A link below a link is not followed, as in a
+// listing.
+func (l links) visit(name string, linked bool) bool {
+	link := store.Link{Name: strings.TrimPrefix(name, l.top+"/")}
+	at, atErr := l.s.direct(path.Dir(name), "names", always)
+	target, err := l.s.direct(name, "names", always)
+	st, missing := l.s.fs.Stat(name)
+	if atErr == nil && err == nil && missing == nil {
+		if target == "." || at == target || strings.HasPrefix(at, target+"/") {
+			return true
+		}
+		link.To, err = pathOf(target)
+	}
+	link.Lost = err != nil || missing != nil
+	if !l.yield(link, nil) {
+		return false
+	}
+	return link.Lost || !st.Mode.IsDir() || linked || l.below(name, true)
+}
+
+var _ store.Linker = (*Store)(nil)

@@ -1,0 +1,88 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/store"
+)
+
+// Names that the driver keeps for itself.
+const (
+	temporary   = own.Temporary
+	lockName    = own.Lock
+	publishName = own.Publish
+)
+
+// nameOf returns the file name of key, with '/' on every platform.
+func nameOf(key store.Key) (string, error) {
+	name := key.String()
+	if _, err := filepath.Localize(name); err != nil || name == "" {
+		return "", fmt.Errorf("%w: this platform has no such file name", store.ErrInvalidKey)
+	}
+	if isOwn(name) {
+		return "", fmt.Errorf("%w: the file store keeps this name for itself", store.ErrInvalidKey)
+	}
+	if runtime.GOOS == "windows" {
+		return name, checkWindows(name)
+	}
+	return name, nil
+}
+
+// isOwn reports whether a segment of name belongs to the driver. Nearly all names are
+// done after the first look.
+func isOwn(name string) bool {
+	if !strings.Contains(name, "__") {
+		return false
+	}
+	for seg := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(seg, temporary) || seg == lockName || seg == publishName {
+			return true
+		}
+	}
+	return false
+}
+
+// checkWindows refuses the names that Windows would change silently, or takes as
+// patterns.
+func checkWindows(name string) error {
+	for seg := range strings.SplitSeq(name, "/") {
+		if strings.HasSuffix(seg, ".") || strings.HasSuffix(seg, " ") || strings.ContainsAny(seg, `<>:"|?*`) {
+			return fmt.Errorf("%w: segment %q is no Windows file name", store.ErrInvalidKey, seg)
+		}
+	}
+	return nil
+}
+
+// dirOf returns the file name of a directory.
+func dirOf(p store.Path) string {
+	if p.IsRoot() {
+		return "."
+	}
+	return p.String()
+}
+
+// tooLong makes a name that the file system cannot hold an invalid key.
+func tooLong(err error) error {
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		return fmt.Errorf("%w: too long for this file system", store.ErrInvalidKey)
+	}
+	return err
+}
+
+// parents yields dir and the directories above it, the top excluded, lowest first.
+func parents(dir string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for ; dir != "."; dir = path.Dir(dir) {
+			if !yield(dir) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package filestore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+func TestIsOwn(t *testing.T) {
+	for name, want := range map[string]bool{
+		"__tmp-": true, "__tmp-x": true, "a/__tmp-x": true, "__tmp-x/a": true, "a/__tmp-/b": true, "x__/__tmp-1": true,
+		"__varve.lock": true, "a/__varve.lock": true, "a/__varve.publish": true, "__varve.lock/x": true,
+		"__tmp": false, "_tmp-x": false, "x__tmp-x": false, "a/x__varve.lock": false, "__varve.lock.x": false,
+		"___tmp-x": false, "__": false, "a__b": false, "zarr.json": false, "c/0/1": false, "__varve": false,
+	} {
+		if isOwn(name) != want {
+			t.Errorf("isOwn(%q) is %t", name, !want)
+		}
+	}
+}
+
+func TestCheckWindows(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"zarr.json": true, "c/0/1": true, ".hidden": true, "a b": true, "é": true, "..a": true,
+		"a.": false, "a ": false, "a./b": false, "a /b": false, "...": false, " ": false, "ab:c": false, "a?": false, "*": false,
+		"a<b": false, "a>b": false, "a|b": false, `a"b`: false,
+	} {
+		if err := checkWindows(name); (err == nil) != ok || err != nil && !errors.Is(err, store.ErrInvalidKey) {
+			t.Errorf("%q: error is %v, want success %t", name, err, ok)
+		}
+	}
+}
+
+// TestLinks reads, writes, lists and deletes through symbolic links: inside the root they
+// work, outside they do not.
+func TestLinks(t *testing.T) {
+	outer := t.TempDir()
+	top := filepath.Join(outer, "store")
+	s, err := Open(top, &Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := t.Context()
+	put := func(name string) error {
+		_, err := s.Put(ctx, store.MustKey(name), []byte("text"), store.Flush)
+		return err
+	}
+	if err := errors.Join(put("dir/file"), os.WriteFile(filepath.Join(outer, "secret"), []byte("secret"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{
+		"in": "dir", "infile": "dir/file", "out": "..", "outfile": "../secret", "abs": outer, "broken": "none", "loop": "loop",
+	} {
+		if err := os.Symlink(target, filepath.Join(top, name)); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+	for name, ok := range map[string]bool{
+		"dir/file": true, "in/file": true, "infile": true,
+		"out/secret": false, "outfile": false, "abs/secret": false, "broken": false, "loop": false, "out/store/dir/file": false,
+	} {
+		if _, _, err := s.Get(ctx, store.MustKey(name), store.Request{}, nil); (err == nil) != ok {
+			t.Errorf("Get %q: error is %v, want success %t", name, err, ok)
+		}
+		if _, err := s.Stat(ctx, store.MustKey(name)); (err == nil) != ok {
+			t.Errorf("Stat %q: error is %v, want success %t", name, err, ok)
+		}
+	}
+	for _, name := range []string{"out/new", "abs/new", "out/a/new", "loop/new"} {
+		if put(name) == nil {
+			t.Errorf("Put %q: no error", name)
+		}
+		if err := s.Delete(ctx, store.MustKey(strings.Replace(name, "new", "secret", 1))); err == nil {
+			t.Logf("Delete %q found nothing", name)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(outer, "secret")); string(got) != "secret" {
+		t.Errorf("the file outside is %q, error %v", got, err)
+	}
+	throughLinks(t, s)
+}
+
+// throughLinks lists a store that has links, and writes and deletes below one.
+func throughLinks(t *testing.T, s *Store) {
+	ctx := t.Context()
+	put := func(name string) error {
+		_, err := s.Put(ctx, store.MustKey(name), nil, store.Flush)
+		return err
+	}
+	for deep, want := range map[bool][]string{
+		false: {"dir", "in", "infile"},
+		true:  {"dir/file", "in/file", "infile"},
+	} {
+		var got []string
+		for e, err := range s.List(ctx, store.Path{}, deep) {
+			if err != nil {
+				t.Error(err)
+			}
+			got = append(got, e.Name)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("List (deep %t): %q, want %q", deep, got, want)
+		}
+	}
+	key := store.MustKey("in/new")
+	if _, err := s.Put(ctx, key, []byte("new"), store.Sync); err != nil {
+		t.Error(err)
+	}
+	if got, _, err := s.Get(ctx, store.MustKey("dir/new"), store.Request{}, nil); string(got) != "new" {
+		t.Errorf("Get: %q and error %v", got, err)
+	}
+	for _, key := range []store.Key{key, store.MustKey("in/file")} {
+		if err := s.Delete(ctx, key); !errors.Is(err, vfs.ErrLinked) {
+			t.Errorf("Delete %s: error is %v, want %v", key, err, vfs.ErrLinked)
+		}
+	}
+	// A link to a node is another name of it.
+	err := errors.Join(put("dir/zarr.json"), s.Delete(ctx, store.MustKey("in/file")), s.Delete(ctx, store.MustKey("infile")))
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := s.fs.Stat("in"); err != nil {
+		t.Errorf("deleting below a link: %v", err)
+	}
+	if _, err := s.Put(ctx, store.MustKey("in/deep/new"), nil, store.Sync); err != nil || len(s.made.dirs) > 0 {
+		t.Errorf("writing below a link: %v, and the names of %v are not durable", err, s.made.dirs)
+	}
+}
+
+// TestClock sees that no two writes have one time, and that a clock that is put back does
+// not go back here.
+func TestClock(t *testing.T) {
+	s := On(nil, nil)
+	last := s.now()
+	for range 1000 {
+		next := s.now()
+		if next <= last {
+			t.Fatalf("%d after %d", next, last)
+		}
+		last = next
+	}
+	const future int64 = 1 << 62
+	s.clock.Store(future)
+	if got := s.now(); got != future+1 {
+		t.Errorf("%d after %d", got, future)
+	}
+}

@@ -1,0 +1,161 @@
+package filestore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"slices"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	f, st, err := s.open(ctx, key)
+	if err != nil {
+		return nil, store.Info{}, fail("reading", key.String(), err)
+	}
+	out, err := read(f, st, q, dst)
+	f.Close()
+	if err != nil {
+		return nil, store.Info{}, fail("reading", key.String(), err)
+	}
+	return out, describe(st), nil
+}
+
+// Stat implements [store.Stater].
+func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	name, err := nameOf(key)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return store.Info{}, fail("looking at", key.String(), err)
+	}
+	st, err := s.fs.Stat(name)
+	if err == nil {
+		err = checkRegular(st)
+	}
+	if err != nil {
+		return store.Info{}, fail("looking at", key.String(), unreadable(err))
+	}
+	return describe(st), nil
+}
+
+// Open implements [store.Opener]. The object stays readable after its key has been
+// written or deleted.
+func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
+	f, st, err := s.open(ctx, key)
+	if err != nil {
+		return nil, fail("opening", key.String(), err)
+	}
+	return &object{f, st, describe(st), key}, nil
+}
+
+// open opens the file at key and looks at it.
+func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, vfs.Stat{}, err
+	}
+	name, err := nameOf(key)
+	if err != nil {
+		return nil, vfs.Stat{}, err
+	}
+	f, err := s.fs.Open(name)
+	if err != nil {
+		return nil, vfs.Stat{}, unreadable(err)
+	}
+	st, err := f.Stat()
+	if err == nil {
+		err = checkRegular(st)
+	}
+	if err != nil {
+		f.Close()
+		return nil, vfs.Stat{}, err
+	}
+	return f, st, nil
+}
+
+// unreadable makes a name below a file one that does not exist, and a name that no file
+// can have an invalid key.
+func unreadable(err error) error {
+	if vfs.Missing(err) {
+		return fs.ErrNotExist
+	}
+	return tooLong(err)
+}
+
+// checkRegular refuses what is no value. A directory counts as nothing, a pipe or device
+// as an error: a reader must not take it for a missing chunk.
+func checkRegular(st vfs.Stat) error {
+	switch {
+	case st.Mode.IsRegular():
+		return nil
+	case st.Mode.IsDir():
+		return fs.ErrNotExist
+	}
+	return fmt.Errorf("is no regular file: %w", fs.ErrInvalid)
+}
+
+func describe(st vfs.Stat) store.Info {
+	return store.Info{Size: st.Size, Version: store.MakeVersion(st.Version()), Modified: st.Modified()}
+}
+
+// read appends what q selects of f, which was st, to dst. This store never changes a file
+// in place, but others do: the second look finds a value that was cut, lengthened or
+// rewritten while it was read.
+func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) {
+	off, n, err := q.Resolve(st.Size)
+	if err != nil {
+		return nil, err
+	}
+	if n > math.MaxInt-int64(len(dst)) {
+		return nil, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+	}
+	dst = slices.Grow(dst, int(n))
+	out := dst[:len(dst)+int(n)]
+	if _, err := f.ReadAt(out[len(dst):], off); err != nil && err != io.EOF {
+		return nil, err
+	}
+	if err := unchanged(f, st); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// unchanged sees that f is still what it was as st.
+func unchanged(f vfs.File, st vfs.Stat) error {
+	now, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !now.SameData(st):
+		return fmt.Errorf("%w: the file was changed while it was read", store.ErrConflict)
+	}
+	return nil
+}
+
+// object is one version of a value, held by its open file.
+type object struct {
+	f    vfs.File
+	st   vfs.Stat
+	info store.Info // of st
+	key  store.Key
+}
+
+func (o *object) Info() store.Info { return o.info }
+func (o *object) Close() error     { return o.f.Close() }
+
+func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out, err := read(o.f, o.st, q, dst)
+	if err != nil {
+		return nil, fail("reading", o.key.String(), err)
+	}
+	return out, nil
+}

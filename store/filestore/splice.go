@@ -1,0 +1,112 @@
+package filestore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// Splice implements [store.Splicer]. It does what [Store.PutIf] does and fills the
+// temporary file from the one that it replaces: old bytes go from file to file, on Linux
+// within the kernel, and are shared instead of copied where the file system can (Btrfs,
+// XFS). The old file is never written to.
+func (s *Store) Splice(
+	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+) (store.Version, error) {
+	v, dir, err := s.splice(ctx, key, from, pieces, d)
+	if err == nil && d == store.Sync {
+		err = s.syncDir(dir)
+	}
+	if err != nil {
+		return store.Version{}, fail("splicing", key.String(), err)
+	}
+	return v, nil
+}
+
+// splice is Splice without the sync of dir, the key's directory.
+func (s *Store) splice(
+	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+) (v store.Version, dir string, err error) {
+	if err := s.writable(ctx); err != nil {
+		return store.Version{}, "", err
+	}
+	tmp, st, err := s.assemble(ctx, key, from, pieces, d)
+	if err != nil {
+		return store.Version{}, "", err
+	}
+	name := beside(tmp, key.String())
+	v, err = s.moveIf(ctx, tmp, name, st, store.IfVersion(from))
+	return v, path.Dir(name), err
+}
+
+// assemble runs steps 1 to 5 with the pieces. The old file is closed in the end: not
+// every system moves a file over one that is open.
+func (s *Store) assemble(
+	ctx context.Context, key store.Key, from store.Version, pieces []store.Piece, d store.Durability,
+) (tmp string, st vfs.Stat, err error) {
+	old, was, err := s.open(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = store.ErrConflict
+	}
+	if err != nil {
+		return "", vfs.Stat{}, err
+	}
+	defer old.Close()
+	if describe(was).Version != from {
+		return "", vfs.Stat{}, store.ErrConflict
+	}
+	size, err := store.SplicedSize(was.Size, pieces)
+	if err != nil {
+		return "", vfs.Stat{}, err
+	}
+	return s.prepare(key.String(), func(f vfs.File) error {
+		err := writePieces(ctx, f, old, pieces)
+		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = cmp.Or(unchanged(old, was), err)
+		}
+		if err != nil {
+			return err
+		}
+		return hasSize(f, size)
+	}, d)
+}
+
+// hasSize sees that a file that was just written has size bytes.
+func hasSize(f vfs.File, size int64) error {
+	st, err := f.Stat()
+	if err == nil && st.Size != size {
+		err = fmt.Errorf("%d bytes were written, and the file has %d: %w", size, st.Size, io.ErrShortWrite)
+	}
+	return err
+}
+
+// copyStep is how many bytes are copied between two looks at the context.
+const copyStep = 64 << 20
+
+// writePieces writes the pieces to f.
+func writePieces(ctx context.Context, f, old vfs.File, pieces []store.Piece) error {
+	for _, p := range pieces {
+		if p.Data != nil {
+			if _, err := f.Write(p.Data); err != nil {
+				return err
+			}
+			continue
+		}
+		for end := p.Off + p.N; p.Off < end; p.Off += copyStep {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := f.CopyFrom(old, p.Off, min(copyStep, end-p.Off)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package httpstore
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"testing"
+)
+
+func TestReach(t *testing.T) {
+	for address, want := range map[string]scope{
+		"93.184.216.34:80": public, "[2606:2800:220::1]:443": public, "100.128.0.1:80": public,
+		"127.0.0.1:80": private, "127.9.9.9:80": private, "[::1]:80": private, "10.1.2.3:80": private, "172.31.0.1:80": private, "192.168.0.1:80": private,
+		"[fd00::1]:80": private, "100.64.0.1:80": private, "[::ffff:10.0.0.1]:80": private, "[64:ff9b::a00:1]:80": private,
+		"169.254.169.254:80": never, "[fe80::1%eth0]:80": never, "0.0.0.0:80": never, "[::]:80": never, "224.0.0.1:80": never, "[ff02::1]:80": never,
+		"255.255.255.255:80": never, "[::ffff:169.254.169.254]:80": never, "[64:ff9b::a9fe:a9fe]:80": never, "0.1.2.3:80": never, "name:80": never, "": never,
+	} {
+		if got := reach(address); got != want {
+			t.Errorf("%s: %d, want %d", address, got, want)
+		}
+	}
+}
+
+func TestPermit(t *testing.T) {
+	var g guard
+	for address, ok := range map[string]bool{"93.184.216.34:80": true, "10.0.0.1:80": false, "127.0.0.1:80": false, "169.254.169.254:80": false} {
+		if err := g.permit(address); (err == nil) != ok || err != nil && !errors.Is(err, errPrivate) {
+			t.Errorf("from a public address to %s: %v", address, err)
+		}
+	}
+	g.own.Store(netip.MustParseAddrPort("10.0.0.1:80"), true)
+	for address, ok := range map[string]bool{
+		"93.184.216.34:80": true, "10.0.0.1:80": true, "10.0.0.1:443": true, "10.0.0.1:8080": false, "10.0.0.2:80": false, "127.0.0.1:80": false,
+		"169.254.169.254:80": false, "x": false,
+	} {
+		if err := g.permit(address); (err == nil) != ok || err != nil && !errors.Is(err, errPrivate) {
+			t.Errorf("from 10.0.0.1:80 to %s: %v", address, err)
+		}
+	}
+	g.lan = true
+	for address, ok := range map[string]bool{"10.0.0.2:8080": true, "127.0.0.1:80": true, "169.254.169.254:80": false, "0.0.0.0:80": false} {
+		if err := g.permit(address); (err == nil) != ok {
+			t.Errorf("with private redirections to %s: %v", address, err)
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://h/x": "h:80", "https://h": "h:443", "https://h:8443": "h:8443", "http://[::1]/": "[::1]:80", "socks5://p": "p:1080",
+	} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := address(u); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// FuzzContentRange sees that what is accepted makes sense.
+func FuzzContentRange(f *testing.F) {
+	for _, s := range []string{
+		"bytes 0-0/1", "bytes 7-26/400", "bytes */400", "bytes 0-0/*", "bytes -1-0/1", "bytes 0-1/1", "bytes 1-0/9", "Bytes 0-9223372036854775806/9223372036854775807",
+		"", "bytes", "bytes /", "bytes -/1", "bytes 0-0/9999999999999999999", "items 0-0/1", "bytes 0-0,1-1/9", "bytes  0-0/1", "bytes 0-0/1 ", "bytes ٣-٣/٩",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c, err := parseContentRange(s)
+		if err == nil && (c.first < 0 || c.last < c.first-1 || c.last >= c.size && c.last >= 0 || c.size < 0) {
+			t.Errorf("%q: %+v", s, c)
+		}
+	})
+}

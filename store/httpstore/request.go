@@ -1,0 +1,164 @@
+package httpstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"varve.dev/zarr/store"
+)
+
+// ask is one request for a value.
+type ask struct {
+	method string
+	key    store.Key
+	bytes  string // the header Range, "" for all
+	match  string // the header If-Match, "" for any version
+}
+
+// name returns the URL of a key for messages.
+func (s *Store) name(key store.Key) string {
+	u := s.url(key)
+	u.RawQuery = ""
+	return u.String()
+}
+
+// url returns the URL of a key. A plus is escaped too, because some servers take it for a
+// space.
+func (s *Store) url(key store.Key) *url.URL {
+	u, text := s.base, key.String()
+	u.Path += "/" + text
+	var b strings.Builder
+	b.Grow(len(s.prefix) + 1 + len(text))
+	b.WriteString(s.prefix)
+	for segment := range strings.SplitSeq(text, "/") {
+		b.WriteByte('/')
+		b.WriteString(strings.ReplaceAll(url.PathEscape(segment), "+", "%2B"))
+	}
+	u.RawPath = b.String()
+	return &u
+}
+
+// mostRedirects is how many redirections of one request are followed.
+const mostRedirects = 5
+
+// errDirectory says that a key with a slash behind it is what the server has.
+var errDirectory = errors.New("the server has a directory here")
+
+// do makes a request and follows redirections. The caller closes the body.
+func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
+	u := s.url(a.key)
+	for range mostRedirects + 1 {
+		r, err := s.transport.RoundTrip(s.request(ctx, a, u))
+		if err != nil {
+			return nil, lost(ctx, err)
+		}
+		r.Body = watching(ctx, r.Body)
+		next, err := s.redirection(r, u)
+		if err != nil || next != nil {
+			drain(r.Body)
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case next == nil:
+			return r, nil
+		}
+		u = next
+	}
+	return nil, fmt.Errorf("more than %d redirections", mostRedirects)
+}
+
+// request returns the request for a URL. What is secret goes to the store's own host
+// only.
+func (s *Store) request(ctx context.Context, a ask, u *url.URL) *http.Request {
+	h := http.Header{}
+	if s.own(u) {
+		h = s.header.Clone()
+	}
+	h.Set("Accept-Encoding", "identity")
+	if h.Get("User-Agent") == "" {
+		h.Set("User-Agent", "varve")
+	}
+	if a.bytes != "" {
+		h.Set("Range", a.bytes)
+	}
+	if a.match != "" {
+		h.Set("If-Match", a.match)
+	}
+	r := &http.Request{Method: a.method, URL: u, Host: u.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	return r.WithContext(ctx)
+}
+
+// own reports whether a URL is of the store's host, by the same scheme or by a safer one.
+func (s *Store) own(u *url.URL) bool {
+	if u.Scheme == s.base.Scheme {
+		return u.Host == s.base.Host
+	}
+	return u.Scheme == "https" && s.base.Port() == "" && u.Host == s.base.Host
+}
+
+// redirection returns where a response leads, nil where it is an answer. Errors do not
+// show the target, which may be signed.
+func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
+	switch r.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	to, err := from.Parse(r.Header.Get("Location"))
+	if err != nil || r.Header.Get("Location") == "" {
+		return nil, fmt.Errorf("status %d with a location that is no URL", r.StatusCode)
+	}
+	to.User, to.Fragment, to.RawFragment = nil, "", ""
+	switch {
+	case to.Scheme != "http" && to.Scheme != "https":
+		return nil, fmt.Errorf("%w: a redirection to the scheme %q is not followed", store.ErrUnsupported, to.Scheme)
+	case to.Scheme == "http" && from.Scheme == "https":
+		return nil, fmt.Errorf("%w: a redirection from https to http is not followed", store.ErrUnsupported)
+	case to.Hostname() == "":
+		return nil, fmt.Errorf("status %d with a location without a host", r.StatusCode)
+	case to.Host == from.Host && to.Path == from.Path+"/":
+		return nil, errDirectory
+	case !s.mayLead(to):
+		return nil, fmt.Errorf("%w%s", errPrivate, advice(address(to)))
+	}
+	return to, nil
+}
+
+// mayLead reports whether a redirection may lead to a URL, as far as its text tells. The
+// store's own transport looks at each address that it dials; see [guard]. This check is
+// for the transports of callers, and keeps both from special addresses.
+func (s *Store) mayLead(to *url.URL) bool {
+	if isName(to.Hostname()) || s.own(to) {
+		return true
+	}
+	switch reach(address(to)) {
+	case public:
+		return true
+	case private:
+		return s.options.PrivateRedirects || s.options.Transport == nil
+	}
+	return false
+}
+
+// isName reports whether a host is no address.
+func isName(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err != nil
+}
+
+// mostDrained is how many bytes of an answer that nobody wants are read so that its
+// connection can be used again.
+const mostDrained = 64 << 10
+
+// drain gives up a body.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, mostDrained)
+	body.Close()
+}

@@ -1,0 +1,73 @@
+package httpstore
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+
+	"varve.dev/zarr/store"
+)
+
+// Stat implements [store.Stater]. A server that does not answer HEAD, or not as it
+// should, is asked for the first byte.
+func (s *Store) Stat(ctx context.Context, key store.Key) (info store.Info, err error) {
+	err = s.retry(ctx, func(ctx context.Context) error {
+		info, err = s.stat(ctx, key)
+		return err
+	})
+	if err != nil {
+		return store.Info{}, s.fail(key, err)
+	}
+	return info, nil
+}
+
+// stat makes one attempt.
+func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
+	if s.noHead.Load() {
+		return s.firstByte(ctx, key)
+	}
+	r, err := s.do(ctx, ask{method: http.MethodHead, key: key})
+	if err != nil {
+		return store.Info{}, err
+	}
+	drain(r.Body)
+	switch c := r.StatusCode; {
+	case c == http.StatusOK && r.ContentLength >= 0 && plain(r) == nil:
+		return describe(r, r.ContentLength), nil
+	case s.missing(c) || passes(c) || c == http.StatusUnauthorized:
+		return store.Info{}, s.statusError(r)
+	}
+	info, err := s.firstByte(ctx, key)
+	if err == nil {
+		s.noHead.Store(true)
+	}
+	return info, err
+}
+
+// firstByte asks for the first byte of a value, whose answer tells its size.
+func (s *Store) firstByte(ctx context.Context, key store.Key) (store.Info, error) {
+	r, err := s.do(ctx, ask{method: http.MethodGet, key: key, bytes: "bytes=0-0"})
+	if err != nil {
+		return store.Info{}, err
+	}
+	defer r.Body.Close()
+	switch c := r.StatusCode; {
+	case c == http.StatusOK && r.ContentLength < 0:
+		return store.Info{}, fmt.Errorf("%w: the server does not say how long the value is", store.ErrUnsupported)
+	case c == http.StatusOK:
+		return describe(r, r.ContentLength), plain(r)
+	case c == http.StatusPartialContent || c == http.StatusRequestedRangeNotSatisfiable:
+		drain(r.Body)
+		size, err := parseContentRange(r.Header.Get("Content-Range"))
+		if err != nil {
+			return store.Info{}, err
+		}
+		return describe(r, size.size), plain(r)
+	}
+	drain(r.Body)
+	return store.Info{}, s.statusError(r)
+}
+
+// missingDirectory is the error of a key that is a directory of the server.
+func (s *Store) missingDirectory() error { return fmt.Errorf("%w, %w", errDirectory, fs.ErrNotExist) }

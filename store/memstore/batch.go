@@ -1,0 +1,50 @@
+package memstore
+
+import (
+	"context"
+
+	"varve.dev/zarr/store"
+)
+
+// Batch implements [store.Batcher]. Every value is visible at once: there is nothing to
+// make durable.
+func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, error) {
+	return batch{s}, ctx.Err()
+}
+
+type batch struct{ s *Store }
+
+var (
+	_ store.ConditionalBatch = batch{}
+	_ store.SplicingBatch    = batch{}
+	_ store.PatchingBatch    = batch{}
+)
+
+func (b batch) Put(ctx context.Context, key store.Key, data []byte) error {
+	_, err := b.s.Put(ctx, key, data, store.Flush)
+	return err
+}
+
+func (b batch) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
+
+func (b batch) PutIf(ctx context.Context, key store.Key, data []byte, cond store.Condition) error {
+	_, err := b.s.PutIf(ctx, key, data, cond, store.Flush)
+	return err
+}
+
+func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, pieces []store.Piece) error {
+	_, err := b.s.Splice(ctx, key, from, pieces, store.Flush)
+	return err
+}
+
+func (b batch) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch) error {
+	_, err := b.s.Patch(ctx, key, from, patches, store.Flush)
+	return err
+}
+
+func (b batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	return b.s.DeleteIf(ctx, key, v)
+}
+
+func (b batch) Commit(ctx context.Context) error { return ctx.Err() }
+func (b batch) Discard()                         {}

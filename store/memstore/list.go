@@ -1,0 +1,90 @@
+package memstore
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"varve.dev/zarr/store"
+)
+
+// index counts the keys at and below every child of every directory, so that listing a
+// directory costs its entries. The name of a child that is itself a directory ends in a
+// slash.
+type index map[string]map[string]int
+
+func (x index) add(key store.Key)    { x.count(key.String(), 1) }
+func (x index) remove(key store.Key) { x.count(key.String(), -1) }
+
+// count adds by to each child on the way to name.
+func (x index) count(name string, by int) {
+	for dir, rest := "", name; rest != ""; {
+		child, below, isDir := strings.Cut(rest, "/")
+		if isDir {
+			child = rest[:len(child)+1]
+		}
+		x.bump(dir, child, by)
+		dir, rest = name[:len(name)-len(below)], below
+	}
+}
+
+// bump adds by to one child of dir and forgets what has no key left.
+func (x index) bump(dir, child string, by int) {
+	children := x[dir]
+	if children == nil {
+		children = map[string]int{}
+		x[dir] = children
+	}
+	if children[child] += by; children[child] == 0 {
+		delete(children, child)
+	}
+	if len(children) == 0 {
+		delete(x, dir)
+	}
+}
+
+// List implements [store.Lister]. Each directory is listed as it is when the sequence
+// comes to it.
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	top := dir.String()
+	if top != "" {
+		top += "/"
+	}
+	return func(yield func(store.Entry, error) bool) { s.list(ctx, top, "", deep, yield) }
+}
+
+// list yields the entries below top+rel and reports whether to go on.
+func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func(store.Entry, error) bool) bool {
+	if err := ctx.Err(); err != nil {
+		yield(store.Entry{}, err)
+		return false
+	}
+	for _, e := range s.children(top, rel) {
+		switch {
+		case !e.Dir || !deep:
+			if !yield(e, nil) {
+				return false
+			}
+		case !s.list(ctx, top, e.Name+"/", deep, yield):
+			return false
+		}
+	}
+	return true
+}
+
+// children returns the entries one level below top+rel, named from top on.
+func (s *Store) children(top, rel string) []store.Entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	children := s.dirs[top+rel]
+	entries := make([]store.Entry, 0, len(children))
+	for child := range children {
+		if name, isDir := strings.CutSuffix(child, "/"); isDir {
+			entries = append(entries, store.Entry{Name: rel + name, Dir: true, Size: -1})
+			continue
+		}
+		size := len(s.values[store.Path{}.Key(top+rel+child)].data)
+		entries = append(entries, store.Entry{Name: rel + child, Size: int64(size)})
+	}
+	return entries
+}

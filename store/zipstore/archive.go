@@ -1,0 +1,348 @@
+package zipstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+// Archive is a store that becomes a zip archive. It has every power but [store.Splicer],
+// [store.Patcher], [store.Batcher] and [store.Opener], and its methods may be called from
+// several goroutines at once. Make one with [Create] and end it with [Archive.Close] or
+// [Archive.Discard].
+//
+// Members are stored as they are, because chunks are compressed already. Until the
+// archive is closed values can be written again and deleted: what is no longer meant is
+// left out in the end. Nobody else sees anything of it before, and nothing is durable,
+// whatever durability is asked for.
+//
+// # Protocol
+//
+//  1. Values are appended to "__tmp-<random>" beside the archive, each with its record before it.
+//  2. Close copies what is meant to another such file where something is not, and lets go of the first.
+//  3. It appends the directory and syncs the file.
+//  4. It renames the file to the archive's name, unless something has that name by now, or over the archive that is to be replaced.
+//  5. It syncs the directory that both are in.
+//
+// A failure before step 4 leaves no archive. A process that is killed leaves the
+// temporary file behind, and beside it the file whose lock it held. The next archive that
+// is begun in the same directory removes both.
+type Archive struct {
+	fs   vfs.FS
+	name string
+	over bool // an archive of that name is replaced
+	log  *log
+
+	mu      sync.RWMutex
+	members map[store.Key]written
+	writes  int64
+	broken  error // why nothing can be written any more
+	locks   map[store.Path]chan struct{}
+}
+
+// written is a value that was written.
+type written struct {
+	name       string
+	off, data  int64 // where its record and its bytes begin
+	size       int64
+	crc        uint32
+	version    int64
+	wideRecord bool
+}
+
+// Create begins the archive of a name in the file system, where nothing may be: that
+// wraps [fs.ErrExist].
+func Create(name string) (*Archive, error) {
+	root, err := vfs.MakeRoot(filepath.Dir(name))
+	if err != nil {
+		return nil, fmt.Errorf("zip: creating %s: %w", name, err)
+	}
+	a, err := On(root, filepath.Base(name))
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return a, nil
+}
+
+// Replace is [Create] of an archive that takes the place of the one which has the name,
+// if there is one, in the moment in which it is closed. Until then, and after Discard,
+// the old one stays as it is.
+func Replace(name string) (*Archive, error) {
+	root, err := vfs.MakeRoot(filepath.Dir(name))
+	if err != nil {
+		return nil, fmt.Errorf("zip: creating %s: %w", name, err)
+	}
+	a, err := begin(&Archive{fs: root, name: filepath.Base(name), over: true})
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return a, nil
+}
+
+// On begins the archive of a name in fsys, which Close closes. It serves the tests of
+// this module.
+func On(fsys vfs.FS, name string) (*Archive, error) {
+	return begin(&Archive{fs: fsys, name: name})
+}
+
+// begin begins an archive.
+func begin(a *Archive) (*Archive, error) {
+	a.members, a.locks = map[store.Key]written{}, map[store.Path]chan struct{}{}
+	err := a.free()
+	if err == nil {
+		sweep(a.fs)
+		a.log, err = newLog(a.fs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("zip: creating %s: %w", a.name, plainError(err))
+	}
+	return a, nil
+}
+
+// free refuses a name that is taken. A file may be replaced where that is asked for.
+func (a *Archive) free() error {
+	switch info, err := a.fs.Stat(a.name); {
+	case err == nil && a.over && info.Mode.IsRegular():
+		return nil
+	case err == nil && a.over:
+		return fmt.Errorf("%w: it is no file", fs.ErrExist)
+	case err == nil:
+		return fmt.Errorf("%w: an archive is written once; copy it to a directory and change that, or choose another name", fs.ErrExist)
+	case vfs.Missing(err):
+		return nil
+	default:
+		return err
+	}
+}
+
+// plainError takes the path off an error of the operating system, which may be that of a
+// temporary file.
+func plainError(err error) error {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return e.Err
+	case *os.LinkError:
+		return e.Err
+	}
+	return err
+}
+
+// usable says why nothing can be done now, if nothing can.
+func (a *Archive) usable(ctx context.Context) error {
+	if a.broken != nil {
+		return a.broken
+	}
+	return ctx.Err()
+}
+
+// Get implements [store.Store].
+func (a *Archive) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	out, info, err := a.get(ctx, key, q, dst)
+	if err != nil {
+		return nil, store.Info{}, fail("reading", key, err)
+	}
+	return out, info, nil
+}
+
+func (a *Archive) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	m, err := a.find(ctx, key)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	off, n, err := q.Resolve(m.size)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	if n > math.MaxInt-int64(len(dst)) {
+		return nil, store.Info{}, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+	}
+	dst = slices.Grow(dst, int(n))
+	out := dst[:len(dst)+int(n)]
+	if k, err := a.log.r.ReadAt(out[len(dst):], m.data+off); err != nil && (err != io.EOF || k < int(n)) {
+		return nil, store.Info{}, plainError(err)
+	}
+	return out, m.info(), nil
+}
+
+// find returns the value at key. The caller holds the lock.
+func (a *Archive) find(ctx context.Context, key store.Key) (written, error) {
+	if err := a.usable(ctx); err != nil {
+		return written{}, err
+	}
+	m, found := a.members[key]
+	if !found {
+		return written{}, fs.ErrNotExist
+	}
+	return m, nil
+}
+
+func (m written) info() store.Info { return store.Info{Size: m.size, Version: m.id()} }
+
+func (m written) id() store.Version {
+	return store.MakeVersion(strconv.FormatInt(m.version, 10))
+}
+
+// Stat implements [store.Stater].
+func (a *Archive) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	m, err := a.find(ctx, key)
+	if err != nil {
+		return store.Info{}, fail("looking at", key, err)
+	}
+	return m.info(), nil
+}
+
+// List implements [store.Lister].
+func (a *Archive) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		entries, err := a.entries(ctx, dir, deep)
+		if err != nil {
+			yield(store.Entry{}, fmt.Errorf("zip: listing %q: %w", dir, err))
+			return
+		}
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (a *Archive) entries(ctx context.Context, dir store.Path, deep bool) (entries []store.Entry, err error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if err := a.usable(ctx); err != nil {
+		return nil, err
+	}
+	dirs := map[string]bool{}
+	for key, m := range a.members {
+		if !dir.Contains(key) {
+			continue
+		}
+		rel := dir.Rel(key)
+		switch child, _, isDir := strings.Cut(rel, "/"); {
+		case deep || !isDir:
+			entries = append(entries, store.Entry{Name: rel, Size: m.size})
+		case !dirs[child]:
+			dirs[child] = true
+			entries = append(entries, store.Entry{Name: child, Dir: true, Size: -1})
+		}
+	}
+	return entries, nil
+}
+
+// Put implements [store.Writer].
+func (a *Archive) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
+	return a.put(ctx, key, value, func(written, bool) bool { return true })
+}
+
+// PutIf implements [store.ConditionalWriter].
+func (a *Archive) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, _ store.Durability) (store.Version, error) {
+	return a.put(ctx, key, value, func(m written, found bool) bool { return cond.Holds(m.id(), found) })
+}
+
+// put appends a value where what is there is as it should be.
+func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func(m written, found bool) bool) (store.Version, error) {
+	m := written{name: key.String(), size: int64(len(value)), crc: crc32.ChecksumIEEE(value)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := a.usable(ctx)
+	if now, found := a.members[key]; err == nil && !may(now, found) {
+		err = store.ErrConflict
+	}
+	if err == nil {
+		if err = a.log.append(&m, value); err != nil {
+			a.broken = fmt.Errorf("the archive cannot be written any more: %w", plainError(err))
+			err = a.broken
+		}
+	}
+	if err != nil {
+		return store.Version{}, fail("writing", key, err)
+	}
+	a.writes++
+	m.version = a.writes
+	a.members[key] = m
+	return m.id(), nil
+}
+
+// Delete implements [store.Deleter].
+func (a *Archive) Delete(ctx context.Context, key store.Key) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.usable(ctx); err != nil {
+		return fail("deleting", key, err)
+	}
+	delete(a.members, key)
+	return nil
+}
+
+// DeleteIf implements [store.ConditionalDeleter].
+func (a *Archive) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := a.usable(ctx)
+	if m, found := a.members[key]; err == nil && (!found || m.id() != v) {
+		err = store.ErrConflict
+	}
+	if err != nil {
+		return fail("deleting", key, err)
+	}
+	delete(a.members, key)
+	return nil
+}
+
+// Lock implements [store.Locker]. Nobody but this process sees the archive, so it keeps
+// out goroutines.
+func (a *Archive) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("zip: locking %q: %w", dir, err)
+		}
+		a.mu.Lock()
+		busy, held := a.locks[dir]
+		if !held {
+			free := make(chan struct{})
+			a.locks[dir] = free
+			a.mu.Unlock()
+			return sync.OnceValue(func() error {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				delete(a.locks, dir)
+				close(free)
+				return nil
+			}), nil
+		}
+		a.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+		}
+	}
+}
+
+var (
+	_ store.Stater             = (*Archive)(nil)
+	_ store.Lister             = (*Archive)(nil)
+	_ store.ConditionalWriter  = (*Archive)(nil)
+	_ store.Writer             = (*Archive)(nil)
+	_ store.Deleter            = (*Archive)(nil)
+	_ store.ConditionalDeleter = (*Archive)(nil)
+	_ store.Locker             = (*Archive)(nil)
+)

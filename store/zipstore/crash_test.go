@@ -1,0 +1,102 @@
+package zipstore_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/zipstore"
+)
+
+// write makes an archive in which some values are replaced and one is deleted.
+func write(t *testing.T, disk vfs.FS) error {
+	a, err := zipstore.On(disk, "x.zip")
+	if err != nil {
+		return err
+	}
+	for _, step := range []string{"a=1", "zarr.json={}", "a/b=22", "zarr.json={1}", "c=333"} {
+		key, value, _ := strings.Cut(step, "=")
+		if _, err = a.Put(t.Context(), store.MustKey(key), []byte(value), store.Sync); err != nil {
+			return errors.Join(err, a.Close())
+		}
+	}
+	return errors.Join(a.Delete(t.Context(), store.MustKey("c")), a.Close())
+}
+
+// state returns what an archive holds, "" where there is none.
+func state(t *testing.T, disk vfs.FS) string {
+	t.Helper()
+	z, err := zipstore.Open(t.Context(), filestore.On(disk, &filestore.Options{ReadOnly: true}), store.MustKey("x.zip"), nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for e, err := range z.List(t.Context(), store.Path{}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, _, err := z.Get(t.Context(), store.MustKey(e.Name), store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e.Name+"="+string(value))
+	}
+	return strings.Join(all, " ")
+}
+
+const whole = "a=1 a/b=22 zarr.json={1}"
+
+// TestCrash stops the machine before every operation, and finds the archive whole or not
+// at all, and whole once Close returned.
+func TestCrash(t *testing.T) {
+	points, images := 0, 0
+	for k := int64(0); ; k++ {
+		hook, stopped := vfs.StopAt(k)
+		disk := vfs.NewDisk()
+		err := write(t, vfs.Hook(disk, hook))
+		points++
+		for label, image := range disk.Images(uint64(k), 40) {
+			images++
+			if got := state(t, image); got != whole && (got != "" || err == nil) {
+				t.Errorf("stopped before operation %d, %s: %q (Close said %v)", k, label, got, err)
+			}
+		}
+		if !stopped() {
+			break
+		}
+	}
+	t.Logf("%d points, %d images", points, images)
+	if points < 20 || images < 900 {
+		t.Errorf("%d points and %d images are too few", points, images)
+	}
+}
+
+// TestFaults fails every operation in turn: an archive of which that is said is not
+// there, and leaves nothing behind.
+func TestFaults(t *testing.T) {
+	fault := errors.New("input/output error")
+	for k := int64(0); ; k++ {
+		hook, failed := vfs.FailAt(k, fault)
+		disk := vfs.NewDisk()
+		err := write(t, vfs.Hook(disk, hook))
+		if !failed() {
+			break
+		}
+		got := state(t, disk)
+		switch {
+		case err == nil && got != whole, err != nil && !errors.Is(err, fault):
+			t.Errorf("operation %d fails: %q, %v", k, got, err)
+		case errors.Is(err, store.ErrDurability) && got == whole:
+		case err != nil && got != "" && !strings.Contains(fmt.Sprint(err), "remov"):
+			t.Errorf("operation %d fails: there is an archive, though %v", k, err)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package zipstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"varve.dev/zarr/store"
+)
+
+// tail is how many bytes of an archive are read first: all that its last record may take
+// with the longest comment, and the whole directory of most archives.
+const tail = endLength + full16 + wideEndLength + locatorLength
+
+// layout is where things are in an archive, in bytes from its beginning.
+type layout struct {
+	count, length, off int64 // members of the directory, and its bytes
+	end                int64 // where the directory ends
+}
+
+// open reads the directory.
+func (s *Store) open(ctx context.Context, most int64) error {
+	last, info, err := s.archive.Read(ctx, store.Request{Range: store.Suffix(tail)}, nil)
+	if err != nil {
+		return err
+	}
+	s.info = info
+	l, err := findLayout(last, info.Size)
+	if err != nil {
+		return err
+	}
+	if l.length > most {
+		return fmt.Errorf("%w: a directory of %d bytes, at most %d are accepted (Options.Directory)", store.ErrTooLarge, l.length, most)
+	}
+	first := info.Size - int64(len(last)) // of what was read
+	raw := last
+	if l.off < first {
+		if raw, _, err = s.archive.Read(ctx, store.Request{Range: store.Span(l.off, l.length)}, nil); err != nil {
+			return err
+		}
+	} else {
+		raw = last[l.off-first:][:l.length]
+	}
+	s.members, s.replaced, err = parseDirectory(raw, l)
+	return err
+}
+
+// findLayout reads the records at the end of an archive of size bytes, of which last has
+// the last ones.
+func findLayout(last []byte, size int64) (l layout, err error) {
+	at, err := findEnd(last)
+	if err != nil {
+		return l, err
+	}
+	f := fields{last[at+4:], true}
+	disk, directoryDisk, here, count, length, off := f.u16(), f.u16(), f.u16(), f.u16(), f.u32(), f.u32()
+	l = layout{int64(count), int64(length), int64(off), size - int64(len(last)-at)}
+	if at >= locatorLength && binary.LittleEndian.Uint32(last[at-locatorLength:]) == locatorSignature {
+		if l, err = findWide(last, at, size, l); err != nil {
+			return l, err
+		}
+	} else if disk != 0 || directoryDisk != 0 || here != count {
+		return l, corrupt("it is a part of an archive of several files")
+	}
+	switch {
+	case l.off > l.end || l.length != l.end-l.off:
+		return l, corrupt("a directory of %d bytes from byte %d on does not end at byte %d", l.length, l.off, l.end)
+	case l.count > l.length/centralLength:
+		return l, corrupt("a directory of %d bytes for %d members", l.length, l.count)
+	}
+	return l, nil
+}
+
+// findEnd returns where the last record begins (section 4.3.16). Its comment ends the
+// archive and must not look like such a record, because other readers would take it for
+// one.
+func findEnd(last []byte) (int, error) {
+	at := bytes.Index(last[max(0, len(last)-endLength-full16):], []byte("PK\x05\x06"))
+	if at < 0 {
+		return 0, corrupt("it has no end of a directory, or bytes behind it")
+	}
+	at += max(0, len(last)-endLength-full16)
+	for {
+		rest := last[at:]
+		if len(rest) >= endLength && int(binary.LittleEndian.Uint16(rest[20:])) == len(rest)-endLength {
+			break
+		}
+		next := bytes.Index(rest[1:], []byte("PK\x05\x06")) // those before may be bytes of a member
+		if next < 0 {
+			return 0, corrupt("the end of its directory is cut off, or there are bytes behind it")
+		}
+		at += 1 + next
+	}
+	if bytes.Contains(last[at+4:], []byte("PK\x05\x06")) {
+		return 0, corrupt("its comment looks like the end of a directory")
+	}
+	return at, nil
+}
+
+// findWide reads the records of ZIP64 (sections 4.3.14 and 4.3.15) before the last one,
+// which is at at. What the last one says itself has to agree.
+func findWide(last []byte, at int, size int64, l layout) (layout, error) {
+	f := fields{last[at-locatorLength+4:], true}
+	disk, off, disks := f.u32(), f.u64(), f.u32()
+	first := size - int64(len(last))
+	from := off - first // where the record begins in last
+	if !f.ok || disk != 0 || disks > 1 || off < 0 || from < 0 || from+wideEndLength != int64(at-locatorLength) {
+		return l, corrupt("the locator of ZIP64 leads elsewhere")
+	}
+	f = fields{last[from:], true}
+	signature, length := f.u32(), f.u64()
+	f.take(4)
+	if a, b := f.u32(), f.u32(); signature != wideEndSignature || length != wideEndLength-12 || a != 0 || b != 0 {
+		return l, corrupt("the end of a directory of ZIP64 is none")
+	}
+	here, w := f.u64(), layout{f.u64(), f.u64(), f.u64(), off}
+	agrees := func(short, long, full int64) bool { return short == full || short == long }
+	if !f.ok || here != w.count || !agrees(l.count, w.count, full16) || !agrees(l.length, w.length, full32) || !agrees(l.off, w.off, full32) {
+		return l, corrupt("its two ends of a directory disagree")
+	}
+	return w, nil
+}
+
+// parseDirectory reads the records of all members (section 4.3.12). It returns by name
+// those that are no directories, and how many others a later member of the same name
+// replaces.
+func parseDirectory(raw []byte, l layout) (members []member, replaced int, err error) {
+	all := make([]member, 0, l.count)
+	f := fields{raw, true}
+	for i := range l.count {
+		m, err := parseMember(&f)
+		if err != nil {
+			return nil, 0, corruptAt(i, m.name, err)
+		}
+		all = append(all, m)
+	}
+	if len(f.b) > 0 {
+		return nil, 0, corrupt("its directory has %d bytes behind %d members", len(f.b), l.count)
+	}
+	if err := place(all, l.off); err != nil {
+		return nil, 0, err
+	}
+	all = slices.DeleteFunc(all, func(m member) bool { return m.isDir })
+	members = lastOfName(all)
+	for i, begins := 0, make([]atomic.Int64, len(members)); i < len(members); i++ {
+		members[i].data = &begins[i]
+	}
+	return members, len(all) - len(members), nil
+}
+
+// lastOfName sorts members by name and keeps the last one of each name in the order of
+// the directory. Writers that cannot overwrite a member, as zarr-python's ZipStore,
+// append another one, and readers that index the directory by name, as Python's zipfile,
+// find the last.
+func lastOfName(all []member) []member {
+	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	last := all[:0:0]
+	for i := range all {
+		if i+1 == len(all) || all[i].name != all[i+1].name {
+			last = append(last, all[i])
+		}
+	}
+	return last
+}
+
+// corruptAt says which member is wrong.
+func corruptAt(i int64, name string, err error) error {
+	return corrupt("member %d, %.200q: %w", i, name, err)
+}
+
+// parseMember reads one record.
+func parseMember(f *fields) (m member, err error) {
+	if f.u32() != centralSignature {
+		return m, errors.New("no record begins here")
+	}
+	made := f.u16()
+	f.take(2)
+	flags, method := f.u16(), f.u16()
+	f.take(4) // the time
+	m.crc, m.flags, m.method = f.u32(), uint16(flags), uint16(method)
+	packed, size, nameLength, extraLength, commentLength := f.u32(), f.u32(), f.u16(), f.u16(), f.u16()
+	disk := f.u16()
+	f.take(2)
+	attributes, off := f.u32(), f.u32()
+	m.name = f.text(nameLength)
+	extra := f.take(extraLength)
+	f.take(commentLength)
+	if !f.ok {
+		return m, io.ErrUnexpectedEOF
+	}
+	m.packed, m.size, m.off = int64(packed), int64(size), int64(off)
+	if err := m.widen(extra, disk); err != nil {
+		return m, err
+	}
+	if system := made & 0xff00; system == unixSystem || system == macSystem {
+		m.kind = uint16(attributes >> 16 & kindMask)
+	}
+	return m, m.check()
+}
+
+// widen takes the numbers that are too large for their places from the extra field of
+// ZIP64.
+func (m *member) widen(extra []byte, disk int) error {
+	var long fields
+	for f := (fields{extra, true}); len(f.b) > 0; {
+		id, n := f.u16(), f.u16()
+		body := f.take(n)
+		switch {
+		case !f.ok:
+			return errors.New("an extra field is cut off")
+		case id == wideField && long.ok:
+			return errors.New("it has two extra fields of ZIP64")
+		case id == wideField:
+			long = fields{body, true}
+		case id == unicodePathField && (n < 5 || string(body[5:]) != m.name):
+			return errors.New("it has two names")
+		}
+	}
+	wanted := false
+	for _, p := range []*int64{&m.size, &m.packed, &m.off} {
+		if *p == full32 {
+			wanted = true
+			*p = long.u64()
+		}
+	}
+	if disk == full16 {
+		wanted = true
+		disk = int(long.u32())
+	}
+	if disk != 0 {
+		return errors.New("it is in another file")
+	}
+	if wanted && !long.ok {
+		return errors.New("its extra field of ZIP64 does not have its sizes")
+	}
+	return nil
+}
+
+// place finds out where the bytes of members may end at the latest, and refuses those
+// that share bytes. The directory begins at end.
+func place(all []member, end int64) error {
+	order := make([]*member, len(all))
+	for i := range all {
+		order[i] = &all[i]
+	}
+	slices.SortFunc(order, func(a, b *member) int {
+		if a.off != b.off {
+			return int(min(1, max(-1, a.off-b.off)))
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	for i, m := range order {
+		m.stop = end
+		if i+1 < len(order) {
+			m.stop = order[i+1].off
+		}
+		if least := localLength + int64(len(m.name)); m.stop < m.off || m.stop-m.off < least || m.packed > m.stop-m.off-least {
+			return corrupt("member %.200q has %d bytes from byte %d on, where the next thing begins at byte %d", m.name, m.packed, m.off, m.stop)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package zipstore
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/store"
+)
+
+// Get implements [store.Store]. A range of a deflated member costs the whole member, in
+// little memory.
+func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	out, info, err := s.get(ctx, key, q, dst)
+	if err != nil {
+		return nil, store.Info{}, fail("reading", key, err)
+	}
+	return out, info, nil
+}
+
+func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	m, err := s.find(ctx, key)
+	if err == nil {
+		err = m.readable()
+	}
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	off, n, err := q.Resolve(m.size)
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	if n > math.MaxInt-int64(len(dst)) {
+		return nil, store.Info{}, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+	}
+	if m.method == deflated {
+		dst, err = s.inflate(ctx, m, off, n, dst)
+	} else {
+		dst, err = s.read(ctx, m, off, n, dst)
+	}
+	return dst, s.describe(m), err
+}
+
+// smallMember is how many bytes a member has at most that is read together with the
+// record before it.
+const smallMember = 1 << 20
+
+// slack is how many bytes more than expected the record before a member may have to be
+// read in one go.
+const slack = 256
+
+// read appends bytes of a member that is stored as it is.
+func (s *Store) read(ctx context.Context, m *member, off, n int64, dst []byte) (_ []byte, err error) {
+	given := len(dst)
+	data := m.data.Load()
+	if data == 0 && n == m.size && n <= smallMember {
+		dst, err = s.readBoth(ctx, m, dst)
+	} else {
+		if data == 0 {
+			data, err = s.locate(ctx, m)
+		}
+		if err == nil && n > 0 {
+			dst, _, err = s.archive.Read(ctx, store.Request{Range: store.Span(data+off, n)}, dst)
+		}
+	}
+	if err == nil && n == m.size && crc32.ChecksumIEEE(dst[given:]) != m.crc {
+		err = corrupt("the checksum of the member is wrong")
+	}
+	return dst, err
+}
+
+// locate returns where the bytes of a member begin.
+func (s *Store) locate(ctx context.Context, m *member) (int64, error) {
+	b := budget.Get(localLength + int64(len(m.name)))
+	defer b.Put()
+	raw, _, err := s.archive.Read(ctx, store.Request{Range: store.Span(m.off, localLength+int64(len(m.name)))}, b.B)
+	if err != nil {
+		return 0, err
+	}
+	return m.locate(raw)
+}
+
+// readBoth reads the record of a small member and its bytes at once.
+func (s *Store) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, error) {
+	n := min(m.stop-m.off, localLength+int64(len(m.name))+slack+m.packed)
+	b := budget.Get(n)
+	defer b.Put()
+	raw, _, err := s.archive.Read(ctx, store.Request{Range: store.Span(m.off, n)}, b.B)
+	if err != nil {
+		return nil, err
+	}
+	data, err := m.locate(raw)
+	if err != nil {
+		return nil, err
+	}
+	if begin := data - m.off; begin+m.packed <= int64(len(raw)) {
+		return append(dst, raw[begin:begin+m.packed]...), nil
+	}
+	dst, _, err = s.archive.Read(ctx, store.Request{Range: store.Span(data, m.packed)}, dst)
+	return dst, err
+}
+
+// inflaters are decoders that are used again.
+var inflaters sync.Pool
+
+// firstStep is how many bytes are made room for before they have come: a size that the
+// directory only claims takes no memory.
+const firstStep = 16 << 20
+
+// inflate appends bytes of a deflated member. All of it is decoded, so that its checksum
+// can be compared.
+func (s *Store) inflate(ctx context.Context, m *member, off, n int64, dst []byte) ([]byte, error) {
+	data := m.data.Load()
+	if data == 0 {
+		var err error
+		if data, err = s.locate(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	src := &packed{ctx: ctx, s: s, at: data, end: data + m.packed}
+	defer src.close()
+	d, ok := inflaters.Get().(io.ReadCloser)
+	if !ok {
+		d = flate.NewReader(src)
+	} else if err := d.(flate.Resetter).Reset(src, nil); err != nil {
+		return nil, err
+	}
+	defer inflaters.Put(d)
+	sum := crc32.NewIEEE()
+	r := io.TeeReader(d, sum)
+	if _, err := io.CopyN(io.Discard, r, off); err != nil {
+		return nil, src.fault(err)
+	}
+	dst, err := appendFrom(r, dst, n)
+	if err != nil {
+		return nil, src.fault(err)
+	}
+	rest, err := io.Copy(io.Discard, io.LimitReader(r, m.size-off-n+1))
+	switch {
+	case err != nil:
+		return nil, src.fault(err)
+	case rest != m.size-off-n:
+		return nil, corrupt("the member does not have the %d bytes that the directory says", m.size)
+	case src.left() != 0:
+		return nil, corrupt("the member has %d bytes that are not needed", src.left())
+	case sum.Sum32() != m.crc:
+		return nil, corrupt("the checksum of the member is wrong")
+	}
+	return dst, nil
+}
+
+// appendFrom appends n bytes of r.
+func appendFrom(r io.Reader, dst []byte, n int64) ([]byte, error) {
+	for n > 0 {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, int(min(n, max(firstStep, int64(len(dst)/2)))))
+		}
+		k := int(min(n, int64(cap(dst)-len(dst))))
+		if _, err := io.ReadFull(r, dst[len(dst):len(dst)+k]); err != nil {
+			return nil, err
+		}
+		dst = dst[:len(dst)+k]
+		n -= int64(k)
+	}
+	return dst, nil
+}
+
+// block is how many bytes of a deflated member are read at a time.
+const block = 4 << 20
+
+// packed reads the bytes of a deflated member.
+type packed struct {
+	ctx     context.Context
+	s       *Store
+	at, end int64 // what has not been read yet
+	buffer  *budget.Buffer
+	b       []byte
+	err     error // of the archive, not of what it holds
+}
+
+// left returns how many bytes were not asked for.
+func (p *packed) left() int64 { return p.end - p.at + int64(len(p.b)) }
+
+func (p *packed) fill() error {
+	if len(p.b) > 0 {
+		return nil
+	}
+	n := min(p.end-p.at, block)
+	if n == 0 {
+		return io.EOF
+	}
+	if p.buffer == nil {
+		p.buffer = budget.Get(n)
+	}
+	p.b, _, p.err = p.s.archive.Read(p.ctx, store.Request{Range: store.Span(p.at, n)}, p.buffer.B[:0])
+	p.at += int64(len(p.b))
+	return p.err
+}
+
+func (p *packed) Read(dst []byte) (int, error) {
+	if err := p.fill(); err != nil {
+		return 0, err
+	}
+	n := copy(dst, p.b)
+	p.b = p.b[n:]
+	return n, nil
+}
+
+// ReadByte makes the decoder take no byte more than it needs.
+func (p *packed) ReadByte() (byte, error) {
+	if err := p.fill(); err != nil {
+		return 0, err
+	}
+	c := p.b[0]
+	p.b = p.b[1:]
+	return c, nil
+}
+
+// fault returns the error of the archive where there was one, and else says that the
+// member does not decode.
+func (p *packed) fault(err error) error {
+	if p.err != nil {
+		return p.err
+	}
+	return corrupt("the member does not decode: %v", err)
+}
+
+func (p *packed) close() { p.buffer.Put() }

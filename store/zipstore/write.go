@@ -1,0 +1,243 @@
+package zipstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
+
+var errClosed = errors.New("the archive is closed")
+
+// append writes a value with the record before it (section 4.3.7), and notes in m where
+// they are.
+func (l *log) append(m *written, value []byte) error {
+	m.off, m.wideRecord = l.end, m.size >= full32
+	record := m.local()
+	m.data = m.off + int64(len(record))
+	for _, b := range [][]byte{record, value} {
+		n, err := l.w.Write(b)
+		l.end += int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// day is the date of all members, the first that the format knows: archives of the same
+// values are the same.
+const day = 1<<5 | 1
+
+// flags says how the name is spelled.
+func (m *written) flags() int {
+	for i := range len(m.name) {
+		if m.name[i] >= utf8.RuneSelf {
+			return unicodeFlag
+		}
+	}
+	return 0
+}
+
+// local returns the record that stands before the bytes.
+func (m *written) local() []byte {
+	a := appender{make([]byte, 0, localLength+len(m.name)+20)}
+	var extra appender
+	version := plain
+	if m.wideRecord {
+		version = wide
+		extra.u16(wideField, 16)
+		extra.u64(m.size, m.size)
+	}
+	a.u32(localSignature)
+	a.u16(version, m.flags(), stored, 0, day)
+	a.u32(m.crc, short(m.size), short(m.size))
+	a.u16(len(m.name), len(extra.b))
+	a.b = append(a.b, m.name...)
+	return append(a.b, extra.b...)
+}
+
+// central appends the record of the directory (section 4.3.12).
+func (m *written) central(a *appender) {
+	var long []int64
+	if m.size >= full32 {
+		long = append(long, m.size, m.size)
+	}
+	if m.off >= full32 {
+		long = append(long, m.off)
+	}
+	var extra appender
+	version := plain
+	if len(long) > 0 {
+		version = wide
+		extra.u16(wideField, 8*len(long))
+		extra.u64(long...)
+	}
+	const mode = regular | 0o644
+	a.u32(centralSignature)
+	a.u16(unixSystem|version, version, m.flags(), stored, 0, day)
+	a.u32(m.crc, short(m.size), short(m.size))
+	a.u16(len(m.name), len(extra.b), 0, 0, 0)
+	a.u32(mode<<16, short(m.off))
+	a.b = append(a.b, m.name...)
+	a.b = append(a.b, extra.b...)
+}
+
+// end appends the records behind the directory (sections 4.3.14 to 4.3.16).
+func end(a *appender, count, length, off int64) {
+	if count >= full16 || length >= full32 || off >= full32 {
+		a.u32(wideEndSignature)
+		a.u64(wideEndLength - 12)
+		a.u16(unixSystem|wide, wide)
+		a.u32(0, 0)
+		a.u64(count, count, length, off)
+		a.u32(locatorSignature, 0)
+		a.u64(off + length)
+		a.u32(1)
+	}
+	few := int(min(count, full16))
+	a.u32(endSignature)
+	a.u16(0, 0, few, few)
+	a.u32(short(length), short(off))
+	a.u16(0)
+}
+
+// directoryStep is how many bytes of the directory are written at a time.
+const directoryStep = 1 << 20
+
+// finish writes the directory of members, which are all that the log has.
+func (l *log) finish(members []written) error {
+	off := l.end
+	var a appender
+	write := func() error {
+		n, err := l.w.Write(a.b)
+		l.end += int64(n)
+		a.b = a.b[:0]
+		return err
+	}
+	for i := range members {
+		members[i].central(&a)
+		if len(a.b) < directoryStep {
+			continue
+		}
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	end(&a, int64(len(members)), l.end-off, off)
+	return write()
+}
+
+// copyStep is how many bytes of a member are copied at a time.
+const copyStep = 64 << 20
+
+// pack copies the members to a log that has nothing else.
+func (l *log) pack(to *log, members []written) error {
+	for i := range members {
+		m := &members[i]
+		length := m.data - m.off + m.size
+		for done := int64(0); done < length; done += copyStep {
+			if err := to.w.CopyFrom(l.r, m.off+done, min(copyStep, length-done)); err != nil {
+				return err
+			}
+		}
+		m.off, m.data = to.end, to.end+m.data-m.off
+		to.end += length
+	}
+	return nil
+}
+
+// Close makes the archive appear at its name, whole and durable. Afterwards, and after
+// [Archive.Discard], it does nothing. An archive without a value is not made. Where Close
+// fails there is no archive, unless the error wraps [store.ErrDurability].
+func (a *Archive) Close() error { return a.end(true) }
+
+// Discard ends the archive without a trace. After [Archive.Close] it does nothing.
+func (a *Archive) Discard() error { return a.end(false) }
+
+func (a *Archive) end(keep bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if errors.Is(a.broken, errClosed) {
+		return nil
+	}
+	err := a.broken
+	a.broken = errClosed
+	published := false
+	if keep && err == nil && len(a.members) > 0 {
+		published, err = a.publish()
+	}
+	if published {
+		_ = a.log.unlock(a.fs) // the archive is there; a lock file that stays is swept later
+	} else {
+		err = errors.Join(err, a.log.remove(a.fs))
+	}
+	if err = errors.Join(err, a.fs.Close()); err != nil {
+		return fmt.Errorf("zip: closing %s: %w", a.name, plainError(err))
+	}
+	return nil
+}
+
+// publish runs steps 2 to 5 of the protocol, and says whether the archive has its name.
+func (a *Archive) publish() (published bool, err error) {
+	members := make([]written, 0, len(a.members))
+	var length int64
+	for _, m := range a.members {
+		members = append(members, m)
+		length += m.data - m.off + m.size
+	}
+	slices.SortFunc(members, func(x, y written) int { return cmp.Compare(x.off, y.off) })
+	if length != a.log.end {
+		if err := a.compact(members); err != nil {
+			return false, err
+		}
+	}
+	if err := a.log.finish(members); err != nil {
+		return false, err
+	}
+	if err := a.log.w.Sync(); err != nil {
+		return false, err
+	}
+	if err := a.log.close(); err != nil { // not every system renames a file that is open
+		return false, err
+	}
+	if err := a.free(); err != nil {
+		return false, err
+	}
+	if err := a.fs.Rename(a.log.name, a.name); err != nil {
+		return false, err
+	}
+	if err := syncDir(a.fs); err != nil {
+		return true, fmt.Errorf("%w: %w", store.ErrDurability, err)
+	}
+	return true, nil
+}
+
+// compact replaces the log by one of the members alone.
+func (a *Archive) compact(members []written) error {
+	packed, err := newLog(a.fs)
+	if err != nil {
+		return err
+	}
+	if err := a.log.pack(packed, members); err != nil {
+		return errors.Join(err, packed.remove(a.fs))
+	}
+	old := a.log
+	a.log = packed
+	return old.remove(a.fs)
+}
+
+func syncDir(fsys vfs.FS) error {
+	d, err := fsys.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,429 @@
+package zipstore_test
+
+import (
+	stdzip "archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/store/zipstore"
+)
+
+// pack returns an archive of values, written by another library.
+func pack(t testing.TB, method uint16, descriptors bool, values map[string][]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := stdzip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := add(w, method, descriptors, name, values[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.SetComment("a comment"), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func add(w *stdzip.Writer, method uint16, descriptors bool, name string, value []byte) error {
+	h := &stdzip.FileHeader{Name: name, Method: method}
+	if descriptors {
+		f, err := w.CreateHeader(h)
+		if err == nil {
+			_, err = f.Write(value)
+		}
+		return err
+	}
+	h.CRC32, h.UncompressedSize64, h.CompressedSize64 = crc32.ChecksumIEEE(value), uint64(len(value)), uint64(len(value))
+	h.Extra = []byte{0xfe, 0xca, 3, 0, 1, 2, 3} // of some program
+	f, err := w.CreateRaw(h)
+	if err == nil {
+		_, err = f.Write(value)
+	}
+	return err
+}
+
+// in returns a store in memory that has an archive.
+func in(t testing.TB, archive []byte) store.Store {
+	t.Helper()
+	s := memstore.New()
+	if _, err := s.Put(t.Context(), archiveKey, archive, store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var archiveKey = store.MustKey("dir/x.zip")
+
+// open opens an archive that has to be sound.
+func open(t testing.TB, archive []byte) *zipstore.Store {
+	t.Helper()
+	s, err := zipstore.Open(t.Context(), in(t, archive), archiveKey, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestStore runs the suite against archives of other programs, and those of this package.
+func TestStore(t *testing.T) {
+	values := storetest.Fixture()
+	withDirectories := maps.Clone(values)
+	withDirectories["a/"], withDirectories["deep/1/"] = nil, nil
+	own := filepath.Join(t.TempDir(), "own.zip")
+	writeArchive(t, own, values)
+	raw, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, archive := range map[string][]byte{
+		"Stored": pack(t, stdzip.Store, false, values), "Descriptors": pack(t, stdzip.Store, true, values),
+		"Deflated": pack(t, stdzip.Deflate, true, values), "Directories": pack(t, stdzip.Store, true, withDirectories), "Own": raw,
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) store.Store { return open(t, archive) })
+		})
+	}
+}
+
+// writeArchive writes an archive of values.
+func writeArchive(t testing.TB, name string, values map[string][]byte) {
+	t.Helper()
+	a, err := zipstore.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if _, err := a.Put(t.Context(), store.MustKey(key), values[key], store.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestArchive runs the suite against archives while they are written.
+func TestArchive(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store {
+		a, err := zipstore.Create(filepath.Join(t.TempDir(), "new", "x.zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Discard() })
+		return a
+	})
+}
+
+// contents returns what the standard library finds in an archive.
+func contents(archive []byte) (map[string][]byte, error) {
+	r, err := stdzip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		return nil, err
+	}
+	values := map[string][]byte{}
+	for _, f := range r.File {
+		if f.FileInfo().IsDir() {
+			continue
+		}
+		m, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		value, err := io.ReadAll(m)
+		if err = errors.Join(err, m.Close()); err != nil {
+			return nil, err
+		}
+		values[f.Name] = value
+	}
+	return values, nil
+}
+
+// TestWritten writes, replaces and deletes at random, and finds what is meant in the
+// archive, and nothing else.
+func TestWritten(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	rapid.Check(t, func(r *rapid.T) {
+		n++
+		name := filepath.Join(dir, fmt.Sprintf("%d.zip", n))
+		a, err := zipstore.Create(name)
+		if err != nil {
+			r.Fatal(err)
+		}
+		want := map[string][]byte{}
+		key := rapid.SampledFrom([]string{"zarr.json", "a/zarr.json", "a/c/0/0", "a/c/0/1", "ü/☃", "x y"})
+		for range rapid.IntRange(0, 12).Draw(r, "steps") {
+			k := key.Draw(r, "key")
+			if rapid.IntRange(0, 3).Draw(r, "delete") == 0 {
+				delete(want, k)
+				if err := a.Delete(t.Context(), store.MustKey(k)); err != nil {
+					r.Fatal(err)
+				}
+				continue
+			}
+			want[k] = rapid.SliceOfN(rapid.Byte(), 0, 2000).Draw(r, "value")
+			if _, err := a.Put(t.Context(), store.MustKey(k), want[k], store.Sync); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if err := errors.Join(a.Close(), a.Close(), a.Discard()); err != nil {
+			r.Fatal(err)
+		}
+		raw, err := os.ReadFile(name)
+		if len(want) == 0 {
+			if !errors.Is(err, fs.ErrNotExist) {
+				r.Fatalf("an empty archive: %v", err)
+			}
+			return
+		}
+		got, err := contents(raw)
+		if err != nil || !maps.EqualFunc(got, want, bytes.Equal) {
+			r.Fatalf("%d values, want %d, error %v", len(got), len(want), err)
+		}
+		s := open(t, raw)
+		for e, err := range s.List(t.Context(), store.Path{}, true) {
+			if err != nil {
+				r.Fatal(err)
+			}
+			value, _, err := s.Get(t.Context(), store.MustKey(e.Name), store.Request{}, nil)
+			if err != nil || !bytes.Equal(value, want[e.Name]) {
+				r.Fatalf("%s: %v", e.Name, err)
+			}
+			delete(want, e.Name)
+		}
+		if len(want) > 0 {
+			r.Fatalf("%d values are missing", len(want))
+		}
+	})
+	left, err := filepath.Glob(filepath.Join(dir, "__tmp-*"))
+	if len(left) > 0 || err != nil {
+		t.Errorf("temporary files are left: %q, %v", left, err)
+	}
+}
+
+// TestReproducible sees that archives of the same values are the same.
+func TestReproducible(t *testing.T) {
+	a, b := filepath.Join(t.TempDir(), "a.zip"), filepath.Join(t.TempDir(), "b.zip")
+	writeArchive(t, a, storetest.Fixture())
+	writeArchive(t, b, storetest.Fixture())
+	x, err := os.ReadFile(a)
+	y, failed := os.ReadFile(b)
+	if err != nil || failed != nil || !bytes.Equal(x, y) {
+		t.Error("two archives differ", err, failed)
+	}
+}
+
+// TestOnce sees that an archive is written once.
+func TestOnce(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.zip")
+	first, err := zipstore.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := zipstore.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []*zipstore.Archive{first, second} {
+		if _, err := a.Put(t.Context(), store.MustKey("k"), []byte("v"), store.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Close(); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("closing a second archive of the name: %v", err)
+	}
+	if _, err := zipstore.Create(name); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("creating a third: %v", err)
+	}
+	if _, _, err := first.Get(t.Context(), store.MustKey("k"), store.Request{}, nil); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("reading a closed archive: %v", err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(name)); len(entries) != 1 || err != nil {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// counted counts what is asked of a store.
+type counted struct {
+	store.Store
+	mu    sync.Mutex
+	asked []string
+}
+
+func (c *counted) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	c.mu.Lock()
+	c.asked = append(c.asked, q.Range.String())
+	c.mu.Unlock()
+	return c.Store.Get(ctx, key, q, dst)
+}
+
+// TestRequests counts what an archive on a far store costs.
+func TestRequests(t *testing.T) {
+	value := bytes.Repeat([]byte("0123456789"), 300_000)
+	c := &counted{Store: in(t, pack(t, stdzip.Store, true, map[string][]byte{"large": value, "small": value[:1000], "middle": value[:60_000]}))}
+	s, err := zipstore.Open(t.Context(), c, archiveKey, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		what string
+		key  string
+		r    store.Range
+		want int
+	}{
+		{"open", "", store.Whole(), 1}, {"small", "small", store.Whole(), 1}, {"small again", "small", store.Whole(), 1},
+		{"large", "large", store.Span(5, 5), 2}, {"large again", "large", store.Suffix(5), 1}, {"all of it", "large", store.Whole(), 1},
+		{"nothing", "large", store.Span(0, 0), 0},
+	} {
+		if step.key != "" {
+			if _, _, err := s.Get(t.Context(), store.MustKey(step.key), store.Request{Range: step.r}, nil); err != nil {
+				t.Errorf("%s: %v", step.what, err)
+			}
+		}
+		if len(c.asked) != step.want {
+			t.Errorf("%s: asked for %q, want %d requests", step.what, c.asked, step.want)
+		}
+		c.asked = nil
+	}
+}
+
+// TestReplaced sees that an archive is of one version.
+func TestReplaced(t *testing.T) {
+	below := in(t, pack(t, stdzip.Store, true, map[string][]byte{"k": []byte("old")}))
+	s, err := zipstore.Open(t.Context(), below, archiveKey, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	other := pack(t, stdzip.Store, true, map[string][]byte{"k": []byte("new")})
+	if _, err := below.(store.Writer).Put(t.Context(), archiveKey, other, store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	// A store in memory keeps the old version for those who have it open; one that does
+	// not says that there was a conflict.
+	got, _, err := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil)
+	if string(got) != "old" && !errors.Is(err, store.ErrConflict) {
+		t.Errorf("%q, %v", got, err)
+	}
+	plain := &counted{Store: below} // no Opener
+	if s, err = zipstore.Open(t.Context(), plain, archiveKey, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := below.(store.Writer).Put(t.Context(), archiveKey, other, store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("%q, %v, want %v", got, err, store.ErrConflict)
+	}
+}
+
+// TestMany writes and reads more members than an archive without ZIP64 can have.
+func TestMany(t *testing.T) {
+	const n = 70_000
+	name := filepath.Join(t.TempDir(), "x.zip")
+	a, err := zipstore.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if _, err := a.Put(t.Context(), store.MustKey(fmt.Sprintf("c/%d", i)), []byte{byte(i)}, store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, raw)
+	for _, i := range []int{0, 65_535, 65_536, n - 1} {
+		if got, _, err := s.Get(t.Context(), store.MustKey(fmt.Sprintf("c/%d", i)), store.Request{}, nil); len(got) != 1 || got[0] != byte(i) || err != nil {
+			t.Errorf("%d: %v, %v", i, got, err)
+		}
+	}
+	if values, err := contents(raw); len(values) != n || err != nil {
+		t.Errorf("the standard library finds %d members, %v", len(values), err)
+	}
+	if _, err := zipstore.Open(t.Context(), in(t, raw), archiveKey, &zipstore.Options{Directory: 1 << 20}); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("a directory that is too large: %v", err)
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	value := bytes.Repeat([]byte("0123456789"), 1600)
+	for name, method := range map[string]uint16{"Stored": stdzip.Store, "Deflated": stdzip.Deflate} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b, pack(b, method, true, map[string][]byte{"k": value}))
+			dst := make([]byte, 0, len(value))
+			b.SetBytes(int64(len(value)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := s.Get(b.Context(), store.MustKey("k"), store.Request{}, dst); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestReplace checks that an archive stays as it is until the one that replaces it is
+// closed.
+func TestReplace(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.zip")
+	key := store.MustKey("k")
+	for _, step := range []struct {
+		put, want string
+		end       func(*zipstore.Archive) error
+	}{{"1", "1", (*zipstore.Archive).Close}, {"2", "1", (*zipstore.Archive).Discard}, {"3", "3", (*zipstore.Archive).Close}} {
+		a, err := zipstore.Replace(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Put(t.Context(), key, []byte(step.put), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+		if err := step.end(a); err != nil {
+			t.Fatal(err)
+		}
+		s, err := filestore.Open(filepath.Dir(name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := zipstore.Open(t.Context(), s, store.MustKey("a.zip"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := z.Get(t.Context(), key, store.Request{}, nil); string(got) != step.want || err != nil {
+			t.Errorf("after %s the archive has %q (%v)", step.put, got, err)
+		}
+		if err := z.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := zipstore.Replace(t.TempDir()); err == nil {
+		t.Error("a folder is replaced")
+	}
+}

@@ -1,0 +1,32 @@
+// Command nontemporal generates the AVX2 assembly of package internal/nontemporal.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+
+	"varve.dev/zarr/tools/avx"
+)
+
+func main() {
+	ConstraintExpr("amd64,!purego,!race") // the race detector sees what Go code writes
+	genLines()
+	avx.Fence()
+	Generate()
+}
+
+func genLines() {
+	TEXT("lines", NOSPLIT, "func(dst, src *byte, n int)")
+	Pragma("noescape")
+	Doc("lines copies n times 64 bytes past the cache, at least one time. dst is where a line of the cache begins.")
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	a, b := YMM(), YMM()
+	avx.Loop(n, func() {
+		VMOVDQU(Mem{Base: src}, a)
+		VMOVDQU(Mem{Base: src, Disp: 32}, b)
+		VMOVNTDQ(a, Mem{Base: dst})
+		VMOVNTDQ(b, Mem{Base: dst, Disp: 32})
+		ADDQ(Imm(64), src)
+		ADDQ(Imm(64), dst)
+	})
+}
