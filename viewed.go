@@ -25,7 +25,7 @@ type View struct {
 func (a *Array) View(sel selection.Selection) (*View, error) {
 	r, err := a.state.Load().resolve(sel, nil)
 	if err != nil {
-		return nil, a.fail("draw", err)
+		return nil, a.fail("view", err)
 	}
 	return &View{a, r.Resolved, r.typ}, nil
 }
@@ -34,7 +34,7 @@ func (a *Array) View(sel selection.Selection) (*View, error) {
 func (v *View) View(sel selection.Selection) (*View, error) {
 	r, err := v.sel.Select(sel, v.DimensionNames())
 	if err != nil {
-		return nil, v.array.fail("draw", err)
+		return nil, v.array.fail("view", err)
 	}
 	return v.array.View(r)
 }
@@ -44,7 +44,7 @@ func (v *View) View(sel selection.Selection) (*View, error) {
 func (v *View) Transpose(axes ...int) (*View, error) {
 	r, err := v.sel.Transpose(axes...)
 	if err != nil {
-		return nil, v.array.fail("draw", err)
+		return nil, v.array.fail("view", err)
 	}
 	return &View{v.array, r, v.typ}, nil
 }

@@ -166,7 +166,7 @@ func damaged(err error) string {
 
 // innerOperations are operations of the library that no command has the name of: they are
 // told as the command.
-var innerOperations = []string{"draw", "fill", "select", "set attributes", "inner chunks", "stat chunk", "stored", "record", "refresh", "list"}
+var innerOperations = []string{"view", "fill", "select", "set attributes", "inner chunks", "stat chunk", "stored", "record", "refresh", "list"}
 
 // inCommand returns a message that begins with the name of the command in place of that
 // of an operation within it.

@@ -24,7 +24,7 @@ func openTree(t *testing.T) (r *Root, top string) {
 	t.Helper()
 	outer := t.TempDir()
 	top = filepath.Join(outer, "store")
-	for _, name := range []string{"secret", "store/filestore", "store/dir/file", "store/dir/sub/file", "storeplus/file"} {
+	for _, name := range []string{"secret", "store/file", "store/dir/file", "store/dir/sub/file", "storeplus/file"} {
 		name = filepath.Join(outer, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			t.Fatal(err)
