@@ -180,6 +180,53 @@ func TestOtherJournalAmongThem(t *testing.T) {
 	}
 }
 
+// TestOtherDecidedAmongThem finishes a change of several arrays of which one is by now
+// part of another decided change, with an array that somebody has locked. Only the first
+// change is finished: whoever waits for that lock while they hold others may wait for ever.
+func TestOtherDecidedAmongThem(t *testing.T) {
+	const was = `"was":"","document":"{}"`
+	finished := 0
+	for n := 1; ; n++ {
+		died := halfway(t, n, true)
+		if died == nil {
+			break
+		}
+		if !slices.ContainsFunc(died.names, func(name string) bool { return strings.HasPrefix(name, "a/__varve/together-") }) {
+			continue // the change was not decided
+		}
+		finished++
+		s := memory.New()
+		for name, data := range died.files {
+			put(t, s, name, string(data))
+		}
+		put(t, s, "b/__varve/pending.json", `{"journal":"__varve/together-OTHER.json"}`)
+		put(t, s, "b/__varve/together-OTHER.json", `{"parts":[{"path":"",`+was+`},{"path":"../c",`+was+`}]}`)
+		unlock, err := store.Lock(t.Context(), s, mustPath("c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := zarr.On(s)
+		if err := soon(t, func() error {
+			_, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+			return err
+		}); err != nil {
+			t.Errorf("died after %d requests: %v", n, err)
+		}
+		if a := must(h.OpenArray(t.Context(), "a", nil)); a.Shape()[0] != 12 {
+			t.Errorf("died after %d requests: %v, want the rows that were decided", n, a.Shape())
+		}
+		if found, err := store.Exists(t.Context(), s, store.MustKey("b/__varve/together-OTHER.json")); err != nil || !found {
+			t.Errorf("died after %d requests: the other change is gone, %v", n, err)
+		}
+		if err := unlock(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if finished < 4 {
+		t.Errorf("only %d writers died once the change was decided", finished)
+	}
+}
+
 // TestConsolidateAfterDeath consolidates a group in which a writer died at any time of a
 // change of several arrays: that is finished or undone first, and nobody waits for a lock
 // of its own.
