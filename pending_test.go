@@ -195,7 +195,7 @@ func TestOtherDecidedAmongThem(t *testing.T) {
 			continue // the change was not decided
 		}
 		finished++
-		s := memory.New()
+		s := memstore.New()
 		for name, data := range died.files {
 			put(t, s, name, string(data))
 		}
