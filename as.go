@@ -15,7 +15,7 @@ import (
 // Real is the constraint of Go types of real numbers, which numbers of other types can be
 // converted to and from when that is asked for.
 type Real interface {
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
 // ReadAs is [Read] with the numbers converted to T: integers of any width to integers,

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 	"unicode/utf8"
 	"unsafe"
@@ -20,21 +21,66 @@ type elements struct {
 	heap *strided.Heap // what data refers to where elements differ in length
 }
 
+// plain returns values as a slice of the type that T is defined as, in the same memory:
+// []float32 for a Celsius that is a float32. The types of package time and the small
+// floats of package dtype stay as they are: they have data types of their own.
+func plain[T dtype.Element](values []T) any {
+	switch any(values).(type) {
+	case []dtype.Float16, []dtype.BFloat16, []time.Time, []time.Duration:
+		return values
+	}
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Bool:
+		return seenAs[bool](values)
+	case reflect.Int8:
+		return seenAs[int8](values)
+	case reflect.Int16:
+		return seenAs[int16](values)
+	case reflect.Int32:
+		return seenAs[int32](values)
+	case reflect.Int64:
+		return seenAs[int64](values)
+	case reflect.Uint8:
+		return seenAs[uint8](values)
+	case reflect.Uint16:
+		return seenAs[uint16](values)
+	case reflect.Uint32:
+		return seenAs[uint32](values)
+	case reflect.Uint64:
+		return seenAs[uint64](values)
+	case reflect.Float32:
+		return seenAs[float32](values)
+	case reflect.Float64:
+		return seenAs[float64](values)
+	case reflect.Complex64:
+		return seenAs[complex64](values)
+	case reflect.Complex128:
+		return seenAs[complex128](values)
+	case reflect.String:
+		return seenAs[string](values)
+	}
+	return seenAs[[]byte](values)
+}
+
+// seenAs returns values as those of a type of the same layout in memory.
+func seenAs[To, T any](values []T) []To {
+	return unsafe.Slice((*To)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+}
+
 // native reports whether the values of T are the elements of t as they are in memory.
 func native[T dtype.Element](t dtype.Type) bool {
-	var zero T
-	switch any(zero).(type) {
-	case string, []byte, time.Time, time.Duration:
+	switch plain[T](nil).(type) {
+	case []string, [][]byte, []time.Time, []time.Duration:
 		return false
-	case int8:
+	case []int8:
 		return t.Kind() == dtype.Int && t.Size() == 1
-	case uint8:
+	case []uint8:
 		return t.Kind() == dtype.Uint && t.Size() == 1
-	case int64:
+	case []int64:
 		return t == dtype.Of[int64]() || t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta
-	case complex64:
+	case []complex64:
 		return t.Kind() == dtype.Complex && t.Size() == 8 && t.Bits() == 32
-	case complex128:
+	case []complex128:
 		return t.Kind() == dtype.Complex && t.Size() == 16
 	}
 	return t == dtype.Of[T]()
@@ -43,15 +89,14 @@ func native[T dtype.Element](t dtype.Type) bool {
 // converted reports whether values of T stand for elements of t that are something else
 // in memory.
 func converted[T dtype.Element](t dtype.Type) bool {
-	var zero T
-	switch any(zero).(type) {
-	case string:
+	switch plain[T](nil).(type) {
+	case []string:
 		return t.Kind() == dtype.String || t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated
-	case []byte:
+	case [][]byte:
 		return t.Variable() || t.Kind() == dtype.Terminated || t.Kind() == dtype.Raw
-	case time.Time:
+	case []time.Time:
 		return t.Kind() == dtype.Datetime
-	case time.Duration:
+	case []time.Duration:
 		return t.Kind() == dtype.Timedelta
 	}
 	return false
@@ -63,14 +108,14 @@ func checkElement[T dtype.Element](t dtype.Type) error {
 		return nil
 	}
 	var zero T
-	return badArgument("the elements are %s, not %T%s", t, zero, otherwise(t, any(zero)))
+	return badArgument("the elements are %s, not %T%s", t, zero, otherwise(t, plain[T](nil)))
 }
 
 // otherwise says what reads and writes elements of t as values of another type, if
 // anything does.
-func otherwise(t dtype.Type, value any) string {
-	switch value.(type) {
-	case int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64:
+func otherwise(t dtype.Type, values any) string {
+	switch values.(type) {
+	case []int8, []int16, []int32, []int64, []uint8, []uint16, []uint32, []uint64, []float32, []float64:
 		switch t.Kind() {
 		case dtype.Int, dtype.Uint, dtype.Float:
 			return "; ReadAs and WriteAs convert numbers"
@@ -99,14 +144,14 @@ func elementsAs[T dtype.Element](t dtype.Type, empty *strided.Heap, values []T) 
 	case !converted[T](t):
 		return e, checkElement[T](t)
 	case t.Variable():
-		if words, ok := any(values).([]string); ok {
+		if words, ok := plain(values).([]string); ok {
 			return variable(t, empty.New(), words)
 		}
-		words, _ := any(values).([][]byte)
+		words, _ := plain(values).([][]byte)
 		return variable(t, empty.New(), words)
 	}
 	e.data = make([]byte, len(values)*t.Size())
-	if i, err := setElements(t, e.data, any(values)); err != nil {
+	if i, err := setElements(t, e.data, plain(values)); err != nil {
 		return e, badArgument("value %d: %v", i, err)
 	}
 	return e, nil
@@ -208,7 +253,7 @@ func (s *state) spec() codec.Spec { return codec.Spec{Type: s.typ, Fill: s.fill}
 
 // valuesOf sets values to what the elements stand for, which are converted.
 func valuesOf[T dtype.Element](e elements, values []T) error {
-	switch values := any(values).(type) {
+	switch values := plain(values).(type) {
 	case []string:
 		e.strings(values)
 	case [][]byte:

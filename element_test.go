@@ -1,0 +1,62 @@
+package zarr_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+)
+
+// Types of a program, each defined as one that has a data type.
+type (
+	celsius float32
+	place   string
+	flag    bool
+	ticks   time.Duration
+)
+
+// TestDefinedTypes writes and reads values of defined types, which have the data type of
+// what they are defined as.
+func TestDefinedTypes(t *testing.T) {
+	if got, want := dtype.Of[celsius](), dtype.Of[float32](); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	roundTrip(t, "float32", []celsius{-1.5, 20, 36.6})
+	roundTrip(t, "string", []place{"Zürich", "", "Davos"})
+	roundTrip(t, "bool", []flag{true, false, true})
+	roundTrip(t, "int64", []ticks{1, 2, 3})
+	roundTrip(t, "float16", []dtype.Float16{0x3c00, 0, 0x4000})
+	roundTrip(t, "bfloat16", []dtype.BFloat16{0x3f80, 0, 0x4000})
+	roundTrip(t, "numpy.timedelta64[ns]", []time.Duration{1, 2, 3})
+
+	a := arrayOf(t, dtype.Of[int16](), []int64{3})
+	if err := zarr.WriteAs(t.Context(), a, nil, []celsius{1, 2, 3}); err == nil {
+		t.Error("floats became integers")
+	}
+	b, err := zarr.ReadAs[celsius](t.Context(), a, nil)
+	if err != nil || !slices.Equal(b.Data, make([]celsius, 3)) {
+		t.Errorf("%v, %v", b, err)
+	}
+}
+
+// roundTrip checks the data type of T, and that an array of it gives values back.
+func roundTrip[T interface {
+	dtype.Element
+	comparable
+}](t *testing.T, name string, values []T) {
+	t.Helper()
+	typ := dtype.Of[T]()
+	if typ.String() != name {
+		t.Errorf("%T has the data type %v, want %s", values[0], typ, name)
+	}
+	a := arrayOf(t, typ, []int64{int64(len(values))})
+	if err := zarr.Write(t.Context(), a, nil, values); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	b, err := zarr.Read[T](t.Context(), a, nil)
+	if err != nil || !slices.Equal(b.Data, values) {
+		t.Errorf("%s: %v, %v", name, b.Data, err)
+	}
+}
