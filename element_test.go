@@ -11,32 +11,32 @@ import (
 
 // Types of a program, each defined as one that has a data type.
 type (
-	celsius float32
+	degrees float32
 	place   string
-	flag    bool
-	ticks   time.Duration
+	isOn    bool
+	steps   time.Duration
 )
 
 // TestDefinedTypes writes and reads values of defined types, which have the data type of
 // what they are defined as.
 func TestDefinedTypes(t *testing.T) {
-	if got, want := dtype.Of[celsius](), dtype.Of[float32](); got != want {
+	if got, want := dtype.Of[degrees](), dtype.Of[float32](); got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
-	roundTrip(t, "float32", []celsius{-1.5, 20, 36.6})
+	roundTrip(t, "float32", []degrees{-1.5, 20, 36.6})
 	roundTrip(t, "string", []place{"Zürich", "", "Davos"})
-	roundTrip(t, "bool", []flag{true, false, true})
-	roundTrip(t, "int64", []ticks{1, 2, 3})
+	roundTrip(t, "bool", []isOn{true, false, true})
+	roundTrip(t, "int64", []steps{1, 2, 3})
 	roundTrip(t, "float16", []dtype.Float16{0x3c00, 0, 0x4000})
 	roundTrip(t, "bfloat16", []dtype.BFloat16{0x3f80, 0, 0x4000})
 	roundTrip(t, "numpy.timedelta64[ns]", []time.Duration{1, 2, 3})
 
 	a := arrayOf(t, dtype.Of[int16](), []int64{3})
-	if err := zarr.WriteAs(t.Context(), a, nil, []celsius{1, 2, 3}); err == nil {
+	if err := zarr.WriteAs(t.Context(), a, nil, []degrees{1, 2, 3}); err == nil {
 		t.Error("floats became integers")
 	}
-	b, err := zarr.ReadAs[celsius](t.Context(), a, nil)
-	if err != nil || !slices.Equal(b.Data, make([]celsius, 3)) {
+	b, err := zarr.ReadAs[degrees](t.Context(), a, nil)
+	if err != nil || !slices.Equal(b.Data, make([]degrees, 3)) {
 		t.Errorf("%v, %v", b, err)
 	}
 }
