@@ -307,6 +307,7 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if err := c.fillValue(s); err != nil {
 		return err
 	}
+	noteYear(cmd, location, s.Type, "--fill", c.fill)
 	if s.Codecs, err = c.chain(s.Type); err != nil {
 		return err
 	}

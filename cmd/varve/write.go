@@ -61,6 +61,7 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 	if err != nil {
 		return badArgument("--value %s: %w%s", value, err, countedIn(a, err))
 	}
+	noteYear(cmd, location, e.typ, "--value", value)
 	if e.typ.Variable() {
 		err = zarr.Fill(cmd.Context(), a, to.Selection(), elem)
 	} else {
