@@ -23,7 +23,7 @@ func TestRemarks(t *testing.T) {
 		{"create %s/z --shape 4 --dtype int8 --overwrite", "no dimension names, and other arrays of its group have some"},
 		{"write %s/packed %s/same", "taken for packed ones"},
 		{"append %s/packed %s/same --alone", "taken for packed ones"},
-		{"resize %s p=9", "new elements are the fill value 0"},
+		{"resize %s p=20", "new elements are the fill value 0"},
 		{"write %s/days --value 2024", "--value 2024 counts units of the type, so it is 1975-07-18; the year begins at --value 2024-01-01"},
 		{"create %s/d --shape 1 --dtype datetime64[Y] --fill 2020 --dimension-names d --overwrite", "so it is 3990"},
 	} {
@@ -33,7 +33,7 @@ func TestRemarks(t *testing.T) {
 			t.Errorf("%s: status %d, %s", c.args, status, errs)
 		}
 		if strings.HasPrefix(c.args, "resize") {
-			text = strings.Replace(text, "=9", "=12", 1)
+			text = strings.Replace(text, "=20", "=30", 1)
 		}
 		out, errs, status := execute(t, "", append(strings.Fields(text), "--json")...)
 		if status != 0 || errs != "" || !strings.Contains(fmt.Sprint(decode(t, out)["notes"]), c.want) {
