@@ -233,6 +233,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	}
 	noteDimensions(cmd, location, a)
 	noteMissing(cmd, location, a)
+	noteFolder(cmd, location)
 	if wantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"path"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/dtype"
@@ -61,5 +64,15 @@ func noteYear(cmd *cobra.Command, location string, t dtype.Type, flag, text stri
 	if elem, err := parseGiven(t, text); err == nil {
 		remark(cmd, location, fmt.Sprintf("%s %s counts units of the type, so it is %s; the year begins at %s %s-01-01",
 			flag, text, t.AppendText(nil, elem), flag, text))
+	}
+}
+
+// fileExtensions are those of files that a folder may be taken for. A .zip is one indeed.
+var fileExtensions = append([]string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst", ".tif", ".tiff", ".grib", ".grib2"}, netCDF...)
+
+// noteFolder tells people of a new node whose name is that of a file of another format.
+func noteFolder(cmd *cobra.Command, location string) {
+	if ext := strings.ToLower(path.Ext(sameNode(location))); slices.Contains(fileExtensions, ext) {
+		remark(cmd, location, "it is a folder with a Zarr node, in spite of its name; varve export writes files, and varve copy archives that end in .zip")
 	}
 }

@@ -44,3 +44,35 @@ func TestRemarks(t *testing.T) {
 		must(t, "", "write", group+"/days", "--value", value) // nothing to tell
 	}
 }
+
+// TestNotesOfFiles tells of folders with names of files, and of tables with packed
+// numbers.
+func TestNotesOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	node := dir + "/g.zarr/t"
+	must(t, "", "create", node, "--shape", "2", "--dtype", "int16", "--dimension-names", "x", "--attributes", `{"scale_factor": 0.5}`)
+	const folder, packed = "it is a folder with a Zarr node", "--decode applies scale_factor 0.5 and add_offset 0"
+	for _, c := range []struct{ args, want string }{
+		{"copy " + node + " " + dir + "/x.nc", folder}, {"convert " + node + " " + dir + "/x.npy --to 2", folder},
+		{"create " + dir + "/x.h5 --shape 1 --dtype int8", folder}, {"copy " + node + " " + dir + "/x.zip", ""}, {"copy " + node + " " + dir + "/x", ""},
+		{"export " + node + " --header --format csv", packed}, {"export " + node + " --header --format csv --decode", ""}, {"export " + node + " --format csv", ""},
+	} {
+		_, errs, status := execute(t, "", strings.Fields(c.args)...)
+		if status != 0 || (errs == "") != (c.want == "") || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: status %d, %s", c.args, status, errs)
+		}
+	}
+}
+
+// TestUnlockFormat2 names the node that has to be converted first.
+func TestUnlockFormat2(t *testing.T) {
+	group := newNode(t, "--group", "--zarr-format", "2")
+	must(t, "", "create", group+"/a", "--shape", "2", "--dtype", "int8")
+	for _, node := range []string{group + "/a", group} {
+		if _, errs, status := execute(t, "", "unlock", node); status != 1 || !strings.Contains(errs, "varve convert "+group+" --to 3") {
+			t.Errorf("%s: status %d, %s", node, status, errs)
+		}
+	}
+	must(t, "", "convert", group, "--to", "3")
+	must(t, "", "unlock", group+"/a")
+}

@@ -10,9 +10,9 @@ import (
 
 // locked is an array of a group that is about to be unlocked.
 type locked struct {
-	path  string
-	array *zarr.Array
-	how   zarr.UnlockOptions
+	path, location string
+	array          *zarr.Array
+	how            zarr.UnlockOptions
 }
 
 // unlockGroup unlocks the arrays below a group that have the axes. All of them are looked
@@ -80,7 +80,7 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		if other {
 			continue
 		}
-		l := locked{path: m.Path, how: *how}
+		l := locked{path: m.Path, location: sameNode(location) + "/" + m.Path, how: *how}
 		if l.array, err = g.OpenArray(cmd.Context(), m.Path, nil); err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (l *locked) find(axes []string) error {
 		}
 	}
 	if a.Format() == 2 && a.Rank() > 0 && (len(axes) == 0 || len(l.how.Axes) > 0) {
-		return unsupported("format 2 has regular chunks only; varve convert --to 3 makes format 3 of the group")
+		return unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", asWord(rootOf(l.location, a)))
 	}
 	return nil
 }
