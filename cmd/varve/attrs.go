@@ -106,7 +106,7 @@ func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key
 		noteMissing(cmd, location, a)
 	case key == dimensionsAttribute && a.Format() == 2:
 		if unnamed(a.Metadata()) == noNames {
-			note(cmd, location, noNames+": xarray does not open a group with such an array")
+			remark(cmd, location, noNames+": xarray does not open a group with such an array")
 			return
 		}
 		noteDimensions(cmd, location, a)

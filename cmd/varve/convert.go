@@ -159,6 +159,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return atLocation(cmd.Name(), from, src, err)
 	}
 	f.copying().noteDimensions(cmd, from, to)
+	noteFolder(cmd, to)
 	return f.tell(cmd, from, to, r)
 }
 
@@ -209,7 +210,7 @@ func (f *convertFlags) tell(cmd *cobra.Command, from, to string, r rewrite.Conve
 		if n.Reserved {
 			c.Reserved++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(n.Anew), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, present(withoutPackages(n.Anew)), present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, present(n.Growth)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
 	if to != "" {

@@ -125,6 +125,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return atLocation(cmd.Name(), from, src, err)
 	}
 	f.noteDimensions(cmd, from, to)
+	noteFolder(cmd, to)
 	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost, f.removed(ctx, to)}
 	switch {
 	case wantsJSON(cmd) && f.dry:

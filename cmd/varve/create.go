@@ -233,6 +233,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	}
 	noteDimensions(cmd, location, a)
 	noteMissing(cmd, location, a)
+	noteFolder(cmd, location)
 	if wantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {
@@ -307,6 +308,7 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if err := c.fillValue(s); err != nil {
 		return err
 	}
+	noteYear(cmd, location, s.Type, "--fill", c.fill)
 	if s.Codecs, err = c.chain(s.Type); err != nil {
 		return err
 	}

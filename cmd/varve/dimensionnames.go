@@ -56,7 +56,7 @@ func noteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Gro
 	if why == noNames {
 		why += ", and other arrays of its group have some"
 	}
-	note(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
+	remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))
 }
 
 // namedBy says how the dimensions of an array get names, "" where they do not once it is

@@ -148,7 +148,7 @@ func noteInherited(cmd *cobra.Command, location string, g *zarr.Group, lengths [
 		for _, text := range disagreements(cmd, g) {
 			changed := func(d dimensionLength) bool { return strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", d.name)) }
 			if isInherited(text) && slices.ContainsFunc(lengths, changed) {
-				note(cmd, location, unopened(text, ""))
+				remark(cmd, location, unopened(text, ""))
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func noteDimensions(cmd *cobra.Command, location string, a *zarr.Array) {
 	for _, text := range disagreements(cmd, g) {
 		for _, name := range a.DimensionNames() {
 			if name != "" && strings.HasPrefix(text, fmt.Sprintf("dimension %q has ", name)) {
-				note(cmd, location, unopened(text, " of its group"))
+				remark(cmd, location, unopened(text, " of its group"))
 				break
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 )
 
 // format is how the elements of an array are spelled in a file.
@@ -111,6 +112,7 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 		if err := src.entitle(cmd.Context()); err != nil {
 			return err
 		}
+		notePacked(cmd, location, a, decoded)
 	}
 	print := func(w *bufio.Writer) error {
 		return within(limitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
@@ -135,6 +137,14 @@ func export(cmd *cobra.Command, location, sel, name, output string, decoded, hea
 	return printDocument(cmd, messages(cmd, toStdout), map[string]any{
 		"path": location, "shape": src.shape, "data_type": src.typ.String(), "format": f, "output": present(output),
 	})
+}
+
+// notePacked tells people that a table has numbers as they are stored beside coordinates,
+// which are decoded.
+func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
+	if p, err := packingOf(a); !decoded && err == nil && isNumeric(a.Type()) && p.scaled {
+		remark(cmd, location, fmt.Sprintf("the values are as they are stored; --decode applies scale_factor %v and add_offset %v", p.scale, p.offset))
+	}
 }
 
 // messages returns the stream for JSON about data: standard error where the data goes to

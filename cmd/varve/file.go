@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -27,6 +28,9 @@ func replaceFile(name string, write func(w *bufio.Writer) error) (err error) {
 		return notFound("write %s: there is no folder %s", name, folder)
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if errors.Is(err, fs.ErrPermission) {
+		return &kindError{fmt.Errorf("write %s: no permission to write to its folder", name), fs.ErrPermission}
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}

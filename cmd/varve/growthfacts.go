@@ -30,6 +30,7 @@ func reshapedTo(path string, before []int64, a *zarr.Array) growthFacts {
 // tell prints how an array has changed its shape.
 func (f growthFacts) tell(cmd *cobra.Command) error {
 	if wantsJSON(cmd) {
+		f.Notes = append(f.Notes, takeRemarks(cmd)...)
 		return printJSON(cmd, f)
 	}
 	return f.print(cmd, f.Path)

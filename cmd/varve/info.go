@@ -60,6 +60,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	facts.addGrid(a.Grid())
 	facts.addInner(a)
 	facts.Notes = append(facts.Notes, olderCopies(cmd.Context(), location, a)...)
+	facts.Notes = append(facts.Notes, takeRemarks(cmd)...)
 	facts.addSize(a.Type())
 	if stats {
 		if err := facts.addStored(cmd, a); err != nil {

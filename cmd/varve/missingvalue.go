@@ -156,13 +156,13 @@ func noteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	fill := missingIgnored(a)
 	switch {
 	case fill != "":
-		note(cmd, location, fmt.Sprintf("xarray takes the fill value %s of format 2 for missing, and reads the attribute %s only where that is null (--fill null when it is created)",
+		remark(cmd, location, fmt.Sprintf("xarray takes the fill value %s of format 2 for missing, and reads the attribute %s only where that is null (--fill null when it is created)",
 			shorten(fill, 60), missing.FillValue))
 	case reason == "":
 	case wanted == nil:
-		note(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))
+		remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s", reason))
 	default:
-		note(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s says the same",
+		remark(cmd, location, fmt.Sprintf("xarray does not open such a group of format 3: %s; varve attrs %s set %s %s says the same",
 			reason, asWord(location), missing.FillValue, asWord(string(wanted))))
 	}
 }

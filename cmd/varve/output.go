@@ -143,15 +143,6 @@ func confirm(cmd *cobra.Command, format string, args ...any) {
 	}
 }
 
-// note tells on standard error what a person should know of a node though the command
-// succeeds. With --json nothing is told there: what programs read from standard error is
-// the error alone.
-func note(cmd *cobra.Command, location, text string) {
-	if !wantsJSON(cmd) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", printable(location), printable(text))
-	}
-}
-
 // jsonText returns a text or a list of numbers as JSON.
 func jsonText(v any) []byte {
 	b, err := json.Marshal(v)

@@ -6,7 +6,7 @@ import (
 )
 
 // packageName finds the name of a Go package that a reason of the library begins with.
-var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|grid|http|npy|selection|store|strictjson|vfs|zip): )+`)
+var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|grid|http|iofs|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
 
 // reworded are beginnings of reasons that say no more than that something is wrong, or
 // mean something to programs in Go alone.
@@ -22,6 +22,7 @@ var reworded = strings.NewReplacer(
 	"selection: invalid selection: ", "",
 	"--overwrite replaces it): file already exists", "--overwrite replaces it)",
 	" 1 axes", " 1 axis",
+	`locking "__varve.lock": permission denied`, "no permission to write there",
 	" (import its package or register it)", "; this program does not have it",
 )
 

@@ -138,7 +138,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 		return // no element stands for a missing value
 	}
 	if fill := a.FillValue(); !d.isAbsent(fill, d.number(fill)) && !math.IsNaN(d.number(fill)) {
-		note(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", plural(more, "new element"), areOrIs(more),
+		remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", plural(more, "new element"), areOrIs(more),
 			a.Type().AppendText(nil, fill), d.meaning(a, fill)))
 	}
 }
@@ -162,7 +162,7 @@ func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Arra
 		return
 	}
 	more := a.Shape()[0] - before[0]
-	note(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
+	remark(cmd, location, fmt.Sprintf("%s %s the fill value until varve write %s --select %d: FILE gives them",
 		plural(more, "new time"), areOrIs(more), asWord(location), before[0]))
 }
 

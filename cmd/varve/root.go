@@ -113,6 +113,7 @@ func mark(c *cobra.Command) {
 		args = remoteArguments(cmd, args)
 		awaitLocks(cmd)
 		watched(cmd)
+		withRemarks(cmd)
 		p := goesOn(cmd)
 		err := work(cmd, args)
 		p.end()

@@ -86,7 +86,7 @@ func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
 		return
 	}
 	if p, err := packingOf(a); err == nil && (p.scaled || p.stored != a.Type()) {
-		note(cmd, v.name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
+		remark(cmd, v.name, "it has no attributes that say what its numbers are, so they are taken for packed ones, as they are")
 	}
 }
 

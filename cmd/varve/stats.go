@@ -56,14 +56,17 @@ func observerOf(ctx context.Context) observe.Observer {
 	return nil
 }
 
-// printDocument prints v to a stream as the JSON document of a command, with the member
-// stats where --stats asks for it.
+// printDocument prints v to a stream as the JSON document of a command, with the members
+// notes where there are remarks, and stats where --stats asks for it.
 func printDocument(cmd *cobra.Command, w io.Writer, v any) error {
-	c := counterOf(cmd.Context())
-	if c == nil {
-		return writeJSON(w, v)
+	var more []jsonMember
+	if notes := takeRemarks(cmd); len(notes) > 0 {
+		more = append(more, jsonMember{"notes", notes})
 	}
-	return writeJSON(w, v, jsonMember{"stats", statsFacts{c}})
+	if c := counterOf(cmd.Context()); c != nil {
+		more = append(more, jsonMember{"stats", statsFacts{c}})
+	}
+	return writeJSON(w, v, more...)
 }
 
 // statsMember returns the member stats with the comma before it, nil without --stats.

@@ -101,7 +101,11 @@ func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 // unlockArray unlocks one array.
 func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.UnlockOptions) (*unlocked, error) {
 	before := gridJSON(a.Grid())
-	if err := a.Unlock(cmd.Context(), how); err != nil {
+	err := a.Unlock(cmd.Context(), how)
+	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
+		return nil, unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", asWord(rootOf(location, a)))
+	}
+	if err != nil {
 		return nil, err
 	}
 	after := gridJSON(a.Grid())

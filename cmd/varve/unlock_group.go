@@ -1,18 +1,20 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/store/rehearsal"
 )
 
 // locked is an array of a group that is about to be unlocked.
 type locked struct {
-	path  string
-	array *zarr.Array
-	how   zarr.UnlockOptions
+	location string
+	array    *zarr.Array
+	how      zarr.UnlockOptions
 }
 
 // unlockGroup unlocks the arrays below a group that have the axes. All of them are looked
@@ -27,10 +29,9 @@ func unlockGroup(cmd *cobra.Command, location string, g *zarr.Group, axes []stri
 	defer p.end()
 	done := make([]*unlocked, 0, len(arrays))
 	for _, l := range arrays {
-		at := sameNode(location) + "/" + l.path
-		u, err := unlockArray(cmd, at, l.array, &l.how)
+		u, err := unlockArray(cmd, l.location, l.array, &l.how)
 		if err != nil {
-			return someUnlocked(on(cmd.Name(), at, err), len(done), len(arrays))
+			return someUnlocked(on(cmd.Name(), l.location, err), len(done), len(arrays))
 		}
 		p.add(1)
 		done = append(done, u)
@@ -80,13 +81,16 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		if other {
 			continue
 		}
-		l := locked{path: m.Path, how: *how}
+		l := locked{location: sameNode(location) + "/" + m.Path, how: *how}
 		if l.array, err = g.OpenArray(cmd.Context(), m.Path, nil); err != nil {
 			return nil, err
 		}
 		names = append(names, l.array.DimensionNames()...)
-		if err := l.find(axes); err != nil {
-			return nil, on(cmd.Name(), sameNode(location)+"/"+m.Path, err)
+		if err = l.find(axes); err == nil {
+			err = l.try(cmd, g)
+		}
+		if err != nil {
+			return nil, on(cmd.Name(), l.location, err)
 		}
 		if len(axes) == 0 && l.array.Rank() > 0 || len(l.how.Axes) > 0 {
 			arrays = append(arrays, l)
@@ -96,6 +100,21 @@ func lockedArrays(cmd *cobra.Command, location string, g *zarr.Group, axes []str
 		return nil, badArgument("no array of the group has an axis %s%s", strings.Join(axes, " or "), meant(axes[0], names))
 	}
 	return arrays, nil
+}
+
+// try rehearses a change that trims chunks, since shards may have no whole number of
+// inner chunks afterwards.
+func (l *locked) try(cmd *cobra.Command, g *zarr.Group) error {
+	if !l.how.Trim {
+		return nil
+	}
+	opt := writing(cmd)
+	opt.Rehearsal, opt.Observer = new(rehearsal.Ledger), nil
+	a, err := g.Hierarchy().OpenArray(cmd.Context(), l.array.Path(), opt)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.Unlock(cmd.Context(), &l.how), a.Close())
 }
 
 // find finds the axes that texts mean. Names that the array does not have, and numbers
@@ -116,7 +135,7 @@ func (l *locked) find(axes []string) error {
 		}
 	}
 	if a.Format() == 2 && a.Rank() > 0 && (len(axes) == 0 || len(l.how.Axes) > 0) {
-		return unsupported("format 2 has regular chunks only; varve convert --to 3 makes format 3 of the group")
+		return unsupported("format 2 has regular chunks only; convert it first (varve convert %s --to 3)", asWord(rootOf(l.location, a)))
 	}
 	return nil
 }

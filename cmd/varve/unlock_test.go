@@ -72,3 +72,20 @@ func TestUnlockVersion2(t *testing.T) {
 		t.Error(entries, err)
 	}
 }
+
+// TestUnlockGroupTrims changes no array of a group where one of them cannot be trimmed:
+// its shards would have no whole number of inner chunks.
+func TestUnlockGroupTrims(t *testing.T) {
+	group := newNode(t, "--group")
+	must(t, "", "create", group+"/a", "--shape", "10", "--dtype", "int8", "--chunks", "4", "--dimension-names", "x")
+	must(t, "", "create", group+"/b", "--shape", "10", "--dtype", "int8", "--shards", "8", "--chunks", "4", "--dimension-names", "x")
+	before := treeOf(t, group)
+	_, errs, status := execute(t, "", "unlock", group, "--trim")
+	if status != 1 || !strings.Contains(errs, "unlock "+group+"/b: ") || !strings.Contains(errs, "without --trim") || treeOf(t, group) != before {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, "", "unlock", group)
+	if got := chunkShapes(t, group+"/a"); expanded(t, got) != expanded(t, "[[[4,3]]]") {
+		t.Errorf("the chunks are %s", got)
+	}
+}

@@ -66,6 +66,9 @@ func openValues(cmd *cobra.Command, file, formatName string, t dtype.Type, a *za
 	if err != nil {
 		return nil, err
 	}
+	if (file == "" || file == "-") && f != jsonFormat && isTerminal(cmd.InOrStdin()) {
+		return nil, badUsage("%s is not typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
+	}
 	v := &values{typ: t, into: a, total: -1, name: "standard input", r: patiently(cmd.Context(), cmd.InOrStdin())}
 	v.watch = func(total int64) *progress { return newProgress(cmd, "reading", total) }
 	if file != "" && file != "-" {

@@ -506,3 +506,24 @@ func TestTimesAreNumbers(t *testing.T) {
 		t.Error(errs)
 	}
 }
+
+// TestTypedValues takes JSON from a terminal and refuses raw bytes from there.
+func TestTypedValues(t *testing.T) {
+	node := newNode(t, "--shape", "2", "--dtype", "uint8")
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"append", node}, 2}, {[]string{"write", node, "-"}, 2}, {[]string{"write", node, "--format", "npy"}, 2},
+		{[]string{"write", node, "--format", "json"}, 0},
+	} {
+		var errs bytes.Buffer
+		status := run(t.Context(), c.args, streams{typing("[7,\n8]\n"), new(bytes.Buffer), &errs})
+		if status != c.want || (status == 2) != strings.Contains(errs.String(), "is not typed at a terminal: name a FILE") {
+			t.Errorf("%v: status %d, %s", c.args, status, errs.String())
+		}
+	}
+	if got := must(t, "", "cat", node, "--json"); !strings.Contains(got, "[7,8]") {
+		t.Errorf("the array is %s", got)
+	}
+}
