@@ -176,11 +176,11 @@ func (c *coordinate) at(i int) string {
 }
 
 // bucketsOf looks beyond the values of a coordinate where these go on at one step. Else
-// there is nothing but the values.
+// it looks no further than to the end of the last month or year, as at their usual step.
 func bucketsOf[T calendar.Number](values []T, u calendar.Units, unit calendar.Unit) (calendar.Buckets, error) {
 	s, err := calendar.Continue(values, u)
 	if errors.Is(err, calendar.ErrIrregular) {
-		return calendar.Boundaries(values, u, unit)
+		return calendar.Predict(values, u, unit)
 	}
 	return s.Buckets(unit), err
 }

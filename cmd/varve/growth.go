@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,17 @@ type growthPolicy struct {
 	growth grid.Growth
 	unit   calendar.Unit // of a calendar's policy, which is no growth before there are times; else 0
 	stored bool          // with the array
+
+	// tell tells people that a chunk begins within a month or a year; nil tells nobody.
+	tell func(text string)
+}
+
+// astray tells people that a chunk begins within a month or a year, because times are
+// missing.
+func (p growthPolicy) astray(unaligned error) {
+	if p.tell != nil {
+		p.tell(fmt.Sprintf("%v; a chunk begins there, since the times have gaps", unaligned))
+	}
 }
 
 // parsePolicy reads a growth policy.
@@ -106,7 +118,18 @@ func (p growthPolicy) along(l timeline, b calendar.Buckets, extent int64) grid.G
 		return p.growth
 	}
 	return grid.ByBoundaries(p.text(), func(at int64) (int64, error) {
+		_, gaps := b.Len()
+		if gaps && l.coordinate != nil && at >= int64(l.coordinate.len()) {
+			// A month is predicted from its first time, not from nothing.
+			return 0, badArgument("%w: it has %s, and a chunk begins at element %d: %s",
+				calendar.ErrOutOfRange, plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
+		}
 		err := b.Fits(at)
+		if gaps && errors.Is(err, calendar.ErrUnaligned) {
+			// The month before was predicted to be longer than it is.
+			p.astray(err)
+			err = nil
+		}
 		if errors.Is(err, calendar.ErrUnaligned) {
 			return 0, p.aligned(b, at, extent, err)
 		}

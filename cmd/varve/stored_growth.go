@@ -105,6 +105,19 @@ func (s storedGrowth) policy(reading func() *zarr.Options) (p growthPolicy, t ti
 // along returns the policy for an axis of an array and the times that go with it: those
 // of the flags, or without --grow those that are stored with the array.
 func (c *change) along(cmd *cobra.Command, p growthPolicy, a *zarr.Array, location string, axis int) (growthPolicy, times, error) {
+	p, t, err := c.policyAlong(cmd, p, a, location, axis)
+	told := false
+	p.tell = func(text string) {
+		if !told { // the change may be planned several times
+			remark(cmd, location, withoutPackages(text))
+		}
+		told = true
+	}
+	return p, t, err
+}
+
+// policyAlong is along without what tells people of gaps.
+func (c *change) policyAlong(cmd *cobra.Command, p growthPolicy, a *zarr.Array, location string, axis int) (growthPolicy, times, error) {
 	s, stored, found, err := growthOf(a)
 	if cmd.Flags().Changed("grow") {
 		if found && err == nil && stored == axis {

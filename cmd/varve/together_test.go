@@ -132,7 +132,7 @@ func TestAppendTogetherByTimesOneByOne(t *testing.T) {
 	group := archive(t)
 	f := files(t, "[[1,2],[3,4],[5,6]]", "[12,13,45]")
 	must(t, "", "append", group, "t2m="+f[0], "time="+f[1], "--grow", "calendar:month", "--time", "time")
-	if got := chunkShapes(t, group+"/t2m"); got != "[[4,6,2,1],2]" {
+	if got := chunkShapes(t, group+"/t2m"); got != "[[4,6,2,26],2]" {
 		t.Error(got)
 	}
 	regular := files(t, "[[1,2]]")[0]

@@ -1,0 +1,54 @@
+package calendar
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// recent is how many of the last values tell the usual step of a coordinate.
+const recent = 1 << 10
+
+// Predict returns the buckets of a coordinate that need not be evenly spaced, such as one
+// of observations of which some are missing. It is [Boundaries], but the last bucket ends
+// where it would if the values went on at their usual step, which is the median of the
+// last thousand. Errors are those of [Edges].
+func Predict[T Number](values []T, u Units, unit Unit) (Buckets, error) {
+	b, err := Boundaries(values, u, unit)
+	if err != nil || len(values) < 2 {
+		return b, err
+	}
+	last, step, err := usual(values[max(0, len(values)-recent):], u)
+	if err != nil || step == 0 {
+		return b, err
+	}
+	more, err := Steps{u.calendar, last, Step{Length: step}}.next(0, unit)
+	if err != nil {
+		return b, err
+	}
+	end := &b.stops[len(b.stops)-1]
+	*end = max(*end, *end-1+more)
+	return b, nil
+}
+
+// usual returns the time of the last value and the median of the steps between values, 0
+// where that is too long to count.
+func usual[T Number](values []T, u Units) (last Instant, step time.Duration, err error) {
+	steps := make([]int64, 0, len(values)-1)
+	for i, v := range values {
+		t, _, err := at(u, v)
+		if err != nil {
+			return t, 0, onElement(int64(i), err)
+		}
+		if i > 0 {
+			hi, lo := t.since(last)
+			if hi > 0 || lo > math.MaxInt64 {
+				lo = 0
+			}
+			steps = append(steps, int64(lo))
+		}
+		last = t
+	}
+	slices.Sort(steps)
+	return last, time.Duration(steps[len(steps)/2]), nil
+}
