@@ -296,6 +296,7 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 	if _, isGroup := doc.(*metadata.Group); isGroup {
 		return nil
 	}
+	remains := ""
 	for e, err := range store.List(ctx, h.store, n.path, false) {
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil
@@ -303,7 +304,14 @@ func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) er
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (CreateOptions.Overwrite removes them): %w", e.Name, fs.ErrExist)
+		// Overwrite refuses to remove such a name, so the message may not advise it.
+		if !isRemains(e.Name) {
+			return fmt.Errorf("the place is not empty: %s is there, which is no part of a Zarr node; remove it, or choose another place: %w", e.Name, fs.ErrExist)
+		}
+		remains = e.Name
+	}
+	if remains != "" {
+		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (CreateOptions.Overwrite removes them): %w", remains, fs.ErrExist)
 	}
 	return nil
 }

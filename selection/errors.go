@@ -1,6 +1,10 @@
 package selection
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // IndexError reports an index outside its axis. It wraps [ErrInvalid] and is itself
 // wrapped in a [varve.dev/zarr/grid.AxisError] that names the axis.
@@ -22,7 +26,8 @@ type NameError struct {
 
 // Error implements error.
 func (e *NameError) Error() string {
-	return fmt.Sprintf("%v: no dimension is named %q (there are %q)", ErrInvalid, e.Name, e.Names)
+	known := slices.DeleteFunc(slices.Clone(e.Names), func(n string) bool { return n == "" })
+	return fmt.Sprintf("%v: no dimension is named %q (there are %s)", ErrInvalid, e.Name, strings.Join(known, ", "))
 }
 
 // Unwrap returns [ErrInvalid].

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -67,6 +68,9 @@ func parseEntries(text string) ([]entry, error) {
 		e, err := parseEntry(strings.TrimSpace(s))
 		if last := len(entries) - 1; err == nil && !e.isNamed && last >= 0 && entries[last].isNamed {
 			err = fmt.Errorf("%w: %q without a name after an item with one; items without names come first", ErrInvalid, s)
+		}
+		if err != nil {
+			err = numpyMeant(text, err)
 		}
 		// The commas of a list have split it, so the error of the piece would mislead.
 		if name, _, isList := strings.Cut(text, "=["); err != nil && isList {
@@ -183,7 +187,10 @@ func parseItem(s string) (Item, error) {
 	switch len(parts) {
 	case 1:
 		i, err := parseBound(parts[0])
-		if err != nil || i == Open {
+		if err == nil && i == Open {
+			return Item{}, errors.New("an item is empty: there is a comma too many")
+		}
+		if err != nil {
 			return Item{}, fmt.Errorf("%q is no index, slice or ellipsis that fits into 64 bits", parts[0])
 		}
 		return At(i), nil

@@ -28,7 +28,7 @@ func TestAdvice(t *testing.T) {
 		"stored on format 2":    {create: []string{"--shape", "10", "--chunks", "4", "--zarr-format", "2", "--attributes", `{"varve:growth":{"policy":"fixed:3"}}`}, args: "append NODE", in: "[1]", leave: "attrs"},
 		"stored, removed":       {create: []string{"--shape", "10", "--chunks", "4", "--zarr-format", "2", "--attributes", `{"varve:growth":{"policy":"fixed:3"}}`}, args: "resize NODE --shape 12", leave: "convert unlock"},
 		"stored on regular":     {create: []string{"--shape", "10", "--chunks", "4", "--attributes", `{"varve:growth":{"policy":"calendar:month","start":"2024-01-01","step":"1d"}}`}, args: "append NODE", in: "[1]", leave: "unlock"},
-		"malformed":             {create: []string{"--shape", "10", "--chunks", "[[10]]", "--attributes", `{"varve:growth":{"policy":"fixed:none"}}`}, args: "append NODE", in: "[1]", leave: "set"},
+		"malformed":             {create: []string{"--shape", "10", "--chunks", "[[10]]", "--attributes", `{"varve:growth":{"policy":"fixed:2","axis":7}}`}, args: "append NODE", in: "[1]", leave: "set"},
 		"within a month":        {create: []string{"--shape", "10", "--chunks", "[[4,6]]"}, args: "append NODE --grow calendar:month --start 2024-02-01 --step 1d", in: "[1]"},
 		"within a stored month": {create: []string{"--shape", "10", "--chunks", "[[4,6]]", "--grow", "calendar:month", "--start", "2024-02-01", "--step", "1d"}, args: "append NODE", in: "[1]"},
 		"beyond the extent":     {create: []string{"--shape", "10", "--chunks", "[[4,9]]"}, args: "append NODE --grow calendar:month --start 2024-02-01 --step 1d", in: "[1,2,3,4,5]"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -68,8 +69,8 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 			if many {
 				return growAll(cmd, args[0], args[1:], *name, *axis, change)
 			}
-			if len(args) > 2 && !isThere(args[1]) {
-				return badArgument("NAME=FILE names an array of a group, and this is an array")
+			if err := notOfGroup(args); err != nil {
+				return err
 			}
 		}
 		sources, err := sourcesOf(args[1:])
@@ -84,11 +85,33 @@ the coordinate, which is the array with one axis that has its name, gets a note.
 	return c
 }
 
+// notOfGroup refuses NAME=FILE for an array, unless it is a file that has such a name.
+func notOfGroup(args []string) error {
+	name, _, _ := strings.Cut(args[1], "=")
+	group, array := path.Split(sameNode(args[0]))
+	own := strings.Trim(name, "/") == array
+	if isThere(args[1]) || len(args) == 2 && !own {
+		return nil
+	}
+	hint := ""
+	if own && group != "" {
+		hint = " (is varve append " + asWord(sameNode(group))
+		for _, arg := range args[1:] {
+			hint += " " + asWord(arg)
+		}
+		hint += " meant?)"
+	}
+	return badArgument("NAME=FILE names an array of a group, and this is an array%s", hint)
+}
+
 // appendArguments checks the arguments: any number of files for an array, of names and
 // files for a group.
 func appendArguments(cmd *cobra.Command, args []string) error {
 	if len(args) < 3 {
 		return arguments("NODE", "[FILE]")(cmd, args)
+	}
+	if slices.Contains(args[1:], "") {
+		return errors.New("FILE is empty: is a variable of the shell not set?")
 	}
 	named := strings.Contains(args[1], "=")
 	for _, arg := range args[2:] {
@@ -119,6 +142,9 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	}
 	defer a.Close()
 	rehearseIn(cmd, a.Hierarchy())
+	if a.Rank() == 0 {
+		return badArgument("it is one value, without an axis that could grow; varve write %s --value V replaces it", asWord(location))
+	}
 	at, err := axisOfArray(axisText, a)
 	if err != nil {
 		return err

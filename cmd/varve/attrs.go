@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -17,14 +18,13 @@ func newAttributesCommand() *cobra.Command {
 		Short: "Show or change the user attributes of a node",
 		Long: `Show or change the user attributes of a node.
 
-varve attrs NODE shows all attributes, get KEY shows one. JSON is the value: 4, true, '[1, 2]'; text has quotes of its own, '"K"'.
-Put -- before the node if the value begins with -.
+varve attrs NODE shows all attributes, get KEY shows one. JSON is the value: 4, -5, true, '[1, 2]'; text has quotes of its own, '"K"'.
 
 ` + missingHelp,
 		Example: `  varve attrs era5.zarr/t2m
   varve attrs era5.zarr/t2m get units
   varve attrs era5.zarr/t2m set units '"K"'
-  varve attrs -- era5.zarr/t2m set offset -5`,
+  varve attrs era5.zarr/t2m set offset -5`,
 		Args:              attributeArguments,
 		ValidArgsFunction: completeNode,
 	}
@@ -65,6 +65,11 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	if verb == "set" {
 		if _, err := strictjson.Parse([]byte(args[1]), anyDepth); err != nil {
 			return badUsage("attribute %q: %q is not JSON (a text needs its quotes, '\"K\"'): %w", args[0], args[1], err)
+		}
+		if args[0] == own.GrowthAttribute {
+			if err := followable([]byte(args[1])); err != nil {
+				return err
+			}
 		}
 	}
 	opt := writing(cmd)

@@ -54,6 +54,18 @@ func parseCodecs(text string) ([]metadata.Extension, error) {
 	return chain, nil
 }
 
+// codecsMeant returns how what is no chain of codecs is given: a compressor by its flag,
+// anything else as a list.
+func codecsMeant(text string) string {
+	if _, err := parseCompressor(text); err == nil {
+		return fmt.Sprintf(" (is --compressor %s meant?)", text)
+	}
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return ""
+	}
+	return ` (write a list, as '["bytes","zstd"]')`
+}
+
 // compressed returns the codec that makes bytes of elements, and a compressor: zstd:3,
 // gzip:5 or none.
 func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -64,6 +65,9 @@ func parseChunking(text string) (chunking, error) {
 	if strings.HasPrefix(text, "{") {
 		e, err := parseChunkGrid(text)
 		c.object = &e
+		if err != nil && !strings.Contains(text, `"name"`) {
+			err = fmt.Errorf("%w; lengths stand in the order of the axes and have no names, as 10,20", err)
+		}
 		return c, err
 	}
 	if rest, ok := strings.CutPrefix(text, "bounded:"); ok {
@@ -86,7 +90,7 @@ func parseChunking(text string) (chunking, error) {
 	v, err := chunksJSON(text)
 	if err != nil && !strings.HasPrefix(c.text, "[") {
 		return c, fmt.Errorf("it is none of auto, a size as 8MiB, calendar:month, calendar:year, groups:FILE, bounded:[…], and no number, list or object either%s",
-			cmp.Or(listMeant(text), sizeMeant(text), wordMeant(text)))
+			cmp.Or(listMeant(text), unnamedMeant(text), sizeMeant(text), wordMeant(text)))
 	}
 	if err == nil && v.Kind() == strictjson.Array && hasWords(v) {
 		c.axes, err = axisTexts(v)
@@ -94,6 +98,22 @@ func parseChunking(text string) (chunking, error) {
 	}
 	c.lengths = text
 	return c, err
+}
+
+// namedLengths finds lengths with the names of dimensions.
+var namedLengths = regexp.MustCompile(`^\s*\w+\s*=\s*\d+(\s*,\s*\w+\s*=\s*\d+)*\s*$`)
+
+// unnamedMeant returns the lengths of a text in which they have names.
+func unnamedMeant(text string) string {
+	if !namedLengths.MatchString(text) {
+		return ""
+	}
+	var lengths []string
+	for part := range strings.SplitSeq(text, ",") {
+		_, length, _ := strings.Cut(part, "=")
+		lengths = append(lengths, strings.TrimSpace(length))
+	}
+	return fmt.Sprintf(" (lengths stand in the order of the axes and have no names: is %s meant?)", strings.Join(lengths, ","))
 }
 
 // wordMeant returns which word for chunks may be meant.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 
 	"varve.dev/zarr"
@@ -27,6 +28,9 @@ const mostTimes = 1 << 24
 // has it.
 func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
 	a, err := openSeen(ctx, location, opt)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--time: %w%s", err, besideMeant(ctx, sameNode(location)))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
 	}

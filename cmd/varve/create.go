@@ -82,9 +82,9 @@ elsewhere. If the values of --from cannot be written, the new array is deleted a
 	checkedVar(f, &c.codecs, "codecs", "", "the chain of codecs as `JSON` list, with --shards that of inner chunks", syntax(parseCodecs))
 	checkedVar(f, &c.compressor, "compressor", "", "the `COMPRESSOR` behind the codec bytes: zstd:3, gzip:5 or none; zstd by default", syntax(parseCompressor))
 	checkedVar(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of the keys of chunks: default/, default., v2. or v2/", syntax(keyEncoding))
-	f.StringVar(&c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none")
+	checkedVar(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, as time,lat; an empty name is none", syntax(parseNames))
 	checkedVar(f, &c.attributes, "attributes", "", "user attributes as `JSON` object", syntax(parseAttributes))
-	f.StringVar(&c.from, "from", "", "take shape, type and values from `FILE`, which is .npy")
+	checkedVar(f, &c.from, "from", "", "take shape, type and values from `FILE`, which is .npy", fileName)
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "remove what is there first, with everything below it")
@@ -305,7 +305,7 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if err := c.cut(cmd, location, s); err != nil {
 		return err
 	}
-	if err := c.fillValue(s); err != nil {
+	if err := c.fillValue(cmd, s); err != nil {
 		return err
 	}
 	noteYear(cmd, location, s.Type, "--fill", c.fill)
@@ -315,8 +315,8 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if s.KeyEncoding, err = keyEncoding(c.keys); err != nil {
 		return err
 	}
-	if c.names != "" {
-		s.DimensionNames = strings.Split(c.names, ",")
+	if s.DimensionNames, err = parseNames(c.names); err != nil {
+		return badUsage("--dimension-names: %w", err)
 	}
 	if s.Attributes, err = c.attributesJSON(); err != nil {
 		return err
@@ -327,8 +327,8 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 // fillValue adds the fill value to a specification. The word null is the null of format
 // 2, which info tells without quotes; as text it needs them there. Format 3 has no null,
 // so that the word is text where the type is.
-func (c *creation) fillValue(s *zarr.Spec) error {
-	if c.fill == "" {
+func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
+	if c.fill == "" && !cmd.Flags().Changed("fill") {
 		return nil
 	}
 	if c.format == 2 && c.fill == "null" {

@@ -21,6 +21,8 @@ type dataType struct {
 // "<f8"]].
 func parseType(text string) (dataType, error) {
 	switch trimmed := strings.TrimSpace(text); {
+	case trimmed == "":
+		return dataType{}, errors.New("the name of a type is needed, as float32")
 	case strings.HasPrefix(trimmed, "{"):
 		e, err := metadata.ParseExtension([]byte(trimmed), metadata.Limits{})
 		if err != nil {

@@ -47,7 +47,7 @@ What the appends wrote is observed in the directory and not computed. The archiv
   varve demo my-copy --from era5.zarr/t2m`,
 		Args: arguments("[DIR]"),
 	}
-	c.Flags().StringVar(&from, "from", "", "the `NODE` to copy: an array, or a group whose first array is taken")
+	checkedVar(c.Flags(), &from, "from", "", "the `NODE` to copy: an array, or a group whose first array is taken", needed("the location of a node"))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := "varve-demo"
 		if len(args) == 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -20,6 +21,34 @@ const noNames = "no dimension names"
 // mostNeighbors is how many members of a group are looked at for one that names its
 // dimensions.
 const mostNeighbors = 100
+
+// parseNames reads the names of dimensions with commas between them. Space around a name
+// is no part of it, as in other lists. Empty text has none.
+func parseNames(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	const foreign = `[](){}"'`
+	names := strings.Split(text, ",")
+	plain := make([]string, len(names))
+	for i, n := range names {
+		names[i] = strings.TrimSpace(n)
+		plain[i] = strings.TrimSpace(strings.Map(func(r rune) rune {
+			if strings.ContainsRune(foreign, r) {
+				return -1
+			}
+			return r
+		}, n))
+	}
+	if strings.ContainsAny(text, foreign) {
+		hint := ""
+		if list := strings.Join(plain, ","); strings.Trim(list, ",") != "" {
+			hint = fmt.Sprintf(" (is %s meant?)", asWord(list))
+		}
+		return nil, fmt.Errorf("names have no brackets and no quotes%s", hint)
+	}
+	return names, nil
+}
 
 // unnamed returns why xarray finds no name for each axis of an array with such a
 // document, "" where it does. In format 2 names are in an attribute, in format 3 in the

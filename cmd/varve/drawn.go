@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -110,6 +112,19 @@ func (f *gridFlags) described(how grid.ParseOptions) (*drawn, error) {
 func parseChunkGrid(text string) (metadata.Extension, error) {
 	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
 	return e, known(err)
+}
+
+// chunkGridMeant returns the chunk_grid object that may be meant by lengths, or an
+// example where something else stands in its place.
+func chunkGridMeant(text string) string {
+	lengths, err := parseShape(strings.Trim(text, "[]() "))
+	switch {
+	case err == nil && len(lengths) > 0:
+		return fmt.Sprintf(` (is '{"name":"regular","configuration":{"chunk_shape":%s}}' meant?)`, jsonText(lengths))
+	case strings.HasPrefix(strings.TrimSpace(text), "{"):
+		return ""
+	}
+	return ` (write the whole object, as '{"name":"regular","configuration":{"chunk_shape":[10,20]}}')`
 }
 
 // chosenAxes returns the axes of --axes, nil where the choice is left to the drawing.

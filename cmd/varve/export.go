@@ -63,7 +63,8 @@ float64. Booleans and text stay as they are stored.`,
 	}
 	sel, decoded := selectionFlag(c), decodeFlag(c)
 	name := formatFlag(c, rawFormat, npyFormat, csvFormat, jsonFormat)
-	output := c.Flags().StringP("output", "o", "", "the `FILE` to write; standard output by default")
+	output := new(string)
+	c.Flags().VarP(checkedText{output, fileName}, "output", "o", "the `FILE` to write; standard output by default")
 	header := c.Flags().Bool("header", false, "of csv: begin with a line of names, and lines with the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(cmd, args[0], *sel, *name, *output, *decoded, *header)
@@ -205,6 +206,8 @@ func otherFormat(file string, read bool) string {
 		return fmt.Sprintf("; NetCDF is not read here: in Python, xarray.open_dataset(%q).to_zarr(%q)", base, withoutExtension(file)+".zarr")
 	case slices.Contains(netCDF, ext):
 		return fmt.Sprintf("; NetCDF is not written here: in Python, xarray.open_zarr(GROUP).to_netcdf(%q)", base)
+	case ext == ".zarr" && !read:
+		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", asWord(file))
 	case ext == ".npz":
 		return "; .npz is an archive of .npy files, which unzip takes out"
 	case ext == ".gz" || ext == ".zst" || ext == ".bz2" || ext == ".xz":

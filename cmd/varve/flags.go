@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -44,6 +45,16 @@ func (c checkedText) Type() string { return "string" }
 func checkedVar(f *pflag.FlagSet, p *string, name, value, usage string, check func(string) error) {
 	*p = value
 	f.Var(checkedText{p, check}, name, usage)
+}
+
+// needed returns the check for a text that may not be empty; meaning says what it is.
+func needed(meaning string) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return fmt.Errorf("%s is needed: is a variable of the shell not set?", meaning)
+		}
+		return nil
+	}
 }
 
 // syntax returns the check that a parser makes of a text.
@@ -112,7 +123,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		if slices.Contains([]string{"csv", "npy", "json", "raw"}, name) && cmd.Flags().Lookup("format") != nil {
 			return fmt.Errorf("%w (is --format %s meant?)", err, name)
 		}
-		return fmt.Errorf("%w%s", err, meant("--"+name, known))
+		if shorts := unknown.GetSpecifiedShortnames(); shorts != "" {
+			return fmt.Errorf("%w%s", err, numberMeant(cmd, shorts))
+		}
+		return fmt.Errorf("%w%s", err, cmp.Or(flagElsewhere(cmd, name), meant("--"+name, known)))
 	}
 	var missing *pflag.ValueRequiredError
 	if errors.As(err, &missing) {
@@ -128,7 +142,16 @@ func flagError(cmd *cobra.Command, err error) error {
 	if cmd.Flags().Lookup(strings.TrimPrefix(value.GetValue(), "--")) != nil && strings.HasPrefix(value.GetValue(), "--") {
 		return fmt.Errorf("--%s needs a value, and %s follows it", flag.Name, value.GetValue())
 	}
-	if errors.As(err, &number) {
+	switch {
+	case errors.Is(err, errTwice) && flag.Name == "select":
+		return fmt.Errorf("--select: %w: items have commas between them, as time=0:10,lat=3", errTwice)
+	case errors.Is(err, errTwice):
+		return fmt.Errorf("--%s: %w", flag.Name, errTwice)
+	case errors.As(err, &number) && flag.Value.Type() == "bool":
+		return fmt.Errorf("--%s: %q is neither true nor false; --%s alone is true", flag.Name, value.GetValue(), flag.Name)
+	case errors.As(err, &number) && flag.Name == "zarr-format":
+		return fmt.Errorf("--%s: 2 and 3 are known%s", flag.Name, meant(value.GetValue(), []string{"2", "3"}))
+	case errors.As(err, &number):
 		return fmt.Errorf("--%s: %q is no whole number that fits", flag.Name, value.GetValue())
 	}
 	return fmt.Errorf("--%s %q: %w%s", flag.Name, shorten(value.GetValue(), 200), value.Unwrap(), valueMeant(flag.Name, value.GetValue(), value.Unwrap()))
@@ -148,6 +171,10 @@ func valueMeant(flag, value string, err error) string {
 		return meant(value, []string{"standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian"})
 	case flag == experimentalFlag:
 		return meant(value, experimentNames())
+	case flag == "codecs":
+		return codecsMeant(value)
+	case flag == "chunk-grid":
+		return chunkGridMeant(value)
 	case flag == "chunk-key-encoding":
 		return meant(value, []string{"default/", "default.", "v2.", "v2/"})
 	case flag == "target" || flag == limitFlag:
@@ -171,7 +198,9 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	}
 	f := cmd.Flags()
 	extra := strings.Join(args[most:], ",")
-	switch shape := f.Lookup("shape"); {
+	switch shape, whole := f.Lookup("shape"), listContinued(cmd, args[most]); {
+	case whole != "":
+		return fmt.Sprintf(" (a list has commas and no spaces: is %s meant?)", whole)
 	case f.Lookup("output") != nil && filepath.Ext(extra) != "" && len(args) == most+1:
 		return fmt.Sprintf(" (is -o %s meant?)", extra)
 	case shape != nil && shape.Changed && isList(extra):

@@ -39,8 +39,43 @@ func placeMeant(location string) string {
 		return " (a shell puts the home folder in place of ~ where it stands without quotes)"
 	case filepath.Separator == '/' && strings.Contains(location, `\`):
 		return fmt.Sprintf(" (folders are separated by /, as in %s)", strings.ReplaceAll(location, `\`, "/"))
-	case namesServer(location):
-		return fmt.Sprintf(" (is https://%s meant?)", location)
+	case strings.ContainsAny(location, "*?") && !strings.Contains(location, "://"):
+		return " (no node has that name; a shell puts names in place of a pattern if it stands without quotes and some match)"
+	}
+	var places []string
+	if near := folderMeant(sameNode(location)); near != "" {
+		places = append(places, near)
+	}
+	if namesServer(location) {
+		places = append(places, "https://"+location)
+	}
+	if len(places) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (is %s meant?)", strings.Join(places, " or "))
+}
+
+// folderMeant returns a location in which a node with a near name replaces the first
+// folder that is not there; "" where no name is near.
+func folderMeant(location string) string {
+	if strings.Contains(location, "://") {
+		return ""
+	}
+	parts := strings.Split(location, "/")
+	for i, part := range parts[:len(parts)-1] {
+		if part == "" || isThere(localPath(strings.Join(parts[:i+1], "/"))) {
+			continue
+		}
+		folder := strings.Join(parts[:i], "/")
+		if i > 0 && folder == "" {
+			folder = "/"
+		}
+		near := nearest(part, nearNodes(localPath(folder), part))
+		if len(near) == 0 {
+			return ""
+		}
+		parts[i] = near[0]
+		return strings.Join(parts, "/")
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -100,19 +101,36 @@ func selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 	mask := func(name string) (selection.Mask, error) { return readMask(ctx, name) }
 	sel, err := selection.Parser{Names: names, Mask: mask, Lookup: find}.Parse(text)
 	if err != nil {
-		return nil, badArgument("--select %q: %w%s", text, err, selectionHint(ctx, a, err))
+		wrong := errors.Is(err, selection.ErrInvalid) || errors.Is(err, zarr.ErrInvalidArgument)
+		if plain := punctuated(text); wrong && plain != text && selection.Syntax(plain) == nil {
+			return nil, badArgument("--select %q: = stands behind a name, and commas stand between items (is '%s' meant?)", text, plain)
+		}
+		return nil, badArgument("--select %q: %w%s", text, err, selectionHint(ctx, a, text, err))
 	}
 	v, err := a.View(sel)
 	var e *zarr.Error
-	if hint := selectionHint(ctx, a, err); hint != "" && errors.As(err, &e) {
+	if hint := selectionHint(ctx, a, text, err); hint != "" && errors.As(err, &e) {
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
 	}
 	return v, err
 }
 
+// separators find what stands between items of a selection in place of a comma.
+var separators = regexp.MustCompile(`\s*;\s*|\s+(\w+=)`)
+
+// punctuated returns the text of a selection with one = behind a name, and with commas
+// between items.
+func punctuated(text string) string {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") || strings.Contains(text, `"`) {
+		return text
+	}
+	text = strings.ReplaceAll(text, "==", "=")
+	return separators.ReplaceAllString(text, ",$1")
+}
+
 // selectionHint returns what may be meant by a selection that is refused: a name like
 // another one, or a coordinate value that was taken for an index.
-func selectionHint(ctx context.Context, a *zarr.Array, err error) string {
+func selectionHint(ctx context.Context, a *zarr.Array, text string, err error) string {
 	var name *selection.NameError
 	var axis *grid.AxisError
 	var index *selection.IndexError
@@ -131,10 +149,21 @@ func selectionHint(ctx context.Context, a *zarr.Array, err error) string {
 		return ""
 	}
 	defer c.Close()
-	if ways := waysByValue(c, dimension, index.Index); ways != "" {
+	// A number without a name is meant as an index, unless the coordinate has it.
+	ways := waysByValue(c, dimension, index.Index)
+	if ways != "" && (strings.Contains(text, dimension) || hasValue(ctx, a, dimension, ways)) {
 		return fmt.Sprintf(" (a whole number is an index; the coordinate value is %s)", ways)
 	}
 	return ""
+}
+
+// hasValue reports whether an array has elements along a dimension that the last of the
+// ways to write a coordinate value selects.
+func hasValue(ctx context.Context, a *zarr.Array, dimension, ways string) bool {
+	find := func(_ string, v selection.Values) (selection.Item, error) { return lookup(ctx, a, dimension, v) }
+	way := ways[strings.LastIndex(ways, " ")+1:]
+	_, err := selection.Parser{Names: a.DimensionNames(), Lookup: find}.Parse(way)
+	return err == nil
 }
 
 // waysByValue returns how a whole number is written that is a value of a coordinate.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,22 +45,31 @@ func meantNode(cmd *cobra.Command, err error) error {
 		e.Err = fmt.Errorf("%w (varve create %s --group makes the folder a group)", e.Err, at)
 		return err
 	}
+	if hint := besideMeant(cmd.Context(), at); hint != "" {
+		e.Err = fmt.Errorf("%w%s", e.Err, hint)
+	}
+	return err
+}
+
+// besideMeant returns which node beside a location may be meant by it.
+func besideMeant(ctx context.Context, at string) string {
 	group, name := path.Split(at)
 	var members []string
 	if group != "" && name != "" {
-		members = memberPaths(cmd.Context(), sameNode(group), "")
+		members = memberPaths(ctx, sameNode(group), "")
 		for i, m := range members {
 			members[i] = m[strings.LastIndexByte(m, '/')+1:]
 		}
 	}
-	hint := meant(name, members)
 	if members == nil && !strings.Contains(at, "://") {
-		hint = meant(name, slices.DeleteFunc(nodesIn(localPath(group)), func(n string) bool { return distance(n, name) > mostOff }))
+		return meant(name, nearNodes(localPath(group), name))
 	}
-	if hint != "" {
-		e.Err = fmt.Errorf("%w%s", e.Err, hint)
-	}
-	return err
+	return meant(name, members)
+}
+
+// nearNodes returns the nodes right in a folder whose names hardly differ from a name.
+func nearNodes(folder, name string) []string {
+	return slices.DeleteFunc(nodesIn(folder), func(n string) bool { return distance(n, name) > mostOff })
 }
 
 // otherMeant returns what may be meant by the location of a node that cannot be opened,
@@ -117,8 +127,12 @@ func holdsNodes(at string) bool {
 // mostNear is how many words are proposed.
 const mostNear = 3
 
+// leastBegun is how many letters a word has at least that a longer one may stand for.
+const leastBegun = 3
+
 // nearest returns the known words that are nearest to a word: those that differ by fewest
-// letters, up to one in three, or else those that begin with it.
+// letters, up to one in three, or else those that begin with it, or that it begins with,
+// as latitude begins with lat.
 func nearest(word string, known []string) []string {
 	var near []string
 	least := max(1, len([]rune(word))/3)
@@ -135,6 +149,13 @@ func nearest(word string, known []string) []string {
 	if len(near) == 0 && len(word) > 1 {
 		for _, k := range known {
 			if strings.HasPrefix(strings.ToLower(k), strings.ToLower(word)) && k != word {
+				near = append(near, k)
+			}
+		}
+	}
+	if len(near) == 0 {
+		for _, k := range known {
+			if len(k) >= leastBegun && strings.HasPrefix(strings.ToLower(word), strings.ToLower(k)) && k != word {
 				near = append(near, k)
 			}
 		}

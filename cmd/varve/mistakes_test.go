@@ -19,6 +19,12 @@ func newMistakes(t *testing.T) {
 	must(t, "", "create", "g", "--group")
 	must(t, "", "create", "g/t2m", "--shape", "4,5", "--dtype", "float32")
 	must(t, "", "create", "there.org/a", "--group")
+	must(t, "", "create", "era5.zarr/t2m", "--shape", "4", "--dtype", "float64")
+	must(t, "", "create", "twins", "--shape", "4,4", "--dtype", "int32", "--dimension-names", "x,x")
+	must(t, "", "create", "tg", "--group")
+	must(t, "", "create", "tg/twins", "--shape", "4,4", "--dtype", "int32", "--dimension-names", "x,x")
+	must(t, "", "create", "one", "--shape", "", "--dtype", "int32")
+	must(t, "", "create", "yes", "--shape", "2", "--dtype", "bool")
 	file := func(name string, h npy.Header) string {
 		n, _ := h.Bytes()
 		data, err := os.ReadFile(npyFile(t, h, make([]byte, n)))
@@ -31,6 +37,7 @@ func newMistakes(t *testing.T) {
 	ok := file("ok.npy", npy.Header{Type: dtype.Of[int32](), Shape: []int64{4, 5}})
 	file("f8.npy", npy.Header{Type: dtype.Of[float64](), Shape: []int64{4, 5}})
 	file("turned.npy", npy.Header{Type: dtype.Of[int32](), Shape: []int64{5, 4}})
+	overwrite(t, "days/notes.txt", "no chunk")
 	overwrite(t, "object.npy", strings.Replace(ok, "'<i4'", "'|O' ", 1))
 	overwrite(t, "short.npy", ok[:len(ok)-7])
 	overwrite(t, "npz.npy", "PK\x03\x04")
@@ -134,7 +141,21 @@ func TestMistakes(t *testing.T) {
 		{`cat a --select {"ortogonal":[[1]]}`, 2, "is orthogonal meant?"},
 		{"export a x2.csv", 2, "is -o x2.csv meant?"},
 		{"export a --csv", 2, "is --format csv meant?"},
+		{"resize twins x=5", 1, "several dimensions have that name; give --shape"},
+		{"resize tg x=5", 1, `resize tg/twins: dimension "x": several dimensions have that name`},
+		{"cat a --select latitude=0", 1, "(there are lat, time) (is lat meant?)"},
+		{"cat a --select lat==0", 1, "is 'lat=0' meant?"},
+		{"cat a --select lat=0;time=1", 1, "is 'lat=0,time=1' meant?"},
+		{"append era5.zarr/t2m t2m=ok.npy", 1, "is varve append era5.zarr t2m=ok.npy meant?"},
+		{"append one ok.npy", 1, "without an axis that could grow; varve write one --value V"},
+		{"append a era5.zarr/t2m", 1, `(varve export era5.zarr/t2m -o FILE.npy), and then convert them, in NumPy with x.astype("int32")`},
+		{"write yes --value True", 1, "is true meant?"},
+		{"create a2 --shape 4 --dtype int8 --chunks calendar:month --time tine", 1, "nothing is here"},
+		{"create era5.zarr/b --shape 4 --dtype int8 --chunks calendar:month --time t2n", 1, "nothing is here (is t2m meant?)"},
 		// Places.
+		{"info era5.zar/t2m", 1, "is era5.zarr/t2m or https://era5.zar/t2m meant?"},
+		{"info *.zarr", 1, "a shell puts names in place of a pattern"},
+		{"create days --shape 10 --dtype int8", 1, "notes.txt is there, which is no part of a Zarr node; remove it, or choose another place"},
 		{"cat g", 1, "it is a group, not an array (name an array in it, as g/t2m)"},
 		{"consolidate a", 1, "it is an array, not a group"},
 		{`info data\a.zarr`, 1, "as in data/a.zarr"},
@@ -182,6 +203,9 @@ func TestMistakes(t *testing.T) {
 		if status != c.status || out != "" || !strings.Contains(errs, c.want) || lines > 2 || packageName.MatchString(errs) {
 			t.Errorf("%s: status %d, %s%s, want %q", c.line, status, out, errs, c.want)
 		}
+	}
+	if _, errs, status := execute(t, "", "create", "new", "--shape", "3", "--dtype", "int8", "--fill", ""); status != 1 || !strings.Contains(errs, `--fill : value ""`) {
+		t.Errorf("status %d, %s", status, errs)
 	}
 	if _, errs, status := execute(t, "", "info", ""); status != 2 || !strings.Contains(errs, "NODE is empty") {
 		t.Errorf("status %d, %s", status, errs)

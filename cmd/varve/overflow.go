@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"varve.dev/zarr/dtype"
@@ -13,10 +16,61 @@ import (
 // such numbers are infinite, as other programs read them.
 func parseGiven(t dtype.Type, text string) ([]byte, error) {
 	elem, err := t.ParseText(text)
+	if err != nil {
+		other, ok := respelled(t, text)
+		if !ok {
+			return nil, fmt.Errorf("%w%s", err, boolMeant(t, text))
+		}
+		elem, err = t.ParseText(other)
+	}
 	if err == nil {
 		err = refuseOverflow(t, elem, text)
 	}
 	return elem, err
+}
+
+// decimal finds a number that may begin with a plus, or begin or end with its point.
+var decimal = regexp.MustCompile(`^([+-]?)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)$`)
+
+// respelled returns a value that people write in another way as metadata spells it: .5 as
+// 0.5, 5. as 5.0, +5 as 5, and 6h as the number of units that a length of time is. It is
+// false if it knows no other spelling.
+func respelled(t dtype.Type, text string) (string, bool) {
+	text = strings.TrimSpace(text)
+	switch t.Kind() {
+	case dtype.Int, dtype.Uint:
+		rest, plus := strings.CutPrefix(text, "+")
+		return rest, plus && isNumber(rest)
+	case dtype.Float:
+		p := decimal.FindStringSubmatch(text)
+		if p == nil || p[2]+p[4] == "" {
+			return "", false
+		}
+		number := strings.TrimPrefix(p[1], "+") + cmp.Or(p[2], "0")
+		if p[3] != "" {
+			number += "." + cmp.Or(p[4], "0")
+		}
+		return number + p[5], true
+	case dtype.Timedelta:
+		one, ok := t.Duration(1)
+		length, err := parseDuration(text)
+		if n := length / float64(one); ok && err == nil && strings.ContainsAny(text, "0123456789") && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+			return strconv.FormatInt(int64(n), 10), true
+		}
+	}
+	return "", false
+}
+
+// boolMeant returns which of true and false is meant by another spelling of it.
+func boolMeant(t dtype.Type, text string) string {
+	if t.Kind() != dtype.Bool {
+		return ""
+	}
+	lower := strings.ToLower(strings.TrimSpace(text))
+	if lower == "true" || lower == "false" {
+		return fmt.Sprintf(" (is %s meant?)", lower)
+	}
+	return meant(lower, []string{"true", "false"})
 }
 
 // refuseOverflow refuses an element that has more infinite numbers than its text spells.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -83,9 +82,4 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *drawn) error {
 }
 
 // fileName is the check for the name of a file.
-func fileName(file string) error {
-	if file == "" {
-		return errors.New("the name of a file is needed")
-	}
-	return nil
-}
+func fileName(file string) error { return needed("the name of a file")(file) }

@@ -31,8 +31,8 @@ array. One whose program has ended stays: publish it where all its parts are wri
 		ValidArgsFunction: completeNode,
 	}
 	f := new(reservationFlags)
-	c.Flags().StringVar(&f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it")
-	c.Flags().StringVar(&f.publish, "publish", "", "make visible what was written to the reservation `ID`; all of its chunks have to be there")
+	checkedVar(c.Flags(), &f.cancel, "cancel", "", "give up the reservation `ID`, and delete what was written to it", needed("the ID of a reservation"))
+	checkedVar(c.Flags(), &f.publish, "publish", "", "make visible what was written to the reservation `ID`; all of its chunks have to be there", needed("the ID of a reservation"))
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --cancel deletes")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and show what would be")
 	c.RunE = func(cmd *cobra.Command, args []string) error {

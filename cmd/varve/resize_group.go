@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,17 +42,22 @@ func parseLengths(args []string) ([]dimensionLength, error) {
 }
 
 // reshape returns the shape of an array after dimensions have changed their lengths, and
-// how many of them it has.
-func reshape(a *zarr.Array, lengths []dimensionLength) (shape []int64, has int) {
+// how many of them it has. It refuses a name that several dimensions have.
+func reshape(a *zarr.Array, lengths []dimensionLength) (shape []int64, has int, err error) {
 	shape = a.Shape()
 	names := a.DimensionNames()
 	for _, d := range lengths {
-		if i := slices.Index(names, d.name); i >= 0 {
-			shape[i] = d.length
-			has++
+		i := slices.Index(names, d.name)
+		if i < 0 {
+			continue
 		}
+		if slices.Contains(names[i+1:], d.name) {
+			return nil, 0, badArgument("dimension %q: several dimensions have that name; give --shape", d.name)
+		}
+		shape[i] = d.length
+		has++
 	}
-	return shape, has
+	return shape, has, nil
 }
 
 // resizeNamed changes the lengths of dimensions: of an array, or of all arrays right
@@ -72,9 +78,9 @@ func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c
 	if err != nil {
 		return err
 	}
-	shape, has := reshape(a, lengths)
+	shape, has, err := reshape(a, lengths)
 	names := a.DimensionNames()
-	if err := a.Close(); err != nil {
+	if err := cmp.Or(err, a.Close()); err != nil {
 		return err
 	}
 	if has < len(lengths) {
@@ -179,7 +185,11 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 			return nil, err
 		}
 		known = append(known, a.DimensionNames()...)
-		if shape, has := reshape(a, lengths); has > 0 {
+		shape, has, err := reshape(a, lengths)
+		if err != nil {
+			return nil, on(cmd.Name(), sameNode(location)+"/"+m.Path, err)
+		}
+		if has > 0 {
 			r := &resized{m.Path, sameNode(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
 			r.opt.Expect = r.before // another writer's growth is not taken back
 			arrays = append(arrays, r)

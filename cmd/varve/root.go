@@ -19,7 +19,11 @@ type streams struct {
 func run(ctx context.Context, args []string, s streams) int {
 	root := newRoot()
 	s = withConsole(s)
-	root.SetArgs(args)
+	ctx = withLine(ctx, args)
+	root.SetArgs(numberLast(args))
+	if len(args) > 0 && !strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		onlyOnce(root)
+	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
@@ -132,7 +136,11 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if _, ok := topicOf(args[0]); ok {
 		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
-	return fmt.Errorf("there is no command %q%s", args[0], meant(args[0], append(commandNames(cmd), "help", "completion")))
+	hint := meant(args[0], append(commandNames(cmd), "help", "completion"))
+	if hint == "" && !cmd.HasParent() && (isNodeLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
+		hint = fmt.Sprintf(" (is varve info %s meant?)", asWord(withoutSecrets(args[0])))
+	}
+	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }
 
 // arguments checks the number of a command's arguments by their names; those that may be
@@ -145,8 +153,10 @@ func arguments(names ...string) cobra.PositionalArgs {
 		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
 			return fmt.Errorf("%s is missing", names[len(args)])
 		}
-		if len(args) > 0 && args[0] == "" {
-			return fmt.Errorf("%s is empty: is a variable of the shell not set?", names[0])
+		for i, arg := range args {
+			if name := strings.Trim(names[i], "[]"); arg == "" && name != "KEY" && name != "JSON" {
+				return fmt.Errorf("%s is empty: is a variable of the shell not set?", name)
+			}
 		}
 		return nil
 	}

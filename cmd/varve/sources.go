@@ -102,7 +102,8 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *value
 	switch {
 	case err != nil:
 	case !t.IsZero() && src.typ != t:
-		err = badArgument("%s has elements of type %s, the array %s", location, typeText(src.typ), typeText(t))
+		err = badArgument("%s has elements of type %s, the array %s%s", location, typeText(src.typ), typeText(t),
+			astype(t, fmt.Sprintf("export them first (varve export %s -o FILE.npy)", asWord(location))))
 	case src.bytes == tooMany:
 		err = fmt.Errorf("%w: the bytes of %s", zarr.ErrOverflow, location)
 	default:

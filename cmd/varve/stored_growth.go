@@ -34,13 +34,21 @@ func growthOf(a *zarr.Array) (s storedGrowth, axis int, found bool, err error) {
 	if err != nil || !found {
 		return s, 0, false, err
 	}
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, 0, true, s.malformed("it is no object with the texts policy, time, start, step and calendar")
+	if err := s.read(raw); err != nil {
+		return s, 0, true, err
 	}
 	if axis, err = s.axis(a); err != nil {
 		return s, 0, true, s.malformed(oneLine(err))
 	}
 	return s, axis, true, nil
+}
+
+// read reads the value of the attribute.
+func (s *storedGrowth) read(value []byte) error {
+	if err := json.Unmarshal(value, s); err != nil {
+		return s.malformed("it is no object with the texts policy, time, start, step and calendar")
+	}
+	return nil
 }
 
 func (s storedGrowth) axis(a *zarr.Array) (int, error) {
@@ -147,7 +155,19 @@ func (c *change) depart(cmd *cobra.Command, s storedGrowth, location string) {
 
 // storeGrowth adds the policy of --grow to the attributes of a new array.
 func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
-	if !cmd.Flags().Changed("grow") {
+	object, _ := s.Attributes.(json.RawMessage)
+	if len(object) == 0 {
+		object = json.RawMessage("{}")
+	}
+	value, there, err := metadata.Attribute(object, own.GrowthAttribute)
+	switch given := cmd.Flags().Changed("grow"); {
+	case err != nil:
+		return err
+	case given && there:
+		return badUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
+	case there:
+		return followable(value)
+	case !given:
 		return nil
 	}
 	p, err := parsePolicy(c.grow)
@@ -164,19 +184,26 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	if strings.Contains(v.Time, "/") {
 		return badArgument("--time %s: the policy of --grow is stored with the array, and finds a coordinate beside it only: give its name", v.Time)
 	}
-	value, err := json.Marshal(v)
-	if err != nil {
+	if value, err = json.Marshal(v); err != nil {
 		return err
-	}
-	object, _ := s.Attributes.(json.RawMessage)
-	if len(object) == 0 {
-		object = json.RawMessage("{}")
-	}
-	if _, there, err := metadata.Attribute(object, own.GrowthAttribute); err != nil || there {
-		return badUsage("--grow and the attribute %s exclude each other", own.GrowthAttribute)
 	}
 	raw, err := metadata.SetAttribute(object, own.GrowthAttribute, value)
 	s.Attributes = json.RawMessage(raw)
+	return err
+}
+
+// followable refuses a value of the attribute varve:growth that cannot be followed,
+// whatever array has it.
+func followable(value []byte) error {
+	var s storedGrowth
+	err := s.read(value)
+	if err == nil {
+		_, _, err = s.policy(nil)
+	}
+	var m *malformedGrowth
+	if errors.As(err, &m) {
+		return badUsage("attribute %s: %s", own.GrowthAttribute, m.why)
+	}
 	return err
 }
 

@@ -60,7 +60,13 @@ func (t *times) check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 func (t *times) steps() (calendar.Steps, error) {
 	s, err := calendar.ParseSteps(t.start, t.step, t.calendar)
 	if err != nil {
-		return s, badUsage("--start %s --step %s: %w", t.start, t.step, err)
+		hint := ""
+		if c, wrong := calendar.Parse(t.calendar); wrong == nil {
+			if _, wrong = calendar.ParseInstant(t.start, c); wrong != nil {
+				hint = dateMeant(t.start, c)
+			}
+		}
+		return s, badUsage("--start %s --step %s: %w%s", t.start, t.step, err, hint)
 	}
 	return s, nil
 }

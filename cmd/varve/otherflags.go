@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// flagsElsewhere are the flags that other programs and libraries have, by the name that
+// they have here. Of several names, the first that a command has is meant.
+var flagsElsewhere = map[string][]string{
+	"dims": {"dimension-names"}, "dim": {"dimension-names"}, "dimensions": {"dimension-names"}, "dim-names": {"dimension-names"},
+	"fill-value": {"fill"}, "attrs": {"attributes"}, "attribute": {"attributes"},
+	"data-type": {"dtype"}, "datatype": {"dtype"}, "type": {"dtype"},
+	"format": {"zarr-format"}, "zarr-version": {"zarr-format"}, "version": {"zarr-format"},
+	"chunk-shape": {"chunks"}, "chunk-size": {"chunks"}, "chunk": {"chunks"}, "shard-shape": {"shards"}, "shard": {"shards"},
+	"compression": {"compressor"}, "codec": {"codecs"}, "filters": {"codecs"},
+	"out": {"output"}, "output-file": {"output"}, "sel": {"select"}, "isel": {"select"}, "selection": {"select"},
+	"force": {"overwrite", "yes"},
+}
+
+// flagElsewhere returns what a command has for a flag that is known elsewhere, in
+// parentheses; "" where it has nothing.
+func flagElsewhere(cmd *cobra.Command, name string) string {
+	name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
+	if has(name) {
+		return fmt.Sprintf(" (is --%s meant?)", name)
+	}
+	for _, flag := range flagsElsewhere[name] {
+		if has(flag) {
+			return fmt.Sprintf(" (is --%s meant?)", flag)
+		}
+	}
+	switch {
+	case name == "order" && has("codecs"):
+		return ` (elements are in C order; the codec transpose stores them in another one: --codecs '[{"name":"transpose","configuration":{"order":[1,0]}},"bytes","zstd"]')`
+	case (name == "dimension-separator" || name == "dim-separator") && has("chunk-key-encoding"):
+		return " (--chunk-key-encoding has the separator: default/, default., v2. or v2/)"
+	}
+	return ""
+}
