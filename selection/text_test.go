@@ -139,7 +139,7 @@ func TestSyntax(t *testing.T) {
 	}
 	for _, text := range []string{"a", "0,", "1.5", "::0", "0:1:2:3", "=0", "x=", "x=...", "x=1, 2", "99999999999999999999", "{", "{}", `{"basic": "{}"}`,
 		`{"basic": "x=1, 2"}`, `{"mask": 3}`, `{"inner": true}`,
-		"1..2", "2024-12-25", "x=..", "x=1..2..3", "x=\"a", "x=\"a\"b", "x=\"\"", `{"orthogonal": ["1..2"]}`, `{"orthogonal": {"x": ".."}}`} {
+		"1..2", "2024-12-25", "x=..", "x=1..2..3", "x=\"a", "x=\"a\"b", "x=\"\"\"", `{"orthogonal": ["1..2"]}`, `{"orthogonal": {"x": ".."}}`} {
 		if err := selection.Syntax(text); !errors.Is(err, selection.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -24,7 +24,7 @@ func (v Values) String() string {
 	case v.IsRange():
 		return v.From + ".." + v.To
 	case v.Quoted:
-		return `"` + v.Is + `"`
+		return `"` + strings.ReplaceAll(v.Is, `"`, `""`) + `"`
 	}
 	return v.Is
 }
@@ -39,6 +39,7 @@ func (v Values) String() string {
 //	time=2024-12-25              the element whose value is nearest
 //	lat=10.0                     the same; lat=10 is an index
 //	station="5"                  an element by its label, quoted if it is a number
+//	station="a ""b"", c"         a label with quotes and a comma
 type Parser struct {
 	Names []string // of the axes, "" for one without
 	// Mask reads a mask. It is nil if there are none.
@@ -95,8 +96,8 @@ func parseValues(text string) (*Values, error) {
 		return nil, err
 	}
 	if rest == "" {
-		if from == "" {
-			return nil, errors.New("a value is empty")
+		if from == "" && !quoted {
+			return nil, errors.New("a value is empty; a label without characters is \"\"")
 		}
 		return &Values{Is: from, Quoted: quoted}, nil
 	}
@@ -127,12 +128,27 @@ func operand(text string) (value, rest string, quoted bool, err error) {
 		}
 		return strings.TrimSpace(text[:i]), text[i:], false, nil
 	}
-	value, rest, closed := strings.Cut(after, `"`)
+	value, rest, closed := closeQuote(after)
 	rest = strings.TrimSpace(rest)
 	if !closed || rest != "" && !strings.HasPrefix(rest, "..") {
 		return "", "", true, errors.New("a quote is not closed, or something follows it")
 	}
 	return value, rest, true, nil
+}
+
+// closeQuote cuts text, which follows a quote, at the quote that closes it. A quote that
+// is doubled is one of the value.
+func closeQuote(text string) (value, rest string, closed bool) {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] != '"':
+		case strings.HasPrefix(text[i+1:], `"`):
+			i++
+		default:
+			return strings.ReplaceAll(text[:i], `""`, `"`), text[i+1:], true
+		}
+	}
+	return "", "", false
 }
 
 // splitItems splits a selection at the commas outside quotes.

@@ -27,6 +27,12 @@ func TestValues(t *testing.T) {
 		"x=oslo":                                 {Is: "oslo"},
 		`x="5"`:                                  {Is: "5", Quoted: true},
 		`x="a,b..c"`:                             {Is: "a,b..c", Quoted: true},
+		`x=""`:                                   {Is: "", Quoted: true},
+		`x="a ""b"", c"`:                         {Is: `a "b", c`, Quoted: true},
+		`x=""""`:                                 {Is: `"`, Quoted: true},
+		`x=q"u`:                                  {Is: `q"u`},
+		`x=" lead"`:                              {Is: " lead", Quoted: true},
+		`{"orthogonal": {"x": "\" lead\""}}`:     {Is: " lead", Quoted: true},
 		`x="a".."b"`:                             {From: "a", To: "b", Quoted: true},
 		`x=1, y=2, z=3..4`:                       {From: "3", To: "4"},
 		`{"basic": "x=1..2"}`:                    {From: "1", To: "2"},
@@ -56,7 +62,7 @@ func TestIndicesAreNoValues(t *testing.T) {
 	}}
 	for text, ok := range map[string]bool{
 		"x=1": true, "x=-1": true, "x=1:2": true, "x=::-1": true, "x=:": true, "x=2024": true, "...,x=0": true, "1,2": true,
-		"x=": false, "x=...": false, "x=::0": false, "x=1:2:3:4": false, "x=99999999999999999999": false, "x=-": false, "1..2": false, "a": false,
+		"x=": false, `x="a" b`: false, `x="""`: false, "x=...": false, "x=::0": false, "x=1:2:3:4": false, "x=99999999999999999999": false, "x=-": false, "1..2": false, "a": false,
 		"w=1..2": false, "x=0, x=1..2": false, `{"orthogonal": {"w": "1..2"}}`: false, `{"orthogonal": ["1..2"]}`: false,
 	} {
 		if _, err := p.Parse(text); (err == nil) != ok || err != nil && !errors.Is(err, selection.ErrInvalid) {

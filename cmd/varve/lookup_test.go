@@ -118,6 +118,8 @@ func TestSelectByValues(t *testing.T) {
 		{"lead", "m8[s]", none, `[0,60,"NaT"]`, "lead=1min", "1"},
 		{"station", "string", none, `["Oslo","Bergen","a;b","7"]`, "station=Bergen", "1"},
 		{"station", "string", none, `["Oslo","Bergen","a;b","7"]`, `station="7"`, "3"},
+		{"station", "string", none, `["Oslo","","a \"b\" c"]`, `station=""`, "1"},
+		{"station", "string", none, `["Oslo","","a \"b\" c"]`, `station="a ""b"" c"`, "2"},
 		{"station", "U6", none, `["Oslo","Bergen"]`, `station=Bergen`, "1"},
 		{"station", "S6", none, `["T3Nsbw==","QmVyZ2Vu"]`, `station=Oslo`, "0"},
 		{"x", "int16", none, "[3,1,2]", "x=2.0", "2"},

@@ -79,10 +79,18 @@ func hasMissingFill(a *zarr.Array) bool {
 	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
-// noteSense tells people that the numbers of an array that says nothing of them are taken
-// for packed ones.
+// noteSense tells people that the numbers of an array lose their units, or that those of
+// an array that says nothing of them are taken for packed ones.
 func (v *values) noteSense(cmd *cobra.Command, a *zarr.Array) {
-	if v.array == nil || v.typ != a.Type() || !isNumeric(v.typ) || hasSense(v.array) {
+	if v.array == nil || v.typ != a.Type() || !isNumeric(v.typ) {
+		return
+	}
+	if units := attribute(v.array, "units"); units != "" {
+		if to, err := countingIn(cmd.Context(), a); err == nil && to.units == "" {
+			remark(cmd, v.name, fmt.Sprintf("its units are %s, and the array that takes its numbers has none (varve attrs sets them)", strconv.Quote(shorten(units, 60))))
+		}
+	}
+	if hasSense(v.array) {
 		return
 	}
 	if p, err := packingOf(a); err == nil && (p.scaled || p.stored != a.Type()) {

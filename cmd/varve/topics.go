@@ -91,7 +91,8 @@ in the same group or one above:
   lat=10.0                       the nearest element; lat=10 is an index, lat=10..10 are all with that value
   lead=6h..1d12h                 lengths of time, where the coordinate is timedelta64 or its units are hours, days or the like:
                                  30s, 15m, 6h, 1d, 2w; numbers are in the units of the coordinate, as lead=6.0 and lead=0..36
-  station=Oslo                   the element with that label; quotes, as in station="7", make a label of a number
+  station=Oslo                   the element with that label; quotes, as in station="7", make a label of a number,
+                                 of no characters, or of commas; a quote within is doubled
 
 A date covers what it names: 2024-12 is a month, 2024-12-25 a day, 2024-12-25T06 an hour. A range goes from the
 beginning of its first date to the end of its last one. By itself a month means all its elements, and so does a year in
