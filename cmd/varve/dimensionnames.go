@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,31 +24,40 @@ const noNames = "no dimension names"
 const mostNeighbors = 100
 
 // parseNames reads the names of dimensions with commas between them. Space around a name
-// is no part of it, as in other lists. Empty text has none.
+// is no part of it, as in other lists. Empty text has none. A list in brackets or with
+// quotes is not read, since they would become parts of the names.
 func parseNames(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}
-	const foreign = `[](){}"'`
 	names := strings.Split(text, ",")
 	plain := make([]string, len(names))
 	for i, n := range names {
 		names[i] = strings.TrimSpace(n)
-		plain[i] = strings.TrimSpace(strings.Map(func(r rune) rune {
-			if strings.ContainsRune(foreign, r) {
-				return -1
-			}
-			return r
-		}, n))
-	}
-	if strings.ContainsAny(text, foreign) {
-		hint := ""
-		if list := strings.Join(plain, ","); strings.Trim(list, ",") != "" {
-			hint = fmt.Sprintf(" (is %s meant?)", asWord(list))
+		if plain[i] = names[i]; isEnclosed(names[i]) {
+			plain[i] = strings.TrimSpace(strings.Trim(names[i], opening+closing))
 		}
-		return nil, fmt.Errorf("names have no brackets and no quotes%s", hint)
 	}
-	return names, nil
+	if slices.Equal(names, plain) {
+		return names, nil
+	}
+	hint := ""
+	if list := strings.Join(plain, ","); strings.Trim(list, ",") != "" {
+		hint = fmt.Sprintf(" (is %s meant?)", asWord(list))
+	}
+	return nil, fmt.Errorf("names have no brackets and no quotes around them%s", hint)
+}
+
+const opening, closing = `[({"'`, `])}"'`
+
+// isEnclosed reports whether a name begins or ends a list in brackets, or is quoted. A
+// name such as "depth (m)" is not.
+func isEnclosed(name string) bool {
+	if name == "" {
+		return false
+	}
+	return strings.Contains(opening, name[:1]) ||
+		strings.Contains(closing, name[len(name)-1:]) && !strings.ContainsAny(name, opening)
 }
 
 // unnamed returns why xarray finds no name for each axis of an array with such a

@@ -51,8 +51,8 @@ func TestCompletionReadsTwice(t *testing.T) {
 // TestNamesWithSpace takes space around names of dimensions for no part of them, as that
 // of other lists.
 func TestNamesWithSpace(t *testing.T) {
-	node := newNode(t, "--shape", "2,3,4", "--dtype", "int8", "--dimension-names", "time, sea level,")
-	if got := must(t, "", "info", node, "--json"); !strings.Contains(got, `"dimension_names": ["time", "sea level", null]`) {
+	node := newNode(t, "--shape", "2,3,4", "--dtype", "int8", "--dimension-names", "time, depth (m),")
+	if got := must(t, "", "info", node, "--json"); !strings.Contains(got, `"dimension_names": ["time", "depth (m)", null]`) {
 		t.Error(got)
 	}
 }

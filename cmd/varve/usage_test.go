@@ -157,7 +157,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"append", "a", "x.npy", ""}, "FILE is empty"},
 		{[]string{"copy", "a", ""}, "DST is empty"},
 		create("--dimension-names", `["x"]`), create("--dimension-names", "'x'"),
-		{[]string{"create", "a", "--dimension-names", `["time", "lat"]`}, "no brackets and no quotes (is time,lat meant?)"},
+		{[]string{"create", "a", "--dimension-names", `["time", "lat"]`}, "no brackets and no quotes around them (is time,lat meant?)"},
 		{[]string{"create", "a", "--dims", "x"}, "is --dimension-names meant?"},
 		{[]string{"create", "a", "--dimension_names", "x"}, "is --dimension-names meant?"},
 		{[]string{"create", "a", "--fill_value", "0"}, "is --fill meant?"},

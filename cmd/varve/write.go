@@ -27,7 +27,7 @@ Values from a pipe are kept until all of them are there, in a temporary file if 
 then, so that a stream that breaks off or goes on too long changes nothing. So are those of NODE itself, given as FILE: what is written
 first is not read again in place of what was there.`,
 		Example: `  varve write era5.zarr/t2m --select 0:24 day.npy
-  varve write era5.zarr/mask --select ...,0 --value true`,
+  varve write era5.zarr/mask --select ...,0 --value 1`,
 		Args:              arguments("NODE", "[FILE]"),
 		ValidArgsFunction: completeNode,
 	}
