@@ -20,7 +20,7 @@ type Buckets struct {
 
 // Boundaries returns the buckets of a coordinate. The values must cover the whole axis,
 // including all elements by which it will grow. What comes after the last value is
-// unknown, so the last bucket ends there; use [Continue] to look further. Errors are
+// unknown, so the last bucket ends there; [Continue] and [Predict] look further. Errors are
 // those of [Edges].
 func Boundaries[T Number](values []T, u Units, unit Unit) (Buckets, error) {
 	list, err := stops(values, u, unit)
@@ -30,8 +30,8 @@ func Boundaries[T Number](values []T, u Units, unit Unit) (Buckets, error) {
 // Unit returns the unit of the buckets.
 func (b Buckets) Unit() Unit { return b.unit }
 
-// Len returns the number of elements that have times. It returns false if there is no end
-// to them.
+// Len returns the number of elements that have times, or that [Predict] expects. It
+// returns false if there is no end to them.
 func (b Buckets) Len() (int64, bool) {
 	if b.steps != nil {
 		return 0, false
@@ -43,7 +43,7 @@ func (b Buckets) Len() (int64, bool) {
 }
 
 // Next returns the smallest index above i whose element begins a new bucket. For the last
-// bucket of a coordinate it is the number of values. A chunk that begins at i may
+// bucket of a coordinate it is the number of values, or what [Predict] expects. A chunk that begins at i may
 // therefore end there. The error wraps [ErrOutOfRange] if element i has no time, and
 // [ErrOverflow] if the next bucket is too far away.
 func (b Buckets) Next(i int64) (int64, error) {

@@ -12,7 +12,8 @@
 // A bucket is a month or a year ([Unit]) of an axis. [Edges] returns the number of
 // elements in each bucket, which are the lengths of chunks with one bucket each.
 // [Buckets] answers questions about a growing axis: where the next bucket begins, and
-// whether a bucket begins at an edge.
+// whether a bucket begins at an edge. [Continue] looks beyond evenly spaced values, and
+// [Predict] to the end of the last bucket of others.
 //
 // Years are astronomical in every calendar: the year before 1 is 0, and the year before
 // that is -1. There are no leap seconds. An element belongs to the bucket that holds its
