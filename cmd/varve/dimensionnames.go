@@ -35,7 +35,7 @@ func parseNames(text string) ([]string, error) {
 	for i, n := range names {
 		names[i] = strings.TrimSpace(n)
 		if plain[i] = names[i]; isEnclosed(names[i]) {
-			plain[i] = strings.TrimSpace(strings.Trim(names[i], opening+closing))
+			plain[i] = strings.TrimSpace(strings.Trim(names[i], opening+closing+quoting))
 		}
 	}
 	if slices.Equal(names, plain) {
@@ -48,7 +48,7 @@ func parseNames(text string) ([]string, error) {
 	return nil, fmt.Errorf("names have no brackets and no quotes around them%s", hint)
 }
 
-const opening, closing = `[({"'`, `])}"'`
+const opening, closing, quoting = "[({", "])}", `"'`
 
 // isEnclosed reports whether a name begins or ends a list in brackets, or is quoted. A
 // name such as "depth (m)" is not.
@@ -56,7 +56,7 @@ func isEnclosed(name string) bool {
 	if name == "" {
 		return false
 	}
-	return strings.Contains(opening, name[:1]) ||
+	return strings.Contains(opening+quoting, name[:1]) || strings.Contains(quoting, name[len(name)-1:]) ||
 		strings.Contains(closing, name[len(name)-1:]) && !strings.ContainsAny(name, opening)
 }
 
