@@ -158,3 +158,40 @@ func TestFirstTimes(t *testing.T) {
 		t.Errorf("chunks %s", got)
 	}
 }
+
+// TestGrowthPastGaps appends days of which one is missing, some at a time, by a policy
+// that is stored. Where a month turns out to be shorter than it was declared, a chunk
+// begins within the next one, which a note tells.
+func TestGrowthPastGaps(t *testing.T) {
+	group := newNode(t, "--group")
+	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int64", "--chunks", "1000", "--dimension-names", "time",
+		"--attributes", `{"units": "days since 2021-01-01"}`)
+	must(t, "", "create", group+"/x", "--shape", "0", "--dtype", "int64", "--chunks", "calendar:month", "--time", "time", "--grow", "calendar:month", "--dimension-names", "time")
+	days := make([]int64, 0, 120)
+	for d := range int64(120) {
+		if d != 8 {
+			days = append(days, d)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "days.json")
+	for _, c := range []struct {
+		to   int
+		want string
+		note bool
+	}{
+		{5, "[31]", false}, {31, "[31]", false}, {36, "[31,27]", true}, {57, "[31,27]", false}, {60, "[31,27,31]", false}, {119, "[31,27,31,30]", false},
+	} {
+		from := decode(t, must(t, "", "info", group+"/x", "--json"))["shape"].([]any)[0].(float64)
+		overwrite(t, file, string(jsonText(days[int(from):c.to])))
+		_, errs, status := execute(t, "", "append", group, "x="+file, "time="+file)
+		if status != 0 || strings.Contains(errs, "the times have gaps") != c.note {
+			t.Fatalf("up to %d: status %d, %s", c.to, status, errs)
+		}
+		if got := chunkShapes(t, group+"/x"); expanded(t, got) != "["+c.want+"]" {
+			t.Errorf("up to %d: the chunks are %s, want %s", c.to, got, c.want)
+		}
+	}
+	if got := must(t, "", "export", group+"/x", "--format", "json"); strings.TrimSpace(got) != string(jsonText(days)) {
+		t.Errorf("the elements are %s", got)
+	}
+}
