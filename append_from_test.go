@@ -35,7 +35,7 @@ type drawnArray struct {
 
 // drawArray draws regular and listed chunks, some of them shards, and a policy.
 func drawArray(t *rapid.T) drawnArray {
-	d := drawnArray{spec: zarr.Spec{Type: dtype.Of[int16](), FillValue: []byte("7")}}
+	d := drawnArray{spec: zarr.Spec{Type: dtype.Of[int16](), FillValue: zarr.FillJSON("7")}}
 	sharded := rapid.Bool().Draw(t, "sharded")
 	rank := rapid.IntRange(1, 3).Draw(t, "rank")
 	d.axis = rapid.IntRange(0, rank-1).Draw(t, "axis")

@@ -122,9 +122,11 @@ func (a *Array) Grid() *grid.Grid { return a.state.Load().grid }
 // Type returns the data type of the elements.
 func (a *Array) Type() dtype.Type { return a.state.Load().typ }
 
-// FillValue returns the element that stands where nothing was written, in host byte
-// order.
-func (a *Array) FillValue() []byte { return bytes.Clone(a.state.Load().fill) }
+// FillValue returns the value of elements that were never written.
+func (a *Array) FillValue() FillValue {
+	s := a.state.Load()
+	return fillValueOf(s.typ, s.fill, s.doc.HasNullFill())
+}
 
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
 func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attributes) }

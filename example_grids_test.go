@@ -50,7 +50,7 @@ func Example_chromosomes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a := created(ctx, zarr.Spec{Shape: []int64{bases}, Type: dtype.Of[uint8](), FillValue: []byte("78"), Chunks: []grid.Cut{cut}})
+	a := created(ctx, zarr.Spec{Shape: []int64{bases}, Type: dtype.Of[uint8](), FillValue: zarr.FillJSON("78"), Chunks: []grid.Cut{cut}})
 	end := selection.Box{{bases - 7, bases - 2}}
 	if err := zarr.Write(ctx, a, end, []uint8("GATTA")); err != nil {
 		log.Fatal(err)

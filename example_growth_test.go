@@ -29,7 +29,7 @@ func created(ctx context.Context, spec zarr.Spec) *zarr.Array {
 func Example_daysOntoYears() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
-		Shape: []int64{3 * 8760, 18, 36}, Type: dtype.Of[float32](), FillValue: []byte(`"NaN"`),
+		Shape: []int64{3 * 8760, 18, 36}, Type: dtype.Of[float32](), FillValue: zarr.FillJSON(`"NaN"`),
 		Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 8760, Count: 3}), grid.Every(18), grid.Every(36)},
 	})
 	day := make([]float32, 24*18*36) // hourly

@@ -31,7 +31,7 @@ func Example() {
 		Shape:          []int64{90, 4, 8},
 		Type:           dtype.Of[float32](),
 		Chunks:         []grid.Cut{grid.Edges(31, 28, 31), grid.Every(4), grid.Every(8)},
-		FillValue:      []byte(`"NaN"`),
+		FillValue:      zarr.FillJSON(`"NaN"`),
 		DimensionNames: []string{"time", "lat", "lon"},
 	}, nil)
 	if err != nil {

@@ -72,7 +72,7 @@ func ExampleArray_Spec() {
 	ctx := context.Background()
 	h := zarr.On(memstore.New())
 	a, err := h.CreateArray(ctx, "a", zarr.Spec{
-		Shape: []int64{6}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)}, DimensionNames: []string{"month"}, FillValue: []byte("-1"),
+		Shape: []int64{6}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)}, DimensionNames: []string{"month"}, FillValue: zarr.FillJSON("-1"),
 	}, nil)
 	if err != nil {
 		log.Fatal(err)

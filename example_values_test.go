@@ -17,7 +17,7 @@ import (
 func Example_text() {
 	ctx := context.Background()
 	a, err := zarr.On(memstore.New()).CreateArray(ctx, "stations", zarr.Spec{
-		Shape: []int64{3}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Edges(1, 2)}, FillValue: []byte(`"?"`),
+		Shape: []int64{3}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Edges(1, 2)}, FillValue: zarr.FillJSON(`"?"`),
 	}, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -94,7 +94,7 @@ func (h *history) sharded() bool { return h.Shards != nil && string(h.Shards) !=
 // spec describes the array that the history begins with.
 func (h *history) spec(t *testing.T) zarr.Spec {
 	t.Helper()
-	s := zarr.Spec{Shape: h.Steps[0].Shape, Type: must(dtype.Parse(h.DataType, nil)), FillValue: h.FillValue}
+	s := zarr.Spec{Shape: h.Steps[0].Shape, Type: must(dtype.Parse(h.DataType, nil)), FillValue: zarr.FillJSON(string(h.FillValue))}
 	if !h.sharded() {
 		s.Chunks = must(grid.ParseCuts(s.Shape, string(h.Chunks)))
 		return s

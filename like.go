@@ -42,9 +42,9 @@ func SpecOf(doc *metadata.Array) (Spec, error) {
 }
 
 func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEncoding) Spec {
-	format, fill := doc.Format(), doc.FillValue
+	format, fill := doc.Format(), FillJSON(string(doc.FillValue))
 	if doc.HasNullFill() {
-		fill = []byte("null")
+		fill = FillJSON("null")
 	}
 	doc = doc.ToV3() // which has the names of the dimensions apart
 	env := &codec.Environment{Unaligned: true}

@@ -110,7 +110,7 @@ func TestDeleteRefusesLinks(t *testing.T) {
 func TestBadSpecLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "x.zarr")
 	spec := tiny
-	spec.FillValue = []byte("1000")
+	spec.FillValue = zarr.FillJSON("1000")
 	_, err := zarr.CreateArray(context.Background(), dir, spec, nil)
 	expect(t, err, zarr.ErrInvalidArgument, "invalid-argument", "x.zarr", "1000")
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {

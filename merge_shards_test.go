@@ -51,7 +51,7 @@ func TestMergeShards(t *testing.T) {
 		}
 		parts = append(parts, codec.MergePart{Start: []int64{row - 1, 0}, Shape: []int64{1, 6}, Source: codec.Stored(shard)})
 	}
-	chain, err := new(codec.Environment).NewChain(a.Metadata().Codecs, codec.Spec{Type: a.Type(), Fill: a.FillValue(), Rank: 2})
+	chain, err := new(codec.Environment).NewChain(a.Metadata().Codecs, codec.Spec{Type: a.Type(), Fill: fillElement(a), Rank: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

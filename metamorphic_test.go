@@ -56,7 +56,7 @@ func drawVariant(t *rapid.T, i int, typ dtype.Type, shape []int64, fill []byte) 
 		trim:   rapid.Bool().Draw(t, "trim"),
 	}
 	v.name = fmt.Sprintf("variant %d (%s, %v, %v, by %s)", i, kind, v.grow, v.shrink, v.by)
-	spec := zarr.Spec{Shape: shape, Type: typ, FillValue: fill, Codecs: drawCodecs(t, typ, len(shape)), KeyEncoding: rapid.SampledFrom(
+	spec := zarr.Spec{Shape: shape, Type: typ, FillValue: zarr.FillJSON(string(fill)), Codecs: drawCodecs(t, typ, len(shape)), KeyEncoding: rapid.SampledFrom(
 		[]metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash}).Draw(t, "keys")}
 	for _, n := range shape {
 		spec.Chunks = append(spec.Chunks, drawCut(t, n))
@@ -205,7 +205,7 @@ func TestMetamorphic(t *testing.T) {
 		for i := range variants {
 			variants[i] = drawVariant(t, i, typ, shape, fill)
 		}
-		m := newModel(shape, variants[0].a.FillValue())
+		m := newModel(shape, fillElement(variants[0].a))
 		all := func(do func(v *variant) error) {
 			for _, v := range variants {
 				if err := do(v); err != nil {

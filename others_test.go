@@ -97,7 +97,7 @@ func (f *otherArray) change(t *testing.T, location string) {
 	if err := a.UpdateAttributes(ctx, func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "seen", []byte("true")) }); err != nil {
 		t.Fatal(err)
 	}
-	plane := bytes.Repeat(a.FillValue(), len(f.Values)/int(shape[0]))
+	plane := bytes.Repeat(fillElement(a), len(f.Values)/int(shape[0]))
 	if err := a.AppendBytes(ctx, 0, plane, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestOverwriteAgainstWhole(t *testing.T) {
 func compareOverwrites(t *rapid.T, s store.Store) {
 	ctx := context.Background()
 	rank := rapid.IntRange(1, 3).Draw(t, "rank")
-	spec := zarr.Spec{Type: dtype.Of[int16](), FillValue: []byte(rapid.SampledFrom([]string{"0", "7"}).Draw(t, "fill"))}
+	spec := zarr.Spec{Type: dtype.Of[int16](), FillValue: zarr.FillJSON(rapid.SampledFrom([]string{"0", "7"}).Draw(t, "fill"))}
 	if rank > 1 && rapid.Bool().Draw(t, "transposed") {
 		order := rapid.Permutation([]int{0, 1, 2}[:rank]).Draw(t, "order")
 		spec.Codecs = append(spec.Codecs, transpose.Extension(order...))
@@ -362,7 +362,7 @@ func TestCheckInRanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s, key := t.Context(), memstore.New(), store.MustKey("c/0")
-			a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{n}, Type: c.typ, Chunks: []grid.Cut{grid.Every(n)}, Codecs: c.codecs, FillValue: fillOf(c.typ)}, nil)
+			a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{n}, Type: c.typ, Chunks: []grid.Cut{grid.Every(n)}, Codecs: c.codecs, FillValue: zarr.FillJSON(fillOf(c.typ))}, nil)
 			if err == nil {
 				err = a.WriteBytes(ctx, nil, make([]byte, n))
 			}
@@ -405,9 +405,9 @@ func TestCheckInRanges(t *testing.T) {
 }
 
 // fillOf returns a fill value that chunks of zeros do not have.
-func fillOf(t dtype.Type) []byte {
+func fillOf(t dtype.Type) string {
 	if t.Kind() == dtype.Bool {
-		return []byte("true")
+		return "true"
 	}
-	return []byte("1")
+	return "1"
 }

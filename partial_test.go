@@ -58,7 +58,7 @@ func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr
 	ctx := context.Background()
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{500, 700}, Type: dtype.Of[int16](), Codecs: codecs,
-		Chunks: []grid.Cut{grid.Edges(200, 300), grid.Every(700)}, FillValue: []byte("-1"),
+		Chunks: []grid.Cut{grid.Edges(200, 300), grid.Every(700)}, FillValue: zarr.FillJSON("-1"),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func TestStrictCodecs(t *testing.T) {
 		"a level":   {Shape: []int64{2}, Type: dtype.Of[int16](), Codecs: []metadata.Extension{little, {Name: "zstd", Configuration: []byte(`{"level":100}`)}}},
 		"no endian": {Shape: []int64{2}, Type: pair, Codecs: []metadata.Extension{{Name: "bytes"}}},
 		"neither":   {Shape: []int64{2}, Type: dtype.Of[int16](), Codecs: []metadata.Extension{{Name: "bytes"}}},
-		"bool":      {Shape: []int64{2}, Type: dtype.Of[bool](), FillValue: []byte("0")},
+		"bool":      {Shape: []int64{2}, Type: dtype.Of[bool](), FillValue: zarr.FillJSON("0")},
 	} {
 		if _, err := h.CreateArray(ctx, "x", spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)

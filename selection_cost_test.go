@@ -106,7 +106,7 @@ func TestSparsePoints(t *testing.T) {
 	s := &noted{Store: memstore.New()}
 	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
 		Shape: []int64{side, side}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: plain(),
-		FillValue: []byte("-1"),
+		FillValue: zarr.FillJSON("-1"),
 	}, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1, SingleWriter: true}})
 	if err != nil {
 		t.Fatal(err)

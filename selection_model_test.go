@@ -260,7 +260,7 @@ func TestSelectionModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := everyElement(a.Shape())
-		m := &model{shape: a.Shape(), size: a.Type().Size(), data: bytes.Repeat(a.FillValue(), len(all.at))}
+		m := &model{shape: a.Shape(), size: a.Type().Size(), data: bytes.Repeat(fillElement(a), len(all.at))}
 		for range rapid.IntRange(1, 4).Draw(t, "turns") {
 			v, c := drawView(t, a, all)
 			if rapid.Bool().Draw(t, "write") {

@@ -22,7 +22,7 @@ func TestSelectionModelText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		spec := zarr.Spec{
-			Shape: []int64{6, 5}, Type: typ, Chunks: []grid.Cut{grid.Every(4), grid.Edges(2, 4)}, FillValue: []byte(`"none"`),
+			Shape: []int64{6, 5}, Type: typ, Chunks: []grid.Cut{grid.Every(4), grid.Edges(2, 4)}, FillValue: zarr.FillJSON(`"none"`),
 			Codecs: []metadata.Extension{vlen.Extension(typ)},
 		}
 		if rapid.Bool().Draw(t, "shards") {

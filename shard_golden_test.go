@@ -60,7 +60,7 @@ func loadGolden(t testing.TB, name string) *goldenArray {
 	}
 	g.parse(t)
 	g.array = must(zarr.On(g.inMemory(t)).OpenArray(context.Background(), "", nil))
-	g.whole = newModel(g.array.Shape(), g.array.FillValue())
+	g.whole = newModel(g.array.Shape(), fillElement(g.array))
 	if err := g.array.ReadBytes(context.Background(), nil, g.whole.data); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestInnerGrids(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := newModel(spec.Shape, a.FillValue())
+		m := newModel(spec.Shape, fillElement(a))
 		for range 4 {
 			sel, at := drawSelection(t, m.shape)
 			data := drawValues(t, a, count(at[1]))
@@ -125,7 +125,7 @@ func TestInner(t *testing.T) {
 		if a.Inner() == nil {
 			return // compressed as a whole
 		}
-		m := newModel(spec.Shape, a.FillValue())
+		m := newModel(spec.Shape, fillElement(a))
 		data := drawValues(t, a, count(m.shape))
 		if err := a.WriteBytes(context.Background(), nil, data); err != nil {
 			t.Fatal(err)

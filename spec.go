@@ -38,12 +38,12 @@ type Spec struct {
 	// that refuse a bare integer there (Icechunk 2.2). Such an axis does not follow the
 	// extent when the array grows.
 	ListAxes bool
-	// FillValue is the JSON of the value that stands where nothing was written, as in
-	// metadata: 0, "NaN", [0, 1]. Nil is zero, "", or NaT. In format 2 xarray takes the
-	// fill value for missing data, so nil is null there for arrays with dimension names
-	// or of rank 0; missing chunks still read as zero. The JSON null asks for that, and
-	// in format 3 for the default.
-	FillValue []byte
+	// FillValue is the value of elements that were never written ([FillJSON], or that of
+	// another array). The zero FillValue is zero, "", or NaT. In format 2 xarray takes
+	// the fill value for missing data, so the zero FillValue is null there for arrays
+	// with dimension names or of rank 0; missing chunks still read as zero. A FillValue
+	// that is null asks for that, and in format 3 for the default.
+	FillValue FillValue
 	// InnerChunks makes every chunk of the grid a shard, one stored object, that is cut
 	// in this way, a cut an axis, into inner chunks which are read and written by
 	// themselves. They have to divide the shards, unless [Experimental] permits more.
@@ -88,14 +88,11 @@ func (s *Spec) documentV2(doc *metadata.Array, l Limits) (*metadata.Array, error
 		doc = doc.WithKeyEncoding(metadata.V2Dot)
 	}
 	old, err := doc.ToV2(l.metadata())
-	if err == nil && (s.FillValue == nil && old.DimensionNames != nil || s.nullFill()) {
+	if err == nil && (s.FillValue == FillValue{} && old.DimensionNames != nil || s.FillValue.IsNull()) {
 		old = old.WithNullFill()
 	}
 	return old, err
 }
-
-// nullFill reports whether the fill value is asked to be null.
-func (s *Spec) nullFill() bool { return string(bytes.TrimSpace(s.FillValue)) == "null" }
 
 // document returns the metadata of the array.
 func (s *Spec) document(o *Options) (*metadata.Array, error) {
@@ -159,10 +156,7 @@ func (s *Spec) grid() (*grid.Grid, error) {
 func (s *Spec) spec() codec.Spec { return codec.Spec{Type: s.Type} }
 
 func (s *Spec) fill() ([]byte, error) {
-	if s.FillValue == nil || s.nullFill() {
-		return s.Type.FormatFill(s.Type.Default())
-	}
-	elem, err := s.Type.ParseFill(s.FillValue)
+	elem, err := s.FillValue.Element(s.Type)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func conditional(s store.Store) store.Store {
 // allBytes returns all elements of an array as a model.
 func allBytes(t *testing.T, a *zarr.Array) *model {
 	t.Helper()
-	m := newModel(a.Shape(), a.FillValue())
+	m := newModel(a.Shape(), fillElement(a))
 	if err := a.ReadBytes(context.Background(), nil, m.data); err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestStreamModel(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		m.a, m.visible = a, newModel(spec.Shape, a.FillValue())
+		m.a, m.visible = a, newModel(spec.Shape, fillElement(a))
 		data := drawValues(rt, a, count(spec.Shape))
 		if err := a.WriteBytes(context.Background(), nil, data); err != nil {
 			rt.Fatal(err)

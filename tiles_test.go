@@ -30,7 +30,7 @@ func empty(t interface {
 	Fatal(...any)
 }, fill string, shape []int64, cuts ...grid.Cut) *zarr.Array {
 	t.Helper()
-	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts, FillValue: []byte(fill)}
+	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts, FillValue: zarr.FillJSON(fill)}
 	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
 	if err != nil {
 		t.Fatal(err)

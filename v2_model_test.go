@@ -72,7 +72,7 @@ func TestModelV2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, attributes := newModel(spec.Shape, a.FillValue()), a.Attributes()
+		m, attributes := newModel(spec.Shape, fillElement(a)), a.Attributes()
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
 				compare(t, a, m)

@@ -17,13 +17,13 @@ import (
 func TestNullFill(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
-		Format: 2, Shape: []int64{10}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3)}, FillValue: []byte(" null "),
+		Format: 2, Shape: []int64{10}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3)}, FillValue: zarr.FillJSON(" null "),
 	}
 	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.Metadata().HasNullFill() || string(a.Spec().FillValue) != "null" {
+	if !a.Metadata().HasNullFill() || !a.Spec().FillValue.IsNull() {
 		t.Errorf("the fill value is %s", a.Spec().FillValue)
 	}
 	stored := func(what, want string) {
@@ -74,15 +74,15 @@ func TestNullFillByDefault(t *testing.T) {
 	}{
 		"named":          {zarr.Spec{Shape: []int64{2}, DimensionNames: []string{"x"}}, true, `{"_ARRAY_DIMENSIONS":["x"]}`},
 		"by attribute":   {zarr.Spec{Shape: []int64{2}, Attributes: map[string][]string{"_ARRAY_DIMENSIONS": {"x"}}}, true, `{"_ARRAY_DIMENSIONS":["x"]}`},
-		"asked for":      {zarr.Spec{Shape: []int64{2}, DimensionNames: []string{"x"}, FillValue: []byte("0")}, false, `{"_ARRAY_DIMENSIONS":["x"]}`},
+		"asked for":      {zarr.Spec{Shape: []int64{2}, DimensionNames: []string{"x"}, FillValue: zarr.FillJSON("0")}, false, `{"_ARRAY_DIMENSIONS":["x"]}`},
 		"without names":  {zarr.Spec{Shape: []int64{2}}, false, ""},
 		"without a name": {zarr.Spec{Shape: []int64{2}, DimensionNames: []string{""}}, false, ""},
 		"rank 0":         {zarr.Spec{}, true, `{"_ARRAY_DIMENSIONS":[]}`},
-		"rank 0, asked":  {zarr.Spec{FillValue: []byte("1")}, false, `{"_ARRAY_DIMENSIONS":[]}`},
+		"rank 0, asked":  {zarr.Spec{FillValue: zarr.FillJSON("1")}, false, `{"_ARRAY_DIMENSIONS":[]}`},
 	} {
 		s := memstore.New()
 		for _, typ := range []dtype.Type{dtype.Of[int16](), dtype.Of[float32](), dtype.Of[string](), dtype.Of[bool]()} {
-			if c.spec.FillValue != nil && typ != dtype.Of[int16]() {
+			if c.spec.FillValue != (zarr.FillValue{}) && typ != dtype.Of[int16]() {
 				continue
 			}
 			spec := c.spec

@@ -50,7 +50,7 @@ func storedKeys(t *testing.T, s store.Store) (names []string) {
 func TestCreateV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
-		Format: 2, Shape: []int64{4, 6}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}, FillValue: []byte("-1"),
+		Format: 2, Shape: []int64{4, 6}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}, FillValue: zarr.FillJSON("-1"),
 		Codecs: []metadata.Extension{
 			transpose.Extension(1, 0), bytescodec.Extension("big"), crc32c.Extension(), zstd.Extension(3, false), gzipcodec.Extension(1),
 		},

@@ -32,7 +32,7 @@ func TestModelOfText(t *testing.T) {
 		ctx := context.Background()
 		spec := drawSpecOf(t, must(dtype.Parse(rapid.SampledFrom([]string{"string", "bytes"}).Draw(t, "type"), nil)))
 		fill := rapid.IntRange(0, len(words)-1).Draw(t, "fill value")
-		spec.FillValue = spec.Type.AppendJSON(nil, []byte(words[fill]))
+		spec.FillValue = zarr.FillJSON(string(spec.Type.AppendJSON(nil, []byte(words[fill]))))
 		h := zarr.On(memstore.New())
 		opt := drawOptions(t)
 		a, err := h.CreateArray(ctx, "text", spec, &zarr.CreateOptions{Options: opt})

@@ -115,7 +115,7 @@ func otherSets(z size) []set {
 }
 
 // opened is what arrays have in common that are opened and have no chunks.
-var opened = zarr.Spec{Type: dtype.Of[uint8](), FillValue: []byte("7"), Codecs: packed()}
+var opened = zarr.Spec{Type: dtype.Of[uint8](), FillValue: zarr.FillJSON("7"), Codecs: packed()}
 
 // listedOf has n edges of 1 to 9 along its first axis, in an order that no run or period
 // shortens.

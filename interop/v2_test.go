@@ -144,7 +144,7 @@ func compareV2(t *testing.T, a *zarr.Array, file string) {
 func copyV2(t *testing.T, a *zarr.Array, path string) {
 	t.Helper()
 	spec := a.Spec()
-	spec.FillValue = nil
+	spec.FillValue = zarr.FillValue{}
 	b, err := zarr.CreateArray(t.Context(), path+"copy.zarr", spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func (varve) create(t *testing.T, path string, s spec) {
 	fill, err := typ.FormatFill(s.Fill)
 	check(t, err)
 	described := zarr.Spec{
-		Shape: s.Shape, Type: typ, Chunks: cuts(s.Chunks), FillValue: fill, Codecs: extensions(t, s.chain()),
+		Shape: s.Shape, Type: typ, Chunks: cuts(s.Chunks), FillValue: zarr.FillJSON(string(fill)), Codecs: extensions(t, s.chain()),
 		ListAxes: s.ListAxes, KeyEncoding: s.Keys.encoding(), DimensionNames: plain(s.Names), Attributes: s.Attributes,
 	}
 	s.describeShards(t, &described)
@@ -66,8 +66,10 @@ func (varve) read(t *testing.T, path string) state {
 	check(t, err)
 	r, err := a.Select(nil)
 	check(t, err)
+	fill, err := a.FillValue().Element(a.Type())
+	check(t, err)
 	s := state{
-		Shape: a.Shape(), Type: a.Type().Name(), Grid: declared(a.Grid()), Sizes: sizes(a.Grid()), Fill: a.FillValue(),
+		Shape: a.Shape(), Type: a.Type().Name(), Grid: declared(a.Grid()), Sizes: sizes(a.Grid()), Fill: fill,
 		Names: pointers(a.DimensionNames()), Data: make([]byte, r.Len()*int64(a.Type().Size())),
 	}
 	if n := a.Inner(); n != nil {

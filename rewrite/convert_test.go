@@ -353,7 +353,7 @@ func arrays(t testing.TB, s store.Store, path string) {
 	}
 	for name, spec := range map[string]zarr.Spec{
 		"even":   {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, DimensionNames: []string{"y", "x"}},
-		"listed": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Edges(1, 2, 3, 4), grid.Every(7)}, FillValue: []byte("7")},
+		"listed": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Edges(1, 2, 3, 4), grid.Every(7)}, FillValue: zarr.FillJSON("7")},
 		"shards": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
 	} {
 		spec.Type = dtype.Of[int32]()

@@ -158,7 +158,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		return err
 	}
 	if m.mask != nil && m.mask.null {
-		spec.FillValue = []byte("null")
+		spec.FillValue = zarr.FillJSON("null")
 	}
 	spec.Format = c.format
 	if spec.KeyEncoding = metadata.DefaultSlash; c.format == 2 {

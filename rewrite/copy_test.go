@@ -41,7 +41,7 @@ func tree(t testing.TB, s store.Store, path string) {
 	}
 	for name, spec := range map[string]zarr.Spec{
 		"a":        {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, DimensionNames: []string{"y", ""}},
-		"deep/b":   {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Edges(1, 2, 3, 4), grid.Every(7)}, FillValue: []byte("7")},
+		"deep/b":   {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Edges(1, 2, 3, 4), grid.Every(7)}, FillValue: zarr.FillJSON("7")},
 		"deep/e/c": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
 		"scalar":   {Shape: []int64{}, Attributes: map[string]string{"units": "K"}},
 		"empty":    {Shape: []int64{5}},

@@ -168,12 +168,12 @@ func sparse(t testing.TB, s store.Store, path string, keys metadata.KeyEncoding)
 	}
 	third := []grid.Cut{grid.Every(3)}
 	for name, spec := range map[string]zarr.Spec{
-		"sevens": {Type: dtype.Of[int32](), FillValue: []byte("7"), DimensionNames: []string{"x"}},
-		"masked": {Type: dtype.Of[int32](), FillValue: []byte("7"), Attributes: map[string]int{"_FillValue": -1}},
-		"same":   {Type: dtype.Of[int32](), FillValue: []byte("7"), Attributes: map[string]int{"_FillValue": 7}},
-		"nan":    {Type: dtype.Of[float32](), FillValue: []byte(`"NaN"`)},
-		"words":  {Type: dtype.Of[string](), FillValue: []byte(`"none"`)},
-		"scalar": {Type: dtype.Of[int16](), FillValue: []byte("3")},
+		"sevens": {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}},
+		"masked": {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), Attributes: map[string]int{"_FillValue": -1}},
+		"same":   {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), Attributes: map[string]int{"_FillValue": 7}},
+		"nan":    {Type: dtype.Of[float32](), FillValue: zarr.FillJSON(`"NaN"`)},
+		"words":  {Type: dtype.Of[string](), FillValue: zarr.FillJSON(`"none"`)},
+		"scalar": {Type: dtype.Of[int16](), FillValue: zarr.FillJSON("3")},
 	} {
 		if spec.KeyEncoding = keys; name != "scalar" {
 			spec.Shape, spec.Chunks = []int64{10}, third

@@ -332,13 +332,14 @@ func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 		return nil
 	}
 	if c.format == 2 && c.fill == "null" {
-		s.FillValue = []byte("null")
+		s.FillValue = zarr.FillJSON("null")
 		return nil
 	}
 	elem, err := parseGiven(s.Type, c.fill)
 	switch {
 	case err == nil:
-		s.FillValue, err = s.Type.FormatFill(elem)
+		text, err := s.Type.FormatFill(elem)
+		s.FillValue = zarr.FillJSON(string(text))
 		return err
 	case c.fill == "null":
 		return badUsage("--fill null goes with --zarr-format 2 only: every array of format 3 has a fill value")

@@ -292,7 +292,7 @@ func repeated(a *zarr.Array) (*origin, error) {
 	planes := a.Shape()[0]
 	return &origin{
 		spec: zarr.Spec{
-			Shape: a.Shape(), Type: a.Type(), Chunks: listed(a.Grid()), FillValue: doc.FillValue, Codecs: doc.Codecs,
+			Shape: a.Shape(), Type: a.Type(), Chunks: listed(a.Grid()), FillValue: a.FillValue(), Codecs: doc.Codecs,
 			KeyEncoding: keys, DimensionNames: a.DimensionNames(), Attributes: json.RawMessage(attributesOf(doc)),
 		},
 		fill: func(ctx context.Context, box grid.Box, dst []byte) error {

@@ -30,7 +30,7 @@ func (p packing) maskOf(a *zarr.Array, c counting) (m mask) {
 	names := []string{missing.FillValue, missing.Value}
 	if doc := a.Metadata(); a.Format() == 2 && !doc.HasNullFill() {
 		names = names[1:]
-		m.filled, m.masked = a.FillValue(), true
+		m.filled, m.masked = fillOf(a), true
 	}
 	for _, name := range names {
 		v, err := attributeValue(a, name)
@@ -50,6 +50,15 @@ func (p packing) maskOf(a *zarr.Array, c counting) (m mask) {
 		m.absent = append(m.absent, notATime)
 	}
 	return m
+}
+
+// fillOf returns the fill value of an array as an element.
+func fillOf(a *zarr.Array) []byte {
+	elem, err := a.FillValue().Element(a.Type())
+	if err != nil {
+		return a.Type().Default() // an array that is open has a valid one
+	}
+	return elem
 }
 
 // notATime is the number of int64 that stands for NaT, as in NumPy.

@@ -142,10 +142,10 @@ func missingIgnored(a *zarr.Array) string {
 	if doc.Format() != 2 || doc.HasNullFill() || err != nil || !ok {
 		return ""
 	}
-	if elem, err := missing.Parse(a.Type(), raw); err == nil && bytes.Equal(elem, a.FillValue()) {
+	if elem, err := missing.Parse(a.Type(), raw); err == nil && bytes.Equal(elem, fillOf(a)) {
 		return ""
 	}
-	return valueText(a.Type(), a.FillValue())
+	return valueText(a.Type(), fillOf(a))
 }
 
 // noteMissing tells people that xarray does not open the group of an array for its

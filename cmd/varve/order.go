@@ -156,7 +156,7 @@ func unordered(ctx context.Context, a *zarr.Array) (fault string, isTime bool) {
 	if o == nil || err != nil {
 		return "", false
 	}
-	o.unwritten = a.FillValue()
+	o.unwritten = fillOf(a)
 	_ = s.blocks(ctx, func(e elements) error {
 		if o.follow(e); o.fault != "" {
 			return errUnordered

@@ -137,7 +137,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 	if more == 0 || err != nil || d == nil || d.absent == nil {
 		return // no element stands for a missing value
 	}
-	if fill := a.FillValue(); !d.isAbsent(fill, d.number(fill)) && !math.IsNaN(d.number(fill)) {
+	if fill := fillOf(a); !d.isAbsent(fill, d.number(fill)) && !math.IsNaN(d.number(fill)) {
 		remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", plural(more, "new element"), areOrIs(more),
 			a.Type().AppendText(nil, fill), d.meaning(a, fill)))
 	}

@@ -75,7 +75,7 @@ func (v *values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 // hasMissingFill reports whether the fill value of an array of format 2 says by itself
 // which element is missing. Zero does not: it is the fill value where nobody chose one.
 func hasMissingFill(a *zarr.Array) bool {
-	fill := a.FillValue()
+	fill := fillOf(a)
 	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
 }
 
