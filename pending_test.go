@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -137,25 +138,40 @@ func TestForeignJournal(t *testing.T) {
 	}
 }
 
+// decidedStores yields stores in which a writer died once its change of the arrays a and
+// b was decided, by the number of requests that it made before.
+func decidedStores(t *testing.T) iter.Seq2[int, *memstore.Store] {
+	return func(yield func(int, *memstore.Store) bool) {
+		decided := 0
+		for n := 1; ; n++ {
+			died := halfway(t, n, true)
+			if died == nil {
+				break
+			}
+			if !slices.ContainsFunc(died.names, func(name string) bool { return strings.HasPrefix(name, "a/__varve/together-") }) {
+				continue
+			}
+			decided++
+			s := memstore.New()
+			for name, data := range died.files {
+				put(t, s, name, string(data))
+			}
+			if !yield(n, s) {
+				return
+			}
+		}
+		if decided < 4 {
+			t.Errorf("only %d writers died once the change was decided", decided)
+		}
+	}
+}
+
 // TestOtherJournalAmongThem finishes a change of several arrays of which one points to
 // another journal by now, as one does that was made anew, or that is damaged. That one is
 // left to whoever opens it: its lock is held, so nobody may wait for it.
 func TestOtherJournalAmongThem(t *testing.T) {
 	const other = `{"journal":"../a/__varve/together-OTHER.json"}`
-	finished := 0
-	for n := 1; ; n++ {
-		died := halfway(t, n, true)
-		if died == nil {
-			break
-		}
-		if !slices.ContainsFunc(died.names, func(name string) bool { return strings.HasPrefix(name, "a/__varve/together-") }) {
-			continue // the change was not decided
-		}
-		finished++
-		s := memstore.New()
-		for name, data := range died.files {
-			put(t, s, name, string(data))
-		}
+	for n, s := range decidedStores(t) {
 		put(t, s, "b/__varve/pending.json", other)
 		h, opt := zarr.On(s), &zarr.Options{Write: true}
 		for _, path := range []string{"a", "b"} {
@@ -175,30 +191,15 @@ func TestOtherJournalAmongThem(t *testing.T) {
 			t.Errorf("died after %d requests: %v, want the rows that were decided", n, a.Shape())
 		}
 	}
-	if finished < 4 {
-		t.Errorf("only %d writers died once the change was decided", finished)
-	}
 }
 
 // TestOtherDecidedAmongThem finishes a change of several arrays of which one is by now
 // part of another decided change, with an array that somebody has locked. Only the first
-// change is finished: whoever waits for that lock while they hold others may wait for ever.
+// change is finished: whoever waits for that lock while they hold others may wait for
+// ever.
 func TestOtherDecidedAmongThem(t *testing.T) {
 	const was = `"was":"","document":"{}"`
-	finished := 0
-	for n := 1; ; n++ {
-		died := halfway(t, n, true)
-		if died == nil {
-			break
-		}
-		if !slices.ContainsFunc(died.names, func(name string) bool { return strings.HasPrefix(name, "a/__varve/together-") }) {
-			continue // the change was not decided
-		}
-		finished++
-		s := memstore.New()
-		for name, data := range died.files {
-			put(t, s, name, string(data))
-		}
+	for n, s := range decidedStores(t) {
 		put(t, s, "b/__varve/pending.json", `{"journal":"__varve/together-OTHER.json"}`)
 		put(t, s, "b/__varve/together-OTHER.json", `{"parts":[{"path":"",`+was+`},{"path":"../c",`+was+`}]}`)
 		unlock, err := store.Lock(t.Context(), s, mustPath("c"))
@@ -221,9 +222,6 @@ func TestOtherDecidedAmongThem(t *testing.T) {
 		if err := unlock(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if finished < 4 {
-		t.Errorf("only %d writers died once the change was decided", finished)
 	}
 }
 

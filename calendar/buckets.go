@@ -20,8 +20,8 @@ type Buckets struct {
 
 // Boundaries returns the buckets of a coordinate. The values must cover the whole axis,
 // including all elements by which it will grow. What comes after the last value is
-// unknown, so the last bucket ends there; [Continue] and [Predict] look further. Errors are
-// those of [Edges].
+// unknown, so the last bucket ends there; [Continue] and [Predict] look further. Errors
+// are those of [Edges].
 func Boundaries[T Number](values []T, u Units, unit Unit) (Buckets, error) {
 	list, err := stops(values, u, unit)
 	return Buckets{unit: unit, stops: list}, err
@@ -43,9 +43,9 @@ func (b Buckets) Len() (int64, bool) {
 }
 
 // Next returns the smallest index above i whose element begins a new bucket. For the last
-// bucket of a coordinate it is the number of values, or what [Predict] expects. A chunk that begins at i may
-// therefore end there. The error wraps [ErrOutOfRange] if element i has no time, and
-// [ErrOverflow] if the next bucket is too far away.
+// bucket of a coordinate it is the number of values, or what [Predict] expects. A chunk
+// that begins at i may therefore end there. The error wraps [ErrOutOfRange] if element i
+// has no time, and [ErrOverflow] if the next bucket is too far away.
 func (b Buckets) Next(i int64) (int64, error) {
 	if err := b.check(i); err != nil {
 		return 0, err

@@ -32,10 +32,11 @@ func decodeFlag(c *cobra.Command) *bool {
 }
 
 // decodingOf returns what the attributes of an array say of its numbers, which count what
-// c says; nil where they say nothing (CF conventions, sections 2.5.1, 4.4 and 8.1; xarray). In format 2 the fill
-// value stands for no value, as xarray has it. Scaled numbers become float64, others with
-// a missing value floats as narrow as xarray makes them, times moments, or text where
-// datetime64 has no such days, and lengths of time durations.
+// c says; nil where they say nothing (CF conventions, sections 2.5.1, 4.4 and 8.1;
+// xarray). In format 2 the fill value stands for no value, as xarray has it. Scaled
+// numbers become float64, others with a missing value floats as narrow as xarray makes
+// them, times moments, or text where datetime64 has no such days, and lengths of time
+// durations.
 func decodingOf(a *zarr.Array, c counting) (*decoding, error) {
 	if !isNumeric(a.Type()) {
 		return nil, nil

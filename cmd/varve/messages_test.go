@@ -63,8 +63,8 @@ func TestSelectListedValues(t *testing.T) {
 	}
 }
 
-// TestNoPackages has no names of Go's packages in messages, and no names of lock files where
-// a permission is missing.
+// TestNoPackages has no names of Go's packages in messages, and no names of lock files
+// where a permission is missing.
 func TestNoPackages(t *testing.T) {
 	for text, want := range map[string]string{
 		"convert a: metadata: /codecs/0: no":                        "convert a: /codecs/0: no",

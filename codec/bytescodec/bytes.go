@@ -1,6 +1,6 @@
-// Package bytescodec is the codec that stores the elements of a chunk one after the other, in
-// C order and in a given byte order (zarr-specs v3, "Bytes codec"). It takes every data
-// type of fixed width.
+// Package bytescodec is the codec that stores the elements of a chunk one after the
+// other, in C order and in a given byte order (zarr-specs v3, "Bytes codec"). It takes
+// every data type of fixed width.
 //
 // Importing the package registers it as "bytes".
 package bytescodec

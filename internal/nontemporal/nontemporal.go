@@ -1,11 +1,11 @@
-// Package nontemporal copies rows to memory that is too large for the caches. A processor that
-// writes a part of a line of its cache reads the line first; whole lines that go past the
-// cache are written and nothing else, so that rows of a chunk reach their places in a
-// large block in half of the time.
+// Package nontemporal copies rows to memory that is too large for the caches. A processor
+// that writes a part of a line of its cache reads the line first; whole lines that go
+// past the cache are written and nothing else, so that rows of a chunk reach their places
+// in a large block in half of the time.
 //
-// Processors with AVX2 use assembly that tools/nontemporal generates. Elsewhere, in programs
-// built with the tag purego, and under the race detector, which has to see what is
-// written, there is no way past the cache.
+// Processors with AVX2 use assembly that tools/nontemporal generates. Elsewhere, in
+// programs built with the tag purego, and under the race detector, which has to see what
+// is written, there is no way past the cache.
 package nontemporal
 
 //go:generate go -C ../../tools run ./nontemporal -out ../internal/nontemporal/avx2_amd64.s -stubs ../internal/nontemporal/avx2_amd64.go -pkg nontemporal

@@ -1,5 +1,5 @@
-// Package httpstore is a read-only store of what a web server offers below a URL: one value is
-// one resource.
+// Package httpstore is a read-only store of what a web server offers below a URL: one
+// value is one resource.
 //
 // The server needs to know nothing of Zarr. Ranges are asked for as such; a server that
 // sends whole values instead is put up with as long as little is thrown away. Values are
