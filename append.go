@@ -8,6 +8,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
 )
 
 // AppendOptions says how an array grows by elements. A nil *AppendOptions means the zero
@@ -50,7 +52,7 @@ func (o *AppendOptions) orZero() AppendOptions {
 func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
 	e, err := elementsOf(a, src)
 	if err == nil {
-		err = a.append(ctx, axis, gain{elements: e}, opt.orZero())
+		err = a.append(ctx, axis, gain{Buffer: e}, opt.orZero())
 	}
 	return a.fail("append", err)
 }
@@ -58,7 +60,7 @@ func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, o
 // AppendBytes is [Append] for an array of any type: src has the elements in the byte
 // order of the host.
 func (a *Array) AppendBytes(ctx context.Context, axis int, src []byte, opt *AppendOptions) error {
-	return a.fail("append", a.append(ctx, axis, gain{elements: elements{typ: a.Type(), data: src}}, opt.orZero()))
+	return a.fail("append", a.append(ctx, axis, gain{Buffer: element.Buffer{Type: a.Type(), Data: src}}, opt.orZero()))
 }
 
 func (a *Array) append(ctx context.Context, axis int, more gain, opt AppendOptions) error {
@@ -76,14 +78,14 @@ func (a *Array) axis(axis int) (int, error) {
 		i += a.Rank()
 	}
 	if i < 0 || i >= a.Rank() {
-		return 0, badArgument("axis %d of an array with %d axes", axis, a.Rank())
+		return 0, fault.Argument("axis %d of an array with %d axes", axis, a.Rank())
 	}
 	return i, nil
 }
 
 // appended plans to append elements to the newest state, nil where there are none.
 func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error) {
-	if err := s.check(more.elements); err != nil {
+	if err := s.check(more.Buffer); err != nil {
 		return nil, err
 	}
 	if err := s.expect(opt.Expect); err != nil {
@@ -144,17 +146,17 @@ func (s *state) planes(axis, bytes int, said int64) (int64, error) {
 	plane, ok := checked.Product(append(shape, int64(s.engine.Size))...)
 	switch {
 	case said < 0:
-		return 0, badArgument("AppendOptions.Planes is %d, it cannot be negative", said)
+		return 0, fault.Argument("AppendOptions.Planes is %d, it cannot be negative", said)
 	case plane == 0 && bytes == 0 && ok && said == 0:
-		return 0, badArgument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
+		return 0, fault.Argument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
 	case plane == 0 && bytes == 0 && ok:
 		return said, nil
 	case !ok || plane == 0 || int64(bytes)%plane != 0:
-		return 0, badArgument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.typ, axis, plane)
+		return 0, fault.Argument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.typ, axis, plane)
 	}
 	count := int64(bytes) / plane
 	if said != 0 && said != count {
-		return 0, badArgument("%d bytes fill %d planes along axis %d, AppendOptions.Planes says %d: leave it out, or give as many", bytes, count, axis, said)
+		return 0, fault.Argument("%d bytes fill %d planes along axis %d, AppendOptions.Planes says %d: leave it out, or give as many", bytes, count, axis, said)
 	}
 	return count, nil
 }

@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -10,6 +9,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -63,27 +63,27 @@ func (a *Array) bindGrid(doc *metadata.Array, g *grid.Grid, version store.Versio
 	s := &state{doc: doc, grid: g, version: version}
 	var err error
 	if s.typ, err = dtype.Parse(doc.DataType.Name, doc.DataType.Configuration); err != nil {
-		return nil, at("/data_type", err)
+		return nil, fault.At("/data_type", err)
 	}
 	if s.fill, err = s.typ.ParseFill(doc.FillValue); err != nil {
-		return nil, at("/fill_value", err)
+		return nil, fault.At("/fill_value", err)
 	}
 	if g == nil {
 		how := grid.ParseOptions{EncodedShapes: a.options.Experimental.EncodedShapes}
 		if s.grid, err = how.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration); err != nil {
-			return nil, at("/chunk_grid", err)
+			return nil, fault.At("/chunk_grid", err)
 		}
 	}
 	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
 	if err != nil {
-		return nil, at("/chunk_key_encoding", err)
+		return nil, fault.At("/chunk_key_encoding", err)
 	}
 	chain, err := a.chain(s)
 	if err == nil {
 		err = chain.CheckGrid(s.grid)
 	}
 	if err != nil {
-		return nil, at("/codecs", err)
+		return nil, fault.At("/codecs", err)
 	}
 	spec := s.spec()
 	s.engine = &engine.Array{
@@ -106,9 +106,6 @@ func (a *Array) chain(s *state) (*codec.Chain, error) {
 	}
 	return a.options.environment().NewChain(s.doc.Codecs, codec.Spec{Type: s.typ, Fill: s.fill, Rank: s.grid.Rank()})
 }
-
-// at says where in the document an error is.
-func at(pointer string, err error) error { return fmt.Errorf("%s: %w", pointer, err) }
 
 // Shape returns the length of every axis in elements.
 func (a *Array) Shape() []int64 { return a.state.Load().grid.Shape() }
@@ -147,7 +144,7 @@ func (a *Array) parse(data, attributes []byte, version store.Version) (s *state,
 		return nil, err
 	}
 	s, err = a.bind(doc, version)
-	return s, inDocument(err)
+	return s, fault.InDocument(err)
 }
 
 // parseDocument reads what a document of this array says.
@@ -158,3 +155,6 @@ func (a *Array) parseDocument(data, attributes []byte) (*metadata.Array, error) 
 	}
 	return metadata.ParseArray(data, l)
 }
+
+// spec is what codecs have to know of the elements, but for the number of axes.
+func (s *state) spec() codec.Spec { return codec.Spec{Type: s.typ, Fill: s.fill} }

@@ -1,8 +1,6 @@
 package zarr
 
 import (
-	"unsafe"
-
 	"varve.dev/zarr/dtype"
 )
 
@@ -15,10 +13,4 @@ type Block[T dtype.Element] struct {
 // newBlock returns a block for what is selected, all of it zero.
 func newBlock[T dtype.Element](r *selected) Block[T] {
 	return Block[T]{r.Shape(), make([]T, r.Len())}
-}
-
-// bytesOf returns the memory of a slice of elements.
-func bytesOf[T dtype.Element](s []T) []byte {
-	var e T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e)))
 }

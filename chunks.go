@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/store"
 )
 
@@ -61,7 +63,7 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	return a.readChunk(ctx, func(s *state) ([]byte, engine.Suspicion, error) {
 		n, err := s.chunkBytes(index)
 		if err == nil && s.typ.Variable() {
-			err = errVariable(s.typ)
+			err = element.ErrVariable(s.typ)
 		}
 		if err != nil {
 			return nil, engine.Certain, err
@@ -96,10 +98,10 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *state, b store.Batch) error {
 		n, err := s.chunkBytes(index)
 		if err == nil && int64(len(data)) != n {
-			err = badArgument("%d bytes, the chunk has %d", len(data), n)
+			err = fault.Argument("%d bytes, the chunk has %d", len(data), n)
 		}
 		if err == nil {
-			err = checkValues(elements{typ: s.typ, data: data})
+			err = element.CheckValues(element.Buffer{Type: s.typ, Data: data})
 		}
 		if err != nil {
 			return err
@@ -132,11 +134,11 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 	if err := a.writable(); err != nil {
 		return err
 	}
-	turns, leave, err := a.enter(ctx, 1)
+	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	s := a.state.Load()
 	if err := s.isChunk(index); err != nil {
 		return err
@@ -163,7 +165,7 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 	if !border {
 		return put(s)
 	}
-	return a.withoutGrowth(ctx, turns, s, func(s *state, _ bool) error { return put(s) })
+	return a.withoutGrowth(ctx, lock, s, func(s *state, _ bool) error { return put(s) })
 }
 
 // isChunk refuses an index that names no chunk.

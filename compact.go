@@ -68,15 +68,15 @@ func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report C
 	if err := a.writable(); err != nil {
 		return report, err
 	}
-	turns, leave, err := a.enter(ctx, 1)
+	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return report, err
 	}
-	defer leave()
+	defer lock.Release()
 	if s.engine.Chain.TellsShapes() {
 		err = a.untilFresh(ctx, s, compact)
 	} else { // who trims shards meanwhile has to wait
-		err = a.withoutGrowth(ctx, turns, s, compact)
+		err = a.withoutGrowth(ctx, lock, s, compact)
 	}
 	return report, err
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -27,7 +28,7 @@ func (n node) container(p store.Path) node {
 func (n *node) record(ctx context.Context) (raw []byte, err error) {
 	raw, format, err := n.hierarchy.record(ctx, n.path, n.options.Limits)
 	if err == nil && format != n.Format() {
-		err = notFound("the node is of another format by now")
+		err = fault.NotFound("the node is of another format by now")
 	}
 	return raw, err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -223,7 +224,7 @@ type above struct {
 // where that is 0.
 func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, error) {
 	if format != 0 && format != 2 && format != 3 {
-		return nil, badArgument("format %d; there are 2 and 3", format)
+		return nil, fault.Argument("format %d; there are 2 and 3", format)
 	}
 	up := &above{format: format}
 	var places []store.Path
@@ -239,7 +240,7 @@ func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 			continue
 		}
 		if _, isArray := s.doc.(*metadata.Array); isArray {
-			return nil, badArgument("%q is an array; it cannot have nodes below it", "/"+p.String())
+			return nil, fault.Argument("%q is an array; it cannot have nodes below it", "/"+p.String())
 		}
 		if err != nil {
 			return nil, err
@@ -252,7 +253,7 @@ func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 	case up.format == 0:
 		up.format = found
 	case found != 0 && found != up.format:
-		return nil, badArgument("a node of format %d below a group of format %d, whose readers would not see it", up.format, found)
+		return nil, fault.Argument("a node of format %d below a group of format %d, whose readers would not see it", up.format, found)
 	}
 	return up, checkNew(up.format, append(slices.Clip(up.missing), n.path)...)
 }

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -100,7 +101,7 @@ func (d *disagreement) Unwrap() error { return ErrInvalidArgument }
 // coordinates of these names.
 func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
-		return a.fail("compare", badArgument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
+		return a.fail("compare", fault.Argument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
 	}
 	after := func([]int64) []int64 { return shape }
 	return checkShared(ctx, "check dimensions", []reshaping{{array: a, after: after}})

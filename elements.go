@@ -8,6 +8,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -43,7 +45,7 @@ type accepts func(dtype.Type) error
 func exactly(want dtype.Type) accepts {
 	return func(t dtype.Type) error {
 		if t != want {
-			return badArgument("the elements are %s, not %s", t, want)
+			return fault.Argument("the elements are %s, not %s", t, want)
 		}
 		return nil
 	}
@@ -111,7 +113,7 @@ func take(t dtype.Type, names []string) (dtype.Type, []strided.Window, error) {
 	for i, name := range names {
 		f, ok := t.Field(name)
 		if !ok {
-			return t, nil, badArgument("%s has no field %q", t, name)
+			return t, nil, fault.Argument("%s has no field %q", t, name)
 		}
 		n := int64(f.Type.Size())
 		fields[i], windows[i] = f, strided.Window{From: int64(f.Offset), To: at, Size: n}
@@ -122,7 +124,7 @@ func take(t dtype.Type, names []string) (dtype.Type, []strided.Window, error) {
 	}
 	packed, err := dtype.StructOf(fields...)
 	if err != nil {
-		return t, nil, badArgument("fields %q: %v", names, err)
+		return t, nil, fault.Argument("fields %q: %v", names, err)
 	}
 	return packed, windows, nil
 }
@@ -144,63 +146,63 @@ func (r *selected) size() int64 { return int64(codec.Spec{Type: r.typ}.Width()) 
 
 // room returns memory for what is selected, all of it zero or empty. Elements that differ
 // in length may have so many bytes together.
-func (r *selected) room(most int64) elements {
-	return elements{r.typ, make([]byte, r.Len()*r.size()), r.heap.New().Limited(most)}
+func (r *selected) room(most int64) element.Buffer {
+	return element.Buffer{Type: r.typ, Data: make([]byte, r.Len()*r.size()), Heap: r.heap.New().Limited(most)}
 }
 
 // view shows memory that holds a block of the selected elements in C order, as plans see
 // it.
-func (r *selected) view(e elements) (strided.View, error) {
+func (r *selected) view(e element.Buffer) (strided.View, error) {
 	size := r.size()
-	if r.typ.Variable() && e.heap == nil {
-		return strided.View{}, errVariable(r.typ)
+	if r.typ.Variable() && e.Heap == nil {
+		return strided.View{}, element.ErrVariable(r.typ)
 	}
-	if have := int64(len(e.data)); have%size != 0 || have/size != r.Len() {
-		return strided.View{}, badArgument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
+	if have := int64(len(e.Data)); have%size != 0 || have/size != r.Len() {
+		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
 	}
-	v := strided.Contiguous(e.data, r.Shape(), int(size))
-	v.Heap = e.heap
+	v := strided.Contiguous(e.Data, r.Shape(), int(size))
+	v.Heap = e.Heap
 	return r.Place(v), nil
 }
 
 // source is view of values that are to be stored.
-func (r *selected) source(e elements) (strided.View, error) {
-	if err := checkValues(e); err != nil {
+func (r *selected) source(e element.Buffer) (strided.View, error) {
+	if err := element.CheckValues(e); err != nil {
 		return strided.View{}, err
 	}
 	return r.view(e)
 }
 
 // one shows one element as every selected one.
-func (r *selected) one(e elements) (strided.View, error) {
-	if err := checkValues(e); err != nil {
+func (r *selected) one(e element.Buffer) (strided.View, error) {
+	if err := element.CheckValues(e); err != nil {
 		return strided.View{}, err
 	}
-	if int64(len(e.data)) != r.size() {
-		return strided.View{}, badArgument("%d bytes, an element of type %s has %d", len(e.data), r.typ, r.size())
+	if int64(len(e.Data)) != r.size() {
+		return strided.View{}, fault.Argument("%d bytes, an element of type %s has %d", len(e.Data), r.typ, r.size())
 	}
 	return r.strided(e, make([]int64, len(r.Shape())))
 }
 
 // strided shows memory in which the selected elements lie strides apart, counted in
 // elements.
-func (r *selected) strided(e elements, strides []int64) (strided.View, error) {
+func (r *selected) strided(e element.Buffer, strides []int64) (strided.View, error) {
 	shape, size := r.Shape(), r.size()
 	if len(strides) != len(shape) {
-		return strided.View{}, badArgument("%d strides for a selection of shape %v", len(strides), shape)
+		return strided.View{}, fault.Argument("%d strides for a selection of shape %v", len(strides), shape)
 	}
-	v := strided.View{Data: e.data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size), Heap: e.heap}
+	v := strided.View{Data: e.Data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size), Heap: e.Heap}
 	last := int64(0)
 	for i, n := range shape {
 		step, ok := checked.Mul(strides[i], size)
 		far, fits := checked.Mul(max(0, n-1), strides[i])
 		if !ok || !fits || far > math.MaxInt64-last || strides[i] < 0 {
-			return strided.View{}, badArgument("stride %d of axis %d (0 or more elements are needed)", strides[i], i)
+			return strided.View{}, fault.Argument("stride %d of axis %d (0 or more elements are needed)", strides[i], i)
 		}
 		v.Strides[i], last = step, last+far
 	}
-	if have := int64(len(e.data)) / size; r.Len() > 0 && last >= have {
-		return strided.View{}, badArgument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
+	if have := int64(len(e.Data)) / size; r.Len() > 0 && last >= have {
+		return strided.View{}, fault.Argument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
 	}
 	return r.Place(v), nil
 }

@@ -28,9 +28,8 @@ func (a *Array) finish(ctx context.Context) bool {
 	if err := w.finishOthers(ctx); err != nil {
 		return true
 	}
-	leave, free := w.enterAtOnce(allTurns)
-	if free {
-		defer leave()
+	if lock, free := w.lock().TryExclude(); free {
+		defer lock.Release()
 		_ = w.moveAside(ctx) // what stays aside is read from there
 	}
 	return true

@@ -27,11 +27,11 @@ type growth struct {
 // change publishes a change that plan makes of the newest state. Where another writer
 // publishes first, it plans again.
 func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) error {
-	_, leave, err := a.enter(ctx, allTurns)
+	lock, err := a.lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	return a.update(ctx, func(old *state) (*publish.Change, *state, error) { return a.grow(old, plan) })
 }
 
@@ -60,7 +60,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, old, b) }
 	trimmed := old.trimmed(next)
 	switch {
-	case g.gain.data != nil || g.gain.from != nil || g.slabs != nil:
+	case g.gain.Data != nil || g.gain.from != nil || g.slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
 			change.Witness = next.engine.Key(old.witness(axis))
 			change.Guarded = func(key store.Key) bool { return old.guarded(next, axis, key) }
@@ -110,7 +110,7 @@ func (s *state) write(ctx context.Context, g *growth, was []int64, b store.Batch
 	if err != nil {
 		return err
 	}
-	view, err := (&selected{r, s.typ, s.engine.Heap}).source(g.gain.elements)
+	view, err := (&selected{r, s.typ, s.engine.Heap}).source(g.gain.Buffer)
 	if err != nil {
 		return err
 	}

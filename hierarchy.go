@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -40,10 +41,10 @@ func (h *Hierarchy) CreateHierarchy(ctx context.Context, nodes map[string]NodeSp
 	for _, path := range slices.Sorted(maps.Keys(nodes)) {
 		p, err := store.ParsePath(path)
 		if err == nil && c.specs[p] != nil {
-			err = badArgument("the node is given twice")
+			err = fault.Argument("the node is given twice")
 		}
 		if err == nil && nodes[path] == nil {
-			err = badArgument("there is no description of the node")
+			err = fault.Argument("there is no description of the node")
 		}
 		if err != nil {
 			return nil, fail("create", path, err)
@@ -125,13 +126,13 @@ func (c *creation) look(ctx context.Context) error {
 			}
 			if spec, given := c.specs[p]; given {
 				if _, isArray := spec.(Spec); isArray {
-					return c.fail(p, badArgument("it is to be an array; it cannot have nodes below it"))
+					return c.fail(p, fault.Argument("it is to be an array; it cannot have nodes below it"))
 				}
 				continue
 			}
 			s, err := c.hierarchy.load(ctx, p, c.options.Limits)
 			if _, isArray := s.doc.(*metadata.Array); isArray {
-				err = badArgument("%q is an array; it cannot have nodes below it", "/"+p.String())
+				err = fault.Argument("%q is an array; it cannot have nodes below it", "/"+p.String())
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return c.fail(p, err)
@@ -152,7 +153,7 @@ func (c *creation) agree(context.Context) error {
 	c.format = c.options.Format
 	want := func(p store.Path, format int) error {
 		if format != 0 && c.format != 0 && format != c.format {
-			return c.fail(p, badArgument("a node of format %d among nodes of format %d", format, c.format))
+			return c.fail(p, fault.Argument("a node of format %d among nodes of format %d", format, c.format))
 		}
 		c.format = max(c.format, format)
 		return nil
@@ -175,7 +176,7 @@ func (c *creation) agree(context.Context) error {
 		c.format = 3
 	}
 	if c.format != 2 && c.format != 3 {
-		return badArgument("format %d; there are 2 and 3", c.format)
+		return fault.Argument("format %d; there are 2 and 3", c.format)
 	}
 	return nil
 }

@@ -44,11 +44,11 @@ func (n *node) settle(ctx context.Context, p store.Path) error {
 
 // alone runs something while it has all turns at the node.
 func (n *node) alone(ctx context.Context, do func() error) error {
-	_, leave, err := n.enter(ctx, allTurns)
+	lock, err := n.lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	return do()
 }
 

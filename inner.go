@@ -7,7 +7,9 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
@@ -71,7 +73,7 @@ func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 		}
 		size, err := s.engine.ChunkBytes(at.part.Count)
 		if err == nil && s.typ.Variable() {
-			err = errVariable(s.typ)
+			err = element.ErrVariable(s.typ)
 		}
 		if err != nil {
 			return nil, engine.Certain, err
@@ -88,10 +90,10 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 	return n.write(ctx, index, func(s *state, at innerAt, b store.Batch) error {
 		size, err := s.engine.ChunkBytes(at.part.Count)
 		if err == nil && int64(len(data)) != size {
-			err = badArgument("%d bytes, the inner chunk has %d", len(data), size)
+			err = fault.Argument("%d bytes, the inner chunk has %d", len(data), size)
 		}
 		if err == nil {
-			err = checkValues(elements{typ: s.typ, data: data})
+			err = element.CheckValues(element.Buffer{Type: s.typ, Data: data})
 		}
 		if err != nil {
 			return err

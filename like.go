@@ -7,6 +7,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/metadata"
 )
 
@@ -25,15 +26,15 @@ func (a *Array) Spec() Spec {
 func SpecOf(doc *metadata.Array) (Spec, error) {
 	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
 	if err != nil {
-		return Spec{}, fail("describe", "", inDocument(at("/data_type", err)))
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/data_type", err)))
 	}
 	g, err := grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
 	if err != nil {
-		return Spec{}, fail("describe", "", inDocument(at("/chunk_grid", err)))
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/chunk_grid", err)))
 	}
 	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
 	if err != nil {
-		return Spec{}, fail("describe", "", inDocument(at("/chunk_key_encoding", err)))
+		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/chunk_key_encoding", err)))
 	}
 	if len(doc.StorageTransformers) > 0 {
 		return Spec{}, fail("describe", "", fmt.Errorf("%w: storage transformer %q", metadata.ErrUnsupported, doc.StorageTransformers[0].Name))

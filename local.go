@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -74,7 +75,7 @@ func localPath(location string) (string, error) {
 	}
 	u, err := url.Parse(location)
 	if err != nil {
-		return "", badArgument("%v", err)
+		return "", fault.Argument("%v", err)
 	}
 	if u.Host != "" && u.Host != "localhost" {
 		return "", fmt.Errorf("%w: files of another host, %q (file:///path has three slashes)", ErrUnsupported, u.Host)
@@ -87,11 +88,11 @@ func isDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return notFound("nothing is here")
+		return fault.NotFound("nothing is here")
 	case err != nil:
 		return plainPathError(err)
 	case !info.IsDir():
-		return notFound("no Zarr node here, only a file")
+		return fault.NotFound("no Zarr node here, only a file")
 	}
 	return nil
 }
@@ -145,7 +146,7 @@ func refuseLink(location string) error {
 	}
 	for p := dir; len(p) >= len(top) && p != filepath.Dir(p); p = filepath.Dir(p) {
 		if target, err := os.Readlink(p); err == nil {
-			return badArgument("%s is a symbolic link to %s; name what it leads to, or remove the link", filepath.Base(p), target)
+			return fault.Argument("%s is a symbolic link to %s; name what it leads to, or remove the link", filepath.Base(p), target)
 		}
 	}
 	return nil

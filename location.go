@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/rehearsal"
@@ -187,7 +188,7 @@ func Locate(ctx context.Context, location string, access store.Access) (h *Hiera
 
 func locate(ctx context.Context, location string, access store.Access, op string) (h *Hierarchy, path string, err error) {
 	if location == "" {
-		return nil, "", fail(op, location, badArgument("the location is empty"))
+		return nil, "", fail(op, location, fault.Argument("the location is empty"))
 	}
 	s, p, err := store.OpenLocation(ctx, location, access)
 	if err != nil {

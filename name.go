@@ -3,6 +3,7 @@ package zarr
 import (
 	"fmt"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
@@ -12,7 +13,7 @@ import (
 func checkNew(format int, places ...store.Path) error {
 	for _, p := range places {
 		if format == 3 && own.Reserved(p.Name()) {
-			return badArgument("node name %q begins with \"__\", which is reserved in format 3: choose another name, or format 2", p.Name())
+			return fault.Argument("node name %q begins with \"__\", which is reserved in format 3: choose another name, or format 2", p.Name())
 		}
 	}
 	return nil

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
@@ -118,6 +119,11 @@ func (n *node) publisher() publish.Node {
 	}
 }
 
+// lock returns the lock that orders the calls of this process on the node.
+func (n *node) lock() nodelock.Node {
+	return nodelock.Node{Store: n.hierarchy.store, Path: n.path, Locking: n.options.Locking}
+}
+
 // Hierarchy is a tree of nodes in a store.
 type Hierarchy struct {
 	store    store.Store
@@ -167,7 +173,7 @@ func (h *Hierarchy) OpenArray(ctx context.Context, path string, opt *Options) (*
 	}
 	a, ok := n.(*Array)
 	if !ok {
-		return nil, n.base().fail("open", badArgument("it is a group, not an array"))
+		return nil, n.base().fail("open", fault.Argument("it is a group, not an array"))
 	}
 	return a, nil
 }
@@ -181,7 +187,7 @@ func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*
 	}
 	g, ok := n.(*Group)
 	if !ok {
-		return nil, n.base().fail("open", badArgument("it is an array, not a group"))
+		return nil, n.base().fail("open", fault.Argument("it is an array, not a group"))
 	}
 	return g, nil
 }
@@ -240,7 +246,7 @@ func (h *Hierarchy) node(p store.Path, doc metadata.Node, version store.Version,
 	case *metadata.Array:
 		a, err := newArray(base, doc, version)
 		if err != nil {
-			return nil, inDocument(err) // not a: an interface that holds a nil pointer is not nil
+			return nil, fault.InDocument(err) // not a: an interface that holds a nil pointer is not nil
 		}
 		return a, nil
 	case *metadata.Group:
@@ -251,7 +257,7 @@ func (h *Hierarchy) node(p store.Path, doc metadata.Node, version store.Version,
 
 // errNoNode says that there is no node at a path. Finding out what is there instead takes
 // a listing, so that is left to [Hierarchy.explained].
-var errNoNode error = notFound("no Zarr node here")
+var errNoNode error = fault.NotFound("no Zarr node here")
 
 // explained returns err, or what stands at the path where it says that no node does.
 func (h *Hierarchy) explained(ctx context.Context, p store.Path, err error) error {
@@ -274,18 +280,12 @@ func (h *Hierarchy) describe(ctx context.Context, p store.Path) error {
 		names = append(names[:4], "…")
 	}
 	if len(names) > 0 {
-		return notFound("no Zarr node here, only " + strings.Join(names, ", "))
+		return fault.NotFound("no Zarr node here, only " + strings.Join(names, ", "))
 	}
 	if key, err := store.ParseKey(p.String()); err == nil {
 		if found, _ := store.Exists(ctx, h.store, key); found {
-			return notFound("no Zarr node here, only a file")
+			return fault.NotFound("no Zarr node here, only a file")
 		}
 	}
 	return errNoNode
 }
-
-// notFound is an [fs.ErrNotExist] that says what is missing, or what is there instead.
-type notFound string
-
-func (n notFound) Error() string        { return string(n) }
-func (n notFound) Is(target error) bool { return target == fs.ErrNotExist }

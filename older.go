@@ -5,6 +5,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/metadata"
 )
 
@@ -45,7 +46,7 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 	}
 	for _, r := range chain.Repairs() {
 		if r.Strict != nil {
-			strict = at("/codecs", r.Strict)
+			strict = fault.At("/codecs", r.Strict)
 			break
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/transpose"

@@ -7,7 +7,9 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/pages"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
@@ -22,10 +24,10 @@ import (
 // fill value.
 func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	var b Block[T]
-	var e elements
+	var e element.Buffer
 	a, sel, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, checkElement[T], true, func(r *selected) (strided.View, error) {
+		err = a.read(ctx, sel, element.Check[T], true, func(r *selected) (strided.View, error) {
 			if r.Len() > a.options.Limits.block()/r.size() {
 				return strided.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
@@ -35,7 +37,7 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 		})
 	}
 	if err == nil {
-		err = valuesOf(e, b.Data)
+		err = element.Values(e, b.Data)
 	}
 	if err != nil {
 		return Block[T]{}, a.fail("read", err)
@@ -46,34 +48,34 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 // ReadInto is [Read] into the caller's slice, which has room for just the selected
 // elements, in C order. After an error the slice may hold anything.
 func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T) error {
-	var e elements
+	var e element.Buffer
 	a, sel, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, checkElement[T], false, func(r *selected) (strided.View, error) {
+		err = a.read(ctx, sel, element.Check[T], false, func(r *selected) (strided.View, error) {
 			if int64(len(dst)) != r.Len() {
-				return strided.View{}, badArgument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
+				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
 			}
 			e = roomFor(a, r, dst)
 			return r.view(e)
 		})
 	}
 	if err == nil {
-		err = valuesOf(e, dst)
+		err = element.Values(e, dst)
 	}
 	return a.fail("read", err)
 }
 
 // roomFor returns memory for what is selected: that of the caller's values where they are
 // the elements as they stand.
-func roomFor[T dtype.Element](a *Array, r *selected, values []T) elements {
-	if native[T](r.typ) {
-		return elements{typ: r.typ, data: bytesOf(values)}
+func roomFor[T dtype.Element](a *Array, r *selected, values []T) element.Buffer {
+	if element.Native[T](r.typ) {
+		return element.Buffer{Type: r.typ, Data: element.Bytes(values)}
 	}
 	return r.room(a.options.Limits.block())
 }
 
 // elements reads a box of elements that differ in length, without making values of them.
-func (a *Array) elements(ctx context.Context, box grid.Box) (e elements, err error) {
+func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, err error) {
 	err = a.read(ctx, selection.Region(box), nil, true, func(r *selected) (strided.View, error) {
 		e = r.room(a.options.Limits.block())
 		return r.view(e)
@@ -87,7 +89,7 @@ func (a *Array) elements(ctx context.Context, box grid.Box) (e elements, err err
 // anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
 	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (strided.View, error) {
-		return r.view(elements{typ: r.typ, data: dst})
+		return r.view(element.Buffer{Type: r.typ, Data: dst})
 	}))
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/selection"
@@ -58,7 +60,7 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 		return nil, err
 	}
 	if len(lengths) == 0 {
-		return nil, badArgument("a reservation without parts: give a length for each")
+		return nil, fault.Argument("a reservation without parts: give a length for each")
 	}
 	r := &Reservation{array: a, holder: reservationPrefix + rand.Text()}
 	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
@@ -104,7 +106,7 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 	}
 	end := s.grid.Axis(axis)
 	if !end.IsRegular() && end.Covered() > end.Extent() {
-		return badArgument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
+		return fault.Argument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
 	}
 	how := cmp.Or(store.LockingOf(ctx).Operation, a.options.Locking.Operation)
 	r.note = reservationNote{axis, end.Extent(), slices.Clone(lengths), store.ThisProcess(how)}
@@ -123,7 +125,7 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 func (a *Array) Reservation(ctx context.Context) (*Reservation, error) {
 	r, err := a.reservation(ctx)
 	if err == nil && r == nil {
-		err = notFound("the array has no reservation")
+		err = fault.NotFound("the array has no reservation")
 	}
 	if err != nil {
 		return nil, a.fail("reservation", err)
@@ -190,11 +192,11 @@ func (r *Reservation) publisher() publish.Node {
 // change publishes a change of the array as its holder.
 func (r *Reservation) change(ctx context.Context, plan func(*state) (*growth, error)) error {
 	a := r.array
-	_, leave, err := a.enter(ctx, allTurns)
+	lock, err := a.lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	return a.updateAs(ctx, r.publisher(), func(old *state) (*publish.Change, *state, error) { return a.grow(old, plan) })
 }
 
@@ -209,10 +211,10 @@ func (r *Reservation) grown(s *state) (*grid.Grid, error) {
 	sum, runs := r.note.Start, make([]grid.Run, len(r.note.Lengths))
 	for i, n := range r.note.Lengths {
 		if axis.IsRegular() && sum%axis.Step() != 0 {
-			return nil, badArgument("part %d begins at %d, within a chunk of %d along axis %d: choose lengths that end chunks, or unlock the axis", i, sum, axis.Step(), r.note.Axis)
+			return nil, fault.Argument("part %d begins at %d, within a chunk of %d along axis %d: choose lengths that end chunks, or unlock the axis", i, sum, axis.Step(), r.note.Axis)
 		}
 		if n < 1 {
-			return nil, badArgument("part %d has the length %d, at least 1 is needed", i, n)
+			return nil, fault.Argument("part %d has the length %d, at least 1 is needed", i, n)
 		}
 		if sum += n; sum < 0 {
 			return nil, ErrOverflow
@@ -282,22 +284,22 @@ func WritePart[T dtype.Element](ctx context.Context, r *Reservation, part int, s
 // WritePartBytes is [WritePart] for an array of any type: src has the elements in the
 // byte order of the host.
 func (r *Reservation) WritePartBytes(ctx context.Context, part int, src []byte) error {
-	return r.array.fail("write part", r.write(ctx, part, elements{typ: r.array.Type(), data: src}))
+	return r.array.fail("write part", r.write(ctx, part, element.Buffer{Type: r.array.Type(), Data: src}))
 }
 
-func (r *Reservation) write(ctx context.Context, part int, e elements) error {
+func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) error {
 	a := r.array
 	if err := a.writable(); err != nil {
 		return err
 	}
 	if part < 0 || part >= r.Parts() {
-		return badArgument("part %d of %d", part, r.Parts())
+		return fault.Argument("part %d of %d", part, r.Parts())
 	}
-	_, leave, err := a.enter(ctx, 1)
+	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	s, err := a.fresh(ctx, a.state.Load())
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
 )
 
 // ResizeOptions says how the extents of an array change. A nil *ResizeOptions means the
@@ -53,7 +54,7 @@ func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
 	}
 	was := s.grid.Shape()
 	if len(shape) != len(was) {
-		return nil, badArgument("the new shape %v has %d axes, the array has %d", shape, len(shape), len(was))
+		return nil, fault.Argument("the new shape %v has %d axes, the array has %d", shape, len(shape), len(was))
 	}
 	if slices.Equal(shape, was) && opt.Shrink == grid.KeepEdges {
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
 )
 
 // innerStep returns the length of the inner chunks along an axis, 1 where there are none,
@@ -55,7 +56,7 @@ func (s *state) fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 	if len(moves) == 0 {
 		return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 	}
-	err = badArgument("%d more elements do not end with a whole inner chunk of %d: %s", count, n, strings.Join(moves, ", or "))
+	err = fault.Argument("%d more elements do not end with a whole inner chunk of %d: %s", count, n, strings.Join(moves, ", or "))
 	return &grid.AxisError{Axis: axis, Err: err}
 }
 

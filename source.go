@@ -10,7 +10,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/selection"
 )
 
@@ -43,43 +45,43 @@ func SourceAt(r io.ReaderAt, shape ...int64) *Source {
 // Elements that differ in length wrap [ErrInvalidArgument]: [Append] takes them.
 func (a *Array) AppendFrom(ctx context.Context, axis int, src *Source, opt *AppendOptions) error {
 	if src == nil {
-		return a.fail("append", badArgument("there is no source"))
+		return a.fail("append", fault.Argument("there is no source"))
 	}
-	return a.fail("append", a.append(ctx, axis, gain{elements: elements{typ: a.Type()}, from: src}, opt.orZero()))
+	return a.fail("append", a.append(ctx, axis, gain{Buffer: element.Buffer{Type: a.Type()}, from: src}, opt.orZero()))
 }
 
-var errBothGiven = badArgument("there are both elements and a source of elements: leave one out")
+var errBothGiven = fault.Argument("there are both elements and a source of elements: leave one out")
 
 // gain is what an array grows by: elements in memory, or those of a source.
 type gain struct {
-	elements
+	element.Buffer
 	from *Source
 }
 
 // along returns how many planes along an axis the array gains. Options may say it, too.
 func (g gain) along(s *state, axis int, said int64) (int64, error) {
 	if g.from == nil {
-		return s.planes(axis, len(g.data), said)
+		return s.planes(axis, len(g.Data), said)
 	}
 	shape := s.grid.Shape()
 	switch {
 	case s.typ.Variable():
-		return 0, badArgument("elements of %s differ in length: a source has none of them, Append takes them", s.typ)
-	case g.data != nil:
+		return 0, fault.Argument("elements of %s differ in length: a source has none of them, Append takes them", s.typ)
+	case g.Data != nil:
 		return 0, errBothGiven
 	case g.from.Read == nil:
-		return 0, badArgument("the source has no Read")
+		return 0, fault.Argument("the source has no Read")
 	case len(g.from.Shape) == len(shape):
 		shape[axis] = g.from.Shape[axis]
 	}
 	_, fits := checked.Product(append(slices.Clone(shape), int64(s.engine.Size))...)
 	switch {
 	case !slices.Equal(shape, g.from.Shape) || shape[axis] < 0:
-		return 0, badArgument("a source of shape %v does not continue shape %v along axis %d", g.from.Shape, s.grid.Shape(), axis)
+		return 0, fault.Argument("a source of shape %v does not continue shape %v along axis %d", g.from.Shape, s.grid.Shape(), axis)
 	case !fits:
 		return 0, fmt.Errorf("%w: a source of shape %v", ErrOverflow, shape)
 	case said != 0 && said != shape[axis]:
-		return 0, badArgument("the source has %d planes along axis %d, AppendOptions.Planes says %d", shape[axis], axis, said)
+		return 0, fault.Argument("the source has %d planes along axis %d, AppendOptions.Planes says %d", shape[axis], axis, said)
 	}
 	return shape[axis], nil
 }
@@ -87,7 +89,7 @@ func (g gain) along(s *state, axis int, said int64) (int64, error) {
 // isEmpty reports whether the planes of a gain have no elements.
 func (g gain) isEmpty() bool {
 	if g.from == nil {
-		return len(g.data) == 0
+		return len(g.Data) == 0
 	}
 	return slices.Contains(g.from.Shape, 0)
 }
@@ -137,7 +139,7 @@ func (s *state) writeBox(ctx context.Context, src *Source, region, box grid.Box,
 	if err != nil {
 		return &sourceError{fmt.Errorf("read elements %v of the source: %w", shown, err)}
 	}
-	view, err := (&selected{r, s.typ, nil}).source(elements{typ: s.typ, data: room})
+	view, err := (&selected{r, s.typ, nil}).source(element.Buffer{Type: s.typ, Data: room})
 	if err != nil {
 		return fmt.Errorf("elements %v of the source: %w", shown, err)
 	}

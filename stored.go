@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -32,7 +33,7 @@ func (h *Hierarchy) load(ctx context.Context, p store.Path, l Limits) (s stored,
 		return s, err
 	}
 	doc, err := metadata.Parse(data, l.metadata())
-	return stored{doc, info.Version}, inFile(p.Key(documentName), err)
+	return stored{doc, info.Version}, fault.InFile(p.Key(documentName), err)
 }
 
 // loadV2 reads the documents of a node of format 2.
@@ -53,7 +54,7 @@ func (h *Hierarchy) loadV2(ctx context.Context, p store.Path, l Limits) (s store
 		if g, ok := doc.(*metadata.Group); ok && err == nil {
 			doc, err = h.withConsolidated(ctx, p, g, l)
 		}
-		return stored{doc, info.Version}, inFile(p.Key(name), err)
+		return stored{doc, info.Version}, fault.InFile(p.Key(name), err)
 	}
 	return s, errNoNode
 }

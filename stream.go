@@ -8,7 +8,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/strided"
 )
 
@@ -119,7 +121,7 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 		return nil, err
 	}
 	if opt.Every < 0 || opt.Budget < 0 {
-		return nil, badArgument("Every is %d and Budget %d, neither can be negative", opt.Every, opt.Budget)
+		return nil, fault.Argument("Every is %d and Budget %d, neither can be negative", opt.Every, opt.Budget)
 	}
 	if opt.Budget == 0 {
 		opt.Budget = min(1<<30, debug.SetMemoryLimit(-1)/2)
@@ -169,7 +171,7 @@ func (s *Stream) measure() error {
 	shape[s.axis] = 1
 	var ok bool
 	if s.plane, ok = checked.Product(append(shape, int64(s.base.engine.Size))...); !ok || s.plane == 0 {
-		return badArgument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes; "+
+		return fault.Argument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes; "+
 			"Append takes planes without elements (AppendOptions.Planes)", shape, s.axis)
 	}
 	axis := s.base.grid.Axis(s.axis)
@@ -180,7 +182,7 @@ func (s *Stream) measure() error {
 	if s.edge = s.opt.Every; s.edge == 0 {
 		last, ok := axis.Cell(axis.Cells() - 1)
 		if !ok {
-			return &grid.AxisError{Axis: s.axis, Err: badArgument("there is no chunk yet: say how many planes a new one has (Every), or give a policy (Grow)")}
+			return &grid.AxisError{Axis: s.axis, Err: fault.Argument("there is no chunk yet: say how many planes a new one has (Every), or give a policy (Grow)")}
 		}
 		s.edge = last.Edge
 	}
@@ -202,7 +204,7 @@ func WritePlanes[T dtype.Element](ctx context.Context, s *Stream, src []T) error
 // WriteBytes is [WritePlanes] for an array of any type: src has the elements in the byte
 // order of the host.
 func (s *Stream) WriteBytes(ctx context.Context, src []byte) error {
-	return s.array.fail("stream", s.write(ctx, elements{typ: s.base.typ, data: src}))
+	return s.array.fail("stream", s.write(ctx, element.Buffer{Type: s.base.typ, Data: src}))
 }
 
 // Checkpoint publishes all planes that were written so far, so that they are visible, and
@@ -251,7 +253,7 @@ func (s *Stream) Stats() StreamStats {
 // usable refuses a stream that has ended.
 func (s *Stream) usable() error {
 	if s.closed {
-		return badArgument("the stream is closed")
+		return fault.Argument("the stream is closed")
 	}
 	return s.failed
 }

@@ -6,11 +6,13 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/strided"
 )
 
-func (s *Stream) write(ctx context.Context, e elements) error {
+func (s *Stream) write(ctx context.Context, e element.Buffer) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -18,15 +20,15 @@ func (s *Stream) write(ctx context.Context, e elements) error {
 		return err
 	}
 	shape := s.base.grid.Shape()
-	if int64(len(e.data))%s.plane != 0 {
-		return badArgument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(e.data), s.axis, s.plane)
+	if int64(len(e.Data))%s.plane != 0 {
+		return fault.Argument("%d bytes are no number of planes along axis %d, which have %d bytes each", len(e.Data), s.axis, s.plane)
 	}
-	if err := checkValues(e); err != nil {
+	if err := element.CheckValues(e); err != nil {
 		return err
 	}
-	shape[s.axis] = int64(len(e.data)) / s.plane
-	v := strided.Contiguous(e.data, shape, s.base.engine.Size)
-	v.Heap = e.heap
+	shape[s.axis] = int64(len(e.Data)) / s.plane
+	v := strided.Contiguous(e.Data, shape, s.base.engine.Size)
+	v.Heap = e.Heap
 	for v.Shape[s.axis] > 0 {
 		n, err := s.take(ctx, v)
 		if err != nil {

@@ -8,6 +8,9 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
@@ -27,12 +30,12 @@ type Addition struct {
 	// the dimension, too.
 	Alone bool
 
-	values func(*Array) (elements, error) // in place of Data, where they differ in memory from array to array
+	values func(*Array) (element.Buffer, error) // in place of Data, where they differ in memory from array to array
 }
 
 // Add returns the addition of elements to an array of a group.
 func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Addition {
-	return Addition{Path: path, Axis: axis, Options: opt, values: func(a *Array) (elements, error) { return elementsOf(a, src) }}
+	return Addition{Path: path, Axis: axis, Options: opt, values: func(a *Array) (element.Buffer, error) { return elementsOf(a, src) }}
 }
 
 // Append grows several arrays of the group together, as all variables along a dimension
@@ -81,7 +84,7 @@ func checkDistinct(arrays []*Array) error {
 			twice = at >= 0
 		}
 		if twice {
-			return a.fail("append", badArgument("the array is named twice, the first time as %q", "/"+arrays[at].Path()))
+			return a.fail("append", fault.Argument("the array is named twice, the first time as %q", "/"+arrays[at].Path()))
 		}
 		first[a.path] = i
 	}
@@ -95,11 +98,11 @@ func (d Addition) of(a *Array) (gain, error) {
 		return gain{}, errBothGiven
 	case d.values != nil:
 		e, err := d.values(a)
-		return gain{elements: e}, err
+		return gain{Buffer: e}, err
 	case d.Type.IsZero():
 		d.Type = a.Type()
 	}
-	return gain{elements{typ: d.Type, data: d.Data}, d.From}, nil
+	return gain{element.Buffer{Type: d.Type, Data: d.Data}, d.From}, nil
 }
 
 func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
@@ -162,7 +165,7 @@ func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error)
 		}
 		is, other := length{a.Path(), s.grid.Axis(axis).Extent(), more}, seen[names[axis]]
 		if other.path != "" && other.was == is.was && other.more != is.more {
-			err := badArgument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
+			err := fault.Argument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
 			return nil, a.fail("append", &grid.AxisError{Axis: axis, Err: err})
 		}
 		seen[names[axis]] = is
@@ -206,19 +209,19 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 // nobody waits in a circle.
 func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
 	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
-	var leaves []func()
+	var held []*nodelock.Held
 	leave = func() {
-		for _, l := range leaves {
-			l()
+		for _, h := range held {
+			h.Release()
 		}
 	}
 	for _, a := range sorted {
-		_, l, err := a.enter(ctx, allTurns)
+		h, err := a.lock().Exclude(ctx)
 		if err != nil {
 			leave()
 			return nil, err
 		}
-		leaves = append(leaves, l)
+		held = append(held, h)
 	}
 	return leave, nil
 }

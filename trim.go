@@ -116,11 +116,11 @@ func (a *Array) recover(ctx context.Context) error {
 	if !left {
 		return nil
 	}
-	_, leave, err := a.enter(ctx, allTurns)
+	lock, err := a.lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	return a.moveAside(ctx)
 }
 

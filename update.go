@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -26,7 +27,7 @@ func retry(ctx context.Context, do func() error) (err error) {
 	pause := time.Millisecond
 	for range changeTries {
 		var final *unexpected
-		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || isAny(err, []error{publish.ErrHeld, ErrIncomplete}) {
+		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || fault.Any(err, publish.ErrHeld, ErrIncomplete) {
 			return err
 		}
 		select {

@@ -6,7 +6,10 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -24,8 +27,8 @@ import (
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.writeView(ctx, sel, checkElement[T], func(r *selected) (strided.View, error) {
-			e, err := elementsAs(r.typ, r.heap, src)
+		err = a.writeView(ctx, sel, element.Check[T], func(r *selected) (strided.View, error) {
+			e, err := element.From(r.typ, r.heap, src)
 			if err != nil {
 				return strided.View{}, err
 			}
@@ -39,7 +42,7 @@ func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Sele
 // the byte order of the host.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
 	return a.fail("write", a.writeView(ctx, sel, nil, func(r *selected) (strided.View, error) {
-		return r.source(elements{typ: r.typ, data: src})
+		return r.source(element.Buffer{Type: r.typ, Data: src})
 	}))
 }
 
@@ -47,8 +50,8 @@ func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []b
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
 	a, sel, err := to.of(sel)
 	if err == nil {
-		err = a.repeat(ctx, sel, checkElement[T], func(r *selected) (elements, error) {
-			return elementsAs(r.typ, r.heap, []T{value})
+		err = a.repeat(ctx, sel, element.Check[T], func(r *selected) (element.Buffer, error) {
+			return element.From(r.typ, r.heap, []T{value})
 		})
 	}
 	return a.fail("fill", err)
@@ -57,8 +60,8 @@ func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selec
 // FillBytes is [Fill] for an array of any type of fixed width: elem is one element in the
 // byte order of the host.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *selected) (elements, error) {
-		return elements{typ: r.typ, data: elem}, nil
+	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *selected) (element.Buffer, error) {
+		return element.Buffer{Type: r.typ, Data: elem}, nil
 	}))
 }
 
@@ -67,7 +70,7 @@ func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []b
 const manyPoints = 1 << 22
 
 // repeat writes a block whose strides are zero: one element is all the memory it needs.
-func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes accepts, one func(*selected) (elements, error)) error {
+func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes accepts, one func(*selected) (element.Buffer, error)) error {
 	s := a.state.Load()
 	if r, err := s.resolve(sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
 		for slab := range r.Slabs(s.grid, 1, manyPoints) {
@@ -93,11 +96,11 @@ func (a *Array) writeView(
 	if err := a.writable(); err != nil {
 		return err
 	}
-	turns, leave, err := a.enter(ctx, 1)
+	lock, err := a.lock().Share(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer lock.Release()
 	typ := a.state.Load().typ
 	s, border, err := a.forWriting(ctx, sel, takes)
 	if err != nil {
@@ -124,7 +127,7 @@ func (a *Array) writeView(
 		return a.confirmStored(ctx, s, r.Touched(s.grid))
 	}
 	if border {
-		return a.withoutGrowth(ctx, turns, s, write)
+		return a.withoutGrowth(ctx, lock, s, write)
 	}
 	return write(s, false)
 }
@@ -152,8 +155,8 @@ func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes a
 // withoutGrowth runs write with the newest state while no other program can make the
 // array grow or shrink. In a store without locks others can: shared tells write to read
 // whatever it does not own.
-func (a *Array) withoutGrowth(ctx context.Context, t *turns, s *state, write func(s *state, shared bool) error) error {
-	release, locked, err := t.hold(ctx, &a.node)
+func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *state, write func(s *state, shared bool) error) error {
+	release, locked, err := h.LockStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,36 +192,21 @@ func (s *state) atBorder(r *selection.Resolved) bool {
 	return s.version.IsZero()
 }
 
-// checkValues refuses bytes that are no value of the data type, as a bool of 2: nobody
-// could read them again.
-func checkValues(e elements) error {
-	if e.typ.Variable() {
-		if e.heap == nil {
-			return errVariable(e.typ)
-		}
-		return nil // the values were looked at when they came
-	}
-	if err := e.typ.Check(e.data); err != nil {
-		return badArgument("%v", err)
-	}
-	return nil
-}
-
 // check refuses elements of another type.
-func (s *state) check(e elements) error {
-	if e.typ != s.typ {
-		return badArgument("the elements are %s, not %s", s.typ, e.typ)
+func (s *state) check(e element.Buffer) error {
+	if e.Type != s.typ {
+		return fault.Argument("the elements are %s, not %s", s.typ, e.Type)
 	}
 	return nil
-}
-
-// errVariable says that elements which differ in length are no bytes one behind the
-// other.
-func errVariable(t dtype.Type) error {
-	return badArgument("elements of %s differ in length: they are read and written as values of Go, string or []byte", t)
 }
 
 // batch runs work with a batch of writes that is committed when work succeeds.
 func (a *Array) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
 	return publish.Batch(store.WithLocking(ctx, a.options.Locking), a.hierarchy.store, a.options.Durability, work)
+}
+
+// elementsOf returns the memory of values as elements of an array.
+func elementsOf[T dtype.Element](a *Array, values []T) (element.Buffer, error) {
+	s := a.state.Load()
+	return element.From(s.typ, s.engine.Heap, values)
 }
