@@ -26,7 +26,7 @@ func (n node) container(p store.Path) node {
 // record returns the document with which consolidated metadata is told of a change of the
 // node.
 func (n *node) record(ctx context.Context) (raw []byte, err error) {
-	raw, format, err := n.hierarchy.record(ctx, n.path, n.options.Limits)
+	raw, format, err := n.hierarchy.reader(n.options.Limits).Record(ctx, n.path)
 	if err == nil && format != n.Format() {
 		err = fault.NotFound("the node is of another format by now")
 	}
@@ -266,7 +266,7 @@ func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, 
 				n.path, err = g.path.Join(m.Path)
 			}
 			if err == nil {
-				raw, format, err = g.hierarchy.record(ctx, n.path, g.options.Limits)
+				raw, format, err = g.hierarchy.reader(g.options.Limits).Record(ctx, n.path)
 			}
 			if err == nil {
 				err = n.notPending(ctx, store.Key{})

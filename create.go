@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -159,7 +160,7 @@ func documents(doc metadata.Node, l Limits) (raw []byte, beside []publish.File, 
 // replace removes what is at a node's place and publishes another document there. A place
 // without a node is only replaced if nothing is there but what is left of an array.
 func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []publish.File) (version store.Version, err error) {
-	found, err := h.formatAt(ctx, n.path)
+	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
 		return version, err
 	}
@@ -177,22 +178,6 @@ func (h *Hierarchy) replace(ctx context.Context, n node, raw []byte, beside []pu
 		return err
 	})
 	return version, err
-}
-
-// formatAt returns the format of the node at p, 0 where there is none.
-func (h *Hierarchy) formatAt(ctx context.Context, p store.Path) (int, error) {
-	for _, name := range nodeDocuments {
-		found, err := store.Exists(ctx, h.store, p.Key(name))
-		switch {
-		case err != nil:
-			return 0, err
-		case found && name == documentName:
-			return 3, nil
-		case found:
-			return 2, nil
-		}
-	}
-	return 0, nil
 }
 
 // checkRemains refuses a place that holds anything but what may be left of an array.
@@ -234,18 +219,18 @@ func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 	}
 	found := 0
 	for _, p := range slices.Backward(places) {
-		s, err := h.load(ctx, p, n.options.Limits)
+		s, err := h.reader(n.options.Limits).Load(ctx, p)
 		if errors.Is(err, fs.ErrNotExist) {
 			up.missing = append(up.missing, p)
 			continue
 		}
-		if _, isArray := s.doc.(*metadata.Array); isArray {
+		if _, isArray := s.Doc.(*metadata.Array); isArray {
 			return nil, fault.Argument("%q is an array; it cannot have nodes below it", "/"+p.String())
 		}
 		if err != nil {
 			return nil, err
 		}
-		found = s.doc.Format()
+		found = s.Doc.Format()
 	}
 	switch {
 	case up.format == 0 && found == 0:
@@ -255,7 +240,7 @@ func (h *Hierarchy) lookAbove(ctx context.Context, n node, format int) (*above, 
 	case found != 0 && found != up.format:
 		return nil, fault.Argument("a node of format %d below a group of format %d, whose readers would not see it", up.format, found)
 	}
-	return up, checkNew(up.format, append(slices.Clip(up.missing), n.path)...)
+	return up, tree.CheckNames(up.format, append(slices.Clip(up.missing), n.path)...)
 }
 
 // makeParents creates the groups above a node that are missing, from the root on.
@@ -287,7 +272,7 @@ func (h *Hierarchy) makeParents(ctx context.Context, n node, up *above) error {
 // checkFree refuses a place where a node is, and for an array one where anything is: old
 // chunks would become its own.
 func (h *Hierarchy) checkFree(ctx context.Context, n node, doc metadata.Node) error {
-	found, err := h.formatAt(ctx, n.path)
+	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
 		return err
 	}
@@ -352,7 +337,7 @@ func (h *Hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 		return err
 	}
 	h.sweep(ctx)
-	found, err := h.formatAt(ctx, n.path)
+	found, err := tree.Format(ctx, h.store, n.path)
 	if err != nil {
 		return err
 	}
@@ -362,7 +347,7 @@ func (h *Hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 			return err
 		}
 		if !begun {
-			return h.describe(ctx, n.path)
+			return tree.Describe(ctx, h.store, n.path)
 		}
 	}
 	if found == 2 {

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -277,8 +278,8 @@ func (g *Group) coordinateAbove(ctx context.Context, name string) (extents, bool
 		if doc == nil || !slices.Equal(dimensionNames(doc), []string{name}) {
 			continue
 		}
-		s, _ := g.hierarchy.load(ctx, p, g.options.Limits) // a group need not have a document
-		above, ok := s.doc.(*metadata.Group)
+		s, _ := g.hierarchy.reader(g.options.Limits).Load(ctx, p) // a group need not have a document
+		above, ok := s.Doc.(*metadata.Group)
 		return extents{at, []string{name}, doc.Shape}, !ok || !isPyramid(above.Attributes)
 	}
 	return extents{}, false
@@ -316,7 +317,7 @@ func (g *Group) arrays(ctx context.Context, names []string, use func(store.Path,
 		}
 		return read{p, g.hierarchy.arrayAt(ctx, p, g.options.Limits)}, 0
 	}
-	inBatches(len(dirs), engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0)), open, func(r read) bool {
+	parallel.Prefetch(len(dirs), engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0)), open, func(r read) bool {
 		if r.doc != nil {
 			use(r.path, r.doc)
 		}
@@ -354,8 +355,8 @@ func (g *Group) recorded(c *metadata.Consolidated, use func(store.Path, *metadat
 // arrayAt returns the document of the array at p as far as it can be described, nil where
 // there is none.
 func (h *Hierarchy) arrayAt(ctx context.Context, p store.Path, l Limits) *metadata.Array {
-	s, _ := h.load(ctx, p, l) // a damaged neighbour is for check to tell, and keeps nobody from an append
-	doc, _ := s.doc.(*metadata.Array)
+	s, _ := h.reader(l).Load(ctx, p) // a damaged neighbour is for check to tell, and keeps nobody from an append
+	doc, _ := s.Doc.(*metadata.Array)
 	return doc
 }
 

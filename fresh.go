@@ -24,7 +24,7 @@ func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
 	}
 	var attributes []byte
 	if a.isV2() {
-		if attributes, err = a.hierarchy.attributes(ctx, a.path, a.options.Limits); err != nil {
+		if attributes, err = a.hierarchy.reader(a.options.Limits).Attributes(ctx, a.path); err != nil {
 			return nil, err
 		}
 	}

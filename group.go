@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -135,14 +136,14 @@ func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error]
 func (g *Group) recordedAbove(ctx context.Context) (*metadata.Consolidated, error) {
 	for p := g.path; !p.IsRoot(); {
 		p = p.Parent()
-		s, err := g.hierarchy.load(ctx, p, g.options.Limits)
+		s, err := g.hierarchy.reader(g.options.Limits).Load(ctx, p)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a group need not have a document where the store was opened below its root
 		}
 		if err != nil {
 			return nil, err
 		}
-		up, ok := s.doc.(*metadata.Group)
+		up, ok := s.Doc.(*metadata.Group)
 		if !ok || up.Consolidated == nil || up.Format() != g.doc.Format() {
 			continue
 		}
@@ -171,7 +172,7 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 		return false
 	}
 	open := func(i int) (met, int) { return g.meet(ctx, dir, names[i]) }
-	return inBatches(len(names), g.openers(), open, func(m met) bool {
+	return parallel.Prefetch(len(names), g.openers(), open, func(m met) bool {
 		if err := cmp.Or(ctx.Err(), m.err); err != nil {
 			yield(Member{}, g.fail("list", err))
 			return false
@@ -267,7 +268,7 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 	case "not-found":
 		return m, false, nil
 	case "unsupported", "invalid-metadata", "limit", "overflow":
-		m.Kind = g.hierarchy.nodeType(ctx, p, g.options)
+		m.Kind = g.hierarchy.reader(g.options.Limits).Type(ctx, p)
 	default:
 		return m, false, err
 	}
@@ -287,7 +288,7 @@ func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep
 			m.Member, m.err = g.described(c, paths[i])
 			return m, 0
 		}
-		if !inBatches(len(paths), min(g.openers(), runtime.GOMAXPROCS(0)), open, func(m met) bool {
+		if !parallel.Prefetch(len(paths), min(g.openers(), runtime.GOMAXPROCS(0)), open, func(m met) bool {
 			if err := ctx.Err(); err != nil {
 				yield(Member{}, g.fail("list", err))
 				return false

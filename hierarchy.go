@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -130,14 +131,14 @@ func (c *creation) look(ctx context.Context) error {
 				}
 				continue
 			}
-			s, err := c.hierarchy.load(ctx, p, c.options.Limits)
-			if _, isArray := s.doc.(*metadata.Array); isArray {
+			s, err := c.hierarchy.reader(c.options.Limits).Load(ctx, p)
+			if _, isArray := s.Doc.(*metadata.Array); isArray {
 				err = fault.Argument("%q is an array; it cannot have nodes below it", "/"+p.String())
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return c.fail(p, err)
 			}
-			c.above[p] = s.doc
+			c.above[p] = s.Doc
 		}
 	}
 	return nil
@@ -196,7 +197,7 @@ func (c *creation) make(context.Context) error {
 		}
 	}
 	for p := range c.nodes {
-		if err := checkNew(c.format, p); err != nil {
+		if err := tree.CheckNames(c.format, p); err != nil {
 			return c.fail(p, err)
 		}
 	}

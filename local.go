@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -98,7 +99,7 @@ func isDirectory(dir string) error {
 }
 
 // isNode reports whether a directory has a document that makes it a node.
-func isNode(dir string) bool { return vfs.HasFile(dir, nodeDocuments...) }
+func isNode(dir string) bool { return vfs.HasFile(dir, tree.Documents...) }
 
 // topmost returns the highest directory that is reached from dir through parents that are
 // nodes.

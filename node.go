@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -192,7 +192,7 @@ func (h *Hierarchy) OpenGroup(ctx context.Context, path string, opt *Options) (*
 	return g, nil
 }
 
-// open opens the node at p. A place without a node is errNoNode.
+// open opens the node at p. A place without a node is tree.ErrNoNode.
 func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, error) {
 	h = h.as(opt)
 	if opt.Write && h.ledger == nil { // a dry run removes nothing
@@ -217,11 +217,11 @@ func (h *Hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 // loaded returns the node at p as its documents describe it.
 func (h *Hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node, error) {
 	now := time.Now()
-	s, err := h.load(ctx, p, opt.Limits)
+	s, err := h.reader(opt.Limits).Load(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	n, err := h.node(p, s.doc, s.version, opt)
+	n, err := h.node(p, s.Doc, s.Version, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -255,37 +255,38 @@ func (h *Hierarchy) node(p store.Path, doc metadata.Node, version store.Version,
 	return nil, fmt.Errorf("%w: node type", ErrUnsupported)
 }
 
-// errNoNode says that there is no node at a path. Finding out what is there instead takes
-// a listing, so that is left to [Hierarchy.explained].
-var errNoNode error = fault.NotFound("no Zarr node here")
-
 // explained returns err, or what stands at the path where it says that no node does.
 func (h *Hierarchy) explained(ctx context.Context, p store.Path, err error) error {
-	if err == errNoNode {
-		return h.describe(ctx, p)
+	if err == tree.ErrNoNode {
+		return tree.Describe(ctx, h.store, p)
 	}
 	return err
 }
 
-// describe says what stands at a path that has no node.
-func (h *Hierarchy) describe(ctx context.Context, p store.Path) error {
-	var names []string
-	for e, err := range store.List(ctx, h.store, p, false) {
-		if err != nil {
-			break
-		}
-		names = append(names, e.Name)
+// reader returns a reader of the documents in the hierarchy.
+func (h *Hierarchy) reader(l Limits) tree.Reader {
+	return tree.Reader{Store: h.store, Limits: l.metadata()}
+}
+
+// Metadata returns the metadata of the node at path without opening it. What it asks for
+// need not be known here: a node that is returned with an error, which wraps
+// [ErrUnsupported], can be described. A path without a node wraps [fs.ErrNotExist].
+func (h *Hierarchy) Metadata(ctx context.Context, path string, opt *Options) (metadata.Node, error) {
+	p, err := store.ParsePath(path)
+	if err != nil {
+		return nil, fail("open", path, err)
 	}
-	if slices.Sort(names); len(names) > 4 {
-		names = append(names[:4], "…")
+	h = h.as(opt.orZero())
+	s, err := h.reader(opt.orZero().Limits).Load(ctx, p)
+	return s.Doc, fail("open", h.name(p), h.explained(ctx, p, err))
+}
+
+// Shadowed returns the names of the documents of format 2 beside the document of a node
+// of format 3. Programs that know format 2 only see another node there.
+func (n *node) Shadowed(ctx context.Context) ([]string, error) {
+	if n.isV2() {
+		return nil, nil
 	}
-	if len(names) > 0 {
-		return fault.NotFound("no Zarr node here, only " + strings.Join(names, ", "))
-	}
-	if key, err := store.ParseKey(p.String()); err == nil {
-		if found, _ := store.Exists(ctx, h.store, key); found {
-			return fault.NotFound("no Zarr node here, only a file")
-		}
-	}
-	return errNoNode
+	names, err := tree.Shadowed(ctx, n.hierarchy.store, n.path)
+	return names, n.fail("open", err)
 }

@@ -6,6 +6,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 )
 
@@ -18,7 +19,7 @@ import (
 // program wrote it so, and what is unusual about its name: one sentence each.
 func (a *Array) Notes() []string {
 	s := a.state.Load()
-	notes := slices.Concat(s.grid.Notes(), s.doc.Notes(), a.nameNotes())
+	notes := slices.Concat(s.grid.Notes(), s.doc.Notes(), tree.NameNotes(a.Format(), a.path))
 	for _, r := range s.engine.Chain.Repairs() {
 		notes = append(notes, r.Note)
 	}
@@ -28,7 +29,7 @@ func (a *Array) Notes() []string {
 // Notes says in what respects the group was not read as it is stored, because another
 // program wrote it so, and what is unusual about its name: one sentence each.
 func (g *Group) Notes() []string {
-	return slices.Concat(g.doc.Notes(), g.storeNotes(), g.nameNotes())
+	return slices.Concat(g.doc.Notes(), g.storeNotes(), tree.NameNotes(g.Format(), g.path))
 }
 
 // specifiedCodecs returns codecs as they are specified, and as they stand where they

@@ -36,7 +36,7 @@ func (h *Hierarchy) Record(ctx context.Context, path string, opt *Options) error
 // recordAll tells the groups above a node of its format what there is now at the node's
 // place and below it.
 func (h *Hierarchy) recordAll(ctx context.Context, n node) error {
-	raw, format, err := h.record(ctx, n.path, n.options.Limits)
+	raw, format, err := h.reader(n.options.Limits).Record(ctx, n.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

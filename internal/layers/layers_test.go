@@ -37,7 +37,7 @@ var layers = [][]string{
 		"codec/castvalue", "codec/scaleoffset", "codec/conditional", "codec/n5",
 		"internal/engine", "internal/publish", "internal/element",
 	},
-	{"codec/numcodecs", "internal/nodelock"},
+	{"codec/numcodecs", "internal/nodelock", "internal/tree"},
 	{"."},
 	{"rewrite"},
 	{"internal/layers"},
