@@ -5,13 +5,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zipstore"
 )
@@ -51,7 +49,7 @@ func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOpt
 		spec.Format = opt.orZero().Format
 	}
 	if _, err := spec.array(node{hierarchy: new(Hierarchy), options: opt.orZero().Options}); err != nil {
-		return nil, fail("create", shown(location), err)
+		return nil, fail("create", scheme.Shown(location), err)
 	}
 	return createAt(ctx, location, opt, func(h *Hierarchy, path string) (*Array, error) { return h.CreateArray(ctx, path, spec, opt) })
 }
@@ -71,12 +69,12 @@ func Delete(ctx context.Context, location string, opt *Options) error {
 
 // DeleteIf is [Delete] of a node that check permits to delete; see [Hierarchy.DeleteIf].
 func DeleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
-	if err := refuseLink(location); err != nil {
-		return fail("delete", shown(location), err)
+	if err := scheme.RefuseLink(location); err != nil {
+		return fail("delete", scheme.Shown(location), err)
 	}
 	_, err := openAt(ctx, location, opt, func(h *Hierarchy, path string) (Node, error) { return nil, h.DeleteIf(ctx, path, opt, check) })
 	if err == nil && opt.orZero().Rehearsal == nil {
-		removeEmpty(location)
+		scheme.RemoveEmpty(location)
 	}
 	return err
 }
@@ -101,8 +99,8 @@ func createAt[N Node](
 	ctx context.Context, location string, opt *CreateOptions, create func(h *Hierarchy, path string) (N, error),
 ) (n N, err error) {
 	if opt.orZero().Overwrite {
-		if err := refuseLink(location); err != nil {
-			return n, fail("create", shown(location), err)
+		if err := scheme.RefuseLink(location); err != nil {
+			return n, fail("create", scheme.Shown(location), err)
 		}
 	}
 	if l := opt.orZero().Rehearsal; l != nil {
@@ -119,10 +117,10 @@ func createAt[N Node](
 // a dry run.
 func rehearse(ctx context.Context, location string, l *rehearsal.Ledger) (h *Hierarchy, path string, err error) {
 	h, path, err = locate(ctx, location, store.Read, "create")
-	dir, isLocal := localDir(location)
-	if isLocal && archiveOn(dir, store.Read) == "" {
+	dir, isLocal := scheme.LocalDir(location)
+	if isLocal && scheme.ArchiveOn(dir, store.Read) == "" {
 		// Where the node is to be decides which groups are made above it.
-		root, p, err := rootOf(dir, store.Create)
+		root, p, err := scheme.RootOf(dir, store.Create)
 		if err != nil {
 			return nil, "", fail("create", location, err)
 		}
@@ -132,7 +130,7 @@ func rehearse(ctx context.Context, location string, l *rehearsal.Ledger) (h *Hie
 		return h, p.String(), fail("create", location, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return &Hierarchy{store: rehearsal.New(nil, l), location: shown(location), ledger: l}, "", nil
+		return &Hierarchy{store: rehearsal.New(nil, l), location: scheme.Shown(location), ledger: l}, "", nil
 	}
 	return h, path, err
 }
@@ -192,22 +190,9 @@ func locate(ctx context.Context, location string, access store.Access, op string
 	}
 	s, p, err := store.OpenLocation(ctx, location, access)
 	if err != nil {
-		return nil, "", fail(op, shown(location), err)
+		return nil, "", fail(op, scheme.Shown(location), err)
 	}
-	h = &Hierarchy{store: s, location: strings.TrimSuffix(shown(location), "/")}
+	h = &Hierarchy{store: s, location: strings.TrimSuffix(scheme.Shown(location), "/")}
 	h.location = strings.TrimSuffix(strings.TrimSuffix(h.location, p.String()), "/")
 	return h, p.String(), nil
-}
-
-// shown returns a location as messages show it: a URL without what is secret, and with
-// the names that its nodes have.
-func shown(location string) string {
-	if !strings.Contains(location, "://") {
-		return location
-	}
-	location = httpstore.Redact(location)
-	if plain, err := url.PathUnescape(location); err == nil && utf8.ValidString(plain) {
-		return plain
-	}
-	return location
 }

@@ -8,6 +8,8 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // Forms of documents that programs wrote before, or beside, the specified ones stand in
@@ -52,4 +54,13 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 		}
 	}
 	return chain.Specified(codecs), strict
+}
+
+// storeNotes says in what respects the store of a node was read in one of several ways,
+// as an archive with two members of one name.
+func (n *node) storeNotes() []string {
+	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
+		return s.Notes()
+	}
+	return nil
 }
