@@ -3,11 +3,9 @@ package zarr
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 )
@@ -68,7 +66,7 @@ func (a *Array) append(ctx context.Context, axis int, more gain, opt AppendOptio
 	if err != nil {
 		return err
 	}
-	return a.change(ctx, func(s *state) (*growth, error) { return s.appended(axis, more, opt) })
+	return a.change(ctx, func(s *state) (*growth, error) { return appended(s, axis, more, opt) })
 }
 
 // axis returns the number of an axis that may be counted from the last one, which is -1.
@@ -84,7 +82,7 @@ func (a *Array) axis(axis int) (int, error) {
 }
 
 // appended plans to append elements to the newest state, nil where there are none.
-func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error) {
+func appended(s *state, axis int, more gain, opt AppendOptions) (*growth, error) {
 	if err := s.check(more.Buffer); err != nil {
 		return nil, err
 	}
@@ -120,43 +118,8 @@ func (s *state) appended(axis int, more gain, opt AppendOptions) (*growth, error
 	return &growth{grid: g, region: region, gain: more}, nil
 }
 
-// unexpected is the conflict of an array that is not as its writer expects. To try again
-// is of no use.
-type unexpected struct{ is, want []int64 }
-
 func (u *unexpected) Error() string {
 	return fmt.Sprintf("%v, or by this very change before: the shape is %v, %v was expected", ErrConflict, u.is, u.want)
 }
 
 func (u *unexpected) Is(target error) bool { return target == ErrConflict }
-
-// expect refuses an array of another shape than expected; nil expects nothing.
-func (s *state) expect(shape []int64) error {
-	if is := s.grid.Shape(); shape != nil && !slices.Equal(shape, is) {
-		return &unexpected{is, shape}
-	}
-	return nil
-}
-
-// planes returns how many indices along the axis a number of bytes fills, which is how
-// many are said, unless that is 0.
-func (s *state) planes(axis, bytes int, said int64) (int64, error) {
-	shape := s.grid.Shape()
-	shape[axis] = 1
-	plane, ok := checked.Product(append(shape, int64(s.engine.Size))...)
-	switch {
-	case said < 0:
-		return 0, fault.Argument("AppendOptions.Planes is %d, it cannot be negative", said)
-	case plane == 0 && bytes == 0 && ok && said == 0:
-		return 0, fault.Argument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
-	case plane == 0 && bytes == 0 && ok:
-		return said, nil
-	case !ok || plane == 0 || int64(bytes)%plane != 0:
-		return 0, fault.Argument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.typ, axis, plane)
-	}
-	count := int64(bytes) / plane
-	if said != 0 && said != count {
-		return 0, fault.Argument("%d bytes fill %d planes along axis %d, AppendOptions.Planes says %d: leave it out, or give as many", bytes, count, axis, said)
-	}
-	return count, nil
-}

@@ -29,7 +29,7 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 		if err != nil {
 			return nil, nil, err
 		}
-		next, err := a.bindGrid(doc, old.grid, store.Version{})
+		next, err := a.binding().bind(doc, old.grid, store.Version{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -136,7 +136,7 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 		if err != nil {
 			return err
 		}
-		next, err := a.bindGrid(doc, s.grid, s.version)
+		next, err := a.binding().bind(doc, s.grid, s.version)
 		if err != nil {
 			return err
 		}

@@ -167,20 +167,3 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*state
 	}
 	return a.withoutGrowth(ctx, lock, s, func(s *state, _ bool) error { return put(s) })
 }
-
-// isChunk refuses an index that names no chunk.
-func (s *state) isChunk(index []int64) error {
-	if _, ok := s.grid.Chunk(index); !ok {
-		return fmt.Errorf("%w: no chunk %v; there are %v", grid.ErrOutOfRange, index, s.grid.Chunks())
-	}
-	return nil
-}
-
-// chunkBytes returns the bytes of a decoded chunk.
-func (s *state) chunkBytes(index []int64) (int64, error) {
-	if err := s.isChunk(index); err != nil {
-		return 0, err
-	}
-	c, _ := s.grid.Chunk(index)
-	return s.engine.ChunkBytes(c.Encoded)
-}

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
 
@@ -55,7 +56,7 @@ func (tooManyClaimed) Error() string {
 		"grow in smaller steps, append the elements, or say that this is the only writer (SingleWriter)", mostClaimed)
 }
 
-func (tooManyClaimed) Is(target error) bool { return target == ErrUnsafeConcurrentWrite }
+func (tooManyClaimed) Is(target error) bool { return target == publish.ErrUnsafe }
 
 // claim is expose where only a fence keeps others away: every chunk that the new region
 // touches is written, so that nobody who planned on the old document can write it later.

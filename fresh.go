@@ -39,19 +39,6 @@ func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
 	return next, nil
 }
 
-// clockSlack is how far the clocks of a store and of this machine may be apart, and how
-// coarse a store's may be.
-const clockSlack = 2 * time.Second
-
-// confirm notes that the document which the state is of was the present one at a time:
-// chunks that were written well before are cut as the state says. What a later one holds
-// may belong elsewhere, since keys are positions in a grid that may have changed.
-func (s *state) confirm(at time.Time) { s.confirmed.Store(at.Add(-clockSlack).UnixNano()) }
-
-// since returns the time up to which written chunks are known to be cut as the state
-// says.
-func (s *state) since() time.Time { return time.Unix(0, s.confirmed.Load()) } // a state that nobody confirmed is of no time
-
 // fresh returns the state s, or a newer one where the document was replaced since s was
 // read. A store that knows no versions cannot tell.
 func (a *Array) fresh(ctx context.Context, s *state) (*state, error) {

@@ -2,16 +2,13 @@ package zarr
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Inner is the inner chunks of an array whose chunks are shards, seen as chunks of the
@@ -40,9 +37,6 @@ func (n *Inner) Grid() (*grid.Grid, error) {
 	g, err := n.a.state.Load().inner()
 	return g, n.a.fail("inner chunks", err)
 }
-
-// inner returns the grid of inner chunks.
-func (s *state) inner() (*grid.Grid, error) { return s.grid.Divided(s.engine.Chain.Inner()...) }
 
 // Chunks yields every inner chunk in C order, stored or not. The chunk is reused: clone
 // what is kept.
@@ -135,56 +129,4 @@ func (n *Inner) write(ctx context.Context, index []int64, write func(*state, inn
 		}
 		return write(s, at, b)
 	}))
-}
-
-// innerAt is where an inner chunk is.
-type innerAt struct {
-	shard  []int64      // index of its chunk
-	within []int64      // its index there
-	part   strided.Part // of the chunk that it is
-}
-
-// innerAt returns where the inner chunk at an index is.
-func (s *state) innerAt(index []int64) (innerAt, error) {
-	if !s.engine.Chain.Divided() {
-		return innerAt{}, fmt.Errorf("%w: the chunks of the array are no shards any more", ErrConflict)
-	}
-	g, err := s.inner()
-	if err != nil {
-		return innerAt{}, err
-	}
-	c, ok := g.Chunk(index)
-	if !ok {
-		return innerAt{}, fmt.Errorf("%w: no inner chunk %v; there are %v", grid.ErrOutOfRange, index, g.Chunks())
-	}
-	shard, start, err := s.grid.Locate(c.Start)
-	if err != nil {
-		return innerAt{}, err
-	}
-	at := innerAt{shard: shard, part: strided.Part{Start: start, Step: make([]int64, len(index)), Count: c.Encoded}}
-	for i, k := range index {
-		first, _, _ := g.Axis(i).Locate(c.Start[i] - start[i])
-		at.within = append(at.within, k-first)
-		at.part.Step[i] = 1
-	}
-	return at, nil
-}
-
-// writable refuses shards that have more inner chunks than are read: nothing could be
-// written to them.
-func (s *state) writable(most int64) error {
-	inner := s.engine.Chain.Inner()
-	n := int64(1)
-	for i, cut := range inner {
-		a := s.grid.Axis(i)
-		shard, err := grid.NewAxis(max(a.Step(), a.Longest(grid.Interval{Stop: a.Cells()})), cut)
-		if err != nil {
-			return err
-		}
-		var ok bool
-		if n, ok = checked.Mul(n, shard.Chunks()); !ok || n > most {
-			return fmt.Errorf("%w: a shard would have more than %d inner chunks (Limits.InnerChunks); make inner chunks larger or shards smaller", ErrLimit, most)
-		}
-	}
-	return nil
 }

@@ -55,18 +55,3 @@ func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEnco
 		DimensionNames: dimensionNames(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,
 	}
 }
-
-// dimensionNames returns the name of every axis, "" for an axis without one, and nil
-// where a document names none.
-func dimensionNames(doc *metadata.Array) []string {
-	if doc.DimensionNames == nil {
-		return nil
-	}
-	names := make([]string, len(doc.DimensionNames))
-	for i, n := range doc.DimensionNames {
-		if n != nil {
-			names[i] = *n
-		}
-	}
-	return names
-}

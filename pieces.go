@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/selection"
@@ -54,9 +53,6 @@ func (p Piece[T]) move(dst []T) error {
 	}
 	return nil
 }
-
-// largePiece is the bytes of a shard from which on its inner chunks are pieces.
-const largePiece = 64 << 20
 
 // pieceBudget is how many bytes of pieces are read ahead where [Options.Budget] says
 // nothing.
@@ -120,18 +116,6 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 		}
 	}
 	return nil
-}
-
-// pieceGrid returns the grid whose chunks are pieces.
-func (s *state) pieceGrid() (*grid.Grid, error) {
-	n := float64(s.engine.Size)
-	for i, chunks := range s.grid.Chunks() {
-		n *= float64(s.grid.Axis(i).Longest(grid.Interval{Stop: chunks}))
-	}
-	if n <= largePiece || !s.engine.Chain.Divided() {
-		return s.grid, nil
-	}
-	return s.inner()
 }
 
 // reader reads pieces ahead.

@@ -10,7 +10,6 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/pages"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -150,27 +149,6 @@ func (a *Array) read(
 		return nil // a chunk that is not stored was not stored, again and again
 	}
 	return fmt.Errorf("%w while it was read, again and again", ErrConflict)
-}
-
-// readTo reads what is selected to its place. Where that is one piece of memory, it is
-// all going to be filled.
-func (s *state) readTo(ctx context.Context, r *selected, view strided.View, zeroed bool) (engine.Suspicion, error) {
-	if data, whole := view.Bytes(); whole {
-		pages.Large(data)
-		defer pages.Usual(data)
-	}
-	return s.engine.Read(ctx, r.Resolved, view, engine.Reading{Zeroed: zeroed, Since: s.since()})
-}
-
-// grewTo reports whether the array has only grown from s to now as far as these chunks
-// are concerned: each is still the same cell.
-func (s *state) grewTo(now *state, chunks grid.Box) bool {
-	for i, n := range now.grid.Shape() {
-		if i >= s.grid.Rank() || n < s.grid.Axis(i).Extent() {
-			return false
-		}
-	}
-	return s.engine.Keys == now.engine.Keys && s.typ == now.typ && s.grid.SameCells(now.grid, chunks)
 }
 
 // Select returns what a selection means for the array as it is: its shape and how many

@@ -72,7 +72,7 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 			return nil, err
 		}
 		planned, err := next.Resized(s.grid.Shape())
-		return &growth{grid: planned, keepStale: true, vacate: &room{next, r.region(s)}}, err
+		return &growth{grid: planned, keepStale: true, vacate: &room{grid: next, region: r.region(s)}}, err
 	})
 	if err != nil {
 		return nil, errors.Join(err, publish.Release(store.Finishing(ctx), r.publisher()))
@@ -206,7 +206,7 @@ func (r *Reservation) grown(s *state) (*grid.Grid, error) {
 	if axis.Extent() != r.note.Start {
 		begins := s.grid.Shape()
 		begins[r.note.Axis] = r.note.Start
-		return nil, &unexpected{s.grid.Shape(), begins}
+		return nil, &unexpected{is: s.grid.Shape(), want: begins}
 	}
 	sum, runs := r.note.Start, make([]grid.Run, len(r.note.Lengths))
 	for i, n := range r.note.Lengths {
@@ -314,7 +314,7 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 	if err != nil {
 		return err
 	}
-	next, err := a.with(s, g)
+	next, err := a.binding().resized(s, g)
 	if err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 	if err != nil {
 		return err
 	}
-	view, err := (&selected{sel, next.typ, next.engine.Heap}).source(e)
+	view, err := (&selected{Resolved: sel, typ: next.typ, heap: next.engine.Heap}).source(e)
 	if err != nil {
 		return err
 	}
@@ -343,7 +343,7 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 func (r *Reservation) Publish(ctx context.Context) error {
 	err := r.end(ctx, "publish", func(s *state) (*growth, error) {
 		g, err := r.grown(s)
-		return &growth{grid: g, keepStale: true, complete: r}, err
+		return &growth{grid: g, keepStale: true, check: r.check}, err
 	})
 	if errors.Is(err, ErrConflict) {
 		if ended, _ := r.array.endPublished(ctx, r.holder); ended {
@@ -367,7 +367,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 		shrink := make([]grid.Shrink, s.grid.Rank())
 		shrink[r.note.Axis] = grid.TrimEdges
 		g, err := s.grid.Shrunk(s.grid.Shape(), shrink...)
-		return &growth{grid: g, keepStale: true, vacate: &room{filled, r.region(s)}}, err
+		return &growth{grid: g, keepStale: true, vacate: &room{grid: filled, region: r.region(s)}}, err
 	})
 }
 
@@ -380,31 +380,4 @@ func (r *Reservation) end(ctx context.Context, op string, plan func(*state) (*gr
 		err = r.release(store.Finishing(ctx))
 	}
 	return r.array.fail(op, err)
-}
-
-// room is a region behind the end of an array, in the grid that the array has with it.
-type room struct {
-	grid   *grid.Grid
-	region grid.Box
-}
-
-// vacate deletes the chunks of a room. Where others cannot be kept away, they are left to
-// be overwritten.
-func (s *state) vacate(ctx context.Context, r *room, b store.Batch) error {
-	cells, err := s.roomOf(r)
-	if err != nil || publish.Fenced(b) {
-		return err
-	}
-	return s.engine.Delete(ctx, cells, b)
-}
-
-// roomOf returns the chunks of a room, without those that the array has already.
-func (s *state) roomOf(r *room) (grid.Box, error) {
-	cells, err := r.grid.Touched(r.region)
-	for i := range cells {
-		if r.region[i].Start > 0 {
-			cells[i].Start = max(cells[i].Start, s.grid.Axis(i).Chunks())
-		}
-	}
-	return cells, err
 }

@@ -44,11 +44,11 @@ func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) e
 	if opt != nil {
 		o = *opt
 	}
-	return a.fail("resize", a.change(ctx, func(s *state) (*growth, error) { return s.resized(shape, o) }))
+	return a.fail("resize", a.change(ctx, func(s *state) (*growth, error) { return resized(s, shape, o) }))
 }
 
 // resized plans to change the extents of the newest state, nil where nothing changes.
-func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
+func resized(s *state, shape []int64, opt ResizeOptions) (*growth, error) {
 	if err := s.expect(opt.Expect); err != nil {
 		return nil, err
 	}
@@ -59,12 +59,12 @@ func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
 	if slices.Equal(shape, was) && opt.Shrink == grid.KeepEdges {
 		return nil, nil
 	}
-	g, err := s.regridded(shape, opt)
+	g, err := regridded(s, shape, opt)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.engine.Chain.CheckGrid(g); err != nil {
-		return nil, s.refused(err, shape, opt)
+		return nil, refused(s, err, shape, opt)
 	}
 	if slices.Equal(shape, was) && sameEdges(g, s.grid) {
 		return nil, nil
@@ -73,19 +73,19 @@ func (s *state) resized(shape []int64, opt ResizeOptions) (*growth, error) {
 }
 
 // regridded returns the grid of another shape.
-func (s *state) regridded(shape []int64, opt ResizeOptions) (*grid.Grid, error) {
+func regridded(s *state, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
 	smaller, err := s.grid.Shrunk(shape, opt.Shrink)
 	if err != nil {
 		return nil, err
 	}
-	return smaller.Grown(shape, s.policies(opt)...)
+	return smaller.Grown(shape, policies(s, opt)...)
 }
 
 // refused adds to what is wrong with new shards, which have no whole number of inner
 // chunks, what would do.
-func (s *state) refused(err error, shape []int64, opt ResizeOptions) error {
+func refused(s *state, err error, shape []int64, opt ResizeOptions) error {
 	would := func(opt ResizeOptions) bool {
-		g, err := s.regridded(shape, opt)
+		g, err := regridded(s, shape, opt)
 		return err == nil && s.engine.Chain.CheckGrid(g) == nil
 	}
 	rounded, whole := opt, opt
@@ -100,7 +100,7 @@ func (s *state) refused(err error, shape []int64, opt ResizeOptions) error {
 }
 
 // policies returns those by which axes grow, rounded up where that is asked for.
-func (s *state) policies(opt ResizeOptions) []grid.Growth {
+func policies(s *state, opt ResizeOptions) []grid.Growth {
 	if !opt.RoundUp || len(opt.Grow) > 1 && len(opt.Grow) != s.grid.Rank() {
 		return opt.Grow
 	}
@@ -116,23 +116,4 @@ func (s *state) policies(opt ResizeOptions) []grid.Growth {
 		policies[i] = s.rounded(i, policies[i], true)
 	}
 	return policies
-}
-
-// sameEdges reports whether two grids, one of which has come of the other by growing or
-// shrinking, are cut in the same way.
-func sameEdges(a, b *grid.Grid) bool {
-	if a.Name() != b.Name() {
-		return false
-	}
-	for i := range a.Rank() {
-		x, y := a.Axis(i), b.Axis(i)
-		if x.Step() != y.Step() || !x.IsRegular() && (x.Cells() != y.Cells() || x.Covered() != y.Covered()) {
-			return false
-		}
-		// The edges of an axis without elements may be others when it grows.
-		if min(x.Extent(), y.Extent()) == 0 && !slices.Equal(slices.Collect(x.Edges()), slices.Collect(y.Edges())) {
-			return false
-		}
-	}
-	return true
 }

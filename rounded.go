@@ -54,7 +54,7 @@ func (s *state) fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 		moves = append(moves, "have the last shard rounded up (AppendOptions.RoundUp)")
 	}
 	if len(moves) == 0 {
-		return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
+		return fmt.Errorf("%w: %w", fault.ErrInvalidArgument, err)
 	}
 	err = fault.Argument("%d more elements do not end with a whole inner chunk of %d: %s", count, n, strings.Join(moves, ", or "))
 	return &grid.AxisError{Axis: axis, Err: err}

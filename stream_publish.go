@@ -34,7 +34,7 @@ func (s *Stream) plan(limit int64) error {
 	if g, err = s.grown(stop); err != nil {
 		return err
 	}
-	planned, err := s.array.with(s.base, g)
+	planned, err := s.array.binding().resized(s.base, g)
 	if err == nil {
 		s.planned = planned
 	}
@@ -68,7 +68,7 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 	if g, err = s.grow(g, extent, s.base.rounded(s.axis, grid.AppendOne(), s.opt.RoundUp)); err != nil {
 		return nil, err
 	}
-	if _, err = s.array.with(s.base, g); errors.Is(err, codec.ErrConfiguration) {
+	if _, err = s.array.binding().resized(s.base, g); errors.Is(err, codec.ErrConfiguration) {
 		err = fmt.Errorf("the last chunk has %d planes: %w; round it up (RoundUp), write more planes, or leave it as long as the others (Checkpoint)",
 			(extent-covered)%s.edge, err)
 	}
@@ -140,7 +140,7 @@ func (o *overtaken) Unwrap() error { return o.unexpected }
 // unchanged refuses an array that is not as it was published last.
 func (s *Stream) unchanged(now *state) error {
 	was, is := s.grid.Shape(), now.grid.Shape()
-	o := &overtaken{unexpected: &unexpected{is, was}, axis: s.axis}
+	o := &overtaken{unexpected: &unexpected{is: is, want: was}, axis: s.axis}
 	switch {
 	case !slices.Equal(was, is):
 		o.what = fmt.Sprintf("the shape became %v, it was %v", is, was)

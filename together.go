@@ -102,7 +102,7 @@ func (d Addition) of(a *Array) (gain, error) {
 	case d.Type.IsZero():
 		d.Type = a.Type()
 	}
-	return gain{element.Buffer{Type: d.Type, Data: d.Data}, d.From}, nil
+	return gain{Buffer: element.Buffer{Type: d.Type, Data: d.Data}, from: (*source)(d.From)}, nil
 }
 
 func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
@@ -197,7 +197,7 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 		return nil, a.fail("append", err)
 	}
 	plan := a.planned(func(old *state) (*publish.Change, *state, error) {
-		return a.grow(old, func(s *state) (*growth, error) { return s.appended(axis, e, add.Options.orZero()) })
+		return a.grow(old, func(s *state) (*growth, error) { return appended(s, axis, e, add.Options.orZero()) })
 	})
 	return func(d publish.Document) (*publish.Change, error) {
 		c, err := plan(d)

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
 
 // errUnguarded refuses to store chunks anew in another shape where nobody could tell the
 // old from the new.
-var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so that an old shard could be read as a shorter one; keep the edges as they are (grid.KeepEdges, no trim)", ErrUnsupported)
+var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so that an old shard could be read as a shorter one; keep the edges as they are (grid.KeepEdges, no trim)", fault.ErrUnsupported)
 
 // trimmed returns the chunks that both states have, in the next one with a shorter edge:
 // at the end of an axis whose last edge is cut at the extent. No chunk is in two boxes.
@@ -97,37 +98,4 @@ func (s *state) tidyAside(ctx context.Context, b store.Batch) error {
 		}
 	}
 	return nil
-}
-
-// recover finishes, or undoes, what a writer that died has left: a change of several
-// arrays, and chunks that it put aside.
-func (a *Array) recover(ctx context.Context) error {
-	if err := retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
-		return err
-	}
-	left := false
-	for _, err := range a.state.Load().engine.Aside(ctx) {
-		if err != nil {
-			return err
-		}
-		left = true
-		break
-	}
-	if !left {
-		return nil
-	}
-	lock, err := a.lock().Exclude(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	return a.moveAside(ctx)
-}
-
-// moveAside moves the chunks that are put aside to their places. The caller has all
-// turns.
-func (a *Array) moveAside(ctx context.Context) error {
-	return a.update(ctx, func(s *state) (*publish.Change, *state, error) {
-		return &publish.Change{Reclaim: s.fetchAside, Tidy: s.tidyAside}, s, nil
-	})
 }

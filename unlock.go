@@ -43,7 +43,7 @@ func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 		g, err := s.grid.Unlocked(axes...)
 		if err == nil && o.Trim {
 			if g, err = g.Shrunk(g.Shape(), grid.TrimExact); err == nil {
-				err = s.trims(g)
+				err = trims(s, g)
 			}
 		}
 		if err != nil || sameEdges(g, s.grid) {
@@ -54,7 +54,7 @@ func (a *Array) Unlock(ctx context.Context, opt *UnlockOptions) error {
 }
 
 // trims refuses a grid whose last shards have no whole number of inner chunks.
-func (s *state) trims(g *grid.Grid) error {
+func trims(s *state, g *grid.Grid) error {
 	if err := s.engine.Chain.CheckGrid(g); err != nil {
 		return fmt.Errorf("%w: %w; without UnlockOptions.Trim the last shards stay as long as they are", ErrInvalidArgument, err)
 	}

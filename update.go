@@ -7,10 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -128,38 +126,4 @@ func (a *Array) known(d publish.Document) (*state, error) {
 		return nil, err
 	}
 	return a.parse(d.Bytes, attributes, d.Version)
-}
-
-// with returns the state with another grid.
-func (a *Array) with(s *state, g *grid.Grid) (*state, error) {
-	doc := s.document()
-	ext := doc.ChunkGrid
-	if doc.Format() == 2 && g.Name() != "regular" {
-		return nil, fmt.Errorf("%w: an array of format 2 has chunks of one length an axis; convert it to format 3 first (rewrite.Convert)", ErrUnsupported)
-	}
-	if !sameEdges(g, s.grid) {
-		ext = gridExtension(g, len(ext.Configuration))
-	}
-	return a.bindGrid(doc.Resized(g.Shape(), ext), g, store.Version{})
-}
-
-// document returns the document of the state as it is written: with a chunk grid and
-// codecs that are specified, whatever was read.
-func (s *state) document() *metadata.Array {
-	ext := s.doc.ChunkGrid
-	switch {
-	case len(s.grid.Notes()) > 0:
-		ext = gridExtension(s.grid, 0)
-	case len(s.engine.Chain.Repairs()) == 0:
-		return s.doc
-	}
-	doc := s.doc.Resized(s.grid.Shape(), ext)
-	doc.Codecs = s.engine.Chain.Specified(s.doc.Codecs)
-	return doc
-}
-
-// gridExtension returns how the grid stands in a document, where that has been about so
-// many bytes.
-func gridExtension(g *grid.Grid, bytes int) metadata.Extension {
-	return metadata.Extension{Name: g.Name(), Configuration: g.AppendConfiguration(make([]byte, 0, bytes+64))}
 }

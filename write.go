@@ -8,7 +8,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/selection"
@@ -178,27 +177,6 @@ func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *state, w
 // writeTries is how often a write at the border is done anew because others changed the
 // array meanwhile.
 const writeTries = 32
-
-// atBorder reports whether a selection touches chunks that reach beyond the array.
-// Another program may have made the array grow into them, and what it stored there must
-// not be taken for leftovers.
-func (s *state) atBorder(r *selection.Resolved) bool {
-	for i, touched := range r.Touched(s.grid) {
-		a := s.grid.Axis(i)
-		if last, ok := a.Cell(a.Chunks() - 1); ok && last.IsBoundary() && touched.Stop == a.Chunks() {
-			return true
-		}
-	}
-	return s.version.IsZero()
-}
-
-// check refuses elements of another type.
-func (s *state) check(e element.Buffer) error {
-	if e.Type != s.typ {
-		return fault.Argument("the elements are %s, not %s", s.typ, e.Type)
-	}
-	return nil
-}
 
 // batch runs work with a batch of writes that is committed when work succeeds.
 func (a *Array) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
