@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // AppendOptions says how an array grows by elements. A nil *AppendOptions means the zero
@@ -50,7 +51,7 @@ func (o *AppendOptions) orZero() AppendOptions {
 func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
 	e, err := elementsOf(a, src)
 	if err == nil {
-		err = a.append(ctx, axis, gain{Buffer: e}, opt.orZero())
+		err = a.append(ctx, axis, snapshot.Gain{Buffer: e}, opt.orZero())
 	}
 	return a.fail("append", err)
 }
@@ -58,15 +59,15 @@ func Append[T dtype.Element](ctx context.Context, a *Array, axis int, src []T, o
 // AppendBytes is [Append] for an array of any type: src has the elements in the byte
 // order of the host.
 func (a *Array) AppendBytes(ctx context.Context, axis int, src []byte, opt *AppendOptions) error {
-	return a.fail("append", a.append(ctx, axis, gain{Buffer: element.Buffer{Type: a.Type(), Data: src}}, opt.orZero()))
+	return a.fail("append", a.append(ctx, axis, snapshot.Gain{Buffer: element.Buffer{Type: a.Type(), Data: src}}, opt.orZero()))
 }
 
-func (a *Array) append(ctx context.Context, axis int, more gain, opt AppendOptions) error {
+func (a *Array) append(ctx context.Context, axis int, more snapshot.Gain, opt AppendOptions) error {
 	axis, err := a.axis(axis)
 	if err != nil {
 		return err
 	}
-	return a.change(ctx, func(s *state) (*growth, error) { return appended(s, axis, more, opt) })
+	return a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, more, opt) })
 }
 
 // axis returns the number of an axis that may be counted from the last one, which is -1.
@@ -82,15 +83,15 @@ func (a *Array) axis(axis int) (int, error) {
 }
 
 // appended plans to append elements to the newest state, nil where there are none.
-func appended(s *state, axis int, more gain, opt AppendOptions) (*growth, error) {
-	if err := s.check(more.Buffer); err != nil {
+func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions) (*snapshot.Reshape, error) {
+	if err := s.CheckType(more.Buffer); err != nil {
 		return nil, err
 	}
-	if err := s.expect(opt.Expect); err != nil {
+	if err := s.Expect(opt.Expect); err != nil {
 		return nil, err
 	}
-	shape := s.grid.Shape()
-	count, err := more.along(s, axis, opt.Planes)
+	shape := s.Grid.Shape()
+	count, err := more.Along(s, axis, opt.Planes)
 	if err != nil || count == 0 {
 		return nil, err
 	}
@@ -99,27 +100,21 @@ func appended(s *state, axis int, more gain, opt AppendOptions) (*growth, error)
 		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %d more than %d", ErrOverflow, count, from)}
 	}
 	policies := make([]grid.Growth, len(shape))
-	policies[axis] = s.rounded(axis, opt.Grow, opt.RoundUp)
-	g, err := s.grid.Grown(shape, policies...)
-	if err != nil && s.doc.Format() == 2 && !opt.Grow.KeepsRegular() {
+	policies[axis] = s.Rounded(axis, opt.Grow, opt.RoundUp)
+	g, err := s.Grid.Grown(shape, policies...)
+	if err != nil && s.Doc.Format() == 2 && !opt.Grow.KeepsRegular() {
 		err = fmt.Errorf("%w; format 2 has regular chunks only: convert the array to format 3 first (varve convert --to 3)", err)
 	}
 	if err == nil {
-		err = s.fits(g, axis, count, opt.Grow)
+		err = s.Fits(g, axis, count, opt.Grow)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if more.isEmpty() { // planes without elements: no chunk holds any of them
-		return &growth{grid: g}, nil
+	if more.IsEmpty() { // planes without elements: no chunk holds any of them
+		return &snapshot.Reshape{Grid: g}, nil
 	}
 	region := grid.BoxOf(shape)
 	region[axis].Start = from
-	return &growth{grid: g, region: region, gain: more}, nil
+	return &snapshot.Reshape{Grid: g, Region: region, Gain: more}, nil
 }
-
-func (u *unexpected) Error() string {
-	return fmt.Sprintf("%v, or by this very change before: the shape is %v, %v was expected", ErrConflict, u.is, u.want)
-}
-
-func (u *unexpected) Is(target error) bool { return target == ErrConflict }

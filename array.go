@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -21,13 +22,13 @@ import (
 // other, and with writes to the chunks at the border.
 type Array struct {
 	node
-	state atomic.Pointer[state]
+	state atomic.Pointer[snapshot.Array]
 }
 
 // newArray makes what a document of the given version describes.
 func newArray(base node, doc *metadata.Array, version store.Version) (*Array, error) {
 	a := &Array{node: base}
-	s, err := a.binding().bind(doc, nil, version)
+	s, err := a.binding().Bind(doc, nil, version)
 	if err != nil {
 		return nil, err
 	}
@@ -36,54 +37,54 @@ func newArray(base node, doc *metadata.Array, version store.Version) (*Array, er
 }
 
 // binding returns what turns a document of the array into a state.
-func (a *Array) binding() *binding {
+func (a *Array) binding() *snapshot.Binding {
 	o := &a.options
-	return &binding{
-		engine: &engine.Array{
+	return &snapshot.Binding{
+		Engine: &engine.Array{
 			Store: a.hierarchy.store, Path: a.path, Concurrency: o.Concurrency, Budget: o.Budget,
 			MaxChunk: o.Limits.chunk(), KeepFill: o.StoreFill, RequireChunks: o.RequireChunks,
 			Gap: o.Shards.Gap, Span: o.Shards.Span, Observer: a.hierarchy.observer,
 		},
-		codecs: o.environment(), grids: grid.ParseOptions{EncodedShapes: o.Experimental.EncodedShapes},
-		limits: o.Limits.metadata(), present: a.state.Load(),
+		Codecs: o.environment(), Grids: grid.ParseOptions{EncodedShapes: o.Experimental.EncodedShapes},
+		Limits: o.Limits.metadata(), Present: a.state.Load(),
 	}
 }
 
 // Shape returns the length of every axis in elements.
-func (a *Array) Shape() []int64 { return a.state.Load().grid.Shape() }
+func (a *Array) Shape() []int64 { return a.state.Load().Grid.Shape() }
 
 // Rank returns the number of axes.
-func (a *Array) Rank() int { return a.state.Load().grid.Rank() }
+func (a *Array) Rank() int { return a.state.Load().Grid.Rank() }
 
 // Grid returns how the array is cut into chunks.
-func (a *Array) Grid() *grid.Grid { return a.state.Load().grid }
+func (a *Array) Grid() *grid.Grid { return a.state.Load().Grid }
 
 // Type returns the data type of the elements.
-func (a *Array) Type() dtype.Type { return a.state.Load().typ }
+func (a *Array) Type() dtype.Type { return a.state.Load().Type }
 
 // FillValue returns the value of elements that were never written.
 func (a *Array) FillValue() FillValue {
 	s := a.state.Load()
-	return fillValueOf(s.typ, s.fill, s.doc.HasNullFill())
+	return fillValueOf(s.Type, s.Fill, s.Doc.HasNullFill())
 }
 
 // Attributes returns the user attributes as a JSON object, spelled as they are stored.
-func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().doc.Attributes) }
+func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().Doc.Attributes) }
 
 // Metadata returns the document that describes the array. It is not to be changed.
-func (a *Array) Metadata() *metadata.Array { return a.state.Load().doc }
+func (a *Array) Metadata() *metadata.Array { return a.state.Load().Doc }
 
 // DimensionNames returns the name of every axis, "" for an axis without one. It is nil
 // where the array names none.
-func (a *Array) DimensionNames() []string { return a.state.Load().names() }
+func (a *Array) DimensionNames() []string { return a.state.Load().DimensionNames() }
 
 // parse reads a document of this array; attributes is that of its attributes in format 2.
-func (a *Array) parse(data, attributes []byte, version store.Version) (*state, error) {
+func (a *Array) parse(data, attributes []byte, version store.Version) (*snapshot.Array, error) {
 	doc, err := a.parseDocument(data, attributes)
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.binding().bind(doc, nil, version)
+	s, err := a.binding().Bind(doc, nil, version)
 	return s, fault.InDocument(err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -51,22 +52,22 @@ func typeOf(from Elements, sel selection.Selection) dtype.Type {
 	if err != nil {
 		return dtype.Type{}
 	}
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return dtype.Type{}
 	}
-	return r.typ
+	return r.Type
 }
 
 // convertedBytes is how much is converted at a time.
 const convertedBytes = 32 << 20
 
 func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Block[T], error) {
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return Block[T]{}, err
 	}
-	convert, err := element.Conversion(r.typ, dtype.Of[T]())
+	convert, err := element.Conversion(r.Type, dtype.Of[T]())
 	if err != nil {
 		return Block[T]{}, err
 	}
@@ -77,22 +78,22 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 	b := newBlock[T](r)
 	rest := b.Data
 	var room []byte
-	for slab := range r.Slabs(a.Grid(), r.size(), convertedBytes) {
+	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
 		n, _ := slab.Len() // a part of what was counted
-		size := int(n * r.size())
+		size := int(n * r.Size())
 		room = slices.Grow(room[:0], size)[:size]
-		same := func(part *selected) (strided.View, error) {
-			if part.typ != r.typ {
+		same := func(part *snapshot.Selected) (strided.View, error) {
+			if part.Type != r.Type {
 				return strided.View{}, ErrConflict
 			}
-			return part.view(element.Buffer{Type: r.typ, Data: room})
+			return part.View(element.Buffer{Type: r.Type, Data: room})
 		}
 		if err := a.read(ctx, r.Part(slab), nil, false, same); err != nil {
 			return Block[T]{}, err
 		}
 		if at := convert(element.Bytes(rest[:n]), room); at >= 0 {
 			place := len(b.Data) - len(rest) + at
-			return Block[T]{}, misfit(r, place, room[at*int(r.size()):][:r.size()], dtype.Of[T]())
+			return Block[T]{}, misfit(r, place, room[at*int(r.Size()):][:r.Size()], dtype.Of[T]())
 		}
 		rest = rest[n:]
 	}
@@ -100,8 +101,8 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 }
 
 // misfit says which value of a selection has no counterpart in another type.
-func misfit(r *selected, place int, elem []byte, to dtype.Type) error {
-	return fault.Argument("element %d of the selection, %s, does not fit %s", number.Index(r.Shape(), place), r.typ.AppendText(nil, elem), to)
+func misfit(r *snapshot.Selected, place int, elem []byte, to dtype.Type) error {
+	return fault.Argument("element %d of the selection, %s, does not fit %s", number.Index(r.Shape(), place), r.Type.AppendText(nil, elem), to)
 }
 
 // WriteAs is [Write] of numbers that are converted from T to the type of the array, by
@@ -118,11 +119,11 @@ func WriteAs[T Real](ctx context.Context, to Elements, sel selection.Selection, 
 }
 
 func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src []T) error {
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return err
 	}
-	convert, err := element.Conversion(dtype.Of[T](), r.typ)
+	convert, err := element.Conversion(dtype.Of[T](), r.Type)
 	if err != nil {
 		return err
 	}
@@ -131,21 +132,21 @@ func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src
 	}
 	// A part at a time, twice: what does not fit must not be found when half of it is
 	// stored.
-	room := make([]byte, min(r.Len()*r.size(), convertedBytes+r.size()))
-	step := len(room) / int(r.size())
+	room := make([]byte, min(r.Len()*r.Size(), convertedBytes+r.Size()))
+	step := len(room) / int(r.Size())
 	for from := 0; from < len(src); from += step {
 		part := src[from:min(from+step, len(src))]
-		if at := convert(room[:len(part)*int(r.size())], element.Bytes(part)); at >= 0 {
+		if at := convert(room[:len(part)*int(r.Size())], element.Bytes(part)); at >= 0 {
 			one := dtype.Of[T]().AppendText(nil, element.Bytes(part[at:at+1]))
-			return fault.Argument("value %d, %s, does not fit %s", number.Index(r.Shape(), from+at), one, r.typ)
+			return fault.Argument("value %d, %s, does not fit %s", number.Index(r.Shape(), from+at), one, r.Type)
 		}
 	}
-	for slab := range r.Slabs(a.Grid(), r.size(), convertedBytes) {
+	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
 		n, _ := slab.Len()
-		data := slices.Grow(room[:0], int(n*r.size()))[:n*r.size()]
+		data := slices.Grow(room[:0], int(n*r.Size()))[:n*r.Size()]
 		convert(data, element.Bytes(src[:n]))
-		err := a.writeView(ctx, r.Part(slab), exactly(r.typ), func(part *selected) (strided.View, error) {
-			return part.source(element.Buffer{Type: r.typ, Data: data})
+		err := a.writeView(ctx, r.Part(slab), snapshot.Exactly(r.Type), func(part *snapshot.Selected) (strided.View, error) {
+			return part.CheckedView(element.Buffer{Type: r.Type, Data: data})
 		})
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -26,7 +27,7 @@ var claimGrids = []Spec{
 
 // putBy returns the chunks that an append of n planes along an axis puts, and the
 // state of the array before it.
-func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *state) {
+func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *snapshot.Array) {
 	t.Helper()
 	var mutex sync.Mutex
 	put, ctx := map[store.Key]bool{}, context.Background()
@@ -62,7 +63,7 @@ func TestWitness(t *testing.T) {
 			along, across := map[store.Key]bool{}, map[store.Key]bool{}
 			for n := int64(1); n <= 5; n++ {
 				put, s := putBy(t, spec, axis, n)
-				if key := s.engine.Key(s.witness(axis)); !put[key] {
+				if key := s.Engine.Key(s.Witness(axis)); !put[key] {
 					t.Errorf("grid %d, axis %d: an append of %d does not put the witness %s", i, axis, n, key)
 				}
 				maps.Copy(along, put)
@@ -72,7 +73,7 @@ func TestWitness(t *testing.T) {
 			_, s := putBy(t, spec, axis, 1)
 			guarded := 0
 			for key := range along {
-				if !s.guarded(s, axis, key) {
+				if !s.Guarded(s, axis, key) {
 					continue
 				}
 				if guarded++; across[key] {

@@ -57,7 +57,7 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 	if err != nil {
 		return nil, base.fail("create", err)
 	}
-	if err := a.state.Load().writable(o.Limits.innerChunks()); err != nil {
+	if err := a.state.Load().CheckShards(o.Limits.innerChunks()); err != nil {
 		return nil, base.fail("create", err)
 	}
 	above, err := h.lookAbove(ctx, base, spec.Format)
@@ -69,8 +69,8 @@ func (h *Hierarchy) CreateArray(ctx context.Context, path string, spec Spec, opt
 		return nil, base.fail("create", err)
 	}
 	s := a.state.Load() // nobody else has it yet
-	s.confirm(time.Now())
-	if s.version, err = h.create(ctx, a.node, s.doc, above, o.Overwrite); err != nil {
+	s.Confirm(time.Now())
+	if s.Version, err = h.create(ctx, a.node, s.Doc, above, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
 	}
 	return a, nil

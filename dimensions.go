@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -174,9 +175,9 @@ func pause(ctx context.Context) error {
 // changing returns the names of the dimensions whose length changes.
 func (c reshaping) changing() (names []string) {
 	s := c.array.state.Load()
-	was := s.grid.Shape()
+	was := s.Grid.Shape()
 	is := c.after(slices.Clone(was))
-	for i, name := range s.names() {
+	for i, name := range s.DimensionNames() {
 		if name != "" && is[i] != was[i] {
 			names = append(names, name)
 		}
@@ -188,9 +189,9 @@ func (c reshaping) changing() (names []string) {
 // all agree.
 func (c reshaping) disagrees(changes []reshaping, siblings []extents) *disagreement {
 	s := c.array.state.Load()
-	was := s.grid.Shape()
+	was := s.Grid.Shape()
 	is := c.after(slices.Clone(was))
-	for axis, name := range s.names() {
+	for axis, name := range s.DimensionNames() {
 		if name == "" || is[axis] == was[axis] {
 			continue
 		}
@@ -242,7 +243,7 @@ func (a *Array) siblings(ctx context.Context, names []string) (found []extents, 
 		return nil, err
 	}
 	err = g.arrays(ctx, names, func(p store.Path, doc *metadata.Array) {
-		e := extents{p, dimensionNames(doc), doc.Shape}
+		e := extents{p, snapshot.NamesOf(doc), doc.Shape}
 		if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(e.names, n) }) {
 			found = append(found, e)
 		}
@@ -275,7 +276,7 @@ func (g *Group) coordinateAbove(ctx context.Context, name string) (extents, bool
 			return extents{}, false // no legal name of a node
 		}
 		doc := g.hierarchy.arrayAt(ctx, at, g.options.Limits)
-		if doc == nil || !slices.Equal(dimensionNames(doc), []string{name}) {
+		if doc == nil || !slices.Equal(snapshot.NamesOf(doc), []string{name}) {
 			continue
 		}
 		s, _ := g.hierarchy.reader(g.options.Limits).Load(ctx, p) // a group need not have a document
@@ -384,7 +385,7 @@ func (a *Array) again(ctx context.Context, changes []reshaping, siblings, differ
 func (h *Hierarchy) extentsOf(ctx context.Context, arrays []extents, l Limits) (now []extents) {
 	for _, e := range arrays {
 		if doc := h.arrayAt(ctx, e.path, l); doc != nil {
-			now = append(now, extents{e.path, dimensionNames(doc), doc.Shape})
+			now = append(now, extents{e.path, snapshot.NamesOf(doc), doc.Shape})
 		}
 	}
 	return now

@@ -37,7 +37,7 @@ func (a *Array) finish(ctx context.Context) bool {
 
 // hasAside reports whether chunks are put aside, as far as that can be told.
 func (a *Array) hasAside(ctx context.Context) bool {
-	for _, err := range a.state.Load().engine.Aside(ctx) {
+	for _, err := range a.state.Load().Engine.Aside(ctx) {
 		return err == nil
 	}
 	return false

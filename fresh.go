@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -16,7 +17,7 @@ func (a *Array) Refresh(ctx context.Context) error {
 
 // reload reads the document again and returns the newest state: that of the document, or
 // one that was published in this process while it was read.
-func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
+func (a *Array) reload(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
 	now := time.Now()
 	data, info, err := a.hierarchy.store.Get(ctx, a.key(), store.Request{Limit: a.options.Limits.document()}, nil)
 	if err != nil {
@@ -32,7 +33,7 @@ func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	next.confirm(now)
+	next.Confirm(now)
 	if !a.state.CompareAndSwap(s, next) {
 		next = a.state.Load()
 	}
@@ -41,14 +42,14 @@ func (a *Array) reload(ctx context.Context, s *state) (*state, error) {
 
 // fresh returns the state s, or a newer one where the document was replaced since s was
 // read. A store that knows no versions cannot tell.
-func (a *Array) fresh(ctx context.Context, s *state) (*state, error) {
+func (a *Array) fresh(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
 	now := time.Now()
 	info, err := store.Stat(ctx, a.hierarchy.store, a.key())
 	if err != nil {
 		return s, err
 	}
-	if info.Version == s.version {
-		s.confirm(now)
+	if info.Version == s.Version {
+		s.Confirm(now)
 		return s, nil
 	}
 	return a.reload(ctx, s)

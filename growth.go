@@ -4,30 +4,31 @@ import (
 	"context"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // change publishes a change that plan makes of the newest state. Where another writer
 // publishes first, it plans again.
-func (a *Array) change(ctx context.Context, plan func(*state) (*growth, error)) error {
+func (a *Array) change(ctx context.Context, plan func(*snapshot.Array) (*snapshot.Reshape, error)) error {
 	lock, err := a.lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	return a.update(ctx, func(old *state) (*publish.Change, *state, error) { return a.grow(old, plan) })
+	return a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) { return a.grow(old, plan) })
 }
 
 // grow returns the change that plan makes of a state, and the state that it leads to.
-func (a *Array) grow(old *state, plan func(*state) (*growth, error)) (*publish.Change, *state, error) {
+func (a *Array) grow(old *snapshot.Array, plan func(*snapshot.Array) (*snapshot.Reshape, error)) (*publish.Change, *snapshot.Array, error) {
 	g, err := plan(old)
 	if err != nil || g == nil {
 		return nil, nil, err
 	}
 	b := a.binding()
-	next, err := b.resized(old, g.grid)
+	next, err := b.Resized(old, g.Grid)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := old.stage(next, g, b.limits)
+	c, err := old.Stage(next, g, b.Limits)
 	return c, next, err
 }

@@ -209,7 +209,7 @@ func (c *creation) node(p store.Path, spec NodeSpec) (Node, error) {
 		s.Format = c.format
 		a, err := s.array(c.base(p))
 		if err == nil {
-			err = a.state.Load().writable(c.options.Limits.innerChunks())
+			err = a.state.Load().CheckShards(c.options.Limits.innerChunks())
 		}
 		if err != nil {
 			return nil, err
@@ -256,7 +256,7 @@ func sorted[V any](places map[store.Path]V) []store.Path {
 // document returns the document of a node.
 func document(n Node) metadata.Node {
 	if a, ok := n.(*Array); ok {
-		return a.state.Load().doc
+		return a.state.Load().Doc
 	}
 	return n.(*Group).doc
 }

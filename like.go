@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 )
 
@@ -18,7 +19,7 @@ import (
 // document that are not known are not kept.
 func (a *Array) Spec() Spec {
 	s := a.state.Load()
-	return spec(s.document(), s.typ, s.grid, s.engine.Keys)
+	return spec(s.Document(), s.Type, s.Grid, s.Engine.Keys)
 }
 
 // SpecOf is [Array.Spec] for the metadata of an array. A data type, grid or key encoding
@@ -52,6 +53,6 @@ func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEnco
 	codecs, _ := specifiedCodecs(env, doc.Codecs, t, doc.FillValue, g.Rank())
 	return Spec{
 		Shape: g.Shape(), Type: t, Grid: g, FillValue: fill, Codecs: codecs, KeyEncoding: keys,
-		DimensionNames: dimensionNames(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,
+		DimensionNames: snapshot.NamesOf(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,
 	}
 }

@@ -226,7 +226,7 @@ func (h *Hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node
 		return nil, err
 	}
 	if a, ok := n.(*Array); ok {
-		a.state.Load().confirm(now)
+		a.state.Load().Confirm(now)
 	}
 	return n, nil
 }

@@ -21,8 +21,8 @@ import (
 // program wrote it so, and what is unusual about its name: one sentence each.
 func (a *Array) Notes() []string {
 	s := a.state.Load()
-	notes := slices.Concat(s.grid.Notes(), s.doc.Notes(), tree.NameNotes(a.Format(), a.path))
-	for _, r := range s.engine.Chain.Repairs() {
+	notes := slices.Concat(s.Grid.Notes(), s.Doc.Notes(), tree.NameNotes(a.Format(), a.path))
+	for _, r := range s.Engine.Chain.Repairs() {
 		notes = append(notes, r.Note)
 	}
 	return append(notes, a.storeNotes()...)

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -51,7 +52,7 @@ func (r *Reservation) release(ctx context.Context) error {
 
 // check looks whether all parts are written, and all their chunks stored, in the grid
 // that the array has with them.
-func (r *Reservation) check(ctx context.Context, s *state, g *grid.Grid) error {
+func (r *Reservation) check(ctx context.Context, s *snapshot.Array, g *grid.Grid) error {
 	region := r.region(s)
 	end := &region[r.note.Axis]
 	end.Stop = end.Start
@@ -65,7 +66,7 @@ func (r *Reservation) check(ctx context.Context, s *state, g *grid.Grid) error {
 		if err != nil {
 			return err
 		}
-		if err := s.checkPart(ctx, part, cells, written); err != nil {
+		if err := s.CheckPart(ctx, part, cells, written); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -89,11 +90,11 @@ type pending[T dtype.Element] struct {
 // nobody was told.
 func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
 	s := a.state.Load()
-	r, err := s.resolve(sel, element.Check[T])
+	r, err := s.Resolve(sel, element.Check[T])
 	if err != nil || r.Len() == 0 {
 		return err
 	}
-	g, err := s.pieceGrid()
+	g, err := s.PieceGrid()
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 	defer cancel()
 	next, stop := iter.Pull2(r.Pieces(g))
 	defer stop()
-	ahead := reader[T]{array: a, size: r.size(), bare: element.Native[T](r.typ), next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
+	ahead := reader[T]{array: a, size: r.Size(), bare: element.Native[T](r.Type), next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
 	for ahead.fill(ctx); len(ahead.queue) > 0; ahead.fill(ctx) {
 		p := ahead.queue[0]
 		ahead.queue = ahead.queue[1:]
@@ -162,13 +163,13 @@ const maxAhead = 16
 
 func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 	var e element.Buffer
-	err := d.array.read(ctx, p.From, element.Check[T], true, func(r *selected) (strided.View, error) {
+	err := d.array.read(ctx, p.From, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
 		if r.Len() > d.array.options.Limits.block()/d.size {
 			return strided.View{}, fmt.Errorf("%w: a chunk of which a block of shape %v is selected (Limits.Block)", ErrLimit, r.Shape())
 		}
 		p.Block = newBlock[T](r)
 		e = roomFor(d.array, r, p.Data)
-		return r.view(e)
+		return r.View(e)
 	})
 	if err == nil {
 		err = element.Values(e, p.Data)

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/strided"
 )
@@ -26,13 +27,13 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 	var e element.Buffer
 	a, sel, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, element.Check[T], true, func(r *selected) (strided.View, error) {
-			if r.Len() > a.options.Limits.block()/r.size() {
+		err = a.read(ctx, sel, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
+			if r.Len() > a.options.Limits.block()/r.Size() {
 				return strided.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
 			b = newBlock[T](r)
 			e = roomFor(a, r, b.Data)
-			return r.view(e)
+			return r.View(e)
 		})
 	}
 	if err == nil {
@@ -50,12 +51,12 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 	var e element.Buffer
 	a, sel, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, element.Check[T], false, func(r *selected) (strided.View, error) {
+		err = a.read(ctx, sel, element.Check[T], false, func(r *snapshot.Selected) (strided.View, error) {
 			if int64(len(dst)) != r.Len() {
 				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
 			}
 			e = roomFor(a, r, dst)
-			return r.view(e)
+			return r.View(e)
 		})
 	}
 	if err == nil {
@@ -66,18 +67,18 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 
 // roomFor returns memory for what is selected: that of the caller's values where they are
 // the elements as they stand.
-func roomFor[T dtype.Element](a *Array, r *selected, values []T) element.Buffer {
-	if element.Native[T](r.typ) {
-		return element.Buffer{Type: r.typ, Data: element.Bytes(values)}
+func roomFor[T dtype.Element](a *Array, r *snapshot.Selected, values []T) element.Buffer {
+	if element.Native[T](r.Type) {
+		return element.Buffer{Type: r.Type, Data: element.Bytes(values)}
 	}
-	return r.room(a.options.Limits.block())
+	return r.Room(a.options.Limits.block())
 }
 
 // elements reads a box of elements that differ in length, without making values of them.
 func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, err error) {
-	err = a.read(ctx, selection.Region(box), nil, true, func(r *selected) (strided.View, error) {
-		e = r.room(a.options.Limits.block())
-		return r.view(e)
+	err = a.read(ctx, selection.Region(box), nil, true, func(r *snapshot.Selected) (strided.View, error) {
+		e = r.Room(a.options.Limits.block())
+		return r.View(e)
 	})
 	return e, a.fail("read", err)
 }
@@ -87,8 +88,8 @@ func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, e
 // structs that are selected follow each other without gaps. After an error dst may hold
 // anything.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
-	return a.fail("read", a.read(ctx, sel, nil, false, func(r *selected) (strided.View, error) {
-		return r.view(element.Buffer{Type: r.typ, Data: dst})
+	return a.fail("read", a.read(ctx, sel, nil, false, func(r *snapshot.Selected) (strided.View, error) {
+		return r.View(element.Buffer{Type: r.Type, Data: dst})
 	}))
 }
 
@@ -108,16 +109,16 @@ const grownLooks = 3
 // has to be read at last. Chunks are written before the document that describes them, so
 // one that is not newer than a document is what that document says.
 func (a *Array) read(
-	ctx context.Context, sel selection.Selection, takes accepts, zeroed bool, room func(*selected) (strided.View, error),
+	ctx context.Context, sel selection.Selection, takes snapshot.Accepts, zeroed bool, room func(*snapshot.Selected) (strided.View, error),
 ) error {
 	s, grown := a.state.Load(), false
-	var r *selected
+	var r *snapshot.Selected
 	var view strided.View
 	var err error
 	looks := 0
 	for range readTries {
 		if !grown { // elsewhere what was selected is still what is asked for
-			if r, err = s.resolve(sel, takes); err != nil {
+			if r, err = s.Resolve(sel, takes); err != nil {
 				if now, staleErr := a.fresh(ctx, s); staleErr == nil && now != s {
 					s = now // what is not there may have been appended by somebody else
 					continue
@@ -128,7 +129,7 @@ func (a *Array) read(
 				return err
 			}
 		}
-		suspect, err := s.readTo(ctx, r, view, zeroed && !grown)
+		suspect, err := s.ReadTo(ctx, r, view, zeroed && !grown)
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, engine.ErrMissing) && (err != nil || suspect == engine.Certain) {
 			return err
 		}
@@ -136,7 +137,7 @@ func (a *Array) read(
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
-		grown = err == nil && s.grewTo(now, r.Touched(s.grid))
+		grown = err == nil && s.GrewTo(now, r.Touched(s.Grid))
 		if !grown {
 			looks = -1
 		}
@@ -154,7 +155,7 @@ func (a *Array) read(
 // Select returns what a selection means for the array as it is: its shape and how many
 // elements it has.
 func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
-	r, err := a.state.Load().resolve(sel, nil)
+	r, err := a.state.Load().Resolve(sel, nil)
 	if err != nil {
 		return nil, a.fail("select", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // recover finishes, or undoes, what a writer that died has left: a change of several
@@ -13,7 +14,7 @@ func (a *Array) recover(ctx context.Context) error {
 		return err
 	}
 	left := false
-	for _, err := range a.state.Load().engine.Aside(ctx) {
+	for _, err := range a.state.Load().Engine.Aside(ctx) {
 		if err != nil {
 			return err
 		}
@@ -34,7 +35,7 @@ func (a *Array) recover(ctx context.Context) error {
 // moveAside moves the chunks that are put aside to their places. The caller has all
 // turns.
 func (a *Array) moveAside(ctx context.Context) error {
-	return a.update(ctx, func(s *state) (*publish.Change, *state, error) {
-		return &publish.Change{Reclaim: s.fetchAside, Tidy: s.tidyAside}, s, nil
+	return a.update(ctx, func(s *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		return &publish.Change{Reclaim: s.FetchAside, Tidy: s.TidyAside}, s, nil
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // errReplaced is the error of a write whose array is gone, or another one. It is not
@@ -29,7 +30,7 @@ var errReplaced = fmt.Errorf("%w: another program has removed or replaced the ar
 // of these. The directory and its inode stay where an array is overwritten in place, and
 // file systems give the inode of a removed directory to the next one at once; object
 // stores have no directories.
-func (a *Array) confirmStored(ctx context.Context, s *state, chunks grid.Box) error {
+func (a *Array) confirmStored(ctx context.Context, s *snapshot.Array, chunks grid.Box) error {
 	first := make([]int64, len(chunks))
 	if a.options.SingleWriter || !chunks.First(first) {
 		return nil
@@ -38,14 +39,14 @@ func (a *Array) confirmStored(ctx context.Context, s *state, chunks grid.Box) er
 	if now == s && err == nil {
 		return nil
 	}
-	key := s.engine.Key(first)
+	key := s.Engine.Key(first)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: it is not there any more, and chunks may be left from %s on: delete what is left there", errReplaced, key)
 	case err != nil:
 		return fmt.Errorf("chunks are stored from %s on; whether the array is still there cannot be read: %w", key, err)
 	}
-	if changed := s.changedFor(now, chunks); changed != "" {
+	if changed := s.ChangedFor(now, chunks); changed != "" {
 		return fmt.Errorf("%w: %s, and chunks from %s on may be of the old array: write them anew, or delete them", errReplaced, changed, key)
 	}
 	return nil

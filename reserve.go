@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -66,13 +67,13 @@ func (a *Array) reserve(ctx context.Context, axis int, lengths []int64) (*Reserv
 	if err := retry(ctx, func() error { return r.hold(ctx, axis, lengths) }); err != nil {
 		return nil, err
 	}
-	err = r.change(ctx, func(s *state) (*growth, error) {
+	err = r.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		next, err := r.grown(s)
 		if err != nil {
 			return nil, err
 		}
-		planned, err := next.Resized(s.grid.Shape())
-		return &growth{grid: planned, keepStale: true, vacate: &room{grid: next, region: r.region(s)}}, err
+		planned, err := next.Resized(s.Grid.Shape())
+		return &snapshot.Reshape{Grid: planned, KeepStale: true, Vacate: &snapshot.Vacancy{Grid: next, Region: r.region(s)}}, err
 	})
 	if err != nil {
 		return nil, errors.Join(err, publish.Release(store.Finishing(ctx), r.publisher()))
@@ -104,7 +105,7 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 	if err != nil {
 		return err
 	}
-	end := s.grid.Axis(axis)
+	end := s.Grid.Axis(axis)
 	if !end.IsRegular() && end.Covered() > end.Extent() {
 		return fault.Argument("axis %d has edges up to %d, beyond its extent %d: fill or trim them before", axis, end.Covered(), end.Extent())
 	}
@@ -176,7 +177,7 @@ func (a *Array) endPublished(ctx context.Context, holder string) (bool, error) {
 		return false, err
 	}
 	s, err := a.reload(ctx, a.state.Load()) // now that the holder is known: an older document could look like a published one
-	if err != nil || s.grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
+	if err != nil || s.Grid.Axis(r.note.Axis).Extent() != r.region(s)[r.note.Axis].Stop {
 		return false, err
 	}
 	return true, r.release(ctx)
@@ -190,23 +191,23 @@ func (r *Reservation) publisher() publish.Node {
 }
 
 // change publishes a change of the array as its holder.
-func (r *Reservation) change(ctx context.Context, plan func(*state) (*growth, error)) error {
+func (r *Reservation) change(ctx context.Context, plan func(*snapshot.Array) (*snapshot.Reshape, error)) error {
 	a := r.array
 	lock, err := a.lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	return a.updateAs(ctx, r.publisher(), func(old *state) (*publish.Change, *state, error) { return a.grow(old, plan) })
+	return a.updateAs(ctx, r.publisher(), func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) { return a.grow(old, plan) })
 }
 
 // grown returns the grid of the array with all parts.
-func (r *Reservation) grown(s *state) (*grid.Grid, error) {
-	axis := s.grid.Axis(r.note.Axis)
+func (r *Reservation) grown(s *snapshot.Array) (*grid.Grid, error) {
+	axis := s.Grid.Axis(r.note.Axis)
 	if axis.Extent() != r.note.Start {
-		begins := s.grid.Shape()
+		begins := s.Grid.Shape()
 		begins[r.note.Axis] = r.note.Start
-		return nil, &unexpected{is: s.grid.Shape(), want: begins}
+		return nil, &snapshot.Unexpected{Have: s.Grid.Shape(), Want: begins}
 	}
 	sum, runs := r.note.Start, make([]grid.Run, len(r.note.Lengths))
 	for i, n := range r.note.Lengths {
@@ -221,13 +222,13 @@ func (r *Reservation) grown(s *state) (*grid.Grid, error) {
 		}
 		runs[i] = grid.Run{Length: n, Count: 1}
 	}
-	shape := s.grid.Shape()
+	shape := s.Grid.Shape()
 	shape[r.note.Axis] = sum
 	growth := make([]grid.Growth, len(shape))
 	if !axis.IsRegular() {
 		growth[r.note.Axis] = grid.Preplanned(runs...)
 	}
-	return s.grid.Grown(shape, growth...)
+	return s.Grid.Grown(shape, growth...)
 }
 
 // reservationPrefix begins the name of a reservation as the holder of an array.
@@ -260,8 +261,8 @@ func (r *Reservation) Region(part int) grid.Box {
 }
 
 // region returns the elements of all parts.
-func (r *Reservation) region(s *state) grid.Box {
-	box := grid.BoxOf(s.grid.Shape())
+func (r *Reservation) region(s *snapshot.Array) grid.Box {
+	box := grid.BoxOf(s.Grid.Shape())
 	stop := r.note.Start
 	for _, n := range r.note.Lengths {
 		stop += n
@@ -307,14 +308,14 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 	if holder, _, err := publish.Holder(ctx, a.publisher()); err != nil || holder != r.holder {
 		return errors.Join(err, fmt.Errorf("%w: the reservation has ended", ErrConflict))
 	}
-	if err := s.check(e); err != nil {
+	if err := s.CheckType(e); err != nil {
 		return err
 	}
 	g, err := r.grown(s)
 	if err != nil {
 		return err
 	}
-	next, err := a.binding().resized(s, g)
+	next, err := a.binding().Resized(s, g)
 	if err != nil {
 		return err
 	}
@@ -322,14 +323,14 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 	if err != nil {
 		return err
 	}
-	view, err := (&selected{Resolved: sel, typ: next.typ, heap: next.engine.Heap}).source(e)
+	view, err := (&snapshot.Selected{Resolved: sel, Type: next.Type, Heap: next.Engine.Heap}).CheckedView(e)
 	if err != nil {
 		return err
 	}
-	how := engine.Writing{Valid: s.grid.Shape(), KeepFill: true}
+	how := engine.Writing{Valid: s.Grid.Shape(), KeepFill: true}
 	err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		how.Batch = b
-		return next.engine.Write(ctx, sel, view, how)
+		return next.Engine.Write(ctx, sel, view, how)
 	})
 	if err != nil {
 		return err
@@ -341,9 +342,9 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 // the reservation. Where a chunk was not written, the error wraps [fs.ErrNotExist] and
 // names it; nothing is visible then, and the reservation goes on.
 func (r *Reservation) Publish(ctx context.Context) error {
-	err := r.end(ctx, "publish", func(s *state) (*growth, error) {
+	err := r.end(ctx, "publish", func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		g, err := r.grown(s)
-		return &growth{grid: g, keepStale: true, check: r.check}, err
+		return &snapshot.Reshape{Grid: g, KeepStale: true, Check: r.check}, err
 	})
 	if errors.Is(err, ErrConflict) {
 		if ended, _ := r.array.endPublished(ctx, r.holder); ended {
@@ -356,22 +357,22 @@ func (r *Reservation) Publish(ctx context.Context) error {
 // Cancel gives the room back: what was written is deleted, edges that were added are
 // removed, and the reservation ends.
 func (r *Reservation) Cancel(ctx context.Context) error {
-	return r.end(ctx, "cancel", func(s *state) (*growth, error) {
+	return r.end(ctx, "cancel", func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		filled, err := r.grown(s)
-		if other := (*unexpected)(nil); errors.As(err, &other) {
+		if other := (*snapshot.Unexpected)(nil); errors.As(err, &other) {
 			return nil, nil // another program took no notice of the reservation: there is nothing to give back
 		}
 		if err != nil {
 			return nil, err
 		}
-		shrink := make([]grid.Shrink, s.grid.Rank())
+		shrink := make([]grid.Shrink, s.Grid.Rank())
 		shrink[r.note.Axis] = grid.TrimEdges
-		g, err := s.grid.Shrunk(s.grid.Shape(), shrink...)
-		return &growth{grid: g, keepStale: true, vacate: &room{grid: filled, region: r.region(s)}}, err
+		g, err := s.Grid.Shrunk(s.Grid.Shape(), shrink...)
+		return &snapshot.Reshape{Grid: g, KeepStale: true, Vacate: &snapshot.Vacancy{Grid: filled, Region: r.region(s)}}, err
 	})
 }
 
-func (r *Reservation) end(ctx context.Context, op string, plan func(*state) (*growth, error)) error {
+func (r *Reservation) end(ctx context.Context, op string, plan func(*snapshot.Array) (*snapshot.Reshape, error)) error {
 	err := r.array.writable()
 	if err == nil {
 		err = r.change(ctx, plan)

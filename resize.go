@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // ResizeOptions says how the extents of an array change. A nil *ResizeOptions means the
@@ -44,15 +45,15 @@ func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) e
 	if opt != nil {
 		o = *opt
 	}
-	return a.fail("resize", a.change(ctx, func(s *state) (*growth, error) { return resized(s, shape, o) }))
+	return a.fail("resize", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return resized(s, shape, o) }))
 }
 
 // resized plans to change the extents of the newest state, nil where nothing changes.
-func resized(s *state, shape []int64, opt ResizeOptions) (*growth, error) {
-	if err := s.expect(opt.Expect); err != nil {
+func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Reshape, error) {
+	if err := s.Expect(opt.Expect); err != nil {
 		return nil, err
 	}
-	was := s.grid.Shape()
+	was := s.Grid.Shape()
 	if len(shape) != len(was) {
 		return nil, fault.Argument("the new shape %v has %d axes, the array has %d", shape, len(shape), len(was))
 	}
@@ -63,18 +64,18 @@ func resized(s *state, shape []int64, opt ResizeOptions) (*growth, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.engine.Chain.CheckGrid(g); err != nil {
+	if err := s.Engine.Chain.CheckGrid(g); err != nil {
 		return nil, refused(s, err, shape, opt)
 	}
-	if slices.Equal(shape, was) && sameEdges(g, s.grid) {
+	if slices.Equal(shape, was) && snapshot.SameEdges(g, s.Grid) {
 		return nil, nil
 	}
-	return &growth{grid: g, keepStale: opt.KeepStale}, nil
+	return &snapshot.Reshape{Grid: g, KeepStale: opt.KeepStale}, nil
 }
 
 // regridded returns the grid of another shape.
-func regridded(s *state, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
-	smaller, err := s.grid.Shrunk(shape, opt.Shrink)
+func regridded(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
+	smaller, err := s.Grid.Shrunk(shape, opt.Shrink)
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +84,10 @@ func regridded(s *state, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
 
 // refused adds to what is wrong with new shards, which have no whole number of inner
 // chunks, what would do.
-func refused(s *state, err error, shape []int64, opt ResizeOptions) error {
+func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) error {
 	would := func(opt ResizeOptions) bool {
 		g, err := regridded(s, shape, opt)
-		return err == nil && s.engine.Chain.CheckGrid(g) == nil
+		return err == nil && s.Engine.Chain.CheckGrid(g) == nil
 	}
 	rounded, whole := opt, opt
 	rounded.RoundUp, whole.Shrink = true, grid.TrimEdges
@@ -100,11 +101,11 @@ func refused(s *state, err error, shape []int64, opt ResizeOptions) error {
 }
 
 // policies returns those by which axes grow, rounded up where that is asked for.
-func policies(s *state, opt ResizeOptions) []grid.Growth {
-	if !opt.RoundUp || len(opt.Grow) > 1 && len(opt.Grow) != s.grid.Rank() {
+func policies(s *snapshot.Array, opt ResizeOptions) []grid.Growth {
+	if !opt.RoundUp || len(opt.Grow) > 1 && len(opt.Grow) != s.Grid.Rank() {
 		return opt.Grow
 	}
-	policies := make([]grid.Growth, s.grid.Rank())
+	policies := make([]grid.Growth, s.Grid.Rank())
 	for i := range policies {
 		switch len(opt.Grow) {
 		case 0:
@@ -113,7 +114,7 @@ func policies(s *state, opt ResizeOptions) []grid.Growth {
 		default:
 			policies[i] = opt.Grow[i]
 		}
-		policies[i] = s.rounded(i, policies[i], true)
+		policies[i] = s.Rounded(i, policies[i], true)
 	}
 	return policies
 }

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 )
 
 // Source is a block of elements that is read box by box while it is stored, so that
@@ -43,7 +44,7 @@ func (a *Array) AppendFrom(ctx context.Context, axis int, src *Source, opt *Appe
 	if src == nil {
 		return a.fail("append", fault.Argument("there is no source"))
 	}
-	return a.fail("append", a.append(ctx, axis, gain{Buffer: element.Buffer{Type: a.Type()}, from: (*source)(src)}, opt.orZero()))
+	return a.fail("append", a.append(ctx, axis, snapshot.Gain{Buffer: element.Buffer{Type: a.Type()}, From: (*snapshot.Source)(src)}, opt.orZero()))
 }
 
 // sourceFile is a source whose elements stand in C order.

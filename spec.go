@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -134,7 +135,7 @@ func (s *Spec) document(o *Options) (*metadata.Array, error) {
 	}
 	return &metadata.Array{
 		Shape: s.Shape, DataType: metadata.Extension{Name: s.Type.Name(), Configuration: s.Type.Configuration()},
-		ChunkGrid:        gridExtension(g, 0),
+		ChunkGrid:        snapshot.GridExtension(g, 0),
 		ChunkKeyEncoding: s.KeyEncoding.Extension(), FillValue: fill, Codecs: codecs,
 		DimensionNames: names, Attributes: attributes,
 	}, nil

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -92,17 +93,17 @@ func checkDistinct(arrays []*Array) error {
 }
 
 // of returns the elements to add to an array.
-func (d Addition) of(a *Array) (gain, error) {
+func (d Addition) of(a *Array) (snapshot.Gain, error) {
 	switch {
 	case d.From != nil && d.values != nil:
-		return gain{}, errBothGiven
+		return snapshot.Gain{}, snapshot.ErrBothGiven
 	case d.values != nil:
 		e, err := d.values(a)
-		return gain{Buffer: e}, err
+		return snapshot.Gain{Buffer: e}, err
 	case d.Type.IsZero():
 		d.Type = a.Type()
 	}
-	return gain{Buffer: element.Buffer{Type: d.Type, Data: d.Data}, from: (*source)(d.From)}, nil
+	return snapshot.Gain{Buffer: element.Buffer{Type: d.Type, Data: d.Data}, From: (*snapshot.Source)(d.From)}, nil
 }
 
 func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
@@ -163,7 +164,7 @@ func checkDimensions(arrays []*Array, additions []Addition) ([]reshaping, error)
 		if names == nil || names[axis] == "" || additions[i].Alone {
 			continue
 		}
-		is, other := length{a.Path(), s.grid.Axis(axis).Extent(), more}, seen[names[axis]]
+		is, other := length{a.Path(), s.Grid.Axis(axis).Extent(), more}, seen[names[axis]]
 		if other.path != "" && other.was == is.was && other.more != is.more {
 			err := fault.Argument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
 			return nil, a.fail("append", &grid.AxisError{Axis: axis, Err: err})
@@ -182,7 +183,7 @@ func (d Addition) along(a *Array) (axis int, planes int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	planes, err = e.along(a.state.Load(), axis, d.Options.orZero().Planes)
+	planes, err = e.Along(a.state.Load(), axis, d.Options.orZero().Planes)
 	return axis, planes, err
 }
 
@@ -196,8 +197,8 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	if err != nil {
 		return nil, a.fail("append", err)
 	}
-	plan := a.planned(func(old *state) (*publish.Change, *state, error) {
-		return a.grow(old, func(s *state) (*growth, error) { return appended(s, axis, e, add.Options.orZero()) })
+	plan := a.planned(func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		return a.grow(old, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, e, add.Options.orZero()) })
 	})
 	return func(d publish.Document) (*publish.Change, error) {
 		c, err := plan(d)

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
 
@@ -24,7 +25,7 @@ const (
 func retry(ctx context.Context, do func() error) (err error) {
 	pause := time.Millisecond
 	for range changeTries {
-		var final *unexpected
+		var final *snapshot.Unexpected
 		if err = do(); !errors.Is(err, ErrConflict) || errors.As(err, &final) || fault.Any(err, publish.ErrHeld, ErrIncomplete) {
 			return err
 		}
@@ -41,7 +42,7 @@ func retry(ctx context.Context, do func() error) (err error) {
 // update publishes a change that plan makes of the newest state, and the state that it
 // leads to. Where another writer publishes first it plans again, and where one died it
 // finishes what that one had begun.
-func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Change, *state, error)) error {
+func (a *Array) update(ctx context.Context, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
 	if err := a.writable(); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (a *Array) update(ctx context.Context, plan func(old *state) (*publish.Chan
 }
 
 // updateAs is update by one who may hold the array.
-func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *state) (*publish.Change, *state, error)) error {
+func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
 	published := a.state.Load()
 	err := retry(ctx, func() error {
 		err := publish.Update(ctx, n, a.planned(plan))
@@ -71,7 +72,7 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sta
 
 // planned returns the plan on a document that is made on the state which it describes.
 // Once the change is published, the array has the state that it leads to.
-func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) func(publish.Document) (*publish.Change, error) {
+func (a *Array) planned(plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) func(publish.Document) (*publish.Change, error) {
 	return func(d publish.Document) (*publish.Change, error) {
 		now := time.Now()
 		old, err := a.known(d)
@@ -87,8 +88,8 @@ func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) 
 			return nil, nil
 		}
 		change.Published = func(v store.Version) {
-			next.version = v
-			next.confirm(now)
+			next.Version = v
+			next.Confirm(now)
 			a.become(next)
 		}
 		return change, nil
@@ -97,15 +98,15 @@ func (a *Array) planned(plan func(old *state) (*publish.Change, *state, error)) 
 
 // become gives the array its next state. In format 2 attributes, which have a document of
 // their own, may have changed meanwhile: they are those of the present state.
-func (a *Array) become(next *state) {
+func (a *Array) become(next *snapshot.Array) {
 	if !a.isV2() {
 		a.state.Store(next)
 		return
 	}
 	for {
 		now := a.state.Load()
-		if doc, err := next.doc.WithAttributes(now.doc.Attributes); err == nil { // they are an object
-			next.doc = doc
+		if doc, err := next.Doc.WithAttributes(now.Doc.Attributes); err == nil { // they are an object
+			next.Doc = doc
 		}
 		if a.state.CompareAndSwap(now, next) {
 			return
@@ -116,12 +117,12 @@ func (a *Array) become(next *state) {
 // known returns the state that a document describes: the present one where it is of that
 // version. In format 2 the attributes, which have a document of their own, are those that
 // are known.
-func (a *Array) known(d publish.Document) (*state, error) {
+func (a *Array) known(d publish.Document) (*snapshot.Array, error) {
 	s := a.state.Load()
-	if s.version == d.Version && !d.Version.IsZero() {
+	if s.Version == d.Version && !d.Version.IsZero() {
 		return s, nil
 	}
-	attributes, err := s.doc.MarshalAttributes(a.options.Limits.metadata())
+	attributes, err := s.Doc.MarshalAttributes(a.options.Limits.metadata())
 	if err != nil {
 		return nil, err
 	}

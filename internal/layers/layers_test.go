@@ -38,7 +38,7 @@ var layers = [][]string{
 		"internal/engine", "internal/publish", "internal/element",
 	},
 	{"codec/numcodecs", "internal/nodelock", "internal/tree"},
-	{"internal/scheme"},
+	{"internal/scheme", "internal/snapshot"},
 	{"."},
 	{"rewrite"},
 	{"internal/layers"},

@@ -1,4 +1,4 @@
-package zarr
+package snapshot
 
 import (
 	"context"
@@ -17,32 +17,32 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// gain is what an array grows by: elements in memory, or those of a source.
-type gain struct {
+// Gain is what an array grows by: elements in memory, or those of a source.
+type Gain struct {
 	element.Buffer
-	from *source
+	From *Source
 }
 
-// along returns how many planes along an axis the array gains. Options may say it, too.
-func (g gain) along(s *state, axis int, said int64) (int64, error) {
-	if g.from == nil {
+// Along returns how many planes along an axis the array gains. Options may say it, too.
+func (g Gain) Along(s *Array, axis int, said int64) (int64, error) {
+	if g.From == nil {
 		return s.planes(axis, len(g.Data), said)
 	}
-	shape := s.grid.Shape()
+	shape := s.Grid.Shape()
 	switch {
-	case s.typ.Variable():
-		return 0, fault.Argument("elements of %s differ in length: a source has none of them, Append takes them", s.typ)
+	case s.Type.Variable():
+		return 0, fault.Argument("elements of %s differ in length: a source has none of them, Append takes them", s.Type)
 	case g.Data != nil:
-		return 0, errBothGiven
-	case g.from.Read == nil:
+		return 0, ErrBothGiven
+	case g.From.Read == nil:
 		return 0, fault.Argument("the source has no Read")
-	case len(g.from.Shape) == len(shape):
-		shape[axis] = g.from.Shape[axis]
+	case len(g.From.Shape) == len(shape):
+		shape[axis] = g.From.Shape[axis]
 	}
-	_, fits := checked.Product(append(slices.Clone(shape), int64(s.engine.Size))...)
+	_, fits := checked.Product(append(slices.Clone(shape), int64(s.Engine.Size))...)
 	switch {
-	case !slices.Equal(shape, g.from.Shape) || shape[axis] < 0:
-		return 0, fault.Argument("a source of shape %v does not continue shape %v along axis %d", g.from.Shape, s.grid.Shape(), axis)
+	case !slices.Equal(shape, g.From.Shape) || shape[axis] < 0:
+		return 0, fault.Argument("a source of shape %v does not continue shape %v along axis %d", g.From.Shape, s.Grid.Shape(), axis)
 	case !fits:
 		return 0, fmt.Errorf("%w: a source of shape %v", grid.ErrOverflow, shape)
 	case said != 0 && said != shape[axis]:
@@ -51,22 +51,22 @@ func (g gain) along(s *state, axis int, said int64) (int64, error) {
 	return shape[axis], nil
 }
 
-// isEmpty reports whether the planes of a gain have no elements.
-func (g gain) isEmpty() bool {
-	if g.from == nil {
+// IsEmpty reports whether the planes of a gain have no elements.
+func (g Gain) IsEmpty() bool {
+	if g.From == nil {
 		return len(g.Data) == 0
 	}
-	return slices.Contains(g.from.Shape, 0)
+	return slices.Contains(g.From.Shape, 0)
 }
 
-var errBothGiven = fault.Argument("there are both elements and a source of elements: leave one out")
+var ErrBothGiven = fault.Argument("there are both elements and a source of elements: leave one out")
 
 // planes returns how many indices along the axis a number of bytes fills, which is how
 // many are said, unless that is 0.
-func (s *state) planes(axis, bytes int, said int64) (int64, error) {
-	shape := s.grid.Shape()
+func (s *Array) planes(axis, bytes int, said int64) (int64, error) {
+	shape := s.Grid.Shape()
 	shape[axis] = 1
-	plane, ok := checked.Product(append(shape, int64(s.engine.Size))...)
+	plane, ok := checked.Product(append(shape, int64(s.Engine.Size))...)
 	switch {
 	case said < 0:
 		return 0, fault.Argument("AppendOptions.Planes is %d, it cannot be negative", said)
@@ -75,7 +75,7 @@ func (s *state) planes(axis, bytes int, said int64) (int64, error) {
 	case plane == 0 && bytes == 0 && ok:
 		return said, nil
 	case !ok || plane == 0 || int64(bytes)%plane != 0:
-		return 0, fault.Argument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.typ, axis, plane)
+		return 0, fault.Argument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.Type, axis, plane)
 	}
 	count := int64(bytes) / plane
 	if said != 0 && said != count {
@@ -85,12 +85,12 @@ func (s *state) planes(axis, bytes int, said int64) (int64, error) {
 }
 
 // writeFrom stores what a source has for a region, box by box.
-func (s *state) writeFrom(ctx context.Context, src *source, region grid.Box, how engine.Writing) error {
-	limit, err := s.engine.BoxBytes(region)
+func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how engine.Writing) error {
+	limit, err := s.Engine.BoxBytes(region)
 	if err != nil {
 		return err
 	}
-	boxes, err := s.engine.Boxes(region, limit)
+	boxes, err := s.Engine.Boxes(region, limit)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *state) writeFrom(ctx context.Context, src *source, region grid.Box, how
 	defer func() { buffer.Put() }()
 	for box := range boxes {
 		n, _ := box.Len() // all elements together fit, as along has seen
-		if n *= int64(s.engine.Size); buffer == nil || int64(cap(buffer.B)) < n {
+		if n *= int64(s.Engine.Size); buffer == nil || int64(cap(buffer.B)) < n {
 			buffer.Put()
 			buffer = budget.Get(n)
 		}
@@ -111,8 +111,8 @@ func (s *state) writeFrom(ctx context.Context, src *source, region grid.Box, how
 }
 
 // writeBox reads one box of a region to memory for it, and stores it.
-func (s *state) writeBox(ctx context.Context, src *source, region, box grid.Box, room []byte, how engine.Writing) error {
-	r, err := selection.Resolve(selection.Region(box), s.grid.Shape())
+func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box, room []byte, how engine.Writing) error {
+	r, err := selection.Resolve(selection.Region(box), s.Grid.Shape())
 	if err != nil {
 		return err
 	}
@@ -129,11 +129,11 @@ func (s *state) writeBox(ctx context.Context, src *source, region, box grid.Box,
 	if err != nil {
 		return &sourceError{fmt.Errorf("read elements %v of the source: %w", shown, err)}
 	}
-	view, err := (&selected{r, s.typ, nil}).source(element.Buffer{Type: s.typ, Data: room})
+	view, err := (&Selected{r, s.Type, nil}).CheckedView(element.Buffer{Type: s.Type, Data: room})
 	if err != nil {
 		return fmt.Errorf("elements %v of the source: %w", shown, err)
 	}
-	return s.engine.Write(ctx, r, view, how)
+	return s.Engine.Write(ctx, r, view, how)
 }
 
 // sourceError is what went wrong with a source. It says nothing of the array: nobody
@@ -149,8 +149,8 @@ func (s *sourceError) Is(target error) bool {
 // As finds what went wrong, which may be an error of the array that the source is.
 func (s *sourceError) As(target any) bool { return errors.As(s.err, target) }
 
-// source is a block of elements that is read box by box.
-type source struct {
+// Source is a block of elements that is read box by box.
+type Source struct {
 	Shape []int64
 	Read  func(ctx context.Context, box grid.Box, dst []byte) error
 }

@@ -1,4 +1,4 @@
-package zarr
+package snapshot
 
 import (
 	"math"
@@ -14,19 +14,19 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// selected is a selection bound to a state of an array, and the type of what it makes.
-type selected struct {
+// Selected is a selection bound to a state of an array, and the type of what it makes.
+type Selected struct {
 	*selection.Resolved
-	typ  dtype.Type
-	heap *strided.Heap // an empty one, where elements differ in length
+	Type dtype.Type
+	Heap *strided.Heap // an empty one, where elements differ in length
 }
 
-// accepts refuses data types that the values which a caller has cannot be of; nil takes
+// Accepts refuses data types that the values which a caller has cannot be of; nil takes
 // any.
-type accepts func(dtype.Type) error
+type Accepts func(dtype.Type) error
 
-// exactly accepts one data type.
-func exactly(want dtype.Type) accepts {
+// Exactly accepts one data type.
+func Exactly(want dtype.Type) Accepts {
 	return func(t dtype.Type) error {
 		if t != want {
 			return fault.Argument("the elements are %s, not %s", t, want)
@@ -35,17 +35,17 @@ func exactly(want dtype.Type) accepts {
 	}
 }
 
-// resolve binds a selection to the array, if the data type of what it selects is one that
+// Resolve binds a selection to the array, if the data type of what it selects is one that
 // the caller accepts.
-func (s *state) resolve(sel selection.Selection, takes accepts) (*selected, error) {
+func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, error) {
 	r, err := s.target().Resolve(sel)
-	if err != nil && (takes == nil || takes(s.typ) == nil) {
+	if err != nil && (takes == nil || takes(s.Type) == nil) {
 		return nil, err
 	}
-	typ := s.typ
+	typ := s.Type
 	if err == nil && r.Fields() != nil {
 		var windows []strided.Window
-		if typ, windows, err = through(s.typ, r.Fields()); err != nil {
+		if typ, windows, err = through(s.Type, r.Fields()); err != nil {
 			return nil, err
 		}
 		r = r.Through(windows)
@@ -55,17 +55,17 @@ func (s *state) resolve(sel selection.Selection, takes accepts) (*selected, erro
 			return nil, typeErr
 		}
 	}
-	return &selected{r, typ, s.engine.Heap}, err
+	return &Selected{r, typ, s.Engine.Heap}, err
 }
 
 // target returns what selections are resolved for.
-func (s *state) target() *selection.Target {
+func (s *Array) target() *selection.Target {
 	if t := s.selecting.Load(); t != nil {
 		return t
 	}
-	t := &selection.Target{Shape: s.grid.Shape(), Names: s.names(), Grid: func() (*grid.Grid, error) { return s.grid, nil }}
-	if s.engine.Chain.Divided() {
-		t.Inner = s.inner
+	t := &selection.Target{Shape: s.Grid.Shape(), Names: s.DimensionNames(), Grid: func() (*grid.Grid, error) { return s.Grid, nil }}
+	if s.Engine.Chain.Divided() {
+		t.Inner = s.Inner
 	}
 	s.selecting.Store(t)
 	return t
@@ -125,21 +125,21 @@ func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Wi
 	return dst
 }
 
-// size returns the bytes of an element in memory.
-func (r *selected) size() int64 { return int64(codec.Spec{Type: r.typ}.Width()) }
+// Size returns the bytes of an element in memory.
+func (r *Selected) Size() int64 { return int64(codec.Spec{Type: r.Type}.Width()) }
 
-// room returns memory for what is selected, all of it zero or empty. Elements that differ
+// Room returns memory for what is selected, all of it zero or empty. Elements that differ
 // in length may have so many bytes together.
-func (r *selected) room(most int64) element.Buffer {
-	return element.Buffer{Type: r.typ, Data: make([]byte, r.Len()*r.size()), Heap: r.heap.New().Limited(most)}
+func (r *Selected) Room(most int64) element.Buffer {
+	return element.Buffer{Type: r.Type, Data: make([]byte, r.Len()*r.Size()), Heap: r.Heap.New().Limited(most)}
 }
 
-// view shows memory that holds a block of the selected elements in C order, as plans see
+// View shows memory that holds a block of the selected elements in C order, as plans see
 // it.
-func (r *selected) view(e element.Buffer) (strided.View, error) {
-	size := r.size()
-	if r.typ.Variable() && e.Heap == nil {
-		return strided.View{}, element.ErrVariable(r.typ)
+func (r *Selected) View(e element.Buffer) (strided.View, error) {
+	size := r.Size()
+	if r.Type.Variable() && e.Heap == nil {
+		return strided.View{}, element.ErrVariable(r.Type)
 	}
 	if have := int64(len(e.Data)); have%size != 0 || have/size != r.Len() {
 		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
@@ -149,29 +149,29 @@ func (r *selected) view(e element.Buffer) (strided.View, error) {
 	return r.Place(v), nil
 }
 
-// source is view of values that are to be stored.
-func (r *selected) source(e element.Buffer) (strided.View, error) {
+// CheckedView is view of values that are to be stored.
+func (r *Selected) CheckedView(e element.Buffer) (strided.View, error) {
 	if err := element.CheckValues(e); err != nil {
 		return strided.View{}, err
 	}
-	return r.view(e)
+	return r.View(e)
 }
 
-// one shows one element as every selected one.
-func (r *selected) one(e element.Buffer) (strided.View, error) {
+// One shows one element as every selected one.
+func (r *Selected) One(e element.Buffer) (strided.View, error) {
 	if err := element.CheckValues(e); err != nil {
 		return strided.View{}, err
 	}
-	if int64(len(e.Data)) != r.size() {
-		return strided.View{}, fault.Argument("%d bytes, an element of type %s has %d", len(e.Data), r.typ, r.size())
+	if int64(len(e.Data)) != r.Size() {
+		return strided.View{}, fault.Argument("%d bytes, an element of type %s has %d", len(e.Data), r.Type, r.Size())
 	}
-	return r.strided(e, make([]int64, len(r.Shape())))
+	return r.Strided(e, make([]int64, len(r.Shape())))
 }
 
-// strided shows memory in which the selected elements lie strides apart, counted in
+// Strided shows memory in which the selected elements lie strides apart, counted in
 // elements.
-func (r *selected) strided(e element.Buffer, strides []int64) (strided.View, error) {
-	shape, size := r.Shape(), r.size()
+func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, error) {
+	shape, size := r.Shape(), r.Size()
 	if len(strides) != len(shape) {
 		return strided.View{}, fault.Argument("%d strides for a selection of shape %v", len(strides), shape)
 	}
@@ -191,8 +191,8 @@ func (r *selected) strided(e element.Buffer, strides []int64) (strided.View, err
 	return r.Place(v), nil
 }
 
-// apart reports whether no two elements of a block of that shape share memory.
-func apart(shape, strides []int64) bool {
+// Apart reports whether no two elements of a block of that shape share memory.
+func Apart(shape, strides []int64) bool {
 	axes := make([]int, len(shape))
 	for i := range axes {
 		axes[i] = i
@@ -208,23 +208,23 @@ func apart(shape, strides []int64) bool {
 	return true
 }
 
-// check refuses elements of another type.
-func (s *state) check(e element.Buffer) error {
-	if e.Type != s.typ {
-		return fault.Argument("the elements are %s, not %s", s.typ, e.Type)
+// CheckType refuses elements of another type.
+func (s *Array) CheckType(e element.Buffer) error {
+	if e.Type != s.Type {
+		return fault.Argument("the elements are %s, not %s", s.Type, e.Type)
 	}
 	return nil
 }
 
-// atBorder reports whether a selection touches chunks that reach beyond the array.
+// AtBorder reports whether a selection touches chunks that reach beyond the array.
 // Another program may have made the array grow into them, and what it stored there must
 // not be taken for leftovers.
-func (s *state) atBorder(r *selection.Resolved) bool {
-	for i, touched := range r.Touched(s.grid) {
-		a := s.grid.Axis(i)
+func (s *Array) AtBorder(r *selection.Resolved) bool {
+	for i, touched := range r.Touched(s.Grid) {
+		a := s.Grid.Axis(i)
 		if last, ok := a.Cell(a.Chunks() - 1); ok && last.IsBoundary() && touched.Stop == a.Chunks() {
 			return true
 		}
 	}
-	return s.version.IsZero()
+	return s.Version.IsZero()
 }

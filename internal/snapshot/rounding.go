@@ -1,4 +1,4 @@
-package zarr
+package snapshot
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 
 // innerStep returns the length of the inner chunks along an axis, 1 where there are none,
 // or where they do not have to divide shards.
-func (s *state) innerStep(axis int) int64 {
-	inner := s.engine.Chain.Cuts() // also of shards that are compressed as a whole
+func (s *Array) innerStep(axis int) int64 {
+	inner := s.Engine.Chain.Cuts() // also of shards that are compressed as a whole
 	if inner == nil {
 		return 1
 	}
@@ -23,24 +23,24 @@ func (s *state) innerStep(axis int) int64 {
 	return a.Step()
 }
 
-// rounded returns a policy that rounds the last shard along an axis up to whole inner
+// Rounded returns a policy that rounds the last shard along an axis up to whole inner
 // chunks, if that is asked for.
-func (s *state) rounded(axis int, g grid.Growth, up bool) grid.Growth {
+func (s *Array) Rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	if n := s.innerStep(axis); up && n > 1 {
 		return g.RoundedUp(n)
 	}
 	return g
 }
 
-// fits refuses a grid whose new shards have no whole number of inner chunks, and says
+// Fits refuses a grid whose new shards have no whole number of inner chunks, and says
 // what would do under the same policy instead of count elements.
-func (s *state) fits(g *grid.Grid, axis int, count int64, policy grid.Growth) error {
-	err := s.engine.Chain.CheckGrid(g)
+func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) error {
+	err := s.Engine.Chain.CheckGrid(g)
 	if err == nil {
 		return nil
 	}
 	n := s.innerStep(axis)
-	below, above := s.grid.Axis(axis).FittingLengths(count, n)
+	below, above := s.Grid.Axis(axis).FittingLengths(count, n)
 	var lengths, moves []string
 	for _, length := range []int64{below, above} {
 		if length > 0 && length != count && s.growsBy(axis, length, policy) {
@@ -62,11 +62,11 @@ func (s *state) fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 
 // growsBy reports whether an axis can grow by a length under a policy, so that all shards
 // have whole inner chunks.
-func (s *state) growsBy(axis int, length int64, policy grid.Growth) bool {
-	shape := s.grid.Shape()
+func (s *Array) growsBy(axis int, length int64, policy grid.Growth) bool {
+	shape := s.Grid.Shape()
 	shape[axis] += length
 	policies := make([]grid.Growth, len(shape))
 	policies[axis] = policy
-	g, err := s.grid.Grown(shape, policies...)
-	return err == nil && s.engine.Chain.CheckGrid(g) == nil
+	g, err := s.Grid.Grown(shape, policies...)
+	return err == nil && s.Engine.Chain.CheckGrid(g) == nil
 }
