@@ -62,7 +62,7 @@ func (a *Array) stage(old, next *state, g *growth) (*publish.Change, error) {
 	switch {
 	case g.gain.data != nil || g.gain.from != nil || g.slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
-			change.Witness = next.engine.Key(old.witness(axis))
+			change.Marker = next.engine.Key(old.witness(axis))
 			change.Guarded = func(key store.Key) bool { return old.guarded(next, axis, key) }
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error { return next.write(ctx, g, was, b) }

@@ -37,7 +37,7 @@ func (a *Array) pendingChange(ctx context.Context) (*PendingChange, error) {
 	if found == nil {
 		return nil, notFound("no change of several arrays is pending")
 	}
-	p := &PendingChange{Decided: found.Decided}
+	p := &PendingChange{Decided: found.Committed}
 	for _, node := range found.Nodes {
 		p.Arrays = append(p.Arrays, node.String())
 	}

@@ -234,7 +234,7 @@ func (c *copier) removable(ctx context.Context) error {
 	if err := store.CheckTree(c.from, c.at); err != nil {
 		return fmt.Errorf("the source cannot be removed: %w", err)
 	}
-	return publish.Removable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
+	return publish.CheckRemovable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
 }
 
 // movable sees that all of the source would be at the destination, and that the source

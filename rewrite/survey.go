@@ -169,7 +169,7 @@ func (c *copier) document(ctx context.Context, s store.Store, key store.Key) ([]
 // be listed. It is looked for once the document is read, and stands until all documents
 // are written.
 func settled(ctx context.Context, s store.Store, p store.Path) error {
-	err := publish.Pending(ctx, publish.Node{Store: s, Path: p, Document: metadata.V3Node}, store.Key{})
+	err := publish.CheckPending(ctx, publish.Node{Store: s, Path: p, Document: metadata.V3Node}, store.Key{})
 	if errors.Is(err, publish.ErrPending) {
 		err = fmt.Errorf("%q: %w; the next change of the node, or opening it with Options.Finish, finishes it", "/"+p.String(), err)
 	}
