@@ -9,7 +9,7 @@ import (
 
 var (
 	// ErrInvalid means that a document violates the specification. It must be repaired or
-	// written anew.
+	// written again.
 	ErrInvalid = errors.New("metadata: invalid")
 	// ErrUnsupported means that a document may be valid but requires something that this
 	// library does not support: another format version, an extension that must be

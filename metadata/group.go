@@ -9,7 +9,7 @@ type Group struct {
 	Consolidated *Consolidated
 	// Damaged is set if the group has a document [V2Consolidated] that cannot be read.
 	// Consolidated is then nil, the nodes below must be found without it, and writing the
-	// document anew repairs it.
+	// document again repairs it.
 	Damaged error
 
 	kept    []member

@@ -238,7 +238,7 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 func (g *Group) Notes() []string {
 	notes := texts(g.repairs)
 	if g.Damaged != nil {
-		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate makes it new", V2Consolidated, g.Damaged))
+		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate rebuilds it", V2Consolidated, g.Damaged))
 	}
 	return notes
 }

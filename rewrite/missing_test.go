@@ -60,11 +60,11 @@ func TestConvertMissing(t *testing.T) {
 		},
 		"no such number": {
 			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":"none"}`, fill3: "0", attributes3: `{"_FillValue":"none"}`,
-			note: `_FillValue "none" stays, and xarray opens no such group of format 3`, fill2: "null",
+			note: `_FillValue "none" stays, and xarray cannot open such a group of format 3`, fill2: "null",
 		},
 		"number as text": {
 			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":"-9999"}`, fill3: "0", attributes3: `{"_FillValue":"-9999"}`,
-			note: `_FillValue "-9999" stays, and xarray opens no such group of format 3`, fill2: "null",
+			note: `_FillValue "-9999" stays, and xarray cannot open such a group of format 3`, fill2: "null",
 		},
 		"list of one": {
 			descr: `"<i2"`, fill: "null", attributes: `{"_FillValue":[-9999]}`, fill3: "0", attributes3: `{"_FillValue":-9999}`,
