@@ -71,7 +71,7 @@ func drawArray(t *rapid.T) drawnArray {
 
 // create creates the array in a store, with the elements.
 func (d drawnArray) create(t *rapid.T, s store.Store, opt *zarr.CreateOptions, data []byte) *zarr.Array {
-	a, err := zarr.On(s).CreateArray(context.Background(), "a", d.spec, opt)
+	a, err := zarr.At(s, "a").CreateArray(context.Background(), d.spec, opt)
 	if err == nil {
 		err = a.WriteBytes(context.Background(), nil, data)
 	}
@@ -119,23 +119,23 @@ func (d drawnArray) planes(n int64) []int64 {
 // filled up and so written again: the elements that are there stay as they are for
 // whoever reads them.
 func TestAppendFromItself(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memstore.New())
+	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(64), "listed": grid.Edges(64, 64)} {
 		spec := zarr.Spec{Shape: []int64{100, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{cut, grid.Every(2)}}
-		a := must(h.CreateArray(ctx, name, spec, nil))
+		a := must(h.At(name).CreateArray(ctx, spec, nil))
 		if err := zarr.Write(ctx, a, nil, numbers(1, 300)); err != nil {
 			t.Fatal(err)
 		}
-		from := must(h.OpenArray(ctx, name, nil))
+		from := must(h.At(name).OpenArray(ctx, nil))
 		for range 2 {
 			src := &zarr.Source{Shape: from.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
 				return from.ReadBytes(ctx, selection.Region(box), dst)
 			}}
-			small := must(h.OpenArray(ctx, name, &zarr.Options{Write: true, Budget: 1 << 10}))
+			small := must(h.At(name).OpenArray(ctx, &zarr.Options{Write: true, Budget: 1 << 10}))
 			if err := small.AppendFrom(ctx, 0, src, nil); err != nil {
 				t.Fatal(err)
 			}
-			from = must(h.OpenArray(ctx, name, nil))
+			from = must(h.At(name).OpenArray(ctx, nil))
 		}
 		got, err := zarr.Read[int32](ctx, from, nil)
 		if want := slices.Repeat(numbers(1, 300), 4); err != nil || !slices.Equal(got.Data, want) {
@@ -174,13 +174,13 @@ func TestAppendFromIsAppend(t *testing.T) {
 // TestAppendTogetherFrom appends to two arrays of a group, one from memory and one from a
 // source.
 func TestAppendTogetherFrom(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memstore.New())
-	g, err := h.CreateGroup(ctx, "g", nil, nil)
+	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	g, err := h.At("g").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, spec := range map[string]zarr.Spec{"x": edges(2, 3), "y": every(5, 4)} {
-		if _, err := g.CreateArray(ctx, path, spec, nil); err != nil {
+		if _, err := g.At(path).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestAppendTogetherFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"x", "y"} {
-		a, err := g.OpenArray(ctx, path, nil)
+		a, err := g.At(path).OpenArray(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestAppendFromRefused(t *testing.T) {
 		{"text", must(dtype.Parse("string", nil)), &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "Append takes them"},
 	} {
 		s := memstore.New()
-		a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{3, 4}, Type: c.typ, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
+		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: c.typ, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestAppendFromRefused(t *testing.T) {
 // TestAppendFromNothing appends planes without elements, and no planes.
 func TestAppendFromNothing(t *testing.T) {
 	ctx := t.Context()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{3, 0}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +306,7 @@ func TestAppendFromBroken(t *testing.T) {
 			}
 			s := memstore.New()
 			spec := zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(2)}}
-			a, err := zarr.On(s).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
+			a, err := zarr.At(s, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, numbers(1, 20))
 			}
@@ -341,7 +341,7 @@ func TestAppendFromBroken(t *testing.T) {
 func TestAppendFromOvertaken(t *testing.T) {
 	for name, spec := range map[string]zarr.Spec{"listed": edges(2, 3), "regular": every(5, 4), "beyond": within(edges(2, 9), 5)} {
 		ctx, s := t.Context(), storetest.Conditional(memstore.New(), storetest.Hooks{})
-		a, err := zarr.On(&program{s}).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
+		a, err := zarr.At(&program{s}, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,7 +350,7 @@ func TestAppendFromOvertaken(t *testing.T) {
 		src := &zarr.Source{Shape: []int64{9}, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
 			if reads++; overtaken > 0 && box[0].Stop == 9 {
 				overtaken--
-				other, err := zarr.On(&program{s}).OpenArray(ctx, "a", &zarr.Options{Write: true})
+				other, err := zarr.At(&program{s}, "a").OpenArray(ctx, &zarr.Options{Write: true})
 				if err == nil {
 					err = zarr.Append(ctx, other, 0, numbers(100, 2), nil)
 				}
@@ -377,7 +377,7 @@ func TestAppendFromOvertaken(t *testing.T) {
 // TestAppendFromAnother appends what another array has, and what the array has itself.
 func TestAppendFromAnother(t *testing.T) {
 	ctx := t.Context()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", plane(), &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
+	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, plane(), &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func TestAppendFromMemory(t *testing.T) {
 		ctx := t.Context()
 		spec := zarr.Spec{Shape: slices.Clone(shape), Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}}
 		spec.Shape[axis] = 0
-		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Budget: budget, Concurrency: 2}})
+		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: budget, Concurrency: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}

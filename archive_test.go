@@ -26,7 +26,7 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := zarr.Spec{Shape: []int64{2, 4}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(2), grid.Every(4)}}
-	a, err := g.CreateArray(t.Context(), "below/a", spec, nil)
+	a, err := g.At("below/a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

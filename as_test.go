@@ -25,7 +25,7 @@ import (
 // arrayOf returns an array of a type in memory.
 func arrayOf(t testing.TB, typ dtype.Type, shape []int64, chunks ...grid.Cut) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "a", zarr.Spec{Shape: shape, Type: typ, Chunks: chunks}, nil)
+	a, err := zarr.At(memstore.New(), "a").CreateArray(context.Background(), zarr.Spec{Shape: shape, Type: typ, Chunks: chunks}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,8 +46,8 @@ func TestTrimPacked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
 			values := slices.Repeat([]bool{true, false, true, false, true, true, false}, 4)[:6]
-			h, unaligned := zarr.On(memstore.New()), zarr.Experimental{InnerChunks: true}
-			a, err := h.CreateArray(ctx, "a", zarr.Spec{
+			h, unaligned := zarr.At(memstore.New(), ""), zarr.Experimental{InnerChunks: true}
+			a, err := h.At("a").CreateArray(ctx, zarr.Spec{
 				Shape: []int64{2, 3}, Type: dtype.Of[bool](), Codecs: c.codecs,
 				Chunks: []grid.Cut{grid.Every(2), grid.Every(c.long)},
 			}, &zarr.CreateOptions{Options: zarr.Options{Experimental: unaligned}})
@@ -62,7 +62,7 @@ func TestTrimPacked(t *testing.T) {
 				t.Errorf("error is %v, refused %t", err, c.refused)
 			}
 			for _, write := range []bool{false, true, false} {
-				b := must(h.OpenArray(ctx, "a", &zarr.Options{Write: write, Experimental: unaligned}))
+				b := must(h.At("a").OpenArray(ctx, &zarr.Options{Write: write, Experimental: unaligned}))
 				if got, err := zarr.Read[bool](ctx, b, nil); err != nil || !slices.Equal(got.Data, values) {
 					t.Fatalf("%v, %v, want %v", got.Data, err, values)
 				}

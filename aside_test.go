@@ -24,7 +24,7 @@ func TestShrinkWhatIsAside(t *testing.T) {
 		ctx, m := t.Context(), memstore.New()
 		spec := edges(8, 8)
 		spec.InnerChunks = inner
-		a, err := zarr.On(m).CreateArray(ctx, "a", spec, nil)
+		a, err := zarr.At(m, "a").CreateArray(ctx, spec, nil)
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, numbers(1, 16))
 		}
@@ -41,13 +41,13 @@ func TestShrinkWhatIsAside(t *testing.T) {
 			},
 			After: func(op storetest.Op, err error) error {
 				if op.Key.Base() == "zarr.json" && op.Name == "PutIf" && err == nil {
-					b, openErr := zarr.On(m).OpenArray(ctx, "a", nil)
+					b, openErr := zarr.At(m, "a").OpenArray(ctx, nil)
 					dead = openErr == nil && b.Shape()[0] == 14
 				}
 				return err
 			},
 		})
-		b := must(zarr.On(dying).OpenArray(ctx, "a", &zarr.Options{Write: true}))
+		b := must(zarr.At(dying, "a").OpenArray(ctx, &zarr.Options{Write: true}))
 		if err := b.Resize(ctx, []int64{14}, &zarr.ResizeOptions{Shrink: grid.TrimExact}); !errors.Is(err, zarr.ErrIncomplete) {
 			t.Fatalf("%s: %v, want a change that is published and not finished", name, err)
 		}
@@ -71,7 +71,7 @@ func TestFaultWhileMoving(t *testing.T) {
 	spec := zarr.Spec{
 		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)},
 	}
-	a, err := zarr.On(m).CreateArray(ctx, "a", spec, nil)
+	a, err := zarr.At(m, "a").CreateArray(ctx, spec, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbers(1, 48))
 	}
@@ -85,7 +85,7 @@ func TestFaultWhileMoving(t *testing.T) {
 		}
 		return nil
 	}})
-	b := must(zarr.On(failing).OpenArray(ctx, "a", &zarr.Options{Write: true}))
+	b := must(zarr.At(failing, "a").OpenArray(ctx, &zarr.Options{Write: true}))
 	err = b.Resize(ctx, []int64{14, 3}, &zarr.ResizeOptions{Shrink: grid.TrimExact})
 	if !errors.Is(err, fault) || !errors.Is(err, zarr.ErrIncomplete) || !strings.Contains(err.Error(), "opened for writing") {
 		t.Fatal(err)
@@ -105,13 +105,13 @@ func TestFaultWhileMoving(t *testing.T) {
 	}
 	read := func() {
 		t.Helper()
-		r := must(zarr.On(m).OpenArray(ctx, "a", nil))
+		r := must(zarr.At(m, "a").OpenArray(ctx, nil))
 		if got, err := zarr.Read[int32](ctx, r, nil); err != nil || !slices.Equal(got.Data, numbers(1, 42)) {
 			t.Errorf("%v, %v", got.Data, err)
 		}
 	}
 	read()
-	must(zarr.On(m).OpenArray(ctx, "a", &zarr.Options{Write: true}))
+	must(zarr.At(m, "a").OpenArray(ctx, &zarr.Options{Write: true}))
 	if got := sizes(); !slices.Equal(got, []int64{24, 24, 24}) {
 		t.Errorf("chunks of %d bytes after opening for writing", got)
 	}
@@ -125,7 +125,7 @@ func TestTrimRefused(t *testing.T) {
 	spec.Codecs = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(2)}, Codecs: plain(), IndexCodecs: plain(),
 	}))}
-	a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, numbers(1, 16))
 	}

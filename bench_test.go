@@ -28,7 +28,7 @@ func BenchmarkSmallChunks(b *testing.B) {
 		codecs []metadata.Extension
 	}{{"raw", plain()}, {"zstd", packed()}} {
 		b.Run(bench.name, func(b *testing.B) {
-			a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 				Shape: []int64{1000, 1000}, Type: dtype.Of[float32](),
 				Chunks: []grid.Cut{grid.Every(10), grid.Every(10)}, Codecs: bench.codecs,
 			}, nil)
@@ -69,7 +69,7 @@ func BenchmarkPoint(b *testing.B) {
 	ctx := context.Background()
 	for _, edges := range []int64{10, 1_000_000} {
 		b.Run(fmt.Sprint("chunks=", edges), func(b *testing.B) {
-			a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 				Shape: []int64{edges}, Type: dtype.Of[float32](), Codecs: plain(),
 				Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: edges})},
 			}, nil)
@@ -106,14 +106,14 @@ func BenchmarkOpen(b *testing.B) {
 		{"edges=1e6", 1, grid.Edges(lengths...)},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			h := zarr.On(memstore.New())
-			_, err := h.CreateArray(ctx, "", zarr.Spec{Shape: []int64{bench.shape}, Type: dtype.Of[float32](), Chunks: []grid.Cut{bench.cut}}, nil)
+			h := zarr.At(memstore.New(), "")
+			_, err := h.At("").CreateArray(ctx, zarr.Spec{Shape: []int64{bench.shape}, Type: dtype.Of[float32](), Chunks: []grid.Cut{bench.cut}}, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := h.OpenArray(ctx, "", nil); err != nil {
+				if _, err := h.At("").OpenArray(ctx, nil); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -127,8 +127,8 @@ func BenchmarkAppend(b *testing.B) {
 	ctx := context.Background()
 	for _, chunks := range []int64{10, 1_000_000} {
 		b.Run(fmt.Sprint("chunks=", chunks), func(b *testing.B) {
-			h := zarr.On(memstore.New())
-			a, err := h.CreateArray(ctx, "", zarr.Spec{
+			h := zarr.At(memstore.New(), "")
+			a, err := h.At("").CreateArray(ctx, zarr.Spec{
 				Shape: []int64{chunks}, Type: dtype.Of[float32](), Codecs: plain(),
 				Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: chunks})},
 			}, nil)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -64,7 +65,7 @@ func TestFillHugeUnlocked(t *testing.T) {
 	ctx := endless(t)
 	spec := zarr.Spec{Shape: []int64{1e9 - 1, 1e9 - 1}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
 	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
-	a, err := zarr.On(s).CreateArray(ctx, "", spec, nil)
+	a, err := zarr.At(s, "").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

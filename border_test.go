@@ -28,14 +28,14 @@ func twoHandles(t *testing.T) (a, b *zarr.Array) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
-		h := zarr.On(s)
+		h := zarr.At(s, "")
 		if handles == nil {
-			_, err = h.CreateArray(ctx, "a", zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(100)}}, nil)
+			_, err = h.At("a").CreateArray(ctx, zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(100)}}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		handle, err := h.OpenArray(ctx, "a", &zarr.Options{Write: true, Durability: store.Flush})
+		handle, err := h.At("a").OpenArray(ctx, &zarr.Options{Write: true, Durability: store.Flush})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,15 +141,15 @@ func TestStoresDoNotWaitForEachOther(t *testing.T) {
 // TestOverwriteSparesWhatIsNoArray refuses to clear a place that holds something else.
 func TestOverwriteSparesWhatIsNoArray(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
+	h := zarr.At(memstore.New(), "")
 	put(t, h.Store(), "docs/letter.txt", "dear reader")
 	put(t, h.Store(), "old/c/0", "chunk")
 	over := &zarr.CreateOptions{Overwrite: true}
-	_, err := h.CreateArray(ctx, "docs", tiny, over)
+	_, err := h.At("docs").CreateArray(ctx, tiny, over)
 	expect(t, err, fs.ErrExist, "exists", "letter.txt")
-	_, err = h.CreateGroup(ctx, "docs", nil, over)
+	_, err = h.At("docs").CreateGroup(ctx, nil, over)
 	expect(t, err, fs.ErrExist, "exists", "letter.txt")
-	if _, err := h.CreateArray(ctx, "old", tiny, over); err != nil {
+	if _, err := h.At("old").CreateArray(ctx, tiny, over); err != nil {
 		t.Errorf("what is left of an array cannot be overwritten: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ func largeShard(t testing.TB, s store.Store) (*zarr.Array, []uint8) {
 	t.Helper()
 	ctx := context.Background()
 	const n = 2 << 20
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{n}, Type: dtype.Of[uint8](), Codecs: plain(),
 		Chunks: []grid.Cut{grid.Every(n)}, InnerChunks: []grid.Cut{grid.Every(4096)},
 	}, nil)
@@ -44,7 +44,7 @@ func TestWriteAfterCachedIndex(t *testing.T) {
 	for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace} {
 		s := memstore.New()
 		other, want := largeShard(t, s)
-		a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true, Shards: zarr.Shards{Strategy: strategy}})
+		a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true, Shards: zarr.Shards{Strategy: strategy}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,11 +78,11 @@ func TestWriteAfterCachedIndex(t *testing.T) {
 func TestDeadBytesAreBounded(t *testing.T) {
 	s, spec := memstore.New(), every(8, 8)
 	spec.Codecs, spec.InnerChunks = plain(), []grid.Cut{grid.Every(2)}
-	_, err := zarr.On(s).CreateArray(t.Context(), "a", spec, nil)
+	_, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := zarr.On(s).OpenArray(t.Context(), "a", appendingShards())
+	a, err := zarr.At(s, "a").OpenArray(t.Context(), appendingShards())
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, numbers(1, 8))
 	}

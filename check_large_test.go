@@ -42,7 +42,7 @@ func TestMemoryOfLargeChunks(t *testing.T) {
 			if typ.Variable() {
 				n = 1
 			}
-			_, err := zarr.On(s).CreateArray(t.Context(), "", zarr.Spec{
+			_, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{
 				Shape: []int64{chunks * n}, Type: typ, Chunks: []grid.Cut{grid.Every(n)}, Codecs: c.codecs,
 			}, nil)
 			if err != nil {
@@ -60,7 +60,7 @@ func TestMemoryOfLargeChunks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a, err := zarr.On(s).OpenArray(t.Context(), "", &zarr.Options{Budget: size})
+			a, err := zarr.At(s, "").OpenArray(t.Context(), &zarr.Options{Budget: size})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ import (
 func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *zarr.Array {
 	t.Helper()
 	s := memstore.New()
-	_, err := zarr.On(s).CreateArray(t.Context(), "", zarr.Spec{
+	_, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{
 		Shape: []int64{int64(shards * n)}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(int64(n))}, InnerChunks: []grid.Cut{grid.Every(1)},
 	}, nil)
 	if err != nil {
@@ -36,7 +36,7 @@ func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *z
 			t.Fatal(err)
 		}
 	}
-	a, err := zarr.On(s).OpenArray(t.Context(), "", opt)
+	a, err := zarr.At(s, "").OpenArray(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestCheckShards(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fragmented(t, s, sharded())
-			a, err := zarr.On(s).OpenArray(ctx, "g/a", nil)
+			a, err := zarr.At(s, "g/a").OpenArray(ctx, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestCheckRefused(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
 	fragmented(t, s, sharded())
-	a, err := zarr.On(s).OpenArray(ctx, "g/a", nil)
+	a, err := zarr.At(s, "g/a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestCheckRefused(t *testing.T) {
 func TestCheckChunks(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
-	a, err := zarr.On(s).CreateArray(ctx, "", edges(3, 1, 2), nil)
+	a, err := zarr.At(s, "").CreateArray(ctx, edges(3, 1, 2), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbers(1, 6))
 	}
@@ -175,11 +175,11 @@ func TestCheckAfterOthers(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
 	want := fragmented(t, s, sharded())
-	stale, err := zarr.On(s).OpenArray(ctx, "g/a", nil)
+	stale, err := zarr.At(s, "g/a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := zarr.On(s).OpenArray(ctx, "g/a", appendingShards())
+	other, err := zarr.At(s, "g/a").OpenArray(ctx, appendingShards())
 	if err == nil {
 		err = other.Resize(ctx, []int64{4, 4}, &zarr.ResizeOptions{Shrink: grid.TrimEdges})
 	}

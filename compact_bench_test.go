@@ -19,7 +19,7 @@ func manyInner(b *testing.B, s store.Store) {
 	b.Helper()
 	ctx := context.Background()
 	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{256, 256, 256}, Type: dtype.Of[uint8](), Chunks: cuts(256), InnerChunks: cuts(4), Codecs: plain(),
 	}, nil)
 	data := make([]uint8, 256*256*256)
@@ -46,7 +46,7 @@ func BenchmarkCompactShards(b *testing.B) {
 	for name, s := range map[string]store.Store{"memory": memstore.New(), "far": conditional(memstore.New()), "local": local} {
 		manyInner(b, s)
 		open := func(order codec.Order) *zarr.Array {
-			a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true, Shards: zarr.Shards{Order: order}})
+			a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true, Shards: zarr.Shards{Order: order}})
 			if err != nil {
 				b.Fatal(err)
 			}

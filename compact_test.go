@@ -45,11 +45,11 @@ func appendingShards() *zarr.Options {
 func fragmented(t testing.TB, s store.Store, spec zarr.Spec) []int32 {
 	t.Helper()
 	ctx := context.Background()
-	h := zarr.On(s)
-	if _, err := h.CreateArray(ctx, "g/a", spec, nil); err != nil {
+	h := zarr.At(s, "")
+	if _, err := h.At("g/a").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}
-	a, err := h.OpenArray(ctx, "g/a", appendingShards())
+	a, err := h.At("g/a").OpenArray(ctx, appendingShards())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +105,12 @@ func TestCompactShards(t *testing.T) {
 	} {
 		for _, order := range []codec.Order{codec.Morton, codec.Fortran} {
 			t.Run(fmt.Sprint(name, order), func(t *testing.T) {
-				h := zarr.On(s)
-				if err := h.Delete(ctx, "g", &zarr.Options{Write: true}); err != nil && order > 0 {
+				h := zarr.At(s, "")
+				if err := h.At("g").Delete(ctx, &zarr.Options{Write: true}); err != nil && order > 0 {
 					t.Fatal(err)
 				}
 				want := fragmented(t, s, sharded())
-				reader, err := h.OpenArray(ctx, "g/a", nil)
+				reader, err := h.At("g/a").OpenArray(ctx, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,7 +119,7 @@ func TestCompactShards(t *testing.T) {
 				if n, _ := shardBytes(t, reader); err != nil || n != before || trial.Before != before {
 					t.Fatalf("a trial of %d bytes: %+v, %d bytes after it (%v)", before, trial, n, err)
 				}
-				a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Shards: zarr.Shards{Order: order}})
+				a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Shards: zarr.Shards{Order: order}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,7 +172,7 @@ func TestCompactRequests(t *testing.T) {
 	fragmented(t, m, sharded())
 	for _, want := range [][3]int64{{6, 3, 0}, {3, 0, 0}} {
 		log := new(requestLog)
-		a, err := zarr.On(log.on(m)).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		a, err := zarr.At(log.on(m), "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestCompactDamagedShard(t *testing.T) {
 		if _, err := store.Put(ctx, m, key, value, store.Sync); err != nil {
 			t.Fatal(err)
 		}
-		a, err := zarr.On(m).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		a, err := zarr.At(m, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,14 +224,14 @@ func TestCompactDamagedShard(t *testing.T) {
 // TestCompactRefused asks for what cannot be.
 func TestCompactRefused(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
+	h := zarr.At(memstore.New(), "")
 	wrapped := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2)}, Codecs: plain()}))
 	spec := every(8, 4)
 	for name, codecs := range map[string][]metadata.Extension{
 		"chunks": {bytescodec.Extension("little")}, "wrapped": {wrapped, gzipcodec.Extension(1)},
 	} {
 		spec.Codecs = codecs
-		a, err := h.CreateArray(ctx, name, spec, nil)
+		a, err := h.At(name).CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestCompactRefused(t *testing.T) {
 		expect(t, err, zarr.ErrUnsupported, "unsupported", "no shards")
 	}
 	fragmented(t, h.Store(), sharded())
-	a, err := h.OpenArray(ctx, "g/a", nil)
+	a, err := h.At("g/a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestCompactWithoutChecksum(t *testing.T) {
 	}))}
 	for _, s := range []store.Store{memstore.New(), conditional(memstore.New()), filestore.On(vfs.NewDisk(), nil)} {
 		want := fragmented(t, s, spec)
-		a, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		a, err := zarr.At(s, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,11 +281,11 @@ func TestCompactAfterOthers(t *testing.T) {
 	ctx := context.Background()
 	for _, s := range []store.Store{memstore.New(), conditional(memstore.New())} {
 		want := fragmented(t, s, sharded())
-		stale, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		stale, err := zarr.At(s, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := zarr.On(s).OpenArray(ctx, "g/a", appendingShards())
+		other, err := zarr.At(s, "g/a").OpenArray(ctx, appendingShards())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,14 +321,14 @@ func TestCompactWhileOthersWrite(t *testing.T) {
 		done := make(chan error)
 		for row := range int64(writers) {
 			go func() {
-				a, err := zarr.On(s).OpenArray(ctx, "g/a", appendingShards())
+				a, err := zarr.At(s, "g/a").OpenArray(ctx, appendingShards())
 				for r := int32(0); r < rounds && err == nil; r++ {
 					err = zarr.Fill(ctx, a, selection.Box{{row, row + 1}, {0, 11}}, r+int32(row))
 				}
 				done <- err
 			}()
 		}
-		a, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+		a, err := zarr.At(s, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 		for left := writers; left > 0; {
 			if err == nil {
 				_, err = a.CompactShards(ctx, nil)
@@ -398,7 +398,7 @@ func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 		if againErr != nil || again.Shards != 3 || err == nil && again.Changed > 0 {
 			t.Fatalf("%s: %+v (%v)", label, again, againErr)
 		}
-		wantTidy(t, zarr.On(filestore.On(image, nil)), label)
+		wantTidy(t, zarr.At(filestore.On(image, nil), ""), label)
 		if got := look(t, image, label); !got.equal(want) {
 			t.Fatalf("%s, compacted again: %v, want %v", label, got, want)
 		}
@@ -408,7 +408,7 @@ func crashCompact(t *testing.T, n, budget int64) (images int, more bool) {
 
 // compactOn compacts the array of a disk within so many bytes.
 func compactOn(ctx context.Context, disk vfs.FS, budget int64) (zarr.CompactReport, error) {
-	a, err := zarr.On(filestore.On(disk, nil)).OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
+	a, err := zarr.At(filestore.On(disk, nil), "g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Budget: budget})
 	if err != nil {
 		return zarr.CompactReport{}, err
 	}

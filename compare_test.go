@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -21,7 +22,7 @@ func numbered(t interface {
 }, shape []int64, cuts ...grid.Cut) *zarr.Array {
 	t.Helper()
 	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts}
-	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
+	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestCompareShapeAndType(t *testing.T) {
 		t.Error(d, err)
 	}
 	spec := zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[uint32]()}
-	b, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
+	b, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,14 +30,14 @@ func TestRequireChunks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := memstore.New()
 			spec.Shape, spec.Type, spec.Chunks = []int64{10}, dtype.Of[int32](), []grid.Cut{grid.Every(4)}
-			a, err := zarr.On(s).CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
+			a, err := zarr.At(s, "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, make([]int32, 10))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			strict, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{RequireChunks: true, Write: true})
+			strict, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{RequireChunks: true, Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestCompleteOfMany(t *testing.T) {
 		for i := range cut {
 			cut[i] = grid.Every(1)
 		}
-		a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: shape, Type: dtype.Of[uint8](), Chunks: cut, Codecs: plain()}, nil)
+		a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Of[uint8](), Chunks: cut, Codecs: plain()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

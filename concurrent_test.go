@@ -91,14 +91,14 @@ var growing = map[string]zarr.Spec{"edges": edges(batchRows), "regular": every(b
 
 // onStores runs a test on each kind of array that grows, in memory and in a directory.
 // The array has one append of writer 0.
-func onStores(t *testing.T, run func(t *testing.T, h *zarr.Hierarchy)) {
+func onStores(t *testing.T, run func(t *testing.T, h *zarr.Location)) {
 	for kind, spec := range growing {
 		for name, newStore := range map[string]func(t *testing.T) store.Store{
 			"memory": func(*testing.T) store.Store { return memstore.New() },
 			"file":   func(t *testing.T) store.Store { return openStore(t, t.TempDir()) },
 		} {
 			t.Run(kind+" in "+name, func(t *testing.T) {
-				h := zarr.On(newStore(t))
+				h := zarr.At(newStore(t), "")
 				startArray(t, h, spec)
 				run(t, h)
 			})
@@ -117,9 +117,9 @@ func openStore(t testing.TB, dir string) store.Store {
 }
 
 // startArray creates the array "g/a" with one append of writer 0.
-func startArray(t *testing.T, h *zarr.Hierarchy, spec zarr.Spec) {
+func startArray(t *testing.T, h *zarr.Location, spec zarr.Spec) {
 	t.Helper()
-	a, err := h.CreateArray(t.Context(), "g/a", spec, nil)
+	a, err := h.At("g/a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, batchOf(0, 0))
 	}
@@ -130,13 +130,13 @@ func startArray(t *testing.T, h *zarr.Hierarchy, spec zarr.Spec) {
 
 // opened returns the array, flushed instead of synced: what other programs see is the
 // same.
-func opened(ctx context.Context, h *zarr.Hierarchy) (*zarr.Array, error) {
-	return h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Durability: store.Flush})
+func opened(ctx context.Context, h *zarr.Location) (*zarr.Array, error) {
+	return h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Durability: store.Flush})
 }
 
 // rowsOf returns the elements of the array as it is now.
-func rowsOf(ctx context.Context, h *zarr.Hierarchy) ([]int32, error) {
-	a, err := h.OpenArray(ctx, "g/a", nil)
+func rowsOf(ctx context.Context, h *zarr.Location) ([]int32, error) {
+	a, err := h.At("g/a").OpenArray(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func rowsOf(ctx context.Context, h *zarr.Hierarchy) ([]int32, error) {
 }
 
 // watch reads the array over and over until done is closed, and checks every state.
-func watch(ctx context.Context, h *zarr.Hierarchy, done <-chan struct{}, check func(rows []int32) error) error {
+func watch(ctx context.Context, h *zarr.Location, done <-chan struct{}, check func(rows []int32) error) error {
 	for {
 		rows, err := rowsOf(ctx, h)
 		if err == nil {
@@ -168,7 +168,7 @@ func watch(ctx context.Context, h *zarr.Hierarchy, done <-chan struct{}, check f
 // their own, while others read.
 func TestConcurrentAppends(t *testing.T) {
 	const writers, appends = 6, 8
-	onStores(t, func(t *testing.T, h *zarr.Hierarchy) {
+	onStores(t, func(t *testing.T, h *zarr.Location) {
 		shared, err := opened(t.Context(), h)
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestConcurrentAppends(t *testing.T) {
 
 // sharedOrOwn returns the shared array to every second writer, and one that is opened now
 // to the others.
-func sharedOrOwn(ctx context.Context, h *zarr.Hierarchy, shared *zarr.Array, writer int) (*zarr.Array, error) {
+func sharedOrOwn(ctx context.Context, h *zarr.Location, shared *zarr.Array, writer int) (*zarr.Array, error) {
 	if writer%2 == 0 {
 		return opened(ctx, h)
 	}
@@ -219,7 +219,7 @@ func appendAll(ctx context.Context, a *zarr.Array, writer, appends int) error {
 }
 
 // wantBatches expects the appends of all writers, each once.
-func wantBatches(t *testing.T, h *zarr.Hierarchy, writers, appends int) {
+func wantBatches(t *testing.T, h *zarr.Location, writers, appends int) {
 	t.Helper()
 	rows, err := rowsOf(t.Context(), h)
 	if err != nil {
@@ -242,7 +242,7 @@ func wantBatches(t *testing.T, h *zarr.Hierarchy, writers, appends int) {
 // TestConcurrentWrites writes every element of an array from a goroutine of its own, so
 // that the writers of a chunk take turns.
 func TestConcurrentWrites(t *testing.T) {
-	onStores(t, func(t *testing.T, h *zarr.Hierarchy) {
+	onStores(t, func(t *testing.T, h *zarr.Location) {
 		shared, err := opened(t.Context(), h)
 		if err == nil {
 			err = shared.Resize(t.Context(), []int64{24}, nil)
@@ -273,7 +273,7 @@ func TestConcurrentWrites(t *testing.T) {
 // append to it and read it. The first rows are never cut: every state has them, and
 // beyond them nothing but whole appends, what is left of them, and fill value.
 func TestConcurrentResizes(t *testing.T) {
-	onStores(t, func(t *testing.T, h *zarr.Hierarchy) {
+	onStores(t, func(t *testing.T, h *zarr.Location) {
 		check := func(rows []int32) error {
 			if len(rows) < batchRows || !slices.Equal(rows[:batchRows], batchOf(0, 0)) {
 				return fmt.Errorf("the first rows are %v", rows[:min(batchRows, len(rows))])
@@ -324,7 +324,7 @@ func appendInChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	a, err := opened(context.Background(), zarr.On(s))
+	a, err := opened(context.Background(), zarr.At(s, ""))
 	if err != nil {
 		return err
 	}
@@ -341,7 +341,7 @@ func TestProcessesAppend(t *testing.T) {
 	for kind, spec := range growing {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
-			h := zarr.On(openStore(t, dir))
+			h := zarr.At(openStore(t, dir), "")
 			startArray(t, h, spec)
 			var begin []func() error
 			var children []*exec.Cmd

@@ -17,7 +17,7 @@ import (
 // listed returns an array as the consolidated metadata of the root group shows it.
 func listed(t *testing.T, s store.Store, path string) *zarr.Array {
 	t.Helper()
-	g, err := zarr.On(s).OpenGroup(t.Context(), "", nil)
+	g, err := zarr.At(s, "").OpenGroup(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,11 +37,11 @@ func listed(t *testing.T, s store.Store, path string) *zarr.Array {
 // its own and zarr-python's: the groups show the same as the arrays after every change.
 func TestConsolidatedFollows(t *testing.T) {
 	own := memstore.New()
-	if _, err := zarr.On(own).CreateArray(t.Context(), "deep/two", every(6, 4), nil); err != nil {
+	if _, err := zarr.At(own, "deep/two").CreateArray(t.Context(), every(6, 4), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"deep", ""} {
-		g, err := zarr.On(own).OpenGroup(t.Context(), path, &zarr.Options{Write: true})
+		g, err := zarr.At(own, path).OpenGroup(t.Context(), &zarr.Options{Write: true})
 		if err == nil {
 			err = g.Consolidate(t.Context())
 		}
@@ -54,7 +54,7 @@ func TestConsolidatedFollows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			a, err := zarr.On(s).OpenArray(ctx, "deep/two", &zarr.Options{Write: true})
+			a, err := zarr.At(s, "deep/two").OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestConsolidatedFollows(t *testing.T) {
 					return err
 				},
 				func() error {
-					g, err := zarr.On(s).OpenGroup(ctx, "deep", &zarr.Options{Write: true})
+					g, err := zarr.At(s, "deep").OpenGroup(ctx, &zarr.Options{Write: true})
 					if err == nil {
 						err = g.Append(ctx, zarr.Addition{Path: "two", Data: rows(1)})
 					}
@@ -115,8 +115,8 @@ func described(a *zarr.Array) string {
 // of the array.
 func TestConsolidatedStays(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	h := zarr.On(s)
-	g, err := h.CreateGroup(ctx, "g", nil, nil)
+	h := zarr.At(s, "")
+	g, err := h.At("g").CreateGroup(ctx, nil, nil)
 	if err == nil {
 		err = g.Consolidate(ctx)
 	}
@@ -124,7 +124,7 @@ func TestConsolidatedStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(3)}}
-	if _, err := h.CreateArray(ctx, "g/a", spec, nil); err != nil {
+	if _, err := h.At("g/a").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	document := func(path string) string {
@@ -136,7 +136,7 @@ func TestConsolidatedStays(t *testing.T) {
 	}
 	put(t, s, "g/b/zarr.json", strings.Replace(document("g/a/zarr.json"), "3", "3", 1)) // by a program that tells nobody
 	root, group := document("zarr.json"), document("g/zarr.json")
-	b, err := h.OpenArray(ctx, "g/b", &zarr.Options{Write: true})
+	b, err := h.At("g/b").OpenArray(ctx, &zarr.Options{Write: true})
 	if err == nil {
 		err = zarr.Append(ctx, b, 0, numbers(1, 2), nil)
 	}
@@ -149,7 +149,7 @@ func TestConsolidatedStays(t *testing.T) {
 	if names := members(t, h, "g", true); !slices.Equal(names, []string{"array a"}) {
 		t.Errorf("the group lists %q", names)
 	}
-	if g, err = h.OpenGroup(ctx, "g", &zarr.Options{Write: true}); err == nil {
+	if g, err = h.At("g").OpenGroup(ctx, &zarr.Options{Write: true}); err == nil {
 		err = g.Consolidate(ctx)
 	}
 	if err != nil {

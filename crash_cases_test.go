@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-func openArray(ctx context.Context, h *zarr.Hierarchy) (*zarr.Array, error) {
-	return h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1})
+func openArray(ctx context.Context, h *zarr.Location) (*zarr.Array, error) {
+	return h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1})
 }
 
 func numbers(from, n int32) []int32 {
@@ -54,8 +54,8 @@ func plane() zarr.Spec {
 	return zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2, 4, 3), grid.Edges(3, 3)}}
 }
 
-func change(do func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Hierarchy) error {
-	return func(ctx context.Context, h *zarr.Hierarchy) error {
+func change(do func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Location) error {
+	return func(ctx context.Context, h *zarr.Location) error {
 		a, err := openArray(ctx, h)
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func change(do func(ctx context.Context, a *zarr.Array) error) func(context.Cont
 }
 
 // inTurn is a change that makes several.
-func inTurn(changes ...func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Hierarchy) error {
+func inTurn(changes ...func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Location) error {
 	return change(func(ctx context.Context, a *zarr.Array) error {
 		for _, do := range changes {
 			if err := do(ctx, a); err != nil {
@@ -90,16 +90,16 @@ func unlocking(opt *zarr.UnlockOptions) func(context.Context, *zarr.Array) error
 	return func(ctx context.Context, a *zarr.Array) error { return a.Unlock(ctx, opt) }
 }
 
-func resize(n int64) func(context.Context, *zarr.Hierarchy) error { return change(resizing(nil, n)) }
+func resize(n int64) func(context.Context, *zarr.Location) error { return change(resizing(nil, n)) }
 
-func appendTo(data []int32) func(context.Context, *zarr.Hierarchy) error {
+func appendTo(data []int32) func(context.Context, *zarr.Location) error {
 	return change(appending(data, grid.AppendOne()))
 }
 
 // appendFrom appends what a source has, one chunk at a time.
-func appendFrom(data []int32) func(context.Context, *zarr.Hierarchy) error {
-	return func(ctx context.Context, h *zarr.Hierarchy) error {
-		a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Budget: 1})
+func appendFrom(data []int32) func(context.Context, *zarr.Location) error {
+	return func(ctx context.Context, h *zarr.Location) error {
+		a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Budget: 1})
 		if err != nil {
 			return err
 		}
@@ -145,19 +145,19 @@ func months() grid.Growth {
 var crashCases = slices.Concat(crashCreations, crashGrowths, crashShrinks, crashUnlocks)
 
 var crashCreations = []crashCase{
-	{name: "create", run: func(ctx context.Context, h *zarr.Hierarchy) error {
-		_, err := h.CreateArray(ctx, "g/a", edges(1, 2, 3), nil)
+	{name: "create", run: func(ctx context.Context, h *zarr.Location) error {
+		_, err := h.At("g/a").CreateArray(ctx, edges(1, 2, 3), nil)
 		return err
 	}, expect: func(state) []state { return []state{{shape: []int64{6}, data: make([]int32, 6)}} }},
 	{name: "write", spec: edges(1, 2, 3), loose: true, run: change(func(ctx context.Context, a *zarr.Array) error {
 		return zarr.Write(ctx, a, selection.Box{{0, 5}}, numbers(101, 5))
 	}), expect: holds(101, 102, 103, 104, 105, 6)},
-	{name: "overwrite", spec: edges(1, 2, 3), gone: true, run: func(ctx context.Context, h *zarr.Hierarchy) error {
-		_, err := h.CreateArray(ctx, "g/a", every(5, 4), &zarr.CreateOptions{Overwrite: true})
+	{name: "overwrite", spec: edges(1, 2, 3), gone: true, run: func(ctx context.Context, h *zarr.Location) error {
+		_, err := h.At("g/a").CreateArray(ctx, every(5, 4), &zarr.CreateOptions{Overwrite: true})
 		return err
 	}, expect: func(state) []state { return []state{{shape: []int64{5}, data: make([]int32, 5)}} }},
-	{name: "delete", spec: edges(1, 2, 3), run: func(ctx context.Context, h *zarr.Hierarchy) error {
-		return h.Delete(ctx, "g", &zarr.Options{Write: true})
+	{name: "delete", spec: edges(1, 2, 3), run: func(ctx context.Context, h *zarr.Location) error {
+		return h.At("g").Delete(ctx, &zarr.Options{Write: true})
 	}, expect: func(state) []state { return []state{{}} }},
 	{name: "attributes", spec: every(6, 4), run: change(func(ctx context.Context, a *zarr.Array) error {
 		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "K"}`), nil })

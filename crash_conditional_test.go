@@ -86,18 +86,18 @@ func interruptAll(t *testing.T, cases []crashCase) (points int) {
 func (c *crashCase) interrupt(t *testing.T, i *interruption) bool {
 	t.Helper()
 	ctx, s := context.Background(), memstore.New()
-	quiet := zarr.On(storetest.Conditional(s, storetest.Hooks{}))
+	quiet := zarr.At(storetest.Conditional(s, storetest.Hooks{}), "")
 	old := c.prepareIn(t, quiet)
-	early, err := quiet.OpenArray(ctx, "g/a", nil)
+	early, err := quiet.At("g/a").OpenArray(ctx, nil)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	err = c.run(ctx, zarr.On(storetest.Conditional(s, i.hooks())))
+	err = c.run(ctx, zarr.At(storetest.Conditional(s, i.hooks()), ""))
 	label := fmt.Sprintf("%s operation %d (%v)", i.name, i.n, err)
 	if err != nil && !i.happened() {
 		t.Fatalf("%s: %v", label, err)
 	}
-	late, openErr := quiet.OpenArray(ctx, "g/a", nil)
+	late, openErr := quiet.At("g/a").OpenArray(ctx, nil)
 	if openErr != nil && !errors.Is(openErr, fs.ErrNotExist) {
 		t.Fatalf("%s: %v", label, openErr)
 	}
@@ -118,16 +118,16 @@ func (c *crashCase) interrupt(t *testing.T, i *interruption) bool {
 }
 
 // prepareIn makes the case's array, with the numbers from 1 on.
-func (c *crashCase) prepareIn(t *testing.T, h *zarr.Hierarchy) state {
+func (c *crashCase) prepareIn(t *testing.T, h *zarr.Location) state {
 	t.Helper()
 	ctx := context.Background()
 	if c.spec.Type.IsZero() {
-		if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
+		if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		return state{}
 	}
-	a, err := h.CreateArray(ctx, "g/a", c.spec, nil)
+	a, err := h.At("g/a").CreateArray(ctx, c.spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func (c *crashCase) prepareIn(t *testing.T, h *zarr.Hierarchy) state {
 
 // growOn makes the array grow over whatever is left, first without elements and then with
 // some.
-func growOn(t *testing.T, h *zarr.Hierarchy, got state, label string) {
+func growOn(t *testing.T, h *zarr.Location, got state, label string) {
 	t.Helper()
 	ctx := context.Background()
 	a, err := openArray(ctx, h)

@@ -33,8 +33,8 @@ func newDataset(t *testing.T, consolidate bool) *vfs.Disk {
 	t.Helper()
 	ctx := context.Background()
 	disk := vfs.NewDisk()
-	h := zarr.On(filestore.On(disk, nil))
-	g, err := h.CreateGroup(ctx, "g", nil, nil)
+	h := zarr.At(filestore.On(disk, nil), "")
+	g, err := h.At("g").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func newDataset(t *testing.T, consolidate bool) *vfs.Disk {
 		"time": {grid.Edges(2, 3)}, "value": {grid.Every(2), grid.Every(2)}, "deep/mask": {grid.Edges(4, 4), grid.Every(4)},
 	} {
 		shape := []int64{datasetRows, 3}[:len(cuts)]
-		a, err := g.CreateArray(ctx, path, zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts}, nil)
+		a, err := g.At(path).CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts}, nil)
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, rowsOfDataset(path, 0, datasetRows))
 		}
@@ -88,7 +88,7 @@ var groupCases = []groupCase{
 
 // openDataset opens the group for writing.
 func openDataset(ctx context.Context, disk vfs.FS) (*zarr.Group, error) {
-	return zarr.On(filestore.On(disk, nil)).OpenGroup(ctx, "g", &zarr.Options{Write: true, Concurrency: 1})
+	return zarr.At(filestore.On(disk, nil), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1})
 }
 
 // snapshot returns how many rows each array has for a reader who uses the group's
@@ -96,7 +96,7 @@ func openDataset(ctx context.Context, disk vfs.FS) (*zarr.Group, error) {
 func snapshot(t *testing.T, disk *vfs.Disk, label string) map[string]int {
 	t.Helper()
 	ctx := context.Background()
-	g, err := zarr.On(filestore.On(disk, &filestore.Options{ReadOnly: true})).OpenGroup(ctx, "g", nil)
+	g, err := zarr.At(filestore.On(disk, &filestore.Options{ReadOnly: true}), "g").OpenGroup(ctx, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -152,13 +152,13 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 	}
 	rows := map[string]int{}
 	for _, path := range []string{"time", "value", "deep/mask"} {
-		a, err := g.OpenArray(ctx, path, nil)
+		a, err := g.At(path).OpenArray(ctx, nil)
 		if err != nil {
 			t.Fatalf("%s: opening %s for writing: %v", label, path, err)
 		}
 		rows[path] = int(a.Shape()[0])
 	}
-	wantTidy(t, zarr.On(filestore.On(disk, nil)), label)
+	wantTidy(t, zarr.At(filestore.On(disk, nil), ""), label)
 	if again := snapshot(t, disk, label); !maps.Equal(again, rows) {
 		t.Fatalf("%s: the group knows of %v rows, the arrays have %v", label, again, rows)
 	}
@@ -244,7 +244,7 @@ func TestCrashTogetherAndBack(t *testing.T) {
 			if g, err = openDataset(ctx, disk); err != nil {
 				t.Fatal(err)
 			}
-			a, err := g.OpenArray(ctx, path, nil)
+			a, err := g.At(path).OpenArray(ctx, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", label, err)
 			}
@@ -253,7 +253,7 @@ func TestCrashTogetherAndBack(t *testing.T) {
 				t.Fatalf("%s: %v", label, err)
 			}
 			for _, other := range []string{"value", "time", "deep/mask"} {
-				if _, err := g.OpenArray(ctx, other, nil); err != nil {
+				if _, err := g.At(other).OpenArray(ctx, nil); err != nil {
 					t.Fatalf("%s: %v", label, err)
 				}
 			}

@@ -17,7 +17,7 @@ import (
 
 // reserve makes room for two parts, fills them in the wrong order, and publishes or
 // cancels them.
-func reserve(cancel bool) func(context.Context, *zarr.Hierarchy) error {
+func reserve(cancel bool) func(context.Context, *zarr.Location) error {
 	return change(func(ctx context.Context, a *zarr.Array) error {
 		r, err := a.Reserve(ctx, 0, 4, 2)
 		if err == nil {
@@ -49,7 +49,7 @@ func fillParts(ctx context.Context, r *zarr.Reservation) error {
 func settle(t *testing.T, disk *vfs.Disk, finish bool, label string) {
 	t.Helper()
 	ctx := context.Background()
-	a, err := openArray(ctx, zarr.On(filestore.On(disk, nil)))
+	a, err := openArray(ctx, zarr.At(filestore.On(disk, nil), ""))
 	if err != nil {
 		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
 	}
@@ -88,7 +88,7 @@ func TestCrashReserve(t *testing.T) {
 			for n := int64(0); ; n++ {
 				disk, old := c.prepare(t)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(context.Background(), zarr.On(filestore.On(vfs.Hook(disk, stop), nil)))
+				err := c.run(context.Background(), zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
 				if !stopped() && err != nil {
 					t.Fatal(err)
 				}
@@ -120,7 +120,7 @@ func TestCrashReserve(t *testing.T) {
 func TestReserveBeyond(t *testing.T) {
 	ctx := t.Context()
 	for name, spec := range map[string]zarr.Spec{"part": within(edges(2, 4), 3), "cells": within(edges(3, 2, 2), 3)} {
-		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, nil)
+		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestReserveBeyond(t *testing.T) {
 // so does whoever comes later.
 func TestPublishAgain(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	a, err := zarr.On(s).CreateArray(ctx, "a", edges(1, 4, 3), nil)
+	a, err := zarr.At(s, "a").CreateArray(ctx, edges(1, 4, 3), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

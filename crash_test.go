@@ -24,7 +24,7 @@ import (
 type crashCase struct {
 	name   string
 	spec   zarr.Spec // of the array before; without a type there is none
-	run    func(ctx context.Context, h *zarr.Hierarchy) error
+	run    func(ctx context.Context, h *zarr.Location) error
 	expect func(old state) []state // what the array becomes in turn, in the end the last
 	loose  bool                    // chunk by chunk old or new, not all at once
 	gone   bool                    // there may be no array in between
@@ -87,14 +87,14 @@ func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, state) {
 	t.Helper()
 	ctx := context.Background()
 	disk := vfs.NewDisk()
-	h := zarr.On(filestore.On(disk, nil))
+	h := zarr.At(filestore.On(disk, nil), "")
 	if c.spec.Type.IsZero() {
-		if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
+		if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		return disk, state{}
 	}
-	a, err := h.CreateArray(ctx, "g/a", c.spec, nil)
+	a, err := h.At("g/a").CreateArray(ctx, c.spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (c *crashCase) prepare(t *testing.T) (*vfs.Disk, state) {
 // look opens the array for reading and reads it.
 func look(t *testing.T, disk *vfs.Disk, label string) state {
 	t.Helper()
-	a, err := zarr.On(filestore.On(disk, &filestore.Options{ReadOnly: true})).OpenArray(context.Background(), "g/a", nil)
+	a, err := zarr.At(filestore.On(disk, &filestore.Options{ReadOnly: true}), "g/a").OpenArray(context.Background(), nil)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -180,7 +180,7 @@ func crashAll(t *testing.T, cases []crashCase) (points, images int) {
 				disk, old := c.prepare(t)
 				early := reader(t, disk)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(context.Background(), zarr.On(filestore.On(vfs.Hook(disk, stop), nil)))
+				err := c.run(context.Background(), zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
 				if !stopped() && err != nil {
 					t.Fatal(err)
 				}
@@ -202,7 +202,7 @@ func crashAll(t *testing.T, cases []crashCase) (points, images int) {
 // reader opens the array of a disk for reading, nil where there is none.
 func reader(t *testing.T, disk *vfs.Disk) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(filestore.On(disk, nil)).OpenArray(context.Background(), "g/a", nil)
+	a, err := zarr.At(filestore.On(disk, nil), "g/a").OpenArray(context.Background(), nil)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func (c *crashCase) expectOne(t *testing.T, got, old state, done bool, label str
 func growOver(t *testing.T, disk *vfs.Disk, got state, label string) {
 	t.Helper()
 	ctx := context.Background()
-	h := zarr.On(filestore.On(disk, nil))
+	h := zarr.At(filestore.On(disk, nil), "")
 	if _, err := openArray(ctx, h); err != nil {
 		t.Fatalf("%s: opening for writing afterwards: %v", label, err)
 	}
@@ -271,14 +271,14 @@ func growOver(t *testing.T, disk *vfs.Disk, got state, label string) {
 
 // wantTidy expects nothing to be left of what dead writers kept for themselves, but the
 // note of a removal where no node is any more: it says that the rest may go.
-func wantTidy(t *testing.T, h *zarr.Hierarchy, label string) {
+func wantTidy(t *testing.T, h *zarr.Location, label string) {
 	t.Helper()
 	for e, err := range store.List(context.Background(), h.Store(), store.Path{}, true) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if dir, ok := strings.CutSuffix(e.Name, "/__varve/unfinished.json"); ok {
-			if _, err := h.Open(context.Background(), dir, nil); errors.Is(err, fs.ErrNotExist) {
+			if _, err := h.At(dir).Open(context.Background(), nil); errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 		}
@@ -307,7 +307,7 @@ func faultAll(t *testing.T, cases []crashCase) (faults int) {
 			for n := int64(0); ; n++ {
 				disk, old := c.prepare(t)
 				fail, failed := vfs.FailAt(n, fault)
-				err := c.run(context.Background(), zarr.On(filestore.On(vfs.Hook(disk, fail), nil)))
+				err := c.run(context.Background(), zarr.At(filestore.On(vfs.Hook(disk, fail), nil), ""))
 				if !failed() {
 					if err != nil {
 						t.Fatal(err)

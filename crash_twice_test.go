@@ -43,12 +43,12 @@ func TestCrashTwice(t *testing.T) {
 	if long() {
 		stride = 7
 	}
-	again := func(disk *vfs.Disk, label string, recover func(*zarr.Hierarchy), check func(*vfs.Disk, string)) {
+	again := func(disk *vfs.Disk, label string, recover func(*zarr.Location), check func(*vfs.Disk, string)) {
 		for first, image := range imagesOf(disk) {
 			for m := int64(0); ; m++ {
 				disk := image()
 				stop, stopped := vfs.StopAt(m)
-				recover(zarr.On(filestore.On(vfs.Hook(disk, stop), nil)))
+				recover(zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
 				for second, image := range disk.Images(uint64(m), 0) {
 					images++
 					check(image, fmt.Sprintf("%s, %s, then operation %d, %s", label, first, m, second))
@@ -67,8 +67,8 @@ func TestCrashTwice(t *testing.T) {
 			for n := int64(0); ; n += stride {
 				disk, old := c.prepare(t)
 				stop, stopped := vfs.StopAt(n)
-				err := c.run(ctx, zarr.On(filestore.On(vfs.Hook(disk, stop), nil)))
-				again(disk, fmt.Sprintf("operation %d", n), func(h *zarr.Hierarchy) { _, _ = openArray(ctx, h) }, func(image *vfs.Disk, label string) {
+				err := c.run(ctx, zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""))
+				again(disk, fmt.Sprintf("operation %d", n), func(h *zarr.Location) { _, _ = openArray(ctx, h) }, func(image *vfs.Disk, label string) {
 					c.check(t, image, old, err == nil, images%3 == 0 || long(), label)
 				})
 				if !stopped() {
@@ -86,8 +86,8 @@ func TestCrashTwice(t *testing.T) {
 			if err == nil {
 				err = c.run(ctx, g)
 			}
-			again(disk, fmt.Sprintf("operation %d", n), func(h *zarr.Hierarchy) {
-				_, _ = h.OpenArray(ctx, "g/value", &zarr.Options{Write: true})
+			again(disk, fmt.Sprintf("operation %d", n), func(h *zarr.Location) {
+				_, _ = h.At("g/value").OpenArray(ctx, &zarr.Options{Write: true})
 			}, func(image *vfs.Disk, label string) { c.check(t, image, true, err == nil, false, label) })
 			if !stopped() {
 				return

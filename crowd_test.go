@@ -28,7 +28,7 @@ func crowd(t *testing.T, s store.Store) {
 	const readers, writers, turns = 64, 16, 20
 	chunks := []int64{3, 50, 1, 7, 20, 64, 5, 10}
 	opt := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
-	a := must(zarr.On(s).CreateArray(t.Context(), "a", edges(chunks...), opt))
+	a := must(zarr.At(s, "a").CreateArray(t.Context(), edges(chunks...), opt))
 	begins := []int64{0}
 	for _, n := range chunks {
 		begins = append(begins, begins[len(begins)-1]+n)

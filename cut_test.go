@@ -35,7 +35,7 @@ func TestNothingBeyond(t *testing.T) {
 		side := func() int64 { return 1 + r.Int64N(7) }
 		shape := []int64{side(), side()}
 		step := []int64{1 + r.Int64N(3), 1 + r.Int64N(3)}
-		a, err := zarr.On(s).CreateArray(t.Context(), "a", zarr.Spec{
+		a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
 			Shape: shape, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(step[0]), grid.Every(step[1])}, Codecs: plain(),
 		}, nil)
 		if err != nil {
@@ -100,7 +100,7 @@ func TestCompactBeside(t *testing.T) {
 	want := fragmented(t, others, sharded())
 	filled := memstore.New() // the same array with other elements
 	fragmented(t, filled, sharded())
-	b, err := zarr.On(filled).OpenArray(t.Context(), "g/a", appendingShards())
+	b, err := zarr.At(filled, "g/a").OpenArray(t.Context(), appendingShards())
 	if err == nil {
 		err = zarr.Fill(t.Context(), b, nil, int32(-7))
 	}
@@ -119,7 +119,7 @@ func TestCompactBeside(t *testing.T) {
 		}
 		return err
 	}})
-	a, err := zarr.On(s).OpenArray(t.Context(), "g/a", &zarr.Options{Write: true, Concurrency: 1})
+	a, err := zarr.At(s, "g/a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
 	if err == nil {
 		_, err = a.CompactShards(t.Context(), nil)
 	}
@@ -141,7 +141,7 @@ func TestShorterInPlace(t *testing.T) {
 	spec := sharded()
 	spec.Codecs = append(plain(), gzipcodec.Extension(5))
 	s := memstore.New()
-	a, err := zarr.On(s).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestShorterInPlace(t *testing.T) {
 	if err := zarr.Write(t.Context(), a, nil, data); err != nil {
 		t.Fatal(err)
 	}
-	b, err := zarr.On(s).OpenArray(t.Context(), "a", &zarr.Options{Write: true, Shards: zarr.Shards{Strategy: codec.InPlace}})
+	b, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Shards: zarr.Shards{Strategy: codec.InPlace}})
 	if err == nil {
 		err = zarr.Fill(t.Context(), b, selection.Box{{0, 2}, {0, 2}}, int32(7))
 	}
@@ -169,7 +169,7 @@ func TestCompactEmptyShard(t *testing.T) {
 	spec.Codecs = []metadata.Extension{must(sharding.Extension(sharding.Configuration{
 		Inner: []grid.Cut{grid.Every(2)}, Codecs: plain(), IndexCodecs: plain(),
 	}))}
-	a, err := zarr.On(s).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,14 +15,14 @@ import (
 )
 
 // withArray returns a store of a format with an array of six numbers.
-func withArray(t *testing.T, format int) (*memstore.Store, *zarr.Hierarchy) {
+func withArray(t *testing.T, format int) (*memstore.Store, *zarr.Location) {
 	t.Helper()
 	s := memstore.New()
-	h, spec := zarr.On(s), every(6, 4)
+	h, spec := zarr.At(s, ""), every(6, 4)
 	if format == 2 {
 		spec = asV2(spec)
 	}
-	a, err := h.CreateArray(t.Context(), "good", spec, nil)
+	a, err := h.At("good").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, numbers(1, 6))
 	}
@@ -64,7 +64,7 @@ func TestDamagedCopyV2(t *testing.T) {
 			ctx := t.Context()
 			s, h := withArray(t, 2)
 			put(t, s, ".zmetadata", damaged)
-			g, err := h.OpenGroup(ctx, "", &zarr.Options{Write: true})
+			g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestDamagedCopyV2(t *testing.T) {
 			if paths, errs := readGood(t, g); !slices.Equal(paths, []string{"good"}) || errs != nil {
 				t.Errorf("members %q, %v", paths, errs)
 			}
-			if _, err := g.CreateArray(ctx, "new", asV2(every(6, 4)), nil); err != nil {
+			if _, err := g.At("new").CreateArray(ctx, asV2(every(6, 4)), nil); err != nil {
 				t.Error(err)
 			}
 			if valueAt(t, s, ".zmetadata") != damaged {
@@ -83,7 +83,7 @@ func TestDamagedCopyV2(t *testing.T) {
 			if err := g.Consolidate(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if g, err = h.OpenGroup(ctx, "", nil); err != nil || g.Notes() != nil {
+			if g, err = h.At("").OpenGroup(ctx, nil); err != nil || g.Notes() != nil {
 				t.Fatal(g.Notes(), err)
 			}
 			if !strings.Contains(valueAt(t, s, ".zmetadata"), "new/.zarray") {
@@ -102,14 +102,14 @@ func TestDamagedCopyV2(t *testing.T) {
 func TestLaterLayoutV2(t *testing.T) {
 	s, h := withArray(t, 2)
 	put(t, s, ".zmetadata", `{"metadata":{},"zarr_consolidated_format":2}`)
-	g, err := h.OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+	g, err := h.At("").OpenGroup(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if paths, errs := readGood(t, g); !slices.Equal(paths, []string{"good"}) || errs != nil || !strings.Contains(fmt.Sprint(g.Notes()), "layout 2") {
 		t.Errorf("members %q, %v, notes %q", paths, errs, g.Notes())
 	}
-	if _, err := g.CreateArray(t.Context(), "new", asV2(every(6, 4)), nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "not up to date") {
+	if _, err := g.At("new").CreateArray(t.Context(), asV2(every(6, 4)), nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "not up to date") {
 		t.Error(err)
 	}
 }
@@ -137,7 +137,7 @@ func TestDamagedCopyRemote(t *testing.T) {
 	if len(errs) != 1 || !errors.Is(errs[0], zarr.ErrUnsupported) || !strings.Contains(errs[0].Error(), "/.zmetadata") {
 		t.Errorf("errors %v", errs)
 	}
-	a, err := g.OpenArray(t.Context(), "good", nil)
+	a, err := g.At("good").OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestRefusedEntries(t *testing.T) {
 					key = ".zmetadata"
 					entry = func(path string, good string) string { return fmt.Sprintf(`"%s/.zarray":%s,`, path, good) }
 				}
-				g, err := h.OpenGroup(ctx, "", &zarr.Options{Write: true})
+				g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
 				if err == nil {
 					err = g.Consolidate(ctx)
 				}
@@ -171,7 +171,7 @@ func TestRefusedEntries(t *testing.T) {
 				good := valueAt(t, s, map[int]string{2: "good/.zarray", 3: "good/zarr.json"}[format])
 				bad := strings.Repeat(entry(path, good), 1+strings.Count(path, "twice"))
 				put(t, s, key, strings.Replace(valueAt(t, s, key), `"metadata": {`, `"metadata": {`+bad, 1))
-				if g, err = h.OpenGroup(ctx, "", &zarr.Options{Write: true}); err != nil {
+				if g, err = h.At("").OpenGroup(ctx, &zarr.Options{Write: true}); err != nil {
 					t.Fatal(err)
 				}
 				paths, errs := readGood(t, g)
@@ -179,7 +179,7 @@ func TestRefusedEntries(t *testing.T) {
 					!strings.Contains(errs[0].Error(), "/metadata/"+strings.ReplaceAll(strings.ReplaceAll(path, `\\`, `\`), "/", "~1")) {
 					t.Errorf("members %q, errors %v", paths, errs)
 				}
-				a, err := g.OpenArray(ctx, "good", nil)
+				a, err := g.At("good").OpenArray(ctx, nil)
 				if err == nil {
 					err = a.Resize(ctx, []int64{7}, nil)
 				}

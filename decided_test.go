@@ -17,7 +17,7 @@ import (
 // not begin anew, and so has the elements twice.
 func TestDecidedIsNotRepeated(t *testing.T) {
 	ctx, decided, hindered := t.Context(), false, 0
-	h := zarr.On(storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := zarr.At(storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		key := op.Key.String()
 		decided = decided || op.Name == "PutIf" && strings.Contains(key, "together-")
 		if hindered < 8 && decided && op.Name == "PutIf" && key == "b/zarr.json" {
@@ -25,16 +25,16 @@ func TestDecidedIsNotRepeated(t *testing.T) {
 			return store.ErrConflict
 		}
 		return nil
-	}}))
-	if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
+	}}), "")
+	if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if _, err := h.CreateArray(ctx, name, edges(1, 2, 3), nil); err != nil {
+		if _, err := h.At(name).CreateArray(ctx, edges(1, 2, 3), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g, err := h.OpenGroup(ctx, "", &zarr.Options{Write: true})
+	g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestDecidedIsNotRepeated(t *testing.T) {
 		t.Errorf("hindered %d times: %v, want %v", hindered, err, zarr.ErrDecided)
 	}
 	for _, name := range []string{"a", "b"} {
-		a, err := h.OpenArray(ctx, name, &zarr.Options{Write: true}) // finishes the change
+		a, err := h.At(name).OpenArray(ctx, &zarr.Options{Write: true}) // finishes the change
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ import (
 // dimensions.
 func dataset(t *testing.T, s store.Store, format int) *zarr.Group {
 	t.Helper()
-	ctx, h, opt := t.Context(), zarr.On(s), &zarr.CreateOptions{Format: format}
+	ctx, h, opt := t.Context(), zarr.At(s, ""), &zarr.CreateOptions{Format: format}
 	for path, names := range map[string]string{"g/t2m": "time lat", "g/u10": "lat time", "g/time": "time", "g/lat": "lat", "g/other": "", "h/time": "time"} {
 		spec := zarr.Spec{Type: dtype.Of[int8](), Shape: []int64{}}
 		for _, n := range strings.Fields(names) {
@@ -32,11 +32,11 @@ func dataset(t *testing.T, s store.Store, format int) *zarr.Group {
 		if names == "" {
 			spec.Shape = []int64{7}
 		}
-		if _, err := h.CreateArray(ctx, path, spec, opt); err != nil {
+		if _, err := h.At(path).CreateArray(ctx, spec, opt); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g, err := h.OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	g, err := h.At("g").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func lengths(t *testing.T, g *zarr.Group, names ...string) string {
 	t.Helper()
 	var text []string
 	for _, name := range names {
-		a, err := g.OpenArray(t.Context(), name, nil)
+		a, err := g.At(name).OpenArray(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestDimensionsAgree(t *testing.T) {
 func TestCheckDimensions(t *testing.T) {
 	ctx := t.Context()
 	g := dataset(t, memstore.New(), 3)
-	a, err := g.OpenArray(ctx, "time", nil)
+	a, err := g.At("time").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,14 +137,14 @@ func TestCheckDimensions(t *testing.T) {
 func TestInheritedCoordinates(t *testing.T) {
 	ctx := t.Context()
 	for _, format := range []int{2, 3} {
-		h, opt := zarr.On(memstore.New()), &zarr.CreateOptions{Format: format}
+		h, opt := zarr.At(memstore.New(), ""), &zarr.CreateOptions{Format: format}
 		for path, n := range map[string]int64{"time": 3, "a/deep/v": 3, "b/v": 5, "b/time": 5, "p/time": 3, "p/0/v": 9, "a/lat/v": 3} {
 			spec := zarr.Spec{Type: dtype.Of[int8](), Shape: []int64{n}, DimensionNames: []string{"time"}}
-			if _, err := h.CreateArray(ctx, path, spec, opt); err != nil {
+			if _, err := h.At(path).CreateArray(ctx, spec, opt); err != nil {
 				t.Fatal(err)
 			}
 		}
-		p, err := h.OpenGroup(ctx, "p", &zarr.Options{Write: true})
+		p, err := h.At("p").OpenGroup(ctx, &zarr.Options{Write: true})
 		if err == nil {
 			err = p.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"multiscales": []}`), nil })
 		}
@@ -152,7 +152,7 @@ func TestInheritedCoordinates(t *testing.T) {
 			t.Fatal(err)
 		}
 		for path, want := range map[string]string{"a/deep/v": "length 4 here and 3 in /time, which this group inherits", "b/v": "and 5 in time, which share it", "p/0/v": "<nil>"} {
-			a, err := h.OpenArray(ctx, path, &zarr.Options{Write: true})
+			a, err := h.At(path).OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestInheritedCoordinates(t *testing.T) {
 			}
 		}
 		for path, want := range map[string]string{"a/deep": `dimension "time" has length 3 in /time and length 4 in v`, "a/lat": "<nil>", "b": "<nil>", "p/0": "<nil>"} {
-			g, err := h.OpenGroup(ctx, path, nil)
+			g, err := h.At(path).OpenGroup(ctx, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestDimensionsOfPyramids(t *testing.T) {
 		if err := g.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(attributes), nil }); err != nil {
 			t.Fatal(err)
 		}
-		g, err := g.Hierarchy().OpenGroup(t.Context(), "g", &zarr.Options{Write: true})
+		g, err := g.Location().Root().At("g").OpenGroup(t.Context(), &zarr.Options{Write: true})
 		if err == nil {
 			err = g.Append(t.Context(), zarr.Add("time", 0, []int8{1}, nil))
 		}
@@ -223,7 +223,7 @@ func TestDimensionsWhileOthersAppend(t *testing.T) {
 // appendDay appends to all arrays that have the dimension time, as a program of its own
 // would.
 func appendDay(ctx context.Context, s store.Store) error {
-	g, err := zarr.On(s).OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	g, err := zarr.At(s, "g").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		return err
 	}
@@ -242,14 +242,14 @@ func TestGroupCheckDimensions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a, err := g.OpenArray(ctx, "time", nil)
+		a, err := g.At("time").OpenArray(ctx, nil)
 		if err == nil {
 			err = a.Resize(ctx, []int64{5}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g, err = g.Hierarchy().OpenGroup(ctx, "g", nil); err != nil {
+		if g, err = g.Location().Root().At("g").OpenGroup(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.CheckDimensions(ctx); err == nil || !strings.HasSuffix(err.Error(), `dimension "time" has length 3 in t2m, u10 and length 5 in time`) {
@@ -268,7 +268,7 @@ func TestLinkedSibling(t *testing.T) {
 	defer g.Close()
 	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), DimensionNames: []string{"t"}}
 	for _, name := range []string{"a", "b"} {
-		if _, err := g.CreateArray(ctx, name, spec, nil); err != nil {
+		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestLinkedSibling(t *testing.T) {
 	if err := both("latest", "b"); err != nil {
 		t.Error(err)
 	}
-	a, err := g.OpenArray(ctx, "a", nil)
+	a, err := g.At("a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

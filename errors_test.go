@@ -27,7 +27,7 @@ func small(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr.Arra
 	if codecs != nil {
 		spec.Codecs = codecs
 	}
-	a, err := zarr.On(s).CreateArray(context.Background(), "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,11 +97,11 @@ func TestCreateRefuses(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
 	small(t, s)
-	h := zarr.On(s)
+	h := zarr.At(s, "")
 	create := func(path string, change func(*zarr.Spec)) error {
 		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32]()}
 		change(&spec)
-		_, err := h.CreateArray(ctx, path, spec, nil)
+		_, err := h.At(path).CreateArray(ctx, spec, nil)
 		return err
 	}
 	same := func(*zarr.Spec) {}
@@ -129,7 +129,7 @@ func TestCreateRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { expect(t, tt.err, tt.is, tt.kind, tt.words...) })
 	}
-	if _, err := h.Open(ctx, "x", nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := h.At("x").Open(ctx, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something was made all the same: %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestReadOnly(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
 	small(t, s)
-	a, err := zarr.On(s).OpenArray(ctx, "a", nil)
+	a, err := zarr.At(s, "a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestReadOnly(t *testing.T) {
 		"write": zarr.Write(ctx, a, nil, make([]int32, 24)), "fill": zarr.Fill[int32](ctx, a, nil, 1),
 		"append": zarr.Append(ctx, a, 0, make([]int32, 4), nil), "resize": a.Resize(ctx, []int64{1, 1}, nil),
 		"attributes": a.UpdateAttributes(ctx, func(o []byte) ([]byte, error) { return o, nil }),
-		"delete":     zarr.On(s).Delete(ctx, "a", nil), "chunk": a.WriteChunk(ctx, []int64{0, 0}, make([]byte, 16)),
+		"delete":     zarr.At(s, "a").Delete(ctx, nil), "chunk": a.WriteChunk(ctx, []int64{0, 0}, make([]byte, 16)),
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, err, zarr.ErrReadOnly, "permission") })
 	}
@@ -223,7 +223,7 @@ func TestDamagedChunks(t *testing.T) {
 }
 
 func TestErrorAsJSONFields(t *testing.T) {
-	_, err := zarr.On(memstore.New()).Open(context.Background(), "x", nil)
+	_, err := zarr.At(memstore.New(), "x").Open(context.Background(), nil)
 	var at *zarr.Error
 	if !errors.As(err, &at) || at.Op != "open" || at.Path != "x" || at.Axis != -1 {
 		t.Fatalf("%+v", at)

@@ -16,7 +16,7 @@ import (
 // Changing inner chunks by appending leaves dead bytes in a shard, until it is compacted.
 func ExampleArray_CompactShards() {
 	ctx := context.Background()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{8}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 		Codecs: plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: codec.Append}}})
@@ -45,7 +45,7 @@ func ExampleArray_CompactShards() {
 func ExampleArray_CheckShards() {
 	ctx := context.Background()
 	s := memstore.New()
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{8}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 	}, nil)
 	if err == nil {

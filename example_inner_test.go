@@ -18,7 +18,7 @@ import (
 // one by one.
 func ExampleArray_Inner() {
 	ctx := context.Background()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{10}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Edges(6, 4)}, InnerChunks: []grid.Cut{grid.Every(2)},
 		Codecs: plain(),
 	}, nil)

@@ -239,7 +239,7 @@ func (s *scene) set(inner storetest.ObjectStore) error {
 	ctx := context.Background()
 	spec := s.spec
 	spec.Codecs = plain()
-	a, err := zarr.On(inner).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
+	a, err := zarr.At(inner, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
 	if err == nil && len(s.was) > 0 {
 		err = zarr.Write(ctx, a, nil, s.was)
 	}
@@ -289,7 +289,7 @@ func (p *theatre) play(s *scene, b bounds, by chooser) (storetest.Trace, error) 
 		r.stepper.Start(func(stepped store.Store) error {
 			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
 			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten, name: name}
-			a, err := zarr.On(view).OpenArray(ctx, name+"/a", &zarr.Options{Write: d.model != nil, Concurrency: 1})
+			a, err := zarr.At(view, name+"/a").OpenArray(ctx, &zarr.Options{Write: d.model != nil, Concurrency: 1})
 			if err != nil {
 				return err
 			}
@@ -451,7 +451,7 @@ func (c content) equal(d content) bool {
 
 // contentOf reads the array as a new program does.
 func contentOf(s store.Store) (content, error) {
-	a, err := zarr.On(s).OpenArray(context.Background(), "a", &zarr.Options{Concurrency: 1})
+	a, err := zarr.At(s, "a").OpenArray(context.Background(), &zarr.Options{Concurrency: 1})
 	if err != nil {
 		return content{}, err
 	}
@@ -471,7 +471,7 @@ func compact(raw []byte) string {
 // goOn appends along every axis as a new program.
 func (r *run) goOn(is content) error {
 	ctx := context.Background()
-	a, err := zarr.On(r.store).OpenArray(ctx, "a", &zarr.Options{Write: true, Concurrency: 1})
+	a, err := zarr.At(r.store, "a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1})
 	for axis := range is.shape {
 		if err != nil {
 			break

@@ -42,7 +42,7 @@ func TestFencedOperations(t *testing.T) {
 				counts[op.Name+" "+kindOf(op.Key)]++
 				return err
 			}})
-			a, err := zarr.On(s).CreateArray(ctx, "a", tt.spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
+			a, err := zarr.At(s, "a").CreateArray(ctx, tt.spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
 			if err == nil {
 				err = writePart(nil, int32(count(tt.spec.Shape)))(ctx, a)
 			}

@@ -47,7 +47,7 @@ func TestFencedShards(t *testing.T) {
 					Chunks: []grid.Cut{grid.Every(1 << 18)}, InnerChunks: []grid.Cut{grid.Every(1 << 14)},
 				}
 				opt := &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: strategy}}}
-				a, err := zarr.On(splicing{storetest.Conditional(m, storetest.Hooks{}), m}).CreateArray(ctx, "a", spec, opt)
+				a, err := zarr.At(splicing{storetest.Conditional(m, storetest.Hooks{}), m}, "a").CreateArray(ctx, spec, opt)
 				if err == nil {
 					err = zarr.Write(ctx, a, nil, numbers(1, was))
 				}

@@ -54,7 +54,7 @@ func TestFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				ctx := context.Background()
-				a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+				a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 					Shape: []int64{7, 10}, Type: typ, Chunks: []grid.Cut{grid.Every(4), grid.Every(6)}, InnerChunks: inner,
 					Codecs: []metadata.Extension{bytescodec.Extension("little"), gzipcodec.Extension(1)},
 				}, nil)
@@ -123,7 +123,7 @@ func (m *model) fields(c chosen, list []int) []byte {
 // value.
 func TestFieldsTyped(t *testing.T) {
 	ctx := t.Context()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{Shape: []int64{5}, Type: station(t)}, nil)
+	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{Shape: []int64{5}, Type: station(t)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,16 +19,16 @@ func TestFillValue(t *testing.T) {
 		{"complex64", `[0, "Infinity"]`, `[0.0,"Infinity"]`},
 	} {
 		typ := must(dtype.Parse(c.dtype, nil))
-		h := zarr.On(memstore.New())
+		h := zarr.At(memstore.New(), "")
 		spec := zarr.Spec{Shape: []int64{2}, Type: typ}
 		if c.fill != "" {
 			spec.FillValue = zarr.FillJSON(c.fill)
 		}
-		a := must(h.CreateArray(t.Context(), "a", spec, nil))
+		a := must(h.At("a").CreateArray(t.Context(), spec, nil))
 		if got := a.FillValue().JSON(); got != c.want {
 			t.Errorf("%s of %s: %s, want %s", c.fill, c.dtype, got, c.want)
 		}
-		b := must(h.CreateArray(t.Context(), "b", zarr.Spec{Shape: []int64{3}, Type: typ, FillValue: a.FillValue()}, nil))
+		b := must(h.At("b").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: typ, FillValue: a.FillValue()}, nil))
 		if b.FillValue() != a.FillValue() {
 			t.Errorf("%s: %v, want %v", c.dtype, b.FillValue(), a.FillValue())
 		}
@@ -40,9 +40,9 @@ func TestFillValue(t *testing.T) {
 
 // TestFillValueOfFormat2 keeps a fill value that is null.
 func TestFillValueOfFormat2(t *testing.T) {
-	h := zarr.On(memstore.New())
+	h := zarr.At(memstore.New(), "")
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int16](), FillValue: zarr.FillJSON("null"), Format: 2}
-	a := must(h.CreateArray(t.Context(), "a", spec, nil))
+	a := must(h.At("a").CreateArray(t.Context(), spec, nil))
 	if f := a.FillValue(); !f.IsNull() || a.Spec().FillValue != f || string(fillElement(a)) != "\x00\x00" {
 		t.Errorf("%+v", f)
 	}

@@ -67,7 +67,7 @@ func cutBy(t *testing.T, inner []grid.Cut, number int) (*memstore.Store, bool) {
 	spec := zarr.Spec{
 		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)}, InnerChunks: inner,
 	}
-	a, err := zarr.On(m).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.At(m, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, numbers(1, 48))
 	}
@@ -75,7 +75,7 @@ func cutBy(t *testing.T, inner []grid.Cut, number int) (*memstore.Store, bool) {
 		t.Fatal(err)
 	}
 	s, died := dyingAt(m, number)
-	b, err := zarr.On(s).OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+	b, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestFinish(t *testing.T) {
 // finishedAs opens the array at "a" and returns its elements.
 func finishedAs(t *testing.T, s store.Store, opt *zarr.Options) []int32 {
 	t.Helper()
-	a, err := zarr.On(s).OpenArray(t.Context(), "a", opt)
+	a, err := zarr.At(s, "a").OpenArray(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func finishedAs(t *testing.T, s store.Store, opt *zarr.Options) []int32 {
 // faultsOf returns how many chunks of the array at "a" other programs do not decode.
 func faultsOf(t *testing.T, s store.Store) (n int) {
 	t.Helper()
-	a, err := zarr.On(s).OpenArray(t.Context(), "a", nil)
+	a, err := zarr.At(s, "a").OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

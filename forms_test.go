@@ -44,7 +44,7 @@ func TestOlderForms(t *testing.T) {
 			for i, chunk := range []string{"\x01", "\x02\x03", "\x04\x05\x06"} {
 				put(fmt.Sprintf("c/%d%s", i, column), chunk)
 			}
-			a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true})
+			a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestOlderForms(t *testing.T) {
 			if text := strings.Join(strings.Fields(string(doc)), ""); err != nil || !strings.Contains(text, strings.ReplaceAll(tt.written, " ", "")) || strings.Contains(text, "rectangular") {
 				t.Errorf("written as %s", doc)
 			}
-			if a, err = zarr.On(s).OpenArray(ctx, "", nil); err != nil || a.Notes() != nil {
+			if a, err = zarr.At(s, "").OpenArray(ctx, nil); err != nil || a.Notes() != nil {
 				t.Errorf("read again: %v", err)
 			}
 		})
@@ -73,7 +73,7 @@ func TestOlderForms(t *testing.T) {
 func TestBounded(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{5}, Type: dtype.Of[int8](), Codecs: plain(), Chunks: []grid.Cut{grid.EveryTrimmed(3)}}
-	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +104,11 @@ func TestEncodedShapes(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	cut := grid.Edges(3, 2, 3, 2).EncodedAs(grid.Every(3))
 	spec := zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Codecs: plain(), Chunks: []grid.Cut{cut}}
-	if _, err := zarr.On(s).CreateArray(ctx, "a", spec, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "75") {
+	if _, err := zarr.At(s, "a").CreateArray(ctx, spec, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "75") {
 		t.Errorf("without permission: %v", err)
 	}
 	opt := zarr.Options{Write: true, Experimental: zarr.Experimental{EncodedShapes: true}}
-	a, err := zarr.On(s).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: opt})
+	a, err := zarr.At(s, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +122,10 @@ func TestEncodedShapes(t *testing.T) {
 	if err := zarr.Append(ctx, a, 0, []int8{11, 12, 13, 14}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := zarr.On(s).OpenArray(ctx, "a", nil); !errors.Is(err, zarr.ErrUnsupported) {
+	if _, err := zarr.At(s, "a").OpenArray(ctx, nil); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Errorf("opened without permission: %v", err)
 	}
-	if a, err = zarr.On(s).OpenArray(ctx, "a", &opt); err != nil {
+	if a, err = zarr.At(s, "a").OpenArray(ctx, &opt); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := zarr.Read[int8](ctx, a, nil); err != nil || !slices.Equal(got.Data, append(want, 11, 12, 13, 14)) {
@@ -136,7 +136,7 @@ func TestEncodedShapes(t *testing.T) {
 // TestListAxes writes every axis as a list.
 func TestListAxes(t *testing.T) {
 	spec := zarr.Spec{Shape: []int64{3, 5}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(1, 2), grid.Every(2)}, ListAxes: true}
-	a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestSpecGrid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g}, nil)
+		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestSpecGrid(t *testing.T) {
 			{Shape: []int64{9}, Type: dtype.Of[int8](), Grid: g},
 			{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g, Chunks: []grid.Cut{grid.Every(4)}},
 		} {
-			if _, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+			if _, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Errorf("%v: %v", spec, err)
 			}
 		}

@@ -88,7 +88,7 @@ func FuzzPending(f *testing.F) {
 		put(t, s, "__varve/pending.json", string(pending))
 		put(t, s, "__varve/j", string(journal))
 		bounded(t, func() {
-			a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true})
+			a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				return
 			}
@@ -108,7 +108,7 @@ func readHostile(t *testing.T, documents map[string][]byte, chunk []byte) {
 		put(t, s, name, string(data))
 	}
 	bounded(t, func() {
-		a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Limits: zarr.Limits{Chunk: 1 << 20, InnerChunks: 1 << 10, Block: 1 << 20}})
+		a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Limits: zarr.Limits{Chunk: 1 << 20, InnerChunks: 1 << 10, Block: 1 << 20}})
 		if err != nil {
 			return
 		}

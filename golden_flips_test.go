@@ -78,7 +78,7 @@ func newFlipped(t *testing.T, files map[store.Key][]byte, path string) *flipped 
 		must(s.Put(t.Context(), key, data, store.Flush))
 	}
 	f := &flipped{name: path, store: &rotten{ObjectStore: storetest.Conditional(s, storetest.Hooks{})}, files: files}
-	a, err := zarr.On(f.store).OpenArray(t.Context(), path, nil)
+	a, err := zarr.At(f.store, path).OpenArray(t.Context(), nil)
 	if errors.Is(err, zarr.ErrUnsupported) {
 		return nil
 	}

@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := zarr.On(fsstore.New(sub)).OpenArray(context.Background(), path, nil)
+			a, err := zarr.At(fsstore.New(sub), path).OpenArray(context.Background(), nil)
 			if errors.Is(err, zarr.ErrUnsupported) && strings.Contains(err.Error(), `"numcodecs.lzma" takes a library`) {
 				refused++
 				return

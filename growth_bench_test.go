@@ -34,7 +34,7 @@ func withEdges(b *testing.B, s store.Store, lengths []int64) *zarr.Array {
 	for _, n := range lengths {
 		sum += n
 	}
-	a, err := zarr.On(s).CreateArray(context.Background(), "a", zarr.Spec{
+	a, err := zarr.At(s, "a").CreateArray(context.Background(), zarr.Spec{
 		Shape: []int64{sum}, Type: dtype.Of[float32](), Codecs: plain(), Chunks: []grid.Cut{grid.Edges(lengths...)},
 	}, nil)
 	if err != nil {
@@ -149,7 +149,7 @@ func BenchmarkOpenEdges(b *testing.B) {
 			s := newStore()
 			withEdges(b, s, randomEdges(1e6))
 			for b.Loop() {
-				if _, err := zarr.On(s).OpenArray(ctx, "a", nil); err != nil {
+				if _, err := zarr.At(s, "a").OpenArray(ctx, nil); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -172,7 +172,7 @@ func BenchmarkMonths(b *testing.B) {
 	b.Run("open", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := zarr.On(s).OpenArray(ctx, "a", nil); err != nil {
+			if _, err := zarr.At(s, "a").OpenArray(ctx, nil); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -209,14 +209,14 @@ func BenchmarkAppendTogether(b *testing.B) {
 	ctx := context.Background()
 	for name, newStore := range benchStores(b) {
 		b.Run(name, func(b *testing.B) {
-			g, err := zarr.On(newStore()).CreateGroup(ctx, "g", nil, nil)
+			g, err := zarr.At(newStore(), "g").CreateGroup(ctx, nil, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
 			var more []zarr.Addition
 			for i := range 10 {
 				path := fmt.Sprint("v", i)
-				if _, err := g.CreateArray(ctx, path, edges(10), nil); err != nil {
+				if _, err := g.At(path).CreateArray(ctx, edges(10), nil); err != nil {
 					b.Fatal(err)
 				}
 				more = append(more, zarr.Add(path, 0, []int32{1}, nil))

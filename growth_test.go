@@ -59,7 +59,7 @@ func TestGrowth(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, s := t.Context(), newTally()
 			tt.before.Codecs = plain()
-			a, err := zarr.On(s).CreateArray(ctx, "a", tt.before, nil)
+			a, err := zarr.At(s, "a").CreateArray(ctx, tt.before, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestGrowth(t *testing.T) {
 			if touched != keys(tt.put) || strings.Contains(ops, "1 get chunk") != (read == 1) || strings.Contains(ops, "list") {
 				t.Errorf("%s (%s), want %s written and %q read", ops, touched, keys(tt.put), keys(tt.get))
 			}
-			a, err = zarr.On(s).OpenArray(ctx, "a", nil)
+			a, err = zarr.At(s, "a").OpenArray(ctx, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestResizeGrows(t *testing.T) {
 		{"none", []grid.Cut{grid.Edges(2, 2), grid.Edges(3)}, []int64{6, 3}, nil, "[[2, 3]], [3]"},
 	} {
 		ctx, s := t.Context(), newTally()
-		a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Of[int32](), Chunks: tt.cuts}, nil)
+		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Of[int32](), Chunks: tt.cuts}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestGrowthRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, s := t.Context(), newTally()
-			a, err := zarr.On(s).CreateArray(ctx, "a", tt.spec, nil)
+			a, err := zarr.At(s, "a").CreateArray(ctx, tt.spec, nil)
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, numbers(1, int32(tt.spec.Shape[0])))
 			}
@@ -200,7 +200,7 @@ func TestGrowthRefused(t *testing.T) {
 // what it holds. It grows once it is unlocked.
 func TestBoundedGrowth(t *testing.T) {
 	ctx, s := t.Context(), newTally()
-	a, err := zarr.On(s).CreateArray(ctx, "a", raw(edges(4, 2)), nil)
+	a, err := zarr.At(s, "a").CreateArray(ctx, raw(edges(4, 2)), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbers(1, 6))
 	}
@@ -215,7 +215,7 @@ func TestBoundedGrowth(t *testing.T) {
 	from := strings.Index(text, `"chunk_grid"`)
 	to := from + strings.Index(text[from:], `"chunk_key_encoding"`)
 	put(t, s, "a/zarr.json", text[:from]+fmt.Sprintf(`"chunk_grid": {"name": %q, "configuration": {"chunk_shape": [4]}},`, grid.BoundedName)+text[to:])
-	if a, err = zarr.On(s).OpenArray(ctx, "a", &zarr.Options{Write: true}); err != nil {
+	if a, err = zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(b.Data, numbers(1, 6)) {

@@ -31,7 +31,7 @@ func (p past) Get(ctx context.Context, key store.Key, q store.Request, dst []byt
 // eras are a random past of an array of listed edges, and of its readers.
 type eras struct {
 	s       *memstore.Store
-	h       *zarr.Hierarchy
+	h       *zarr.Location
 	r       *rand.Rand
 	truth   []int32
 	edges   []int64
@@ -44,10 +44,10 @@ type eras struct {
 
 func newEras(ctx context.Context, r *rand.Rand, guarded bool) (*eras, error) {
 	e := &eras{s: memstore.New(), r: r, truth: numbers(1, 4), edges: []int64{3, 1}, guarded: guarded}
-	e.h = zarr.On(e.s)
+	e.h = zarr.At(e.s, "")
 	spec := edges(3, 1)
 	spec.Codecs = plain()
-	a, err := e.h.CreateArray(ctx, "a", spec, nil)
+	a, err := e.h.At("a").CreateArray(ctx, spec, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, e.truth)
 	}
@@ -72,7 +72,7 @@ func (e *eras) step(ctx context.Context) error {
 func (e *eras) append(ctx context.Context) error {
 	n := 1 + e.r.IntN(2)
 	data := numbers(int32(len(e.truth)+1), int32(n))
-	a, err := e.h.OpenArray(ctx, "a", &zarr.Options{Write: true, Concurrency: 1})
+	a, err := e.h.At("a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1})
 	if err == nil {
 		err = zarr.Append(ctx, a, 0, data, nil)
 	}
@@ -99,7 +99,7 @@ func (e *eras) merge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a, err := e.h.OpenArray(ctx, "a", nil)
+	a, err := e.h.At("a").OpenArray(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -140,9 +140,9 @@ func (e *eras) drop(ctx context.Context) error {
 func (e *eras) open(ctx context.Context) error {
 	h := e.h
 	if !e.guarded {
-		h = zarr.On(past{e.s})
+		h = zarr.At(past{e.s}, "")
 	}
-	a, err := h.OpenArray(ctx, "a", &zarr.Options{Concurrency: 1})
+	a, err := h.At("a").OpenArray(ctx, &zarr.Options{Concurrency: 1})
 	e.readers = append(e.readers, a)
 	return err
 }
@@ -221,18 +221,18 @@ func TestGuard(t *testing.T) {
 func TestGuardTrimmed(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := edges(2, 1, 1, 1)
-	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := zarr.Write(ctx, a, nil, numbers(1, 5)); err != nil {
 		t.Fatal(err)
 	}
-	old, err := zarr.On(s).OpenArray(ctx, "a", nil)
+	old, err := zarr.At(s, "a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blind, err := zarr.On(past{s}).OpenArray(ctx, "a", nil)
+	blind, err := zarr.At(past{s}, "a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

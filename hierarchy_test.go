@@ -17,9 +17,9 @@ import (
 
 // members lists what is below a node: its kind and path, and "!" where it cannot be
 // opened.
-func members(t *testing.T, h *zarr.Hierarchy, path string, deep bool) []string {
+func members(t *testing.T, h *zarr.Location, path string, deep bool) []string {
 	t.Helper()
-	g, err := h.OpenGroup(context.Background(), path, nil)
+	g, err := h.At(path).OpenGroup(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func put(t *testing.T, s store.Store, key, value string) {
 }
 
 func TestMembers(t *testing.T) {
-	h := zarr.On(copyStore(t, "group_tree.zarr"))
+	h := zarr.At(copyStore(t, "group_tree.zarr"), "")
 	put(t, h.Store(), "broken/zarr.json", "{")
 	put(t, h.Store(), "plain/file", "x")
 	want := []string{"group a", " broken!", "group météo", "array x"}
@@ -89,23 +89,23 @@ func TestMembers(t *testing.T) {
 // which follows.
 func TestConsolidated(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(copyStore(t, "group_consolidated.zarr"))
+	h := zarr.At(copyStore(t, "group_consolidated.zarr"), "")
 	before := members(t, h, "", true)
 	if !slices.Equal(before, []string{"group deep", "array deep/two", "array one"}) {
 		t.Fatalf("members %q", before)
 	}
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}
-	if _, err := h.CreateArray(ctx, "deep/more/three", spec, nil); err != nil {
+	if _, err := h.At("deep/more/three").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.CreateArray(ctx, "one", spec, &zarr.CreateOptions{Overwrite: true}); err != nil {
+	if _, err := h.At("one").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"group deep", "group deep/more", "array deep/more/three", "array deep/two", "array one"}
 	if got := members(t, h, "", true); !slices.Equal(got, want) {
 		t.Errorf("after creation %q, want %q", got, want)
 	}
-	if err := h.Delete(ctx, "deep", &zarr.Options{Write: true}); err != nil {
+	if err := h.At("deep").Delete(ctx, &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := members(t, h, "", true); !slices.Equal(got, []string{"array one"}) {
@@ -122,7 +122,7 @@ func TestConsolidated(t *testing.T) {
 // consolidated metadata is stale.
 func TestUnconsolidated(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(copyStore(t, "group_consolidated.zarr"))
+	h := zarr.At(copyStore(t, "group_consolidated.zarr"), "")
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), DimensionNames: []string{"x"}}
 	before, _, err := h.Store().Get(ctx, store.MustKey("zarr.json"), store.Request{}, nil)
 	if err != nil {
@@ -130,16 +130,16 @@ func TestUnconsolidated(t *testing.T) {
 	}
 	for i, path := range []string{"deep/p", "q"} {
 		spec.Shape = []int64{int64(i)}
-		if _, err := h.CreateArray(ctx, path, spec, nil); err != nil {
+		if _, err := h.At(path).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	spec.Shape = []int64{5}
-	if _, err := h.CreateArray(ctx, "r", spec, nil); err != nil {
+	if _, err := h.At("r").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	put(t, h.Store(), "zarr.json", string(before))
-	g, err := h.OpenGroup(ctx, "", nil)
+	g, err := h.At("").OpenGroup(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestUnconsolidated(t *testing.T) {
 func TestMembersEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	g, err := zarr.On(copyStore(t, "group_consolidated.zarr")).OpenGroup(ctx, "", nil)
+	g, err := zarr.At(copyStore(t, "group_consolidated.zarr"), "").OpenGroup(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,16 +183,16 @@ func TestMembersEnd(t *testing.T) {
 // TestCreateBelow creates nodes from a group, which lends its options.
 func TestCreateBelow(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
-	g, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
+	h := zarr.At(memstore.New(), "")
+	g, err := h.At("g").CreateGroup(ctx, nil, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub, err := g.CreateGroup(ctx, "sub", map[string]int{"a": 1}, nil)
+	sub, err := g.At("sub").CreateGroup(ctx, map[string]int{"a": 1}, nil)
 	if err != nil || sub.Path() != "g/sub" {
 		t.Fatal(sub, err)
 	}
-	a, err := sub.CreateArray(ctx, "x/y", zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8]()}, nil)
+	a, err := sub.At("x/y").CreateArray(ctx, zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8]()}, nil)
 	if err != nil || a.Path() != "g/sub/x/y" {
 		t.Fatal(a, err)
 	}
@@ -202,23 +202,23 @@ func TestCreateBelow(t *testing.T) {
 	if _, err := a.ChunkInfo(ctx, []int64{0}); err != nil {
 		t.Errorf("the option to store fill values was not lent: %v", err)
 	}
-	if g, err = h.OpenGroup(ctx, "g", nil); err != nil {
+	if g, err = h.At("g").OpenGroup(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	_, err = g.CreateGroup(ctx, "other", nil, nil)
+	_, err = g.At("other").CreateGroup(ctx, nil, nil)
 	expect(t, err, zarr.ErrReadOnly, "permission")
 }
 
 func TestDelete(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(copyStore(t, "group_tree.zarr"))
-	if err := h.Delete(ctx, "a", &zarr.Options{Write: true}); err != nil {
+	h := zarr.At(copyStore(t, "group_tree.zarr"), "")
+	if err := h.At("a").Delete(ctx, &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Open(ctx, "a/b/z", nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := h.At("a/b/z").Open(ctx, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a node below a deleted group: %v", err)
 	}
-	if err := h.Delete(ctx, "a", &zarr.Options{Write: true}); !errors.Is(err, fs.ErrNotExist) {
+	if err := h.At("a").Delete(ctx, &zarr.Options{Write: true}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("deleted again: %v", err)
 	}
 }
@@ -227,12 +227,12 @@ func TestDelete(t *testing.T) {
 // elements of the new array.
 func TestCreateOverRemains(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
+	h := zarr.At(memstore.New(), "")
 	put(t, h.Store(), "a/c/0", "old chunk")
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}
-	_, err := h.CreateArray(ctx, "a", spec, nil)
+	_, err := h.At("a").CreateArray(ctx, spec, nil)
 	expect(t, err, fs.ErrExist, "exists", "a", "c is there")
-	a, err := h.CreateArray(ctx, "a", spec, &zarr.CreateOptions{Overwrite: true})
+	a, err := h.At("a").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +243,8 @@ func TestCreateOverRemains(t *testing.T) {
 
 func TestAttributes(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "g/a", zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8](),
+	h := zarr.At(memstore.New(), "")
+	a, err := h.At("g/a").CreateArray(ctx, zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8](),
 		Attributes: []byte(`{"b": 1.0e2, "a": [true, null]}`)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestAttributes(t *testing.T) {
 	if err := a.UpdateAttributes(ctx, set); err != nil {
 		t.Fatal(err)
 	}
-	again, err := h.OpenArray(ctx, "g/a", nil)
+	again, err := h.At("g/a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestAttributes(t *testing.T) {
 			t.Errorf("attributes %s lost spelling or order", text)
 		}
 	}
-	g, err := h.OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	g, err := h.At("g").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -159,7 +159,7 @@ func TestStaleHistories(t *testing.T) {
 
 func replay(t *testing.T, h *history, s store.Store, keepStale bool) {
 	ctx := context.Background()
-	a, err := zarr.On(s).CreateArray(ctx, "", h.spec(t), nil)
+	a, err := zarr.At(s, "").CreateArray(ctx, h.spec(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func replay(t *testing.T, h *history, s store.Store, keepStale bool) {
 			t.Fatalf("step %d, %s: %v (zarr-python: %q)", i, st.Op, err, st.Error)
 		}
 		check(t, i, st, a, keepStale)
-		again, err := zarr.On(s).OpenArray(ctx, "", nil)
+		again, err := zarr.At(s, "").OpenArray(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,19 +34,19 @@ func (c *crossing) Lock(ctx context.Context, dir store.Path) (func() error, erro
 // the group's removal begins and the moment when it locks that member: the removal fails,
 // and the member stays.
 func TestReservedWhileRemoved(t *testing.T) {
-	for name, remove := range map[string]func(context.Context, *zarr.Hierarchy) error{
-		"delete": func(ctx context.Context, h *zarr.Hierarchy) error {
-			return h.Delete(ctx, "g", &zarr.Options{Write: true})
+	for name, remove := range map[string]func(context.Context, *zarr.Location) error{
+		"delete": func(ctx context.Context, h *zarr.Location) error {
+			return h.At("g").Delete(ctx, &zarr.Options{Write: true})
 		},
-		"overwrite": func(ctx context.Context, h *zarr.Hierarchy) error {
-			_, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Overwrite: true})
+		"overwrite": func(ctx context.Context, h *zarr.Location) error {
+			_, err := h.At("g").CreateGroup(ctx, nil, &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s := t.Context(), &crossing{Store: memstore.New()}
-			h := zarr.On(s)
-			a, err := h.CreateArray(ctx, "g/sub/a", every(4, 4), nil)
+			h := zarr.At(s, "")
+			a, err := h.At("g/sub/a").CreateArray(ctx, every(4, 4), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,8 +84,8 @@ func TestRemovePublished(t *testing.T) {
 			}
 			return nil
 		}})
-		h := zarr.On(s)
-		a, err := h.CreateArray(ctx, "g/a", every(4, 4), nil)
+		h := zarr.At(s, "")
+		a, err := h.At("g/a").CreateArray(ctx, every(4, 4), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestRemovePublished(t *testing.T) {
 			t.Fatalf("the reservation has ended: %v", err)
 		}
 		ends = true
-		if err := h.Delete(ctx, path, &zarr.Options{Write: true}); err != nil {
+		if err := h.At(path).Delete(ctx, &zarr.Options{Write: true}); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -111,13 +111,13 @@ func TestRemovePublished(t *testing.T) {
 // is locked.
 func TestDeleteIf(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	h, opt := zarr.On(s), &zarr.Options{Write: true}
-	if _, err := h.CreateArray(ctx, "g/a", every(4, 4), nil); err != nil {
+	h, opt := zarr.At(s, ""), &zarr.Options{Write: true}
+	if _, err := h.At("g/a").CreateArray(ctx, every(4, 4), nil); err != nil {
 		t.Fatal(err)
 	}
 	no := errors.New("no")
 	for _, answer := range []error{no, nil} {
-		err := h.DeleteIf(ctx, "g", opt, func(ctx context.Context) error {
+		err := h.At("g").DeleteIf(ctx, opt, func(ctx context.Context) error {
 			if _, err := store.Lock(store.WithLocking(ctx, store.Locking{Timeout: -1}), s, store.MustKey("g/a/k").Dir()); !errors.Is(err, store.ErrLocked) {
 				t.Errorf("the member is not locked: %v", err)
 			}
@@ -126,7 +126,7 @@ func TestDeleteIf(t *testing.T) {
 		if !errors.Is(err, answer) {
 			t.Errorf("error is %v, want %v", err, answer)
 		}
-		if _, err := h.OpenArray(ctx, "g/a", nil); (err == nil) != (answer != nil) {
+		if _, err := h.At("g/a").OpenArray(ctx, nil); (err == nil) != (answer != nil) {
 			t.Errorf("after %v: %v", answer, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestDeleteIf(t *testing.T) {
 // its own lock to change the list.
 func TestDeleteThroughItself(t *testing.T) {
 	h, dir := linkedGroup(t, nil)
-	g, err := h.CreateGroup(t.Context(), "g", nil, nil)
+	g, err := h.At("g").CreateGroup(t.Context(), nil, nil)
 	if err == nil {
 		err = g.Consolidate(t.Context())
 	}
@@ -152,14 +152,14 @@ func TestDeleteThroughItself(t *testing.T) {
 	consolidateBy(t, filepath.Join(dir, "g", "zarr.json"), "up/g")
 	opt := &zarr.Options{Write: true, Locking: store.Locking{Timeout: 20 * time.Millisecond}}
 	for _, path := range []string{"g/up/g", "l/up/g"} {
-		if err := h.Delete(t.Context(), path, opt); err == nil || !strings.Contains(err.Error(), "leads through a link in g; name that") {
+		if err := h.At(path).Delete(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "leads through a link in g; name that") {
 			t.Errorf("%s: error is %v", path, err)
 		}
 	}
-	if _, err := h.OpenGroup(t.Context(), "g", nil); err != nil {
+	if _, err := h.At("g").OpenGroup(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
-	if err := h.Delete(t.Context(), "g/up/b", opt); err != nil {
+	if err := h.At("g/up/b").Delete(t.Context(), opt); err != nil {
 		t.Errorf("another node by a link: %v", err)
 	}
 }

@@ -166,7 +166,7 @@ func (c *hostileCase) act(dir string) (string, error) {
 	}
 	a, _ := n.(*zarr.Array)
 	if isGroup {
-		if a, err = g.OpenArray(ctx, c.Array, nil); err != nil {
+		if a, err = g.At(c.Array).OpenArray(ctx, nil); err != nil {
 			return "", err
 		}
 	}

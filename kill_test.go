@@ -79,7 +79,7 @@ func changeInChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	a, err := zarr.On(s).OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+	a, err := zarr.At(s, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func TestKill(t *testing.T) {
 	for kind, spec := range specs {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
-			h := zarr.On(openStore(t, dir))
-			a, err := h.CreateArray(t.Context(), "g/a", spec, nil)
+			h := zarr.At(openStore(t, dir), "")
+			a, err := h.At("g/a").CreateArray(t.Context(), spec, nil)
 			if err == nil {
 				err = zarr.Write(t.Context(), a, nil, numbers(1, 6))
 			}
@@ -165,9 +165,9 @@ func killChild(t *testing.T, dir string, seed uint64, life time.Duration) (made 
 
 // nothingLeft opens the array for writing, and expects that it removes the temporary
 // files of whoever was killed.
-func nothingLeft(t *testing.T, h *zarr.Hierarchy) {
+func nothingLeft(t *testing.T, h *zarr.Location) {
 	t.Helper()
-	if _, err := h.OpenArray(t.Context(), "g/a", &zarr.Options{Write: true}); err != nil {
+	if _, err := h.At("g/a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
 	s := h.Store().(*filestore.Store)
@@ -178,7 +178,7 @@ func nothingLeft(t *testing.T, h *zarr.Hierarchy) {
 
 // afterKill repeats the changes in memory, and expects the array to be as it was after
 // those that were told of, or after one more. It returns the rows that are there.
-func afterKill(t *testing.T, h *zarr.Hierarchy, rows []int32, seed uint64, made int) []int32 {
+func afterKill(t *testing.T, h *zarr.Location, rows []int32, seed uint64, made int) []int32 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range made {

@@ -44,7 +44,7 @@ func TestIndexAfterWrite(t *testing.T) {
 		return err
 	}})
 	opt := zarr.Options{Write: true, Shards: zarr.Shards{Gap: -1, Strategy: codec.Append}}
-	a := must(zarr.On(s).CreateArray(t.Context(), "a", pinSpec(true, true), &zarr.CreateOptions{Options: opt}))
+	a := must(zarr.At(s, "a").CreateArray(t.Context(), pinSpec(true, true), &zarr.CreateOptions{Options: opt}))
 	if err := zarr.Write(t.Context(), a, nil, numbers(1, 64)); err != nil {
 		t.Fatal(err)
 	}

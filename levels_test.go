@@ -33,7 +33,7 @@ func TestLevelsV2(t *testing.T) {
 				if _, err := s.Put(ctx, store.MustKey(".zarray"), fmt.Appendf(nil, document, n, compressor), store.Sync); err != nil {
 					t.Fatal(err)
 				}
-				a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true})
+				a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,7 +52,7 @@ func TestLevelsV2(t *testing.T) {
 			if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int32{1, 2, 3, 4, 5, 6, 7}) {
 				t.Errorf("%v, %v", got.Data, err)
 			}
-			again, err := zarr.On(s).OpenArray(ctx, "", nil)
+			again, err := zarr.At(s, "").OpenArray(ctx, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ import (
 
 // linkedGroup makes a group with the arrays a and b, of six rows each, and symbolic
 // links.
-func linkedGroup(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir string) {
+func linkedGroup(t *testing.T, links map[string]string) (h *zarr.Location, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "g.zarr")
 	s, err := filestore.Open(dir, &filestore.Options{Create: true})
@@ -25,9 +25,9 @@ func linkedGroup(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h = zarr.On(s)
+	h = zarr.At(s, "")
 	for _, name := range []string{"a", "b"} {
-		a, err := h.CreateArray(t.Context(), name, edges(1, 2, 3), nil)
+		a, err := h.At(name).CreateArray(t.Context(), edges(1, 2, 3), nil)
 		if err == nil {
 			err = zarr.Write(t.Context(), a, nil, numbers(1, 6))
 		}
@@ -45,9 +45,9 @@ func linkedGroup(t *testing.T, links map[string]string) (h *zarr.Hierarchy, dir 
 }
 
 // sixRows sees that the array b still has its values.
-func sixRows(t *testing.T, h *zarr.Hierarchy) {
+func sixRows(t *testing.T, h *zarr.Location) {
 	t.Helper()
-	b, err := h.OpenArray(t.Context(), "b", nil)
+	b, err := h.At("b").OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,17 +61,19 @@ func sixRows(t *testing.T, h *zarr.Hierarchy) {
 // links to another one.
 func TestDeletionFollowsNoLink(t *testing.T) {
 	links := map[string]string{"a/link": "../b", "a/chunks": "../b/c", "a/one": "../b/c/1"}
-	for name, remove := range map[string]func(h *zarr.Hierarchy, dir string) error{
-		"Delete": func(_ *zarr.Hierarchy, dir string) error {
+	for name, remove := range map[string]func(h *zarr.Location, dir string) error{
+		"Delete": func(_ *zarr.Location, dir string) error {
 			return zarr.Delete(t.Context(), dir+"/a", &zarr.Options{Write: true})
 		},
-		"Hierarchy.Delete": func(h *zarr.Hierarchy, _ string) error { return h.Delete(t.Context(), "a", &zarr.Options{Write: true}) },
-		"Overwrite": func(h *zarr.Hierarchy, _ string) error {
-			_, err := h.CreateArray(t.Context(), "a", edges(4), &zarr.CreateOptions{Overwrite: true})
+		"Hierarchy.Delete": func(h *zarr.Location, _ string) error {
+			return h.At("a").Delete(t.Context(), &zarr.Options{Write: true})
+		},
+		"Overwrite": func(h *zarr.Location, _ string) error {
+			_, err := h.At("a").CreateArray(t.Context(), edges(4), &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
-		"CreateHierarchy": func(h *zarr.Hierarchy, _ string) error {
-			_, err := h.CreateHierarchy(t.Context(), map[string]zarr.NodeSpec{"a": edges(4)}, &zarr.CreateOptions{Overwrite: true})
+		"CreateHierarchy": func(h *zarr.Location, _ string) error {
+			_, err := h.Create(t.Context(), map[string]zarr.NodeSpec{"a": edges(4)}, &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
 	} {
@@ -93,10 +95,10 @@ func TestDeletionFollowsNoLink(t *testing.T) {
 // TestDeleteThroughLink refuses to remove a node by the name of a link to it.
 func TestDeleteThroughLink(t *testing.T) {
 	h, _ := linkedGroup(t, map[string]string{"latest": "b"})
-	if err := h.Delete(t.Context(), "latest", &zarr.Options{Write: true}); err == nil {
+	if err := h.At("latest").Delete(t.Context(), &zarr.Options{Write: true}); err == nil {
 		t.Error("no error")
 	}
-	_, err := h.CreateArray(t.Context(), "latest", edges(4), &zarr.CreateOptions{Overwrite: true})
+	_, err := h.At("latest").CreateArray(t.Context(), edges(4), &zarr.CreateOptions{Overwrite: true})
 	if err == nil {
 		t.Error("no error of an overwrite")
 	}
@@ -107,7 +109,7 @@ func TestDeleteThroughLink(t *testing.T) {
 // another one, and one that was opened by the name of a link.
 func TestShrinkFollowsNoLink(t *testing.T) {
 	h, _ := linkedGroup(t, map[string]string{"a/c": "../b/c", "latest": "b"})
-	a, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+	a, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func TestShrinkFollowsNoLink(t *testing.T) {
 		t.Errorf("error is %v, want %v", err, zarr.ErrIncomplete)
 	}
 	sixRows(t, h)
-	latest, err := h.OpenArray(t.Context(), "latest", &zarr.Options{Write: true})
+	latest, err := h.At("latest").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err == nil {
 		err = latest.Resize(t.Context(), []int64{1}, nil)
 	}
@@ -131,7 +133,7 @@ func TestShrinkFollowsNoLinkToNode(t *testing.T) {
 	h, dir := linkedGroup(t, nil)
 	spec := edges(1, 2, 3)
 	spec.KeyEncoding = metadata.V2Slash
-	b, err := h.CreateArray(t.Context(), "b", spec, &zarr.CreateOptions{Overwrite: true})
+	b, err := h.At("b").CreateArray(t.Context(), spec, &zarr.CreateOptions{Overwrite: true})
 	if err == nil {
 		err = zarr.Write(t.Context(), b, nil, numbers(1, 6))
 	}
@@ -142,7 +144,7 @@ func TestShrinkFollowsNoLinkToNode(t *testing.T) {
 	if err := os.Symlink("../b", at); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
-	a, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+	a, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func TestShrinkFollowsNoLinkToNode(t *testing.T) {
 func TestCircularLinks(t *testing.T) {
 	h, dir := linkedGroup(t, nil)
 	for _, name := range []string{"", "x", "y", "x/z"} {
-		if _, err := h.CreateGroup(t.Context(), name, nil, nil); err != nil && !errors.Is(err, os.ErrExist) {
+		if _, err := h.At(name).CreateGroup(t.Context(), nil, nil); err != nil && !errors.Is(err, os.ErrExist) {
 			t.Fatal(err)
 		}
 	}
@@ -171,7 +173,7 @@ func TestCircularLinks(t *testing.T) {
 			t.Skip("no symbolic links here:", err)
 		}
 	}
-	g, err := h.OpenGroup(t.Context(), "", &zarr.Options{Write: true})
+	g, err := h.At("").OpenGroup(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +214,7 @@ func TestWriteFollowsNoLink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, dir := linkedGroup(t, c.links)
 			before := filesBelow(t, filepath.Join(dir, "b"))
-			a, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+			a, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,20 +236,20 @@ func TestWriteFollowsNoLink(t *testing.T) {
 // node below a link.
 func TestWriteThroughLinkToNode(t *testing.T) {
 	h, _ := linkedGroup(t, map[string]string{"latest": "b", "sub": "real"})
-	if _, err := h.CreateArray(t.Context(), "real/x", edges(4), nil); err != nil {
+	if _, err := h.At("real/x").CreateArray(t.Context(), edges(4), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.CreateArray(t.Context(), "sub/y", edges(4), nil); err != nil {
+	if _, err := h.At("sub/y").CreateArray(t.Context(), edges(4), nil); err != nil {
 		t.Error(err)
 	}
-	latest, err := h.OpenArray(t.Context(), "latest", &zarr.Options{Write: true})
+	latest, err := h.At("latest").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err == nil {
 		err = zarr.Append(t.Context(), latest, 0, numbers(7, 2), nil)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := h.OpenArray(t.Context(), "b", nil)
+	b, err := h.At("b").OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +257,7 @@ func TestWriteThroughLinkToNode(t *testing.T) {
 	if err != nil || !ofRows(got.Data).equal(ofRows(numbers(1, 8))) {
 		t.Errorf("b has %v, %v", got.Data, err)
 	}
-	if _, err := h.OpenArray(t.Context(), "real/y", nil); err != nil {
+	if _, err := h.At("real/y").OpenArray(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 }

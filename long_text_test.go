@@ -34,7 +34,7 @@ func TestLongText(t *testing.T) {
 				Shape: []int64{2}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(2)}, InnerChunks: inner,
 				Codecs: []metadata.Extension{{Name: vlen.UTF8}, ext, crc32c.Extension()},
 			}
-			a, err := zarr.On(memstore.New()).CreateArray(ctx, "", spec, nil)
+			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil)
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, text)
 			}
@@ -54,7 +54,7 @@ func TestLongText(t *testing.T) {
 func TestLimitOfText(t *testing.T) {
 	ctx := t.Context()
 	s := memstore.New()
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{64}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)},
 	}, nil)
 	if err == nil {
@@ -63,7 +63,7 @@ func TestLimitOfText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Limits: zarr.Limits{Block: 3 << 20}, Concurrency: 2})
+	limited, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Limits: zarr.Limits{Block: 3 << 20}, Concurrency: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

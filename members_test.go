@@ -17,16 +17,16 @@ import (
 func TestMembersAhead(t *testing.T) {
 	ctx := t.Context()
 	s := memstore.New()
-	h := zarr.On(s)
+	h := zarr.At(s, "")
 	nodes := map[string]zarr.NodeSpec{"": zarr.GroupSpec{}}
 	for i := range 150 {
 		nodes[fmt.Sprintf("a%03d", i)] = variable(3)
 		nodes[fmt.Sprintf("g%03d/b", i%20)] = variable(3)
 	}
-	if _, err := h.CreateHierarchy(ctx, nodes, nil); err != nil {
+	if _, err := h.Create(ctx, nodes, nil); err != nil {
 		t.Fatal(err)
 	}
-	g, err := h.OpenGroup(ctx, "", &zarr.Options{Write: true})
+	g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func TestMembersAhead(t *testing.T) {
 }
 
 // membersOf returns path, kind and error of all members of the root.
-func membersOf(t *testing.T, h *zarr.Hierarchy, opt zarr.Options) (list []string) {
+func membersOf(t *testing.T, h *zarr.Location, opt zarr.Options) (list []string) {
 	t.Helper()
-	g, err := h.OpenGroup(t.Context(), "", &opt)
+	g, err := h.At("").OpenGroup(t.Context(), &opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,15 +71,15 @@ func membersOf(t *testing.T, h *zarr.Hierarchy, opt zarr.Options) (list []string
 // TestMembersCanceled ends the context while members are looked at: the sequence ends
 // with that, though more of them are open.
 func TestMembersCanceled(t *testing.T) {
-	h := zarr.On(memstore.New())
+	h := zarr.At(memstore.New(), "")
 	nodes := map[string]zarr.NodeSpec{"": zarr.GroupSpec{}}
 	for i := range 100 {
 		nodes[fmt.Sprintf("a%03d", i)] = variable(3)
 	}
-	if _, err := h.CreateHierarchy(t.Context(), nodes, nil); err != nil {
+	if _, err := h.Create(t.Context(), nodes, nil); err != nil {
 		t.Fatal(err)
 	}
-	g, err := h.OpenGroup(t.Context(), "", nil)
+	g, err := h.At("").OpenGroup(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

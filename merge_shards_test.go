@@ -22,8 +22,8 @@ func TestMergeShards(t *testing.T) {
 		Shape: []int64{7, 6}, Type: dtype.Of[int32](), Codecs: append(plain(), zstd.Extension(0, false)),
 		Chunks: []grid.Cut{grid.Edges(4, 1, 1, 1), grid.Edges(6)}, InnerChunks: []grid.Cut{grid.Every(1), grid.Every(3)},
 	}
-	h := zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "a", spec, nil)
+	h := zarr.At(memstore.New(), "")
+	a, err := h.At("a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestMergeShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Chunks = []grid.Cut{grid.Edges(4, 3), grid.Edges(6)}
-	b, err := h.CreateArray(ctx, "b", spec, nil)
+	b, err := h.At("b").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

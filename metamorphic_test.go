@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -28,7 +29,7 @@ import (
 // stored and grown is its own affair.
 type variant struct {
 	name   string
-	h      *zarr.Hierarchy
+	h      *zarr.Location
 	a      *zarr.Array
 	opt    zarr.Options
 	grow   grid.Growth // of listed axes
@@ -46,7 +47,7 @@ func drawVariant(t *rapid.T, i int, typ dtype.Type, shape []int64, fill []byte) 
 	}
 	kind := rapid.SampledFrom([]string{"memory", "local", "conditional"}).Draw(t, "store")
 	v := &variant{
-		h:   zarr.On(stores[kind]()),
+		h:   zarr.At(stores[kind](), ""),
 		opt: drawOptions(t),
 		grow: rapid.SampledFrom([]grid.Growth{
 			grid.AppendOne(), grid.RepeatLast(), grid.Fixed(2), grid.Pattern(1, 3), grid.Preplanned(grid.Run{Length: 2, Count: 20}), halves(),
@@ -61,7 +62,7 @@ func drawVariant(t *rapid.T, i int, typ dtype.Type, shape []int64, fill []byte) 
 	for _, n := range shape {
 		spec.Chunks = append(spec.Chunks, drawCut(t, n))
 	}
-	a, err := v.h.CreateArray(context.Background(), "g/a", spec, &zarr.CreateOptions{Options: v.opt})
+	a, err := v.h.At("g/a").CreateArray(context.Background(), spec, &zarr.CreateOptions{Options: v.opt})
 	if err != nil {
 		t.Fatalf("%s: %v", v.name, err)
 	}
@@ -94,7 +95,7 @@ func (v *variant) append(ctx context.Context, axis int, planes []int64, data []b
 	}
 	switch v.by {
 	case "group":
-		g, err := v.h.OpenGroup(ctx, "g", &v.opt)
+		g, err := v.h.At("g").OpenGroup(ctx, &v.opt)
 		if err == nil {
 			err = g.Append(ctx, zarr.Addition{Path: "a", Axis: axis, Data: data, Options: opt})
 		}
@@ -171,7 +172,7 @@ func (v *variant) compare(t *rapid.T, m *model) {
 		}
 		files[e.Name] = &fstest.MapFile{Data: data}
 	}
-	a, err := zarr.On(fsstore.New(files)).OpenArray(ctx, "g/a", &zarr.Options{Experimental: v.opt.Experimental})
+	a, err := zarr.At(fsstore.New(files), "g/a").OpenArray(ctx, &zarr.Options{Experimental: v.opt.Experimental})
 	if err != nil {
 		t.Fatalf("%s, as files: %v", v.name, err)
 	}
@@ -259,13 +260,13 @@ func TestMetamorphic(t *testing.T) {
 			},
 			"reopen": func(t *rapid.T) {
 				all(func(v *variant) (err error) {
-					v.a, err = v.h.OpenArray(ctx, "g/a", &v.opt)
+					v.a, err = v.h.At("g/a").OpenArray(ctx, &v.opt)
 					return err
 				})
 			},
 			"consolidate": func(t *rapid.T) {
 				all(func(v *variant) error {
-					g, err := v.h.OpenGroup(ctx, "g", &v.opt)
+					g, err := v.h.At("g").OpenGroup(ctx, &v.opt)
 					if err == nil {
 						err = g.Consolidate(ctx)
 					}

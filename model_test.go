@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/bytescodec"
@@ -275,9 +276,9 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		spec := drawSpec(t)
-		h := zarr.On(memstore.New())
+		h := zarr.At(memstore.New(), "")
 		opt := drawOptions(t)
-		a, err := h.CreateArray(ctx, "group/array", spec, &zarr.CreateOptions{Options: opt})
+		a, err := h.At("group/array").CreateArray(ctx, spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +357,7 @@ func TestModel(t *testing.T) {
 				}
 			},
 			"reopen": func(t *rapid.T) {
-				if a, err = h.OpenArray(ctx, "group/array", &opt); err != nil {
+				if a, err = h.At("group/array").OpenArray(ctx, &opt); err != nil {
 					t.Fatal(err)
 				}
 			},

@@ -14,7 +14,7 @@ import (
 
 // underscored puts a tree with names that begin with "__" into a store, as zarr-python
 // and anndata write it, and beside them what Varve keeps for itself.
-func underscored(t *testing.T, format int) *zarr.Hierarchy {
+func underscored(t *testing.T, format int) *zarr.Location {
 	t.Helper()
 	s := memstore.New()
 	array := `{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<i4","fill_value":0,"order":"C","filters":null,"compressor":null}`
@@ -31,7 +31,7 @@ func underscored(t *testing.T, format int) *zarr.Hierarchy {
 		put(t, s, dir+documents[1], array)
 	}
 	put(t, s, "__varve/"+documents[0], group) // what stands there is no node, whatever it says
-	return zarr.On(s)
+	return zarr.At(s, "")
 }
 
 // TestUnderscores sees that names with two underscores are those of nodes: they are
@@ -43,7 +43,7 @@ func TestUnderscores(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		h := underscored(t, format)
 		for _, consolidated := range []bool{false, true} {
-			g, err := h.OpenGroup(ctx, "", &zarr.Options{Write: true})
+			g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,10 +68,10 @@ func TestUnderscores(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := h.OpenArray(ctx, "obs/__categories/cell", nil); err != nil {
+		if _, err := h.At("obs/__categories/cell").OpenArray(ctx, nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := h.OpenGroup(ctx, "__varve", nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if _, err := h.At("__varve").OpenGroup(ctx, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("what Varve keeps for itself was opened: %v", err)
 		}
 	}
@@ -86,12 +86,12 @@ func TestUnderscoresCreated(t *testing.T) {
 		h := underscored(t, format)
 		opt := &zarr.CreateOptions{Format: format}
 		create := map[string]func() error{
-			"array":      func() error { _, err := h.CreateArray(ctx, "__new", spec, opt); return err },
-			"group":      func() error { _, err := h.CreateGroup(ctx, "obs/__group", nil, opt); return err },
-			"parent":     func() error { _, err := h.CreateArray(ctx, "__above/new", spec, opt); return err },
-			"by default": func() error { _, err := h.CreateArray(ctx, "__other", spec, nil); return err },
+			"array":      func() error { _, err := h.At("__new").CreateArray(ctx, spec, opt); return err },
+			"group":      func() error { _, err := h.At("obs/__group").CreateGroup(ctx, nil, opt); return err },
+			"parent":     func() error { _, err := h.At("__above/new").CreateArray(ctx, spec, opt); return err },
+			"by default": func() error { _, err := h.At("__other").CreateArray(ctx, spec, nil); return err },
 			"several": func() error {
-				_, err := h.CreateHierarchy(ctx, map[string]zarr.NodeSpec{"one": spec, "__two": spec}, opt)
+				_, err := h.Create(ctx, map[string]zarr.NodeSpec{"one": spec, "__two": spec}, opt)
 				return err
 			},
 		}
@@ -101,11 +101,11 @@ func TestUnderscoresCreated(t *testing.T) {
 				t.Errorf("format %d, %s: %v", format, name, err)
 			}
 		}
-		if _, err := h.CreateArray(ctx, "obs/__categories/new", spec, opt); err != nil {
+		if _, err := h.At("obs/__categories/new").CreateArray(ctx, spec, opt); err != nil {
 			t.Errorf("format %d: below a group that is there: %v", format, err)
 		}
 		for _, name := range []string{"__varve", "a/__varve.lock", "__tmp-1"} {
-			if _, err := h.CreateGroup(ctx, name, nil, opt); !errors.Is(err, zarr.ErrInvalidArgument) {
+			if _, err := h.At(name).CreateGroup(ctx, nil, opt); !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Errorf("format %d, %s: %v", format, name, err)
 			}
 		}

@@ -18,12 +18,12 @@ import (
 func TestSingleWriterWithoutLocks(t *testing.T) {
 	for _, lacks := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, errors.ErrUnsupported} {
 		for _, format := range []int{2, 3} {
-			h := zarr.On(filestore.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
+			h := zarr.At(filestore.On(vfs.Hook(vfs.NewDisk(), func(op vfs.Op) error {
 				if op.Kind == "lock" {
 					return lacks
 				}
 				return nil
-			}), nil))
+			}), nil), "")
 			if err := withoutLocks(t, h, format); err != nil {
 				t.Errorf("%v, format %d: %v", lacks, format, err)
 			}
@@ -31,14 +31,14 @@ func TestSingleWriterWithoutLocks(t *testing.T) {
 	}
 }
 
-func withoutLocks(t *testing.T, h *zarr.Hierarchy, format int) error {
+func withoutLocks(t *testing.T, h *zarr.Location, format int) error {
 	ctx := t.Context()
 	alone := zarr.Options{Write: true, SingleWriter: true}
-	a, err := h.CreateArray(ctx, "g/a", every(6, 4), &zarr.CreateOptions{Options: alone, Format: format})
+	a, err := h.At("g/a").CreateArray(ctx, every(6, 4), &zarr.CreateOptions{Options: alone, Format: format})
 	if err != nil {
 		return err
 	}
-	careful, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+	careful, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		return err
 	}
@@ -49,24 +49,24 @@ func withoutLocks(t *testing.T, h *zarr.Hierarchy, format int) error {
 		return fmt.Errorf("attributes without the word: %v", err)
 	}
 	for what, change := range map[string]func() error{
-		"delete": func() error { return h.Delete(ctx, "g/a", &zarr.Options{Write: true}) },
+		"delete": func() error { return h.At("g/a").Delete(ctx, &zarr.Options{Write: true}) },
 		"overwrite": func() error {
-			_, err := h.CreateArray(ctx, "g/a", every(6, 4), &zarr.CreateOptions{Overwrite: true, Format: format})
+			_, err := h.At("g/a").CreateArray(ctx, every(6, 4), &zarr.CreateOptions{Overwrite: true, Format: format})
 			return err
 		},
 		"move": func() error {
-			_, err := rewrite.Move(ctx, rewrite.Place{Hierarchy: h, Path: "g/a"}, rewrite.Place{Hierarchy: h, Path: "g/moved"}, nil)
-			if _, found := h.Open(ctx, "g/moved", nil); found == nil {
+			_, err := rewrite.Move(ctx, h.At("g/a"), h.At("g/moved"), nil)
+			if _, found := h.At("g/moved").Open(ctx, nil); found == nil {
 				t.Error("a copy was made of what cannot be removed")
 			}
 			return err
 		},
 		"copy over it": func() error {
-			_, err := rewrite.Copy(ctx, rewrite.Place{Hierarchy: h, Path: "g/a"}, rewrite.Place{Hierarchy: h, Path: "g/b"}, nil)
+			_, err := rewrite.Copy(ctx, h.At("g/a"), h.At("g/b"), nil)
 			if err != nil {
 				return err
 			}
-			_, err = rewrite.Copy(ctx, rewrite.Place{Hierarchy: h, Path: "g/b"}, rewrite.Place{Hierarchy: h, Path: "g/a"}, &rewrite.Options{Overwrite: true})
+			_, err = rewrite.Copy(ctx, h.At("g/b"), h.At("g/a"), &rewrite.Options{Overwrite: true})
 			return err
 		},
 	} {
@@ -92,7 +92,7 @@ func withoutLocks(t *testing.T, h *zarr.Hierarchy, format int) error {
 	if err != nil || !ofRows(got.Data).equal(ofRows(numbers(1, 9))) {
 		return fmt.Errorf("read: %v, %w", got.Data, err)
 	}
-	g, err := h.OpenGroup(ctx, "g", &alone)
+	g, err := h.At("g").OpenGroup(ctx, &alone)
 	if err == nil {
 		err = g.UpdateAttributes(ctx, setK)
 	}
@@ -102,10 +102,10 @@ func withoutLocks(t *testing.T, h *zarr.Hierarchy, format int) error {
 	if err := a.Resize(ctx, []int64{2}, nil); err != nil {
 		return fmt.Errorf("resize: %w", err)
 	}
-	if _, err := h.CreateArray(ctx, "g/a", every(6, 4), &zarr.CreateOptions{Options: alone, Overwrite: true, Format: format}); err != nil {
+	if _, err := h.At("g/a").CreateArray(ctx, every(6, 4), &zarr.CreateOptions{Options: alone, Overwrite: true, Format: format}); err != nil {
 		return fmt.Errorf("overwrite: %w", err)
 	}
-	return h.Delete(ctx, "g/a", &alone)
+	return h.At("g/a").Delete(ctx, &alone)
 }
 
 // setK sets the attributes to {"k": 1}.

@@ -65,7 +65,7 @@ func BenchmarkMembers(b *testing.B) {
 			for i := range arrays {
 				nodes[fmt.Sprintf("a%05d", i)] = variable(3)
 			}
-			if _, err := g.CreateHierarchy(ctx, nodes, opt); err != nil {
+			if _, err := g.At("").Create(ctx, nodes, opt); err != nil {
 				b.Fatal(err)
 			}
 			if name == "consolidated" {

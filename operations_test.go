@@ -200,7 +200,7 @@ func TestOperations(t *testing.T) {
 	for _, tt := range operationCases {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, s := t.Context(), newTally()
-			a, err := zarr.On(s).CreateArray(ctx, "a", tt.spec, nil)
+			a, err := zarr.At(s, "a").CreateArray(ctx, tt.spec, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func TestOperations(t *testing.T) {
 // chunk.
 func TestOpenOperations(t *testing.T) {
 	ctx, s := t.Context(), newTally()
-	a, err := zarr.On(s).CreateArray(ctx, "g/a", lattice(), nil)
+	a, err := zarr.At(s, "g/a").CreateArray(ctx, lattice(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestOpenOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.taken()
-	if a, err = zarr.On(s).OpenArray(ctx, "g/a", nil); err != nil {
+	if a, err = zarr.At(s, "g/a").OpenArray(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	if ops, _, _ := s.taken(); ops != "1 get document" {
@@ -264,7 +264,7 @@ func TestAppendCost(t *testing.T) {
 			Shape: []int64{3 * edges}, Type: dtype.Of[int32](), Codecs: plain(),
 			Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 3, Count: edges})},
 		}
-		a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+		a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func compareOverwrites(t *rapid.T, s store.Store) {
 	}
 	all := wide(len)
 	for _, path := range []string{"whole", "parts"} {
-		a, err := zarr.On(s).CreateArray(ctx, path, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
+		a, err := zarr.At(s, path).CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, all)
 		}
@@ -104,7 +104,7 @@ func compareOverwrites(t *rapid.T, s store.Store) {
 			t.Fatal(err)
 		}
 	}
-	whole, err := zarr.On(s).OpenArray(ctx, "whole", &zarr.Options{Write: true, SingleWriter: true})
+	whole, err := zarr.At(s, "whole").OpenArray(ctx, &zarr.Options{Write: true, SingleWriter: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func compareOverwrites(t *rapid.T, s store.Store) {
 	if rapid.Bool().Draw(t, "large beside the budget") {
 		opt.Limits.Chunk, opt.Budget = 0, 1
 	}
-	parts, err := zarr.On(s).OpenArray(ctx, "parts", opt)
+	parts, err := zarr.At(s, "parts").OpenArray(ctx, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,14 +298,14 @@ func TestOverwriteBeside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &interrupted{Store: memstore.New()}
 			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(8)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}
-			a, err := zarr.On(s).CreateArray(t.Context(), "", spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{Chunk: 16}}})
+			a, err := zarr.At(s, "").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{Chunk: 16}}})
 			if err == nil {
 				err = zarr.Write(t.Context(), a, nil, []int16{9, 9, 0, 0, 0, 0, 0, 0})
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			limited, err := zarr.On(s).OpenArray(t.Context(), "", &zarr.Options{Write: true, Limits: zarr.Limits{Chunk: 1}})
+			limited, err := zarr.At(s, "").OpenArray(t.Context(), &zarr.Options{Write: true, Limits: zarr.Limits{Chunk: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -362,14 +362,14 @@ func TestCheckInRanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s, key := t.Context(), memstore.New(), store.MustKey("c/0")
-			a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{n}, Type: c.typ, Chunks: []grid.Cut{grid.Every(n)}, Codecs: c.codecs, FillValue: zarr.FillJSON(fillOf(c.typ))}, nil)
+			a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{n}, Type: c.typ, Chunks: []grid.Cut{grid.Every(n)}, Codecs: c.codecs, FillValue: zarr.FillJSON(fillOf(c.typ))}, nil)
 			if err == nil {
 				err = a.WriteBytes(ctx, nil, make([]byte, n))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			limited, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Limits: zarr.Limits{Chunk: 1 << 20}})
+			limited, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Limits: zarr.Limits{Chunk: 1 << 20}})
 			if err != nil {
 				t.Fatal(err)
 			}

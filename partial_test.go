@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/transpose"
@@ -56,7 +57,7 @@ func (o meteredObject) Read(ctx context.Context, q store.Request, dst []byte) ([
 func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr.Array {
 	t.Helper()
 	ctx := context.Background()
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{500, 700}, Type: dtype.Of[int16](), Codecs: codecs,
 		Chunks: []grid.Cut{grid.Edges(200, 300), grid.Every(700)}, FillValue: zarr.FillJSON("-1"),
 	}, nil)
@@ -183,7 +184,7 @@ func TestFarSpansSideBySide(t *testing.T) {
 		m := memstore.New()
 		longArray(t, m)
 		s := &slow{Store: afar{&meter{Store: m}}}
-		a, err := zarr.On(s).OpenArray(ctx, "", nil)
+		a, err := zarr.At(s, "").OpenArray(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func TestFarSpansSideBySide(t *testing.T) {
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("%v: eight requests side by side take one second, and to see that the array is the same takes another", took)
 		}
-		all, err := zarr.Read[int16](ctx, must(zarr.On(m).OpenArray(ctx, "", nil)), rows)
+		all, err := zarr.Read[int16](ctx, must(zarr.At(m, "").OpenArray(ctx, nil)), rows)
 		if err != nil || !slices.Equal(all.Data, b.Data) {
 			t.Errorf("other elements (%v)", err)
 		}
@@ -219,7 +220,7 @@ func (s *slow) Get(ctx context.Context, key store.Key, q store.Request, dst []by
 func longArray(t testing.TB, s store.Store) *zarr.Array {
 	t.Helper()
 	ctx := context.Background()
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{60, 20_000}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(60), grid.Every(20_000)}, Codecs: plain(),
 	}, nil)
 	if err == nil {
@@ -237,7 +238,7 @@ func TestHugeChunk(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
 	largeArray(t, s, bytescodec.Extension("little"))
-	a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Limits: zarr.Limits{Chunk: 100_000}})
+	a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Limits: zarr.Limits{Chunk: 100_000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestPendingChange(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, decided := range []bool{false, true} {
 			ctx, m, dead, died := t.Context(), memstore.New(), false, errors.New("it has died")
-			h := zarr.On(storetest.Conditional(m, storetest.Hooks{
+			h := zarr.At(storetest.Conditional(m, storetest.Hooks{
 				Before: func(_ context.Context, op storetest.Op) error {
 					dead = dead || !decided && strings.Contains(op.Key.String(), "together-")
 					if dead {
@@ -33,23 +33,23 @@ func TestPendingChange(t *testing.T) {
 					dead = dead || err == nil && strings.Contains(op.Key.String(), "together-")
 					return err
 				},
-			}))
-			g := must(zarr.On(m).CreateGroup(ctx, "", nil, &zarr.CreateOptions{Format: format}))
+			}), "")
+			g := must(zarr.At(m, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format}))
 			for _, name := range []string{"a", "b"} {
-				must(g.CreateArray(ctx, name, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil))
+				must(g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil))
 			}
-			g = must(h.OpenGroup(ctx, "", &zarr.Options{Write: true, Concurrency: 1}))
+			g = must(h.At("").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1}))
 			if err := g.Append(ctx, zarr.Add("a", 0, numbers(1, 3), nil), zarr.Add("b", 0, numbers(1, 3), nil)); err == nil {
 				t.Fatal("the append succeeded")
 			}
 			for _, name := range []string{"a", "b"} {
-				p, err := must(zarr.On(m).OpenArray(ctx, name, nil)).PendingChange(ctx)
+				p, err := must(zarr.At(m, name).OpenArray(ctx, nil)).PendingChange(ctx)
 				if err != nil || p.Decided != decided || decided != slices.Equal(p.Shape, []int64{7}) || decided != slices.Equal(p.Arrays, []string{"a", "b"}) {
 					t.Errorf("format %d, decided %t: %s has %+v, %v", format, decided, name, p, err)
 				}
 			}
-			must(zarr.On(m).OpenArray(ctx, "b", &zarr.Options{Write: true}))
-			a := must(zarr.On(m).OpenArray(ctx, "b", nil))
+			must(zarr.At(m, "b").OpenArray(ctx, &zarr.Options{Write: true}))
+			a := must(zarr.At(m, "b").OpenArray(ctx, nil))
 			if p, err := a.PendingChange(ctx); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("format %d, decided %t: once it is finished: %+v, %v", format, decided, p, err)
 			}

@@ -57,9 +57,9 @@ func TestDamagedNotes(t *testing.T) {
 		} {
 			t.Run(name+" in "+kind, func(t *testing.T) {
 				s := open()
-				h := zarr.On(s)
+				h := zarr.At(s, "")
 				for _, path := range []string{"a", "b"} {
-					if _, err := h.CreateArray(t.Context(), path, edges(4), nil); err != nil {
+					if _, err := h.At(path).CreateArray(t.Context(), edges(4), nil); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -69,7 +69,7 @@ func TestDamagedNotes(t *testing.T) {
 				put(t, s, "a/__varve/pending.json", note)
 				before := namesIn(t, s)
 				if err := soon(t, func() error {
-					_, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+					_, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
 					return err
 				}); !errors.Is(err, zarr.ErrInvalidMetadata) {
 					t.Errorf("opened for writing: %v", err)
@@ -77,7 +77,7 @@ func TestDamagedNotes(t *testing.T) {
 				if after := namesIn(t, s); !slices.Equal(after, before) {
 					t.Errorf("there is now %v, there was %v", after, before)
 				}
-				if _, err := h.OpenArray(t.Context(), "a", nil); err != nil {
+				if _, err := h.At("a").OpenArray(t.Context(), nil); err != nil {
 					t.Errorf("opened for reading: %v", err)
 				}
 			})
@@ -117,9 +117,9 @@ func soon(t *testing.T, do func() error) error {
 // array as well: that one, whose own note names no journal, is left alone.
 func TestForeignJournal(t *testing.T) {
 	s := memstore.New()
-	h := zarr.On(s)
+	h := zarr.At(s, "")
 	for _, path := range []string{"a", "b"} {
-		if _, err := h.CreateArray(t.Context(), path, edges(4), nil); err != nil {
+		if _, err := h.At(path).CreateArray(t.Context(), edges(4), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestForeignJournal(t *testing.T) {
 	sum := sha256.Sum256(was)
 	put(t, s, "a/__varve/pending.json", `{"journal": "__varve/together-1.json"}`)
 	put(t, s, "a/__varve/together-1.json", `{"parts": [{"path": "", "was": ""}, {"path": "../b", "was": "`+hex.EncodeToString(sum[:])+`", "document": "{}"}]}`)
-	if _, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true}); err != nil {
+	if _, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 		t.Error(err)
 	}
 	if is, _, err := s.Get(t.Context(), store.MustKey("b/zarr.json"), store.Request{}, nil); err != nil || !slices.Equal(is, was) {
@@ -173,10 +173,10 @@ func TestOtherJournalAmongThem(t *testing.T) {
 	const other = `{"journal":"../a/__varve/together-OTHER.json"}`
 	for n, s := range decidedStores(t) {
 		put(t, s, "b/__varve/pending.json", other)
-		h, opt := zarr.On(s), &zarr.Options{Write: true}
+		h, opt := zarr.At(s, ""), &zarr.Options{Write: true}
 		for _, path := range []string{"a", "b"} {
 			if err := soon(t, func() error {
-				_, err := h.OpenArray(t.Context(), path, opt)
+				_, err := h.At(path).OpenArray(t.Context(), opt)
 				return err
 			}); err != nil {
 				t.Errorf("died after %d requests: %s: %v", n, path, err)
@@ -187,7 +187,7 @@ func TestOtherJournalAmongThem(t *testing.T) {
 				t.Errorf("died after %d requests: %s is left", n, name)
 			}
 		}
-		if a := must(h.OpenArray(t.Context(), "a", nil)); a.Shape()[0] != 12 {
+		if a := must(h.At("a").OpenArray(t.Context(), nil)); a.Shape()[0] != 12 {
 			t.Errorf("died after %d requests: %v, want the rows that were decided", n, a.Shape())
 		}
 	}
@@ -206,14 +206,14 @@ func TestOtherDecidedAmongThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := zarr.On(s)
+		h := zarr.At(s, "")
 		if err := soon(t, func() error {
-			_, err := h.OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+			_, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
 			return err
 		}); err != nil {
 			t.Errorf("died after %d requests: %v", n, err)
 		}
-		if a := must(h.OpenArray(t.Context(), "a", nil)); a.Shape()[0] != 12 {
+		if a := must(h.At("a").OpenArray(t.Context(), nil)); a.Shape()[0] != 12 {
 			t.Errorf("died after %d requests: %v, want the rows that were decided", n, a.Shape())
 		}
 		if found, err := store.Exists(t.Context(), s, store.MustKey("b/__varve/together-OTHER.json")); err != nil || !found {
@@ -238,9 +238,9 @@ func TestConsolidateAfterDeath(t *testing.T) {
 			for key, data := range died.files {
 				put(t, s, key, string(data))
 			}
-			h := zarr.On(s)
+			h := zarr.At(s, "")
 			err := soon(t, func() error {
-				g, err := h.OpenGroup(t.Context(), "", &zarr.Options{Write: true, Durability: store.Flush})
+				g, err := h.At("").OpenGroup(t.Context(), &zarr.Options{Write: true, Durability: store.Flush})
 				if err != nil {
 					return err
 				}
@@ -249,8 +249,8 @@ func TestConsolidateAfterDeath(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s, died after %d requests: %v", name, n, err)
 			}
-			g := must(h.OpenGroup(t.Context(), "", nil))
-			a, b := must(g.OpenArray(t.Context(), "a", nil)), must(g.OpenArray(t.Context(), "b", nil))
+			g := must(h.At("").OpenGroup(t.Context(), nil))
+			a, b := must(g.At("a").OpenArray(t.Context(), nil)), must(g.At("b").OpenArray(t.Context(), nil))
 			if a.Shape()[0] != b.Shape()[0] || a.Shape()[0] != 3 && a.Shape()[0] != 12 {
 				t.Errorf("%s, died after %d requests: the arrays have %v and %v", name, n, a.Shape(), b.Shape())
 			}

@@ -36,7 +36,7 @@ func TestAppendPlanesWithoutElements(t *testing.T) {
 				if spec.Type.IsZero() {
 					spec.Type = dtype.Of[int32]()
 				}
-				a, err := zarr.On(s).CreateArray(ctx, "g/a", spec, nil)
+				a, err := zarr.At(s, "g/a").CreateArray(ctx, spec, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -44,7 +44,7 @@ func TestAppendPlanesWithoutElements(t *testing.T) {
 				if err := appendNothing(t, a, two); err != nil {
 					t.Fatal(err)
 				}
-				g, err := zarr.On(s).OpenGroup(ctx, "g", &zarr.Options{Write: true})
+				g, err := zarr.At(s, "g").OpenGroup(ctx, &zarr.Options{Write: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,9 +93,9 @@ func fillsLater(t *testing.T, a *zarr.Array) {
 // nobody counts.
 func TestPlanesSaid(t *testing.T) {
 	ctx := t.Context()
-	h := zarr.On(memstore.New())
+	h := zarr.At(memstore.New(), "")
 	made := func(path string, shape ...int64) *zarr.Array {
-		a, err := h.CreateArray(ctx, path, zarr.Spec{Shape: shape, Type: dtype.Of[int8](), DimensionNames: []string{"t", "x"}}, nil)
+		a, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Of[int8](), DimensionNames: []string{"t", "x"}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,13 +22,13 @@ type program struct{ storetest.ObjectStore }
 func TestWriteAfterRecut(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		for form, spec := range map[string]zarr.Spec{"raw": raw(edges(4, 4, 2)), "compressed": edges(4, 4, 2)} {
-			ctx, h := t.Context(), zarr.On(s)
-			if _, err := h.CreateArray(ctx, form, spec, nil); err != nil {
+			ctx, h := t.Context(), zarr.At(s, "")
+			if _, err := h.At(form).CreateArray(ctx, spec, nil); err != nil {
 				t.Fatal(err)
 			}
 			var programs [2]*zarr.Array
 			for i := range programs {
-				a, err := h.OpenArray(ctx, form, &zarr.Options{Write: true})
+				a, err := h.At(form).OpenArray(ctx, &zarr.Options{Write: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -69,14 +69,14 @@ func TestWriteChunkAfterRecut(t *testing.T) {
 		"inner elsewhere": func(ctx context.Context, a *zarr.Array) error { return a.Inner().WriteChunk(ctx, []int64{8}, values) },
 	} {
 		for kind, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
-			ctx, h := t.Context(), zarr.On(s)
+			ctx, h := t.Context(), zarr.At(s, "")
 			spec := edges(8, 8, 8)
 			spec.InnerChunks = []grid.Cut{grid.Every(2)}
-			b, err := h.CreateArray(ctx, "a", spec, nil)
+			b, err := h.At("a").CreateArray(ctx, spec, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := must(h.OpenArray(ctx, "a", &zarr.Options{Write: true}))
+			a := must(h.At("a").OpenArray(ctx, &zarr.Options{Write: true}))
 			if err = b.Resize(ctx, []int64{12}, &zarr.ResizeOptions{Shrink: grid.TrimExact}); err == nil {
 				err = zarr.Append(ctx, b, 0, make([]int32, 8), nil)
 			}
@@ -104,7 +104,7 @@ func TestRecutMeanwhile(t *testing.T) {
 	} {
 		ctx := t.Context()
 		s := storetest.Conditional(memstore.New(), storetest.Hooks{})
-		other, err := zarr.On(&program{s}).CreateArray(ctx, "a", raw(every(6, 4)), nil)
+		other, err := zarr.At(&program{s}, "a").CreateArray(ctx, raw(every(6, 4)), nil)
 		if err == nil {
 			err = zarr.Write(ctx, other, nil, numbers(1, 6))
 		}
@@ -119,7 +119,7 @@ func TestRecutMeanwhile(t *testing.T) {
 			}
 			return err
 		}})
-		a, err := zarr.On(&program{hooked}).OpenArray(ctx, "a", &zarr.Options{Write: true})
+		a, err := zarr.At(&program{hooked}, "a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}

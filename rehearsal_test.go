@@ -75,9 +75,9 @@ func TestRehearsalOfPart(t *testing.T) {
 			}
 			defer files.Close()
 			counter := new(observe.Counter)
-			h := zarr.On(observed.New(files, counter))
+			h := zarr.At(observed.New(files, counter), "")
 			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{2 * n}, dtype.Of[uint8](), []grid.Cut{grid.Every(n)}
-			a, err := h.CreateArray(ctx, "", c.spec, nil)
+			a, err := h.At("").CreateArray(ctx, c.spec, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestRehearsalOfPart(t *testing.T) {
 				t.Fatal(err)
 			}
 			ledger, told := new(rehearsal.Ledger), new(observe.Counter)
-			dry, err := h.OpenArray(ctx, "", &zarr.Options{Write: true, Rehearsal: ledger, Observer: told})
+			dry, err := h.At("").OpenArray(ctx, &zarr.Options{Write: true, Rehearsal: ledger, Observer: told})
 			if err != nil {
 				t.Fatal(err)
 			}

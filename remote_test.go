@@ -35,7 +35,7 @@ func publishArrays(t *testing.T, consolidate bool) (dir string, values map[strin
 		"a b/ü":        {Shape: []int64{10, 7}},
 	} {
 		spec.Type = dtype.Of[int32]()
-		a, err := g.CreateArray(t.Context(), path, spec, nil)
+		a, err := g.At(path).CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestRemoteBelow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.CreateArray(t.Context(), "a/b/c", zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil); err != nil {
+		if _, err := g.At("a/b/c").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil); err != nil {
 			t.Fatal(err)
 		}
 		server := httptest.NewServer(http.FileServer(http.Dir(dir)))

@@ -22,14 +22,14 @@ func TestRemovalFinishes(t *testing.T) {
 	for name, c := range map[string]struct {
 		gone   string
 		from   int64 // the first operation
-		remove func(h *zarr.Hierarchy) error
+		remove func(h *zarr.Location) error
 	}{
-		"the first":          {"deep/mask", 0, func(h *zarr.Hierarchy) error { return h.Delete(ctx, "g/deep/mask", &zarr.Options{Write: true}) }},
-		"the group above it": {"deep/mask", 1, func(h *zarr.Hierarchy) error { return h.Delete(ctx, "g/deep", &zarr.Options{Write: true}) }},
-		"another":            {"time", 2, func(h *zarr.Hierarchy) error { return h.Delete(ctx, "g/time", &zarr.Options{Write: true}) }},
-		"replaced": {"deep/mask", 0, func(h *zarr.Hierarchy) error {
+		"the first":          {"deep/mask", 0, func(h *zarr.Location) error { return h.At("g/deep/mask").Delete(ctx, &zarr.Options{Write: true}) }},
+		"the group above it": {"deep/mask", 1, func(h *zarr.Location) error { return h.At("g/deep").Delete(ctx, &zarr.Options{Write: true}) }},
+		"another":            {"time", 2, func(h *zarr.Location) error { return h.At("g/time").Delete(ctx, &zarr.Options{Write: true}) }},
+		"replaced": {"deep/mask", 0, func(h *zarr.Location) error {
 			spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(3)}}
-			_, err := h.CreateArray(ctx, "g/deep/mask", spec, &zarr.CreateOptions{Overwrite: true})
+			_, err := h.At("g/deep/mask").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
 			return err
 		}},
 	} {
@@ -50,7 +50,7 @@ func TestRemovalFinishes(t *testing.T) {
 				}
 				label := fmt.Sprintf("operation %d", n)
 				visible := snapshot(t, disk, label)
-				if err := c.remove(zarr.On(filestore.On(disk, nil))); err != nil {
+				if err := c.remove(zarr.At(filestore.On(disk, nil), "")); err != nil {
 					t.Fatalf("%s: %v", label, err)
 				}
 				if g, err = openDataset(ctx, disk); err != nil {
@@ -61,7 +61,7 @@ func TestRemovalFinishes(t *testing.T) {
 					if path == c.gone {
 						continue
 					}
-					a, err := g.OpenArray(ctx, path, nil)
+					a, err := g.At(path).OpenArray(ctx, nil)
 					if err != nil {
 						t.Fatalf("%s: %v", label, err)
 					}

@@ -96,7 +96,7 @@ func (b hugeBatch) Discard()                                        {}
 func newHuge(t testing.TB, shape []int64, cuts ...grid.Cut) (*huge, *zarr.Array) {
 	t.Helper()
 	s := &huge{Store: memstore.New(), gone: map[string]bool{}}
-	a, err := zarr.On(s).CreateArray(context.Background(), "a", zarr.Spec{Shape: shape, Type: dtype.Of[float32](), Chunks: cuts, Codecs: plain()}, nil)
+	a, err := zarr.At(s, "a").CreateArray(context.Background(), zarr.Spec{Shape: shape, Type: dtype.Of[float32](), Chunks: cuts, Codecs: plain()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestSparseShrink(t *testing.T) {
 	const cells = int64(1e18)
 	for name, cut := range map[string]grid.Cut{"listed": grid.Runs(grid.Run{Length: 2, Count: cells}), "regular": grid.Every(2)} {
 		ctx, s := t.Context(), newTally()
-		a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{2 * cells}, Type: dtype.Of[int32](), Chunks: []grid.Cut{cut}, Codecs: plain()}, nil)
+		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{2 * cells}, Type: dtype.Of[int32](), Chunks: []grid.Cut{cut}, Codecs: plain()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestSlabListing(t *testing.T) {
 		}
 		return nil
 	}), nil)
-	a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{
+	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{6, 40, 40}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1), grid.Every(1), grid.Every(1)}, Codecs: plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
@@ -228,12 +228,12 @@ func TestSlabListing(t *testing.T) {
 // somebody else.
 func TestRemovalAgain(t *testing.T) {
 	ctx := t.Context()
-	hierarchy := func(fsys vfs.FS) *zarr.Hierarchy { return zarr.On(filestore.On(fsys, nil)) }
+	hierarchy := func(fsys vfs.FS) *zarr.Location { return zarr.At(filestore.On(fsys, nil), "") }
 	opt := &zarr.Options{Write: true}
-	for name, do := range map[string]func(h *zarr.Hierarchy) error{
-		"remove": func(h *zarr.Hierarchy) error { return h.Delete(ctx, "g", opt) },
-		"replace": func(h *zarr.Hierarchy) error {
-			_, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Overwrite: true})
+	for name, do := range map[string]func(h *zarr.Location) error{
+		"remove": func(h *zarr.Location) error { return h.At("g").Delete(ctx, opt) },
+		"replace": func(h *zarr.Location) error {
+			_, err := h.At("g").CreateGroup(ctx, nil, &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
 	} {
@@ -242,7 +242,7 @@ func TestRemovalAgain(t *testing.T) {
 			disk := vfs.NewDisk()
 			h := hierarchy(disk)
 			for _, path := range []string{"g/a", "g/h/b"} {
-				a, err := h.CreateArray(ctx, path, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil)
+				a, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -305,7 +305,7 @@ func TestRefusedRemoval(t *testing.T) {
 				return nil
 			}), nil)
 			defer s.Close()
-			a, err := zarr.On(s).CreateArray(ctx, "a", every(6, 2), nil)
+			a, err := zarr.At(s, "a").CreateArray(ctx, every(6, 2), nil)
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, numbers(1, 6))
 			}

@@ -33,12 +33,12 @@ func TestRepairedGrows(t *testing.T) {
 			if _, err := s.Put(ctx, store.MustKey("g/zarr.json"), []byte(`{"zarr_format":3,"node_type":"group","attributes":null}`), store.Sync); err != nil {
 				t.Fatal(err)
 			}
-			g, err := zarr.On(s).OpenGroup(ctx, "g", &zarr.Options{Write: true})
+			g, err := zarr.At(s, "g").OpenGroup(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, firstErr := g.OpenArray(ctx, "a", &zarr.Options{Write: true})
-			second, err := g.OpenArray(ctx, "a", &zarr.Options{Write: true})
+			first, firstErr := g.At("a").OpenArray(ctx, &zarr.Options{Write: true})
+			second, err := g.At("a").OpenArray(ctx, &zarr.Options{Write: true})
 			if err := errors.Join(firstErr, err); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestRepairedGrows(t *testing.T) {
 			if err := g.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"b":1}`), nil }); err != nil {
 				t.Fatal(err)
 			}
-			a, err := g.OpenArray(ctx, "a", nil)
+			a, err := g.At("a").OpenArray(ctx, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestRepairedGrows(t *testing.T) {
 // are such arrays, and writes other spellings as they are specified. An array like one
 // that was repaired is as it is specified.
 func TestStrictCodecs(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memstore.New())
+	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	pair, err := dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int16]()}, dtype.Field{Name: "b", Type: dtype.Of[float32]()})
 	if err != nil {
 		t.Fatal(err)
@@ -85,13 +85,13 @@ func TestStrictCodecs(t *testing.T) {
 		"neither":   {Shape: []int64{2}, Type: dtype.Of[int16](), Codecs: []metadata.Extension{{Name: "bytes"}}},
 		"bool":      {Shape: []int64{2}, Type: dtype.Of[bool](), FillValue: zarr.FillJSON("0")},
 	} {
-		if _, err := h.CreateArray(ctx, "x", spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if _, err := h.At("x").CreateArray(ctx, spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	named := []metadata.Extension{{Name: "transpose", Configuration: []byte(`{"order":"F"}`)}, {Name: "endian", Configuration: []byte(`{"endian":"big"}`)}}
 	for _, format := range []int{2, 3} {
-		a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int16](), Codecs: named, Format: format}, nil)
+		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int16](), Codecs: named, Format: format}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestStrictCodecs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := h.CreateArray(ctx, "like", spec, nil); err != nil || a.Notes() != nil {
+	if a, err := h.At("like").CreateArray(ctx, spec, nil); err != nil || a.Notes() != nil {
 		t.Errorf("like it: %v", err)
 	}
 }

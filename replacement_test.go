@@ -21,17 +21,17 @@ import (
 // does not.
 func TestWriteToReplaced(t *testing.T) {
 	spec := zarr.Spec{Shape: []int64{12}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Edges(2, 2, 2, 2, 4, 4)}}
-	created := func(change func(*zarr.Spec)) func(context.Context, *zarr.Hierarchy) error {
-		return func(ctx context.Context, h *zarr.Hierarchy) error {
+	created := func(change func(*zarr.Spec)) func(context.Context, *zarr.Location) error {
+		return func(ctx context.Context, h *zarr.Location) error {
 			other := spec
 			change(&other)
-			_, err := h.CreateArray(ctx, "a", other, &zarr.CreateOptions{Overwrite: true})
+			_, err := h.At("a").CreateArray(ctx, other, &zarr.CreateOptions{Overwrite: true})
 			return err
 		}
 	}
-	resized := func(to int64) func(context.Context, *zarr.Hierarchy) error {
-		return func(ctx context.Context, h *zarr.Hierarchy) error {
-			a, err := h.OpenArray(ctx, "a", &zarr.Options{Write: true})
+	resized := func(to int64) func(context.Context, *zarr.Location) error {
+		return func(ctx context.Context, h *zarr.Location) error {
+			a, err := h.At("a").OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				return err
 			}
@@ -39,14 +39,14 @@ func TestWriteToReplaced(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		does func(context.Context, *zarr.Hierarchy) error
+		does func(context.Context, *zarr.Location) error
 		says string
 	}{
-		"removed": {func(ctx context.Context, h *zarr.Hierarchy) error {
-			return h.Delete(ctx, "a", &zarr.Options{Write: true})
+		"removed": {func(ctx context.Context, h *zarr.Location) error {
+			return h.At("a").Delete(ctx, &zarr.Options{Write: true})
 		}, "not there any more"},
-		"group": {func(ctx context.Context, h *zarr.Hierarchy) error {
-			return h.Delete(ctx, "", &zarr.Options{Write: true})
+		"group": {func(ctx context.Context, h *zarr.Location) error {
+			return h.At("").Delete(ctx, &zarr.Options{Write: true})
 		}, "not there any more"},
 		"another type": {created(func(s *zarr.Spec) { s.Type = dtype.Of[int32]() }), "was int64 and is int32"},
 		"other edges":  {created(func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(3, 3, 6)} }), "cut in another way"},
@@ -55,9 +55,9 @@ func TestWriteToReplaced(t *testing.T) {
 		"other keys":   {created(func(s *zarr.Spec) { s.KeyEncoding = metadata.V2Dot }), "other keys"},
 		"larger":       {resized(16), ""},
 		"smaller":      {resized(5), ""},
-		"the same":     {func(context.Context, *zarr.Hierarchy) error { return nil }, ""},
-		"more metadata": {func(ctx context.Context, h *zarr.Hierarchy) error {
-			a, err := h.OpenArray(ctx, "a", &zarr.Options{Write: true})
+		"the same":     {func(context.Context, *zarr.Location) error { return nil }, ""},
+		"more metadata": {func(ctx context.Context, h *zarr.Location) error {
+			a, err := h.At("a").OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				return err
 			}
@@ -75,11 +75,11 @@ func TestWriteToReplaced(t *testing.T) {
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				ctx, below := t.Context(), memstore.New()
-				h := zarr.On(below)
-				if _, err := h.CreateGroup(ctx, "", nil, nil); err != nil {
+				h := zarr.At(below, "")
+				if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := h.CreateArray(ctx, "a", spec, nil); err != nil {
+				if _, err := h.At("a").CreateArray(ctx, spec, nil); err != nil {
 					t.Fatal(err)
 				}
 				var done atomic.Bool
@@ -89,7 +89,7 @@ func TestWriteToReplaced(t *testing.T) {
 					}
 					return c.does(ctx, h)
 				}})
-				a, err := zarr.On(late).OpenArray(ctx, "a", &zarr.Options{Write: true})
+				a, err := zarr.At(late, "a").OpenArray(ctx, &zarr.Options{Write: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,9 +110,9 @@ func TestWriteToReplaced(t *testing.T) {
 func TestWriteToOtherType(t *testing.T) {
 	for name, extent := range map[string]int64{"border": 5, "no border": 4} {
 		t.Run(name, func(t *testing.T) {
-			ctx, h := t.Context(), zarr.On(memstore.New())
+			ctx, h := t.Context(), zarr.At(memstore.New(), "")
 			spec := every(extent, 2)
-			a, err := h.CreateArray(ctx, "", spec, nil)
+			a, err := h.At("").CreateArray(ctx, spec, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestWriteToOtherType(t *testing.T) {
 				t.Fatal(err)
 			}
 			spec.Type = dtype.Of[float32]()
-			b, err := h.CreateArray(ctx, "", spec, &zarr.CreateOptions{Overwrite: true})
+			b, err := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
 			if err != nil {
 				t.Fatal(err)
 			}

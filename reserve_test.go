@@ -24,7 +24,7 @@ func TestReserve(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": locked, "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		for path, cut := range map[string]grid.Cut{"listed": grid.Edges(2, 1), "regular": grid.Every(3)} {
 			ctx, path := t.Context(), name+"/"+path
-			a, err := zarr.On(s).CreateArray(ctx, path, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}, nil)
+			a, err := zarr.At(s, path).CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +35,7 @@ func TestReserve(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := zarr.On(s).OpenArray(ctx, path, &zarr.Options{Write: true})
+			b, err := zarr.At(s, path).OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestReserve(t *testing.T) {
 func TestCancelReservation(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}}
-	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestReserveLeftovers(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		ctx := t.Context()
 		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}, Codecs: plain()}
-		a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+		a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,12 +162,12 @@ func TestReserveLeftovers(t *testing.T) {
 // TestReservedArray says who holds an array to all who want to change it, and to one who
 // has given it back that it has.
 func TestReservedArray(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "g/a", edges(2), nil)
+	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	a, err := h.At("g/a").CreateArray(ctx, edges(2), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := h.OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	g, err := h.At("g").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestReservedArray(t *testing.T) {
 func TestCancelKeepsOtherAxes(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(4), grid.Edges(2, 3, 4)}}
-	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,12 +233,12 @@ func TestCancelKeepsOtherAxes(t *testing.T) {
 
 // TestReadBeyond reads what another program has appended since the array was opened.
 func TestReadBeyond(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "a", edges(4), nil)
+	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	a, err := h.At("a").CreateArray(ctx, edges(4), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := h.OpenArray(ctx, "a", nil)
+	b, err := h.At("a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,14 +257,14 @@ func TestReadBeyond(t *testing.T) {
 // different lengths.
 func TestGroupAppendDimensions(t *testing.T) {
 	ctx := t.Context()
-	g, err := zarr.On(memstore.New()).CreateGroup(ctx, "g", nil, nil)
+	g, err := zarr.At(memstore.New(), "g").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"x", "y"} {
 		spec := edges(4)
 		spec.DimensionNames = []string{"time"}
-		if _, err := g.CreateArray(ctx, name, spec, nil); err != nil {
+		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,11 +283,11 @@ func TestGroupAppendDimensions(t *testing.T) {
 func TestRemoveReserved(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
-			ctx, h, write := t.Context(), zarr.On(s), &zarr.Options{Write: true}
-			if _, err := h.CreateGroup(ctx, "g", nil, nil); err != nil {
+			ctx, h, write := t.Context(), zarr.At(s, ""), &zarr.Options{Write: true}
+			if _, err := h.At("g").CreateGroup(ctx, nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			a, err := h.CreateArray(ctx, "g/sub/a", every(4, 4), nil)
+			a, err := h.At("g/sub/a").CreateArray(ctx, every(4, 4), nil)
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, numbers(1, 4))
 			}
@@ -300,14 +300,14 @@ func TestRemoveReserved(t *testing.T) {
 			}
 			spec := every(2, 2)
 			changes := map[string]func() error{
-				"delete": func() error { return h.Delete(ctx, "g/sub/a", write) },
-				"group":  func() error { return h.Delete(ctx, "g", write) },
+				"delete": func() error { return h.At("g/sub/a").Delete(ctx, write) },
+				"group":  func() error { return h.At("g").Delete(ctx, write) },
 				"overwrite": func() error {
-					_, err := h.CreateArray(ctx, "g/sub/a", spec, &zarr.CreateOptions{Overwrite: true})
+					_, err := h.At("g/sub/a").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
 					return err
 				},
 				"together": func() error {
-					_, err := h.CreateHierarchy(ctx, map[string]zarr.NodeSpec{"g/sub/a": spec}, &zarr.CreateOptions{Overwrite: true})
+					_, err := h.Create(ctx, map[string]zarr.NodeSpec{"g/sub/a": spec}, &zarr.CreateOptions{Overwrite: true})
 					return err
 				},
 			}

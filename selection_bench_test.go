@@ -20,7 +20,7 @@ func square(b testing.TB, n, c, inner int64) *zarr.Array {
 	if inner > 0 {
 		spec.InnerChunks = []grid.Cut{grid.Every(inner), grid.Every(inner)}
 	}
-	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
+	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func TestSparsePoints(t *testing.T) {
 	ctx := context.Background()
 	const n, side = 100_000, 2000 // 10^6 chunks of 2×2
 	s := &noted{Store: memstore.New()}
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{side, side}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: plain(),
 		FillValue: zarr.FillJSON("-1"),
 	}, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1, SingleWriter: true}})
@@ -187,7 +187,7 @@ func (s *noted) check(t *testing.T, what string, n int) {
 func TestShardedPoints(t *testing.T) {
 	ctx := context.Background()
 	m := &meter{Store: memstore.New()}
-	a, err := zarr.On(m).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(m, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1024, 1024}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1024), grid.Every(1024)},
 		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, nil)
@@ -214,7 +214,7 @@ func TestShardedPoints(t *testing.T) {
 		{"backwards", selection.Basic{selection.Stepped(selection.Open, selection.Open, -1000), selection.At(5)}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			again, err := zarr.On(m).OpenArray(ctx, "", &zarr.Options{Shards: zarr.Shards{Gap: -1}}) // nothing in between is read
+			again, err := zarr.At(m, "").OpenArray(ctx, &zarr.Options{Shards: zarr.Shards{Gap: -1}}) // nothing in between is read
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -248,7 +248,7 @@ func TestCoveredChunks(t *testing.T) {
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				s := &noted{Store: memstore.New()}
-				a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+				a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 					Shape: []int64{6, 4}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, InnerChunks: inner,
 				}, nil)
 				if err != nil {

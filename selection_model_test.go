@@ -255,7 +255,7 @@ func TestSelectionModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		spec, opt := drawSpecOf(t, rapid.SampledFrom(types).Draw(t, "type")), drawOptions(t)
-		a, err := zarr.On(memstore.New()).CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: opt})
+		a, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
 		}

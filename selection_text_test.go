@@ -28,7 +28,7 @@ func TestSelectionModelText(t *testing.T) {
 		if rapid.Bool().Draw(t, "shards") {
 			spec.InnerChunks = []grid.Cut{grid.Every(2), grid.Every(1)}
 		}
-		a, err := zarr.On(memstore.New()).CreateArray(ctx, "", spec, nil)
+		a, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,7 +148,7 @@ func TestSelections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := zarr.On(inMemory(t, sub)).OpenArray(context.Background(), "", nil)
+			a, err := zarr.At(inMemory(t, sub), "").OpenArray(context.Background(), nil)
 			missing := errors.Is(err, zarr.ErrUnsupported)
 			if err != nil && !missing {
 				t.Fatal(err)
@@ -207,7 +207,7 @@ func (s *selected) check(t *testing.T, fsys fs.FS, a *zarr.Array) {
 
 func (s *selected) checkWrite(t *testing.T, fsys fs.FS, sel selection.Selection, n int64) {
 	ctx := context.Background()
-	a, err := zarr.On(inMemory(t, fsys)).OpenArray(ctx, "", &zarr.Options{Write: true})
+	a, err := zarr.At(inMemory(t, fsys), "").OpenArray(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}

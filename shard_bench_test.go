@@ -23,7 +23,7 @@ import (
 func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	b.Helper()
 	side := 4 * n
-	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), zarr.Spec{
 		Shape: []int64{side, side, side}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(side), grid.Every(side), grid.Every(side)},
 		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, &zarr.CreateOptions{Options: opt})
@@ -103,7 +103,7 @@ func BenchmarkShard(b *testing.B) {
 // BenchmarkSmallShards codes many shards of few inner chunks, 4096 of 8.
 func BenchmarkSmallShards(b *testing.B) {
 	ctx := context.Background()
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{128, 128, 128}, Type: dtype.Of[uint16](), Codecs: plain(),
 		Chunks: []grid.Cut{grid.Every(8), grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)},
 	}, nil)
@@ -139,7 +139,7 @@ func BenchmarkSmallShards(b *testing.B) {
 func BenchmarkRandomInner(b *testing.B) {
 	ctx := context.Background()
 	s := openStore(b, b.TempDir())
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{512, 512, 512}, Type: dtype.Of[uint16](), Chunks: []grid.Cut{grid.Every(256), grid.Every(256), grid.Every(256)},
 		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)},
 		Codecs:      []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)},
@@ -192,7 +192,7 @@ func BenchmarkRandomInner(b *testing.B) {
 func BenchmarkTinyInner(b *testing.B) {
 	ctx := context.Background()
 	s := openStore(b, b.TempDir())
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{128, 128, 128}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(128), grid.Every(128), grid.Every(128)},
 		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: plain(),
 	}, nil)
@@ -202,7 +202,7 @@ func BenchmarkTinyInner(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if a, err = zarr.On(s).OpenArray(ctx, "", nil); err != nil { // what is stored is older than what is known of it
+	if a, err = zarr.At(s, "").OpenArray(ctx, nil); err != nil { // what is stored is older than what is known of it
 		b.Fatal(err)
 	}
 	r, got := rand.New(rand.NewPCG(1, 2)), make([]int16, 64)

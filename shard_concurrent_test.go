@@ -197,7 +197,7 @@ func TestConcurrentShard(t *testing.T) {
 			t.Run(strategy+", faults: "+mix, func(t *testing.T) {
 				m, before, updates := memstore.New(), faultsMade.Load(), updatesOf(true)
 				var conflicts, requests atomic.Int64
-				if _, err := zarr.On(m).CreateArray(t.Context(), "a", updated(), nil); err != nil {
+				if _, err := zarr.At(m, "a").CreateArray(t.Context(), updated(), nil); err != nil {
 					t.Fatal(err)
 				}
 				group, ctx := errgroup.WithContext(t.Context())
@@ -221,7 +221,7 @@ func TestConcurrentShard(t *testing.T) {
 						s = repeating{s}
 					}
 					p := &process{direct: storetest.Conditional(m, storetest.Hooks{}), stepped: s, name: fmt.Sprintf("%s%d", programPrefix, w)}
-					a := must(zarr.On(p).OpenArray(t.Context(), p.name+"/a", &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: how}}))
+					a := must(zarr.At(p, p.name+"/a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: how}}))
 					p.begun.Store(true)
 					group.Go(func() error { return (&updater{a, w, updates, 20}).run(ctx) })
 				}
@@ -238,7 +238,7 @@ func TestConcurrentShard(t *testing.T) {
 // watchUpdates reads until the writers are done, and checks the end.
 func watchUpdates(t *testing.T, writers *errgroup.Group, s store.Store, updates int) {
 	t.Helper()
-	a := must(zarr.On(s).OpenArray(t.Context(), "a", nil))
+	a := must(zarr.At(s, "a").OpenArray(t.Context(), nil))
 	readers, done := new(errgroup.Group), make(chan struct{})
 	readers.Go(func() error {
 		for {
@@ -269,12 +269,12 @@ func TestConcurrentShardInMemory(t *testing.T) {
 	for strategy, how := range strategies {
 		t.Run(strategy, func(t *testing.T) {
 			m, updates := memstore.New(), updatesOf(true)
-			if _, err := zarr.On(m).CreateArray(t.Context(), "a", updated(), nil); err != nil {
+			if _, err := zarr.At(m, "a").CreateArray(t.Context(), updated(), nil); err != nil {
 				t.Fatal(err)
 			}
 			group, ctx := errgroup.WithContext(t.Context())
 			for w := range shardWriters {
-				a := must(zarr.On(m).OpenArray(t.Context(), "a", &zarr.Options{Write: true, Shards: zarr.Shards{Strategy: how}}))
+				a := must(zarr.At(m, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Shards: zarr.Shards{Strategy: how}}))
 				group.Go(func() error { return (&updater{a, w, updates, 0}).run(ctx) })
 			}
 			watchUpdates(t, group, m, updates)
@@ -295,14 +295,14 @@ func TestConcurrentShardInFiles(t *testing.T) {
 			}
 			names := []struct{ dir, path string }{{dir, "b/c/a"}, {filepath.Join(dir, "b"), "c/a"}, {inside, "a"}}
 			s, updates := openStore(t, inside), updatesOf(false)
-			if _, err := zarr.On(s).CreateArray(t.Context(), "a", updated(), nil); err != nil {
+			if _, err := zarr.At(s, "a").CreateArray(t.Context(), updated(), nil); err != nil {
 				t.Fatal(err)
 			}
 			group, ctx := errgroup.WithContext(t.Context())
 			for w := range shardWriters {
 				n := names[w%len(names)]
 				opt := &zarr.Options{Write: true, Durability: store.Flush, Shards: zarr.Shards{Strategy: how}}
-				a := must(zarr.On(openStore(t, n.dir)).OpenArray(t.Context(), n.path, opt))
+				a := must(zarr.At(openStore(t, n.dir), n.path).OpenArray(t.Context(), opt))
 				group.Go(func() error { return (&updater{a, w, updates, 0}).run(ctx) })
 			}
 			watchUpdates(t, group, s, updates)
@@ -336,7 +336,7 @@ func updateInChild(args []string) error {
 	group, ctx := errgroup.WithContext(context.Background())
 	for w := first; w < first+shardWriters/4; w++ {
 		opt := &zarr.Options{Write: true, Durability: store.Flush, Shards: zarr.Shards{Strategy: codec.Strategy(strategy)}}
-		a, err := zarr.On(s).OpenArray(ctx, "a", opt)
+		a, err := zarr.At(s, "a").OpenArray(ctx, opt)
 		if err != nil {
 			return err
 		}
@@ -351,7 +351,7 @@ func TestProcessesShareShard(t *testing.T) {
 		t.Run(strategy, func(t *testing.T) {
 			dir := t.TempDir()
 			s, updates := openStore(t, dir), updatesOf(false)
-			if _, err := zarr.On(s).CreateArray(t.Context(), "a", updated(), nil); err != nil {
+			if _, err := zarr.At(s, "a").CreateArray(t.Context(), updated(), nil); err != nil {
 				t.Fatal(err)
 			}
 			group := new(errgroup.Group)

@@ -21,9 +21,9 @@ func shards(s zarr.Spec, n int64) zarr.Spec {
 }
 
 // inShards is a change that makes several, with a strategy.
-func inShards(how codec.Strategy, changes ...func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Hierarchy) error {
-	return func(ctx context.Context, h *zarr.Hierarchy) error {
-		a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: how}})
+func inShards(how codec.Strategy, changes ...func(ctx context.Context, a *zarr.Array) error) func(context.Context, *zarr.Location) error {
+	return func(ctx context.Context, h *zarr.Location) error {
+		a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: how}})
 		for _, do := range changes {
 			if err != nil {
 				return err

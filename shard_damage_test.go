@@ -63,7 +63,7 @@ func (s *goldenShard) readers(t *testing.T) *rottenReaders {
 	t.Helper()
 	r := &rottenReaders{goldenShard: s, store: &rotten{ObjectStore: storetest.Conditional(s.inMemory(t), storetest.Hooks{}), key: s.key}}
 	open := func(how zarr.Shards) *zarr.Array {
-		return must(zarr.On(r.store).OpenArray(t.Context(), "", &zarr.Options{Shards: how, Concurrency: 1}))
+		return must(zarr.At(r.store, "").OpenArray(t.Context(), &zarr.Options{Shards: how, Concurrency: 1}))
 	}
 	r.whole, r.cold, r.warm = open(zarr.Shards{IndexCache: -1}), open(zarr.Shards{Gap: 1, IndexCache: -1}), open(zarr.Shards{Gap: 1})
 	return r
@@ -254,7 +254,7 @@ func (r *rottenReaders) tryBlind(t *testing.T, data []byte, label string) {
 }
 
 // damagedStores are stores with a damaged shard, by what they can do.
-func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name string, s *memstore.Store, h *zarr.Hierarchy)) {
+func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name string, s *memstore.Store, h *zarr.Location)) {
 	t.Helper()
 	for name, wrap := range map[string]func(*memstore.Store) store.Store{
 		"memory":      func(m *memstore.Store) store.Store { return m },
@@ -264,7 +264,7 @@ func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name strin
 		if _, err := m.Put(t.Context(), s.key, data, store.Flush); err != nil {
 			t.Fatal(err)
 		}
-		do(name, m, zarr.On(wrap(m)))
+		do(name, m, zarr.At(wrap(m), ""))
 	}
 }
 
@@ -283,7 +283,7 @@ func TestShardFlipsAndWrites(t *testing.T) {
 			for i := len(strategy) % every; i < len(s.data); i += every {
 				data := slices.Clone(s.data)
 				data[i] ^= 1 << (i % 8)
-				damagedStores(t, s, data, func(name string, m *memstore.Store, h *zarr.Hierarchy) {
+				damagedStores(t, s, data, func(name string, m *memstore.Store, h *zarr.Location) {
 					tries++
 					w := &damagedWrite{goldenShard: s, m: m, h: h, strategy: strategy, hurt: s.owner(i), label: fmt.Sprintf("%s, %s: byte %d", strategy, name, i)}
 					failed += w.run(t)
@@ -301,7 +301,7 @@ func TestShardFlipsAndWrites(t *testing.T) {
 type damagedWrite struct {
 	*goldenShard
 	m        *memstore.Store
-	h        *zarr.Hierarchy
+	h        *zarr.Location
 	strategy string
 	hurt     int
 	label    string
@@ -310,7 +310,7 @@ type damagedWrite struct {
 // open returns the array as one who comes now has it.
 func (w *damagedWrite) open(t *testing.T) *zarr.Array {
 	t.Helper()
-	return must(w.h.OpenArray(t.Context(), "", &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: strategies[w.strategy], Gap: 1}}))
+	return must(w.h.At("").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: strategies[w.strategy], Gap: 1}}))
 }
 
 // snapshot reads every inner chunk by itself; nil where that fails.

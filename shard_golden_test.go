@@ -59,7 +59,7 @@ func loadGolden(t testing.TB, name string) *goldenArray {
 		t.Fatal(err)
 	}
 	g.parse(t)
-	g.array = must(zarr.On(g.inMemory(t)).OpenArray(context.Background(), "", nil))
+	g.array = must(zarr.At(g.inMemory(t), "").OpenArray(context.Background(), nil))
 	g.whole = newModel(g.array.Shape(), fillElement(g.array))
 	if err := g.array.ReadBytes(context.Background(), nil, g.whole.data); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func (p *paired) Get(ctx context.Context, key store.Key, q store.Request, dst []
 func TestRangesOverlap(t *testing.T) {
 	ctx := context.Background()
 	p := &paired{far: newFar(), second: make(chan struct{}), waiting: t}
-	a, err := zarr.On(p).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(p, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1 << 20}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(4 << 10)}, Codecs: plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Budget: 64 << 10}})
 	if err != nil {

@@ -54,25 +54,25 @@ func pinSpec(fixed, checksum bool) zarr.Spec {
 // pinned is an array that one program reads while another writes.
 type pinned struct {
 	store  *meddler
-	quiet  *zarr.Hierarchy // for the one who writes
+	quiet  *zarr.Location // for the one who writes
 	reader *zarr.Array
 }
 
 func newPinned(t *testing.T, spec zarr.Spec, how zarr.Shards) *pinned {
 	t.Helper()
 	m := memstore.New()
-	p := &pinned{store: &meddler{ObjectStore: storetest.Conditional(m, storetest.Hooks{})}, quiet: zarr.On(storetest.Conditional(m, storetest.Hooks{}))}
-	if _, err := p.quiet.CreateArray(t.Context(), "a", spec, nil); err != nil {
+	p := &pinned{store: &meddler{ObjectStore: storetest.Conditional(m, storetest.Hooks{})}, quiet: zarr.At(storetest.Conditional(m, storetest.Hooks{}), "")}
+	if _, err := p.quiet.At("a").CreateArray(t.Context(), spec, nil); err != nil {
 		t.Fatal(err)
 	}
-	p.reader = must(zarr.On(p.store).OpenArray(t.Context(), "a", &zarr.Options{Write: true, Shards: how, Concurrency: 1}))
+	p.reader = must(zarr.At(p.store, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Shards: how, Concurrency: 1}))
 	return p
 }
 
 // write stores numbers from v on as inner chunks from one to another.
 func (p *pinned) write(t *testing.T, from, to int64, v int32, how zarr.Shards) {
 	t.Helper()
-	a := must(p.quiet.OpenArray(t.Context(), "a", &zarr.Options{Write: true, Shards: how}))
+	a := must(p.quiet.At("a").OpenArray(t.Context(), &zarr.Options{Write: true, Shards: how}))
 	if err := zarr.Write(t.Context(), a, selection.Box{{8 * from, 8 * to}}, numbers(v, int32(8*(to-from)))); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ var rewrites = map[string]func(t *testing.T, p *pinned, i int32){
 	"the same size": func(t *testing.T, p *pinned, i int32) { p.write(t, 0, 8, 1000*(i+2), zarr.Shards{}) },
 	"shrinks": func(t *testing.T, p *pinned, i int32) {
 		p.write(t, 0, 8, 1000*(i+2), zarr.Shards{})
-		a := must(p.quiet.OpenArray(t.Context(), "a", &zarr.Options{Write: true}))
+		a := must(p.quiet.At("a").OpenArray(t.Context(), &zarr.Options{Write: true}))
 		if err := zarr.Fill[int32](t.Context(), a, selection.Box{{0, 16}}, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestShardDeletedWhileRead(t *testing.T) {
 			calls := 0
 			p.store.after = func() {
 				if calls++; calls == n+1 {
-					a := must(p.quiet.OpenArray(t.Context(), "a", &zarr.Options{Write: true}))
+					a := must(p.quiet.At("a").OpenArray(t.Context(), &zarr.Options{Write: true}))
 					if err := zarr.Fill[int32](t.Context(), a, nil, 0); err != nil {
 						t.Fatal(err)
 					}
@@ -223,7 +223,7 @@ func TestStaleIndex(t *testing.T) {
 						if err := zarr.Write(t.Context(), p.reader, selection.Box{{60, 64}}, []int32{i, i, i, i}); err != nil {
 							t.Fatal(err)
 						}
-						for _, a := range []*zarr.Array{p.reader, must(p.quiet.OpenArray(t.Context(), "a", nil))} {
+						for _, a := range []*zarr.Array{p.reader, must(p.quiet.At("a").OpenArray(t.Context(), nil))} {
 							b, err := zarr.Read[int32](t.Context(), a, selection.Box{{40, 64}})
 							want := append(numbers(1000*(i+2)+40, 20), i, i, i, i)
 							if err != nil || !slices.Equal(b.Data, want) {
@@ -253,8 +253,8 @@ func TestStaleTail(t *testing.T) {
 					if large {
 						inner = 1 << 16
 					}
-					h := zarr.On(newStore())
-					a, err := h.CreateArray(t.Context(), "a", zarr.Spec{
+					h := zarr.At(newStore(), "")
+					a, err := h.At("a").CreateArray(t.Context(), zarr.Spec{
 						Shape: []int64{8 * inner}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(8 * inner)}, InnerChunks: []grid.Cut{grid.Every(inner)},
 					}, &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: how}}})
 					if err != nil {
@@ -268,7 +268,7 @@ func TestStaleTail(t *testing.T) {
 						if err := zarr.Write(t.Context(), a, selection.Box{{from, to}}, want[from:to]); err != nil {
 							t.Fatal(err)
 						}
-						for _, r := range []*zarr.Array{a, must(h.OpenArray(t.Context(), "a", &zarr.Options{Shards: zarr.Shards{Gap: -1}}))} {
+						for _, r := range []*zarr.Array{a, must(h.At("a").OpenArray(t.Context(), &zarr.Options{Shards: zarr.Shards{Gap: -1}}))} {
 							for k := range int64(8) {
 								b, err := zarr.Read[int32](t.Context(), r, selection.Box{{k * inner, k*inner + 3}})
 								if err != nil || !slices.Equal(b.Data, want[k*inner:k*inner+3]) {
@@ -305,15 +305,15 @@ func TestStaleIndexOfLargeShards(t *testing.T) {
 			"file":        func() store.Store { return openStore(t, t.TempDir()) },
 		} {
 			t.Run(strategy+" in "+kind, func(t *testing.T) {
-				h := zarr.On(newStore())
+				h := zarr.At(newStore(), "")
 				spec := every(n, n)
 				spec.InnerChunks, spec.Codecs = []grid.Cut{grid.Every(inner)}, plain()
 				opt := zarr.Options{Write: true, Shards: zarr.Shards{Strategy: how}, Durability: store.Flush}
-				a, err := h.CreateArray(t.Context(), "a", spec, &zarr.CreateOptions{Options: opt})
+				a, err := h.At("a").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: opt})
 				if err != nil {
 					t.Fatal(err)
 				}
-				b := must(h.OpenArray(t.Context(), "a", &opt))
+				b := must(h.At("a").OpenArray(t.Context(), &opt))
 				want := make([]int32, n)
 				for i, part := range [][2]int64{
 					{0, n}, {0, inner}, {0, inner}, {100, 200}, {2 * inner, 3 * inner}, {0, inner}, {2*inner + 5, 2*inner + 9}, {10, 20}, {9 * inner, n}, {10, 20}, {9*inner + 7, n}, {3, 4},

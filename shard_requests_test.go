@@ -163,13 +163,13 @@ func readFill(from, to int64) func(context.Context, *zarr.Array) error {
 // tenBytes returns an array of ten bytes in shards, as a program that is alone has it.
 func tenBytes(t *testing.T, s store.Store, shards grid.Cut, empty bool) *zarr.Array {
 	t.Helper()
-	h := zarr.On(s)
-	_, err := h.CreateArray(t.Context(), "a", zarr.Spec{
+	h := zarr.At(s, "")
+	_, err := h.At("a").CreateArray(t.Context(), zarr.Spec{
 		Shape: []int64{10}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(2)},
 		Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, nil)
 	open := func() (*zarr.Array, error) {
-		return h.OpenArray(t.Context(), "a", &zarr.Options{Write: true, SingleWriter: true, Concurrency: 1})
+		return h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true, SingleWriter: true, Concurrency: 1})
 	}
 	a, openErr := open()
 	if err == nil && openErr == nil && !empty {
@@ -217,8 +217,8 @@ func TestShardRequests(t *testing.T) {
 // with inner chunks of 64 KiB that are not compressed, as one who just came has it.
 func largeShards(t *testing.T, s store.Store, atStart bool, opt zarr.Options) *zarr.Array {
 	t.Helper()
-	h := zarr.On(s)
-	a, err := h.CreateArray(t.Context(), "a", zarr.Spec{
+	h := zarr.At(s, "")
+	a, err := h.At("a").CreateArray(t.Context(), zarr.Spec{
 		Shape: []int64{2 << 20}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(16 << 10)},
 		Codecs: plain(), IndexAtStart: atStart,
 	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
@@ -229,7 +229,7 @@ func largeShards(t *testing.T, s store.Store, atStart bool, opt zarr.Options) *z
 		t.Fatal(err)
 	}
 	opt.Write, opt.SingleWriter, opt.Concurrency = true, true, 1
-	if a, err = h.OpenArray(t.Context(), "a", &opt); err != nil {
+	if a, err = h.At("a").OpenArray(t.Context(), &opt); err != nil {
 		t.Fatal(err)
 	}
 	return a

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/bytescodec"
@@ -45,8 +46,8 @@ func TestInnerGrids(t *testing.T) {
 			spec.InnerChunks = append(spec.InnerChunks, grid.Edges(lengths...))
 		}
 		opt := drawOptions(t)
-		h := zarr.On(memstore.New())
-		a, err := h.CreateArray(ctx, "", spec, &zarr.CreateOptions{Options: opt})
+		h := zarr.At(memstore.New(), "")
+		a, err := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,12 +61,12 @@ func TestInnerGrids(t *testing.T) {
 			strided.Copy(m.part(at[0], at[1], at[2]), strided.Contiguous(data, at[1], m.size))
 			compare(t, a, m)
 		}
-		if a, err = h.OpenArray(ctx, "", &opt); err != nil {
+		if a, err = h.At("").OpenArray(ctx, &opt); err != nil {
 			t.Fatal(err)
 		}
 		compare(t, a, m)
 		checkInner(t, a, m)
-		if _, err := h.OpenArray(ctx, "", nil); !errors.Is(err, zarr.ErrUnsupported) {
+		if _, err := h.At("").OpenArray(ctx, nil); !errors.Is(err, zarr.ErrUnsupported) {
 			t.Fatalf("without permission the array opens with %v", err)
 		}
 	})
@@ -118,7 +119,7 @@ func TestInner(t *testing.T) {
 		spec := drawSpec(t)
 		rank := len(spec.Shape)
 		spec.Codecs = drawShards(t, rank, drawCodecs(t, spec.Type, rank))
-		a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, &zarr.CreateOptions{Options: drawOptions(t)})
+		a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, &zarr.CreateOptions{Options: drawOptions(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +139,7 @@ func TestInner(t *testing.T) {
 // shardedAxis creates an array of int32 along one axis.
 func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), zarr.Spec{
 		Shape: []int64{extent}, Type: dtype.Of[int32](), Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(inner)},
 	}, nil)
 	if err != nil {
@@ -271,7 +272,7 @@ func TestRefusedShapes(t *testing.T) {
 func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
 	shards := must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}))
-	a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{60}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, gzipcodec.Extension(1)},
 	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err != nil {
@@ -323,8 +324,8 @@ func TestSharedWriters(t *testing.T) {
 	spec := zarr.Spec{
 		Shape: []int64{8}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 	}
-	h := zarr.On(unversioned{memstore.New()})
-	a, err := h.CreateArray(ctx, "a", spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
+	h := zarr.At(unversioned{memstore.New()}, "")
+	a, err := h.At("a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func TestSharedWriters(t *testing.T) {
 	if got, err := zarr.Read[int32](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int32{0, 0, 1, 1, 2, 2, 3, 3}) {
 		t.Errorf("%v, %v", got.Data, err)
 	}
-	shared, err := h.OpenArray(ctx, "a", &zarr.Options{Write: true, SharedWriters: true})
+	shared, err := h.At("a").OpenArray(ctx, &zarr.Options{Write: true, SharedWriters: true})
 	if err == nil {
 		err = zarr.Write(ctx, shared, selection.Box{{0, 2}}, []int32{1, 1})
 	}
@@ -345,7 +346,7 @@ func TestSharedWriters(t *testing.T) {
 	}
 	for _, s := range []store.Store{memstore.New(), openStore(t, t.TempDir())} {
 		opt := &zarr.CreateOptions{Options: zarr.Options{SharedWriters: true}}
-		if _, err := zarr.On(s).CreateArray(ctx, "a", spec, opt); err != nil {
+		if _, err := zarr.At(s, "a").CreateArray(ctx, spec, opt); err != nil {
 			t.Error(err)
 		}
 	}

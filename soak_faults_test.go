@@ -28,9 +28,9 @@ type faulty struct {
 	quiet  bool // none does
 	faults *int
 
-	open  func() *zarr.Hierarchy // over the faults
-	sound *zarr.Hierarchy        // below them
-	array *zarr.Array            // opened over the faults
+	open  func() *zarr.Location // over the faults
+	sound *zarr.Location        // below them
+	array *zarr.Array           // opened over the faults
 	rows  []int32
 	attr  string
 }
@@ -50,18 +50,18 @@ func (f *faulty) fault() error {
 // onDisk is a faulty array in files.
 func (f *faulty) onDisk() {
 	disk := vfs.NewDisk()
-	f.sound = zarr.On(filestore.On(disk, nil))
-	f.open = func() *zarr.Hierarchy {
-		return zarr.On(filestore.On(vfs.Hook(disk, func(vfs.Op) error { return f.fault() }), nil))
+	f.sound = zarr.At(filestore.On(disk, nil), "")
+	f.open = func() *zarr.Location {
+		return zarr.At(filestore.On(vfs.Hook(disk, func(vfs.Op) error { return f.fault() }), nil), "")
 	}
 }
 
 // onObjects is a faulty array in an object store without locks, which loses answers, too.
 func (f *faulty) onObjects() {
 	s := memstore.New()
-	f.sound = zarr.On(storetest.Conditional(s, storetest.Hooks{}))
-	f.open = func() *zarr.Hierarchy {
-		return zarr.On(storetest.Conditional(s, storetest.Hooks{
+	f.sound = zarr.At(storetest.Conditional(s, storetest.Hooks{}), "")
+	f.open = func() *zarr.Location {
+		return zarr.At(storetest.Conditional(s, storetest.Hooks{
 			Before: func(context.Context, storetest.Op) error { return f.fault() },
 			After: func(_ storetest.Op, err error) error {
 				if lost := f.fault(); err == nil {
@@ -69,7 +69,7 @@ func (f *faulty) onObjects() {
 				}
 				return err
 			},
-		}))
+		}), "")
 	}
 }
 
@@ -78,7 +78,7 @@ func (f *faulty) begin(t *testing.T, spec zarr.Spec) {
 	t.Helper()
 	f.rows, f.attr = numbers(1, int32(spec.Shape[0])), "0"
 	spec.Attributes = map[string]int{"n": 0}
-	a, err := f.sound.CreateArray(t.Context(), "g/a", spec, nil)
+	a, err := f.sound.At("g/a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, f.rows)
 	}
@@ -99,7 +99,7 @@ func (f *faulty) reopen(t *testing.T) {
 // found reads what is there, below the faults.
 func (f *faulty) found(t *testing.T, label string) (rows []int32, attr string) {
 	t.Helper()
-	a, err := f.sound.OpenArray(t.Context(), "g/a", nil)
+	a, err := f.sound.At("g/a").OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -170,7 +170,7 @@ func (f *faulty) read(t *testing.T, label string) {
 	a := f.array
 	if f.r.IntN(2) == 0 {
 		var err error
-		if a, err = f.open().OpenArray(t.Context(), "g/a", nil); err != nil {
+		if a, err = f.open().At("g/a").OpenArray(t.Context(), nil); err != nil {
 			wantFault(t, err, label+", opening")
 			return
 		}

@@ -40,7 +40,7 @@ func acknowledgeInChild(args []string) error {
 		return err
 	}
 	ctx := context.Background()
-	a, err := opened(ctx, zarr.On(s))
+	a, err := opened(ctx, zarr.At(s, ""))
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *soakTally) live(t *testing.T, dir string, writer int, d doom) (told int
 func (c *soakTally) round(t *testing.T, spec zarr.Spec, seed uint64) {
 	const slots, lives = 3, 4
 	dir := t.TempDir()
-	h := zarr.On(openStore(t, dir))
+	h := zarr.At(openStore(t, dir), "")
 	startArray(t, h, spec)
 	told := make([]int, 1+slots*lives)
 	var writers, readers errgroup.Group

@@ -118,26 +118,26 @@ func contents(t *testing.T, s store.Store) map[string][]byte {
 func halfway(t *testing.T, n int, consolidated bool) *sample {
 	t.Helper()
 	ctx, m := t.Context(), memstore.New()
-	h := zarr.On(storetest.Conditional(m, storetest.Hooks{}))
-	g := must(h.CreateGroup(ctx, "", map[string]int{"x": 1}, nil))
+	h := zarr.At(storetest.Conditional(m, storetest.Hooks{}), "")
+	g := must(h.At("").CreateGroup(ctx, map[string]int{"x": 1}, nil))
 	specs := []zarr.Spec{shardsOf8(3), edges(1, 2), edges(3)}
 	for i, name := range []string{"a", "b", "c"} {
-		must(g.CreateArray(ctx, name, specs[i], nil))
+		must(g.At(name).CreateArray(ctx, specs[i], nil))
 	}
 	if consolidated {
 		if err := g.Consolidate(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := must(h.OpenArray(ctx, "c", &zarr.Options{Write: true}))
+	c := must(h.At("c").OpenArray(ctx, &zarr.Options{Write: true}))
 	must(c.Reserve(ctx, 0, 8, 8))
 	calls := 0
-	dying := zarr.On(storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+	dying := zarr.At(storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
 		if calls++; calls > n {
 			return storetest.ErrCrashed
 		}
 		return nil
-	}}))
+	}}), "")
 	err := appendToBoth(ctx, dying)
 	if err == nil {
 		return nil
@@ -145,8 +145,8 @@ func halfway(t *testing.T, n int, consolidated bool) *sample {
 	return newSample(fmt.Sprintf("died after %d, consolidated %v", n, consolidated), contents(t, m))
 }
 
-func appendToBoth(ctx context.Context, h *zarr.Hierarchy) error {
-	g, err := h.OpenGroup(ctx, "", &zarr.Options{Write: true, Concurrency: 1})
+func appendToBoth(ctx context.Context, h *zarr.Location) error {
+	g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1})
 	if err != nil {
 		return err
 	}
@@ -312,10 +312,10 @@ func (e *explorer) options() *zarr.Options {
 
 // all opens the root, and what is below it.
 func (e *explorer) all(s store.Store) {
-	h := zarr.On(s)
-	n, err := h.Open(e.ctx, "", e.options())
+	h := zarr.At(s, "")
+	n, err := h.At("").Open(e.ctx, e.options())
 	if e.note(err); err != nil {
-		_, err = h.Metadata(e.ctx, "", e.options())
+		_, err = h.At("").Metadata(e.ctx, e.options())
 		e.note(err)
 		return
 	}
@@ -333,7 +333,7 @@ func (e *explorer) all(s store.Store) {
 		if members++; members > 100 {
 			break
 		}
-		if a, err := g.OpenArray(e.ctx, m.Path, nil); err == nil && arrays < 4 {
+		if a, err := g.At(m.Path).OpenArray(e.ctx, nil); err == nil && arrays < 4 {
 			arrays++
 			e.array(a)
 		}

@@ -25,7 +25,7 @@ import (
 // each written whole with one number, and rows behind them that come and go. The log only
 // grows, by batches that say whose they are.
 type together struct {
-	h          *zarr.Hierarchy
+	h          *zarr.Location
 	board, log *zarr.Array // that all share
 	operations atomic.Int64
 	streamed   atomic.Int64
@@ -42,11 +42,11 @@ const (
 
 func newTogether(t *testing.T, s store.Store, board, log zarr.Spec) *together {
 	t.Helper()
-	w := &together{h: zarr.On(s), next: map[int]int{0: 1}}
+	w := &together{h: zarr.At(s, ""), next: map[int]int{0: 1}}
 	opt := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
 	board.Attributes = map[string]int{"n": 0, "twice": 0}
-	w.board = must(w.h.CreateArray(t.Context(), "board", board, opt))
-	w.log = must(w.h.CreateArray(t.Context(), "log", log, opt))
+	w.board = must(w.h.At("board").CreateArray(t.Context(), board, opt))
+	w.log = must(w.h.At("log").CreateArray(t.Context(), log, opt))
 	if err := zarr.Write(t.Context(), w.log, nil, batchOf(0, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func (w *together) pick(ctx context.Context, r *rand.Rand, shared *zarr.Array, p
 	if r.IntN(3) > 0 {
 		return shared, nil
 	}
-	return w.h.OpenArray(ctx, path, &zarr.Options{Write: true, Durability: store.Flush})
+	return w.h.At(path).OpenArray(ctx, &zarr.Options{Write: true, Durability: store.Flush})
 }
 
 // step is one operation of a goroutine that is the only one with its number.
@@ -209,7 +209,7 @@ func streamBatch(ctx context.Context, a *zarr.Array, rows []int32) error {
 }
 
 func (w *together) rows(ctx context.Context) ([]int32, error) {
-	a, err := w.h.OpenArray(ctx, "log", nil)
+	a, err := w.h.At("log").OpenArray(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestForeignTails(t *testing.T) {
 				if fenced {
 					s = conditional(s)
 				}
-				a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true})
+				a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true})
 				if err != nil {
 					t.Fatal(name, err)
 				}
@@ -107,7 +107,7 @@ func TestLeftovers(t *testing.T) {
 				if fenced {
 					s = conditional(s)
 				}
-				a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+				a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 				if err == nil {
 					err = zarr.Write(ctx, a, nil, numbers(1, 3))
 				}
@@ -144,7 +144,7 @@ func TestLeftovers(t *testing.T) {
 // the array: none of them is there afterwards, whoever makes the array grow next.
 func TestAppendOverTail(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "fenced": conditional(memstore.New())} {
-		a, err := zarr.On(s).CreateArray(t.Context(), "a", raw(every(2, 4)), nil)
+		a, err := zarr.At(s, "a").CreateArray(t.Context(), raw(every(2, 4)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

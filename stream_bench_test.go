@@ -132,7 +132,7 @@ func benchStream(b *testing.B, where string, spec zarr.Spec, size int64, run fun
 			defer local.Close()
 			s = local
 		}
-		a, err := zarr.On(s).CreateArray(ctx, fmt.Sprint("a", i), spec, nil)
+		a, err := zarr.At(s, fmt.Sprint("a", i)).CreateArray(ctx, spec, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

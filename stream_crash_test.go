@@ -21,9 +21,9 @@ func shardsOf8(extent int64) zarr.Spec {
 
 // streamed is a change that writes so many rows at a time from the number behind the
 // array's on, and makes a checkpoint after each where that is negative.
-func streamed(opt *zarr.StreamOptions, strategy codec.Strategy, rows ...int32) func(context.Context, *zarr.Hierarchy) error {
-	return func(ctx context.Context, h *zarr.Hierarchy) error {
-		a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: strategy}})
+func streamed(opt *zarr.StreamOptions, strategy codec.Strategy, rows ...int32) func(context.Context, *zarr.Location) error {
+	return func(ctx context.Context, h *zarr.Location) error {
+		a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: strategy}})
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func TestStreamMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			a, err := zarr.On(s).CreateArray(ctx, "a", images(side, planes), nil)
+			a, err := zarr.At(s, "a").CreateArray(ctx, images(side, planes), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func heap() int64 {
 // an axis that is not the first.
 func TestStreamLongChunk(t *testing.T) {
 	const row, planes = 1 << 20, 12
-	a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "a", zarr.Spec{
+	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{
 		Shape: []int64{2, 0, row}, Type: dtype.Of[uint8](), Codecs: plain(), Chunks: []grid.Cut{grid.Every(2), grid.Every(planes), grid.Every(row)},
 	}, nil)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
@@ -52,7 +53,7 @@ func drawStream(t *rapid.T, a grid.Axis) *zarr.StreamOptions {
 // streamModel is an array that is streamed to, and what it is to hold: what was
 // published, and what was written.
 type streamModel struct {
-	h    *zarr.Hierarchy
+	h    *zarr.Location
 	opt  zarr.Options
 	a    *zarr.Array
 	s    *zarr.Stream
@@ -70,10 +71,10 @@ func TestStreamModel(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(rt, "without locks") == 0 {
 			s = storetest.Conditional(memstore.New(), storetest.Hooks{})
 		}
-		m := &streamModel{h: zarr.On(s), opt: drawOptions(rt)}
+		m := &streamModel{h: zarr.At(s, ""), opt: drawOptions(rt)}
 		var spec zarr.Spec
 		spec, m.axis = drawStreamSpec(rt)
-		a, err := m.h.CreateArray(context.Background(), "a", spec, &zarr.CreateOptions{Options: m.opt})
+		a, err := m.h.At("a").CreateArray(context.Background(), spec, &zarr.CreateOptions{Options: m.opt})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -93,7 +94,7 @@ func TestStreamModel(t *testing.T) {
 // begin opens the array and a stream, without a look at what the last one holds.
 func (m *streamModel) begin(t *rapid.T) {
 	var err error
-	if m.a, err = m.h.OpenArray(context.Background(), "a", &m.opt); err != nil {
+	if m.a, err = m.h.At("a").OpenArray(context.Background(), &m.opt); err != nil {
 		t.Fatal(err)
 	}
 	o := drawStream(t, m.a.Grid().Axis(m.axis))
@@ -146,7 +147,7 @@ func (m *streamModel) agree(t *rapid.T) {
 // compare reads the array as the stream's program sees it, and as another one does.
 func (m *streamModel) compare(t *rapid.T) {
 	compare(t, m.a, m.visible)
-	other, err := m.h.OpenArray(context.Background(), "a", &m.opt)
+	other, err := m.h.At("a").OpenArray(context.Background(), &m.opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ const planeLen = 24
 // streaming creates an array with the numbers from 1 on and a stream to it.
 func streaming(t *testing.T, s store.Store, spec zarr.Spec, opt *zarr.StreamOptions) (*zarr.Array, *zarr.Stream) {
 	t.Helper()
-	a, err := zarr.On(s).CreateArray(t.Context(), "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, numbers(1, int32(count(spec.Shape))))
 	}
@@ -79,7 +79,7 @@ func feed(t *testing.T, s *zarr.Stream, total, atOnce int32) {
 // wantNumbers expects an array to hold the numbers from 1 on, in so many planes.
 func wantNumbers(t *testing.T, s store.Store, planes int32) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(s).OpenArray(t.Context(), "a", &zarr.Options{Write: true})
+	a, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestStreamRefused(t *testing.T) {
 		{"no room for a chunk", within(stack(), 1<<63-2, 4, 6), 0, zarr.StreamOptions{}, zarr.ErrOverflow, "overflow", []string{"axis 0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", tt.spec, nil)
+			a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, tt.spec, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,7 +269,7 @@ func TestStreamRefused(t *testing.T) {
 	if stream.Next() != 0 || stream.Stats().Held != 0 {
 		t.Errorf("next %d, %+v", stream.Next(), stream.Stats())
 	}
-	reader, err := zarr.On(s).OpenArray(ctx, "a", nil)
+	reader, err := zarr.At(s, "a").OpenArray(ctx, nil)
 	if err == nil {
 		_, err = reader.Stream(ctx, 0, nil)
 	}
@@ -288,7 +288,7 @@ func TestStreamOvertaken(t *testing.T) {
 		says string
 	}{
 		{"another stream", func(ctx context.Context, s store.Store, a *zarr.Array) error {
-			other, err := zarr.On(s).OpenArray(ctx, "a", &zarr.Options{Write: true})
+			other, err := zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				return err
 			}
@@ -305,7 +305,7 @@ func TestStreamOvertaken(t *testing.T) {
 		{"replaced", func(ctx context.Context, s store.Store, _ *zarr.Array) error {
 			spec := stack()
 			spec.InnerChunks[1] = grid.Every(4)
-			_, err := zarr.On(s).CreateArray(ctx, "a", spec, &zarr.CreateOptions{Overwrite: true})
+			_, err := zarr.At(s, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
 			return err
 		}, "replaced"},
 	} {
@@ -384,7 +384,7 @@ func TestStreamInnerGrid(t *testing.T) {
 		for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append} {
 			spec.Type = dtype.Of[int32]()
 			opt := zarr.Options{Write: true, Experimental: zarr.Experimental{InnerChunks: true}, Shards: zarr.Shards{Strategy: strategy}}
-			a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "a", spec, &zarr.CreateOptions{Options: opt})
+			a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: opt})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -417,7 +417,7 @@ func TestConcurrentStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open()
-			if _, err := zarr.On(s).CreateArray(t.Context(), "a", shardsOf8(0), nil); err != nil {
+			if _, err := zarr.At(s, "a").CreateArray(t.Context(), shardsOf8(0), nil); err != nil {
 				t.Fatal(err)
 			}
 			var all errgroup.Group
@@ -442,7 +442,7 @@ func TestConcurrentStreams(t *testing.T) {
 			if err := all.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			a, err := zarr.On(s).OpenArray(t.Context(), "a", nil)
+			a, err := zarr.At(s, "a").OpenArray(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -465,7 +465,7 @@ func TestConcurrentStreams(t *testing.T) {
 
 // streamOnce is a program that opens a stream, writes and closes it.
 func streamOnce(ctx context.Context, s store.Store, rows []int32) error {
-	a, err := zarr.On(s).OpenArray(ctx, "a", &zarr.Options{Write: true})
+	a, err := zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		return err
 	}

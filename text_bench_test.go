@@ -29,7 +29,7 @@ func BenchmarkText(b *testing.B) {
 			if inner != nil && chunk == 1000 {
 				continue
 			}
-			a, err := zarr.On(memstore.New()).CreateArray(b.Context(), "", zarr.Spec{
+			a, err := zarr.At(memstore.New(), "").CreateArray(b.Context(), zarr.Spec{
 				Shape: []int64{count}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(chunk)}, InnerChunks: inner,
 				Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
 			}, nil)

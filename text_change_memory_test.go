@@ -47,7 +47,7 @@ func elementsInOne(t *testing.T, values [][]byte, sharded bool) *zarr.Array {
 	if sharded {
 		spec.InnerChunks = spec.Chunks
 	}
-	a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "", spec, nil)
+	a, err := zarr.At(memstore.New(), "").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, values)
 	}

@@ -59,7 +59,7 @@ func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *
 	if sharded {
 		spec.InnerChunks = []grid.Cut{grid.Every(1)}
 	}
-	a, err := zarr.On(s).CreateArray(ctx, "", spec, nil)
+	a, err := zarr.At(s, "").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *
 			t.Fatal(err)
 		}
 	}
-	if a, err = zarr.On(s).OpenArray(ctx, "", opt); err != nil {
+	if a, err = zarr.At(s, "").OpenArray(ctx, opt); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -178,7 +178,7 @@ func TestLimitsOfText(t *testing.T) {
 // TestClaimOfText refuses a short frame that claims to be long, at once.
 func TestClaimOfText(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)}, Format: 2,
 		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
 	}, nil)

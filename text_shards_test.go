@@ -25,7 +25,7 @@ func TestTextOfNestedShards(t *testing.T) {
 	spec := zarr.Spec{Shape: []int64{0}, Type: must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(16)}, Codecs: []metadata.Extension{inner}}
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		a := must(zarr.On(memstore.New()).CreateArray(t.Context(), "", spec, nil))
+		a := must(zarr.At(memstore.New(), "").CreateArray(t.Context(), spec, nil))
 		var want []string
 		for range 12 {
 			more := make([]string, 1+r.IntN(5))

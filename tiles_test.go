@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -31,7 +32,7 @@ func empty(t interface {
 }, fill string, shape []int64, cuts ...grid.Cut) *zarr.Array {
 	t.Helper()
 	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts, FillValue: zarr.FillJSON(fill)}
-	a, err := zarr.On(memstore.New()).CreateArray(context.Background(), "", spec, nil)
+	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,10 +144,10 @@ func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 func TestHugeUnlisted(t *testing.T) {
 	ctx, s := endless(t), memstore.New()
 	spec := zarr.Spec{Shape: []int64{quintillion}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(1)}}
-	if _, err := zarr.On(s).CreateArray(ctx, "", spec, nil); err != nil {
+	if _, err := zarr.At(s, "").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}
-	a, err := zarr.On(unlisted{s}).OpenArray(ctx, "", nil)
+	a, err := zarr.At(unlisted{s}, "").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

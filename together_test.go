@@ -43,7 +43,7 @@ func both(data ...int32) joint {
 // single appends to x.
 func single(data ...int32) joint {
 	return joint{fmt.Sprint("x ", data), func(ctx context.Context, g *zarr.Group, _ func(pair)) error {
-		a, err := g.OpenArray(ctx, "x", nil)
+		a, err := g.At("x").OpenArray(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func looks(times int) joint {
 
 // shown returns what the consolidated metadata of a group shows.
 func shown(ctx context.Context, g *zarr.Group) (p pair, err error) {
-	if g, err = g.OpenGroup(ctx, "", &zarr.Options{Concurrency: 1}); err != nil {
+	if g, err = g.At("").OpenGroup(ctx, &zarr.Options{Concurrency: 1}); err != nil {
 		return p, err
 	}
 	for m, err := range g.Members(ctx, false) {
@@ -90,12 +90,12 @@ func shown(ctx context.Context, g *zarr.Group) (p pair, err error) {
 // setPair makes the group in a new store.
 func setPair(s store.Store) (pair, error) {
 	ctx, p := context.Background(), pair{numbers(1, 5), numbers(1, 5)}
-	g, err := zarr.On(s).CreateGroup(ctx, "g", nil, nil)
+	g, err := zarr.At(s, "g").CreateGroup(ctx, nil, nil)
 	for name, spec := range map[string]zarr.Spec{"x": every(5, 4), "y": edges(2, 3)} {
 		var a *zarr.Array
 		spec.Codecs = plain()
 		if err == nil {
-			a, err = g.CreateArray(ctx, name, spec, nil)
+			a, err = g.At(name).CreateArray(ctx, spec, nil)
 		}
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, p.x)
@@ -129,7 +129,7 @@ func possible(p pair, acts []joint, fates []fate, see func(p pair, whole bool) b
 
 // programGroup opens the group as one program has it.
 func programGroup(s store.Store, place string) (*zarr.Group, error) {
-	return zarr.On(s).OpenGroup(context.Background(), place, &zarr.Options{Write: true, Concurrency: 1})
+	return zarr.At(s, place).OpenGroup(context.Background(), &zarr.Options{Write: true, Concurrency: 1})
 }
 
 // playJoint runs programs on one group and judges what comes of it.
@@ -191,7 +191,7 @@ func (r *run) jointFates(acts []joint) (fates []fate, told []string, err error) 
 // program has come, and that this one finds all arrays grown or none.
 func judgeJoint(s store.Store, place string, was pair, acts []joint, fates []fate, saw []pair) error {
 	ctx := context.Background()
-	g, err := zarr.On(s).OpenGroup(ctx, place, &zarr.Options{Write: true, Concurrency: 1})
+	g, err := zarr.At(s, place).OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1})
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func judgeJoint(s store.Store, place string, was pair, acts []joint, fates []fat
 			return fmt.Errorf("the consolidated metadata showed %v", p)
 		}
 	}
-	if _, err := g.OpenArray(ctx, "y", nil); err != nil { // the next opening for writing finishes what is to be finished
+	if _, err := g.At("y").OpenArray(ctx, nil); err != nil { // the next opening for writing finishes what is to be finished
 		return err
 	}
 	is, err := stored(ctx, g)
@@ -231,7 +231,7 @@ func judgeJoint(s store.Store, place string, was pair, acts []joint, fates []fat
 // stored returns what the arrays hold.
 func stored(ctx context.Context, g *zarr.Group) (p pair, err error) {
 	for name, rows := range map[string]*[]int32{"x": &p.x, "y": &p.y} {
-		a, err := g.OpenArray(ctx, name, &zarr.Options{Concurrency: 1})
+		a, err := g.At(name).OpenArray(ctx, &zarr.Options{Concurrency: 1})
 		if err != nil {
 			return p, err
 		}

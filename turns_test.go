@@ -23,7 +23,7 @@ import (
 // value: a wrapper of one with functions.
 func TestStoreThatCannotBeCompared(t *testing.T) {
 	s := struct{ storetest.ObjectStore }{storetest.Conditional(memstore.New(), storetest.Hooks{})}
-	a, err := zarr.On(s).CreateArray(t.Context(), "", every(6, 4), nil)
+	a, err := zarr.At(s, "").CreateArray(t.Context(), every(6, 4), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, selection.Box{{3, 6}}, numbers(1, 3))
 	}
@@ -67,7 +67,7 @@ func TestWriteWaitsForAppend(t *testing.T) {
 		order = append(order, op.Key.String())
 		return nil
 	}})
-	made, err := zarr.On(s).CreateArray(t.Context(), "a", every(4, 4), nil)
+	made, err := zarr.At(s, "a").CreateArray(t.Context(), every(4, 4), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestLockIsShared(t *testing.T) {
 		return nil
 	}})
 	spec := zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
-	made, err := zarr.On(l).CreateArray(t.Context(), "a", spec, nil)
+	made, err := zarr.At(l, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestTurnsEnd(t *testing.T) {
 		}
 		return nil
 	}})
-	first, err := zarr.On(s).CreateArray(t.Context(), "a", every(4, 4), nil)
+	first, err := zarr.At(s, "a").CreateArray(t.Context(), every(4, 4), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestTurnsEnd(t *testing.T) {
 		},
 		"append": func(ctx context.Context, a *zarr.Array) error { return zarr.Append(ctx, a, 0, numbers(5, 4), nil) },
 	} {
-		a, err := zarr.On(s).OpenArray(t.Context(), "a", &zarr.Options{Write: true, Locking: store.Locking{Timeout: time.Millisecond}})
+		a, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Locking: store.Locking{Timeout: time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
 		}

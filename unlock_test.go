@@ -65,7 +65,7 @@ func TestUnlock(t *testing.T) {
 	for _, tt := range unlocks {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, s := t.Context(), newTally()
-			a, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Shape: tt.shape, Type: dtype.Of[int32](), Chunks: tt.cuts, Codecs: plain()}, nil)
+			a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: tt.shape, Type: dtype.Of[int32](), Chunks: tt.cuts, Codecs: plain()}, nil)
 			data := numbers(1, int32(count(tt.shape)))
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, data)
@@ -121,7 +121,7 @@ func TestUnlockThenAppend(t *testing.T) {
 			if fenced {
 				s = conditional(s)
 			}
-			a, err := zarr.On(s).CreateArray(ctx, "a", raw(every(6, 4)), nil)
+			a, err := zarr.At(s, "a").CreateArray(ctx, raw(every(6, 4)), nil)
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, numbers(1, 6))
 			}

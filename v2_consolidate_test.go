@@ -19,13 +19,13 @@ import (
 func TestConsolidatedFollowsV2(t *testing.T) {
 	for name, s := range map[string]store.Store{"memory": memstore.New(), "fenced": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
-			ctx, h := t.Context(), zarr.On(s)
-			a, err := h.CreateArray(ctx, "deep/two", annotated(every(6, 4)), nil)
+			ctx, h := t.Context(), zarr.At(s, "")
+			a, err := h.At("deep/two").CreateArray(ctx, annotated(every(6, 4)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, path := range []string{"deep", ""} {
-				g, err := h.OpenGroup(ctx, path, &zarr.Options{Write: true})
+				g, err := h.At(path).OpenGroup(ctx, &zarr.Options{Write: true})
 				if err == nil {
 					err = errors.Join(g.Consolidate(ctx), g.Consolidate(ctx))
 				}
@@ -33,7 +33,7 @@ func TestConsolidatedFollowsV2(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			deep, err := h.OpenGroup(ctx, "deep", &zarr.Options{Write: true})
+			deep, err := h.At("deep").OpenGroup(ctx, &zarr.Options{Write: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,14 +59,14 @@ func TestConsolidatedFollowsV2(t *testing.T) {
 					t.Errorf("%s has the attributes %d times", key, got)
 				}
 			}
-			if _, err := deep.CreateArray(ctx, "more/three", zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}, nil); err != nil {
+			if _, err := deep.At("more/three").CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}, nil); err != nil {
 				t.Fatal(err)
 			}
 			want := []string{"group deep", "group deep/more", "array deep/more/three", "array deep/two"}
 			if got := members(t, h, "", true); !slices.Equal(got, want) {
 				t.Errorf("after creation %q, want %q", got, want)
 			}
-			if err := h.Delete(ctx, "deep/more", &zarr.Options{Write: true}); err != nil {
+			if err := h.At("deep/more").Delete(ctx, &zarr.Options{Write: true}); err != nil {
 				t.Fatal(err)
 			}
 			if got := members(t, h, "deep", true); !slices.Equal(got, []string{"array two"}) {
@@ -83,8 +83,8 @@ func TestConsolidatedFollowsV2(t *testing.T) {
 // array and one that is not known: the others are read.
 func TestConsolidatedNeighboursV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	h := zarr.On(s)
-	a, err := h.CreateArray(ctx, "good", asV2(every(6, 4)), nil)
+	h := zarr.At(s, "")
+	a, err := h.At("good").CreateArray(ctx, asV2(every(6, 4)), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbers(1, 6))
 	}
@@ -94,7 +94,7 @@ func TestConsolidatedNeighboursV2(t *testing.T) {
 	good := valueAt(t, s, "good/.zarray")
 	put(t, s, ".zmetadata", `{"zarr_consolidated_format":1,"metadata":{".zgroup":{"zarr_format":2},"bad/.zarray":[1],"good/.zarray":`+good+
 		`,"strange/.zarray":`+strings.Replace(good, `"<i4"`, `"<i3"`, 1)+`}}`)
-	g, err := h.OpenGroup(ctx, "", nil)
+	g, err := h.At("").OpenGroup(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,14 @@ func TestConsolidatedNeighboursV2(t *testing.T) {
 // is.
 func TestStaleV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	h := zarr.On(s)
-	a, err := h.CreateArray(ctx, "a", asV2(every(6, 4)), nil)
+	h := zarr.At(s, "")
+	a, err := h.At("a").CreateArray(ctx, asV2(every(6, 4)), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbers(1, 6))
 	}
 	var g *zarr.Group
 	if err == nil {
-		g, err = h.OpenGroup(ctx, "", &zarr.Options{Write: true})
+		g, err = h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
 	}
 	if err == nil {
 		err = g.Consolidate(ctx)
@@ -149,8 +149,8 @@ func TestStaleV2(t *testing.T) {
 func TestCreateHierarchy(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		ctx, s := t.Context(), memstore.New()
-		h := zarr.On(s)
-		g, err := h.CreateGroup(ctx, "top", nil, &zarr.CreateOptions{Format: format})
+		h := zarr.At(s, "")
+		g, err := h.At("top").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format})
 		if err == nil {
 			err = g.Consolidate(ctx)
 		}
@@ -160,7 +160,7 @@ func TestCreateHierarchy(t *testing.T) {
 		nodes := map[string]zarr.NodeSpec{
 			"x/y/a": every(6, 4), "x": zarr.GroupSpec{Attributes: map[string]any{"k": 1.5}}, "b": every(3, 2), "x/c": zarr.GroupSpec{},
 		}
-		created, err := g.CreateHierarchy(ctx, nodes, nil)
+		created, err := g.At("").Create(ctx, nodes, nil)
 		if err != nil || len(created) != 4 {
 			t.Fatal(created, err)
 		}
@@ -176,7 +176,7 @@ func TestCreateHierarchy(t *testing.T) {
 		if got := members(t, h, "top", true); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if x, err := h.OpenGroup(ctx, "top/x", nil); err != nil || compact(x.Attributes()) != `{"k":1.5}` {
+		if x, err := h.At("top/x").OpenGroup(ctx, nil); err != nil || compact(x.Attributes()) != `{"k":1.5}` {
 			t.Error(x, err)
 		}
 		before := storedKeys(t, s)
@@ -185,14 +185,14 @@ func TestCreateHierarchy(t *testing.T) {
 			"below an array to be": {"new": every(3, 2), "new/c": zarr.GroupSpec{}}, "another format": {"new": zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8](), Format: 5 - format}},
 			"not valid": {"new": zarr.GroupSpec{}, "d": zarr.Spec{}}, "nothing": {"new": nil}, "no path": {"../x": zarr.GroupSpec{}},
 		} {
-			if _, err := g.CreateHierarchy(ctx, nodes, nil); err == nil {
+			if _, err := g.At("").Create(ctx, nodes, nil); err == nil {
 				t.Errorf("%s: created", name)
 			}
 		}
 		if after := storedKeys(t, s); !slices.Equal(before, after) {
 			t.Errorf("%q became %q", before, after)
 		}
-		if _, err := g.CreateHierarchy(ctx, map[string]zarr.NodeSpec{"x": zarr.GroupSpec{}, "x/z": every(3, 2)}, &zarr.CreateOptions{Overwrite: true}); err != nil {
+		if _, err := g.At("").Create(ctx, map[string]zarr.NodeSpec{"x": zarr.GroupSpec{}, "x/z": every(3, 2)}, &zarr.CreateOptions{Overwrite: true}); err != nil {
 			t.Error(err)
 		}
 		if got, want := members(t, h, "top", true), []string{"array b", "group x", "array x/z"}; !slices.Equal(got, want) {
@@ -203,13 +203,13 @@ func TestCreateHierarchy(t *testing.T) {
 
 // TestSpecOf makes arrays like those that there are, from what describes them.
 func TestSpecOf(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(copyStore(t, "rect_shards.zarr"))
-	a, err := h.OpenArray(ctx, "", nil)
+	ctx, h := t.Context(), zarr.At(copyStore(t, "rect_shards.zarr"), "")
+	a, err := h.At("").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]zarr.Spec{"array": a.Spec(), "metadata": must(zarr.SpecOf(a.Metadata()))} {
-		b, err := zarr.On(memstore.New()).CreateArray(ctx, "b", s, nil)
+		b, err := zarr.At(memstore.New(), "b").CreateArray(ctx, s, nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -222,7 +222,7 @@ func TestSpecOf(t *testing.T) {
 	}
 	s := a.Spec()
 	s.Format = 2
-	if _, err := zarr.On(memstore.New()).CreateArray(ctx, "b", s, nil); !errors.Is(err, zarr.ErrUnsupported) {
+	if _, err := zarr.At(memstore.New(), "b").CreateArray(ctx, s, nil); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Error(err)
 	}
 }

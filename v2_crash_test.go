@@ -26,12 +26,12 @@ var crashCasesV2 = []crashCase{
 	{name: "write", spec: asV2(every(6, 4)), loose: true, run: change(func(ctx context.Context, a *zarr.Array) error {
 		return zarr.Write(ctx, a, selection.Box{{0, 5}}, numbers(101, 5))
 	}), expect: holds(101, 102, 103, 104, 105, 6)},
-	{name: "overwrite", spec: annotated(every(6, 4)), gone: true, run: func(ctx context.Context, h *zarr.Hierarchy) error {
-		_, err := h.CreateArray(ctx, "g/a", annotated(every(5, 4)), &zarr.CreateOptions{Overwrite: true})
+	{name: "overwrite", spec: annotated(every(6, 4)), gone: true, run: func(ctx context.Context, h *zarr.Location) error {
+		_, err := h.At("g/a").CreateArray(ctx, annotated(every(5, 4)), &zarr.CreateOptions{Overwrite: true})
 		return err
 	}, expect: func(state) []state { return []state{{shape: []int64{5}, data: make([]int32, 5)}} }},
-	{name: "delete", spec: annotated(every(6, 4)), run: func(ctx context.Context, h *zarr.Hierarchy) error {
-		return h.Delete(ctx, "g", &zarr.Options{Write: true})
+	{name: "delete", spec: annotated(every(6, 4)), run: func(ctx context.Context, h *zarr.Location) error {
+		return h.At("g").Delete(ctx, &zarr.Options{Write: true})
 	}, expect: func(state) []state { return []state{{}} }},
 	{name: "attributes", spec: asV2(every(6, 4)), run: change(func(ctx context.Context, a *zarr.Array) error {
 		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "K"}`), nil })
@@ -124,14 +124,14 @@ func TestFenceV2(t *testing.T) {
 func TestCreateCrashV2(t *testing.T) {
 	oneByOne(t)
 	ctx := context.Background()
-	create := func(h *zarr.Hierarchy, overwrite bool) error {
-		_, err := h.CreateArray(ctx, "g/a", annotated(zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32]()}), &zarr.CreateOptions{Overwrite: overwrite})
+	create := func(h *zarr.Location, overwrite bool) error {
+		_, err := h.At("g/a").CreateArray(ctx, annotated(zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32]()}), &zarr.CreateOptions{Overwrite: overwrite})
 		return err
 	}
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
 		stop, stopped := vfs.StopAt(n)
-		err := create(zarr.On(filestore.On(vfs.Hook(disk, stop), nil)), false)
+		err := create(zarr.At(filestore.On(vfs.Hook(disk, stop), nil), ""), false)
 		if !stopped() {
 			if err != nil || n < 10 {
 				t.Fatal(n, err)
@@ -139,8 +139,8 @@ func TestCreateCrashV2(t *testing.T) {
 			return
 		}
 		for label, image := range disk.Images(uint64(n), randomImages()) {
-			h := zarr.On(filestore.On(image, nil))
-			a, err := h.OpenArray(ctx, "g/a", nil)
+			h := zarr.At(filestore.On(image, nil), "")
+			a, err := h.At("g/a").OpenArray(ctx, nil)
 			if err == nil && compact(a.Attributes()) != `{"k":1}` {
 				t.Fatalf("operation %d, %s: attributes %s", n, label, a.Attributes())
 			}
@@ -159,12 +159,12 @@ func TestTogetherCrashV2(t *testing.T) {
 	ctx := context.Background()
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
-		h := zarr.On(filestore.On(disk, nil))
-		g, err := h.CreateGroup(ctx, "g", nil, &zarr.CreateOptions{Format: 2})
+		h := zarr.At(filestore.On(disk, nil), "")
+		g, err := h.At("g").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: 2})
 		for _, path := range []string{"a", "deep/b"} {
 			var a *zarr.Array
 			if err == nil {
-				a, err = g.CreateArray(ctx, path, every(6, 4), nil)
+				a, err = g.At(path).CreateArray(ctx, every(6, 4), nil)
 			}
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, numbers(1, 6))
@@ -177,11 +177,11 @@ func TestTogetherCrashV2(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop, stopped := vfs.StopAt(n)
-		if g, err = zarr.On(filestore.On(vfs.Hook(disk, stop), nil)).OpenGroup(ctx, "g", &zarr.Options{Write: true, Concurrency: 1}); err == nil {
+		if g, err = zarr.At(filestore.On(vfs.Hook(disk, stop), nil), "g").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1}); err == nil {
 			err = g.Append(ctx, zarr.Add("a", 0, numbers(7, 3), nil), zarr.Add("deep/b", 0, numbers(7, 3), nil))
 		}
 		for label, image := range disk.Images(uint64(n), randomImages()) {
-			checkTogetherV2(t, zarr.On(filestore.On(image, nil)), err == nil, label)
+			checkTogetherV2(t, zarr.At(filestore.On(image, nil), ""), err == nil, label)
 		}
 		if !stopped() {
 			if err != nil || n < 40 {
@@ -192,12 +192,12 @@ func TestTogetherCrashV2(t *testing.T) {
 	}
 }
 
-func checkTogetherV2(t *testing.T, h *zarr.Hierarchy, done bool, label string) {
+func checkTogetherV2(t *testing.T, h *zarr.Location, done bool, label string) {
 	t.Helper()
 	ctx := context.Background()
 	var rows []int64
 	for _, path := range []string{"g/a", "g/deep/b"} {
-		a, err := h.OpenArray(ctx, path, &zarr.Options{Write: true})
+		a, err := h.At(path).OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatalf("%s: %s: %v", label, path, err)
 		}
@@ -207,7 +207,7 @@ func checkTogetherV2(t *testing.T, h *zarr.Hierarchy, done bool, label string) {
 		}
 		rows = append(rows, b.Shape[0])
 	}
-	g, err := h.OpenGroup(ctx, "g", nil)
+	g, err := h.At("g").OpenGroup(ctx, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}

@@ -66,9 +66,9 @@ func TestModelV2(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		spec := drawSpecV2(t)
-		h := zarr.On(memstore.New())
+		h := zarr.At(memstore.New(), "")
 		opt := drawOptions(t)
-		a, err := h.CreateArray(ctx, "group/array", spec, &zarr.CreateOptions{Options: opt})
+		a, err := h.At("group/array").CreateArray(ctx, spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestModelV2(t *testing.T) {
 			},
 			"like": func(t *rapid.T) {
 				s := a.Spec()
-				b, err := h.CreateArray(ctx, "group/like", s, &zarr.CreateOptions{Options: opt, Overwrite: true})
+				b, err := h.At("group/like").CreateArray(ctx, s, &zarr.CreateOptions{Options: opt, Overwrite: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +140,7 @@ func TestModelV2(t *testing.T) {
 				}
 			},
 			"reopen": func(t *rapid.T) {
-				if a, err = h.OpenArray(ctx, "group/array", &opt); err != nil {
+				if a, err = h.At("group/array").OpenArray(ctx, &opt); err != nil {
 					t.Fatal(err)
 				}
 				if compact(a.Attributes()) != compact(attributes) {

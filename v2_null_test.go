@@ -19,7 +19,7 @@ func TestNullFill(t *testing.T) {
 	spec := zarr.Spec{
 		Format: 2, Shape: []int64{10}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3)}, FillValue: zarr.FillJSON(" null "),
 	}
-	a, err := zarr.On(s).CreateArray(ctx, "a", spec, nil)
+	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestNullFillByDefault(t *testing.T) {
 			}
 			spec := c.spec
 			spec.Type, spec.Format = typ, 2
-			a, err := zarr.On(s).CreateArray(ctx, typ.Name(), spec, nil)
+			a, err := zarr.At(s, typ.Name()).CreateArray(ctx, spec, nil)
 			if err != nil {
 				t.Fatal(name, err)
 			}

@@ -42,7 +42,7 @@ func mixedV2(t *testing.T) *memstore.Store {
 // orders of their own.
 func TestFieldOrdersV2(t *testing.T) {
 	ctx, s := t.Context(), mixedV2(t)
-	a, err := zarr.On(s).OpenArray(ctx, "", &zarr.Options{Write: true})
+	a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestFieldOrdersV2(t *testing.T) {
 		t.Errorf("stored %q", got)
 	}
 	like := a.Spec()
-	b, err := zarr.On(memstore.New()).CreateArray(ctx, "like", like, nil)
+	b, err := zarr.At(memstore.New(), "like").CreateArray(ctx, like, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,14 +75,14 @@ func TestFieldOrdersV2(t *testing.T) {
 		t.Errorf("one like it: %v, %v", got, err)
 	}
 	like.Format = 3
-	if _, err := zarr.On(memstore.New()).CreateArray(ctx, "v3", like, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "only format 2 has") {
+	if _, err := zarr.At(memstore.New(), "v3").CreateArray(ctx, like, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "only format 2 has") {
 		t.Errorf("in format 3: %v", err)
 	}
 }
 
 // TestArrayFieldsRefused has arrays of Go that are not what a field is.
 func TestArrayFieldsRefused(t *testing.T) {
-	a, err := zarr.On(mixedV2(t)).OpenArray(t.Context(), "", nil)
+	a, err := zarr.At(mixedV2(t), "").OpenArray(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

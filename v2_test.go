@@ -56,7 +56,7 @@ func TestCreateV2(t *testing.T) {
 		},
 		DimensionNames: []string{"t", "x"}, Attributes: map[string]float64{"k": 1.5},
 	}
-	a, err := zarr.On(s).CreateArray(ctx, "g/a", spec, nil)
+	a, err := zarr.At(s, "g/a").CreateArray(ctx, spec, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbersOf[int16](24))
 	}
@@ -75,7 +75,7 @@ func TestCreateV2(t *testing.T) {
 	if got := compact([]byte(valueAt(t, s, "g/a/.zattrs"))); got != `{"k":1.5,"_ARRAY_DIMENSIONS":["t","x"]}` {
 		t.Errorf("attributes %s", got)
 	}
-	b, err := zarr.On(s).OpenArray(ctx, "g/a", nil)
+	b, err := zarr.At(s, "g/a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestV2Cannot(t *testing.T) {
 		"all dimensions have nam": spec(func(s *zarr.Spec) { s.Shape, s.Chunks, s.DimensionNames = []int64{1, 1}, nil, []string{"a", ""} }),
 	} {
 		store := memstore.New()
-		_, err := zarr.On(store).CreateArray(ctx, "g/a", s, nil)
+		_, err := zarr.At(store, "g/a").CreateArray(ctx, s, nil)
 		if err == nil || !strings.Contains(err.Error(), words) && words != "must be a JSON object" {
 			t.Errorf("%v, want one with %q", err, words)
 		}
@@ -122,8 +122,8 @@ func TestV2Cannot(t *testing.T) {
 			t.Errorf("%s: %q was stored", words, keys)
 		}
 	}
-	h := zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "a", asV2(every(8, 4)), nil)
+	h := zarr.At(memstore.New(), "")
+	a, err := h.At("a").CreateArray(ctx, asV2(every(8, 4)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,34 +138,34 @@ func TestV2Cannot(t *testing.T) {
 // TestFormats creates nodes below groups of both formats: they have the format of the
 // group unless another one is asked for, which is refused.
 func TestFormats(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memstore.New())
+	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	for _, format := range []int{2, 3} {
 		root := map[int]string{2: "two", 3: "three"}[format]
-		h := zarr.On(memstore.New())
-		g, err := h.CreateGroup(ctx, root, map[string]int{"k": 1}, &zarr.CreateOptions{Format: format})
+		h := zarr.At(memstore.New(), "")
+		g, err := h.At(root).CreateGroup(ctx, map[string]int{"k": 1}, &zarr.CreateOptions{Format: format})
 		if err != nil || g.Format() != format || string(g.Attributes()) != `{"k":1}` {
 			t.Fatal(g, err)
 		}
-		a, err := g.CreateArray(ctx, "deep/er/a", every(6, 4), nil)
+		a, err := g.At("deep/er/a").CreateArray(ctx, every(6, 4), nil)
 		if err != nil || a.Format() != format {
 			t.Fatal(a, err)
 		}
-		if b, err := h.CreateArray(ctx, root+"/b", zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int8](), Format: 5 - format}, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if b, err := h.At(root+"/b").CreateArray(ctx, zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int8](), Format: 5 - format}, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Error(b, err)
 		}
-		if c, err := h.CreateGroup(ctx, root+"/deep/c", nil, &zarr.CreateOptions{Format: 5 - format}); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if c, err := h.At(root+"/deep/c").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: 5 - format}); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Error(c, err)
 		}
 		if got, want := members(t, h, root, true), []string{"group deep", "group deep/er", "array deep/er/a"}; !slices.Equal(got, want) {
 			t.Errorf("format %d: %q, want %q", format, got, want)
 		}
-		if _, err := h.CreateArray(ctx, root+"/deep/er/a/b", every(6, 4), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if _, err := h.At(root+"/deep/er/a/b").CreateArray(ctx, every(6, 4), nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("below an array: %v", err)
 		}
-		if _, err := h.CreateArray(ctx, root+"/deep/er/a", every(6, 4), nil); !errors.Is(err, fs.ErrExist) {
+		if _, err := h.At(root+"/deep/er/a").CreateArray(ctx, every(6, 4), nil); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("again: %v", err)
 		}
-		if err := h.Delete(ctx, root, &zarr.Options{Write: true}); err != nil {
+		if err := h.At(root).Delete(ctx, &zarr.Options{Write: true}); err != nil {
 			t.Error(err)
 		}
 		for _, key := range storedKeys(t, h.Store()) {
@@ -174,7 +174,7 @@ func TestFormats(t *testing.T) {
 			}
 		}
 	}
-	if _, err := h.CreateGroup(ctx, "", nil, &zarr.CreateOptions{Format: 1}); !errors.Is(err, zarr.ErrInvalidArgument) {
+	if _, err := h.At("").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: 1}); !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Error(err)
 	}
 }
@@ -182,8 +182,8 @@ func TestFormats(t *testing.T) {
 // TestShadowed opens a node where documents of both formats stand: that of format 3.
 func TestShadowed(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	h := zarr.On(s)
-	a, err := h.CreateArray(ctx, "", every(6, 4), nil)
+	h := zarr.At(s, "")
+	a, err := h.At("").CreateArray(ctx, every(6, 4), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +192,14 @@ func TestShadowed(t *testing.T) {
 	}
 	put(t, s, ".zarray", `{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"<i2","fill_value":0,"order":"C","filters":null,"compressor":null}`)
 	put(t, s, ".zattrs", `{"old":true}`)
-	n, err := h.Open(ctx, "", nil)
+	n, err := h.At("").Open(ctx, nil)
 	if err != nil || n.Format() != 3 || string(n.Attributes()) != "{}" {
 		t.Fatal(n, err)
 	}
 	if names, err := n.Shadowed(ctx); err != nil || !slices.Equal(names, []string{".zarray"}) {
 		t.Error(names, err)
 	}
-	if _, err := h.CreateArray(ctx, "", every(5, 4), &zarr.CreateOptions{Overwrite: true}); err != nil {
+	if _, err := h.At("").CreateArray(ctx, every(5, 4), &zarr.CreateOptions{Overwrite: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := storedKeys(t, s); !slices.Equal(got, []string{"zarr.json"}) {
@@ -212,16 +212,16 @@ func TestShadowed(t *testing.T) {
 // wrote it.
 func TestAttributesV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	h := zarr.On(s)
-	if _, err := h.CreateArray(ctx, "g/a", asV2(every(6, 4)), nil); err != nil {
+	h := zarr.At(s, "")
+	if _, err := h.At("g/a").CreateArray(ctx, asV2(every(6, 4)), nil); err != nil {
 		t.Fatal(err)
 	}
 	set := func(object []byte) ([]byte, error) { return metadata.SetAttribute(object, "n", []byte("1.10e+02")) }
-	a, err := h.OpenArray(ctx, "g/a", &zarr.Options{Write: true})
+	a, err := h.At("g/a").OpenArray(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := h.OpenGroup(ctx, "g", &zarr.Options{Write: true})
+	g, err := h.At("g").OpenGroup(ctx, &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestAttributesV2(t *testing.T) {
 	if err := a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`[1]`), nil }); !errors.Is(err, zarr.ErrInvalidMetadata) {
 		t.Error(err)
 	}
-	if g, err = h.OpenGroup(ctx, "g", nil); err != nil || len(g.Notes()) != 1 {
+	if g, err = h.At("g").OpenGroup(ctx, nil); err != nil || len(g.Notes()) != 1 {
 		t.Error(g, err)
 	}
 	if err := a.UpdateAttributes(ctx, func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "_ARRAY_DIMENSIONS", []byte(`["t"]`)) }); err != nil || !slices.Equal(a.DimensionNames(), []string{"t"}) {
@@ -250,11 +250,11 @@ func TestAttributesV2(t *testing.T) {
 // attributes.
 func TestRefreshV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	a, err := zarr.On(s).CreateArray(ctx, "a", asV2(every(6, 4)), nil)
+	a, err := zarr.At(s, "a").CreateArray(ctx, asV2(every(6, 4)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := zarr.On(s).OpenArray(ctx, "a", &zarr.Options{Write: true})
+	b, err := zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true})
 	if err == nil {
 		err = zarr.Append(ctx, b, 0, numbers(7, 3), nil)
 	}
@@ -273,12 +273,12 @@ func TestRefreshV2(t *testing.T) {
 func TestMetadataOf(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	put(t, s, ".zarray", `{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"|O","fill_value":0,"order":"C","filters":[{"id":"pickle"}],"compressor":null}`)
-	h := zarr.On(s)
-	n, err := h.Metadata(ctx, "", nil)
+	h := zarr.At(s, "")
+	n, err := h.At("").Metadata(ctx, nil)
 	if a, ok := n.(*metadata.Array); !ok || a.Shape[0] != 3 || !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), `"pickle"`) {
 		t.Error(n, err)
 	}
-	if _, err := h.Metadata(ctx, "none", nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := h.At("none").Metadata(ctx, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -286,8 +286,8 @@ func TestMetadataOf(t *testing.T) {
 // TestAttributesBesideAppendsV2 changes attributes while the array grows: neither is
 // lost, in the store or in what the array shows.
 func TestAttributesBesideAppendsV2(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "a", asV2(every(0, 4)), nil)
+	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	a, err := h.At("a").CreateArray(ctx, asV2(every(0, 4)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestAttributesBesideAppendsV2(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	b, err := h.OpenArray(ctx, "a", nil)
+	b, err := h.At("a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,8 +325,8 @@ func TestAttributesBesideAppendsV2(t *testing.T) {
 // TestReserveV2 writes parts of an array of format 2 that nobody sees before they are
 // published.
 func TestReserveV2(t *testing.T) {
-	ctx, h := t.Context(), zarr.On(memstore.New())
-	a, err := h.CreateArray(ctx, "a", asV2(every(4, 4)), nil)
+	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	a, err := h.At("a").CreateArray(ctx, asV2(every(4, 4)), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, numbers(1, 4))
 	}
@@ -345,7 +345,7 @@ func TestReserveV2(t *testing.T) {
 	if err := r.Publish(ctx); err != nil {
 		t.Fatal(err)
 	}
-	b, err := h.OpenArray(ctx, "a", nil)
+	b, err := h.At("a").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestReserveV2(t *testing.T) {
 // appends to. The document is then read anew, with the attributes that are known.
 func TestBareNumbersStayV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	if _, err := zarr.On(s).CreateArray(ctx, "a", zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil); err != nil {
+	if _, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Put(ctx, store.MustKey("a/.zattrs"), []byte(`{"x":NaN}`), store.Sync); err != nil {
@@ -366,7 +366,7 @@ func TestBareNumbersStayV2(t *testing.T) {
 	}
 	var arrays [2]*zarr.Array
 	for i := range arrays {
-		a, err := zarr.On(s).OpenArray(ctx, "a", &zarr.Options{Write: true})
+		a, err := zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}

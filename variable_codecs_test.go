@@ -34,7 +34,7 @@ func TestTextThatShrinks(t *testing.T) {
 	} {
 		codecs = append([]metadata.Extension{vlen.Extension(text)}, codecs...)
 		spec := zarr.Spec{Shape: []int64{50_000}, Type: text, Codecs: codecs}
-		a, err := zarr.On(memstore.New()).CreateArray(t.Context(), "text", spec, nil)
+		a, err := zarr.At(memstore.New(), "text").CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestTextThatLies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := memstore.New()
-			a, err := zarr.On(m).CreateArray(t.Context(), "text", zarr.Spec{
+			a, err := zarr.At(m, "text").CreateArray(t.Context(), zarr.Spec{
 				Shape: []int64{100}, Type: text, Codecs: []metadata.Extension{vlen.Extension(text), tt.ext},
 			}, nil)
 			if err != nil {

@@ -40,7 +40,7 @@ func textArrays(t *testing.T) map[string]*zarr.Array {
 	} {
 		for _, typ := range []string{"string", "bytes"} {
 			spec.Shape, spec.Type, spec.FillValue = []int64{6, 4}, must(dtype.Parse(typ, nil)), zarr.FillJSON(`"ZmlsbA=="`)
-			a, err := zarr.On(memstore.New()).CreateArray(ctx, "a", spec, nil)
+			a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, nil)
 			if err == nil {
 				err = putWords(t, a, nil, someWords(0, 24))
 			}
@@ -288,20 +288,20 @@ func second[T any](_ T, err error) error { return err }
 // arrays alike.
 func TestTextOfGroups(t *testing.T) {
 	ctx := t.Context()
-	h := zarr.On(memstore.New())
-	g, err := h.CreateGroup(ctx, "", nil, nil)
+	h := zarr.At(memstore.New(), "")
+	g, err := h.At("").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, typ := range map[string]dtype.Type{"text": dtype.Of[string](), "time": must(dtype.DatetimeOf("s", 1))} {
-		if _, err := h.CreateArray(ctx, name, zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"t"}}, nil); err != nil {
+		if _, err := h.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"t"}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := g.Append(ctx, zarr.Add("text", 0, []string{"a", "", "ccc"}, nil), zarr.Add("time", 0, []int64{1, 2, 3}, nil)); err != nil {
 		t.Fatal(err)
 	}
-	a, err := g.OpenArray(ctx, "text", nil)
+	a, err := g.At("text").OpenArray(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestTextOfGroups(t *testing.T) {
 	if err != nil || !slices.Equal(b.Data, []string{"a", "", "ccc"}) {
 		t.Errorf("%q, %v", b.Data, err)
 	}
-	like, err := h.CreateArray(ctx, "like", a.Spec(), nil)
+	like, err := h.At("like").CreateArray(ctx, a.Spec(), nil)
 	if err != nil || like.Type() != a.Type() || like.FillValue() != a.FillValue() {
 		t.Errorf("%v", err)
 	}

@@ -33,9 +33,9 @@ func TestModelOfText(t *testing.T) {
 		spec := drawSpecOf(t, must(dtype.Parse(rapid.SampledFrom([]string{"string", "bytes"}).Draw(t, "type"), nil)))
 		fill := rapid.IntRange(0, len(words)-1).Draw(t, "fill value")
 		spec.FillValue = zarr.FillJSON(string(spec.Type.AppendJSON(nil, []byte(words[fill]))))
-		h := zarr.On(memstore.New())
+		h := zarr.At(memstore.New(), "")
 		opt := drawOptions(t)
-		a, err := h.CreateArray(ctx, "text", spec, &zarr.CreateOptions{Options: opt})
+		a, err := h.At("text").CreateArray(ctx, spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestModelOfText(t *testing.T) {
 				m.resize(shape)
 			},
 			"reopen": func(t *rapid.T) {
-				if a, err = h.OpenArray(ctx, "text", &opt); err != nil {
+				if a, err = h.At("text").OpenArray(ctx, &opt); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -159,7 +159,7 @@ func TestPicksOfText(t *testing.T) {
 			InnerChunks: []grid.Cut{grid.Every(2), grid.Every(3)},
 			Codecs:      []metadata.Extension{transpose.Extension(order...), {Name: vlen.UTF8}},
 		}
-		a := must(zarr.On(memstore.New()).CreateArray(ctx, "text", spec, nil))
+		a := must(zarr.At(memstore.New(), "text").CreateArray(ctx, spec, nil))
 		want := make([]string, 28)
 		for i := range want {
 			want[i] = strings.Repeat("x", i%3) + fmt.Sprint(i)

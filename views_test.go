@@ -22,7 +22,7 @@ import (
 // block432 is an array of 4×3×2 numbers from 0 on with names for two of its axes.
 func block432(t testing.TB, s store.Store) *zarr.Array {
 	t.Helper()
-	a, err := zarr.On(s).CreateArray(context.Background(), "", zarr.Spec{
+	a, err := zarr.At(s, "").CreateArray(context.Background(), zarr.Spec{
 		Shape: []int64{4, 3, 2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(2), grid.Every(2)},
 		DimensionNames: []string{"time", "lat", ""},
 	}, nil)
@@ -175,7 +175,7 @@ func TestPiecesEnd(t *testing.T) {
 	s := &slowGets{Store: memstore.New()}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a, err := zarr.On(s).CreateArray(ctx, "", zarr.Spec{Shape: []int64{1000}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(10)}}, nil)
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{1000}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(10)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestPiecesEnd(t *testing.T) {
 // TestPiecesBudget expects that no more is read ahead than the budget allows.
 func TestPiecesBudget(t *testing.T) {
 	s := &slowGets{Store: memstore.New()}
-	a, err := zarr.On(s).CreateArray(t.Context(), "", zarr.Spec{Shape: []int64{1000}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(10)}},
+	a, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{Shape: []int64{1000}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(10)}},
 		&zarr.CreateOptions{Options: zarr.Options{Budget: 100}}) // one piece and a bit
 	if err != nil {
 		t.Fatal(err)
@@ -266,13 +266,13 @@ func TestConcurrentPoints(t *testing.T) {
 			const writers, each = 8, 50
 			under := memstore.New()
 			spec := zarr.Spec{Shape: []int64{writers * each}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(100)}, InnerChunks: inner}
-			if _, err := zarr.On(under).CreateArray(t.Context(), "", spec, nil); err != nil {
+			if _, err := zarr.At(under, "").CreateArray(t.Context(), spec, nil); err != nil {
 				t.Fatal(err)
 			}
 			var group sync.WaitGroup
 			for w := range writers {
 				group.Go(func() {
-					a, err := zarr.On(storetest.Conditional(under, storetest.Hooks{})).OpenArray(t.Context(), "", &zarr.Options{Write: true})
+					a, err := zarr.At(storetest.Conditional(under, storetest.Hooks{}), "").OpenArray(t.Context(), &zarr.Options{Write: true})
 					if err != nil {
 						t.Error(err)
 						return
@@ -291,7 +291,7 @@ func TestConcurrentPoints(t *testing.T) {
 				})
 			}
 			group.Wait()
-			a := must(zarr.On(under).OpenArray(t.Context(), "", nil))
+			a := must(zarr.At(under, "").OpenArray(t.Context(), nil))
 			if b, err := zarr.Read[int32](t.Context(), a, nil); err != nil || !slices.Equal(b.Data, numbers(1, writers*each)) {
 				t.Errorf("%v (%v)", b.Data, err)
 			}

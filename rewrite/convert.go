@@ -53,15 +53,15 @@ type Conversion struct {
 // and another call finishes the conversion. Nodes must not be changed meanwhile. If a
 // document was changed, the new ones are removed again, and the error wraps
 // [zarr.ErrConflict].
-func Convert(ctx context.Context, at Place, to int, opt *Options) (Conversion, error) {
-	c := &inPlace{to: to, hierarchy: at.Hierarchy}
+func Convert(ctx context.Context, at *zarr.Location, to int, opt *Options) (Conversion, error) {
+	c := &inPlace{to: to, hierarchy: at.Root()}
 	if opt != nil {
 		c.Options = *opt
 	}
-	c.store, c.limits = at.Hierarchy.Store(), c.Limits
-	err := c.run(ctx, at.Path)
+	c.store, c.limits = at.Store(), c.Limits
+	err := c.run(ctx, at.Path())
 	if err != nil {
-		return c.result(), wrap("convert", at.Path, err)
+		return c.result(), wrap("convert", at.Path(), err)
 	}
 	return c.result(), nil
 }
@@ -70,7 +70,7 @@ func Convert(ctx context.Context, at Place, to int, opt *Options) (Conversion, e
 type inPlace struct {
 	Options
 	survey
-	hierarchy *zarr.Hierarchy
+	hierarchy *zarr.Location
 	to        int
 	written   []store.Key // keys that did not exist before
 	done      atomic.Int64
@@ -116,7 +116,7 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 	}
 	if len(c.members) == 0 {
 		// Open returns an error that says what is there.
-		_, err := c.hierarchy.Open(ctx, path, nil)
+		_, err := c.hierarchy.At(path).Open(ctx, nil)
 		return err
 	}
 	if err := c.checkAbove(ctx, p); err != nil {
@@ -225,7 +225,7 @@ func (c *inPlace) settled(ctx context.Context, m *member) error {
 	err := notAside(ctx, c.store, m.path, func() (*zarr.Array, error) {
 		o := c.Options.Options
 		o.Write = false
-		return c.hierarchy.OpenArray(ctx, m.path.String(), &o)
+		return c.hierarchy.At(m.path.String()).OpenArray(ctx, &o)
 	})
 	if err != nil {
 		err = fmt.Errorf("%q: %w", "/"+m.path.String(), err)

@@ -39,15 +39,6 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// Place is the location of a node that exists or is to be created.
-type Place struct {
-	Hierarchy *zarr.Hierarchy
-	Path      string // of the node, "" is the root
-}
-
-// Of returns the place of a node.
-func Of(n zarr.Node) Place { return Place{n.Hierarchy(), n.Path()} }
-
 // Options configure [Copy], [Move], [Convert] and [ConvertTo]. A nil *Options means the
 // zero Options.
 type Options struct {
@@ -89,13 +80,13 @@ type Report struct {
 // Options.Overwrite is not set, the error wraps [fs.ErrExist]. If one place is inside the
 // other, it wraps [zarr.ErrInvalidArgument]; if there is no node at src,
 // [fs.ErrNotExist]. The package comment says what a failure leaves.
-func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
+func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
 		err = c.run(ctx)
 	}
 	if err != nil {
-		return c.report, wrap("copy", src.Path, err)
+		return c.report, wrap("copy", src.Path(), err)
 	}
 	return c.report, nil
 }
@@ -112,7 +103,7 @@ func Copy(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 // well. A write between this comparison and the removal is lost if it takes no lock: in a
 // store without locks, by a program that does not lock, or in an array beyond the first
 // thousand of a group, whose locks are not held throughout.
-func Move(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
+func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
 		err = c.movable()
@@ -130,7 +121,7 @@ func Move(ctx context.Context, src, dst Place, opt *Options) (Report, error) {
 		}
 	}
 	if err != nil {
-		return c.report, wrap("move", src.Path, err)
+		return c.report, wrap("move", src.Path(), err)
 	}
 	return c.report, nil
 }
@@ -147,7 +138,7 @@ func wrap(op, path string, err error) error {
 // copier is one copy.
 type copier struct {
 	Options
-	src, dst Place
+	src, dst *zarr.Location
 	from, to store.Store
 	at, goal store.Path // of the node in from and in to
 
@@ -160,16 +151,16 @@ type copier struct {
 	report    Report
 }
 
-func newCopier(ctx context.Context, src, dst Place, opt *Options) (*copier, error) {
-	c := &copier{src: src, dst: dst, from: src.Hierarchy.Store(), to: dst.Hierarchy.Store()}
+func newCopier(ctx context.Context, src, dst *zarr.Location, opt *Options) (*copier, error) {
+	c := &copier{src: src, dst: dst, from: src.Store(), to: dst.Store()}
 	if opt != nil {
 		c.Options = *opt
 	}
 	var err error
-	if c.at, err = store.ParsePath(src.Path); err != nil {
+	if c.at, err = store.ParsePath(src.Path()); err != nil {
 		return c, err
 	}
-	if c.goal, err = store.ParsePath(dst.Path); err != nil {
+	if c.goal, err = store.ParsePath(dst.Path()); err != nil {
 		return c, err
 	}
 	if c.Overwrite {
@@ -214,7 +205,7 @@ func (c *copier) run(ctx context.Context) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	if err := c.dst.Hierarchy.Record(ctx, c.dst.Path, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
 	}
 	return nil
@@ -262,5 +253,5 @@ func (c *copier) movable() error {
 
 // removeSource removes the source if it has not changed since it was copied.
 func (c *copier) removeSource(ctx context.Context) error {
-	return c.src.Hierarchy.DeleteIf(ctx, c.src.Path, c.writing(), c.checkUnchanged)
+	return c.src.DeleteIf(ctx, c.writing(), c.checkUnchanged)
 }

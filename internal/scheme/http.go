@@ -1,4 +1,4 @@
-package zarr
+package scheme
 
 import (
 	"context"
@@ -16,8 +16,8 @@ func init() {
 	store.Register("https", openRemote)
 }
 
-// openRemote opens what a web server offers: the store of a URL, or the zip archive that
-// it leads to or into.
+// openRemote opens the store of an http(s) URL, or the zip archive that the URL names or
+// leads into.
 func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	archive, rel := httpstore.Split(httpstore.Reveal(ctx, location), archiveSuffix)
 	u, err := url.Parse(archive)

@@ -1,4 +1,4 @@
-package zarr
+package snapshot
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
 
 // firstTouched returns the index along an axis of the first chunk that growing along it
 // touches.
-func (s *state) firstTouched(axis int) int64 {
-	a := s.grid.Axis(axis)
+func (s *Array) firstTouched(axis int) int64 {
+	a := s.Grid.Axis(axis)
 	last, ok := a.Cell(a.Chunks() - 1)
 	if ok && last.Start+last.Edge > a.Extent() {
 		return last.Index
@@ -22,19 +23,19 @@ func (s *state) firstTouched(axis int) int64 {
 	return a.Chunks()
 }
 
-// witness returns the index of the chunk that everybody puts first who makes the array
+// Witness returns the index of the chunk that everybody puts first who makes the array
 // grow along an axis.
-func (s *state) witness(axis int) []int64 {
-	index := make([]int64, s.grid.Rank())
+func (s *Array) Witness(axis int) []int64 {
+	index := make([]int64, s.Grid.Rank())
 	index[axis] = s.firstTouched(axis)
 	return index
 }
 
-// guarded reports whether only who makes the array grow along the axis can put a chunk of
+// Guarded reports whether only who makes the array grow along the axis can put a chunk of
 // the next state: who makes it grow along another one has another witness.
-func (s *state) guarded(next *state, axis int, key store.Key) bool {
-	name, ok := strings.CutPrefix("/"+key.String(), strings.TrimSuffix("/"+next.engine.Path.String(), "/")+"/")
-	index, parsed := next.engine.Keys.ParseKey(name, s.grid.Rank(), nil)
+func (s *Array) Guarded(next *Array, axis int, key store.Key) bool {
+	name, ok := strings.CutPrefix("/"+key.String(), strings.TrimSuffix("/"+next.Engine.Path.String(), "/")+"/")
+	index, parsed := next.Engine.Keys.ParseKey(name, s.Grid.Rank(), nil)
 	for i := range index {
 		parsed = parsed && (i == axis || index[i] < s.firstTouched(i))
 	}
@@ -55,35 +56,35 @@ func (tooManyClaimed) Error() string {
 		"grow in smaller steps, append the elements, or say that this is the only writer (SingleWriter)", mostClaimed)
 }
 
-func (tooManyClaimed) Is(target error) bool { return target == ErrUnsafeConcurrentWrite }
+func (tooManyClaimed) Is(target error) bool { return target == publish.ErrUnsafe }
 
 // claim is expose where only a fence keeps others away: every chunk that the new region
 // touches is written, so that nobody who planned on the old document can write it later.
 // The witnesses of all axes that grow come first. With keepStale, chunks that the array
 // has already stay as they are.
-func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.Batch) error {
-	kept := grid.BoxOf(next.grid.Chunks())
+func (s *Array) claim(ctx context.Context, next *Array, keepStale bool, b store.Batch) error {
+	kept := grid.BoxOf(next.Grid.Chunks())
 	var boxes []grid.Box
 	for i := range kept {
-		if next.grid.Axis(i).Extent() <= s.grid.Axis(i).Extent() {
+		if next.Grid.Axis(i).Extent() <= s.Grid.Axis(i).Extent() {
 			continue
 		}
 		kept[i].Stop = s.firstTouched(i)
-		if chunks := s.grid.Axis(i).Chunks(); keepStale && kept[i].Stop < chunks {
+		if chunks := s.Grid.Axis(i).Chunks(); keepStale && kept[i].Stop < chunks {
 			kept[i].Stop = chunks
 			continue
 		}
-		witness, first := s.witness(i), make(grid.Box, len(kept))
+		witness, first := s.Witness(i), make(grid.Box, len(kept))
 		for k, at := range witness {
 			first[k] = grid.Interval{Start: at, Stop: at + 1}
 		}
 		known := slices.ContainsFunc(boxes, func(b grid.Box) bool { return slices.Equal(b, first) })
-		if !known && grid.BoxOf(next.grid.Chunks()).Contains(witness) {
+		if !known && grid.BoxOf(next.Grid.Chunks()).Contains(witness) {
 			boxes = append(boxes, first)
 		}
 	}
 	firsts := slices.Clone(boxes)
-	for cells := range grid.BoxOf(next.grid.Chunks()).Subtract(kept) {
+	for cells := range grid.BoxOf(next.Grid.Chunks()).Subtract(kept) {
 		boxes = append(boxes, without(cells, firsts)...)
 	}
 	left := int64(mostClaimed)
@@ -93,19 +94,19 @@ func (s *state) claim(ctx context.Context, next *state, keepStale bool, b store.
 			return tooManyClaimed{}
 		}
 	}
-	how := engine.Writing{Batch: b, Valid: s.grid.Shape(), KeepFill: true}
+	how := engine.Writing{Batch: b, Valid: s.Grid.Shape(), KeepFill: true}
 	for _, cells := range boxes {
 		// Readers still know the chunks that there are, so these keep their shape, even
 		// if another axis is trimmed.
-		there, old := slices.Clone(cells), grid.BoxOf(s.grid.Chunks())
+		there, old := slices.Clone(cells), grid.BoxOf(s.Grid.Chunks())
 		for i := range there {
 			there[i] = there[i].Intersect(old[i])
 		}
-		if err := s.engine.Claim(ctx, there, how); err != nil {
+		if err := s.Engine.Claim(ctx, there, how); err != nil {
 			return err
 		}
 		for added := range cells.Subtract(there) {
-			if err := next.engine.Claim(ctx, added, how); err != nil {
+			if err := next.Engine.Claim(ctx, added, how); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package zarr
+package parallel
 
 import (
 	"math"
@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInBatches compares with a loop: all results come in order, as far as they are
+// TestPrefetch compares with a loop: all results come in order, as far as they are
 // wanted; nothing is opened twice, while a result is looked at, or far ahead of it, and
 // no more at a time than may be.
-func TestInBatches(t *testing.T) {
+func TestPrefetch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, atATime := rapid.IntRange(0, 200).Draw(t, "n"), rapid.IntRange(1, 9).Draw(t, "at a time")
 		wanted := rapid.IntRange(0, 250).Draw(t, "wanted")
@@ -29,7 +29,7 @@ func TestInBatches(t *testing.T) {
 			now.Add(-1)
 			return i, weight
 		}
-		whole := inBatches(n, atATime, open, func(i int) bool {
+		whole := Prefetch(n, atATime, open, func(i int) bool {
 			if now.Load() != 0 {
 				t.Error("something is opened while the caller looks at a result")
 			}
@@ -56,13 +56,13 @@ func TestInBatches(t *testing.T) {
 	})
 }
 
-// TestInBatchesOverlap opens what takes a second each, of a clock that jumps: several
+// TestPrefetchOverlap opens what takes a second each, of a clock that jumps: several
 // seconds pass at once.
-func TestInBatchesOverlap(t *testing.T) {
+func TestPrefetchOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, atATime = 127, 8
 		begin := time.Now()
-		inBatches(n, atATime, func(i int) (int, int) {
+		Prefetch(n, atATime, func(i int) (int, int) {
 			time.Sleep(time.Second)
 			return i, 0
 		}, func(int) bool { return true })

@@ -1,4 +1,4 @@
-package zarr
+package scheme
 
 import (
 	"context"
@@ -9,18 +9,19 @@ import (
 	"path/filepath"
 	"strings"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/zipstore"
 )
 
-// archiveSuffix is how the names of zip archives end.
+// archiveSuffix ends the names of zip archives.
 const archiveSuffix = ".zip"
 
-// archiveOn returns the path of the zip archive that a path leads to or into: the first
-// that is named so, and is a file or, where one is to be created, nothing yet. It is ""
-// where there is none.
-func archiveOn(dir string, access store.Access) string {
+// ArchiveOn returns the path of the zip archive that dir names or leads into, or "" if
+// there is none. The outermost one counts. An archive is a regular file or, if access is
+// [store.Create], a name that does not exist yet.
+func ArchiveOn(dir string, access store.Access) string {
 	found := ""
 	if !strings.Contains(dir, archiveSuffix) {
 		return found
@@ -37,16 +38,7 @@ func archiveOn(dir string, access store.Access) string {
 	return found
 }
 
-// storeNotes says in what respects the store of a node was read in one of several ways,
-// as an archive with two members of one name.
-func (n *node) storeNotes() []string {
-	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
-		return s.Notes()
-	}
-	return nil
-}
-
-// openArchive opens a zip archive of this machine, with the path of a node in it.
+// openArchive opens a local zip archive, with the path of a node in it.
 func openArchive(ctx context.Context, archive, dir string, access store.Access) (store.Store, store.Path, error) {
 	rel, err := filepath.Rel(archive, dir)
 	if err != nil {
@@ -67,7 +59,7 @@ func openArchive(ctx context.Context, archive, dir string, access store.Access) 
 		return s, path, nil
 	}
 	if access != store.Read {
-		return nil, store.Path{}, fmt.Errorf("%w: a zip archive is written once and then only read; copy it to a directory and change that", ErrUnsupported)
+		return nil, store.Path{}, fmt.Errorf("%w: a zip archive is written once and then only read; copy it to a directory and change that", fault.ErrUnsupported)
 	}
 	if archive, err = filepath.EvalSymlinks(archive); err != nil {
 		return nil, store.Path{}, plainPathError(err)

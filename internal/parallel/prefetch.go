@@ -1,4 +1,4 @@
-package zarr
+package parallel
 
 import (
 	"sync"
@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// batchesAhead is how many of the things that are opened at a time make a batch, so
-	// that few wait for the last of it.
+	// batchesAhead is the length of a batch in multiples of the calls that run at once.
+	// Longer batches wait less often for their slowest call.
 	batchesAhead = 4
-	// bytesAhead is how many bytes a batch may come to: when it has so many, no more is
-	// opened for it.
+	// bytesAhead bounds the memory of a batch: no more calls start once it holds so much.
 	bytesAhead = 1 << 20
 )
 
-// inBatches calls open for the numbers below n, several at a time, and then yield with
-// what it returned, in order, until that is false. It reports whether yield never was.
-// Batches begin short, since a caller may want the first few only, and while yield runs
-// nothing else does. open also returns how many bytes of memory its result takes.
-func inBatches[T any](n, atATime int, open func(i int) (v T, bytes int), yield func(T) bool) bool {
+// Prefetch calls open for the numbers below n, at most atATime at once, and passes the
+// results to yield in order until yield returns false. It reports whether yield never
+// did. It works in batches: no call of open runs while yield does. The first batches are
+// short, because a caller may want few results. open also returns the size of its result
+// in bytes.
+func Prefetch[T any](n, atATime int, open func(i int) (v T, bytes int), yield func(T) bool) bool {
 	atATime = min(atATime, n)
 	longest := min(n, atATime*batchesAhead)
 	if atATime == 1 {
@@ -39,8 +39,8 @@ func inBatches[T any](n, atATime int, open func(i int) (v T, bytes int), yield f
 	return true
 }
 
-// batch opens as many results as have their place in the memory that there is for a
-// batch, the first in any case, and returns how many.
+// batch fills results from the front until they hold bytesAhead bytes, at least the
+// first one, and returns how many it filled.
 func batch[T any](results []T, atATime int, open func(i int) (v T, bytes int)) int {
 	var claimed, taken atomic.Int64
 	work := func() {

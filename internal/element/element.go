@@ -1,4 +1,4 @@
-package zarr
+package element
 
 import (
 	"encoding/binary"
@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/strided"
 )
 
-// elements are the elements of a block as an array of one data type has them in memory.
-type elements struct {
-	typ  dtype.Type
-	data []byte
-	heap *strided.Heap // what data refers to where elements differ in length
+// Buffer are the elements of a block as an array of one data type has them in memory.
+type Buffer struct {
+	Type dtype.Type
+	Data []byte
+	Heap *strided.Heap // what data refers to where elements differ in length
 }
 
 // plain returns values as a slice of the type that T is defined as, in the same memory:
@@ -67,8 +67,8 @@ func seenAs[To, T any](values []T) []To {
 	return unsafe.Slice((*To)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }
 
-// native reports whether the values of T are the elements of t as they are in memory.
-func native[T dtype.Element](t dtype.Type) bool {
+// Native reports whether the values of T are the elements of t as they are in memory.
+func Native[T dtype.Element](t dtype.Type) bool {
 	switch plain[T](nil).(type) {
 	case []string, [][]byte, []time.Time, []time.Duration:
 		return false
@@ -86,9 +86,9 @@ func native[T dtype.Element](t dtype.Type) bool {
 	return t == dtype.Of[T]()
 }
 
-// converted reports whether values of T stand for elements of t that are something else
+// Converted reports whether values of T stand for elements of t that are something else
 // in memory.
-func converted[T dtype.Element](t dtype.Type) bool {
+func Converted[T dtype.Element](t dtype.Type) bool {
 	switch plain[T](nil).(type) {
 	case []string:
 		return t.Kind() == dtype.String || t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated
@@ -102,13 +102,13 @@ func converted[T dtype.Element](t dtype.Type) bool {
 	return false
 }
 
-// checkElement refuses values of T for elements of t.
-func checkElement[T dtype.Element](t dtype.Type) error {
-	if native[T](t) || converted[T](t) {
+// Check refuses values of T for elements of t.
+func Check[T dtype.Element](t dtype.Type) error {
+	if Native[T](t) || Converted[T](t) {
 		return nil
 	}
 	var zero T
-	return badArgument("the elements are %s, not %T%s", t, zero, otherwise(t, plain[T](nil)))
+	return fault.Argument("the elements are %s, not %T%s", t, zero, otherwise(t, plain[T](nil)))
 }
 
 // otherwise says what reads and writes elements of t as values of another type, if
@@ -127,22 +127,16 @@ func otherwise(t dtype.Type, values any) string {
 	return ""
 }
 
-// elementsOf returns the memory of values as elements of an array.
-func elementsOf[T dtype.Element](a *Array, values []T) (elements, error) {
-	s := a.state.Load()
-	return elementsAs(s.typ, s.engine.Heap, values)
-}
-
-// elementsAs returns the memory of values as elements of t: their own where they are that
+// From returns the memory of values as elements of t: their own where they are that
 // as they stand. Those that differ in length are in a heap like the empty one given.
-func elementsAs[T dtype.Element](t dtype.Type, empty *strided.Heap, values []T) (elements, error) {
-	e := elements{typ: t}
+func From[T dtype.Element](t dtype.Type, empty *strided.Heap, values []T) (Buffer, error) {
+	e := Buffer{Type: t}
 	switch {
-	case native[T](t):
-		e.data = bytesOf(values)
+	case Native[T](t):
+		e.Data = Bytes(values)
 		return e, nil
-	case !converted[T](t):
-		return e, checkElement[T](t)
+	case !Converted[T](t):
+		return e, Check[T](t)
 	case t.Variable():
 		if words, ok := plain(values).([]string); ok {
 			return variable(t, empty.New(), words)
@@ -150,9 +144,9 @@ func elementsAs[T dtype.Element](t dtype.Type, empty *strided.Heap, values []T) 
 		words, _ := plain(values).([][]byte)
 		return variable(t, empty.New(), words)
 	}
-	e.data = make([]byte, len(values)*t.Size())
-	if i, err := setElements(t, e.data, plain(values)); err != nil {
-		return e, badArgument("value %d: %v", i, err)
+	e.Data = make([]byte, len(values)*t.Size())
+	if i, err := setElements(t, e.Data, plain(values)); err != nil {
+		return e, fault.Argument("value %d: %v", i, err)
 	}
 	return e, nil
 }
@@ -224,8 +218,8 @@ func setPeriod(t dtype.Type, elem []byte, d time.Duration) error {
 }
 
 // variable returns elements that differ in length.
-func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (elements, error) {
-	e := elements{t, make([]byte, len(values)*strided.RefSize), heap}
+func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (Buffer, error) {
+	e := Buffer{t, make([]byte, len(values)*strided.RefSize), heap}
 	for from := 0; from < len(values); {
 		size, to := 0, from
 		for ; to < len(values) && (to == from || size+len(values[to]) <= math.MaxInt32); to++ {
@@ -236,23 +230,20 @@ func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (
 			before := len(data)
 			data = append(data, v...)
 			if err := t.Check(data[before:]); err != nil {
-				return e, badArgument("value %d: %v", from+i, err)
+				return e, fault.Argument("value %d: %v", from+i, err)
 			}
 			offsets = append(offsets, int64(len(data)))
 		}
-		if !e.heap.Add(e.data[from*strided.RefSize:], data, offsets) {
-			return e, badArgument("value %d has %d bytes", from, len(values[from]))
+		if !e.Heap.Add(e.Data[from*strided.RefSize:], data, offsets) {
+			return e, fault.Argument("value %d has %d bytes", from, len(values[from]))
 		}
 		from = to
 	}
 	return e, nil
 }
 
-// spec is what codecs have to know of the elements, but for the number of axes.
-func (s *state) spec() codec.Spec { return codec.Spec{Type: s.typ, Fill: s.fill} }
-
-// valuesOf sets values to what the elements stand for, which are converted.
-func valuesOf[T dtype.Element](e elements, values []T) error {
+// Values sets values to what the elements stand for, which are converted.
+func Values[T dtype.Element](e Buffer, values []T) error {
 	switch values := plain(values).(type) {
 	case []string:
 		e.strings(values)
@@ -260,19 +251,19 @@ func valuesOf[T dtype.Element](e elements, values []T) error {
 		e.byteStrings(values)
 	case []time.Time:
 		for i := range values {
-			n := int64(binary.NativeEndian.Uint64(e.data[8*i:]))
-			at, ok := e.typ.Moment(n)
+			n := int64(binary.NativeEndian.Uint64(e.Data[8*i:]))
+			at, ok := e.Type.Moment(n)
 			if !ok && n != dtype.NaT {
-				return badArgument("element %d of the selection, %s, is no time.Time; read the numbers as int64", i, e.typ.AppendText(nil, e.data[8*i:8*i+8]))
+				return fault.Argument("element %d of the selection, %s, is no time.Time; read the numbers as int64", i, e.Type.AppendText(nil, e.Data[8*i:8*i+8]))
 			}
 			values[i] = at
 		}
 	case []time.Duration:
 		for i := range values {
-			n := int64(binary.NativeEndian.Uint64(e.data[8*i:]))
-			d, ok := e.typ.Duration(n)
+			n := int64(binary.NativeEndian.Uint64(e.Data[8*i:]))
+			d, ok := e.Type.Duration(n)
 			if !ok {
-				return badArgument("element %d of the selection, %s, is no time.Duration; read the numbers as int64", i, e.typ.AppendText(nil, e.data[8*i:8*i+8]))
+				return fault.Argument("element %d of the selection, %s, is no time.Duration; read the numbers as int64", i, e.Type.AppendText(nil, e.Data[8*i:8*i+8]))
 			}
 			values[i] = d
 		}
@@ -281,19 +272,19 @@ func valuesOf[T dtype.Element](e elements, values []T) error {
 }
 
 // strings sets values to the text of the elements.
-func (e elements) strings(values []string) {
-	if e.heap == nil {
-		size := e.typ.Size()
+func (e Buffer) strings(values []string) {
+	if e.Heap == nil {
+		size := e.Type.Size()
 		var room []byte
 		for i := range values {
-			room = e.typ.AppendWord(room[:0], e.data[i*size:][:size])
+			room = e.Type.AppendWord(room[:0], e.Data[i*size:][:size])
 			values[i] = string(room)
 		}
 		return
 	}
 	share := e.shares()
 	for i := range values {
-		b := e.heap.Bytes(e.data[i*strided.RefSize:])
+		b := e.Heap.Bytes(e.Data[i*strided.RefSize:])
 		if share {
 			values[i] = unsafe.String(unsafe.SliceData(b), len(b)) // the heap never changes what it has
 		} else {
@@ -304,26 +295,53 @@ func (e elements) strings(values []string) {
 
 // byteStrings sets values to the bytes of the elements, each with memory of its own that
 // ends with it.
-func (e elements) byteStrings(values [][]byte) {
-	if e.heap == nil {
-		size := e.typ.Size()
+func (e Buffer) byteStrings(values [][]byte) {
+	if e.Heap == nil {
+		size := e.Type.Size()
 		for i := range values {
-			values[i] = append(make([]byte, 0, size), e.typ.TrimPadding(e.data[i*size:][:size])...)
+			values[i] = append(make([]byte, 0, size), e.Type.TrimPadding(e.Data[i*size:][:size])...)
 		}
 		return
 	}
-	v := strided.View{Data: e.data, Shape: []int64{int64(len(values))}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.heap}
+	v := strided.View{Data: e.Data, Shape: []int64{int64(len(values))}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.Heap}
 	all := make([]byte, 0, v.ElementBytes()) // a copy: the caller may write to it
 	for i := range values {
 		from := len(all)
-		all = append(all, e.heap.Bytes(e.data[i*strided.RefSize:])...)
+		all = append(all, e.Heap.Bytes(e.Data[i*strided.RefSize:])...)
 		values[i] = all[from:len(all):len(all)]
 	}
 }
 
 // shares reports whether the elements are most of what their heap has, so that it may as
 // well be kept with them.
-func (e elements) shares() bool {
-	v := strided.View{Data: e.data, Shape: []int64{int64(len(e.data) / strided.RefSize)}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.heap}
-	return v.ElementBytes() >= e.heap.Len()/2
+func (e Buffer) shares() bool {
+	v := strided.View{Data: e.Data, Shape: []int64{int64(len(e.Data) / strided.RefSize)}, Strides: []int64{strided.RefSize}, Size: strided.RefSize, Heap: e.Heap}
+	return v.ElementBytes() >= e.Heap.Len()/2
+}
+
+// Bytes returns the memory of a slice of elements.
+func Bytes[T dtype.Element](s []T) []byte {
+	var e T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e)))
+}
+
+// CheckValues refuses bytes that are no value of the data type, as a bool of 2: nobody
+// could read them again.
+func CheckValues(e Buffer) error {
+	if e.Type.Variable() {
+		if e.Heap == nil {
+			return ErrVariable(e.Type)
+		}
+		return nil // the values were looked at when they came
+	}
+	if err := e.Type.Check(e.Data); err != nil {
+		return fault.Argument("%v", err)
+	}
+	return nil
+}
+
+// ErrVariable says that elements which differ in length are no bytes one behind the
+// other.
+func ErrVariable(t dtype.Type) error {
+	return fault.Argument("elements of %s differ in length: they are read and written as values of Go, string or []byte", t)
 }

@@ -1,4 +1,7 @@
-package zarr
+// Package scheme opens the stores of locations: paths of the file system, file:// and
+// http(s):// URLs, and zip archives on either. It registers these schemes with package
+// store.
+package scheme
 
 import (
 	"cmp"
@@ -10,25 +13,28 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/httpstore"
 )
 
 func init() { store.Register("file", openLocal) }
 
-// openLocal opens the store of a path, or of a file:// URL: a directory, or a zip
-// archive.
+// openLocal opens the directory or zip archive of a path or a file:// URL.
 func openLocal(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	dir, err := localPath(location)
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	if archive := archiveOn(dir, access); archive != "" {
+	if archive := ArchiveOn(dir, access); archive != "" {
 		return openArchive(ctx, archive, dir, access)
 	}
-	root, path, err := rootOf(dir, access)
+	root, path, err := RootOf(dir, access)
 	if err != nil {
 		return nil, store.Path{}, err
 	}
@@ -42,16 +48,15 @@ func openLocal(ctx context.Context, location string, access store.Access) (store
 	return s, path, nil
 }
 
-// rootOf returns the directory of the store that the node at dir is in, or is to be in,
-// and the path of the node there. The node's own directory is the store's most of the
-// time, and then opening it tells whether it is there.
-func rootOf(dir string, access store.Access) (root string, path store.Path, err error) {
+// RootOf returns the root directory of the store that holds, or will hold, the node at
+// dir, and the path of the node in that store.
+func RootOf(dir string, access store.Access) (root string, path store.Path, err error) {
 	if access == store.Create {
 		root = newRoot(dir)
 	} else {
 		root = topmost(dir)
 	}
-	if root == dir {
+	if root == dir { // opening the store finds out whether dir exists
 		return root, path, nil
 	}
 	if access != store.Create {
@@ -74,33 +79,33 @@ func localPath(location string) (string, error) {
 	}
 	u, err := url.Parse(location)
 	if err != nil {
-		return "", badArgument("%v", err)
+		return "", fault.Argument("%v", err)
 	}
 	if u.Host != "" && u.Host != "localhost" {
-		return "", fmt.Errorf("%w: files of another host, %q (file:///path has three slashes)", ErrUnsupported, u.Host)
+		return "", fmt.Errorf("%w: files of another host, %q (file:///path has three slashes)", fault.ErrUnsupported, u.Host)
 	}
 	return filepath.Abs(filepath.FromSlash(u.Path))
 }
 
-// isDirectory says what is at a path that is not a directory.
+// isDirectory returns an error that tells what dir is, unless it is a directory.
 func isDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return notFound("nothing is here")
+		return fault.NotFound("nothing is here")
 	case err != nil:
 		return plainPathError(err)
 	case !info.IsDir():
-		return notFound("no Zarr node here, only a file")
+		return fault.NotFound("no Zarr node here, only a file")
 	}
 	return nil
 }
 
-// isNode reports whether a directory has a document that makes it a node.
-func isNode(dir string) bool { return vfs.HasFile(dir, nodeDocuments...) }
+// isNode reports whether a directory holds the document of a node.
+func isNode(dir string) bool { return vfs.HasFile(dir, tree.Documents...) }
 
-// topmost returns the highest directory that is reached from dir through parents that are
-// nodes.
+// topmost returns the highest ancestor of dir such that it and all directories between
+// are nodes, or dir.
 func topmost(dir string) string {
 	for parent := filepath.Dir(dir); parent != dir && isNode(parent); parent = filepath.Dir(dir) {
 		dir = parent
@@ -108,14 +113,16 @@ func topmost(dir string) string {
 	return dir
 }
 
-// newRoot returns the directory of the store for a node that is to be created at dir.
+// newRoot returns the root of the store for a node that will be created at dir: that of
+// the nearest ancestor that is a node, or else the highest directory of the path whose
+// name ends in .zarr.
 func newRoot(dir string) string {
 	root := dir
 	for p := filepath.Dir(dir); p != filepath.Dir(p); p = filepath.Dir(p) {
 		if isNode(p) {
 			return topmost(p)
 		}
-		if _, err := os.Stat(p); err == nil {
+		if _, err := os.Stat(p); err == nil { // above an existing directory that is no node there is no store
 			break
 		}
 	}
@@ -127,9 +134,9 @@ func newRoot(dir string) string {
 	return root
 }
 
-// refuseLink refuses a local node that is a symbolic link, or that is reached through one
-// within its store: below the topmost directory that is a node or is named like one.
-func refuseLink(location string) error {
+// RefuseLink returns an error if a local node is a symbolic link, or if a link within its
+// store leads to it. Deleting through a link would delete data that has another name.
+func RefuseLink(location string) error {
 	if scheme, _, isURL := strings.Cut(location, "://"); isURL && scheme != "file" {
 		return nil
 	}
@@ -145,31 +152,44 @@ func refuseLink(location string) error {
 	}
 	for p := dir; len(p) >= len(top) && p != filepath.Dir(p); p = filepath.Dir(p) {
 		if target, err := os.Readlink(p); err == nil {
-			return badArgument("%s is a symbolic link to %s; name what it leads to, or remove the link", filepath.Base(p), target)
+			return fault.Argument("%s is a symbolic link to %s; name what it leads to, or remove the link", filepath.Base(p), target)
 		}
 	}
 	return nil
 }
 
-// removeEmpty removes the directory of a local store that has become empty.
-func removeEmpty(location string) {
-	if dir, ok := localDir(location); ok {
-		_ = os.Remove(dir) // whatever is in it stays
+// RemoveEmpty removes the directory of a local store if it is empty.
+func RemoveEmpty(location string) {
+	if dir, ok := LocalDir(location); ok {
+		_ = os.Remove(dir) // fails if the directory is not empty
 	}
 }
 
-// localDir returns the path of a location of this machine.
-func localDir(location string) (dir string, ok bool) {
+// LocalDir returns the path of a location in the local file system.
+func LocalDir(location string) (dir string, ok bool) {
 	dir, err := localPath(location)
 	return dir, err == nil && (!strings.Contains(location, "://") || strings.HasPrefix(location, "file://"))
 }
 
-// plainPathError takes the path off an error of the operating system, since the location
-// is said anyway.
+// plainPathError removes the path from an error of the operating system. The caller adds
+// the location.
 func plainPathError(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
 	}
 	return err
+}
+
+// Shown returns a location for messages: a URL without secrets and without percent
+// encoding.
+func Shown(location string) string {
+	if !strings.Contains(location, "://") {
+		return location
+	}
+	location = httpstore.Redact(location)
+	if plain, err := url.PathUnescape(location); err == nil && utf8.ValidString(plain) {
+		return plain
+	}
+	return location
 }

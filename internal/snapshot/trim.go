@@ -1,4 +1,4 @@
-package zarr
+package snapshot
 
 import (
 	"context"
@@ -6,26 +6,27 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
 
 // errUnguarded refuses to store chunks anew in another shape where nobody could tell the
 // old from the new.
-var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so that an old shard could be read as a shorter one; keep the edges as they are (grid.KeepEdges, no trim)", ErrUnsupported)
+var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so that an old shard could be read as a shorter one; keep the edges as they are (grid.KeepEdges, no trim)", fault.ErrUnsupported)
 
 // trimmed returns the chunks that both states have, in the next one with a shorter edge:
 // at the end of an axis whose last edge is cut at the extent. No chunk is in two boxes.
-func (s *state) trimmed(next *state) []grid.Box {
+func (s *Array) trimmed(next *Array) []grid.Box {
 	var boxes []grid.Box
-	if slices.Contains(s.grid.Shape(), 0) {
+	if slices.Contains(s.Grid.Shape(), 0) {
 		return nil // there was no chunk
 	}
-	rest := grid.BoxOf(next.grid.Chunks())
+	rest := grid.BoxOf(next.Grid.Chunks())
 	for i := range rest {
-		a := next.grid.Axis(i)
+		a := next.Grid.Axis(i)
 		is, ok := a.Cell(a.Chunks() - 1)
-		was, had := s.grid.Axis(i).Cell(is.Index)
+		was, had := s.Grid.Axis(i).Cell(is.Index)
 		if !ok || !had || was.Encoded == is.Encoded {
 			continue
 		}
@@ -39,9 +40,9 @@ func (s *state) trimmed(next *state) []grid.Box {
 
 // trim adds to a change that the chunks of the boxes are stored anew: put aside before
 // the document is published, and moved to their places after it.
-func (s *state) trim(next *state, boxes []grid.Box, change *publish.Change) {
-	valid := s.grid.Shape()
-	for i, n := range next.grid.Shape() {
+func (s *Array) trim(next *Array, boxes []grid.Box, change *publish.Change) {
+	valid := s.Grid.Shape()
+	for i, n := range next.Grid.Shape() {
 		valid[i] = min(valid[i], n)
 	}
 	stage, reclaim := change.Stage, change.Reclaim
@@ -52,29 +53,29 @@ func (s *state) trim(next *state, boxes []grid.Box, change *publish.Change) {
 			}
 		}
 		for _, cells := range boxes {
-			for i, old := range grid.BoxOf(s.grid.Chunks()) {
+			for i, old := range grid.BoxOf(s.Grid.Chunks()) {
 				cells[i] = cells[i].Intersect(old) // others are new, and have their shape already
 			}
-			if err := s.engine.PutAside(ctx, next.engine, cells, valid, b); err != nil {
+			if err := s.Engine.PutAside(ctx, next.Engine, cells, valid, b); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	change.Reclaim = func(ctx context.Context, b store.Batch) error {
-		if err := next.fetchAside(ctx, b); err != nil || reclaim == nil {
+		if err := next.FetchAside(ctx, b); err != nil || reclaim == nil {
 			return err
 		}
 		return reclaim(ctx, b)
 	}
-	change.Tidy = next.tidyAside
+	change.Tidy = next.TidyAside
 }
 
-// fetchAside moves the chunks that are put aside to their places, several at a time:
+// FetchAside moves the chunks that are put aside to their places, several at a time:
 // until then other programs do not decode them. A fault of one does not keep it from the
 // others: what stays aside is not what they expect under its key.
-func (s *state) fetchAside(ctx context.Context, b store.Batch) error {
-	return stillAside(s.engine.FetchAside(ctx, b))
+func (s *Array) FetchAside(ctx context.Context, b store.Batch) error {
+	return stillAside(s.Engine.FetchAside(ctx, b))
 }
 
 // stillAside says what becomes of chunks that could not be moved to their places.
@@ -86,9 +87,9 @@ func stillAside(left int, err error) error {
 		"until the array is opened for writing again, or with Options.Finish, which moves them)", err, left)
 }
 
-// tidyAside deletes what was put aside.
-func (s *state) tidyAside(ctx context.Context, b store.Batch) error {
-	for c, err := range s.engine.Aside(ctx) {
+// TidyAside deletes what was put aside.
+func (s *Array) TidyAside(ctx context.Context, b store.Batch) error {
+	for c, err := range s.Engine.Aside(ctx) {
 		if err == nil {
 			err = b.Delete(ctx, c.Key)
 		}
@@ -97,37 +98,4 @@ func (s *state) tidyAside(ctx context.Context, b store.Batch) error {
 		}
 	}
 	return nil
-}
-
-// recover finishes, or undoes, what a writer that died has left: a change of several
-// arrays, and chunks that it put aside.
-func (a *Array) recover(ctx context.Context) error {
-	if err := retry(ctx, func() error { return a.finishOthers(ctx) }); err != nil {
-		return err
-	}
-	left := false
-	for _, err := range a.state.Load().engine.Aside(ctx) {
-		if err != nil {
-			return err
-		}
-		left = true
-		break
-	}
-	if !left {
-		return nil
-	}
-	_, leave, err := a.enter(ctx, allTurns)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return a.moveAside(ctx)
-}
-
-// moveAside moves the chunks that are put aside to their places. The caller has all
-// turns.
-func (a *Array) moveAside(ctx context.Context) error {
-	return a.update(ctx, func(s *state) (*publish.Change, *state, error) {
-		return &publish.Change{Reclaim: s.fetchAside, Tidy: s.tidyAside}, s, nil
-	})
 }

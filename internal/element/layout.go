@@ -1,4 +1,4 @@
-package zarr
+package element
 
 import (
 	"encoding/binary"
@@ -9,13 +9,14 @@ import (
 	"unsafe"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/fault"
 )
 
 // layout says where the fields of packed elements have their places in a struct of Go. It
 // is made once a call.
 type layout struct {
 	elem  int // bytes of an element
-	size  int // bytes of the Go struct
+	Size  int // bytes of the Go struct
 	moves []move
 }
 
@@ -47,19 +48,19 @@ type memory struct {
 	number int
 }
 
-func memoryOf[T any](s []T) memory {
+func MemoryOf[T any](s []T) memory {
 	return memory{unsafe.Pointer(unsafe.SliceData(s)), len(s)}
 }
 
-// layoutOf matches the fields of an element with those of T.
-func layoutOf[T any](t dtype.Type) (*layout, error) {
+// LayoutOf matches the fields of an element with those of T.
+func LayoutOf[T any](t dtype.Type) (*layout, error) {
 	g := reflect.TypeFor[T]()
-	l := &layout{elem: t.Size(), size: int(g.Size())}
+	l := &layout{elem: t.Size(), Size: int(g.Size())}
 	if t.Kind() != dtype.Struct {
-		return nil, badArgument("the elements are %s, no structs: use Read and Write", t)
+		return nil, fault.Argument("the elements are %s, no structs: use Read and Write", t)
 	}
 	if g.Kind() != reflect.Struct {
-		return nil, badArgument("%s is no struct of Go", g)
+		return nil, fault.Argument("%s is no struct of Go", g)
 	}
 	if err := l.match(t, g, 0, 0, ""); err != nil {
 		return nil, err
@@ -78,20 +79,20 @@ func (l *layout) match(t dtype.Type, g reflect.Type, at int, offset uintptr, pat
 			continue
 		}
 		if _, has := t.Field(name); !has {
-			return badArgument("field %s of %s is tagged %q, and the elements %s have no such field", f.Name, g, path+name, t)
+			return fault.Argument("field %s of %s is tagged %q, and the elements %s have no such field", f.Name, g, path+name, t)
 		}
 		if !f.IsExported() {
-			return badArgument("field %s of %s is tagged %q, and not exported", f.Name, g, path+name)
+			return fault.Argument("field %s of %s is tagged %q, and not exported", f.Name, g, path+name)
 		}
 		if other, twice := tagged[name]; twice {
-			return badArgument("fields %s and %s of %s are both tagged %q", other.Name, f.Name, g, path+name)
+			return fault.Argument("fields %s and %s of %s are both tagged %q", other.Name, f.Name, g, path+name)
 		}
 		tagged[name] = f
 	}
 	for _, field := range t.Fields() {
 		f, ok := tagged[field.Name]
 		if !ok {
-			return badArgument("no field of %s is tagged `zarr:%q`, which is %s; tag one, or leave the field out with selection.Fields", g, path+field.Name, field.Type)
+			return fault.Argument("no field of %s is tagged `zarr:%q`, which is %s; tag one, or leave the field out with selection.Fields", g, path+field.Name, field.Type)
 		}
 		if err := l.add(field.Type, f.Type, at+field.Offset, offset+f.Offset, path+field.Name); err != nil {
 			return err
@@ -110,7 +111,7 @@ func (l *layout) add(t dtype.Type, g reflect.Type, at int, offset uintptr, name 
 		return l.array(t, g, at, offset, name)
 	}
 	if !ok {
-		return badArgument("field %q is %s, which is not kept in a %s", name, t, g)
+		return fault.Argument("field %q is %s, which is not kept in a %s", name, t, g)
 	}
 	l.moves = append(l.moves, move{at, offset, t.Size(), w, t, name})
 	return nil
@@ -203,13 +204,13 @@ func (l *layout) join() {
 	l.moves = joined
 }
 
-// load sets structs to elements. It returns the number of the first that cannot be, and
+// Load sets structs to elements. It returns the number of the first that cannot be, and
 // why.
-func (l *layout) load(dst memory, elems []byte) (int, error) {
+func (l *layout) Load(dst memory, elems []byte) (int, error) {
 	for _, m := range l.moves {
 		for i := range dst.number {
 			elem := elems[i*l.elem+m.at:][:m.size]
-			place := unsafe.Add(dst.start, uintptr(i)*uintptr(l.size)+m.offset)
+			place := unsafe.Add(dst.start, uintptr(i)*uintptr(l.Size)+m.offset)
 			if m.way == copied {
 				copyBytes(unsafe.Slice((*byte)(place), m.size), elem)
 			} else if !m.load(place, elem) {
@@ -259,13 +260,13 @@ func (m *move) load(place unsafe.Pointer, elem []byte) bool {
 	return true
 }
 
-// store sets elements, which are zero, to structs. It returns the number of the first
+// Store sets elements, which are zero, to structs. It returns the number of the first
 // that cannot be, and why.
-func (l *layout) store(elems []byte, src memory) (int, error) {
+func (l *layout) Store(elems []byte, src memory) (int, error) {
 	for _, m := range l.moves {
 		for i := range src.number {
 			elem := elems[i*l.elem+m.at:][:m.size]
-			place := unsafe.Add(src.start, uintptr(i)*uintptr(l.size)+m.offset)
+			place := unsafe.Add(src.start, uintptr(i)*uintptr(l.Size)+m.offset)
 			if m.way == copied {
 				copyBytes(elem, unsafe.Slice((*byte)(place), m.size))
 			} else if err := m.store(elem, place); err != nil {
