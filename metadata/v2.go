@@ -47,8 +47,8 @@ func parseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	bare := false
 	if err != nil {
 		var quoted []byte
-		// The strings that replace bare numbers are valid as fill values. Elsewhere in
-		// the document they are refused.
+		// The strings that replace bare numbers are valid as fill values.
+		// Elsewhere in the document they are refused.
 		if quoted, bare = quoteFill(document); bare {
 			root, err = strictjson.Parse(quoted, l.json())
 		}

@@ -19,13 +19,15 @@ import (
 
 // ConvertTo copies the node at src and everything below it to dst as nodes of format 2 or
 // 3. It copies chunks as they are stored if the other format can describe them, under the
-// usual keys of that format. It encodes all others again; format 2 gets chunks of equal
-// shape, one for each inner chunk of a shard, and zstd in place of codecs that it does
-// not have. A data type that the format does not have wraps [zarr.ErrUnsupported]. The
-// source does not change. Missing values and chunks are treated as by [Convert].
+// usual keys of that format. It decodes and encodes all others again.
+//
+// In format 2, such arrays get chunks of one shape. Inner chunks of shards become chunks,
+// and zstd replaces codecs that format 2 does not have. If the format does not have the
+// data type, the error wraps [zarr.ErrUnsupported]. The source does not change. Missing
+// values and chunks are treated as by [Convert].
 //
 // ConvertTo writes values before documents, and the document of the node itself last. The
-// errors are those of [Copy].
+// other errors are those of [Copy].
 func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Options) (Conversion, error) {
 	c := &conversion{format: to}
 	err := checkFormat(to)

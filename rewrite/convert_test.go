@@ -261,7 +261,7 @@ func TestConvertRefused(t *testing.T) {
 		}
 	}
 	after := values(t, s, "")
-	for name := range before { // that which stays may be consolidated anew
+	for name := range before { // that which stays may be consolidated again
 		if strings.HasSuffix(name, ".zmetadata") {
 			delete(before, name)
 			delete(after, name)
@@ -298,7 +298,7 @@ func TestConvertChanged(t *testing.T) {
 	}
 }
 
-// TestConvertTo converts trees to other places, with arrays that have to be encoded anew.
+// TestConvertTo converts trees to other places, with arrays that have to be encoded again.
 func TestConvertTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(testing.TB, store.Store, string)
@@ -332,7 +332,7 @@ func TestConvertTo(t *testing.T) {
 			}
 		}
 		if got := strings.Join(anew, " "); got != c.anew {
-			t.Errorf("%s: encoded anew: %s, want %s", name, got, c.anew)
+			t.Errorf("%s: encoded again: %s, want %s", name, got, c.anew)
 		}
 		if _, err := rewrite.ConvertTo(t.Context(), at(src, "x"), at(dst, "in/y"), c.to, nil); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: again: %v", name, err)
@@ -436,7 +436,7 @@ func ExampleConvert() {
 }
 
 // TestConvertFieldOrders has structs of format 2 whose fields have byte orders of their
-// own: they stay as they are, or are encoded anew with the other codecs that they have.
+// own: they stay as they are, or are encoded again with the other codecs that they have.
 func TestConvertFieldOrders(t *testing.T) {
 	s := memstore.New()
 	c, err := crc32c.New(nil)
@@ -488,7 +488,7 @@ func TestConvertFieldOrders(t *testing.T) {
 }
 
 // TestConvertFrom converts what cannot be listed: trees on a web server, by way of
-// consolidated metadata, some arrays encoded anew.
+// consolidated metadata, some arrays encoded again.
 func TestConvertFrom(t *testing.T) {
 	for to, build := range map[int]func(testing.TB, store.Store, string){3: archive, 2: arrays} {
 		dir := t.TempDir()

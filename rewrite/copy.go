@@ -17,14 +17,14 @@
 //     The last one makes the copy visible.
 //  6. Delete the note, and update the consolidated metadata of the groups above.
 //
-// A crash before step 5 is complete leaves nothing that readers see. It also leaves the
-// note, which permits another copy to the same place to delete the leftovers. A copy is
-// no snapshot of elements that are written meanwhile.
+// A crash before step 5 is complete leaves values that readers do not see. It also leaves
+// the note, which permits another copy to the same place to delete them. A copy is no
+// snapshot of elements that are written meanwhile.
 //
-// A source that belongs to an unfinished transaction wraps [zarr.ErrConflict]: its
-// documents may not match, and the journal is not copied. Chunks that an unfinished trim
-// has set aside are copied, and the next writer of the copy moves them to their places.
-// In a store that cannot be listed, both are found by their keys.
+// If the source belongs to an unfinished transaction, the error wraps [zarr.ErrConflict]:
+// its documents may not match, and the journal would not be copied. Chunks that an
+// unfinished trim has set aside are copied, and the next writer of the copy moves them to
+// their places. In a store that cannot be listed, both are found by their keys.
 package rewrite
 
 import (

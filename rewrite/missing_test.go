@@ -317,7 +317,7 @@ func TestConvertManyMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := values(t, s, "")
-	taken := memstore.New() // nobody is to be asked about chunks for a place that is not free
+	taken := memstore.New() // no question about chunks for a place that is not free
 	if _, err := zarr.At(taken, "").CreateGroup(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -196,7 +196,7 @@ func TestUntrimmed(t *testing.T) {
 			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(memstore.New(), "x"), 3, nil); !errors.Is(err, zarr.ErrConflict) {
 				t.Errorf("%s, %s to format 3: %v, want %v", kind, path, err, zarr.ErrConflict)
 			}
-			old := memstore.New() // its chunks are encoded anew
+			old := memstore.New() // its chunks are encoded again
 			if _, err := rewrite.ConvertTo(ctx, at(s, path), at(old, "x"), 2, nil); err != nil {
 				t.Fatalf("%s, %s to format 2: %v", kind, path, err)
 			}

@@ -250,13 +250,13 @@ func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.
 				return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
 			}
 		case same(there.Bytes, f.document.Bytes):
-			// A concurrent writer raised its fence on the document that we planned
-			// on, so our write can only fail.
+			// A concurrent writer raised its fence on the document that we
+			// planned on, so our write can only fail.
 			return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
 		case bytes.Equal(there.Bytes, document):
-			// Published. A concurrent writer cannot have stored these bytes: to get
-			// past the marker chunk it raises one fence more, so its document has one
-			// newline more.
+			// Published. A concurrent writer cannot have stored these bytes:
+			// to get past the marker chunk it raises one fence more, so its
+			// document has one newline more.
 			return there.Version, nil
 		default:
 			// A later document does not tell. It may follow ours, or that of a

@@ -169,8 +169,8 @@ func (j *journal) write(ctx context.Context) error {
 		// The journal is stored: committed.
 		return nil
 	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist) && errors.Is(err, store.ErrConflict):
-		// A concurrent recovery stored an aborted journal under this key, and may have
-		// deleted it since.
+		// A concurrent recovery stored an aborted journal under this key, and may
+		// have deleted it since.
 		return errors.Join(store.ErrConflict, err)
 	case errors.Is(lookErr, fs.ErrNotExist):
 		// The write may still be in flight. An aborted journal makes it fail.

@@ -160,7 +160,7 @@ func TestChangedBehindFence(t *testing.T) {
 				if err == nil {
 					err = store.BatchPutIf(ctx, b, store.MustKey("a/c/1"), []byte("writer"), store.IfVersion(info.Version))
 				}
-				return errors.Join(err, errFault) // it dies here
+				return errors.Join(err, errFault) // it crashes here
 			}}, nil
 		})
 		if !errors.Is(err, errFault) {

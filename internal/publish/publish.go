@@ -146,7 +146,7 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	if change.Published != nil {
 		change.Published(version)
 	}
-	// Step 5. Continue after a cancellation, but do not wait for locks any more. A
+	// Step 5. Continue after a cancellation, but no longer wait for locks. A
 	// crash in here leaves superseded chunks.
 	return errors.Join(err, run.reclaim(store.Finishing(ctx), change))
 }
