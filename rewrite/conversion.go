@@ -116,10 +116,13 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 		return nil
 	}
 	if m.why == nil {
+		// Both formats have the codec, but Varve may open it in one of them only.
 		m.why = m.opens(ctx, &c.Options.Options)
 	}
 	if m.why == nil && m.From == 3 {
 		open := func() (*zarr.Array, error) { return c.src.Root().At(m.path.String()).OpenArray(ctx, c.reading()) }
+		// Chunks that a trim has set aside have two shapes under one key. Readers
+		// of format 2 do not look for the other one.
 		if err := notAside(ctx, c.from, m.path, open); err != nil {
 			return err
 		}
@@ -142,6 +145,7 @@ func (c *conversion) usualKeys(a *metadata.Array) *metadata.Array {
 		return a
 	}
 	if old.Separator() == '/' {
+		// Format 2 has no other encodings than v2, with either separator.
 		return a.WithKeyEncoding(metadata.V2Slash)
 	}
 	return a.WithKeyEncoding(metadata.V2Dot)
@@ -171,8 +175,12 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 	shape, inner := withinShards(doc)
 	chains := [][]metadata.Extension{oneOrder(spec.Codecs), inner, nil}
 	if c.format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
+		// Format 2 cannot describe several lengths. Inner chunks are the natural
+		// replacement for shards.
 		spec.Grid, spec.Chunks = nil, shape // nil lets CreateArray choose
 	}
+	// Creating an array in a store that discards writes tells whether the format
+	// accepts the chain.
 	for _, chain := range chains {
 		if spec.Codecs = chain; chain == nil {
 			spec.Codecs = usualChain(spec.Type)
@@ -349,6 +357,8 @@ func (c *conversion) encode(ctx context.Context, m *member) error {
 	for _, t := range list {
 		v.documents[place.Key(t.name)] = t.bytes
 	}
+	// No other program knows of this array yet, and the overlay supports neither
+	// locks nor conditional writes.
 	o.Write, o.SingleWriter = true, true
 	to, err := zarr.At(v, place.String()).OpenArray(ctx, &o)
 	if err != nil {
@@ -412,10 +422,14 @@ func elementsIn(a *zarr.Array, sel selection.Selection) (int, error) {
 // publish writes the documents after checking that those of the source have not changed.
 func (c *conversion) publish(ctx context.Context) error {
 	for _, m := range c.survey.members {
+		// A writer that changed a document since may have changed chunks that are
+		// copied already.
 		if err := c.survey.unchanged(ctx, m); err != nil {
 			return err
 		}
 	}
+	// Inner nodes first. The last document, that of the node itself, makes the copy
+	// visible.
 	for i, m := range slices.Backward(c.survey.members) {
 		list, err := m.documents()
 		if err != nil {

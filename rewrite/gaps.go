@@ -65,6 +65,7 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 		}
 	}
 	o := *opt
+	// Without StoreFill a chunk of fill values would not be stored at all.
 	o.Write, o.StoreFill, o.Observer = true, true, nil
 	a, err := zarr.At(s, "").OpenArray(ctx, &o)
 	if err != nil {
@@ -140,6 +141,8 @@ func (g *gaps) count(ctx context.Context, s store.Store, p store.Path) (int64, e
 		}
 		total -= g.touched(index)
 	}
+	// A chunk of the new format may overlap several of the source, so the count may
+	// go below zero.
 	return max(0, total), nil
 }
 
@@ -168,11 +171,13 @@ func (g *gaps) fill(ctx context.Context, workers int, s store.Store, p store.Pat
 	work.SetLimit(workers)
 	i := int64(-1)
 	for c := range g.to.All() {
+		// C order, as in marks.
 		if i++; marks != nil && marks[i/bits.UintSize]&(1<<(i%bits.UintSize)) != 0 {
 			continue
 		}
 		name, was := string(g.names.AppendKey(nil, c.Index)), p.Key(string(g.named.AppendKey(nil, c.Index)))
 		work.Go(func() error {
+			// Too many chunks for marks: ask the store for each.
 			if marks == nil {
 				if found, err := store.Exists(each, s, was); found || err != nil {
 					return err
@@ -258,6 +263,7 @@ func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) err
 // meanwhile stays.
 func putMissing(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
 	err := store.BatchPutNew(ctx, b, key, value)
+	// A concurrent writer stored the chunk. Its elements are newer than the fill.
 	if errors.Is(err, store.ErrConflict) {
 		return nil
 	}

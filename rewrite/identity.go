@@ -23,6 +23,7 @@ func (c *copier) checkApart(ctx context.Context) error {
 	if err != nil || len(source) == 0 {
 		return err
 	}
+	// Identities follow links and mounts; names do not.
 	if c.above, err = store.Identities(c.to, c.goal); err != nil {
 		return err
 	}

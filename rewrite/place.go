@@ -140,6 +140,8 @@ func (c *copier) prepare(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s == current || s == old:
+		// Not atomic: a crash after this leaves no node at the destination, and
+		// the note of the removal, so that the copy can be repeated.
 		err = c.dst.Delete(ctx, c.writing())
 	case s == begun:
 		// A copy crashed or failed here before its step 6.
@@ -151,6 +153,8 @@ func (c *copier) prepare(ctx context.Context) error {
 	if err := c.makeParents(ctx); err != nil {
 		return err
 	}
+	// The note comes before the first value. A crash from here on leaves values that
+	// the next copy or removal knows to be leftovers.
 	return c.put(ctx, c.goal.Key(noteName), []byte("{}"))
 }
 

@@ -70,6 +70,8 @@ func (c *copier) survey(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(c.documents, func(a, b document) int {
+		// Deepest nodes first, and in a node the document that makes it last. A
+		// crash while they are written then leaves no group that lacks members.
 		return cmp.Or(strings.Count(b.rel, "/")-strings.Count(a.rel, "/"), a.rank-b.rank, strings.Compare(a.rel, b.rel))
 	})
 	c.tally()
@@ -85,6 +87,7 @@ func (c *copier) survey(ctx context.Context) error {
 // note records a value if it is a document, and refuses a node with an unfinished change.
 func (c *copier) note(ctx context.Context, rel string) error {
 	if what, isOwn := kept(rel); isOwn {
+		// Locks, notes and aborted journals belong to the source only.
 		if what != own.Pending {
 			return nil
 		}
@@ -92,6 +95,8 @@ func (c *copier) note(ctx context.Context, rel string) error {
 		if err != nil {
 			return err
 		}
+		// Half of a transaction may be published here: its other nodes may still
+		// have their old documents.
 		return settled(ctx, c.from, p)
 	}
 	_, name := split(rel)

@@ -157,6 +157,7 @@ func (j *journal) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A journal that recovery cannot read would block its nodes for ever.
 	if len(data) > mostJournal {
 		return fmt.Errorf("%w: a journal of %d bytes, at most %d can be read again; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
 	}
@@ -244,10 +245,14 @@ func (j *journal) check() error {
 			return fmt.Errorf("its node %q has a document %q", p.path, p.Name)
 		}
 		found = found || j.same(p.path, j.node.Path)
+		// The order of locks. A journal in another order could deadlock its
+		// recovery.
 		if i > 0 && p.path.String() <= j.Parts[i-1].path.String() {
 			return fmt.Errorf("its nodes %q and %q are not in order", j.Parts[i-1].path, p.path)
 		}
 	}
+	// A pointer that was copied by hand, or forged, names a journal of other nodes.
+	// To replay that would change nodes without a pointer to it.
 	if !found || !j.same(j.home(), j.Parts[0].path) {
 		return fmt.Errorf("it is not that of node %q", j.node.Path)
 	}

@@ -79,6 +79,8 @@ func (n Node) point(ctx context.Context, to pointerFile) error {
 	if !old.isEmpty() {
 		return ErrPending
 	}
+	// Without locks, a concurrent writer may store its pointer at the same time. Only
+	// one write succeeds.
 	on := store.IfAbsent()
 	if !old.info.Version.IsZero() {
 		on = store.IfVersion(old.info.Version)
@@ -91,6 +93,7 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 	if err != nil {
 		return err
 	}
+	// A pointer that cannot be read again would block the node for ever.
 	if len(data) > mostPointer {
 		return fmt.Errorf("%w: a note of %d bytes, at most %d can be read again", store.ErrTooLarge, len(data), mostPointer)
 	}

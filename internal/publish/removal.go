@@ -53,9 +53,12 @@ func (n Node) removed(ctx context.Context, check func(context.Context, Node) err
 			return err
 		}
 	}
+	// From here on readers do not see the node.
 	if err := n.hide(ctx); err != nil {
 		return err
 	}
+	// A crash in here leaves invisible values and the note, so the removal can be
+	// repeated.
 	if err := r.delete(ctx); err != nil {
 		return err
 	}
