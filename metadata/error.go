@@ -8,12 +8,12 @@ import (
 )
 
 var (
-	// ErrInvalid means that a document violates the specification. It must be repaired or
-	// written anew.
+	// ErrInvalid means that a document violates the specification. It must be
+	// repaired or written again.
 	ErrInvalid = errors.New("metadata: invalid")
-	// ErrUnsupported means that a document may be valid but requires something that this
-	// library does not support: another format version, an extension that must be
-	// understood, or a storage transformer.
+	// ErrUnsupported means that a document may be valid but requires something that
+	// this library does not support: another format version, an extension that must
+	// be understood, or a storage transformer.
 	ErrUnsupported = errors.New("metadata: not supported")
 )
 

@@ -47,8 +47,8 @@ func parseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	bare := false
 	if err != nil {
 		var quoted []byte
-		// The strings that replace bare numbers are valid as fill values. Elsewhere in
-		// the document they are refused.
+		// The strings that replace bare numbers are valid as fill values.
+		// Elsewhere in the document they are refused.
 		if quoted, bare = quoteFill(document); bare {
 			root, err = strictjson.Parse(quoted, l.json())
 		}
@@ -238,7 +238,7 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 func (g *Group) Notes() []string {
 	notes := texts(g.repairs)
 	if g.Damaged != nil {
-		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate makes it new", V2Consolidated, g.Damaged))
+		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate rebuilds it", V2Consolidated, g.Damaged))
 	}
 	return notes
 }

@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// versions are names of values with their versions, as the sum of a digest of each: there
-// may be millions, and only whether all are the same is asked.
+// versions accumulates names and versions of values as a sum of digests. The sum does not
+// depend on the order, and is all that is kept: there may be millions of values.
 type versions struct {
 	mu  sync.Mutex
 	sum [sha256.Size / 8]uint64
@@ -29,8 +29,8 @@ func (v *versions) add(name string, info store.Info) {
 	}
 }
 
-// checkUnchanged sees that the source is what was copied. It is called while the locks of
-// all its nodes are held.
+// checkUnchanged checks that the source is still what was copied. The caller holds the
+// locks of all its nodes.
 func (c *copier) checkUnchanged(ctx context.Context) error {
 	now := &copier{Options: c.Options, src: c.src, from: c.from, at: c.at, seen: new(versions)}
 	if err := now.survey(ctx); err != nil {

@@ -58,7 +58,7 @@ func formOfNote(note string, variable bool) form {
 	switch {
 	case strings.Contains(note, " bare NaN or Infinity"):
 		return bareNumbers
-	case variable && strings.HasPrefix(note, "the fill value 0 of elements that are no numbers"):
+	case variable && strings.HasPrefix(note, "the fill value 0 of elements that are not numbers"):
 		return lenient
 	case slices.ContainsFunc(lenientNotes, func(part string) bool { return strings.Contains(note, part) }):
 		return lenient

@@ -19,8 +19,8 @@ func becomes(document string) func(publish.Document) (*publish.Change, error) {
 	}
 }
 
-// TestOvertaken lets others finish a change of two nodes as soon as it is decided, and
-// bring one of them back to the document that it had. The one who began it publishes
+// TestOvertaken lets a recovery finish a transaction of two nodes as soon as it is
+// committed, and restore the document of one of them. The original writer publishes
 // nothing again.
 func TestOvertaken(t *testing.T) {
 	others, ctx := memstore.New(), t.Context()
@@ -41,10 +41,10 @@ func TestOvertaken(t *testing.T) {
 		if err := publish.Update(ctx, a, becomes("x")); !errors.Is(err, publish.ErrPending) {
 			t.Errorf("a change beside it: %v", err)
 		}
-		if err := publish.Pending(ctx, b, store.Key{}); !errors.Is(err, publish.ErrPending) {
+		if err := publish.CheckPending(ctx, b, store.Key{}); !errors.Is(err, publish.ErrPending) {
 			t.Errorf("pending: %v", err)
 		}
-		if err := publish.Pending(ctx, b, op.Key); err != nil {
+		if err := publish.CheckPending(ctx, b, op.Key); err != nil {
 			t.Errorf("pending for one who knows: %v", err)
 		}
 		if found, err := publish.Recover(ctx, b, nil); !found || err != nil {
@@ -58,7 +58,7 @@ func TestOvertaken(t *testing.T) {
 	plan := func(d publish.Document) (*publish.Change, error) {
 		return &publish.Change{Document: []byte("new"), Published: func(v store.Version) { versions = append(versions, v) }}, nil
 	}
-	if err := publish.UpdateAll(ctx, []publish.Part{{Node: mine, Plan: plan}, {Node: two, Plan: plan}}, nil); err != nil {
+	if err := publish.UpdateAll(ctx, []publish.Participant{{Node: mine, Plan: plan}, {Node: two, Plan: plan}}, nil); err != nil {
 		t.Error(err)
 	}
 	for key, want := range map[string]string{"a/zarr.json": "old", "b/zarr.json": "new"} {

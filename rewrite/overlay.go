@@ -16,53 +16,53 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// veil shows documents in a store that are not there yet, so that chunks can be written
-// which nobody sees before the documents are.
-type veil struct {
+// overlay is a store that shows documents which are not stored yet. It lets an array be
+// written before its documents are visible to others.
+type overlay struct {
 	store.Store
 	documents map[store.Key][]byte
 }
 
-func (v *veil) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	if document, ok := v.documents[key]; ok {
+func (o *overlay) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if document, ok := o.documents[key]; ok {
 		return append(dst, document...), store.Info{Size: int64(len(document))}, nil
 	}
-	return v.Store.Get(ctx, key, q, dst)
+	return o.Store.Get(ctx, key, q, dst)
 }
 
 // Put implements [store.Writer].
-func (v *veil) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return store.Put(ctx, v.Store, key, value, d)
+func (o *overlay) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	return store.Put(ctx, o.Store, key, value, d)
 }
 
 // Delete implements [store.Deleter].
-func (v *veil) Delete(ctx context.Context, key store.Key) error {
-	return store.Delete(ctx, v.Store, key)
+func (o *overlay) Delete(ctx context.Context, key store.Key) error {
+	return store.Delete(ctx, o.Store, key)
 }
 
 // Batch implements [store.Batcher].
-func (v *veil) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
-	return store.NewBatch(ctx, v.Store, d)
+func (o *overlay) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
+	return store.NewBatch(ctx, o.Store, d)
 }
 
-// nowhere is a store of nothing, in which it shows what would be written.
-type nowhere struct{}
+// discard is an empty store that accepts and drops writes.
+type discard struct{}
 
-func (*nowhere) Get(_ context.Context, key store.Key, _ store.Request, _ []byte) ([]byte, store.Info, error) {
+func (*discard) Get(_ context.Context, key store.Key, _ store.Request, _ []byte) ([]byte, store.Info, error) {
 	return nil, store.Info{}, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
 }
 
 // Put implements [store.Writer].
-func (*nowhere) Put(context.Context, store.Key, []byte, store.Durability) (store.Version, error) {
+func (*discard) Put(context.Context, store.Key, []byte, store.Durability) (store.Version, error) {
 	return store.Version{}, nil
 }
 
 // PutIf implements [store.ConditionalWriter].
-func (*nowhere) PutIf(context.Context, store.Key, []byte, store.Condition, store.Durability) (store.Version, error) {
+func (*discard) PutIf(context.Context, store.Key, []byte, store.Condition, store.Durability) (store.Version, error) {
 	return store.Version{}, nil
 }
 
-// usualChain returns the codecs of arrays for which nobody chose any.
+// usualChain returns the default codecs for a data type.
 func usualChain(t dtype.Type) []metadata.Extension {
 	switch {
 	case t.Variable():
@@ -73,8 +73,8 @@ func usualChain(t dtype.Type) []metadata.Extension {
 	return []metadata.Extension{bytescodec.Extension(""), zstd.Extension(0, false)}
 }
 
-// withinShards returns how the shards of an array are cut, and the codecs of their inner
-// chunks. There are none where chunks are no shards, or where they are not cut evenly.
+// withinShards returns the inner chunk shape and inner codecs of a sharded array. It
+// returns none if the chunks are not shards or are cut unevenly.
 func withinShards(doc *metadata.Array) (cuts []grid.Cut, codecs []metadata.Extension) {
 	for _, e := range doc.Codecs {
 		if e.Name != sharding.Name {

@@ -18,47 +18,47 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// Converted is a node that was converted, or would be.
+// Converted describes a node that was or would be converted.
 type Converted struct {
-	Path string // relative to the node that was named, "" for itself
+	Path string // relative to the converted node, "" for itself
 	Kind string // "array" or "group"
-	From int    // the format that it had; that of a node which was converted already is the new one
-	// Anew says why the chunks of an array are encoded anew, "" where they stay as they
-	// are stored.
+	From int    // its format before; the new format if it was converted already
+	// Anew says why the chunks of an array are encoded again, or "" if they are kept.
 	Anew string
-	// Reserved says that the name begins with "__", which format 3 reserves. The node
-	// keeps it, since zarr-python reads and writes such names.
+	// Reserved reports that the name begins with "__", which format 3 reserves. The
+	// node keeps its name, because zarr-python reads and writes such names.
 	Reserved bool
-	// Missing says what becomes of missing values, "" where nothing has to change.
+	// Missing says what happens to missing values, or "" if nothing changes.
 	Missing string
-	// Lost says that missing values become ordinary ones, since format 3 has no way to
-	// mark them that xarray reads: those of byte strings.
+	// Lost reports that missing values become ordinary values, because xarray has no
+	// way to mark them in format 3. This happens to byte strings.
 	Lost bool
-	// Refused says that xarray opens no group of format 3 with the array, for an
-	// attribute _FillValue that no element can be. Missing says which.
+	// Refused reports that xarray cannot open a group of format 3 with the array,
+	// because its attribute _FillValue is not a value of its type. Missing gives the
+	// details.
 	Refused bool
-	// Growth says that the policy by which varve makes an array grow is not kept, since
-	// format 2 has regular chunks only; "" where it stays or there is none.
+	// Growth says that the growth policy of the array is dropped, because format 2
+	// has regular chunks only. It is "" otherwise.
 	Growth string
-	// Filled counts the chunks that are missing and have to be stored, since they read as
-	// something else in format 2, and FilledBytes the bytes of these. Inner chunks that
-	// are missing from a shard which is stored are not counted.
+	// Filled counts the missing chunks that have to be stored, because they would
+	// read as something else in format 2, and FilledBytes their bytes. Inner chunks
+	// missing from a stored shard are not counted.
 	Filled, FilledBytes int64
 }
 
-// member is a node on its way from one format to the other.
+// member is a node that is being converted.
 type member struct {
 	Converted
 	path         store.Path    // in the store
-	is, will     metadata.Node // in the old and in the new format
+	is, will     metadata.Node // in the old and the new format
 	sources      []source      // the documents that were read
-	others       []string      // documents of the other format that stand beside them
+	others       []string      // documents of the other format beside them
 	alias        bool          // another name of a member
 	consolidated bool          // the group has consolidated metadata
-	index        []byte        // the document of that, in format 2
-	why          error         // why chunks cannot stay as they are
-	mask         *mask         // missing values, nil where the format stays
-	gaps         *gaps         // chunks that have to be stored, nil where there are none
+	index        []byte        // the consolidated metadata of format 2
+	why          error         // why the chunks cannot be kept
+	mask         *mask         // missing values; nil if the format stays
+	gaps         *gaps         // missing chunks to store; nil if there are none
 }
 
 // source is a document that was read.
@@ -67,17 +67,17 @@ type source struct {
 	digest [sha256.Size]byte
 }
 
-// survey reads nodes.
+// survey reads the nodes to convert.
 type survey struct {
 	store  store.Store
 	limits zarr.Limits
-	// told returns the names of the nodes that the metadata of a group tells of, for a
-	// store that cannot be listed. Nil where the store has to be.
+	// told returns the names of the members that the metadata of a group lists. It is
+	// used if the store cannot be listed, and may be nil.
 	told    func(ctx context.Context, p store.Path) ([]string, error)
 	members []*member // parents first
 }
 
-// get reads a document, nil where there is none.
+// get reads a document, or returns nil if it does not exist.
 func (s *survey) get(ctx context.Context, p store.Path, name string) ([]byte, error) {
 	limit := s.limits.Document
 	if limit <= 0 {
@@ -93,7 +93,7 @@ func (s *survey) get(ctx context.Context, p store.Path, name string) ([]byte, er
 	return raw, err
 }
 
-// walk reads the node at a path, if there is one, and those below it.
+// walk reads the node at a path, if it exists, and those below it.
 func (s *survey) walk(ctx context.Context, p store.Path, relative string) error {
 	m, err := s.member(ctx, p, relative)
 	if m == nil || err != nil {
@@ -110,7 +110,7 @@ func (s *survey) walk(ctx context.Context, p store.Path, relative string) error 
 	for _, name := range names {
 		below, err := p.Join(name)
 		if err != nil {
-			continue // no legal name of a node
+			continue // not a valid node name
 		}
 		if err := s.walk(ctx, below, strings.TrimPrefix(relative+"/"+name, "/")); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (s *survey) walk(ctx context.Context, p store.Path, relative string) error 
 	return nil
 }
 
-// children returns the names of what may be nodes below a group, in order.
+// children returns the sorted names of possible nodes below a group.
 func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
 	var names []string
 	for e, err := range store.List(ctx, s.store, p, false) {
@@ -137,8 +137,8 @@ func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
 	return names, nil
 }
 
-// member reads the documents of a node: those of format 3 where both are there. It is nil
-// where there is none.
+// member reads the documents of a node, or returns nil if there is no node. If both
+// formats are there, it reads format 3: an interrupted conversion leaves that state.
 func (s *survey) member(ctx context.Context, p store.Path, relative string) (*member, error) {
 	m := &member{Converted: Converted{Path: relative}, path: p}
 	raw := map[string][]byte{}
@@ -184,8 +184,7 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 	return m, nil
 }
 
-// kindOfDocument returns the name that package zarr has for what is wrong with a
-// document.
+// kindOfDocument returns the error of package zarr for an invalid document.
 func kindOfDocument(err error) error {
 	if errors.Is(err, metadata.ErrUnsupported) {
 		return zarr.ErrUnsupported
@@ -193,8 +192,7 @@ func kindOfDocument(err error) error {
 	return zarr.ErrInvalidMetadata
 }
 
-// translate makes the document of the other format. keys may change those of format 3
-// that format 2 does not have.
+// translate makes the document of the other format. keys adapts the chunk keys.
 func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) error {
 	switch n := m.is.(type) {
 	case *metadata.Group:
@@ -213,8 +211,7 @@ func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) e
 	return nil
 }
 
-// named notes that a node which becomes one of format 3 has a name that this format
-// reserves.
+// named sets m.Reserved if the name is reserved in the new format.
 func (m *member) named(to int, place store.Path) {
 	name := place.Name()
 	if m.Path != "" {
@@ -249,7 +246,7 @@ func (m *member) translateArray(n *metadata.Array, to int, keys func(*metadata.A
 	return nil
 }
 
-// opens reports whether what the member will be can be opened where what it is can.
+// opens returns an error if the new document cannot be opened although the old one can.
 func (m *member) opens(ctx context.Context, opt *zarr.Options) error {
 	if _, isArray := m.will.(*metadata.Array); !isArray || openable(ctx, m.is, opt) != nil {
 		return nil
@@ -257,7 +254,7 @@ func (m *member) opens(ctx context.Context, opt *zarr.Options) error {
 	return openable(ctx, m.will, opt)
 }
 
-// openable opens a node with nothing but its documents.
+// openable opens a node that consists of its documents only.
 func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
 	s := memstore.New()
 	documents, err := documentsOf(n)
@@ -273,7 +270,7 @@ func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
 	return err
 }
 
-// text is a document that is to be written.
+// text is a document to be written.
 type text struct {
 	name  string
 	bytes []byte
@@ -296,8 +293,8 @@ func documentsOf(n metadata.Node) ([]text, error) {
 	return append(list, text{n.Document(), document}), nil
 }
 
-// documents returns the documents that the member will have, in the order in which they
-// are written.
+// documents returns the new documents of the member in the order in which they are
+// written.
 func (m *member) documents() ([]text, error) {
 	list, err := documentsOf(m.will)
 	if err == nil && m.index != nil {
@@ -306,8 +303,8 @@ func (m *member) documents() ([]text, error) {
 	return list, err
 }
 
-// consolidate gives the groups that have consolidated metadata the same in the other
-// format. The last ones come first, so that what a group tells of is complete.
+// consolidate converts the consolidated metadata of groups. It begins with the last
+// groups, so that the records of inner groups are complete.
 func (s *survey) consolidate(to int) error {
 	for i, m := range slices.Backward(s.members) {
 		if !m.consolidated {
@@ -348,7 +345,7 @@ func (s *survey) below(i int, failed *error) iter.Seq2[string, []byte] {
 		for _, m := range s.members[i+1:] {
 			path, below := strings.CutPrefix(m.Path, prefix)
 			if !below {
-				return // parents come first, so those below follow at once
+				return // the members below it are contiguous
 			}
 			n := m.will
 			if g, isGroup := n.(*metadata.Group); isGroup {

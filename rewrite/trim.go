@@ -14,13 +14,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// errUntrimmed refuses to copy chunks of which some are put aside, to where nobody looks
-// aside.
-var errUntrimmed = fmt.Errorf("%w: a trim was not finished; whoever opens the array for writing finishes it", zarr.ErrConflict)
+// errUntrimmed refuses chunks that an unfinished trim has set aside. Readers of the new
+// format would not look there.
+var errUntrimmed = fmt.Errorf("%w: a trim was not finished; opening the array for writing finishes it", zarr.ErrConflict)
 
-// asides yields the keys, below the array, under which a trim that was not finished may
-// have put chunks aside. It is for stores that cannot be listed. A trim makes the last
-// chunks along listed axes end at the extent, so these are asked for, and no others.
+// asides yields the keys, relative to the array, under which an unfinished trim may have
+// set chunks aside, for stores that cannot be listed. A trim shortens only the last
+// chunks along listed axes, so asides yields no others.
 func asides(ctx context.Context, a *zarr.Array) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ends := lastTrimmed(a.Grid())
@@ -33,7 +33,8 @@ func asides(ctx context.Context, a *zarr.Array) iter.Seq2[string, error] {
 			return
 		}
 		for chunk := range a.Chunks() {
-			// There may be very many before the next one that is asked for.
+			// Check often: very many chunks may lie between two that are
+			// yielded.
 			if err := ctx.Err(); err != nil {
 				yield("", err)
 				return
@@ -49,8 +50,8 @@ func asides(ctx context.Context, a *zarr.Array) iter.Seq2[string, error] {
 	}
 }
 
-// lastTrimmed returns the number of the last chunk of every axis where a trim may have
-// made it shorter, -1 elsewhere; nil where that is so along no axis.
+// lastTrimmed returns the index of the last chunk of every axis along which a trim may
+// have shortened it, and -1 for the others. It returns nil if there is no such axis.
 func lastTrimmed(g *grid.Grid) (ends []int64) {
 	found := false
 	for i := range g.Rank() {
@@ -76,10 +77,10 @@ func isLast(index, ends []int64) bool {
 	return false
 }
 
-// notAside refuses an array whose chunks are partly put aside, where readers of format 2
-// do not look. The array of a store that cannot be listed is opened to know the keys.
+// notAside refuses an array with chunks that are set aside. If the store cannot be
+// listed, it opens the array to find the possible keys.
 func notAside(ctx context.Context, s store.Store, p store.Path, open func() (*zarr.Array, error)) error {
-	for _, deep := range [...]bool{false, true} { // few arrays have such a directory
+	for _, deep := range [...]bool{false, true} { // most arrays have no such directory, which a flat listing shows
 		found := false
 		for e, err := range store.List(ctx, s, p, deep) {
 			if errors.Is(err, store.ErrUnsupported) {
@@ -104,10 +105,10 @@ func notAside(ctx context.Context, s store.Store, p store.Path, open func() (*za
 	return nil
 }
 
-// askedAtOnce is how many keys are asked for at one time.
+// askedAtOnce is the number of concurrent requests.
 const askedAtOnce = 16
 
-// noneAside is notAside of an array in a store that cannot be listed.
+// noneAside is notAside for a store that cannot be listed.
 func noneAside(ctx context.Context, s store.Store, p store.Path, a *zarr.Array) error {
 	g, each := parallel.New(ctx)
 	g.SetLimit(askedAtOnce)

@@ -17,15 +17,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ConvertTo copies the node at src, with everything below it, to dst as nodes of format 2
-// or 3. Chunks are copied as they are stored where the other format can describe them,
-// under the keys that are usual there. Others are encoded anew: in format 2 in chunks of
-// one length an axis, those of shards in place of the shards, with zstd where it does not
-// have the codecs. A data type that it does not have wraps [zarr.ErrUnsupported]. The
-// source stays as it is. Missing values and chunks are treated as by [Convert].
+// ConvertTo copies the node at src and everything below it to dst as nodes of format 2 or
+// 3. It copies chunks as they are stored if the other format can describe them, under the
+// usual keys of that format. It decodes and encodes all others again.
 //
-// Values are written before documents, and the document of the node itself last, as
-// [Copy] does; errors are those of Copy.
+// In format 2, such arrays get chunks of one shape. Inner chunks of shards become chunks,
+// and zstd replaces codecs that format 2 does not have. If the format does not have the
+// data type, the error wraps [zarr.ErrUnsupported]. The source does not change. Missing
+// values and chunks are treated as by [Convert].
+//
+// ConvertTo writes values before documents, and the document of the node itself last. The
+// other errors are those of [Copy].
 func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Options) (Conversion, error) {
 	c := &conversion{format: to}
 	err := checkFormat(to)
@@ -45,7 +47,7 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 	return r, nil
 }
 
-// conversion is one conversion to another place.
+// conversion is one run of ConvertTo.
 type conversion struct {
 	*copier
 	survey survey
@@ -77,11 +79,13 @@ func (c *conversion) run(ctx context.Context) error {
 	if err := c.survey.consolidate(c.format); err != nil {
 		return err
 	}
-	c.old = c.format == 2 // the groups above the destination have to be of that format, and are made so
+	// checkPlace and prepare look at the format of the groups above the destination.
+	c.old = c.format == 2
 	if err := c.checkPlace(ctx); err != nil {
 		return err
 	}
-	// After that, since a caller may ask a person about what it finds.
+	// Check the place first: the caller may ask the user about the chunks that gauge
+	// reports.
 	if err := c.survey.gauge(ctx, &c.Options); err != nil || c.DryRun {
 		return err
 	}
@@ -102,8 +106,8 @@ func (c *conversion) run(ctx context.Context) error {
 	return nil
 }
 
-// translate makes the new document of a node: one that goes with the chunks as they are,
-// or else one for chunks that are encoded anew.
+// translate makes the new document of a node: one that describes its chunks as they are,
+// or one for chunks that are encoded again.
 func (c *conversion) translate(ctx context.Context, m *member) error {
 	if err := m.translate(c.format, c.usualKeys); err != nil {
 		m.why = err
@@ -112,10 +116,13 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 		return nil
 	}
 	if m.why == nil {
+		// Both formats have the codec, but Varve may open it in one of them only.
 		m.why = m.opens(ctx, &c.Options.Options)
 	}
 	if m.why == nil && m.From == 3 {
 		open := func() (*zarr.Array, error) { return c.src.Root().At(m.path.String()).OpenArray(ctx, c.reading()) }
+		// Chunks that a trim has set aside have two shapes under one key. Readers
+		// of format 2 do not look for the other one.
 		if err := notAside(ctx, c.from, m.path, open); err != nil {
 			return err
 		}
@@ -127,8 +134,8 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 	return c.recode(ctx, m)
 }
 
-// usualKeys returns an array with the chunk keys that are usual in the new format. A
-// separator that was chosen stays.
+// usualKeys gives an array the usual chunk keys of the new format. It keeps the
+// separator.
 func (c *conversion) usualKeys(a *metadata.Array) *metadata.Array {
 	if c.format == 3 {
 		return a.WithKeyEncoding(metadata.DefaultSlash)
@@ -138,13 +145,14 @@ func (c *conversion) usualKeys(a *metadata.Array) *metadata.Array {
 		return a
 	}
 	if old.Separator() == '/' {
+		// Format 2 has no other encodings than v2, with either separator.
 		return a.WithKeyEncoding(metadata.V2Slash)
 	}
 	return a.WithKeyEncoding(metadata.V2Dot)
 }
 
-// recode makes the document of an array whose chunks are encoded anew: with the codecs
-// that it has if the format has them.
+// recode makes the document of an array whose chunks are encoded again. It tries the
+// codecs that the array has, then those of its inner chunks, then the default.
 func (c *conversion) recode(ctx context.Context, m *member) error {
 	doc, ok := m.is.(*metadata.Array)
 	if !ok {
@@ -167,13 +175,17 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 	shape, inner := withinShards(doc)
 	chains := [][]metadata.Extension{oneOrder(spec.Codecs), inner, nil}
 	if c.format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
-		spec.Grid, spec.Chunks = nil, shape // nil chooses
+		// Format 2 cannot describe several lengths. Inner chunks are the natural
+		// replacement for shards.
+		spec.Grid, spec.Chunks = nil, shape // nil lets CreateArray choose
 	}
+	// Creating an array in a store that discards writes tells whether the format
+	// accepts the chain.
 	for _, chain := range chains {
 		if spec.Codecs = chain; chain == nil {
 			spec.Codecs = usualChain(spec.Type)
 		}
-		h := zarr.At(new(nowhere), "")
+		h := zarr.At(new(discard), "")
 		a, createErr := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: c.Options.Options, Format: c.format})
 		if createErr == nil {
 			m.will = a.Metadata()
@@ -182,13 +194,13 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		err = createErr
 	}
 	if e := (*zarr.Error)(nil); errors.As(err, &e) {
-		err = e.Err // where it was tried is of no interest
+		err = e.Err // drop the path of the trial array
 	}
 	return err
 }
 
-// oneOrder returns a chain that stores all fields in little-endian order where the given
-// one has an order for each.
+// oneOrder replaces a codec with one byte order for each field by one that is
+// little-endian throughout.
 func oneOrder(chain []metadata.Extension) []metadata.Extension {
 	chain = slices.Clone(chain)
 	for i, c := range chain {
@@ -199,7 +211,7 @@ func oneOrder(chain []metadata.Extension) []metadata.Extension {
 	return chain
 }
 
-// values copies the chunks of an array, or encodes them anew.
+// values copies the chunks of an array, or encodes them again.
 func (c *conversion) values(ctx context.Context, m *member) error {
 	if m.Kind == "group" {
 		return nil
@@ -257,8 +269,8 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	return b.Commit(ctx)
 }
 
-// chunks yields the names of what is stored in an array, or may be where the store cannot
-// be listed.
+// chunks yields the names of what is stored in an array, or of what may be if the store
+// cannot be listed.
 func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for e, err := range store.List(ctx, c.from, m.path, true) {
@@ -288,7 +300,7 @@ func (c *conversion) possible(ctx context.Context, m *member, yield func(string,
 	}
 }
 
-// told returns the names of the members that a group tells of.
+// told returns the names of the members that a group lists.
 func (c *conversion) told(ctx context.Context, p store.Path) ([]string, error) {
 	g, err := c.src.Root().At(p.String()).OpenGroup(ctx, c.reading())
 	if err != nil {
@@ -304,17 +316,17 @@ func (c *conversion) told(ctx context.Context, p store.Path) ([]string, error) {
 	return names, nil
 }
 
-// reading returns the options to open nodes of the source with.
+// reading returns the options to open nodes of the source.
 func (c *conversion) reading() *zarr.Options {
 	o := c.Options.Options
 	o.Write = false
 	return &o
 }
 
-// counted counts a value.
+// counted counts a copied value.
 func (c *conversion) counted(n int64, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it went since it was listed
+		return nil // deleted since it was listed
 	}
 	if err == nil {
 		c.mu.Lock()
@@ -325,7 +337,8 @@ func (c *conversion) counted(n int64, err error) error {
 	return err
 }
 
-// encode writes the elements of an array under its new document, which is not there yet.
+// encode writes the elements of an array under its new document, which only the overlay
+// shows yet.
 func (c *conversion) encode(ctx context.Context, m *member) error {
 	o := *c.reading()
 	from, err := c.src.Root().At(m.path.String()).OpenArray(ctx, &o)
@@ -340,25 +353,28 @@ func (c *conversion) encode(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	v := &veil{Store: c.copier.to, documents: map[store.Key][]byte{}}
+	v := &overlay{Store: c.copier.to, documents: map[store.Key][]byte{}}
 	for _, t := range list {
 		v.documents[place.Key(t.name)] = t.bytes
 	}
+	// No other program knows of this array yet, and the overlay supports neither
+	// locks nor conditional writes.
 	o.Write, o.SingleWriter = true, true
 	to, err := zarr.At(v, place.String()).OpenArray(ctx, &o)
 	if err != nil {
 		return err
 	}
-	return pour(ctx, to, from)
+	return copyElements(ctx, to, from)
 }
 
-// recodedBytes is how much of an array that is encoded anew is in memory at a time.
+// recodedBytes bounds the elements that are in memory while an array is encoded again, in
+// bytes.
 const recodedBytes = 64 << 20
 
-// pour writes the elements of one array into another of the same shape and type.
-func pour(ctx context.Context, to, from *zarr.Array) error {
+// copyElements copies the elements of one array to another of the same shape and type.
+func copyElements(ctx context.Context, to, from *zarr.Array) error {
 	if from.Type().Variable() {
-		slabs, err := to.Slabs(nil, recodedBytes/16) // elements are longer than what refers to them
+		slabs, err := to.Slabs(nil, recodedBytes/16) // elements are longer than their references
 		if err != nil {
 			return err
 		}
@@ -394,23 +410,26 @@ func pour(ctx context.Context, to, from *zarr.Array) error {
 	return nil
 }
 
-// elementsIn returns how many bytes the selected elements have.
+// elementsIn returns the size of the selected elements in bytes.
 func elementsIn(a *zarr.Array, sel selection.Selection) (int, error) {
 	r, err := a.Select(sel)
 	if err != nil {
 		return 0, err
 	}
-	return int(r.Len()) * a.Type().Size(), nil // no more than recodedBytes, or one element
+	return int(r.Len()) * a.Type().Size(), nil // at most recodedBytes, or one element
 }
 
-// publish writes the documents, once those of the source are known to be as they were
-// read.
+// publish writes the documents after checking that those of the source have not changed.
 func (c *conversion) publish(ctx context.Context) error {
 	for _, m := range c.survey.members {
+		// A writer that changed a document since may have changed chunks that are
+		// copied already.
 		if err := c.survey.unchanged(ctx, m); err != nil {
 			return err
 		}
 	}
+	// Inner nodes first. The last document, that of the node itself, makes the copy
+	// visible.
 	for i, m := range slices.Backward(c.survey.members) {
 		list, err := m.documents()
 		if err != nil {

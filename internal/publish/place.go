@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// relative returns how a place is called from a node. What stands beside nodes says so,
-// because a store may be opened at any directory above them.
+// relative returns the name of a place as seen from a node. Files beside nodes refer to
+// each other this way, because a store may be opened at any directory above them.
 func relative(from store.Path, to string) string {
 	a, b := segments(from.String()), segments(to)
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -27,8 +27,8 @@ func segments(path string) []string {
 	return strings.Split(path, "/")
 }
 
-// resolve returns the place that is called so from a node. One above the root of the
-// store wraps [store.ErrInvalidKey].
+// resolve returns the place to which a relative name leads. If that is above the root of
+// the store, the error wraps [store.ErrInvalidKey].
 func resolve(from store.Path, place string) (string, error) {
 	to := path.Join(from.String(), place)
 	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {
